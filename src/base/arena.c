@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bump allocation in a chain of blocks. A reset keeps the blocks for the next
+// candidate, so a search over many candidates reaches a steady size.
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Block Block;
+struct Block {
+    Block *next;
+    size_t size, used;
+    _Alignas(max_align_t) char bytes[];
+};
+
+struct Arena {
+    Block *first, *last;
+};
+
+enum { BLOCK_BYTES = 32 * 1024 };
+
+static void out_of_memory(size_t size)
+{
+    fprintf(stderr, "forewarp: out of memory (asked for %zu bytes)\n", size);
+    exit(1);
+}
+
+void *xmalloc(size_t size)
+{
+    void *p = malloc(size ? size : 1);
+    if (!p)
+        out_of_memory(size);
+    return p;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+    void *p = calloc(n ? n : 1, size ? size : 1);
+    if (!p)
+        out_of_memory(n * size);
+    return p;
+}
+
+void *xrealloc(void *p, size_t size)
+{
+    void *q = realloc(p, size ? size : 1);
+    if (!q)
+        out_of_memory(size);
+    return q;
+}
+
+char *xstrdup(const char *text)
+{
+    size_t n = strlen(text) + 1;
+    return memcpy(xmalloc(n), text, n);
+}
+
+static Block *block_new(size_t size)
+{
+    Block *block = xmalloc(sizeof(Block) + size);
+    block->next = NULL;
+    block->size = size;
+    block->used = 0;
+    return block;
+}
+
+Arena *arena_new(void)
+{
+    Arena *arena = xmalloc(sizeof *arena);
+    arena->first = arena->last = block_new(BLOCK_BYTES - sizeof(Block));
+    return arena;
+}
+
+void arena_free(Arena *arena)
+{
+    if (!arena)
+        return;
+    for (Block *block = arena->first, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(arena);
+}
+
+// The next kept block if it is large enough, else a new one put before it.
+static Block *next_block(Block *last, size_t size)
+{
+    if (last->next && last->next->size >= size) {
+        last->next->used = 0;
+        return last->next;
+    }
+    Block *block = block_new(MAX(size, BLOCK_BYTES - sizeof(Block)));
+    block->next = last->next;
+    last->next = block;
+    return block;
+}
+
+void *arena_alloc(Arena *arena, size_t size)
+{
+    size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+    if (arena->last->size - arena->last->used < size)
+        arena->last = next_block(arena->last, size);
+    void *p = arena->last->bytes + arena->last->used;
+    arena->last->used += size;
+    return memset(p, 0, size);
+}
+
+char *arena_strndup(Arena *arena, const char *text, size_t len)
+{
+    return memcpy(arena_alloc(arena, len + 1), text, len);
+}
+
+char *arena_strdup(Arena *arena, const char *text)
+{
+    return arena_strndup(arena, text, strlen(text));
+}
+
+char *arena_printf(Arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    char *text = arena_alloc(arena, (size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}
+
+ArenaMark arena_mark(const Arena *arena)
+{
+    return (ArenaMark){arena->last, arena->last->used};
+}
+
+void arena_reset(Arena *arena, ArenaMark mark)
+{
+    arena->last = mark.block;
+    arena->last->used = mark.used;
+}
+
+size_t arena_bytes(const Arena *arena)
+{
+    size_t bytes = 0;
+    for (const Block *block = arena->first; block; block = block->next)
+        bytes += sizeof *block + block->size;
+    return bytes;
+}
+
+void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap)
+{
+    *cap = *cap ? 2 * *cap : 8;
+    void *grown = arena_alloc(arena, item * (size_t)*cap);
+    if (len)
+        memcpy(grown, at, item * (size_t)len);
+    return grown;
+}

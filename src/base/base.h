@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base: what every module stands on: arenas, growable text, vectors, hash maps,
+// random numbers, and diagnostics with source spans.
+//
+// It knows nothing of programs or kernels. Memory belongs to arenas named by
+// lifetime (context, program, candidate, scratch); nothing in an arena is freed
+// alone. Running out of memory ends the process with a message.
+
+#ifndef FW_BASE_H
+#define FW_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#if defined(__GNUC__)
+#define FW_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define FW_NORETURN     __attribute__((noreturn))
+#else
+#define FW_PRINTF(f, a)
+#define FW_NORETURN
+#endif
+
+#define COUNTOF(a) ((int)(sizeof(a) / sizeof((a)[0])))
+#define MIN(a, b)  ((a) < (b) ? (a) : (b))
+#define MAX(a, b)  ((a) > (b) ? (a) : (b))
+
+// bug.c: we are wrong ---------------------------------------------------------
+
+// Ends the process: an invariant of ours is broken, never the user's fault.
+#define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
+FW_NORETURN void bug_at(const char *file, int line, const char *format, ...)
+    FW_PRINTF(3, 4);
+
+// arena.c: memory by lifetime ---------------------------------------------------
+
+typedef struct Arena Arena;
+
+typedef struct {
+    void *block;
+    size_t used;
+} ArenaMark;
+
+Arena *arena_new(void);
+void arena_free(Arena *arena); // accepts NULL
+
+// Zeroed storage, aligned for any type; owner: the arena.
+void *arena_alloc(Arena *arena, size_t size);
+char *arena_strdup(Arena *arena, const char *text);
+char *arena_strndup(Arena *arena, const char *text, size_t len);
+char *arena_printf(Arena *arena, const char *format, ...) FW_PRINTF(2, 3);
+
+// arena_reset gives back everything allocated after the mark.
+ArenaMark arena_mark(const Arena *arena);
+void arena_reset(Arena *arena, ArenaMark mark);
+size_t arena_bytes(const Arena *arena); // unit: bytes held from the system
+
+#define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
+#define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
+
+// Heap allocation that cannot return NULL.
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t size);
+char *xstrdup(const char *text);
+
+// Typed growable arrays in an arena: `VEC(int) v = {0}; VEC_PUSH(arena, &v, 3);`
+#define VEC(T)                                                                             \
+    struct {                                                                               \
+        T *at;                                                                             \
+        int len, cap;                                                                      \
+    }
+#define VEC_PUSH(arena, v, x)                                                              \
+    ((v)->len == (v)->cap ? (void)((v)->at = vec_grow((arena), (v)->at, sizeof *(v)->at,   \
+                                                      (v)->len, &(v)->cap))                \
+                          : (void)0,                                                       \
+     (v)->at[(v)->len++] = (x))
+void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap);
+
+// buf.c: growable text -----------------------------------------------------------
+
+typedef struct {
+    char *text; // always NUL-terminated after buf_init
+    size_t len, cap;
+} Buf;
+
+void buf_init(Buf *buf);
+void buf_release(Buf *buf);
+void buf_clear(Buf *buf);
+void buf_putc(Buf *buf, char c);
+void buf_puts(Buf *buf, const char *text);
+void buf_write(Buf *buf, const void *bytes, size_t len);
+void buf_printf(Buf *buf, const char *format, ...) FW_PRINTF(2, 3);
+void buf_vprintf(Buf *buf, const char *format, va_list args);
+
+// file.c: whole files ------------------------------------------------------------
+
+// Reads a whole file into buf (appending); false with errno set on failure.
+bool file_read(const char *path, Buf *buf);
+// Writes a temporary beside path, flushes it, and renames it over path, so that a
+// full disk or a crash leaves the old file; false with errno set on failure.
+bool file_write(const char *path, const void *bytes, size_t len);
+// Makes a directory and its parents; false with errno set on failure.
+bool file_mkdirs(const char *path);
+
+// map.c: strings to pointers -------------------------------------------------------
+
+typedef struct {
+    struct MapSlot *slot;
+    int len, cap;
+    Arena *arena;
+} Map;
+
+void map_init(Map *map, Arena *arena);
+void *map_get(const Map *map, const char *key); // NULL if absent
+void map_put(Map *map, const char *key, void *value);
+
+uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
+uint64_t hash_mix(uint64_t a, uint64_t b);
+void hash_hex(uint64_t hash, char out[17]);
+
+// rng.c: seeded, the same on every machine (xoshiro256**, Blackman and Vigna 2018) ---
+
+typedef struct {
+    uint64_t s[4];
+} Rng;
+
+void rng_seed(Rng *rng, uint64_t seed);
+uint64_t rng_next(Rng *rng);
+uint64_t rng_below(Rng *rng, uint64_t n); // uniform in [0, n), unbiased; n > 0
+double rng_double(Rng *rng);              // uniform in [0, 1)
+double rng_normal(Rng *rng);              // mean 0, variance 1
+
+// clock.c --------------------------------------------------------------------------
+
+int64_t clock_ns(void); // monotonic
+double clock_s(void);   // monotonic
+
+// diag.c: what we tell the user is wrong -----------------------------------------------
+
+typedef struct {
+    const char *name; // as shown: a path, or "<text>"
+    const char *text; // NUL-terminated
+    size_t len;
+} Source;
+
+typedef struct {
+    const Source *source; // NULL: no place in a text
+    uint32_t start, end;  // byte offsets
+} Span;
+
+typedef enum {
+    DIAG_NOTE,
+    DIAG_WARNING,
+    DIAG_ERROR, // the user's text or command is wrong: exit status 2
+    DIAG_WORLD, // a device, a file or the store failed: exit status 1
+} DiagKind;
+
+typedef struct {
+    DiagKind kind;
+    const char *code; // "T003", or "" where there is none
+    Span span;
+    const char *message;
+} Diag;
+
+// The first 20 diagnostics are kept; later ones are only counted.
+typedef struct {
+    Arena *arena;
+    VEC(Diag) list;
+    int errors; // DIAG_ERROR and DIAG_WORLD together
+    int world;  // DIAG_WORLD alone
+} Diags;
+
+void diags_init(Diags *diags, Arena *arena);
+// Each returns false, so that a failing function can end with `return diag_error(...)`.
+bool diag_error(Diags *diags, Span span, const char *code, const char *format, ...)
+    FW_PRINTF(4, 5);
+bool diag_world(Diags *diags, const char *code, const char *format, ...) FW_PRINTF(3, 4);
+void diag_warning(Diags *diags, Span span, const char *code, const char *format, ...)
+    FW_PRINTF(4, 5);
+// `name:line:col: error T003: message`, then the source line and a caret.
+void diag_print(Buf *out, const Diag *diag);
+void diags_print(Buf *out, const Diags *diags);
+int diags_exit_status(const Diags *diags);          // 0, 1 or 2
+void span_line_col(Span span, int *line, int *col); // both from 1
+Span span_join(Span a, Span b);
+extern const Span span_none;
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/base.h"
+
+#include <string.h>
+
+const Span span_none = {0};
+
+enum { DIAGS_KEPT = 20 };
+
+void diags_init(Diags *diags, Arena *arena)
+{
+    *diags = (Diags){.arena = arena};
+}
+
+static void diag_add(Diags *diags, DiagKind kind, Span span, const char *code,
+                     const char *format, va_list args)
+{
+    diags->errors += kind >= DIAG_ERROR;
+    diags->world += kind == DIAG_WORLD;
+    if (diags->list.len >= DIAGS_KEPT)
+        return;
+    Buf text;
+    buf_init(&text);
+    buf_vprintf(&text, format, args);
+    Diag diag = {kind, code, span, arena_strdup(diags->arena, text.text)};
+    buf_release(&text);
+    VEC_PUSH(diags->arena, &diags->list, diag);
+}
+
+bool diag_error(Diags *diags, Span span, const char *code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add(diags, DIAG_ERROR, span, code, format, args);
+    va_end(args);
+    return false;
+}
+
+bool diag_world(Diags *diags, const char *code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add(diags, DIAG_WORLD, span_none, code, format, args);
+    va_end(args);
+    return false;
+}
+
+void diag_warning(Diags *diags, Span span, const char *code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_add(diags, DIAG_WARNING, span, code, format, args);
+    va_end(args);
+}
+
+static size_t line_start(const Source *source, size_t at)
+{
+    while (at > 0 && source->text[at - 1] != '\n')
+        at--;
+    return at;
+}
+
+void span_line_col(Span span, int *line, int *col)
+{
+    *line = 1;
+    for (size_t i = 0; i < span.start; i++)
+        *line += span.source->text[i] == '\n';
+    *col = 1 + (int)(span.start - line_start(span.source, span.start));
+}
+
+Span span_join(Span a, Span b)
+{
+    if (!a.source || a.source != b.source)
+        return a.source ? a : b;
+    return (Span){a.source, MIN(a.start, b.start), MAX(a.end, b.end)};
+}
+
+// The source line and carets under the span; tabs are kept so that columns line up.
+static void print_excerpt(Buf *out, Span span)
+{
+    size_t start = line_start(span.source, span.start);
+    const char *line = span.source->text + start;
+    size_t len = strcspn(line, "\n"), from = span.start - start;
+    size_t to = MIN(MAX(span.end, span.start + 1) - start, MAX(len, from + 1));
+    buf_printf(out, "    %.*s\n    ", (int)len, line);
+    for (size_t i = 0; i < from; i++)
+        buf_putc(out, line[i] == '\t' ? '\t' : ' ');
+    for (size_t i = from; i < to; i++)
+        buf_putc(out, i == from ? '^' : '~');
+    buf_putc(out, '\n');
+}
+
+void diag_print(Buf *out, const Diag *diag)
+{
+    static const char *const word[] = {"note", "warning", "error", "error"};
+    if (diag->span.source) {
+        int line, col;
+        span_line_col(diag->span, &line, &col);
+        buf_printf(out, "%s:%d:%d: ", diag->span.source->name, line, col);
+    } else {
+        buf_puts(out, "forewarp: ");
+    }
+    buf_puts(out, word[diag->kind]);
+    if (diag->code[0])
+        buf_printf(out, " %s", diag->code);
+    buf_printf(out, ": %s\n", diag->message);
+    if (diag->span.source)
+        print_excerpt(out, diag->span);
+}
+
+void diags_print(Buf *out, const Diags *diags)
+{
+    for (int i = 0; i < diags->list.len; i++)
+        diag_print(out, &diags->list.at[i]);
+    if (diags->errors > DIAGS_KEPT)
+        buf_printf(out, "forewarp: %d errors in all\n", diags->errors);
+}
+
+int diags_exit_status(const Diags *diags)
+{
+    return diags->errors > diags->world ? 2 : diags->world ? 1 : 0;
+}

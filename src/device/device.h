@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// device: OpenCL devices, and the host as a device that compiles the C target with the
+// system compiler. Capabilities and fingerprint, build, buffers, launch, timing.
+//
+// Only a worker process opens a device (measure): drivers crash, hang, and do not
+// survive fork. A device never sees a point of a space.
+
+#ifndef FW_DEVICE_H
+#define FW_DEVICE_H
+
+#include "base/base.h"
+
+typedef struct {
+    char id[32]; // "opencl:0", "host"
+    char name[256], platform[128], driver[128];
+    char fingerprint[17]; // hash of what makes timings comparable: kind, name, driver,
+                          // compute units; never of values that change between runs
+    char target[16];      // the emit target it takes: "opencl", "c"
+    bool is_cpu, has_double, has_half, has_image;
+    int compute_units, clock_mhz;
+    int warp;          // work-items that execute together; CPU: the float SIMD width
+    int line_bytes;    // cache line
+    int64_t max_group; // work-items in a group
+    int64_t max_item[3];
+    int64_t local_bytes, global_bytes, alloc_bytes; // most local, global, one buffer
+} DeviceInfo;
+
+typedef struct Device Device;
+typedef struct Module Module;
+typedef struct Mem Mem;
+
+typedef struct {
+    Mem *mem;         // a buffer, or NULL:
+    const void *data; // a scalar argument of this many bytes
+    size_t bytes;
+} DeviceArg;
+
+typedef struct {
+    const char *kernel;
+    size_t global[3], local[3]; // OpenCL meaning: global in work-items, local divides it
+    int narg;
+    const DeviceArg *arg;
+} DeviceLaunch;
+
+typedef enum {
+    DEV_OK,
+    DEV_BUILD_FAILED,     // the text does not compile; the log says why
+    DEV_OUT_OF_RESOURCES, // group, local memory or buffer larger than the device allows
+    DEV_FAILED,           // any other error of the API; the log names it
+} DeviceStatus;
+
+// One row a device kind: one file, one line in devices.def. Every function that can fail
+// appends what happened (API call, error name, build log) to log.
+typedef struct {
+    const char *name;   // "opencl", "host"
+    int (*count)(void); // devices present now; 0 where the driver is missing
+    Device *(*open)(int index, Buf *log); // NULL on failure
+    void (*close)(Device *device);
+    const DeviceInfo *(*info)(const Device *device);
+    Mem *(*mem_new)(Device *device, size_t bytes, Buf *log); // NULL on failure
+    void (*mem_free)(Device *device, Mem *mem);
+    DeviceStatus (*write)(Device *device, Mem *mem, const void *data, size_t bytes,
+                          Buf *log);
+    DeviceStatus (*read)(Device *device, Mem *mem, void *data, size_t bytes, Buf *log);
+    // Fills with a byte pattern: outputs are poisoned before a checked run.
+    DeviceStatus (*fill)(Device *device, Mem *mem, unsigned char byte, size_t bytes,
+                         Buf *log);
+    DeviceStatus (*build)(Device *device, const char *source, const char *options,
+                          Module **module, Buf *log);
+    void (*module_free)(Device *device, Module *module);
+    // Runs the launches in order and waits. time_ns: from the start of the first to the
+    // end of the last, on the device's clock.
+    DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,
+                        double *time_ns, Buf *log);
+} DeviceKind;
+
+const DeviceKind *device_kind(const char *name);
+const DeviceKind *const *device_kinds(int *n);
+// Splits "opencl:1" into kind and index; false if the kind is unknown or the text wrong.
+bool device_parse(const char *id, const DeviceKind **kind, int *index);
+
+#endif

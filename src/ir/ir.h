@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ir: the functional language: types, expressions, the tables of patterns and of
+// scalar operations, parser, printer, type inference, verifier, interpreter.
+//
+//   source  the Lift IR (paper 000, section 3.2; Steuwer et al., CGO 2017) as text
+//
+// High-level and lowered programs are the same language: lowering (rewriting) only
+// replaces `map` by mapGlb, mapSeq, ... and adds toLocal and friends.
+// It does not know of kernels, devices or memory layout.
+
+#ifndef FW_IR_H
+#define FW_IR_H
+
+#include "arith/arith.h"
+#include "base/base.h"
+
+// Types -------------------------------------------------------------------------
+
+typedef enum { S_BOOL, S_INT, S_HALF, S_FLOAT, S_DOUBLE } Scalar;
+enum { SCALARS = 5 };
+
+typedef enum { T_SCALAR, T_VECTOR, T_TUPLE, T_ARRAY } TypeKind;
+
+typedef struct Type Type;
+struct Type {
+    TypeKind kind;
+    Scalar scalar;           // SCALAR, VECTOR
+    int width;               // VECTOR: 2, 4 or 8
+    const Arith *len;        // ARRAY
+    const Type *elem;        // ARRAY
+    int n;                   // TUPLE
+    const Type *const *item; // TUPLE
+};
+
+// The table of scalar types: the language's word, bytes, is it floating.
+typedef struct {
+    const char *name;
+    int bytes;
+    bool floating;
+} ScalarInfo;
+extern const ScalarInfo scalar_info[SCALARS];
+
+// Operations and patterns ----------------------------------------------------------
+
+typedef enum { FORM_INFIX, FORM_PREFIX, FORM_CALL } OpForm;
+typedef enum { TY_ARITH, TY_FLOAT, TY_COMP, TY_LOGIC, TY_CAST, TY_SELECT } OpTypes;
+typedef enum { OPK_FREE, OPK_ADD, OPK_MUL, OPK_DIV, OPK_EXP, OPK_SPECIAL } OpKind;
+
+typedef enum {
+#define OP(id, text, args, form, types, kind, doc) OP_##id,
+#include "ir/ops.def"
+#undef OP
+    OPS
+} Op;
+
+typedef struct {
+    const char *text;
+    int args;
+    OpForm form;
+    OpTypes types;
+    OpKind kind;
+    const char *doc;
+} OpInfo;
+extern const OpInfo op_info[OPS];
+
+typedef enum { G_ALGO, G_VIEW, G_PAR, G_SEQ, G_MEM } PatternGroup;
+typedef enum { SUFFIX_NONE, SUFFIX_DIMS, SUFFIX_PAR } PatternSuffix;
+
+typedef enum {
+#define PATTERN(id, text, group, fun, num, data, suffix, doc) P_##id,
+#include "ir/patterns.def"
+#undef PATTERN
+    PATTERNS
+} Pattern;
+
+typedef struct {
+    const char *text;
+    PatternGroup group;
+    int fun, num, data;
+    PatternSuffix suffix;
+    const char *doc;
+} PatternInfo;
+extern const PatternInfo pattern_info[PATTERNS];
+
+typedef enum { PAD_CLAMP, PAD_MIRROR, PAD_WRAP, PAD_CONSTANT } PadMode;
+extern const char *const pad_mode_name[3]; // clamp, mirror, wrap
+
+// Expressions ------------------------------------------------------------------------
+
+typedef enum {
+    E_LITERAL, // number; floating says how it was written (1 or 1.0); type from context
+    E_PARAM,   // param
+    E_NUM,     // num[0]: a symbolic integer used as an int value
+    E_OP,      // op applied to arg[0..narg)
+    E_CALL,    // callee (a fun or a def) applied to arg[0..narg)
+    E_LET,     // let param = arg[0] in arg[1]
+    E_TUPLE,   // arg[0..narg)
+    E_GET,     // component `index` of arg[0]: written e.0
+    E_AT,      // arg[0][arg[1]]
+    E_LAMBDA,  // \params -> arg[0]; only as the function of a pattern
+    E_PATTERN, // pattern with dims/par, num[], mode, fun, arg[] (the array argument last)
+} ExprKind;
+
+typedef struct Expr Expr;
+typedef struct Function Function;
+
+// A name bound by a lambda, a let, or a definition's parameter list.
+typedef struct Param {
+    const char *name;
+    const Type *type; // of a lambda's or let's: set by inference
+    Span span;
+    uint32_t id; // unique in its Ir
+} Param;
+
+enum { DIMS_MAX = 3, NUMS_MAX = 2 * DIMS_MAX };
+
+struct Expr {
+    ExprKind kind;
+    Span span;
+    const Type *type; // set by inference; NULL for lambdas
+    double number;    // LITERAL
+    bool floating;    // LITERAL
+    bool boolean;     // LITERAL: true or false
+    Param *param;     // PARAM, LET
+    Op op;            // OP
+    Function *callee; // CALL
+    int index;        // GET
+    Pattern pattern;  // PATTERN
+    int dims;         // PATTERN with suffix DIMS: 1 to 3, else 1
+    int par;          // PATTERN with suffix PAR: 0 to 2
+    PadMode mode;     // PAD; PAD_CONSTANT: arg[0] is the constant, arg[1] the array
+    int nnum; // PATTERN: dims * pattern_info.num; group by dimension, outermost first
+    const Arith *num[NUMS_MAX];
+    Expr *fun;  // PATTERN: a LAMBDA, or NULL
+    int nparam; // LAMBDA
+    Param **params;
+    int narg;
+    Expr **arg;
+};
+
+// A `fun` (scalars to a scalar, kept as a function in the kernel) or a `def` (arrays;
+// inlined where it is called).
+struct Function {
+    const char *name;
+    Span span;
+    bool is_def;
+    int nparam;
+    Param **params;     // with their declared types
+    const Type *result; // declared; NULL for a def without one until inference
+    Expr *body;         // NULL if opaque
+    const char *text;   // opaque: C statements, ending in a return
+    int flops;          // opaque: declared cost
+};
+
+typedef struct {
+    const char *name;
+    const Arith *arith;
+    Span span;
+    bool generic; // stays a kernel argument
+} SizeDecl;
+
+// Everything of one parsed text lives in its arena and arithmetic context.
+typedef struct {
+    Arena *arena;
+    ArithCtx *arith;
+    uint32_t next_id;
+} Ir;
+
+typedef struct {
+    Ir *ir;
+    const Source *source;
+    VEC(SizeDecl) sizes;
+    VEC(Function *) funs; // in order of declaration
+    VEC(Function *) defs;
+    Function *main; // the last def
+    // Conditions collected by inference that sizes must satisfy: lhs mod rhs == 0, or
+    // lhs >= 0 when rhs is NULL; checked when sizes are bound.
+    VEC(struct Condition) conditions;
+} Program;
+
+typedef struct Condition {
+    const Arith *lhs, *rhs;
+    Span span;
+    const char *why; // "split(64) needs a length divisible by 64"
+} Condition;
+
+// type.c -----------------------------------------------------------------------------
+
+Ir *ir_new(void); // owner: the caller, ir_free
+void ir_free(Ir *ir);
+
+const Type *type_scalar(Scalar scalar);
+const Type *type_vector(Scalar scalar, int width);
+const Type *type_tuple(Arena *arena, const Type *const *item, int n);
+const Type *type_array(Arena *arena, const Arith *len, const Type *elem);
+bool type_equal(ArithCtx *ctx, const Type *a, const Type *b);
+bool type_is_scalar(const Type *type); // SCALAR or VECTOR: held in one register
+bool type_is_float(const Type *type);
+void type_print(Buf *out, const Type *type); // `[N][M]float`, `(float, int)`, `float4`
+// Scalars in a value of this type, all tuple components together.
+const Arith *type_count(ArithCtx *ctx, const Type *type);
+const Type *type_elem(const Type *type, int depth); // strips depth array levels
+
+// expr.c: constructors, used by the parser and by rewriting -------------------------------
+
+Param *param_new(Ir *ir, const char *name, const Type *type);
+Expr *expr_new(Ir *ir, ExprKind kind, Span span);
+Expr *expr_param(Ir *ir, Param *param);
+Expr *expr_literal(Ir *ir, double number, bool floating);
+Expr *expr_num(Ir *ir, const Arith *num);
+Expr *expr_op(Ir *ir, Op op, Expr *a, Expr *b, Expr *c); // b, c may be NULL
+Expr *expr_get(Ir *ir, Expr *tuple, int index);
+Expr *expr_at(Ir *ir, Expr *array, Expr *index);
+Expr *expr_let(Ir *ir, Param *param, Expr *value, Expr *body);
+Expr *expr_tuple(Ir *ir, Expr **item, int n);
+Expr *expr_lambda(Ir *ir, Param **params, int n, Expr *body);
+// A pattern with no, one function and any arguments; nums may be NULL.
+Expr *expr_pattern(Ir *ir, Pattern pattern, int dims, int par, const Arith *const *nums,
+                   Expr *fun, Expr **arg, int narg);
+// A deep copy with fresh params for everything bound inside; needed before one tree is
+// used in two places.
+Expr *expr_clone(Ir *ir, const Expr *expr);
+// A deep copy in which free occurrences of param are replaced by (clones of) value.
+Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *value);
+uint64_t expr_hash(const Expr *expr);          // up to names of bound params
+bool expr_equal(const Expr *a, const Expr *b); // likewise
+bool expr_mentions(const Expr *expr, const Param *param);
+
+// parse.c, print.c ---------------------------------------------------------------------
+
+// The program, or NULL with diagnostics. Owner: ir. Names are resolved; types are not
+// inferred. The source must outlive the program.
+Program *ir_parse(Ir *ir, const Source *source, Diags *diags);
+// In the language; parsing the result gives the same program (spans apart).
+void ir_print(Buf *out, const Program *program);
+void expr_print(Buf *out, const Expr *expr); // one line unless it is wide
+
+// infer.c ------------------------------------------------------------------------------
+
+// Sets every type, inlines calls of defs, turns function names into lambdas, and collects
+// conditions; false with diagnostics. May be run again after rewriting.
+bool ir_infer(Program *program, Diags *diags);
+// A copy of the program with the named sizes replaced by constants, inferred again; NULL
+// with diagnostics if a size is unknown, unbound (and not generic), not positive, or a
+// condition fails, or an array would exceed 2^40 elements.
+typedef struct {
+    const char *name;
+    int64_t value;
+} Binding;
+Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags);
+// Infers the type of a (lowered) expression whose free params have types.
+bool ir_infer_expr(Ir *ir, Expr *expr, Diags *diags);
+
+// interp.c: the meaning of the language --------------------------------------------------
+
+// An array value is stored structure-of-arrays: one flat row-major plane for each scalar
+// component of the tuple tree (left to right), all extents equal to those of the arrays
+// around it. Planes hold doubles already rounded to the component's scalar type.
+typedef struct {
+    const Type *type; // lengths constant
+    int nplane;
+    double **plane;
+    int64_t *count; // scalars in each plane
+    Scalar *scalar; // type of each plane
+} Value;
+
+Value *value_new(Arena *arena, const Type *type); // zero
+// Seeded normal-looking data: floats uniform in [0.5, 1.5), ints in [0, 8), bools.
+void value_random(Value *value, uint64_t seed);
+double scalar_round(Scalar scalar, double x); // to the nearest value of the type
+
+// Evaluates the program's main definition on its inputs (one Value a parameter, types
+// equal); all sizes bound. Results live in arena. Counts into steps if it is not NULL.
+// False with diagnostics: an index out of bounds, an opaque function, out of the quota
+// (scalar operations; 0: none).
+bool ir_eval(const Program *program, Value *const *inputs, Arena *arena, Value **result,
+             int64_t quota, Diags *diags);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// measure: trials. A job (kernel text, buffers, launches) goes to a worker process that
+// holds the device; it is built, run, checked against the expected outputs and timed. A
+// worker that crashes or hangs becomes a trial status, and the next job goes on.
+//
+// The controller makes no device call. Workers are started by fork and exec, live long,
+// and speak length-prefixed JSON over a socket pair; bulk data go through files mapped
+// by both sides.
+
+#ifndef FW_MEASURE_H
+#define FW_MEASURE_H
+
+#include "base/base.h"
+#include "device/device.h"
+#include "ir/ir.h"
+
+#define TRIAL_STATUSES(X)                                                                  \
+    X(OK, "ok")                                                                            \
+    X(BUILD_FAILED, "build-failed")                                                        \
+    X(OUT_OF_RESOURCES, "out-of-resources")                                                \
+    X(CRASHED, "crashed")                                                                  \
+    X(TIMED_OUT, "timed-out")                                                              \
+    X(WRONG_RESULT, "wrong-result")                                                        \
+    X(FAILED, "failed") /* any other error of the device */
+
+typedef enum {
+#define X(id, text) TRIAL_##id,
+    TRIAL_STATUSES(X)
+#undef X
+        TRIAL_STATUS_COUNT
+} TrialStatus;
+extern const char *const trial_status_name[TRIAL_STATUS_COUNT];
+
+enum { TRIAL_SAMPLES = 32 };
+
+typedef struct {
+    TrialStatus status;
+    double time_ns; // the minimum of the samples; INFINITY unless ok
+    double sample_ns[TRIAL_SAMPLES];
+    int nsample;
+    bool cut;                          // stopped early: clearly worse than the cut-off
+    double max_error;                  // largest relative error found
+    double build_s, check_s, timing_s; // where the time went
+    char *log; // build log or reason; heap, owner: the trial (trial_release)
+} Trial;
+void trial_release(Trial *trial);
+
+// A buffer of the problem, shared by all its jobs.
+typedef struct {
+    const char *name;
+    Scalar scalar;
+    int64_t count;    // elements
+    const void *init; // count elements in the device's layout (bool: one byte, half: two);
+                      // NULL: an output, poisoned before each checked run
+    const void *expect; // what it must hold after a run; NULL: not compared
+} RigBuffer;
+
+typedef struct {
+    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR } kind;
+    int buffer; // ARG_BUFFER: a RigBuffer's number, or nbuffer + k: scratch k of the job
+    int64_t number; // ARG_INT: passed as a 32-bit int
+    Scalar scalar;  // ARG_SCALAR
+    double value;
+} JobArg;
+
+typedef struct {
+    const char *kernel;
+    int64_t global[3], local[3];
+    int narg;
+    const JobArg *arg;
+} JobLaunch;
+
+// One candidate to try. Kernel names must be unique among jobs run together, and text
+// before the kernels that may be shared (user functions) is the prelude, the same for all
+// jobs of a rig: several jobs are then built as one program.
+typedef struct {
+    const char *prelude, *source, *options;
+    int nscratch;
+    const int64_t *scratch_bytes;
+    int nlaunch;
+    const JobLaunch *launch;
+} Job;
+
+typedef struct {
+    const char *device; // "opencl:0"
+    const char *worker; // path of a program that calls worker_main; NULL: this program
+    const char *folder; // for caches and data files; made if missing
+    int nbuffer;
+    const RigBuffer *buffer;
+    double tolerance; // relative error accepted: |x - e| <= tolerance * max(|e|, scale)
+    double build_limit_s, run_limit_s; // per job; 0: 10 s and 10 s
+    int samples;                       // valid timed runs wanted; 0: 5
+    int batch;                         // jobs prepared together; 0: chosen by the device
+    int workers;                       // 0: chosen by the device
+} RigConfig;
+
+typedef struct Rig Rig;
+
+// Opens the device in a worker; NULL with a diagnostic. Owner: the caller.
+Rig *rig_open(const RigConfig *config, Diags *diags);
+void rig_close(Rig *rig);
+const DeviceInfo *rig_device(const Rig *rig);
+int rig_batch(const Rig *rig); // how many jobs to hand over at once for full speed
+
+// Runs n jobs; calls done in order of completion, once a job. A job is cut short when its
+// first samples exceed 3 x cutoff_ns (INFINITY: never); done may return a lower cut-off
+// for the rest. Returns false with a diagnostic only if no worker can be kept alive.
+typedef double RigDone(void *user, int job, Trial *trial);
+bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
+             Diags *diags);
+// As rig_run for one job, with more samples, not compared against a cut-off; the outputs
+// (each RigBuffer without init) are copied to out[i] where that is not NULL.
+bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
+                 Diags *diags);
+
+// The devices of all kinds, asked for in a short-lived worker: an array in arena.
+int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags);
+
+// The body of a worker process: argv[1] is WORKER_COMMAND. Returns the exit status.
+#define WORKER_COMMAND "--worker"
+int worker_main(int argc, char **argv);
+
+// Packs doubles into a device's layout for a scalar type, and back.
+size_t scalar_device_bytes(Scalar scalar);
+void scalar_pack(Scalar scalar, const double *from, int64_t n, void *to);
+void scalar_unpack(Scalar scalar, const void *from, int64_t n, double *to);
+
+#endif

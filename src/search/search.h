@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// search: strategies that pick the next points, all behind one ask/tell interface.
+// A strategy never measures: the same one runs on a device and on a recorded space.
+
+#ifndef FW_SEARCH_H
+#define FW_SEARCH_H
+
+#include "space/space.h"
+
+typedef struct Search Search;
+
+// One row a strategy: one file, one line in searches.def.
+typedef struct {
+    const char *name;
+    const char *doc;
+    void *(*open)(Search *search); // the strategy's own state; NULL if it needs none
+    // Writes the next point; false when it has none left.
+    bool (*ask)(Search *search, Point *point);
+    // The cost of an asked point in nanoseconds; INFINITY if its trial did not end ok.
+    void (*tell)(Search *search, const Point *point, double cost_ns); // may be NULL
+    void (*close)(Search *search);                                    // may be NULL
+} SearchKind;
+
+// What every strategy may read.
+struct Search {
+    const SearchKind *kind;
+    const Space *space;
+    Rng rng;      // seeded; the only source of chance
+    double limit; // trials the budget allows; INFINITY if bounded by time alone
+    int told;     // points told so far
+    Point best;
+    double best_ns; // INFINITY before the first success
+    void *state;    // owned by the strategy
+};
+
+const SearchKind *search_find(const char *name); // NULL if there is none
+const SearchKind *const *search_all(int *n);
+
+Search *search_open(const SearchKind *kind, const Space *space, uint64_t seed,
+                    double limit);
+// No point is given out twice in one search; false when nothing is left.
+bool search_ask(Search *search, Point *point);
+void search_tell(Search *search, const Point *point, double cost_ns);
+void search_close(Search *search);
+
+#endif

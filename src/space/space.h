@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// space: tunable parameters, their domains and constraints, and the valid points.
+//
+// A space is never enumerated blindly: parameters that share constraints form a
+// component, each component is enumerated once with every constraint tested as soon as
+// its last parameter is bound, and the space is the product of its components. Counting,
+// uniform sampling of valid points and ranking points by number follow from that
+// (the chain of trees of Rasch et al., ATF, TACO 2021).
+//
+// It does not know what a parameter means, and never measures.
+
+#ifndef FW_SPACE_H
+#define FW_SPACE_H
+
+#include "base/base.h"
+
+enum { SPACE_PARAMS_MAX = 64 };
+
+typedef struct {
+    const char *name;
+    int n;                    // size of the domain
+    const double *value;      // the number used in constraints; integers are exact
+    const char *const *label; // the text of each value, or NULL where numbers suffice
+} SpaceParam;
+
+typedef struct Space Space;
+
+// One assignment: choice[i] indexes the domain of parameter i.
+typedef struct {
+    int16_t choice[SPACE_PARAMS_MAX];
+} Point;
+
+Space *space_new(void); // owner: the caller, space_free
+void space_free(Space *space);
+
+// Adds a parameter; the arrays are copied. Returns its number.
+int space_add(Space *space, const char *name, const double *value, int n);
+int space_add_ints(Space *space, const char *name, const int64_t *value, int n);
+// A parameter whose values are words; in constraints they are written 'word'.
+int space_add_words(Space *space, const char *name, const char *const *word, int n);
+
+// Adds a constraint in C-like syntax over parameter names, numbers and 'words':
+// || && ! == != < <= > >= + - * / % ( ) min max, `a in (1, 2, 4)`, and the words `and`,
+// `or`, `not`; `//` is integer division, `**` power. A point is valid if all are non-zero.
+// A division by zero makes a constraint false. False with a diagnostic whose span points
+// into the text on a syntax error or an unknown name.
+bool space_constrain(Space *space, const char *text, Diags *diags);
+
+// Builds the components; called by the questions below when needed. False with a
+// diagnostic if one component has more than 2^28 valid points.
+bool space_build(Space *space, Diags *diags);
+
+int space_params(const Space *space);
+const SpaceParam *space_param(const Space *space, int i);
+int space_find(const Space *space, const char *name); // -1 if there is none
+double space_raw_count(const Space *space);           // product of the domain sizes
+double space_count(const Space *space);               // valid points; exact below 2^53
+
+bool space_valid(const Space *space, const Point *point);
+// The valid point of a number in [0, count), in lexicographic order of components.
+void space_point(const Space *space, uint64_t number, Point *point);
+uint64_t space_number(const Space *space, const Point *point); // inverse; point valid
+void space_sample(const Space *space, Rng *rng, Point *point); // uniform over valid points
+// Valid points that differ from a given one in exactly one parameter (any other value,
+// or only the next smaller or larger if adjacent); returns how many there are, writes at
+// most max.
+int space_neighbours(const Space *space, const Point *point, bool adjacent, Point *out,
+                     int max);
+
+double space_value(const Space *space, const Point *point, int param);
+int64_t space_int(const Space *space, const Point *point,
+                  const char *name); // BUG if absent
+const char *space_word(const Space *space, const Point *point, const char *name);
+// Sets a parameter by the text of its value; false if the domain lacks it.
+bool space_set(const Space *space, Point *point, const char *name, const char *text);
+uint64_t point_hash(const Space *space, const Point *point);
+bool point_equal(const Space *space, const Point *a, const Point *b);
+// `lx=64 ly=4 scheme=tiled`; reads the same back, parameters in any order, all named.
+void point_print(Buf *out, const Space *space, const Point *point);
+bool point_parse(const Space *space, const char *text, Point *point);
+// Names, domains and constraints as one hash: the identity of the space.
+uint64_t space_hash(const Space *space);
+
+#endif

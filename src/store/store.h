@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// store: the SQLite database of trials. Every trial is committed by itself, so a killed
+// run loses at most the trial in flight. The only module that touches SQLite.
+
+#ifndef FW_STORE_H
+#define FW_STORE_H
+
+#include "measure/measure.h"
+
+typedef struct Store Store;
+
+// What trials are comparable: same problem (program text, sizes, types), same space, same
+// device and driver, same version of the code generator.
+typedef struct {
+    const char *problem;   // readable: "jacobi2d N=4096 M=4096"
+    uint64_t problem_hash; // of the bound program as printed
+    uint64_t space_hash;
+    const char *fingerprint; // the device's
+    const char *device;      // its name
+    const char *version;     // of the code generator
+} StoreKey;
+
+typedef struct {
+    const char *point; // as point_print writes it
+    TrialStatus status;
+    double time_ns;
+    bool cut;
+    double max_error;
+    double spent_s; // time the trial took in all
+    const char *log;
+    const double *sample_ns;
+    int nsample;
+} StoreTrial;
+
+// Opens or makes the file; NULL with a diagnostic that names it (missing folder, read-only,
+// damaged, not a store, made by a newer version). A damaged file is never changed.
+Store *store_open(const char *path, Diags *diags);
+void store_close(Store *store);
+// $FOREWARP_STORE, or forewarp/trials.db under $XDG_DATA_HOME or ~/.local/share.
+void store_default_path(Buf *out);
+
+// The number of the key's row, made if missing; 0 with a diagnostic on failure.
+int64_t store_session(Store *store, const StoreKey *key, Diags *diags);
+// Adds or replaces the trial of a point. False with a diagnostic (disk full, locked for
+// longer than 10 s); what was stored before stays.
+bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags);
+// Calls each for every trial of the session, oldest first; false if the file is damaged.
+typedef void StoreEach(void *user, const StoreTrial *trial);
+bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags);
+// Forgets the session's trials.
+bool store_forget(Store *store, int64_t session, Diags *diags);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// emit: kernel IR to text: one printer, one table row a target (targets.def).
+// It decides nothing: loop forms, memory, order and names are in the kernel already.
+
+#ifndef FW_EMIT_H
+#define FW_EMIT_H
+
+#include "lower/lower.h"
+
+typedef struct Target Target;
+
+const Target *target_find(const char *name); // "opencl", "c"; NULL if there is none
+const char *target_name(const Target *target);
+const char *target_extension(const Target *target); // "cl", "c"
+
+// What all kernels of a program share: pragmas, helpers, the program's functions. The same
+// text for every candidate of a program, so that many can be built as one.
+void emit_prelude(Buf *out, const Target *target, const Program *program);
+// One kernel. Target c: threads become loops (one after another, so barriers vanish; the
+// outermost one is an OpenMP loop) and `void NAME_entry(void *const *arg)` is added, where
+// arg[i] points to a buffer's data, or to the value of an int argument.
+void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel *kernel);
+// A whole readable file: a comment with the program, its sizes, and each launch's shape;
+// the prelude; every kernel.
+void emit_unit(Buf *out, const Target *target, const Unit *unit);
+
+#endif

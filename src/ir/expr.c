@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expressions: constructors, copying, replacing, hashing, comparing.
+//
+// Bound names are objects (Param), not strings, so that two binders never clash however
+// they are spelt. Copies bind fresh params; hash and equality see bound params as the
+// number of binders between use and binder (de Bruijn), so names do not matter there.
+// Called functions are compared by name: names are unique within a program.
+
+#include "ir/ir.h"
+
+#include <string.h>
+
+// Constructors ------------------------------------------------------------------
+
+Param *param_new(Ir *ir, const char *name, const Type *type)
+{
+    Param *param = NEW(ir->arena, Param);
+    *param = (Param){.name = name, .type = type, .id = ir->next_id++};
+    return param;
+}
+
+Expr *expr_new(Ir *ir, ExprKind kind, Span span)
+{
+    Expr *expr = NEW(ir->arena, Expr);
+    expr->kind = kind;
+    expr->span = span;
+    expr->dims = 1;
+    return expr;
+}
+
+// Sets the arguments; the span becomes what they cover.
+static Expr *with_args(Ir *ir, Expr *expr, Expr *const *arg, int n)
+{
+    expr->arg = NEW_ARRAY(ir->arena, Expr *, n);
+    expr->narg = n;
+    for (int i = 0; i < n; i++) {
+        expr->arg[i] = arg[i];
+        expr->span = span_join(expr->span, arg[i]->span);
+    }
+    return expr;
+}
+
+Expr *expr_param(Ir *ir, Param *param)
+{
+    Expr *expr = expr_new(ir, E_PARAM, span_none);
+    expr->param = param;
+    expr->type = param->type;
+    return expr;
+}
+
+Expr *expr_literal(Ir *ir, double number, bool floating)
+{
+    Expr *expr = expr_new(ir, E_LITERAL, span_none);
+    expr->number = number;
+    expr->floating = floating;
+    return expr;
+}
+
+Expr *expr_num(Ir *ir, const Arith *num)
+{
+    Expr *expr = expr_new(ir, E_NUM, span_none);
+    expr->num[0] = num;
+    return expr;
+}
+
+Expr *expr_op(Ir *ir, Op op, Expr *a, Expr *b, Expr *c)
+{
+    Expr *expr = expr_new(ir, E_OP, span_none);
+    expr->op = op;
+    int n = c ? 3 : b ? 2 : 1;
+    if (n != op_info[op].args)
+        BUG("%s of %d arguments", op_info[op].text, n);
+    return with_args(ir, expr, (Expr *[]){a, b, c}, n);
+}
+
+Expr *expr_get(Ir *ir, Expr *tuple, int index)
+{
+    Expr *expr = expr_new(ir, E_GET, span_none);
+    expr->index = index;
+    return with_args(ir, expr, &tuple, 1);
+}
+
+Expr *expr_at(Ir *ir, Expr *array, Expr *index)
+{
+    return with_args(ir, expr_new(ir, E_AT, span_none), (Expr *[]){array, index}, 2);
+}
+
+Expr *expr_let(Ir *ir, Param *param, Expr *value, Expr *body)
+{
+    Expr *expr = expr_new(ir, E_LET, span_none);
+    expr->param = param;
+    return with_args(ir, expr, (Expr *[]){value, body}, 2);
+}
+
+Expr *expr_tuple(Ir *ir, Expr **item, int n)
+{
+    return with_args(ir, expr_new(ir, E_TUPLE, span_none), item, n);
+}
+
+Expr *expr_lambda(Ir *ir, Param **params, int n, Expr *body)
+{
+    Expr *expr = expr_new(ir, E_LAMBDA, span_none);
+    expr->nparam = n;
+    expr->params = NEW_ARRAY(ir->arena, Param *, n);
+    for (int i = 0; i < n; i++)
+        expr->params[i] = params[i];
+    return with_args(ir, expr, &body, 1);
+}
+
+Expr *expr_pattern(Ir *ir, Pattern pattern, int dims, int par, const Arith *const *nums,
+                   Expr *fun, Expr **arg, int narg)
+{
+    Expr *expr = expr_new(ir, E_PATTERN, span_none);
+    expr->pattern = pattern;
+    expr->dims = dims;
+    expr->par = par;
+    expr->nnum = nums ? dims * pattern_info[pattern].num : 0;
+    for (int i = 0; i < expr->nnum; i++)
+        expr->num[i] = nums[i];
+    expr->fun = fun;
+    return with_args(ir, expr, arg, narg);
+}
+
+// Copying -----------------------------------------------------------------------
+
+// What a param of the original stands for in the copy, innermost first: another param,
+// or an expression.
+typedef struct Rename Rename;
+struct Rename {
+    const Param *from;
+    Param *to;
+    const Expr *value;
+    const Rename *outer;
+};
+
+static Param *copy_param(Ir *ir, const Param *param)
+{
+    Param *copy = param_new(ir, param->name, param->type);
+    copy->span = param->span;
+    return copy;
+}
+
+static Expr *copy(Ir *ir, const Expr *expr, const Rename *env);
+
+static Expr *copy_use(Ir *ir, const Expr *expr, const Rename *env)
+{
+    while (env && env->from != expr->param)
+        env = env->outer;
+    if (env && env->value)
+        return expr_clone(ir, env->value);
+    Expr *use = NEW(ir->arena, Expr);
+    *use = *expr;
+    if (env)
+        use->param = env->to;
+    return use;
+}
+
+// Copies a lambda's params from the i-th on, then its body under all of them.
+static void copy_lambda(Ir *ir, Expr *to, const Expr *from, int i, const Rename *env)
+{
+    if (i == from->nparam) {
+        to->arg[0] = copy(ir, from->arg[0], env);
+        return;
+    }
+    to->params[i] = copy_param(ir, from->params[i]);
+    Rename rename = {from->params[i], to->params[i], NULL, env};
+    copy_lambda(ir, to, from, i + 1, &rename);
+}
+
+static Expr *copy(Ir *ir, const Expr *expr, const Rename *env)
+{
+    if (expr->kind == E_PARAM)
+        return copy_use(ir, expr, env);
+    Expr *to = NEW(ir->arena, Expr);
+    *to = *expr;
+    to->arg = NEW_ARRAY(ir->arena, Expr *, expr->narg);
+    if (expr->kind == E_LAMBDA) {
+        to->params = NEW_ARRAY(ir->arena, Param *, expr->nparam);
+        copy_lambda(ir, to, expr, 0, env);
+    } else if (expr->kind == E_LET) {
+        to->param = copy_param(ir, expr->param);
+        Rename rename = {expr->param, to->param, NULL, env};
+        to->arg[0] = copy(ir, expr->arg[0], env);
+        to->arg[1] = copy(ir, expr->arg[1], &rename);
+    } else {
+        for (int i = 0; i < expr->narg; i++)
+            to->arg[i] = copy(ir, expr->arg[i], env);
+        to->fun = expr->fun ? copy(ir, expr->fun, env) : NULL;
+    }
+    return to;
+}
+
+Expr *expr_clone(Ir *ir, const Expr *expr)
+{
+    return copy(ir, expr, NULL);
+}
+
+Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *value)
+{
+    Rename rename = {param, NULL, value, NULL};
+    return copy(ir, expr, &rename);
+}
+
+bool expr_mentions(const Expr *expr, const Param *param)
+{
+    if (expr->kind == E_PARAM)
+        return expr->param == param;
+    for (int i = 0; i < expr->narg; i++)
+        if (expr_mentions(expr->arg[i], param))
+            return true;
+    return expr->fun && expr_mentions(expr->fun, param);
+}
+
+// Comparing ---------------------------------------------------------------------
+
+// The binders around an expression (of each side, when two are compared).
+typedef struct Binders Binders;
+struct Binders {
+    const Param *a, *b;
+    const Binders *outer;
+};
+
+static bool same(const Expr *a, const Expr *b, const Binders *env);
+
+static bool same_use(const Expr *a, const Expr *b, const Binders *env)
+{
+    for (; env; env = env->outer)
+        if (env->a == a->param || env->b == b->param)
+            return env->a == a->param && env->b == b->param;
+    return a->param == b->param;
+}
+
+static bool same_lambda(const Expr *a, const Expr *b, int i, const Binders *env)
+{
+    if (i == a->nparam)
+        return same(a->arg[0], b->arg[0], env);
+    Binders inner = {a->params[i], b->params[i], env};
+    return same_lambda(a, b, i + 1, &inner);
+}
+
+// Everything but params, arguments and function.
+static bool same_head(const Expr *a, const Expr *b)
+{
+    if (a->kind != b->kind || a->narg != b->narg || a->nnum != b->nnum)
+        return false;
+    for (int i = 0; i < a->nnum; i++)
+        if (a->num[i] != b->num[i])
+            return false;
+    switch (a->kind) {
+    case E_LITERAL:
+        return !memcmp(&a->number, &b->number, sizeof a->number) &&
+               a->floating == b->floating && a->boolean == b->boolean;
+    case E_NUM: return a->num[0] == b->num[0];
+    case E_OP: return a->op == b->op;
+    case E_CALL: return !strcmp(a->callee->name, b->callee->name);
+    case E_GET: return a->index == b->index;
+    case E_LAMBDA: return a->nparam == b->nparam;
+    case E_PATTERN:
+        return a->pattern == b->pattern && a->dims == b->dims && a->par == b->par &&
+               a->mode == b->mode && !a->fun == !b->fun;
+    case E_PARAM:
+    case E_LET:
+    case E_TUPLE:
+    case E_AT: return true;
+    }
+    BUG("expression of kind %d", a->kind);
+}
+
+static bool same(const Expr *a, const Expr *b, const Binders *env)
+{
+    if (!same_head(a, b))
+        return false;
+    if (a->kind == E_PARAM)
+        return same_use(a, b, env);
+    if (a->kind == E_LAMBDA)
+        return same_lambda(a, b, 0, env);
+    if (a->kind == E_LET) {
+        Binders inner = {a->param, b->param, env};
+        return same(a->arg[0], b->arg[0], env) && same(a->arg[1], b->arg[1], &inner);
+    }
+    for (int i = 0; i < a->narg; i++)
+        if (!same(a->arg[i], b->arg[i], env))
+            return false;
+    return !a->fun || same(a->fun, b->fun, env);
+}
+
+bool expr_equal(const Expr *a, const Expr *b)
+{
+    return same(a, b, NULL);
+}
+
+// Hashing: the same from run to run, so that it may be stored -----------------------
+
+static uint64_t hash_text(const char *text)
+{
+    return text ? hash_bytes(text, strlen(text), 1) : 0;
+}
+
+static uint64_t hash_arith(const Arith *a)
+{
+    uint64_t h = hash_mix((uint64_t)a->kind, (uint64_t)a->value);
+    h = hash_mix(h, hash_text(a->name));
+    for (int i = 0; i < a->n; i++)
+        h = hash_mix(h, hash_mix((uint64_t)a->term[i].coef, hash_arith(a->term[i].arg)));
+    return h;
+}
+
+static uint64_t hash_use(const Param *param, const Binders *env)
+{
+    uint64_t level = 1;
+    for (; env; env = env->outer, level++)
+        if (env->a == param)
+            return level;
+    return hash_text(param->name);
+}
+
+static uint64_t hash(const Expr *expr, const Binders *env);
+
+static uint64_t hash_lambda(const Expr *expr, int i, const Binders *env)
+{
+    if (i == expr->nparam)
+        return hash(expr->arg[0], env);
+    Binders inner = {expr->params[i], NULL, env};
+    return hash_lambda(expr, i + 1, &inner);
+}
+
+static uint64_t hash_head(const Expr *e)
+{
+    uint64_t bits = 0, h = hash_mix((uint64_t)e->kind, (uint64_t)e->narg);
+    int nnum = e->kind == E_NUM ? 1 : e->nnum;
+    for (int i = 0; i < nnum; i++)
+        h = hash_mix(h, hash_arith(e->num[i]));
+    switch (e->kind) {
+    case E_LITERAL:
+        memcpy(&bits, &e->number, sizeof bits);
+        return hash_mix(h, hash_mix(bits, 2 * e->floating + e->boolean));
+    case E_OP: return hash_mix(h, (uint64_t)e->op);
+    case E_CALL: return hash_mix(h, hash_text(e->callee->name));
+    case E_GET: return hash_mix(h, (uint64_t)e->index);
+    case E_LAMBDA: return hash_mix(h, (uint64_t)e->nparam);
+    case E_PATTERN:
+        h = hash_mix(h, (uint64_t)e->pattern * 16 + (uint64_t)e->dims);
+        return hash_mix(h, (uint64_t)e->par * 16 + (uint64_t)e->mode);
+    case E_NUM:
+    case E_PARAM:
+    case E_LET:
+    case E_TUPLE:
+    case E_AT: return h;
+    }
+    BUG("expression of kind %d", e->kind);
+}
+
+static uint64_t hash(const Expr *expr, const Binders *env)
+{
+    uint64_t h = hash_head(expr);
+    if (expr->kind == E_PARAM)
+        return hash_mix(h, hash_use(expr->param, env));
+    if (expr->kind == E_LAMBDA)
+        return hash_mix(h, hash_lambda(expr, 0, env));
+    if (expr->kind == E_LET) {
+        Binders inner = {expr->param, NULL, env};
+        h = hash_mix(h, hash(expr->arg[0], env));
+        return hash_mix(h, hash(expr->arg[1], &inner));
+    }
+    for (int i = 0; i < expr->narg; i++)
+        h = hash_mix(h, hash(expr->arg[i], env));
+    return expr->fun ? hash_mix(h, hash(expr->fun, env)) : h;
+}
+
+uint64_t expr_hash(const Expr *expr)
+{
+    return hash(expr, NULL);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of the language as arrays: scalar types, operations, patterns, and the
+// words of the boundary kinds. The rows themselves are in ops.def and patterns.def.
+
+#include "ir/ir.h"
+
+const ScalarInfo scalar_info[SCALARS] = {
+    [S_BOOL] = {"bool", 1, false},    [S_INT] = {"int", 4, false},
+    [S_HALF] = {"half", 2, true},     [S_FLOAT] = {"float", 4, true},
+    [S_DOUBLE] = {"double", 8, true},
+};
+
+const OpInfo op_info[OPS] = {
+#define OP(id, text, args, form, types, kind, doc)                                         \
+    {text, args, FORM_##form, TY_##types, OPK_##kind, doc},
+#include "ir/ops.def"
+#undef OP
+};
+
+const PatternInfo pattern_info[PATTERNS] = {
+#define PATTERN(id, text, group, fun, num, data, suffix, doc)                              \
+    {text, G_##group, fun, num, data, SUFFIX_##suffix, doc},
+#include "ir/patterns.def"
+#undef PATTERN
+};
+
+const char *const pad_mode_name[3] = {"clamp", "mirror", "wrap"};

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Types, and the owner of everything one text is parsed into (Ir). Scalar and vector
+// types are static objects, one each; tuples and arrays are made in an arena and
+// compared by structure, lengths by what arith can prove.
+
+#include "ir/ir.h"
+
+#include <stdlib.h>
+
+Ir *ir_new(void)
+{
+    Ir *ir = xcalloc(1, sizeof *ir);
+    ir->arena = arena_new();
+    ir->arith = arith_ctx_new();
+    ir->next_id = 1;
+    return ir;
+}
+
+void ir_free(Ir *ir)
+{
+    if (!ir)
+        return;
+    arith_ctx_free(ir->arith);
+    arena_free(ir->arena);
+    free(ir);
+}
+
+const Type *type_scalar(Scalar scalar)
+{
+    static const Type type[SCALARS] = {
+        [S_BOOL] = {.kind = T_SCALAR, .scalar = S_BOOL},
+        [S_INT] = {.kind = T_SCALAR, .scalar = S_INT},
+        [S_HALF] = {.kind = T_SCALAR, .scalar = S_HALF},
+        [S_FLOAT] = {.kind = T_SCALAR, .scalar = S_FLOAT},
+        [S_DOUBLE] = {.kind = T_SCALAR, .scalar = S_DOUBLE},
+    };
+    return &type[scalar];
+}
+
+#define VECTOR(s, w)                                                                       \
+    {                                                                                      \
+        .kind = T_VECTOR, .scalar = (s), .width = (w)                                      \
+    }
+#define VECTORS(s)                                                                         \
+    {                                                                                      \
+        VECTOR(s, 2), VECTOR(s, 4), VECTOR(s, 8)                                           \
+    }
+
+const Type *type_vector(Scalar scalar, int width)
+{
+    static const Type type[SCALARS][3] = {
+        [S_BOOL] = VECTORS(S_BOOL),     [S_INT] = VECTORS(S_INT),
+        [S_HALF] = VECTORS(S_HALF),     [S_FLOAT] = VECTORS(S_FLOAT),
+        [S_DOUBLE] = VECTORS(S_DOUBLE),
+    };
+    if (width != 2 && width != 4 && width != 8)
+        BUG("a vector of %d", width);
+    return &type[scalar][width / 4];
+}
+
+const Type *type_tuple(Arena *arena, const Type *const *item, int n)
+{
+    const Type **copy = NEW_ARRAY(arena, const Type *, n);
+    for (int i = 0; i < n; i++)
+        copy[i] = item[i];
+    Type *type = NEW(arena, Type);
+    *type = (Type){.kind = T_TUPLE, .n = n, .item = copy};
+    return type;
+}
+
+const Type *type_array(Arena *arena, const Arith *len, const Type *elem)
+{
+    Type *type = NEW(arena, Type);
+    *type = (Type){.kind = T_ARRAY, .len = len, .elem = elem};
+    return type;
+}
+
+static bool same_items(ArithCtx *ctx, const Type *a, const Type *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!type_equal(ctx, a->item[i], b->item[i]))
+            return false;
+    return true;
+}
+
+bool type_equal(ArithCtx *ctx, const Type *a, const Type *b)
+{
+    if (a == b)
+        return true;
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case T_SCALAR: return a->scalar == b->scalar;
+    case T_VECTOR: return a->scalar == b->scalar && a->width == b->width;
+    case T_TUPLE: return same_items(ctx, a, b);
+    case T_ARRAY:
+        return type_equal(ctx, a->elem, b->elem) &&
+               (a->len == b->len || arith_equal(ctx, a->len, b->len));
+    }
+    BUG("type of kind %d", a->kind);
+}
+
+bool type_is_scalar(const Type *type)
+{
+    return type->kind == T_SCALAR || type->kind == T_VECTOR;
+}
+
+bool type_is_float(const Type *type)
+{
+    return type_is_scalar(type) && scalar_info[type->scalar].floating;
+}
+
+void type_print(Buf *out, const Type *type)
+{
+    switch (type->kind) {
+    case T_SCALAR: buf_puts(out, scalar_info[type->scalar].name); return;
+    case T_VECTOR:
+        buf_printf(out, "%s%d", scalar_info[type->scalar].name, type->width);
+        return;
+    case T_TUPLE:
+        for (int i = 0; i < type->n; i++) {
+            buf_puts(out, i ? ", " : "(");
+            type_print(out, type->item[i]);
+        }
+        buf_putc(out, ')');
+        return;
+    case T_ARRAY:
+        buf_putc(out, '[');
+        arith_print(out, type->len);
+        buf_putc(out, ']');
+        type_print(out, type->elem);
+        return;
+    }
+}
+
+const Arith *type_count(ArithCtx *ctx, const Type *type)
+{
+    const Arith *sum = arith_const(ctx, 0);
+    switch (type->kind) {
+    case T_SCALAR: return arith_const(ctx, 1);
+    case T_VECTOR: return arith_const(ctx, type->width);
+    case T_ARRAY: return arith_mul(ctx, type->len, type_count(ctx, type->elem));
+    case T_TUPLE:
+        for (int i = 0; i < type->n; i++)
+            sum = arith_add(ctx, sum, type_count(ctx, type->item[i]));
+        return sum;
+    }
+    BUG("type of kind %d", type->kind);
+}
+
+const Type *type_elem(const Type *type, int depth)
+{
+    for (; depth > 0; depth--) {
+        if (type->kind != T_ARRAY)
+            BUG("not an array of %d more dimensions", depth);
+        type = type->elem;
+    }
+    return type;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// lower: from a functional expression to imperative kernels.
+//
+//   method  layout patterns become views: a scalar access walks from its use to memory
+//           and leaves one index expression (Lift, CGO 2017, section 5; paper 000,
+//           section 4.2.3). Patterns that write are generated into a destination view,
+//           so layouts on the writing side are views too. An abstract `map` that nobody
+//           lowered is computed where it is read.
+//
+// It knows no device: thread counts and every choice come with the expression and the
+// options; what it makes is complete, and emit only prints it.
+
+#ifndef FW_LOWER_H
+#define FW_LOWER_H
+
+#include "arith/arith.h"
+#include "base/base.h"
+#include "ir/ir.h"
+
+// Kernel IR -------------------------------------------------------------------------
+
+typedef enum { MEM_GLOBAL, MEM_LOCAL, MEM_PRIVATE } AddrSpace;
+
+typedef enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_TEMP } BufferRole;
+
+// One array of scalars. Global ones belong to the unit, the others to a kernel.
+typedef struct {
+    const char *name;
+    AddrSpace space;
+    Scalar scalar;
+    const Arith *count; // scalars
+    BufferRole role;    // GLOBAL only
+    int number;         // GLOBAL: index in Unit.buffers
+    int plane;          // INPUT, OUTPUT: which plane of which parameter or result
+    int param;
+} Buffer;
+
+// A variable of one work-item.
+typedef struct {
+    const char *name;
+    const Type *type; // scalar or vector
+    bool is_const;
+} Var;
+
+typedef enum {
+    K_LITERAL, // number of the scalar type
+    K_INDEX,   // arith, an int
+    K_VAR,     // var
+    K_LOAD,    // buffer[arith]; a vector type loads that many neighbours
+    K_OP,      // op of arg[]
+    K_CALL,    // callee of arg[]
+    K_COND,    // every arith of cond[] is >= 0
+    K_VECTOR,  // a vector of arg[]
+    K_LANE,    // component lane of arg[0]
+} KExprKind;
+
+typedef struct KExpr KExpr;
+struct KExpr {
+    KExprKind kind;
+    const Type *type;
+    double number;
+    const Arith *arith;
+    const Var *var;
+    const Buffer *buffer;
+    Op op;
+    const Function *callee;
+    int lane;
+    int n;
+    const KExpr *const *arg;
+    const Arith *const *cond;
+};
+
+typedef enum {
+    ST_DECL,    // type var = value; value NULL: not initialised
+    ST_ASSIGN,  // var = value
+    ST_STORE,   // buffer[index] = value; a vector value stores that many neighbours
+    ST_ARRAY,   // declares a private buffer
+    ST_INT,     // const int index-variable `iter` = index
+    ST_FOR,     // for iter in [0, extent)
+    ST_IF,      // if value: body, else: other
+    ST_BARRIER, // all work-items of the group; memory of `fence`
+} StmKind;
+
+typedef enum { LOOP_SEQ, LOOP_GLB, LOOP_WRG, LOOP_LCL } LoopKind;
+
+// How a loop is written (paper 000, section 4.3).
+typedef enum {
+    FORM_ONCE,  // as many threads as iterations: no loop
+    FORM_GUARD, // more threads than iterations: an if
+    FORM_LOOP,  // fewer: a loop with the threads as stride
+} LoopForm;
+
+typedef struct Stm Stm;
+typedef VEC(Stm *) Block;
+
+struct Stm {
+    StmKind kind;
+    Var *var;
+    const Buffer *buffer;
+    const Arith *index;
+    const KExpr *value;
+    const Arith *iter;    // FOR, INT: an A_VAR
+    const Arith *extent;  // FOR
+    const Arith *threads; // FOR of threads: how many there are
+    LoopKind loop;
+    LoopForm form;
+    int dim;              // FOR of threads
+    bool fence_local, fence_global; // BARRIER
+    Block body, other;
+};
+
+typedef struct {
+    const char *name;
+    Block body;
+    VEC(Buffer *) params; // global buffers, in order of first use
+    VEC(const Arith *) sizes; // generic sizes it needs as int arguments, after the buffers
+    VEC(Buffer *) locals;
+    VEC(const Function *) funs; // used, in order of declaration
+    const Arith *global[3]; // work-items; a multiple of local
+    int64_t local[3];
+    bool wide;              // some buffer needs 64-bit indices
+} Kernel;
+
+// One launch: buffer[i] is bound to the kernel's params.at[i].
+typedef struct {
+    const Kernel *kernel;
+    Buffer *const *buffer;
+} Launch;
+
+// A lowered program: its buffers, kernels, and the launches in order.
+typedef struct {
+    Ir *ir;
+    Arena *arena;
+    const Program *program;
+    VEC(Buffer *) buffers; // inputs (plane by plane), outputs, temporaries
+    int ninput, noutput;
+    VEC(Kernel *) kernels;
+    VEC(Launch) launches;
+} Unit;
+
+typedef struct {
+    int64_t local[3];     // work-group shape; 0: 1
+    int64_t global[3];    // work-items; 0: one an element, rounded up to local
+    bool interior;        // split work-items into interior and border
+    int unroll_cap;       // most copies mapSeqUnroll makes before it falls back to a loop
+    const char *name;     // prefix of kernel names; NULL: the definition's name
+} LowerOptions;
+
+// Lowers body (of the type of the program's main result, over its parameters). The program
+// is bound and inferred, the body inferred. NULL with a diagnostic when the expression
+// cannot be lowered so (mapLcl outside mapWrg, a barrier in divergent code, ...).
+// Owner: arena.
+Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Arena *arena,
+            Diags *diags);
+
+// Kernel IR by text, for golden files and for people: one statement a line.
+void kernel_print(Buf *out, const Kernel *kernel);
+
+// Checks a kernel: every variable declared before use, barriers in uniform code only,
+// indices provably within their buffers or under a guard, no store to an input. False with
+// a diagnostic. Run after every pass.
+bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
+
+// Static facts used before building: bytes of local memory, and of private arrays of an item.
+int64_t kernel_local_bytes(const Kernel *kernel);
+int64_t kernel_private_bytes(const Kernel *kernel);
+
+#endif

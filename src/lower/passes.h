@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes over the kernel IR: in place, one file each, in the order of passes.def.
+
+#ifndef FW_LOWER_PASSES_H
+#define FW_LOWER_PASSES_H
+
+#include "lower/lower.h"
+
+typedef struct {
+    ArithCtx *ctx;
+    Arena *arena;
+    const LowerOptions *options;
+} Pass;
+
+// barrier.c: drops every barrier with no conflicting accesses of local or global memory by
+// different work-items before and after it; sets the fences of those that stay.
+void pass_barriers(Pass *pass, Kernel *kernel);
+// interior.c: splits the work of an item into interior (no boundary condition left in any
+// index) and border, behind one condition.
+void pass_interior(Pass *pass, Kernel *kernel);
+// loads.c: one load for loads of the same element in straight-line code.
+void pass_loads(Pass *pass, Kernel *kernel);
+// indices.c: names the common variable part of the indices of a block, for people to read
+// and for compilers to share: `a[i - 4096]`.
+void pass_indices(Pass *pass, Kernel *kernel);
+
+#endif

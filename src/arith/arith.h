@@ -71,6 +71,9 @@ const Arith *arith_const(ArithCtx *ctx, int64_t value);
 // A new variable, different from every other, with lo <= x <= hi (NULL: unbounded).
 // The bounds may mention variables made earlier. The name is only for printing.
 const Arith *arith_var(ArithCtx *ctx, const char *name, const Arith *lo, const Arith *hi);
+// The same, and known to be divisible by multiple, which is at least 1.
+const Arith *arith_var_multiple(ArithCtx *ctx, const char *name, const Arith *lo,
+                                const Arith *hi, int64_t multiple);
 // The variable of a size symbol: one for each name, at least 1 and below 2^31.
 const Arith *arith_size(ArithCtx *ctx, const char *name);
 

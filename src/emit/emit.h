@@ -14,6 +14,10 @@ const Target *target_find(const char *name); // "opencl", "c"; NULL if there is 
 const char *target_name(const Target *target);
 const char *target_extension(const Target *target); // "cl", "c"
 
+// True if a name means something in OpenCL C, CUDA or C, so that it cannot be used as it
+// is: emit then appends `_` to it.
+bool emit_reserved(const char *name);
+
 // What all kernels of a program share: pragmas, helpers, the program's functions. The same
 // text for every candidate of a program, so that many can be built as one.
 void emit_prelude(Buf *out, const Target *target, const Program *program);

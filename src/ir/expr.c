@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-// Constructors ------------------------------------------------------------------
+// Constructors ------------------------------------------------------------------------
 
 Param *param_new(Ir *ir, const char *name, const Type *type)
 {
@@ -122,7 +122,7 @@ Expr *expr_pattern(Ir *ir, Pattern pattern, int dims, int par, const Arith *cons
     return with_args(ir, expr, arg, narg);
 }
 
-// Copying -----------------------------------------------------------------------
+// Copying -----------------------------------------------------------------------------
 
 // What a param of the original stands for in the copy, innermost first: another param,
 // or an expression.
@@ -212,7 +212,7 @@ bool expr_mentions(const Expr *expr, const Param *param)
     return expr->fun && expr_mentions(expr->fun, param);
 }
 
-// Comparing ---------------------------------------------------------------------
+// Comparing ---------------------------------------------------------------------------
 
 // The binders around an expression (of each side, when two are compared).
 typedef struct Binders Binders;
@@ -290,7 +290,7 @@ bool expr_equal(const Expr *a, const Expr *b)
     return same(a, b, NULL);
 }
 
-// Hashing: the same from run to run, so that it may be stored -----------------------
+// Hashing: the same from run to run, so that it may be stored -------------------------
 
 static uint64_t hash_text(const char *text)
 {

@@ -201,6 +201,9 @@ void type_print(Buf *out, const Type *type); // `[N][M]float`, `(float, int)`, `
 // Scalars in a value of this type, all tuple components together.
 const Arith *type_count(ArithCtx *ctx, const Type *type);
 const Type *type_elem(const Type *type, int depth); // strips depth array levels
+const Type *type_tuple_of(const Type *type);        // below all array levels; NULL if none
+// The type of one component of a tuple, or of arrays of tuples.
+const Type *type_field(Arena *arena, const Type *type, int field);
 
 // expr.c: constructors, used by the parser and by rewriting -------------------------------
 

@@ -160,3 +160,17 @@ const Type *type_elem(const Type *type, int depth)
     }
     return type;
 }
+
+const Type *type_tuple_of(const Type *type)
+{
+    while (type->kind == T_ARRAY)
+        type = type->elem;
+    return type->kind == T_TUPLE ? type : NULL;
+}
+
+const Type *type_field(Arena *arena, const Type *type, int field)
+{
+    if (type->kind == T_ARRAY)
+        return type_array(arena, type->len, type_field(arena, type->elem, field));
+    return type->item[field];
+}

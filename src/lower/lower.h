@@ -76,7 +76,7 @@ typedef enum {
     ST_ASSIGN,  // var = value
     ST_STORE,   // buffer[index] = value; a vector value stores that many neighbours
     ST_ARRAY,   // declares a private buffer
-    ST_INT,     // const int index-variable `iter` = index
+    ST_INT,     // const int index-variable `iter` = index, or = value if that is not NULL
     ST_FOR,     // for iter in [0, extent)
     ST_IF,      // if value: body, else: other
     ST_BARRIER, // all work-items of the group; memory of `fence`
@@ -105,7 +105,7 @@ struct Stm {
     const Arith *threads; // FOR of threads: how many there are
     LoopKind loop;
     LoopForm form;
-    int dim;              // FOR of threads
+    int dim;                        // FOR of threads
     bool fence_local, fence_global; // BARRIER
     Block body, other;
 };
@@ -113,13 +113,13 @@ struct Stm {
 typedef struct {
     const char *name;
     Block body;
-    VEC(Buffer *) params; // global buffers, in order of first use
+    VEC(Buffer *) params;     // global buffers, in order of first use
     VEC(const Arith *) sizes; // generic sizes it needs as int arguments, after the buffers
     VEC(Buffer *) locals;
     VEC(const Function *) funs; // used, in order of declaration
-    const Arith *global[3]; // work-items; a multiple of local
+    const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
-    bool wide;              // some buffer needs 64-bit indices
+    bool wide; // some buffer needs 64-bit indices
 } Kernel;
 
 // One launch: buffer[i] is bound to the kernel's params.at[i].
@@ -140,11 +140,11 @@ typedef struct {
 } Unit;
 
 typedef struct {
-    int64_t local[3];     // work-group shape; 0: 1
-    int64_t global[3];    // work-items; 0: one an element, rounded up to local
-    bool interior;        // split work-items into interior and border
-    int unroll_cap;       // most copies mapSeqUnroll makes before it falls back to a loop
-    const char *name;     // prefix of kernel names; NULL: the definition's name
+    int64_t local[3];  // work-group shape; 0: 1
+    int64_t global[3]; // work-items; 0: one an element, rounded up to local
+    bool interior;     // split work-items into interior and border
+    int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
+    const char *name;  // prefix of kernel names; NULL: the definition's name
 } LowerOptions;
 
 // Lowers body (of the type of the program's main result, over its parameters). The program
@@ -162,7 +162,8 @@ void kernel_print(Buf *out, const Kernel *kernel);
 // a diagnostic. Run after every pass.
 bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
 
-// Static facts used before building: bytes of local memory, and of private arrays of an item.
+// Static facts used before building: bytes of local memory, and of private arrays of an
+// item.
 int64_t kernel_local_bytes(const Kernel *kernel);
 int64_t kernel_private_bytes(const Kernel *kernel);
 

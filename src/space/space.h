@@ -3,10 +3,10 @@
 // space: tunable parameters, their domains and constraints, and the valid points.
 //
 // A space is never enumerated blindly: parameters that share constraints form a
-// component, each component is enumerated once with every constraint tested as soon as
-// its last parameter is bound, and the space is the product of its components. Counting,
-// uniform sampling of valid points and ranking points by number follow from that
-// (the chain of trees of Rasch et al., ATF, TACO 2021).
+// component, each component becomes a decision diagram with every constraint tested as
+// soon as its last parameter is bound, and the space is the product of its components.
+// Counting, uniform sampling of valid points and ranking points by number follow from
+// that (components: the chain of trees of Rasch et al., ATF, TACO 2021).
 //
 // It does not know what a parameter means, and never measures.
 
@@ -42,13 +42,16 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
 
 // Adds a constraint in C-like syntax over parameter names, numbers and 'words':
 // || && ! == != < <= > >= + - * / % ( ) min max, `a in (1, 2, 4)`, and the words `and`,
-// `or`, `not`; `//` is integer division, `**` power. A point is valid if all are non-zero.
+// `or`, `not`; `//` is integer division, `**` power. As in Python `/` is exact, `%` has the
+// sign of the divisor and comparisons chain. A point is valid if all are non-zero.
 // A division by zero makes a constraint false. False with a diagnostic whose span points
 // into the text on a syntax error or an unknown name.
 bool space_constrain(Space *space, const char *text, Diags *diags);
 
 // Builds the components; called by the questions below when needed. False with a
-// diagnostic if one component has more than 2^28 valid points.
+// diagnostic if one component has more than 2^53 valid points, or so little structure that
+// its diagram would outgrow memory or patience. Spaces from users' text: ask first, since
+// a question about a space that cannot be built ends the program.
 bool space_build(Space *space, Diags *diags);
 
 int space_params(const Space *space);
@@ -58,7 +61,8 @@ double space_raw_count(const Space *space);           // product of the domain s
 double space_count(const Space *space);               // valid points; exact below 2^53
 
 bool space_valid(const Space *space, const Point *point);
-// The valid point of a number in [0, count), in lexicographic order of components.
+// The valid point of a number in [0, count), in lexicographic order of components. Numbers
+// need a count below 2^64; larger spaces can only be sampled.
 void space_point(const Space *space, uint64_t number, Point *point);
 uint64_t space_number(const Space *space, const Point *point); // inverse; point valid
 void space_sample(const Space *space, Rng *rng, Point *point); // uniform over valid points

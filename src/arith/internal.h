@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// arith, inside: the context, polynomials over interned monomials, and what the files
+// of this module use of one another.
+//
+// A Poly is a sum that is not interned: proofs and intermediate results work on them,
+// so that only answers become nodes. Its terms lie in the scratch arena or in a node
+// and are never written once the Poly is made.
+
+#ifndef FW_ARITH_INTERNAL_H
+#define FW_ARITH_INTERNAL_H
+
+#include "arith/arith.h"
+
+typedef struct {
+    int64_t lo, hi; // INT64_MIN and INT64_MAX where there is none
+} Range;
+
+enum { N_SAMPLES = 6 };
+
+typedef struct {
+    const Arith *node;
+    const Arith *image; // rebuilt form, valid when stamp is the context's
+    uint64_t hash;
+    uint32_t next; // in its bucket, as id + 1
+    uint32_t stamp;
+    Range range; // without facts, so that it stays true as long as the node
+    int64_t multiple;
+    unsigned flags;
+    unsigned sampled;          // bit k: sample[k] is the value at point k
+    int64_t sample[N_SAMPLES]; // see sample.c
+} NodeInfo;
+
+// Which atoms a term has among its factors: only sums that have these are searched.
+enum { HAS_DIV = 1, HAS_MOD = 2, HAS_EXACT = 4 };
+
+typedef struct {
+    const Arith *node;
+    bool size;
+} Variable;
+
+struct ArithCtx {
+    Arena *arena, *scratch;
+    NodeInfo *info; // by id
+    uint32_t n_nodes, cap_nodes;
+    uint32_t *bucket; // newest first, as id + 1
+    uint32_t n_buckets;
+    Variable *var; // in order of creation
+    int n_vars, cap_vars;
+    const Arith **fact;
+    int n_facts, cap_facts;
+    unsigned live; // bit k: the facts hold at point k
+    bool overflow;
+    int steps; // left to the proof under way
+    uint32_t stamp;
+};
+
+typedef struct {
+    int64_t value;
+    int n;
+    const ArithTerm *t; // sorted by arg->id, coefficients not 0
+} Poly;
+
+// A polynomial being collected: any order, repeats allowed.
+typedef struct {
+    int64_t value;
+    int n;
+    ArithTerm *t;
+} Build;
+
+// arith.c
+const Arith *node_make(ArithCtx *c, ArithKind kind, int64_t value, int n,
+                       const ArithTerm *t);
+const Arith *node_pair(ArithCtx *c, ArithKind kind, const Arith *a, const Arith *b);
+
+static inline const NodeInfo *info_of(const ArithCtx *c, const Arith *a)
+{
+    return &c->info[a->id];
+}
+
+// poly.c
+int64_t checked_add(ArithCtx *c, int64_t a, int64_t b);
+int64_t checked_mul(ArithCtx *c, int64_t a, int64_t b);
+int64_t floor_div(int64_t a, int64_t d); // d > 0
+int64_t floor_mod(int64_t a, int64_t d); // d > 0
+int64_t gcd64(int64_t a, int64_t b);
+int64_t mul_or(int64_t a, int64_t b, int64_t otherwise); // otherwise: on overflow
+
+Build build_new(ArithCtx *c, int cap);
+void build_push(ArithCtx *c, Build *b, int64_t coef, const Arith *mono); // NULL is 1
+Poly build_done(ArithCtx *c, Build *b);
+
+Poly poly_const(int64_t value);
+Poly poly_of(ArithCtx *c, const Arith *a);
+Poly poly_add(ArithCtx *c, Poly a, Poly b, int64_t k); // a + k*b
+Poly poly_addc(ArithCtx *c, Poly a, int64_t value);
+Poly poly_scale(ArithCtx *c, Poly a, int64_t k);
+Poly poly_mul(ArithCtx *c, Poly a, Poly b);
+int poly_size(Poly a); // terms, the constant counted
+// d*(e/d) + e%d and its kin put together again.
+Poly poly_fold(ArithCtx *c, Poly p);
+const Arith *poly_node(ArithCtx *c, Poly p);
+
+const ArithTerm *mono_factors(const Arith *const *mono, ArithTerm *one, int *n);
+const Arith *mono_mul(ArithCtx *c, const Arith *a, const Arith *b);
+// a / b where b divides a; *out is NULL where that is 1.
+bool mono_div(ArithCtx *c, const Arith *a, const Arith *b, const Arith **out);
+bool mono_has(const Arith *mono, const Arith *atom);
+// p = a*x + b, x in neither among the factors; false where x occurs squared.
+bool poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b);
+// The factor of p with the highest id below limit; NULL if none.
+const Arith *poly_top(Poly p, uint32_t limit);
+
+// sample.c
+void sample_node(const ArithCtx *c, const Arith *a, NodeInfo *info);
+void sample_assume(ArithCtx *c, const Arith *fact);
+void sample_reset(ArithCtx *c);
+bool sample_refutes(const ArithCtx *c, Poly p); // false somewhere, so never provable
+
+// bounds.c
+Range range_of_node(const ArithCtx *c, const Arith *a); // from its parts
+int64_t multiple_of_node(const ArithCtx *c, const Arith *a);
+Range poly_range(const ArithCtx *c, Poly p);
+bool poly_nonneg(ArithCtx *c, Poly p);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cli: the program: main.c and one cmd_*.c a command, from the tables commands.def and
+// options.def. Only this module prints.
+
+#ifndef FW_CLI_H
+#define FW_CLI_H
+
+#include "plan/plan.h"
+
+#include <jansson.h>
+
+typedef struct Options Options;
+
+typedef struct {
+    const char *name, *args, *doc;
+    int (*run)(Options *options);
+} Command;
+
+enum {
+#define COMMAND(id, name, args, doc) CMD_##id,
+#include "cli/commands.def"
+#undef COMMAND
+    COMMANDS
+};
+enum {
+#define COMMAND(id, name, args, doc) FOR_##id = 1 << CMD_##id,
+#include "cli/commands.def"
+#undef COMMAND
+    FOR_NONE = 0
+};
+extern const Command commands[COMMANDS];
+
+#define COMMAND(id, name, args, doc) int cmd_##name(Options *options);
+#include "cli/commands.def"
+#undef COMMAND
+
+enum { CLI_LIST_MAX = 64 };
+
+// What the command line said; strings are the command line's own.
+struct Options {
+    const Command *command;
+    const char *file; // the argument, NULL if none
+    Arena *arena;
+    Diags diags;
+    Problem *problem; // freed after the diagnostics that point into it were printed
+    Binding binding[CLI_LIST_MAX];
+    int nbinding;
+    const char *device, *json, *strategy, *point, *target, *store;
+    uint64_t seed;
+    double budget_s;
+    int64_t budget_trials;
+    const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
+    int nin;
+    const char *out[CLI_LIST_MAX];
+    int nout;
+    bool best, check, fresh, quiet, bad;
+};
+
+// The program file, parsed; bound too if bind. NULL with diagnostics.
+Problem *cli_problem(Options *options, bool bind);
+Workplace cli_place(Options *options); // caches under the user's cache folder
+const char *cli_store(Options *options);
+bool cli_json(Options *options,
+              json_t *json); // takes json; true if there is nothing to write
+// The point asked for by --point or --best, else the plain one. False with diagnostics.
+bool cli_point(Options *options, const Problem *problem, const Derivation *derivation,
+               const DeviceInfo *device, Point *point);
+// The description of the device asked for, without keeping it open; false with diagnostics.
+bool cli_device(Options *options, DeviceInfo *info);
+void cli_time(Buf *out, double ns); // "1.234 ms"
+
+#endif

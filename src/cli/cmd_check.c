@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp check: is the program right, and what does it take and give?
+
+#include "cli/cli.h"
+
+#include <string.h>
+
+static json_t *type_json(const char *name, const Type *type)
+{
+    Buf text;
+    buf_init(&text);
+    type_print(&text, type);
+    json_t *shape = json_array();
+    for (; type->kind == T_ARRAY; type = type->elem) {
+        int64_t value;
+        Buf len;
+        buf_init(&len);
+        arith_print(&len, type->len);
+        json_array_append_new(shape, arith_is_const(type->len, &value)
+                                         ? json_integer(value)
+                                         : json_string(len.text));
+        buf_release(&len);
+    }
+    Buf elem;
+    buf_init(&elem);
+    type_print(&elem, type);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", text.text,
+                             "element", elem.text, "shape", shape);
+    buf_release(&elem);
+    buf_release(&text);
+    return json;
+}
+
+static json_t *program_json(const Problem *problem, const Program *program)
+{
+    json_t *sizes = json_array(), *inputs = json_array(), *outputs = json_array();
+    for (int i = 0; i < problem->program->sizes.len; i++) {
+        const SizeDecl *size = &problem->program->sizes.at[i];
+        json_t *row = json_pack("{s:s, s:b}", "name", size->name, "generic", size->generic);
+        for (int k = 0; k < problem->nbinding; k++)
+            if (strcmp(problem->binding[k].name, size->name) == 0)
+                json_object_set_new(row, "value", json_integer(problem->binding[k].value));
+        json_array_append_new(sizes, row);
+    }
+    const Function *main = program->main;
+    for (int i = 0; i < main->nparam; i++)
+        json_array_append_new(inputs,
+                              type_json(main->params[i]->name, main->params[i]->type));
+    const Type *result = main->body->type;
+    bool many = result->kind == T_TUPLE;
+    for (int i = 0; i < (many ? result->n : 1); i++)
+        json_array_append_new(outputs, type_json("out", many ? result->item[i] : result));
+    return json_pack("{s:s, s:o, s:o, s:o}", "name", problem->name, "sizes", sizes,
+                     "inputs", inputs, "outputs", outputs);
+}
+
+static void print_program(const Program *program)
+{
+    const Function *main = program->main;
+    Buf text;
+    buf_init(&text);
+    buf_printf(&text, "%s\n", main->name);
+    for (int i = 0; i < main->nparam; i++) {
+        buf_printf(&text, "  in   %s: ", main->params[i]->name);
+        type_print(&text, main->params[i]->type);
+        buf_putc(&text, '\n');
+    }
+    buf_puts(&text, "  out  ");
+    type_print(&text, main->body->type);
+    for (int i = 0; i < program->conditions.len; i++)
+        buf_printf(&text, "\n  needs: %s", program->conditions.at[i].why);
+    puts(text.text);
+    buf_release(&text);
+}
+
+int cmd_check(Options *o)
+{
+    Problem *problem = cli_problem(o, o->nbinding > 0);
+    if (!problem)
+        return 2;
+    const Program *program = problem->bound ? problem->bound : problem->program;
+    if (!o->json || strcmp(o->json, "-") != 0)
+        print_program(program);
+    bool ok = cli_json(o, program_json(problem, program));
+    return ok ? 0 : 1;
+}

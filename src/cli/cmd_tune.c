@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp tune: from a program to a verified, fast kernel.
+
+#include "cli/cli.h"
+
+#include <math.h>
+#include <unistd.h>
+
+// One line that rewrites itself on a terminal; now and then a line in a log.
+typedef struct {
+    bool terminal, quiet;
+    double last_s;
+} Screen;
+
+static void show(void *user, const Progress *p)
+{
+    Screen *screen = user;
+    double every = screen->terminal ? 0.05 : 5;
+    if (screen->quiet || p->elapsed_s - screen->last_s < every)
+        return;
+    screen->last_s = p->elapsed_s;
+    Buf line;
+    buf_init(&line);
+    buf_printf(&line, "%6.1f s  %-10s %5d trials", p->elapsed_s, p->stage, p->trials);
+    if (p->best_ns < INFINITY) {
+        buf_puts(&line, "  best ");
+        cli_time(&line, p->best_ns);
+    }
+    fprintf(stderr, screen->terminal ? "\r%s\033[K" : "%s\n", line.text);
+    buf_release(&line);
+}
+
+static json_t *sizes_json(const int64_t size[3])
+{
+    return json_pack("[I, I, I]", (json_int_t)size[0], (json_int_t)size[1],
+                     (json_int_t)size[2]);
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *result_json(const TuneResult *r)
+{
+    json_t *trials = json_object();
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        json_object_set_new(trials, trial_status_name[i], json_integer(r->count[i]));
+    json_t *best =
+        json_pack("{s:s, s:o, s:s, s:{s:o, s:o}, s:i, s:b, s:f}", "point", r->point,
+                  "time_ns", real_or_null(r->best_ns), "kernel", r->kernel_path, "launch",
+                  "global", sizes_json(r->global), "local", sizes_json(r->local),
+                  "launches", r->nlaunch, "checked", true, "max_error", r->max_error);
+    return json_pack(
+        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f}",
+        "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,
+        "strategy", r->strategy, "seed", (json_int_t)r->seed, "elapsed_s", r->elapsed_s,
+        "space", r->space_points, "reused", (json_int_t)r->reused, "reference",
+        r->reference, "trials", trials, "best", best, "baseline_ns",
+        real_or_null(r->baseline_ns), "copy_ns", real_or_null(r->copy_ns), "bytes",
+        r->bytes);
+}
+
+static void print_row(const char *what, double ns, double bytes, double copy_ns)
+{
+    Buf time;
+    buf_init(&time);
+    if (!isfinite(ns))
+        buf_puts(&time, "-");
+    else
+        cli_time(&time, ns);
+    printf("  %-8s %12s", what, time.text);
+    if (isfinite(ns))
+        printf("  %8.1f GB/s", bytes / ns);
+    if (isfinite(ns) && isfinite(copy_ns))
+        printf("  %6.1f %% of copy", 100 * copy_ns / ns);
+    putchar('\n');
+    buf_release(&time);
+}
+
+static void print_result(const TuneResult *r)
+{
+    printf("%s on %s\n", r->problem, r->device);
+    printf("  %lld trials (%lld from the store) of %.0f points in %.1f s:",
+           (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s);
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        if (r->count[i])
+            printf(" %lld %s", (long long)r->count[i], trial_status_name[i]);
+    printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);
+    print_row("plain", r->baseline_ns, r->bytes, r->copy_ns);
+    print_row("best", r->best_ns, r->bytes, r->copy_ns);
+    print_row("copy", r->copy_ns, r->bytes, r->copy_ns);
+    printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
+}
+
+int cmd_tune(Options *o)
+{
+    Problem *problem = cli_problem(o, true);
+    if (!problem)
+        return 2;
+    Screen screen = {isatty(2), o->quiet, -INFINITY};
+    bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
+    TuneOptions options = {.device = o->device,
+                           .strategy = o->strategy,
+                           .seed = o->seed,
+                           .budget_s = unbounded ? 30 : o->budget_s,
+                           .budget_trials = o->budget_trials,
+                           .store = cli_store(o),
+                           .out = o->nout ? o->out[0] : "forewarp-out",
+                           .place = cli_place(o),
+                           .fresh = o->fresh,
+                           .progress = show,
+                           .user = &screen};
+    TuneResult result;
+    bool ok = tune(problem, &options, o->arena, &result, &o->diags);
+    if (screen.terminal && !screen.quiet)
+        fputs("\r\033[K", stderr);
+    if (ok) {
+        print_result(&result);
+        ok = cli_json(o, result_json(&result));
+    }
+    return ok ? 0 : 1;
+}

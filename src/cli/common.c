@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several commands share: problems, places, points, JSON.
+
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+Problem *cli_problem(Options *o, bool bind)
+{
+    Problem *problem = o->problem = problem_load(o->file, &o->diags);
+    if (problem && bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
+        return NULL;
+    return problem;
+}
+
+static const char *user_folder(Options *o, const char *variable, const char *under_home)
+{
+    const char *folder = getenv(variable), *home = getenv("HOME");
+    if (folder && folder[0])
+        return arena_printf(o->arena, "%s/forewarp", folder);
+    return arena_printf(o->arena, "%s/%s/forewarp", home && home[0] ? home : ".",
+                        under_home);
+}
+
+Workplace cli_place(Options *o)
+{
+    return (Workplace){.folder = user_folder(o, "XDG_CACHE_HOME", ".cache")};
+}
+
+const char *cli_store(Options *o)
+{
+    if (o->store)
+        return o->store;
+    Buf path;
+    buf_init(&path);
+    store_default_path(&path);
+    const char *copy = arena_strdup(o->arena, path.text);
+    buf_release(&path);
+    return copy;
+}
+
+bool cli_json(Options *o, json_t *json)
+{
+    bool ok = true;
+    if (o->json) {
+        char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+        if (strcmp(o->json, "-") == 0)
+            puts(text);
+        else if (!(ok = file_write(o->json, text, strlen(text))))
+            diag_world(&o->diags, "C003", "cannot write %s: %s", o->json, strerror(errno));
+        free(text);
+    }
+    json_decref(json);
+    return ok;
+}
+
+// Sets what `name=value ...` names in a point that starts plain.
+static bool set_point(Options *o, const Space *space, Point *point)
+{
+    char *text = arena_strdup(o->arena, o->point), *save = NULL;
+    for (char *item = strtok_r(text, " ,", &save); item;
+         item = strtok_r(NULL, " ,", &save)) {
+        char *eq = strchr(item, '=');
+        if (!eq)
+            return diag_error(&o->diags, span_none, "C004",
+                              "--point takes NAME=VALUE: `%s`", item);
+        *eq = 0;
+        if (space_find(space, item) < 0)
+            return diag_error(&o->diags, span_none, "C004", "there is no parameter `%s`",
+                              item);
+        if (!space_set(space, point, item, eq + 1))
+            return diag_error(&o->diags, span_none, "C004", "%s cannot be `%s`", item,
+                              eq + 1);
+    }
+    return space_valid(space, point) ||
+           diag_error(&o->diags, span_none, "C004", "the point breaks a constraint");
+}
+
+bool cli_point(Options *o, const Problem *problem, const Derivation *derivation,
+               const DeviceInfo *device, Point *point)
+{
+    derive_plain(derivation, point);
+    if (o->best && !plan_best(problem, derivation, cli_store(o), device, point, &o->diags))
+        return diag_world(&o->diags, "C005",
+                          "nothing is stored for %s on this device; tune it first",
+                          problem_label(problem));
+    return !o->point || set_point(o, derive_space(derivation), point);
+}
+
+bool cli_device(Options *o, DeviceInfo *info)
+{
+    DeviceInfo *all;
+    const DeviceKind *kind;
+    int index;
+    if (!device_parse(o->device, &kind, &index))
+        return diag_error(&o->diags, span_none, "C006",
+                          "a device is opencl:N or host: `%s`", o->device);
+    int n = devices_list(o->arena, NULL, &all, &o->diags);
+    for (int i = 0; i < n; i++)
+        if (strcmp(all[i].id, o->device) == 0) {
+            *info = all[i];
+            return true;
+        }
+    return diag_world(&o->diags, "C007",
+                      "there is no device %s; `forewarp devices` lists those present",
+                      o->device);
+}
+
+void cli_time(Buf *out, double ns)
+{
+    if (ns < 1e3)
+        buf_printf(out, "%.0f ns", ns);
+    else if (ns < 1e6)
+        buf_printf(out, "%.1f us", ns * 1e-3);
+    else if (ns < 1e9)
+        buf_printf(out, "%.3f ms", ns * 1e-6);
+    else
+        buf_printf(out, "%.3f s", ns * 1e-9);
+}

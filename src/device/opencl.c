@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpenCL devices through the ICD loader, with nothing newer than OpenCL 1.2.
+//
+// A launch is checked before it is enqueued: PoCL ends the process (assert, SIGSEGV)
+// where the standard asks for an error, for example when local memory is exceeded.
+// Devices are numbered over all platforms in the loader's order. Times come from event
+// profiling. It does not choose build options and knows no driver by its name, apart
+// from the queries for the warp width.
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include "device/device.h"
+
+#include <CL/cl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef CL_DEVICE_WARP_SIZE_NV
+#define CL_DEVICE_WARP_SIZE_NV 0x4003
+#endif
+#ifndef CL_DEVICE_WAVEFRONT_WIDTH_AMD
+#define CL_DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
+#endif
+
+enum { DEVICES_MAX = 64, PLATFORMS_MAX = 16 };
+
+struct Device {
+    DeviceInfo info;
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue;
+};
+
+struct Mem {
+    cl_mem mem;
+    size_t bytes;
+};
+
+typedef struct Kernel {
+    struct Kernel *next;
+    cl_kernel kernel;
+    size_t max_group;
+    cl_ulong local_bytes;
+    char name[];
+} Kernel;
+
+struct Module {
+    cl_program program;
+    Kernel *kernels; // those launched so far
+};
+
+// Errors --------------------------------------------------------------------------
+
+typedef struct {
+    cl_int code;
+    const char *name;
+    bool resources; // the launch or buffer asks for more than the device has
+} ErrorInfo;
+
+#define PLAIN(name)                                                                        \
+    {                                                                                      \
+        name, #name, false                                                                 \
+    }
+#define LARGE(name)                                                                        \
+    {                                                                                      \
+        name, #name, true                                                                  \
+    }
+static const ErrorInfo error_info[] = {
+    PLAIN(CL_DEVICE_NOT_FOUND),
+    PLAIN(CL_DEVICE_NOT_AVAILABLE),
+    PLAIN(CL_COMPILER_NOT_AVAILABLE),
+    LARGE(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+    LARGE(CL_OUT_OF_RESOURCES),
+    LARGE(CL_OUT_OF_HOST_MEMORY),
+    PLAIN(CL_PROFILING_INFO_NOT_AVAILABLE),
+    PLAIN(CL_BUILD_PROGRAM_FAILURE),
+    PLAIN(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+    PLAIN(CL_INVALID_VALUE),
+    PLAIN(CL_INVALID_DEVICE),
+    PLAIN(CL_INVALID_CONTEXT),
+    PLAIN(CL_INVALID_COMMAND_QUEUE),
+    PLAIN(CL_INVALID_MEM_OBJECT),
+    PLAIN(CL_INVALID_BINARY),
+    PLAIN(CL_INVALID_BUILD_OPTIONS),
+    PLAIN(CL_INVALID_PROGRAM),
+    PLAIN(CL_INVALID_PROGRAM_EXECUTABLE),
+    PLAIN(CL_INVALID_KERNEL_NAME),
+    PLAIN(CL_INVALID_KERNEL_DEFINITION),
+    PLAIN(CL_INVALID_KERNEL),
+    PLAIN(CL_INVALID_ARG_INDEX),
+    PLAIN(CL_INVALID_ARG_VALUE),
+    PLAIN(CL_INVALID_ARG_SIZE),
+    PLAIN(CL_INVALID_KERNEL_ARGS),
+    PLAIN(CL_INVALID_WORK_DIMENSION),
+    LARGE(CL_INVALID_WORK_GROUP_SIZE),
+    LARGE(CL_INVALID_WORK_ITEM_SIZE),
+    PLAIN(CL_INVALID_GLOBAL_OFFSET),
+    PLAIN(CL_INVALID_EVENT),
+    PLAIN(CL_INVALID_OPERATION),
+    LARGE(CL_INVALID_BUFFER_SIZE),
+    PLAIN(CL_INVALID_GLOBAL_WORK_SIZE),
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR", false},
+};
+#undef PLAIN
+#undef LARGE
+
+static const ErrorInfo *find_error(cl_int code)
+{
+    for (int i = 0; i < COUNTOF(error_info); i++)
+        if (error_info[i].code == code)
+            return &error_info[i];
+    return NULL;
+}
+
+// True if code is success; else the call and the error's name go to log.
+static bool succeeds(cl_int code, const char *call, Buf *log)
+{
+    if (code == CL_SUCCESS)
+        return true;
+    const ErrorInfo *info = find_error(code);
+    buf_printf(log, "%s failed: %s (%d)\n", call, info ? info->name : "unknown error",
+               (int)code);
+    return false;
+}
+
+static DeviceStatus status_of(cl_int code, const char *call, Buf *log)
+{
+    if (succeeds(code, call, log))
+        return DEV_OK;
+    const ErrorInfo *info = find_error(code);
+    return info && info->resources ? DEV_OUT_OF_RESOURCES : DEV_FAILED;
+}
+
+// Finding and describing devices -----------------------------------------------------
+
+// A platform that fails to answer is left out: another may still work.
+static int list_devices(cl_device_id device[DEVICES_MAX])
+{
+    cl_platform_id platform[PLATFORMS_MAX];
+    cl_uint nplatform = 0, n = 0;
+    if (clGetPlatformIDs(PLATFORMS_MAX, platform, &nplatform) != CL_SUCCESS)
+        return 0;
+    nplatform = MIN(nplatform, PLATFORMS_MAX);
+    for (cl_uint i = 0; i < nplatform && n < DEVICES_MAX; i++) {
+        cl_uint found = 0, room = DEVICES_MAX - n;
+        if (clGetDeviceIDs(platform[i], CL_DEVICE_TYPE_ALL, room, device + n, &found) ==
+            CL_SUCCESS)
+            n += MIN(found, room);
+    }
+    return (int)n;
+}
+
+static int opencl_count(void)
+{
+    cl_device_id device[DEVICES_MAX];
+    return list_devices(device);
+}
+
+static void get_text(cl_device_id id, cl_device_info what, char *out, size_t size)
+{
+    Buf text;
+    size_t len = 0;
+    buf_init(&text);
+    if (clGetDeviceInfo(id, what, 0, NULL, &len) == CL_SUCCESS && len > 0) {
+        char *value = xcalloc(len + 1, 1);
+        clGetDeviceInfo(id, what, len, value, NULL);
+        buf_puts(&text, value + strspn(value, " "));
+        free(value);
+    }
+    snprintf(out, size, "%s", text.text);
+    buf_release(&text);
+}
+
+static int get_uint(cl_device_id id, cl_device_info what, int otherwise)
+{
+    cl_uint value = 0;
+    if (clGetDeviceInfo(id, what, sizeof value, &value, NULL) != CL_SUCCESS || !value)
+        return otherwise;
+    return (int)value;
+}
+
+static int64_t get_ulong(cl_device_id id, cl_device_info what)
+{
+    cl_ulong value = 0;
+    clGetDeviceInfo(id, what, sizeof value, &value, NULL);
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int64_t get_size(cl_device_id id, cl_device_info what)
+{
+    size_t value = 0;
+    clGetDeviceInfo(id, what, sizeof value, &value, NULL);
+    return (int64_t)value;
+}
+
+static bool has_extension(cl_device_id id, const char *name)
+{
+    char text[8192];
+    get_text(id, CL_DEVICE_EXTENSIONS, text, sizeof text);
+    return strstr(text, name) != NULL;
+}
+
+static int warp_width(cl_device_id id, bool is_cpu)
+{
+    if (is_cpu)
+        return get_uint(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 1);
+    if (has_extension(id, "cl_nv_device_attribute_query"))
+        return get_uint(id, CL_DEVICE_WARP_SIZE_NV, 32);
+    if (has_extension(id, "cl_amd_device_attribute_query"))
+        return get_uint(id, CL_DEVICE_WAVEFRONT_WIDTH_AMD, 64);
+    return 32;
+}
+
+// Memory sizes are left out: PoCL's change from one process to the next.
+static void set_fingerprint(DeviceInfo *info)
+{
+    Buf text;
+    buf_init(&text);
+    buf_printf(&text, "opencl|%s|%s|%d", info->name, info->driver, info->compute_units);
+    hash_hex(hash_bytes(text.text, text.len, 0), info->fingerprint);
+    buf_release(&text);
+}
+
+static void describe_sizes(cl_device_id id, DeviceInfo *info)
+{
+    size_t item[8] = {1, 1, 1};
+    clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof item, item, NULL);
+    for (int i = 0; i < 3; i++)
+        info->max_item[i] = (int64_t)item[i];
+    info->max_group = get_size(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    info->local_bytes = get_ulong(id, CL_DEVICE_LOCAL_MEM_SIZE);
+    info->global_bytes = get_ulong(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+    info->alloc_bytes = get_ulong(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+}
+
+static void describe(cl_device_id id, int index, DeviceInfo *info)
+{
+    cl_device_type type = 0;
+    cl_platform_id platform = NULL;
+    snprintf(info->id, sizeof info->id, "opencl:%d", index);
+    snprintf(info->target, sizeof info->target, "opencl");
+    get_text(id, CL_DEVICE_NAME, info->name, sizeof info->name);
+    get_text(id, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
+    if (clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) ==
+        CL_SUCCESS)
+        clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof info->platform - 1,
+                          info->platform, NULL);
+    clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    info->is_cpu = type & CL_DEVICE_TYPE_CPU;
+    info->has_double = has_extension(id, "cl_khr_fp64");
+    info->has_half = has_extension(id, "cl_khr_fp16");
+    info->has_image = get_uint(id, CL_DEVICE_IMAGE_SUPPORT, 0);
+    info->compute_units = get_uint(id, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
+    info->clock_mhz = get_uint(id, CL_DEVICE_MAX_CLOCK_FREQUENCY, 0);
+    info->warp = warp_width(id, info->is_cpu);
+    info->line_bytes = get_uint(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 64);
+    describe_sizes(id, info);
+    set_fingerprint(info);
+}
+
+static void opencl_close(Device *device)
+{
+    if (device->queue)
+        clReleaseCommandQueue(device->queue);
+    if (device->context)
+        clReleaseContext(device->context);
+    free(device);
+}
+
+static bool find_device(int index, cl_device_id *id, Buf *log)
+{
+    cl_device_id list[DEVICES_MAX];
+    int n = list_devices(list);
+    if (index < n) {
+        *id = list[index];
+        return true;
+    }
+    if (n == 0)
+        buf_puts(log, "no OpenCL device found: install a driver (Debian and Ubuntu: "
+                      "pocl-opencl-icd for the CPU, or the GPU vendor's)\n");
+    else
+        buf_printf(log, "there is no opencl:%d: the last OpenCL device is opencl:%d\n",
+                   index, n - 1);
+    return false;
+}
+
+static Device *opencl_open(int index, Buf *log)
+{
+    cl_device_id id;
+    cl_int code;
+    if (!find_device(index, &id, log))
+        return NULL;
+    Device *device = xcalloc(1, sizeof *device);
+    device->id = id;
+    describe(id, index, &device->info);
+    device->context = clCreateContext(NULL, 1, &id, NULL, NULL, &code);
+    bool ok = succeeds(code, "clCreateContext", log);
+    if (ok) {
+        device->queue =
+            clCreateCommandQueue(device->context, id, CL_QUEUE_PROFILING_ENABLE, &code);
+        ok = succeeds(code, "clCreateCommandQueue", log);
+    }
+    if (ok)
+        return device;
+    opencl_close(device);
+    return NULL;
+}
+
+static const DeviceInfo *opencl_info(const Device *device)
+{
+    return &device->info;
+}
+
+// Buffers ---------------------------------------------------------------------------
+
+static Mem *opencl_mem_new(Device *device, size_t bytes, Buf *log)
+{
+    if (bytes > (size_t)device->info.alloc_bytes) {
+        buf_printf(log, "a buffer of %zu bytes is larger than the device allows (%lld)\n",
+                   bytes, (long long)device->info.alloc_bytes);
+        return NULL;
+    }
+    cl_int code;
+    cl_mem mem =
+        clCreateBuffer(device->context, CL_MEM_READ_WRITE, MAX(bytes, 1), NULL, &code);
+    if (!succeeds(code, "clCreateBuffer", log))
+        return NULL;
+    Mem *made = xmalloc(sizeof *made);
+    *made = (Mem){mem, bytes};
+    return made;
+}
+
+static void opencl_mem_free(Device *device, Mem *mem)
+{
+    (void)device;
+    clReleaseMemObject(mem->mem);
+    free(mem);
+}
+
+static DeviceStatus opencl_write(Device *device, Mem *mem, const void *data, size_t bytes,
+                                 Buf *log)
+{
+    if (bytes == 0)
+        return DEV_OK;
+    return status_of(clEnqueueWriteBuffer(device->queue, mem->mem, CL_TRUE, 0, bytes, data,
+                                          0, NULL, NULL),
+                     "clEnqueueWriteBuffer", log);
+}
+
+static DeviceStatus opencl_read(Device *device, Mem *mem, void *data, size_t bytes,
+                                Buf *log)
+{
+    if (bytes == 0)
+        return DEV_OK;
+    return status_of(clEnqueueReadBuffer(device->queue, mem->mem, CL_TRUE, 0, bytes, data,
+                                         0, NULL, NULL),
+                     "clEnqueueReadBuffer", log);
+}
+
+// Wide patterns fill faster; the odd bytes at the end are filled singly.
+static DeviceStatus opencl_fill(Device *device, Mem *mem, unsigned char byte, size_t bytes,
+                                Buf *log)
+{
+    unsigned char pattern[16];
+    size_t wide = bytes / sizeof pattern * sizeof pattern;
+    cl_int code = CL_SUCCESS;
+    memset(pattern, byte, sizeof pattern);
+    if (wide)
+        code = clEnqueueFillBuffer(device->queue, mem->mem, pattern, sizeof pattern, 0,
+                                   wide, 0, NULL, NULL);
+    if (code == CL_SUCCESS && wide < bytes)
+        code = clEnqueueFillBuffer(device->queue, mem->mem, pattern, 1, wide, bytes - wide,
+                                   0, NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = clFinish(device->queue);
+    return status_of(code, "clEnqueueFillBuffer", log);
+}
+
+// Programs --------------------------------------------------------------------------
+
+// True if the build log says anything.
+static bool append_build_log(Device *device, cl_program program, Buf *log)
+{
+    size_t len = 0;
+    clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &len);
+    char *text = xcalloc(len + 1, 1);
+    if (len)
+        clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, len, text, NULL);
+    bool says = text[strspn(text, " \n")] != 0;
+    if (says)
+        buf_printf(log, "%s\n", text);
+    free(text);
+    return says;
+}
+
+static cl_int build_once(Device *device, const char *source, const char *options,
+                         cl_program *program)
+{
+    cl_int code;
+    *program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
+    if (code != CL_SUCCESS)
+        *program = NULL;
+    else
+        code = clBuildProgram(*program, 1, &device->id, options ? options : "", NULL, NULL);
+    return code;
+}
+
+// A failure without a word in its log is PoCL losing a race for its cache (pocl issue
+// 1480): once more succeeds.
+static DeviceStatus opencl_build(Device *device, const char *source, const char *options,
+                                 Module **module, Buf *log)
+{
+    cl_program program = NULL;
+    cl_int code = CL_SUCCESS;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        code = build_once(device, source, options, &program);
+        if (code == CL_SUCCESS) {
+            *module = xcalloc(1, sizeof **module);
+            (*module)->program = program;
+            return DEV_OK;
+        }
+        bool says = program && append_build_log(device, program, log);
+        if (program)
+            clReleaseProgram(program);
+        if (says || code != CL_BUILD_PROGRAM_FAILURE)
+            break;
+    }
+    succeeds(code, "clBuildProgram", log);
+    return DEV_BUILD_FAILED;
+}
+
+static void opencl_module_free(Device *device, Module *module)
+{
+    (void)device;
+    for (Kernel *k = module->kernels, *next; k; k = next) {
+        next = k->next;
+        clReleaseKernel(k->kernel);
+        free(k);
+    }
+    clReleaseProgram(module->program);
+    free(module);
+}
+
+// Launches ---------------------------------------------------------------------------
+
+static Kernel *find_kernel(Device *device, Module *module, const char *name, Buf *log)
+{
+    for (Kernel *k = module->kernels; k; k = k->next)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    cl_int code;
+    cl_kernel kernel = clCreateKernel(module->program, name, &code);
+    if (!succeeds(code, "clCreateKernel", log)) {
+        buf_printf(log, "the kernel asked for is '%s'\n", name);
+        return NULL;
+    }
+    Kernel *made = xcalloc(1, sizeof *made + strlen(name) + 1);
+    *made = (Kernel){.next = module->kernels, .kernel = kernel};
+    strcpy(made->name, name);
+    clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE,
+                             sizeof made->max_group, &made->max_group, NULL);
+    clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE,
+                             sizeof made->local_bytes, &made->local_bytes, NULL);
+    return module->kernels = made;
+}
+
+static bool shape_fits(const Device *device, const Kernel *kernel, const DeviceLaunch *l,
+                       Buf *log)
+{
+    size_t group = 1, most = (size_t)device->info.max_group;
+    if (kernel->max_group)
+        most = MIN(most, kernel->max_group);
+    for (int i = 0; i < 3; i++) {
+        if (l->local[i] == 0 || l->global[i] == 0 || l->global[i] % l->local[i] != 0) {
+            buf_printf(log, "%s: local size %zu does not divide global size %zu\n",
+                       l->kernel, l->local[i], l->global[i]);
+            return false;
+        }
+        if (l->local[i] > (size_t)device->info.max_item[i] || l->local[i] > most) {
+            buf_printf(log, "%s: local size %zu is larger than the device allows\n",
+                       l->kernel, l->local[i]);
+            return false;
+        }
+        group *= l->local[i];
+    }
+    if (group > most)
+        buf_printf(log, "%s: a group of %zu work-items, at most %zu fit\n", l->kernel,
+                   group, most);
+    return group <= most;
+}
+
+static bool launch_fits(const Device *device, const Kernel *kernel, const DeviceLaunch *l,
+                        Buf *log)
+{
+    bool ok = kernel->local_bytes <= (cl_ulong)device->info.local_bytes;
+    if (!ok)
+        buf_printf(log, "%s: %llu bytes of local memory, the device has %lld\n", l->kernel,
+                   (unsigned long long)kernel->local_bytes,
+                   (long long)device->info.local_bytes);
+    return ok && shape_fits(device, kernel, l, log);
+}
+
+static cl_int set_args(cl_kernel kernel, const DeviceLaunch *launch)
+{
+    cl_int code = CL_SUCCESS;
+    for (int i = 0; i < launch->narg && code == CL_SUCCESS; i++) {
+        const DeviceArg *arg = &launch->arg[i];
+        if (arg->mem)
+            code = clSetKernelArg(kernel, (cl_uint)i, sizeof(cl_mem), &arg->mem->mem);
+        else
+            code = clSetKernelArg(kernel, (cl_uint)i, arg->bytes, arg->data);
+    }
+    return code;
+}
+
+static DeviceStatus enqueue(Device *device, Module *module, const DeviceLaunch *launch,
+                            cl_event *event, Buf *log)
+{
+    Kernel *kernel = find_kernel(device, module, launch->kernel, log);
+    if (!kernel)
+        return DEV_FAILED;
+    if (!launch_fits(device, kernel, launch, log))
+        return DEV_OUT_OF_RESOURCES;
+    DeviceStatus status =
+        status_of(set_args(kernel->kernel, launch), "clSetKernelArg", log);
+    if (status != DEV_OK)
+        return status;
+    return status_of(clEnqueueNDRangeKernel(device->queue, kernel->kernel, 3, NULL,
+                                            launch->global, launch->local, 0, NULL, event),
+                     "clEnqueueNDRangeKernel", log);
+}
+
+static DeviceStatus elapsed(cl_event first, cl_event last, double *time_ns, Buf *log)
+{
+    cl_ulong start = 0, end = 0;
+    cl_int code = clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start,
+                                          &start, NULL);
+    if (code == CL_SUCCESS)
+        code =
+            clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    *time_ns = end > start ? (double)(end - start) : 1.0;
+    return status_of(code, "clGetEventProfilingInfo", log);
+}
+
+// An error met while waiting is a fault inside a kernel, whatever its code: NVIDIA's
+// driver reports a wild address as CL_OUT_OF_RESOURCES.
+static DeviceStatus opencl_run(Device *device, Module *module, const DeviceLaunch *launch,
+                               int n, double *time_ns, Buf *log)
+{
+    cl_event first = NULL, last = NULL;
+    DeviceStatus status = DEV_OK;
+    for (int i = 0; i < n && status == DEV_OK; i++) {
+        cl_event *event = i == 0 ? &first : i == n - 1 ? &last : NULL;
+        status = enqueue(device, module, &launch[i], event, log);
+    }
+    cl_int code = clFinish(device->queue);
+    if (status == DEV_OK && !succeeds(code, "clFinish", log))
+        status = DEV_FAILED;
+    if (status == DEV_OK && first)
+        status = elapsed(first, last ? last : first, time_ns, log);
+    if (first)
+        clReleaseEvent(first);
+    if (last)
+        clReleaseEvent(last);
+    return status;
+}
+
+extern const DeviceKind device_opencl;
+const DeviceKind device_opencl = {
+    .name = "opencl",
+    .count = opencl_count,
+    .open = opencl_open,
+    .close = opencl_close,
+    .info = opencl_info,
+    .mem_new = opencl_mem_new,
+    .mem_free = opencl_mem_free,
+    .write = opencl_write,
+    .read = opencl_read,
+    .fill = opencl_fill,
+    .build = opencl_build,
+    .module_free = opencl_module_free,
+    .run = opencl_run,
+};

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Targets, names, lines, and whole units of text. A statement is put together on one line
+// and broken where it is too wide: at the space outside most parentheses, late in the line.
+
+#include "emit/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const Target targets[] = {
+#define TARGET(id, ...) {__VA_ARGS__},
+#include "emit/targets.def"
+#undef TARGET
+};
+
+const Target *target_find(const char *name)
+{
+    for (int i = 0; i < COUNTOF(targets); i++)
+        if (!strcmp(targets[i].name, name))
+            return &targets[i];
+    return NULL;
+}
+
+const char *target_name(const Target *target)
+{
+    return target->name;
+}
+
+const char *target_extension(const Target *target)
+{
+    return target->extension;
+}
+
+// Names ------------------------------------------------------------------------------
+
+static const char *const reserved[] = {
+#define RESERVED(word) #word,
+#include "emit/reserved.def"
+#undef RESERVED
+};
+
+static int compare_word(const void *key, const void *entry)
+{
+    return strcmp(key, *(const char *const *)entry);
+}
+
+bool emit_reserved(const char *name)
+{
+    return !strncmp(name, "fw_", 3) || !strncmp(name, "__", 2) ||
+           bsearch(name, reserved, COUNTOF(reserved), sizeof *reserved, compare_word);
+}
+
+void put_function_name(Printer *p, const char *name)
+{
+    put(p, "%s%s", name, emit_reserved(name) ? "_" : "");
+}
+
+void put_name(Printer *p, const char *name)
+{
+    bool taken = emit_reserved(name);
+    for (int i = 0; i < p->program->funs.len && !taken; i++)
+        taken = !strcmp(name, p->program->funs.at[i]->name);
+    put(p, "%s%s", name, taken ? "_" : "");
+}
+
+void put_type(Printer *p, const Type *type)
+{
+    if (type->kind == T_SCALAR)
+        put(p, "%s", scalar_info[type->scalar].name);
+    else if (type->kind == T_VECTOR && p->lane >= 0)
+        put(p, "%s", scalar_info[type->scalar].name);
+    else if (type->kind == T_VECTOR) // there are no vectors of bool
+        put(p, "%s%d", scalar_info[type->scalar == S_BOOL ? S_INT : type->scalar].name,
+            type->width);
+    else
+        BUG("a value of type kind %d in a kernel", type->kind);
+}
+
+// Lines ------------------------------------------------------------------------------
+
+enum { WIDTH = 100 };
+
+void printer_init(Printer *p, Buf *out, const Target *target, const Program *program)
+{
+    *p = (Printer){.out = out, .target = target, .program = program, .lane = -1};
+    p->ctx = program->ir->arith;
+    p->arena = arena_new();
+    buf_init(&p->line);
+}
+
+void printer_release(Printer *p)
+{
+    buf_release(&p->line);
+    arena_free(p->arena);
+}
+
+void put(Printer *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&p->line, format, args);
+    va_end(args);
+}
+
+// Where to break a text so that at most `room` characters stay: the space with fewest
+// parentheses open, the last of those, in the later two thirds if there is one. 0: nowhere.
+static size_t break_at(const char *text, size_t room)
+{
+    size_t best = 0;
+    int depth = 0, least = 1 << 30;
+    for (size_t i = 0; text[i] && i <= room; i++) {
+        depth += text[i] == '(' || text[i] == '{' || text[i] == '[';
+        depth -= text[i] == ')' || text[i] == '}' || text[i] == ']';
+        if (text[i] != ' ' || i == 0)
+            continue;
+        if (depth <= least || best < room / 3) {
+            best = i;
+            least = depth;
+        }
+    }
+    return best;
+}
+
+static void put_indent(Printer *p, int indent)
+{
+    for (int i = 0; i < indent; i++)
+        buf_puts(p->out, "    ");
+}
+
+void end_line(Printer *p)
+{
+    const char *text = p->line.text;
+    int indent = p->indent;
+    for (;;) {
+        put_indent(p, indent);
+        size_t room = (size_t)MAX(WIDTH - 4 * indent, 40);
+        size_t at = strlen(text) <= room ? 0 : break_at(text, room);
+        if (!at)
+            break;
+        buf_write(p->out, text, at);
+        buf_putc(p->out, '\n');
+        text += at + 1;
+        indent = p->indent + 1;
+    }
+    buf_puts(p->out, text);
+    buf_putc(p->out, '\n');
+    buf_clear(&p->line);
+}
+
+void put_line(Printer *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&p->line, format, args);
+    va_end(args);
+    end_line(p);
+}
+
+// Units ------------------------------------------------------------------------------
+
+void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel *kernel)
+{
+    Printer p;
+    printer_init(&p, out, target, unit->program);
+    put_kernel(&p, kernel);
+    printer_release(&p);
+}
+
+static void put_sizes(Printer *p)
+{
+    int n = p->program->sizes.len;
+    const SizeDecl *size = p->program->sizes.at;
+    for (int i = 0; i < n; i++) {
+        int64_t value;
+        put(p, "%s%s", i ? ", " : ": ", size[i].name);
+        if (size[i].generic)
+            put(p, " (generic)");
+        else if (size[i].arith && arith_is_const(size[i].arith, &value))
+            put(p, " = %lld", (long long)value);
+    }
+}
+
+static void put_launch(Printer *p, const Launch *launch)
+{
+    const Kernel *kernel = launch->kernel;
+    put(p, "//   %s, global (", kernel->name);
+    for (int i = 0; i < 3; i++) {
+        put(p, i ? ", " : "");
+        arith_print(&p->line, kernel->global[i]);
+    }
+    put(p, "), local (%lld, %lld, %lld), arguments (", (long long)kernel->local[0],
+        (long long)kernel->local[1], (long long)kernel->local[2]);
+    for (int i = 0; i < kernel->params.len; i++)
+        put(p, "%s%s", i ? ", " : "", launch->buffer[i]->name);
+    for (int i = 0; i < kernel->sizes.len; i++) {
+        put(p, kernel->params.len + i ? ", " : "");
+        arith_print(&p->line, kernel->sizes.at[i]);
+    }
+    put(p, ")");
+    buf_write(p->out, p->line.text, p->line.len); // a comment must not be wrapped
+    buf_putc(p->out, '\n');
+    buf_clear(&p->line);
+}
+
+static void put_head(Printer *p, const Unit *unit)
+{
+    put(p, "// %s", unit->program->main ? unit->program->main->name : "program");
+    put_sizes(p);
+    buf_printf(p->out, "%s\n//\n// Launches, in order:\n", p->line.text);
+    buf_clear(&p->line);
+    for (int i = 0; i < unit->launches.len; i++)
+        put_launch(p, &unit->launches.at[i]);
+    buf_putc(p->out, '\n');
+}
+
+void emit_unit(Buf *out, const Target *target, const Unit *unit)
+{
+    Printer p;
+    printer_init(&p, out, target, unit->program);
+    put_head(&p, unit);
+    printer_release(&p);
+    size_t before = out->len;
+    emit_prelude(out, target, unit->program);
+    for (int i = 0; i < unit->kernels.len; i++) {
+        if (out->len > before)
+            buf_putc(out, '\n');
+        emit_kernel(out, target, unit, unit->kernels.at[i]);
+    }
+}

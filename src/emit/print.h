@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared by the files of emit: a target, the state of printing, and the printers of the
+// parts of a statement.
+
+#ifndef FW_EMIT_PRINT_H
+#define FW_EMIT_PRINT_H
+
+#include "emit/emit.h"
+
+struct Target {
+    const char *name, *extension;
+    bool threads;
+    const char *function, *kernel, *global, *local, *byte;
+    const char *open, *close, *lane, *lane_close;
+};
+
+// How tightly an expression binds, as in C.
+typedef enum {
+    PREC_ANY,
+    PREC_SELECT,
+    PREC_OR,
+    PREC_AND,
+    PREC_EQUAL,
+    PREC_ORDER,
+    PREC_SUM,
+    PREC_PRODUCT,
+    PREC_UNARY,
+    PREC_POSTFIX,
+} Prec;
+
+typedef struct {
+    Buf *out;
+    Buf line; // the statement being put together
+    int indent;
+    const Target *target;
+    const Program *program;
+    ArithCtx *ctx;
+    const Kernel *kernel;   // NULL in the prelude
+    int lane;               // print this component of vectors; -1: vectors whole
+    Arena *arena;           // scratch, for the lists below
+    VEC(const Arith *) ids; // thread variables declared in the open blocks
+    VEC(const Stm *) ints;  // ST_INT statements so far
+    bool parallel;          // inside an OpenMP loop
+} Printer;
+
+void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);
+void printer_release(Printer *p);
+
+// emit.c
+// Writes the statement in p->line, indented and wrapped, and empties it.
+void end_line(Printer *p);
+void put_line(Printer *p, const char *format, ...) FW_PRINTF(2, 3); // a whole statement
+void put(Printer *p, const char *format, ...) FW_PRINTF(2, 3);
+void put_name(Printer *p, const char *name);          // of a variable or buffer
+void put_function_name(Printer *p, const char *name); // of a function of the program
+void put_type(Printer *p, const Type *type);
+
+// index.c
+void put_index(Printer *p, const Arith *a, Prec prec);
+// The conjunction of cond[i] >= 0.
+void put_conds(Printer *p, const Arith *const *cond, int n, Prec prec);
+const char *index_type(const Printer *p); // int or long
+
+// expr.c
+void put_value(Printer *p, const KExpr *value, Prec prec);
+void put_element(Printer *p, const Buffer *buffer, const Arith *index); // `a[i]`
+// True if a vector of this width at index of buffer is aligned to its size.
+bool vector_aligned(const Printer *p, const Buffer *buffer, const Arith *index, int width);
+
+// stm.c
+void put_kernel(Printer *p, const Kernel *kernel);
+
+#endif

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Statements and whole kernels. With work-items, a loop over threads is the declaration of
+// an id, with an `if` or a strided loop where the kernel says so. Without them every such
+// loop is a plain loop, the outermost one shared among OpenMP threads, and local buffers
+// live in the body of the innermost loop over work-groups.
+
+#include "emit/print.h"
+
+static void put_block(Printer *p, const Block *block);
+
+// Questions about statements
+// -----------------------------------------------------------------
+
+static bool is_thread_loop(const Stm *stm)
+{
+    return stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
+}
+
+static bool is_parallel_loop(const Stm *stm)
+{
+    return stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_WRG);
+}
+
+static bool has_group_loop(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if ((stm->kind == ST_FOR && stm->loop == LOOP_WRG) || has_group_loop(&stm->body) ||
+            has_group_loop(&stm->other))
+            return true;
+    }
+    return false;
+}
+
+static bool value_loads(const KExpr *e, const Buffer *buffer)
+{
+    if (e->kind == K_LOAD)
+        return e->buffer == buffer;
+    for (int i = 0; e->kind != K_COND && i < e->n; i++)
+        if (value_loads(e->arg[i], buffer))
+            return true;
+    return false;
+}
+
+static bool block_uses(const Block *block, const Buffer *buffer, bool stores_only)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if (stm->kind == ST_STORE && stm->buffer == buffer)
+            return true;
+        if (!stores_only && stm->value && value_loads(stm->value, buffer))
+            return true;
+        if (block_uses(&stm->body, buffer, stores_only) ||
+            block_uses(&stm->other, buffer, stores_only))
+            return true;
+    }
+    return false;
+}
+
+// Declarations
+// -------------------------------------------------------------------------------
+
+static const char *memory_type(const Printer *p, Scalar scalar)
+{
+    return scalar == S_BOOL ? p->target->byte : scalar_info[scalar].name;
+}
+
+static void put_array(Printer *p, const char *space, const Buffer *buffer)
+{
+    put(p, "%s%s ", space, memory_type(p, buffer->scalar));
+    put_element(p, buffer, buffer->count);
+    put_line(p, ";");
+}
+
+// The local buffers used in block, if they are declared there.
+static void put_locals(Printer *p, const Block *block)
+{
+    bool any = false;
+    for (int i = 0; i < p->kernel->locals.len; i++) {
+        const Buffer *buffer = p->kernel->locals.at[i];
+        if (!block_uses(block, buffer, false))
+            continue;
+        put_array(p, p->target->local, buffer);
+        any = true;
+    }
+    if (any)
+        buf_putc(p->out, '\n');
+}
+
+static void put_declaration(Printer *p, const Stm *stm)
+{
+    put(p, stm->var->is_const ? "const " : "");
+    put_type(p, stm->var->type);
+    put(p, " ");
+    put_name(p, stm->var->name);
+    if (stm->value) {
+        put(p, " = ");
+        put_value(p, stm->value, PREC_SELECT);
+    }
+    put_line(p, ";");
+}
+
+// Loops
+// --------------------------------------------------------------------------------------
+
+static void put_braced(Printer *p, const Block *block)
+{
+    int ids = p->ids.len, ints = p->ints.len;
+    p->indent++;
+    put_block(p, block);
+    p->indent--;
+    p->ids.len = ids;
+    p->ints.len = ints;
+}
+
+static void put_loop_head(Printer *p, const Stm *stm, const char *start)
+{
+    put(p, "for (%s ", index_type(p));
+    put_index(p, stm->iter, PREC_ANY);
+    put(p, " = %s; ", start);
+    put_index(p, stm->iter, PREC_ANY);
+    put(p, " < ");
+    put_index(p, stm->extent, PREC_SUM);
+    put(p, "; ");
+    put_index(p, stm->iter, PREC_ANY);
+}
+
+static void put_plain_loop(Printer *p, const Stm *stm)
+{
+    put_loop_head(p, stm, "0");
+    put_line(p, "++) {");
+    put_braced(p, &stm->body);
+    put_line(p, "}");
+}
+
+static const char *id_call(const Stm *stm)
+{
+    static const char *const name[][3] = {
+        [LOOP_SEQ] = {"0", "0", "0"},
+        [LOOP_GLB] = {"get_global_id(0)", "get_global_id(1)", "get_global_id(2)"},
+        [LOOP_WRG] = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
+        [LOOP_LCL] = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
+    };
+    return name[stm->loop][stm->dim];
+}
+
+static void put_strided_loop(Printer *p, const Stm *stm)
+{
+    put_loop_head(p, stm, id_call(stm));
+    put(p, " += ");
+    put_index(p, stm->threads, PREC_ANY);
+    put_line(p, ") {");
+    put_braced(p, &stm->body);
+    put_line(p, "}");
+}
+
+// A loop of the same dimension, extent and depth as an earlier one has the same variable.
+static void put_id(Printer *p, const Stm *stm)
+{
+    for (int i = 0; i < p->ids.len; i++)
+        if (p->ids.at[i] == stm->iter)
+            return;
+    put(p, "const %s ", index_type(p));
+    put_index(p, stm->iter, PREC_ANY);
+    put_line(p, " = %s;", id_call(stm));
+    VEC_PUSH(p->arena, &p->ids, stm->iter);
+}
+
+enum { NEST_MAX = 6 };
+
+// The loops over threads that stm and its only children are, as long as they need no loop.
+static int nest_of(const Stm *stm, const Stm *nest[NEST_MAX])
+{
+    int n = 0;
+    while (n < NEST_MAX && is_thread_loop(stm) && stm->form != FORM_LOOP) {
+        nest[n++] = stm;
+        if (stm->body.len != 1)
+            break;
+        stm = stm->body.at[0];
+    }
+    return n;
+}
+
+static void put_id_loops(Printer *p, const Stm *stm)
+{
+    const Stm *nest[NEST_MAX];
+    int n = nest_of(stm, nest);
+    bool guarded = false;
+    for (int i = 0; i < n; i++)
+        put_id(p, nest[i]);
+    for (int i = 0; i < n; i++) {
+        if (nest[i]->form != FORM_GUARD)
+            continue;
+        put(p, guarded ? " && " : "if (");
+        put_index(p, nest[i]->iter, PREC_ANY);
+        put(p, " < ");
+        put_index(p, nest[i]->extent, PREC_SUM);
+        guarded = true;
+    }
+    if (!guarded) {
+        put_block(p, &nest[n - 1]->body);
+        return;
+    }
+    put_line(p, ") {");
+    put_braced(p, &nest[n - 1]->body);
+    put_line(p, "}");
+}
+
+// The outermost loop over threads of target c, its local buffers, and what is inside.
+static void put_omp_loop(Printer *p, const Stm *stm)
+{
+    bool outermost = is_parallel_loop(stm) && !p->parallel;
+    if (outermost) {
+        const Stm *inner = stm->body.len == 1 ? stm->body.at[0] : NULL;
+        bool collapse =
+            inner && is_parallel_loop(inner) && !arith_mentions(inner->extent, stm->iter);
+        put_line(p, "#pragma omp parallel for%s", collapse ? " collapse(2)" : "");
+        p->parallel = true;
+    }
+    put_loop_head(p, stm, "0");
+    put_line(p, "++) {");
+    p->indent++;
+    if (stm->loop == LOOP_WRG && !has_group_loop(&stm->body))
+        put_locals(p, &stm->body);
+    p->indent--;
+    put_braced(p, &stm->body);
+    put_line(p, "}");
+    p->parallel = p->parallel && !outermost;
+}
+
+static void put_for(Printer *p, const Stm *stm)
+{
+    if (stm->loop == LOOP_SEQ)
+        put_plain_loop(p, stm);
+    else if (!p->target->threads)
+        put_omp_loop(p, stm);
+    else if (stm->form == FORM_LOOP)
+        put_strided_loop(p, stm);
+    else
+        put_id_loops(p, stm);
+}
+
+// Other statements
+// -----------------------------------------------------------------------------
+
+static void put_if(Printer *p, const Stm *stm)
+{
+    put(p, "if (");
+    put_value(p, stm->value, PREC_ANY);
+    put_line(p, ") {");
+    put_braced(p, &stm->body);
+    if (stm->other.len == 1 && stm->other.at[0]->kind == ST_IF) {
+        put(p, "} else ");
+        put_if(p, stm->other.at[0]);
+        return;
+    }
+    if (stm->other.len) {
+        put_line(p, "} else {");
+        put_braced(p, &stm->other);
+    }
+    put_line(p, "}");
+}
+
+// A scalar, or a vector that is aligned or has to be stored by components.
+static void put_plain_store(Printer *p, const Stm *stm, int lane)
+{
+    const Type *type = stm->value->type;
+    p->lane = lane;
+    if (type->kind == T_VECTOR && lane < 0)
+        put(p, "*(%s%s%d *)&", p->target->global, scalar_info[type->scalar].name,
+            type->width);
+    put_element(p, stm->buffer, arith_addc(p->ctx, stm->index, MAX(lane, 0)));
+    put(p, " = ");
+    put_value(p, stm->value, PREC_SELECT);
+    put_line(p, ";");
+    p->lane = -1;
+}
+
+static void put_store(Printer *p, const Stm *stm)
+{
+    const Type *type = stm->value->type;
+    bool threads = p->target->threads;
+    if (type->kind == T_SCALAR ||
+        (threads && vector_aligned(p, stm->buffer, stm->index, type->width))) {
+        put_plain_store(p, stm, -1);
+    } else if (type->scalar == S_BOOL) {
+        for (int i = 0; i < type->width; i++)
+            put_plain_store(p, stm, i);
+    } else {
+        const char *name = scalar_info[type->scalar].name;
+        put(p, "%s%s%d(", threads ? "vstore" : "fw_store_", threads ? "" : name,
+            type->width);
+        put_value(p, stm->value, PREC_SELECT);
+        put(p, threads ? ", 0, &" : ", &");
+        put_element(p, stm->buffer, stm->index);
+        put_line(p, ");");
+    }
+}
+
+static void put_barrier(Printer *p, const Stm *stm)
+{
+    if (!p->target->threads)
+        return;
+    const char *fence = stm->fence_local && stm->fence_global
+                            ? "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"
+                        : stm->fence_global ? "CLK_GLOBAL_MEM_FENCE"
+                                            : "CLK_LOCAL_MEM_FENCE";
+    put_line(p, "barrier(%s);", fence);
+}
+
+static void put_stm(Printer *p, const Stm *stm)
+{
+    switch (stm->kind) {
+    case ST_DECL: put_declaration(p, stm); return;
+    case ST_ASSIGN:
+        put_name(p, stm->var->name);
+        put(p, " = ");
+        put_value(p, stm->value, PREC_SELECT);
+        put_line(p, ";");
+        return;
+    case ST_STORE: put_store(p, stm); return;
+    case ST_ARRAY: put_array(p, "", stm->buffer); return;
+    case ST_INT:
+        put(p, "const %s ", index_type(p));
+        put_index(p, stm->iter, PREC_ANY);
+        put(p, " = ");
+        put_index(p, stm->index, PREC_ANY);
+        put_line(p, ";");
+        VEC_PUSH(p->arena, &p->ints, stm);
+        return;
+    case ST_FOR: put_for(p, stm); return;
+    case ST_IF: put_if(p, stm); return;
+    case ST_BARRIER: put_barrier(p, stm); return;
+    }
+    BUG("statement of kind %d", stm->kind);
+}
+
+static void put_block(Printer *p, const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        put_stm(p, block->at[i]);
+}
+
+// Kernels
+// --------------------------------------------------------------------------------------
+
+static void put_parameters(Printer *p, const Kernel *kernel)
+{
+    for (int i = 0; i < kernel->params.len; i++) {
+        const Buffer *buffer = kernel->params.at[i];
+        bool stored = block_uses(&kernel->body, buffer, true);
+        put(p, "%s%s%s%s *restrict ", i ? ", " : "", p->target->global,
+            stored ? "" : "const ", memory_type(p, buffer->scalar));
+        put_name(p, buffer->name);
+    }
+    for (int i = 0; i < kernel->sizes.len; i++) {
+        put(p, kernel->params.len + i ? ", const int " : "const int ");
+        put_index(p, kernel->sizes.at[i], PREC_ANY);
+    }
+}
+
+static void put_signature(Printer *p, const Kernel *kernel)
+{
+    const int64_t *local = kernel->local;
+    put(p, "%s", p->target->kernel);
+    if (p->target->threads)
+        put_line(p, "__attribute__((reqd_work_group_size(%lld, %lld, %lld)))",
+                 (long long)local[0], (long long)local[1], (long long)local[2]);
+    put(p, "void %s(", kernel->name);
+    put_parameters(p, kernel);
+    put_line(p, kernel->params.len + kernel->sizes.len ? ")" : "void)");
+}
+
+// The one signature by which the host calls every kernel of target c.
+static void put_entry(Printer *p, const Kernel *kernel)
+{
+    buf_putc(p->out, '\n');
+    put_line(p, "void %s_entry(void *const *arg)", kernel->name);
+    put_line(p, "{");
+    p->indent = 1;
+    put(p, "%s(", kernel->name);
+    int n = kernel->params.len;
+    for (int i = 0; i < n; i++)
+        put(p, "%sarg[%d]", i ? ", " : "", i);
+    for (int i = 0; i < kernel->sizes.len; i++)
+        put(p, "%s*(const int *)arg[%d]", n + i ? ", " : "", n + i);
+    put_line(p, ");");
+    p->indent = 0;
+    put_line(p, "}");
+}
+
+void put_kernel(Printer *p, const Kernel *kernel)
+{
+    p->kernel = kernel;
+    put_signature(p, kernel);
+    put_line(p, "{");
+    p->indent = 1;
+    if (p->target->threads || !has_group_loop(&kernel->body))
+        put_locals(p, &kernel->body);
+    put_block(p, &kernel->body);
+    p->indent = 0;
+    put_line(p, "}");
+    if (!p->target->threads)
+        put_entry(p, kernel);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// infer: what the two halves of type inference (expressions, patterns) share. Only
+// infer.c, infer_pattern.c and bind.c include it.
+
+#ifndef FW_INFER_H
+#define FW_INFER_H
+
+#include "ir/ir.h"
+
+typedef struct {
+    Ir *ir;
+    Program *program; // NULL: a lone expression, conditions are not collected
+    Diags *diags;
+    VEC(const Function *) ready;  // inferred without error
+    VEC(const Function *) failed; // inferred with an error: calls stay quiet
+    int inlined;                  // expressions copied so far
+    int depth;                    // of recursion
+    bool too_deep;                // reported already
+} Infer;
+
+// Sets expr->type; NULL after an error that has been reported. A literal takes the type
+// wanted (which may be NULL) where it can; nothing else is converted.
+const Type *infer_expr(Infer *in, Expr *expr, const Type *want);
+// The type of a pattern, whose arguments and function it infers.
+const Type *infer_pattern(Infer *in, Expr *expr, const Type *want);
+// Made of number literals alone, so that its type may follow its surroundings.
+bool infer_adapts(const Expr *expr);
+
+const char *infer_show(Infer *in, const Type *type);
+const char *infer_show_arith(Infer *in, const Arith *arith);
+
+#endif

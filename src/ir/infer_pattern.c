@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Type inference of patterns: one function a family of patterns with the same type rule.
+//
+//   source  the types of the Lift patterns (paper 000, section 3.2; Hagedorn et al.,
+//           CGO 2018 for slide and pad), with lengths as symbolic integers
+//
+// What a length must satisfy is proved, refuted (an error here) or recorded as a
+// condition of the program, to be checked when its sizes are bound.
+#include "ir/infer.h"
+
+// Messages -----------------------------------------------------------------------------
+
+static const char *name_of(Infer *in, const Expr *e)
+{
+    const PatternInfo *info = &pattern_info[e->pattern];
+    if (info->suffix == SUFFIX_PAR)
+        return arena_printf(in->ir->arena, "%s%d", info->text, e->par);
+    if (info->suffix == SUFFIX_DIMS && e->dims > 1)
+        return arena_printf(in->ir->arena, "%s%d", info->text, e->dims);
+    return info->text;
+}
+
+static const Arith *num(const Expr *e, int dim, int i)
+{
+    return e->num[dim * pattern_info[e->pattern].num + i];
+}
+
+// The pattern with the numbers of one dimension: `slide2(3, 1)`.
+static const char *call_text(Infer *in, const Expr *e, int dim)
+{
+    const char *text = arena_printf(in->ir->arena, "%s(", name_of(in, e));
+    int n = pattern_info[e->pattern].num;
+    for (int i = 0; i < n; i++)
+        text = arena_printf(in->ir->arena, "%s%s%s", text, i ? ", " : "",
+                            infer_show_arith(in, num(e, dim, i)));
+    return arena_printf(in->ir->arena, "%s)", text);
+}
+
+static const Type *wrong(Infer *in, const Expr *e, const char *code, const char *needs,
+                         const Type *got)
+{
+    diag_error(in->diags, e->span, code, "`%s` needs %s, here %s", name_of(in, e), needs,
+               infer_show(in, got));
+    return NULL;
+}
+
+// Conditions ---------------------------------------------------------------------------
+
+static void record(Infer *in, const Expr *e, const Arith *lhs, const Arith *rhs,
+                   const char *why)
+{
+    if (!in->program)
+        return;
+    for (int i = 0; i < in->program->conditions.len; i++) {
+        const Condition *old = &in->program->conditions.at[i];
+        if (old->lhs == lhs && old->rhs == rhs && old->span.start == e->span.start)
+            return;
+    }
+    Condition condition = {lhs, rhs, e->span, why};
+    VEC_PUSH(in->ir->arena, &in->program->conditions, condition);
+}
+
+// lhs >= 0, where `here` is what the user should look at.
+static bool need_nonneg(Infer *in, const Expr *e, const Arith *lhs, const Arith *here,
+                        const char *why)
+{
+    int64_t lo, hi;
+    if (arith_nonneg(in->ir->arith, lhs))
+        return true;
+    arith_range(in->ir->arith, lhs, &lo, &hi);
+    if (hi < 0)
+        return diag_error(in->diags, e->span, "T013", "%s, here %s", why,
+                          infer_show_arith(in, here));
+    record(in, e, lhs, NULL, why);
+    return true;
+}
+
+// lhs mod rhs == 0; needs rhs positive.
+static bool need_divides(Infer *in, const Expr *e, const Arith *lhs, const Arith *rhs,
+                         const char *why)
+{
+    int64_t rest;
+    if (!arith_is_const(arith_mod(in->ir->arith, lhs, rhs), &rest)) {
+        record(in, e, lhs, rhs, why);
+        return true;
+    }
+    return rest == 0 || diag_error(in->diags, e->span, "T013", "%s, here %s", why,
+                                   infer_show_arith(in, lhs));
+}
+
+static bool need_positive(Infer *in, const Expr *e, const Arith *n, const char *what)
+{
+    return arith_nonneg(in->ir->arith, arith_addc(in->ir->arith, n, -1)) ||
+           diag_error(in->diags, e->span, "T016",
+                      "the %s of `%s` must be positive, here %s", what, name_of(in, e),
+                      infer_show_arith(in, n));
+}
+
+// Arguments ----------------------------------------------------------------------------
+
+// Infers argument i and checks that it is an array of at least `depth` dimensions.
+static const Type *array_argument(Infer *in, Expr *e, int i, int depth)
+{
+    const Type *type = infer_expr(in, e->arg[i], NULL);
+    if (!type)
+        return NULL;
+    const Type *level = type;
+    for (int d = 0; d < depth; d++, level = level->elem)
+        if (level->kind != T_ARRAY)
+            return wrong(in, e, "T006",
+                         depth == 1   ? "an array"
+                         : depth == 2 ? "an array of arrays"
+                                      : "an array of three dimensions or more",
+                         type);
+    return type;
+}
+
+// Applies the function of the pattern: its parameters get these types.
+static const Type *apply(Infer *in, Expr *e, const Type *const *arg, const Type *want)
+{
+    int n = e->pattern == P_ARRAY ? e->dims : pattern_info[e->pattern].fun;
+    if (!e->fun || e->fun->kind != E_LAMBDA || e->fun->nparam != n) {
+        diag_error(in->diags, e->span, "T010", "`%s` needs a function of %d parameter%s",
+                   name_of(in, e), n, n == 1 ? "" : "s");
+        return NULL;
+    }
+    for (int i = 0; i < n; i++)
+        e->fun->params[i]->type = arg[i];
+    return infer_expr(in, e->fun->arg[0], want);
+}
+
+static const Type *array_of(Infer *in, const Arith *len, const Type *elem)
+{
+    return type_array(in->ir->arena, len, elem);
+}
+
+// An array with the outer `dims` lengths of shape around elem.
+static const Type *shaped(Infer *in, const Type *shape, int dims, const Type *elem)
+{
+    if (dims == 0)
+        return elem;
+    return array_of(in, shape->len, shaped(in, shape->elem, dims - 1, elem));
+}
+
+static const Type *dims_of(Infer *in, const Arith *const *len, int dims, const Type *elem)
+{
+    for (int d = dims - 1; d >= 0; d--)
+        elem = array_of(in, len[d], elem);
+    return elem;
+}
+
+static void lengths(const Type *type, int n, const Arith **len)
+{
+    for (int d = 0; d < n; d++, type = type->elem)
+        len[d] = type->len;
+}
+
+// The element wanted of an array wanted; NULL if that is not one of `depth` dimensions.
+static const Type *wanted_elem(const Type *want, int depth)
+{
+    for (int d = 0; want && d < depth; d++)
+        want = want->kind == T_ARRAY ? want->elem : NULL;
+    return want;
+}
+
+static const Type *leaf(const Type *type)
+{
+    while (type->kind == T_ARRAY)
+        type = type->elem;
+    return type;
+}
+
+// Patterns that apply functions
+// ------------------------------------------------------------
+
+static const Type *infer_map(Infer *in, Expr *e, const Type *want)
+{
+    const Type *x = array_argument(in, e, 0, e->dims);
+    if (!x)
+        return NULL;
+    const Type *elem = type_elem(x, e->dims);
+    const Type *result = apply(in, e, &elem, wanted_elem(want, e->dims));
+    return result ? shaped(in, x, e->dims, result) : NULL;
+}
+
+static const Type *first_float(const Type *type)
+{
+    if (type->kind != T_TUPLE)
+        return type_is_scalar(type) && type_is_float(type) ? type : NULL;
+    const Type *found = NULL;
+    for (int i = 0; i < type->n && !found; i++)
+        found = first_float(type->item[i]);
+    return found;
+}
+
+// What the literals of an initial value become: the elements' type, or for elements that
+// are tuples their first floating component, so that `reduce(f, 0, zip(x, y))` works.
+static const Type *initial_want(Infer *in, const Expr *initial, const Type *elem)
+{
+    if (initial->kind != E_TUPLE)
+        return infer_adapts(initial) && elem->kind == T_TUPLE ? first_float(elem) : elem;
+    if (elem->kind == T_TUPLE && elem->n == initial->narg)
+        return elem;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, initial->narg);
+    for (int i = 0; i < initial->narg; i++) {
+        item[i] = initial_want(in, initial->arg[i], elem);
+        if (!item[i])
+            return NULL;
+    }
+    return type_tuple(in->ir->arena, item, initial->narg);
+}
+
+// reduce and scan share all but their result: the accumulator's type, or NULL.
+static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array)
+{
+    *array = array_argument(in, e, 1, 1);
+    if (!*array)
+        return NULL;
+    const Type *elem = (*array)->elem;
+    const Type *acc = infer_expr(in, e->arg[0], initial_want(in, e->arg[0], elem));
+    if (!acc)
+        return NULL;
+    const Type *arg[2] = {acc, elem};
+    const Type *result = apply(in, e, arg, acc);
+    if (!result || type_equal(in->ir->arith, acc, result))
+        return result ? acc : NULL;
+    diag_error(in->diags, e->fun->span, "T011",
+               "the function of `%s` must return %s, the type of its initial value, but "
+               "returns %s",
+               name_of(in, e), infer_show(in, acc), infer_show(in, result));
+    return NULL;
+}
+
+static const Type *infer_reduce(Infer *in, Expr *e)
+{
+    const Type *array;
+    return infer_accumulator(in, e, &array);
+}
+
+static const Type *infer_scan(Infer *in, Expr *e)
+{
+    const Type *array, *acc = infer_accumulator(in, e, &array);
+    return acc ? array_of(in, array->len, acc) : NULL;
+}
+
+static const Type *infer_iterate(Infer *in, Expr *e, const Type *want)
+{
+    const Type *x = infer_expr(in, e->arg[0], want);
+    const char *why = "iterate needs a count that is not negative";
+    if (!x || !need_nonneg(in, e, num(e, 0, 0), num(e, 0, 0), why))
+        return NULL;
+    const Type *result = apply(in, e, &x, x);
+    if (!result || type_equal(in->ir->arith, x, result))
+        return result;
+    diag_error(in->diags, e->fun->span, "T011",
+               "the function of `iterate` must return what it takes, %s, but returns %s",
+               infer_show(in, x), infer_show(in, result));
+    return NULL;
+}
+
+// Its function takes one index a dimension.
+static const Type *infer_array(Infer *in, Expr *e, const Type *want)
+{
+    const Type *index[DIMS_MAX];
+    for (int d = 0; d < e->dims; d++) {
+        index[d] = type_scalar(S_INT);
+        if (!need_nonneg(in, e, num(e, d, 0), num(e, d, 0),
+                         "array needs a length that is not negative"))
+            return NULL;
+    }
+    const Type *elem = apply(in, e, index, wanted_elem(want, e->dims));
+    return elem ? dims_of(in, e->num, e->dims, elem) : NULL;
+}
+
+// gather and scatter
+static const Type *infer_permute(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, 1), *index = type_scalar(S_INT);
+    const Type *result = x ? apply(in, e, &index, index) : NULL;
+    if (!result || type_equal(in->ir->arith, result, index))
+        return result ? x : NULL;
+    diag_error(in->diags, e->fun->span, "T011",
+               "the function of `%s` must return an index, an int, but returns %s",
+               name_of(in, e), infer_show(in, result));
+    return NULL;
+}
+
+// Views --------------------------------------------------------------------------------
+
+static bool same_lengths(Infer *in, const Expr *e, const Type *a, const Type *b)
+{
+    const Type *x = a, *y = b;
+    for (int d = 0; d < e->dims; d++, x = x->elem, y = y->elem)
+        if (!arith_equal(in->ir->arith, x->len, y->len))
+            return diag_error(in->diags, e->span, "T012",
+                              "`%s` needs arrays of equal lengths, here %s and %s",
+                              name_of(in, e), infer_show(in, a), infer_show(in, b));
+    return true;
+}
+
+static const Type *infer_zip(Infer *in, Expr *e)
+{
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, e->narg);
+    bool ok = e->narg > 1 || diag_error(in->diags, e->span, "T012",
+                                        "`%s` needs two arrays or more", name_of(in, e));
+    for (int i = 0; i < e->narg; i++) {
+        const Type *x = array_argument(in, e, i, e->dims);
+        ok = x && ok;
+        item[i] = ok ? type_elem(x, e->dims) : NULL;
+    }
+    for (int i = 1; ok && i < e->narg; i++)
+        ok = same_lengths(in, e, e->arg[0]->type, e->arg[i]->type);
+    if (!ok)
+        return NULL;
+    return shaped(in, e->arg[0]->type, e->dims, type_tuple(in->ir->arena, item, e->narg));
+}
+
+static const Type *infer_unzip(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, 1);
+    if (!x)
+        return NULL;
+    if (x->elem->kind != T_TUPLE)
+        return wrong(in, e, "T009", "an array of tuples", x);
+    int n = x->elem->n;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, n);
+    for (int i = 0; i < n; i++)
+        item[i] = array_of(in, x->len, x->elem->item[i]);
+    return type_tuple(in->ir->arena, item, n);
+}
+
+static bool split_length(Infer *in, const Expr *e, int d, const Arith *len)
+{
+    const Arith *n = num(e, d, 0);
+    const char *why = arena_printf(in->ir->arena, "%s needs a length divisible by %s",
+                                   call_text(in, e, d), infer_show_arith(in, n));
+    return need_positive(in, e, n, "length") && need_divides(in, e, len, n, why);
+}
+
+static const Type *infer_split(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, e->dims);
+    if (!x)
+        return NULL;
+    const Arith *len[2 * DIMS_MAX];
+    lengths(x, e->dims, len);
+    for (int d = 0; d < e->dims; d++) {
+        if (!split_length(in, e, d, len[d]))
+            return NULL;
+        len[d] = arith_div(in->ir->arith, len[d], num(e, d, 0));
+        len[e->dims + d] = num(e, d, 0);
+    }
+    return dims_of(in, len, 2 * e->dims, type_elem(x, e->dims));
+}
+
+static const Type *infer_join(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, 2 * e->dims);
+    if (!x)
+        return NULL;
+    const Arith *len[2 * DIMS_MAX];
+    lengths(x, 2 * e->dims, len);
+    for (int d = 0; d < e->dims; d++)
+        len[d] = arith_mul(in->ir->arith, len[d], len[e->dims + d]);
+    return dims_of(in, len, e->dims, type_elem(x, 2 * e->dims));
+}
+
+// The number of windows over len elements, NULL if it cannot be.
+static const Arith *windows(Infer *in, const Expr *e, int d, const Arith *len)
+{
+    const Arith *size = num(e, d, 0), *step = num(e, d, 1);
+    if (!need_positive(in, e, size, "size") || !need_positive(in, e, step, "step"))
+        return NULL;
+    const Arith *slack = arith_sub(in->ir->arith, len, size);
+    const char *call = call_text(in, e, d);
+    const char *shorter = arena_printf(in->ir->arena, "%s needs a length of at least %s",
+                                       call, infer_show_arith(in, size));
+    const char *rest =
+        arena_printf(in->ir->arena, "%s needs a length less %s that is divisible by %s",
+                     call, infer_show_arith(in, size), infer_show_arith(in, step));
+    if (!need_nonneg(in, e, slack, len, shorter) || !need_divides(in, e, slack, step, rest))
+        return NULL;
+    return arith_addc(in->ir->arith, arith_div(in->ir->arith, slack, step), 1);
+}
+
+static const Type *slide_type(Infer *in, const Expr *e, const Type *x)
+{
+    const Arith *len[2 * DIMS_MAX];
+    lengths(x, e->dims, len);
+    for (int d = 0; d < e->dims; d++) {
+        len[d] = windows(in, e, d, len[d]);
+        if (!len[d])
+            return NULL;
+        len[e->dims + d] = num(e, d, 0);
+    }
+    return dims_of(in, len, 2 * e->dims, type_elem(x, e->dims));
+}
+
+static const Type *infer_slide(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, e->dims);
+    return x ? slide_type(in, e, x) : NULL;
+}
+
+static const Type *infer_map_slide(Infer *in, Expr *e, const Type *want)
+{
+    const Type *x = array_argument(in, e, 0, 1);
+    const Type *slid = x ? slide_type(in, e, x) : NULL;
+    const Type *result = slid ? apply(in, e, &slid->elem, wanted_elem(want, 1)) : NULL;
+    return result ? array_of(in, slid->len, result) : NULL;
+}
+
+// One padding amount: not negative, and within what the mode can reach.
+static bool pad_amount(Infer *in, const Expr *e, int d, int side, const Arith *len)
+{
+    const Arith *n = num(e, d, side);
+    const char *call = call_text(in, e, d);
+    const char *negative =
+        arena_printf(in->ir->arena, "%s needs amounts not negative", call);
+    if (!need_nonneg(in, e, n, n, negative))
+        return false;
+    const char *reach = arena_printf(in->ir->arena, "%s needs a length of at least %s",
+                                     call, infer_show_arith(in, n));
+    const char *one = arena_printf(in->ir->arena, "%s needs a length of at least 1", call);
+    switch (e->mode) {
+    case PAD_CLAMP: return need_nonneg(in, e, arith_addc(in->ir->arith, len, -1), len, one);
+    case PAD_MIRROR:
+    case PAD_WRAP: return need_nonneg(in, e, arith_sub(in->ir->arith, len, n), len, reach);
+    case PAD_CONSTANT: return true;
+    }
+    BUG("pad mode %d", (int)e->mode);
+}
+
+static bool pad_constant(Infer *in, Expr *e, const Type *x)
+{
+    const Type *type = infer_expr(in, e->arg[0], leaf(x));
+    if (!type)
+        return false;
+    return type_equal(in->ir->arith, type, leaf(x)) ||
+           diag_error(in->diags, e->arg[0]->span, "T004",
+                      "the constant of `%s` must be %s, here %s", name_of(in, e),
+                      infer_show(in, leaf(x)), infer_show(in, type));
+}
+
+static const Type *infer_pad(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, e->narg - 1, e->dims);
+    if (!x || (e->mode == PAD_CONSTANT && !pad_constant(in, e, x)))
+        return NULL;
+    const Arith *len[DIMS_MAX];
+    lengths(x, e->dims, len);
+    for (int d = 0; d < e->dims; d++) {
+        if (!pad_amount(in, e, d, 0, len[d]) || !pad_amount(in, e, d, 1, len[d]))
+            return NULL;
+        len[d] = arith_add(in->ir->arith, arith_add(in->ir->arith, len[d], num(e, d, 0)),
+                           num(e, d, 1));
+    }
+    return dims_of(in, len, e->dims, type_elem(x, e->dims));
+}
+
+static const Type *infer_transpose(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, 2);
+    if (!x)
+        return NULL;
+    return array_of(in, x->elem->len, array_of(in, x->len, x->elem->elem));
+}
+
+// take and drop
+static const Type *infer_part(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, e->dims);
+    if (!x)
+        return NULL;
+    const Arith *len[DIMS_MAX];
+    lengths(x, e->dims, len);
+    for (int d = 0; d < e->dims; d++) {
+        const Arith *n = num(e, d, 0), *rest = arith_sub(in->ir->arith, len[d], n);
+        const char *call = call_text(in, e, d);
+        const char *why = arena_printf(in->ir->arena, "%s needs a length of at least %s",
+                                       call, infer_show_arith(in, n));
+        const char *sign =
+            arena_printf(in->ir->arena, "%s needs a count not negative", call);
+        if (!need_nonneg(in, e, n, n, sign) || !need_nonneg(in, e, rest, len[d], why))
+            return NULL;
+        len[d] = e->pattern == P_TAKE ? n : rest;
+    }
+    return dims_of(in, len, e->dims, type_elem(x, e->dims));
+}
+
+static const Type *infer_as_vector(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, 1);
+    if (!x)
+        return NULL;
+    int64_t width;
+    if (!arith_is_const(num(e, 0, 0), &width) || (width != 2 && width != 4 && width != 8)) {
+        diag_error(in->diags, e->span, "T015", "a vector has width 2, 4 or 8, here %s",
+                   infer_show_arith(in, num(e, 0, 0)));
+        return NULL;
+    }
+    if (x->elem->kind != T_SCALAR)
+        return wrong(in, e, "T015", "an array of scalars", x);
+    if (!split_length(in, e, 0, x->len))
+        return NULL;
+    return array_of(in, arith_divc(in->ir->arith, x->len, width),
+                    type_vector(x->elem->scalar, (int)width));
+}
+
+static const Type *infer_as_scalar(Infer *in, Expr *e)
+{
+    const Type *x = array_argument(in, e, 0, 1);
+    if (!x)
+        return NULL;
+    if (x->elem->kind != T_VECTOR)
+        return wrong(in, e, "T015", "an array of vectors", x);
+    return array_of(in, arith_mulc(in->ir->arith, x->len, x->elem->width),
+                    type_scalar(x->elem->scalar));
+}
+
+// All ----------------------------------------------------------------------------------
+
+static bool well_formed(Infer *in, const Expr *e)
+{
+    const PatternInfo *info = &pattern_info[e->pattern];
+    if (e->nnum != e->dims * info->num)
+        BUG("%s with %d numbers", name_of(in, e), e->nnum);
+    int data = info->data + (e->pattern == P_PAD && e->mode == PAD_CONSTANT);
+    if (info->data < 0 ? e->narg > 0 : e->narg == data)
+        return true;
+    return diag_error(in->diags, e->span, "T003", "`%s` takes %d array argument%s, here %d",
+                      name_of(in, e), data, data == 1 ? "" : "s", e->narg);
+}
+
+const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
+{
+    if (!well_formed(in, e))
+        return NULL;
+    switch (e->pattern) {
+    case P_MAP:
+    case P_MAPGLB:
+    case P_MAPWRG:
+    case P_MAPLCL:
+    case P_MAPSEQ:
+    case P_MAPUNROLL: return infer_map(in, e, want);
+    case P_REDUCE:
+    case P_REDSEQ:
+    case P_REDUNROLL: return infer_reduce(in, e);
+    case P_SCAN:
+    case P_SCANSEQ: return infer_scan(in, e);
+    case P_ITERATE: return infer_iterate(in, e, want);
+    case P_ARRAY: return infer_array(in, e, want);
+    case P_ZIP: return infer_zip(in, e);
+    case P_UNZIP: return infer_unzip(in, e);
+    case P_SPLIT: return infer_split(in, e);
+    case P_JOIN: return infer_join(in, e);
+    case P_SLIDE: return infer_slide(in, e);
+    case P_PAD: return infer_pad(in, e);
+    case P_TRANSPOSE: return infer_transpose(in, e);
+    case P_GATHER:
+    case P_SCATTER: return infer_permute(in, e);
+    case P_TAKE:
+    case P_DROP: return infer_part(in, e);
+    case P_ASVECTOR: return infer_as_vector(in, e);
+    case P_ASSCALAR: return infer_as_scalar(in, e);
+    case P_MAPSLIDE: return infer_map_slide(in, e, want);
+    case P_TOGLOBAL:
+    case P_TOLOCAL:
+    case P_TOPRIVATE: return infer_expr(in, e->arg[0], want);
+    case PATTERNS: break;
+    }
+    BUG("pattern %d", (int)e->pattern);
+}

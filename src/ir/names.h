@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// names: which words the language itself uses, and what they mean. Shared by the parser
+// and the printer; it does not know what a text declares.
+
+#ifndef FW_IR_NAMES_H
+#define FW_IR_NAMES_H
+
+#include "ir/ir.h"
+#include "ir/lex.h"
+
+typedef struct {
+    Pattern pattern;
+    int dims, par;
+} PatternWord;
+
+bool name_is_pattern(const char *name, PatternWord *word); // `slide2`, `mapGlb0`
+void pattern_print_name(Buf *out, Pattern pattern, int dims, int par);
+bool name_is_op(const char *name, Op *op); // of those written as calls, but not `if`
+bool name_is_infix(const char *text, Op *op);
+const Type *name_is_type(const char *name);     // a scalar or vector type, or NULL
+bool name_is_mode(const char *name, int *mode); // clamp, mirror, wrap
+// True if the word belongs to the language, so that nothing else may be called so.
+bool name_is_reserved(const char *name);
+
+// The nearest of the names offered, for "did you mean".
+typedef struct {
+    const char *name;
+    char best[32];
+    int distance;
+} Guess;
+void guess_init(Guess *guess, const char *name);
+void guess_offer(Guess *guess, const char *candidate);
+void guess_offer_words(Guess *guess); // every pattern and operation
+// ``; did you mean `x`?``, or nothing when no name offered is near.
+void guess_print(Buf *out, const Guess *guess);
+
+#endif

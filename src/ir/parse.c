@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parser: declarations, types and sizes. Recursive descent (the grammar is in
+// doc/language.md), names resolved on the way, so a name must be declared before it is
+// used. Types are not inferred here.
+//
+// Errors: the first in a declaration is reported; from then on the declaration reads as
+// ended, so that every function below returns by itself, and parsing goes on at the next
+// `size`, `fun` or `def`.
+
+#include "ir/parse.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum {
+    RECURSION_MAX = 500,
+    TREE_MAX = 2000,      // depth of an expression: chains of operators are not recursion
+    SIZE_NODES_MAX = 256, // products of sums grow when they are multiplied out
+    TEXT_MAX = 1 << 24,
+};
+
+// Tokens and errors -------------------------------------------------------------------
+
+void fail(Parser *p, Span span, const char *code, const char *format, ...)
+{
+    if (p->failed)
+        return;
+    p->failed = true;
+    Buf text;
+    va_list args;
+    buf_init(&text);
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    diag_error(p->diags, span, code, "%s", text.text);
+    buf_release(&text);
+}
+
+const Token *look(const Parser *p)
+{
+    static const Token end = {.kind = TOK_END};
+    return p->failed ? &end : &p->token[p->at];
+}
+
+TokenKind look_after(const Parser *p)
+{
+    const Token *token = look(p);
+    return token->kind == TOK_END ? TOK_END : token[1].kind;
+}
+
+Token take(Parser *p)
+{
+    Token token = *look(p);
+    if (token.kind != TOK_END)
+        p->at++;
+    return token;
+}
+
+bool accept(Parser *p, TokenKind kind)
+{
+    if (look(p)->kind != kind)
+        return false;
+    take(p);
+    return true;
+}
+
+static void print_found(Buf *out, const Token *token)
+{
+    switch (token->kind) {
+    case TOK_NAME: buf_printf(out, "`%s`", token->text); return;
+    case TOK_INT: buf_printf(out, "`%lld`", (long long)token->integer); return;
+    case TOK_FLOAT: buf_printf(out, "`%g`", token->number); return;
+    case TOK_END:
+    case TOK_BAD:
+    case TOK_STRING: buf_puts(out, token_text[token->kind]); return;
+#define TOKEN(id, text) case TOK_##id:
+        TOKEN_WORDS(TOKEN)
+        TOKEN_MARKS(TOKEN)
+#undef TOKEN
+        buf_printf(out, "`%s`", token_text[token->kind]);
+        return;
+    case TOKENS: break;
+    }
+    BUG("token of kind %d", token->kind);
+}
+
+void fail_expected(Parser *p, const char *what, const char *where)
+{
+    const Token *token = look(p);
+    if (token->kind == TOK_BAD) // the lexer has said what is wrong
+        p->failed = true;
+    if (p->failed)
+        return;
+    Buf found;
+    buf_init(&found);
+    print_found(&found, token);
+    fail(p, token->span, "P005", "expected %s%s, found %s", what, where, found.text);
+    buf_release(&found);
+}
+
+Token expect(Parser *p, TokenKind kind, const char *where)
+{
+    if (look(p)->kind == kind)
+        return take(p);
+    char what[40];
+    bool word = kind > TOK_STRING;
+    snprintf(what, sizeof what, word ? "`%s`" : "%s", token_text[kind]);
+    fail_expected(p, what, where);
+    return *look(p);
+}
+
+Span span_since(const Parser *p, Span start)
+{
+    return p->at ? span_join(start, p->token[p->at - 1].span) : start;
+}
+
+bool enter(Parser *p)
+{
+    if (++p->depth > RECURSION_MAX)
+        fail(p, look(p)->span, "P010", "nested more than %d deep", RECURSION_MAX);
+    return !p->failed;
+}
+
+void leave(Parser *p)
+{
+    p->depth--;
+}
+
+// Names -------------------------------------------------------------------------------
+
+Global *find_global(const Parser *p, const char *name)
+{
+    return map_get(&p->by_name, name);
+}
+
+void fail_unknown(Parser *p, const Token *name, bool sizes_only)
+{
+    if (p->failed)
+        return;
+    if (p->self && !strcmp(p->self, name->text)) {
+        fail(p, name->span, "P006", "`%s` cannot call itself: there is no recursion",
+             name->text);
+        return;
+    }
+    Guess guess;
+    guess_init(&guess, name->text);
+    for (int i = 0; i < p->globals.len; i++)
+        if (!sizes_only || p->globals.at[i]->size)
+            guess_offer(&guess, p->globals.at[i]->name);
+    for (int i = 0; i < p->local.len && !sizes_only; i++)
+        guess_offer(&guess, p->local.at[i].name);
+    if (!sizes_only)
+        guess_offer_words(&guess);
+    Buf hint;
+    buf_init(&hint);
+    guess_print(&hint, &guess);
+    fail(p, name->span, "P006", "%s named `%s` is declared before this%s",
+         sizes_only ? "no size" : "nothing", name->text, hint.text);
+    buf_release(&hint);
+}
+
+Token take_new_name(Parser *p, const char *what)
+{
+    const Token *token = look(p);
+    if (token->kind == TOK_NAME ? name_is_reserved(token->text)
+                                : token->kind >= TOK_SIZE && token->kind <= TOK_FALSE)
+        fail(p, token->span, "P015", "`%s` is a word of the language and cannot be %s",
+             token->text ? token->text : token_text[token->kind], what);
+    if (token->kind != TOK_NAME)
+        fail_expected(p, what, "");
+    Token name = take(p);
+    if (!name.text)
+        name.text = "?";
+    return name;
+}
+
+// Declares a name; an error if it is declared already.
+static void declare(Parser *p, Token name, const Arith *size, Function *function)
+{
+    const Global *before = find_global(p, name.text);
+    if (before) {
+        int line, col;
+        span_line_col(before->span, &line, &col);
+        fail(p, name.span, "P007", "`%s` is declared already, in line %d", name.text, line);
+        return;
+    }
+    Global *global = NEW(p->ir->arena, Global);
+    *global = (Global){name.text, name.span, size, function, false};
+    VEC_PUSH(p->ir->arena, &p->globals, global);
+    map_put(&p->by_name, name.text, global);
+}
+
+// Sizes: symbolic integers ------------------------------------------------------------
+
+static const Arith *parse_sum(Parser *p);
+
+static int count_nodes(const Arith *a)
+{
+    int n = 1;
+    for (int i = 0; i < a->n; i++)
+        n += count_nodes(a->term[i].arg);
+    return n;
+}
+
+// The result of an operation, or an error if it has grown out of bounds. The limit is
+// on the value, not the text, so that what is printed can be read again.
+static const Arith *checked(Parser *p, const Arith *size)
+{
+    if (arith_overflowed(p->ir->arith))
+        fail(p, span_since(p, p->size_start), "P011", "the size does not fit 64 bits");
+    else if (count_nodes(size) > SIZE_NODES_MAX)
+        fail(p, span_since(p, p->size_start), "P011",
+             "the size is too complicated: multiplied out it has more than %d parts",
+             SIZE_NODES_MAX);
+    return p->failed ? arith_const(p->ir->arith, 1) : size;
+}
+
+static const Arith *size_name(Parser *p)
+{
+    Token name = take(p);
+    const Global *global = find_global(p, name.text);
+    if (global && global->size)
+        return global->size;
+    if (global && global->broken)
+        p->failed = true;
+    fail_unknown(p, &name, true);
+    return arith_const(p->ir->arith, 1);
+}
+
+static const Arith *size_min_max(Parser *p)
+{
+    bool min = !strcmp(take(p).text, "min");
+    expect(p, TOK_LPAREN, "");
+    const Arith *a = parse_sum(p);
+    expect(p, TOK_COMMA, " and another size");
+    const Arith *b = parse_sum(p);
+    expect(p, TOK_RPAREN, "");
+    return checked(p, min ? arith_min(p->ir->arith, a, b) : arith_max(p->ir->arith, a, b));
+}
+
+static const Arith *size_primary(Parser *p)
+{
+    const Token *token = look(p);
+    const Arith *size = arith_const(p->ir->arith, 1);
+    if (!enter(p)) {
+        leave(p);
+        return size;
+    }
+    if (token->kind == TOK_INT) {
+        size = arith_const(p->ir->arith, take(p).integer);
+    } else if (accept(p, TOK_MINUS)) {
+        size = arith_mulc(p->ir->arith, size_primary(p), -1);
+    } else if (accept(p, TOK_LPAREN)) {
+        size = parse_sum(p);
+        expect(p, TOK_RPAREN, "");
+    } else if (token->kind == TOK_NAME) {
+        bool call = !strcmp(token->text, "min") || !strcmp(token->text, "max");
+        size = call ? size_min_max(p) : size_name(p);
+    } else {
+        fail_expected(p, "a size: an integer or the name of a size", "");
+    }
+    leave(p);
+    return size;
+}
+
+static const Arith *divide(Parser *p, TokenKind op, const Arith *a, const Arith *b,
+                           Span span)
+{
+    ArithCtx *ctx = p->ir->arith;
+    if (!arith_le(ctx, arith_const(ctx, 1), b)) {
+        fail(p, span, "P011", "the divisor of a size must be positive for all sizes");
+        return a;
+    }
+    return op == TOK_OVER ? arith_div(ctx, a, b) : arith_mod(ctx, a, b);
+}
+
+static const Arith *parse_product(Parser *p)
+{
+    const Arith *size = size_primary(p);
+    for (;;) {
+        TokenKind op = look(p)->kind;
+        if (op != TOK_TIMES && op != TOK_OVER && op != TOK_MOD)
+            return size;
+        take(p);
+        Span span = look(p)->span;
+        const Arith *right = size_primary(p);
+        size = op == TOK_TIMES ? arith_mul(p->ir->arith, size, right)
+                               : divide(p, op, size, right, span_since(p, span));
+        size = checked(p, size);
+    }
+}
+
+static const Arith *parse_sum(Parser *p)
+{
+    const Arith *size = parse_product(p);
+    for (;;) {
+        TokenKind op = look(p)->kind;
+        if (op != TOK_PLUS && op != TOK_MINUS)
+            return size;
+        take(p);
+        const Arith *right = parse_product(p);
+        size = checked(p, op == TOK_PLUS ? arith_add(p->ir->arith, size, right)
+                                         : arith_sub(p->ir->arith, size, right));
+    }
+}
+
+const Arith *parse_size(Parser *p)
+{
+    p->size_start = look(p)->span;
+    return parse_sum(p);
+}
+
+// Types -------------------------------------------------------------------------------
+
+static const Type *array_type(Parser *p)
+{
+    int64_t value;
+    Span span = look(p)->span;
+    const Arith *len = parse_size(p);
+    if (arith_is_const(len, &value) && value < 1)
+        fail(p, span_since(p, span), "P011", "the length of an array must be at least 1");
+    expect(p, TOK_RBRACKET, " after the length");
+    return type_array(p->ir->arena, len, parse_type(p));
+}
+
+static const Type *tuple_type(Parser *p)
+{
+    VEC(const Type *) item = {0};
+    do
+        VEC_PUSH(p->ir->arena, &item, parse_type(p));
+    while (accept(p, TOK_COMMA));
+    expect(p, TOK_RPAREN, "");
+    return item.len == 1 ? item.at[0] : type_tuple(p->ir->arena, item.at, item.len);
+}
+
+static const Type *named_type(Parser *p)
+{
+    Token name = take(p);
+    const Type *type = name_is_type(name.text);
+    if (type)
+        return type;
+    fail(p, name.span, "P006",
+         "`%s` is not a type; there are bool, int, half, float, double, vectors of 2, 4 or "
+         "8 like float4, tuples (float, int) and arrays [N]float",
+         name.text);
+    return type_scalar(S_FLOAT);
+}
+
+const Type *parse_type(Parser *p)
+{
+    const Type *type = type_scalar(S_FLOAT);
+    if (!enter(p))
+        ;
+    else if (accept(p, TOK_LBRACKET))
+        type = array_type(p);
+    else if (accept(p, TOK_LPAREN))
+        type = tuple_type(p);
+    else if (look(p)->kind == TOK_NAME)
+        type = named_type(p);
+    else
+        fail_expected(p, "a type", "");
+    leave(p);
+    return type;
+}
+
+// Declarations ------------------------------------------------------------------------
+
+static void parse_sizes(Parser *p)
+{
+    do {
+        Token name = take_new_name(p, "the name of a size");
+        const Arith *size = arith_size(p->ir->arith, name.text);
+        SizeDecl decl = {name.text, size, name.span, false};
+        const Token *next = look(p);
+        if (next->kind == TOK_NAME && !strcmp(next->text, "generic"))
+            decl.generic = take(p).kind == TOK_NAME;
+        declare(p, name, size, NULL);
+        if (!p->failed)
+            VEC_PUSH(p->ir->arena, &p->program->sizes, decl);
+    } while (accept(p, TOK_COMMA));
+}
+
+static void add_param(Parser *p, Token name)
+{
+    for (int i = 0; i < p->local.len; i++)
+        if (!strcmp(p->local.at[i].name, name.text))
+            fail(p, name.span, "P007", "two parameters are called `%s`", name.text);
+    Param *param = param_new(p->ir, name.text, NULL);
+    param->span = name.span;
+    Local local = {name.text, param, -1};
+    VEC_PUSH(p->ir->arena, &p->local, local);
+}
+
+// `a, b: float, c: int`: the type of a group is that of all its names.
+static void parse_params(Parser *p)
+{
+    int first = p->local.len;
+    do {
+        add_param(p, take_new_name(p, "the name of a parameter"));
+        if (accept(p, TOK_COMMA))
+            continue;
+        expect(p, TOK_COLON, " and the type of the parameter");
+        Span span = look(p)->span;
+        const Type *type = parse_type(p);
+        if (p->in_fun && !type_is_scalar(type))
+            fail(p, span_since(p, span), "P016",
+                 "a fun takes scalars; what takes arrays or tuples is a def");
+        for (; first < p->local.len; first++)
+            p->local.at[first].param->type = type;
+        if (!accept(p, TOK_COMMA))
+            return;
+    } while (!p->failed);
+}
+
+static void parse_head(Parser *p, Function *f)
+{
+    expect(p, TOK_LPAREN, " and the parameters");
+    if (look(p)->kind != TOK_RPAREN)
+        parse_params(p);
+    else if (p->in_fun)
+        fail(p, look(p)->span, "P016", "a fun needs a parameter");
+    expect(p, TOK_RPAREN, " after the parameters");
+    f->nparam = p->local.len;
+    f->params = NEW_ARRAY(p->ir->arena, Param *, f->nparam);
+    for (int i = 0; i < f->nparam; i++)
+        f->params[i] = p->local.at[i].param;
+    if (f->is_def && !accept(p, TOK_COLON))
+        return;
+    if (!f->is_def)
+        expect(p, TOK_COLON, " and the type of the result");
+    Span span = look(p)->span;
+    f->result = parse_type(p);
+    if (p->in_fun && !type_is_scalar(f->result))
+        fail(p, span_since(p, span), "P016", "a fun gives a scalar");
+}
+
+static void parse_opaque(Parser *p, Function *f)
+{
+    Token text = take(p);
+    f->text = text.text;
+    if (f->is_def)
+        fail(p, text.span, "P016", "only a fun can be C text");
+    const Token *word = look(p);
+    if (word->kind != TOK_NAME || strcmp(word->text, "flops")) {
+        fail_expected(p, "`flops` and the operations of the C text", "");
+        return;
+    }
+    take(p);
+    Token cost = expect(p, TOK_INT, " for the operations of the C text");
+    if (cost.integer > INT_MAX)
+        fail(p, cost.span, "P003", "the number of operations does not fit an int");
+    f->flops = (int)cost.integer;
+}
+
+typedef struct {
+    const Expr *expr;
+    int depth;
+} Visit;
+
+// An explicit stack, because the depth is what is in question.
+static int tree_depth(const Expr *expr)
+{
+    Arena *arena = arena_new();
+    VEC(Visit) todo = {0};
+    int deepest = 0;
+    VEC_PUSH(arena, &todo, ((Visit){expr, 1}));
+    while (todo.len) {
+        Visit v = todo.at[--todo.len];
+        deepest = MAX(deepest, v.depth);
+        for (int i = 0; i < v.expr->narg; i++)
+            VEC_PUSH(arena, &todo, ((Visit){v.expr->arg[i], v.depth + 1}));
+        if (v.expr->fun)
+            VEC_PUSH(arena, &todo, ((Visit){v.expr->fun, v.depth + 1}));
+    }
+    arena_free(arena);
+    return deepest;
+}
+
+static void parse_body(Parser *p, Function *f)
+{
+    expect(p, TOK_ASSIGN, " and the body");
+    if (look(p)->kind == TOK_STRING) {
+        parse_opaque(p, f);
+        return;
+    }
+    f->body = parse_expr(p);
+    if (!p->failed && tree_depth(f->body) > TREE_MAX)
+        fail(p, f->body->span, "P010", "an expression more than %d deep", TREE_MAX);
+}
+
+static void parse_function(Parser *p, bool is_def)
+{
+    Function *f = NEW(p->ir->arena, Function);
+    Span start = p->token[p->at - 1].span;
+    p->in_fun = !is_def;
+    p->local.len = 0;
+    f->is_def = is_def;
+    Token name = take_new_name(p, is_def ? "the name of a def" : "the name of a fun");
+    p->self = f->name = name.text;
+    parse_head(p, f);
+    parse_body(p, f);
+    f->span = span_since(p, start);
+    bool broken = p->failed;
+    p->failed = false; // a failing declaration still declares its name
+    if (name.kind == TOK_NAME)
+        declare(p, name, NULL, f);
+    Global *global = find_global(p, f->name);
+    if (global && global->function == f)
+        global->broken = broken;
+    p->failed |= broken;
+    if (p->failed)
+        return;
+    if (is_def)
+        VEC_PUSH(p->ir->arena, &p->program->defs, f);
+    else
+        VEC_PUSH(p->ir->arena, &p->program->funs, f);
+}
+
+static bool at_declaration(const Parser *p)
+{
+    const Token *token = &p->token[p->at];
+    return token->kind == TOK_FUN || token->kind == TOK_DEF || token->kind == TOK_END ||
+           (token->kind == TOK_SIZE && token[1].kind != TOK_LPAREN);
+}
+
+static void parse_declaration(Parser *p)
+{
+    p->failed = false;
+    p->depth = 0;
+    if (accept(p, TOK_SIZE))
+        parse_sizes(p);
+    else if (accept(p, TOK_FUN))
+        parse_function(p, false);
+    else if (accept(p, TOK_DEF))
+        parse_function(p, true);
+    else
+        fail_expected(p, "`size`, `fun` or `def`", "");
+    if (!p->failed && !at_declaration(p))
+        fail_expected(p, "`size`, `fun`, `def` or the end", "");
+    while (p->failed && !at_declaration(p))
+        p->at++;
+}
+
+Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
+{
+    int errors = diags->errors;
+    if (source->len > TEXT_MAX) {
+        diag_error(diags, span_none, "P017", "%s is longer than 16 MiB", source->name);
+        return NULL;
+    }
+    Program *program = NEW(ir->arena, Program);
+    program->ir = ir;
+    program->source = source;
+    Parser p = {.ir = ir, .diags = diags, .program = program};
+    map_init(&p.by_name, ir->arena);
+    p.token = lex(ir->arena, source, diags);
+    while (p.token[p.at].kind != TOK_END)
+        parse_declaration(&p);
+    if (diags->errors > errors)
+        return NULL;
+    if (!program->defs.len) {
+        diag_error(diags, p.token[p.at].span, "P012", "the text has no def");
+        return NULL;
+    }
+    program->main = program->defs.at[program->defs.len - 1];
+    return program;
+}

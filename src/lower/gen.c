@@ -1,0 +1,770 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Expressions to statements: eval gives the view of a value and writes only what must be
+// in memory; gen writes a value into a destination.
+//
+//   method  destination-passing translation of the functional patterns (Lift, CGO 2017,
+//           section 5; Atkey, Steuwer et al., "Strategy preserving compilation", 2017)
+
+#include "lower/internal.h"
+
+#include <string.h>
+
+const View *lower_fail(Lower *l, Span span, const char *code, const char *format, ...)
+{
+    if (!l->failed) {
+        Buf text;
+        buf_init(&text);
+        va_list args;
+        va_start(args, format);
+        buf_vprintf(&text, format, args);
+        va_end(args);
+        diag_error(l->diags, span, code, "%s", text.text);
+        buf_release(&text);
+    }
+    l->failed = true;
+    return view_value(l, k_literal(l, 0, type_scalar(S_INT)));
+}
+
+const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *view)
+{
+    Env *bound = NEW(l->arena, Env);
+    *bound = (Env){param, view, env};
+    return bound;
+}
+
+static const View *env_find(const Env *env, const Param *param)
+{
+    for (; env; env = env->next)
+        if (env->param == param)
+            return env->view;
+    BUG("parameter %s is not bound", param->name);
+}
+
+// How often a parameter occurs, counted up to 2.
+static int uses(const Expr *expr, const Param *param)
+{
+    int n = expr->kind == E_PARAM && expr->param == param;
+    if (expr->fun)
+        n += 2 * uses(expr->fun, param);
+    for (int i = 0; i < expr->narg && n < 2; i++)
+        n += uses(expr->arg[i], param);
+    return n;
+}
+
+// A scalar computed once and used often gets a name.
+static const Env *bind_named(Lower *l, const Env *env, const Param *param, const View *view,
+                             const Expr *body)
+{
+    if (view->kind == V_VALUE && uses(body, param) > 1)
+        view = view_value(l, k_named(l, view->value, param->name));
+    return env_bind(l, env, param, view);
+}
+
+const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *const *arg)
+{
+    for (int i = 0; i < lambda->nparam; i++)
+        env = bind_named(l, env, lambda->params[i], arg[i], lambda->arg[0]);
+    return eval(l, lambda->arg[0], env);
+}
+
+// Scalars ---------------------------------------------------------------------------------
+
+static const Arith *index_op(Lower *l, Op op, const KExpr *const *arg)
+{
+    ArithCtx *c = l->ctx;
+    const Arith *a = arg[0]->arith, *b = op_info[op].args > 1 ? arg[1]->arith : NULL;
+    int64_t divisor;
+    switch (op) {
+    case OP_ADD: return arith_add(c, a, b);
+    case OP_SUB: return arith_sub(c, a, b);
+    case OP_MUL: return arith_mul(c, a, b);
+    case OP_NEG: return arith_mulc(c, a, -1);
+    case OP_DIV:
+        return arith_is_const(b, &divisor) && divisor > 0 ? arith_div(c, a, b) : NULL;
+    case OP_MOD:
+        return arith_is_const(b, &divisor) && divisor > 0 ? arith_mod(c, a, b) : NULL;
+    case OP_MINIMUM: return arith_min(c, a, b);
+    case OP_MAXIMUM: return arith_max(c, a, b);
+    default: return NULL;
+    }
+}
+
+// A comparison of indices as a condition that range analysis understands.
+static const KExpr *index_compare(Lower *l, Op op, const KExpr *const *arg)
+{
+    const Arith *a = arg[0]->arith, *b = arg[1]->arith, *cond;
+    switch (op) {
+    case OP_LT: cond = arith_addc(l->ctx, arith_sub(l->ctx, b, a), -1); break;
+    case OP_LE: cond = arith_sub(l->ctx, b, a); break;
+    case OP_GT: cond = arith_addc(l->ctx, arith_sub(l->ctx, a, b), -1); break;
+    case OP_GE: cond = arith_sub(l->ctx, a, b); break;
+    default: return NULL;
+    }
+    return k_cond(l, &cond, 1);
+}
+
+static const KExpr *both_conds(Lower *l, const KExpr *a, const KExpr *b)
+{
+    const Arith **cond = NEW_ARRAY(l->arena, const Arith *, a->n + b->n);
+    for (int i = 0; i < a->n; i++)
+        cond[i] = a->cond[i];
+    for (int i = 0; i < b->n; i++)
+        cond[a->n + i] = b->cond[i];
+    return k_cond(l, cond, a->n + b->n);
+}
+
+// Integer literals and arithmetic on indices stay symbolic.
+static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr *const *arg)
+{
+    int n = op_info[op].args;
+    bool index = true;
+    for (int i = 0; i < n; i++)
+        index = index && arg[i]->kind == K_INDEX;
+    if (index) {
+        const Arith *folded = index_op(l, op, arg);
+        if (folded)
+            return k_index(l, folded);
+        const KExpr *cond = n == 2 ? index_compare(l, op, arg) : NULL;
+        if (cond)
+            return cond;
+    }
+    if (op == OP_AND && arg[0]->kind == K_COND && arg[1]->kind == K_COND)
+        return both_conds(l, arg[0], arg[1]);
+    return k_op(l, op, type, arg, n);
+}
+
+// One side of an `if`, in a block of its own, under the facts of its condition.
+static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, Block *block,
+                              const KExpr *cond)
+{
+    Block *outer = l->block;
+    int facts = arith_facts(l->ctx);
+    for (int i = 0; cond && i < cond->n; i++)
+        arith_assume(l->ctx, cond->cond[i]);
+    l->block = outer ? block : NULL;
+    const KExpr *value = view_read(l, eval(l, expr, env));
+    l->block = outer;
+    arith_facts_reset(l->ctx, facts);
+    return value;
+}
+
+static void assign(Lower *l, Block *block, Var *var, const KExpr *value)
+{
+    Block *outer = l->block;
+    l->block = block;
+    Stm *stm = stm_add(l, ST_ASSIGN);
+    stm->var = var;
+    stm->value = value;
+    l->block = outer;
+}
+
+// `c ? a : b` if both sides are plain expressions, else an if statement, so that what a
+// side needs (a loop, a load) happens only where the side is taken.
+static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
+{
+    const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
+    const KExpr *fact = cond->kind == K_COND ? cond : NULL;
+    Block yes = {0}, no = {0};
+    const KExpr *a = eval_side(l, expr->arg[1], env, &yes, fact);
+    const KExpr *b = eval_side(l, expr->arg[2], env, &no, NULL);
+    if (!yes.len && !no.len)
+        return view_value(l,
+                          k_op(l, OP_SELECT, expr->type, (const KExpr *[]){cond, a, b}, 3));
+    Stm *decl = stm_add(l, ST_DECL);
+    decl->var = var_new(l, "chosen", expr->type, false);
+    assign(l, &yes, decl->var, a);
+    assign(l, &no, decl->var, b);
+    Stm *branch = stm_add(l, ST_IF);
+    branch->value = cond;
+    branch->body = yes;
+    branch->other = no;
+    return view_var(l, decl->var);
+}
+
+static const KExpr *broadcast(Lower *l, const KExpr *value, const Type *type)
+{
+    if (type->kind != T_VECTOR || value->type->kind == T_VECTOR)
+        return value;
+    const KExpr *lane[8];
+    value = k_named(l, value, "s");
+    for (int i = 0; i < type->width; i++)
+        lane[i] = value;
+    return k_vector(l, type, lane);
+}
+
+static const View *eval_op(Lower *l, const Expr *expr, const Env *env)
+{
+    if (expr->op == OP_SELECT)
+        return eval_select(l, expr, env);
+    const KExpr *arg[3];
+    for (int i = 0; i < expr->narg; i++) {
+        arg[i] = view_read(l, eval(l, expr->arg[i], env));
+        if (op_info[expr->op].types == TY_ARITH || op_info[expr->op].types == TY_FLOAT)
+            arg[i] = broadcast(l, arg[i], expr->type);
+    }
+    return view_value(l, eval_op_args(l, expr->op, expr->type, arg));
+}
+
+// A function of scalars applied to vectors: lane by lane.
+static const KExpr *call_lanes(Lower *l, const Expr *expr, const KExpr *const *arg)
+{
+    const KExpr *lane[8], *part[32];
+    const Type *scalar = type_scalar(expr->type->scalar);
+    for (int j = 0; j < expr->type->width; j++) {
+        for (int i = 0; i < expr->narg; i++)
+            part[i] = arg[i]->type->kind == T_VECTOR ? k_lane(l, arg[i], j) : arg[i];
+        lane[j] = k_call(l, expr->callee, scalar, part, expr->narg);
+    }
+    return k_vector(l, expr->type, lane);
+}
+
+static const View *eval_call(Lower *l, const Expr *expr, const Env *env)
+{
+    const KExpr *arg[32];
+    if (expr->narg > COUNTOF(arg))
+        return lower_fail(l, expr->span, "L013", "a function of more than 32 arguments");
+    bool lanes = expr->type->kind == T_VECTOR;
+    for (int i = 0; i < expr->narg; i++) {
+        arg[i] = view_read(l, eval(l, expr->arg[i], env));
+        arg[i] = lanes ? k_named(l, arg[i], "v") : arg[i];
+    }
+    return view_value(l, lanes ? call_lanes(l, expr, arg)
+                               : k_call(l, expr->callee, expr->type, arg, expr->narg));
+}
+
+static const View *eval_literal(Lower *l, const Expr *expr)
+{
+    if (expr->type->kind == T_SCALAR && expr->type->scalar == S_INT)
+        return view_value(l, k_index(l, arith_const(l->ctx, (int64_t)expr->number)));
+    return view_value(l, k_literal(l, expr->number, expr->type));
+}
+
+const Arith *eval_index(Lower *l, const Expr *expr, const Env *env)
+{
+    const KExpr *index = view_read(l, eval(l, expr, env));
+    if (index->kind == K_INDEX)
+        return index->arith;
+    if (!l->block) {
+        lower_fail(l, expr->span, "L014", "an index read from memory outside a kernel");
+        return arith_const(l->ctx, 0);
+    }
+    Stm *stm = stm_add(l, ST_INT);
+    stm->value = index;
+    stm->iter = arith_var(l->ctx, name_new(l, "at"), NULL, NULL);
+    return stm->iter;
+}
+
+// Patterns as values
+// --------------------------------------------------------------------------
+
+static AddrSpace default_space(const Lower *l)
+{
+    if (l->inside[LOOP_LCL] || l->inside[LOOP_GLB])
+        return MEM_PRIVATE;
+    return l->inside[LOOP_WRG] ? MEM_LOCAL : l->kernel ? MEM_PRIVATE : MEM_GLOBAL;
+}
+
+const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space)
+{
+    if (space == MEM_PRIVATE && type_is_scalar(expr->type) && l->kernel)
+        return view_value(l, k_named(l, view_read(l, eval(l, expr, env)), "t"));
+    static const char *const name[] = {"temp", "tile", "own"};
+    const View *memory = buffers_new(l, expr->type, space, ROLE_TEMP, 0, name[space]);
+    gen(l, expr, env, memory);
+    if (space != MEM_PRIVATE && l->kernel) {
+        add_barrier(l);
+        l->shared_tile = true;
+    }
+    return memory;
+}
+
+// The accumulator of a reduction: variables, a tuple of them, or private arrays.
+static const View *accumulator(Lower *l, const View *init, const Type *type)
+{
+    if (type->kind == T_ARRAY) {
+        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "acc");
+        gen_copy(l, init, memory);
+        return memory;
+    }
+    if (type->kind == T_TUPLE) {
+        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+        for (int i = 0; i < type->n; i++)
+            item[i] = accumulator(l, view_get(l, init, i), type->item[i]);
+        return view_tuple(l, type, item);
+    }
+    Stm *decl = stm_add(l, ST_DECL);
+    decl->value = view_read(l, init);
+    decl->var = var_new(l, "acc", type, false);
+    return view_var(l, decl->var);
+}
+
+// All components are read before any is written: they may depend on each other.
+static const View *named_copy(Lower *l, const View *view, const Type *type)
+{
+    if (type->kind == T_ARRAY) {
+        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "next");
+        gen_copy(l, view, memory);
+        return memory;
+    }
+    if (type->kind == T_TUPLE) {
+        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+        for (int i = 0; i < type->n; i++)
+            item[i] = named_copy(l, view_get(l, view, i), type->item[i]);
+        return view_tuple(l, type, item);
+    }
+    return view_value(l, k_named(l, view_read(l, view), "next"));
+}
+
+static void update(Lower *l, const View *acc, const View *value)
+{
+    if (acc->type->kind != T_TUPLE && acc->type->kind != T_ARRAY)
+        gen_copy(l, value, acc);
+    else
+        gen_copy(l, named_copy(l, value, acc->type), acc);
+}
+
+typedef struct {
+    const Expr *expr;
+    const Env *env;
+    const View *in, *acc, *out; // out: each prefix is stored there (scan)
+} Fold;
+
+static void fold_step(Lower *l, void *user, const Arith *iter)
+{
+    Fold *fold = user;
+    const View *arg[] = {fold->acc, view_elem(l, fold->in, iter)};
+    update(l, fold->acc, apply(l, fold->expr->fun, fold->env, arg));
+    if (fold->out)
+        gen_copy(l, fold->acc, view_elem(l, fold->out, iter));
+}
+
+static const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
+                            const View *in, const View *out)
+{
+    const Type *type = out ? out->type->elem : expr->type;
+    Fold fold = {expr, env, in, accumulator(l, init, type), out};
+    gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
+    return fold.acc;
+}
+
+// At host level a reduction is a kernel of its own.
+static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
+{
+    if (!l->kernel)
+        return materialise(l, expr, env, MEM_GLOBAL);
+    const View *init = eval(l, expr->arg[0], env);
+    return gen_fold(l, expr, env, init, eval(l, expr->arg[1], env), NULL);
+}
+
+static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
+{
+    if (!l->kernel)
+        return materialise(l, expr, env, MEM_GLOBAL);
+    int64_t steps;
+    if (!arith_is_const(expr->num[0], &steps) || steps > l->options->unroll_cap)
+        return lower_fail(l, expr->span, "L015",
+                          "iterate inside a kernel needs a small constant count");
+    const View *state = eval(l, expr->arg[0], env);
+    const Expr *f = expr->fun;
+    for (int64_t i = 0; i < steps && !l->failed; i++)
+        state = materialise(l, f->arg[0], env_bind(l, env, f->params[0], state),
+                            default_space(l));
+    return state;
+}
+
+static const View *eval_zip(Lower *l, const Expr *expr, const Env *env)
+{
+    const View **item = NEW_ARRAY(l->arena, const View *, expr->narg);
+    for (int i = 0; i < expr->narg; i++)
+        item[i] = eval(l, expr->arg[i], env);
+    return view_tuple(l, expr->type, item);
+}
+
+static const View *eval_unzip(Lower *l, const Expr *expr, const Env *env)
+{
+    const View *in = eval(l, expr->arg[0], env);
+    int n = type_tuple_of(expr->type)->n;
+    const View **item = NEW_ARRAY(l->arena, const View *, n);
+    for (int i = 0; i < n; i++)
+        item[i] = view_get(l, in, i);
+    return view_tuple(l, expr->type, item);
+}
+
+static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
+{
+    const Expr *last = expr->narg ? expr->arg[expr->narg - 1] : NULL;
+    switch (expr->pattern) {
+    case P_ZIP: return eval_zip(l, expr, env);
+    case P_UNZIP: return eval_unzip(l, expr, env);
+    case P_REDUCE:
+    case P_REDSEQ:
+    case P_REDUNROLL: return eval_reduce(l, expr, env);
+    case P_ITERATE: return eval_iterate(l, expr, env);
+    case P_TOGLOBAL: return materialise(l, last, env, MEM_GLOBAL);
+    case P_TOLOCAL: return materialise(l, last, env, MEM_LOCAL);
+    case P_TOPRIVATE: return materialise(l, last, env, MEM_PRIVATE);
+    case P_MAP:
+    case P_ARRAY:
+    case P_SPLIT:
+    case P_JOIN:
+    case P_SLIDE:
+    case P_PAD:
+    case P_TRANSPOSE:
+    case P_GATHER:
+    case P_TAKE:
+    case P_DROP:
+    case P_ASVECTOR:
+    case P_ASSCALAR: return view_of(l, expr, env, last ? eval(l, last, env) : NULL);
+    case P_SCAN:
+    case P_SCANSEQ:
+    case P_SCATTER:
+    case P_MAPGLB:
+    case P_MAPWRG:
+    case P_MAPLCL:
+    case P_MAPSEQ:
+    case P_MAPUNROLL:
+    case P_MAPSLIDE: return materialise(l, expr, env, default_space(l));
+    case PATTERNS: break;
+    }
+    BUG("a pattern out of the table");
+}
+
+static const View *eval_let(Lower *l, const Expr *expr, const Env *env)
+{
+    const View *value = eval(l, expr->arg[0], env);
+    return eval(l, expr->arg[1], bind_named(l, env, expr->param, value, expr->arg[1]));
+}
+
+static const View *eval_tuple(Lower *l, const Expr *expr, const Env *env)
+{
+    const View **item = NEW_ARRAY(l->arena, const View *, expr->narg);
+    for (int i = 0; i < expr->narg; i++)
+        item[i] = eval(l, expr->arg[i], env);
+    return view_tuple(l, expr->type, item);
+}
+
+static const View *eval_at(Lower *l, const Expr *expr, const Env *env)
+{
+    const View *array = eval(l, expr->arg[0], env);
+    return view_elem(l, array, eval_index(l, expr->arg[1], env));
+}
+
+const View *eval(Lower *l, const Expr *expr, const Env *env)
+{
+    if (l->failed)
+        return view_value(l, k_literal(l, 0, type_scalar(S_INT)));
+    switch (expr->kind) {
+    case E_LITERAL: return eval_literal(l, expr);
+    case E_PARAM: return env_find(env, expr->param);
+    case E_NUM: return view_value(l, k_index(l, expr->num[0]));
+    case E_OP: return eval_op(l, expr, env);
+    case E_CALL: return eval_call(l, expr, env);
+    case E_LET: return eval_let(l, expr, env);
+    case E_TUPLE: return eval_tuple(l, expr, env);
+    case E_GET: return view_get(l, eval(l, expr->arg[0], env), expr->index);
+    case E_AT: return eval_at(l, expr, env);
+    case E_PATTERN: return eval_pattern(l, expr, env);
+    case E_LAMBDA: break;
+    }
+    BUG("a function is not a value");
+}
+
+// Patterns into a destination
+// ----------------------------------------------------------------
+
+typedef struct {
+    const View *from, *out;
+} Copy;
+
+static void copy_step(Lower *l, void *user, const Arith *iter)
+{
+    Copy *copy = user;
+    gen_copy(l, view_elem(l, copy->from, iter), view_elem(l, copy->out, iter));
+}
+
+static void store(Lower *l, const View *out, const KExpr *value)
+{
+    if (out->kind == V_VAR) {
+        Stm *stm = stm_add(l, ST_ASSIGN);
+        stm->var = (Var *)out->var;
+        stm->value = value;
+    } else if (out->kind == V_MEM) {
+        Stm *stm = stm_add(l, ST_STORE);
+        stm->buffer = out->buffer;
+        stm->index = out->offset;
+        stm->value = value;
+    } else if (!l->failed) {
+        lower_fail(l, span_none, "L016", "a vector is written where it is not contiguous");
+    }
+}
+
+// Opens an `if` for the guards of a scalar destination; returns what they guard.
+static const View *open_guards(Lower *l, const View *out)
+{
+    for (; out->kind == V_GUARD; out = out->src) {
+        Stm *guard = stm_add(l, ST_IF);
+        guard->value = k_cond(l, out->cond, out->ncond);
+        for (int i = 0; i < out->ncond; i++)
+            arith_assume(l->ctx, out->cond[i]);
+        l->block = &guard->body;
+    }
+    return out;
+}
+
+static void copy_scalar(Lower *l, const View *from, const View *out)
+{
+    Block *outer = l->block;
+    int facts = arith_facts(l->ctx);
+    out = open_guards(l, out);
+    store(l, out, view_read(l, from));
+    arith_facts_reset(l->ctx, facts);
+    l->block = outer;
+}
+
+void gen_copy(Lower *l, const View *from, const View *out)
+{
+    if (l->failed)
+        return;
+    if (from->type->kind == T_TUPLE) {
+        for (int i = 0; i < from->type->n; i++)
+            gen_copy(l, view_get(l, from, i), view_get(l, out, i));
+    } else if (from->type->kind == T_ARRAY) {
+        Copy copy = {from, out};
+        bool own = out->kind == V_MEM && out->buffer->space == MEM_PRIVATE;
+        gen_loop(l, LOOP_SEQ, 0, own, from->type->len, copy_step, &copy);
+    } else {
+        copy_scalar(l, from, out);
+    }
+}
+
+typedef struct {
+    const Expr *expr;
+    const Env *env;
+    const View *in, *out;
+    int dims; // left
+} MapLoop;
+
+static void gen_map_dim(Lower *l, MapLoop *map);
+
+static void map_step(Lower *l, void *user, const Arith *iter)
+{
+    MapLoop map = *(MapLoop *)user;
+    map.in = view_elem(l, map.in, iter);
+    map.out = view_elem(l, map.out, iter);
+    map.dims--;
+    if (map.dims > 0) {
+        gen_map_dim(l, &map);
+        return;
+    }
+    const Expr *f = map.expr->fun;
+    gen(l, f->arg[0], bind_named(l, map.env, f->params[0], map.in, f->arg[0]), map.out);
+}
+
+static void gen_map_dim(Lower *l, MapLoop *map)
+{
+    Pattern p = map->expr->pattern;
+    LoopKind kind = p == P_MAPGLB   ? LOOP_GLB
+                    : p == P_MAPWRG ? LOOP_WRG
+                    : p == P_MAPLCL ? LOOP_LCL
+                                    : LOOP_SEQ;
+    gen_loop(l, kind, map->expr->par, p == P_MAPUNROLL, map->in->type->len, map_step, map);
+}
+
+static void gen_map(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    MapLoop map = {expr, env, eval(l, expr->arg[0], env), out, expr->dims};
+    bool begun = kernel_begin(l, expr);
+    gen_map_dim(l, &map);
+    if (begun)
+        kernel_end(l);
+}
+
+// Is something inside written to memory by itself, so that the layout around it must be
+// turned to the writing side?
+static bool produces(const Expr *expr)
+{
+    while (expr->kind == E_LET)
+        expr = expr->arg[1];
+    if (expr->kind != E_PATTERN)
+        return false;
+    PatternGroup group = pattern_info[expr->pattern].group;
+    if (group != G_VIEW && expr->pattern != P_MAP)
+        return true;
+    return expr->narg && produces(expr->arg[expr->narg - 1]);
+}
+
+// Register window: keeps the last `size` elements and loads `step` new ones an iteration.
+typedef struct {
+    const Expr *expr;
+    const Env *env;
+    const View *in, *window, *out;
+    int64_t size, step;
+} SlideLoop;
+
+static void window_load(Lower *l, SlideLoop *s, const Arith *first, int64_t from)
+{
+    for (int64_t k = from; k < s->size; k++)
+        gen_copy(l, view_elem(l, s->in, arith_addc(l->ctx, first, k)),
+                 view_elem(l, s->window, arith_const(l->ctx, k)));
+}
+
+static void slide_step(Lower *l, void *user, const Arith *iter)
+{
+    SlideLoop *s = user;
+    const Arith *first = arith_mulc(l->ctx, iter, s->step);
+    window_load(l, s, first, MAX(s->size - s->step, 0));
+    const Expr *f = s->expr->fun;
+    gen(l, f->arg[0], env_bind(l, s->env, f->params[0], s->window),
+        view_elem(l, s->out, iter));
+    for (int64_t k = 0; k + s->step < s->size; k++)
+        gen_copy(l, view_elem(l, s->window, arith_const(l->ctx, k + s->step)),
+                 view_elem(l, s->window, arith_const(l->ctx, k)));
+}
+
+static void gen_slide(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    SlideLoop s = {.expr = expr, .env = env, .in = eval(l, expr->arg[0], env), .out = out};
+    if (!arith_is_const(expr->num[0], &s.size) || !arith_is_const(expr->num[1], &s.step)) {
+        lower_fail(l, expr->span, "L017", "mapSeqSlide needs a constant window");
+        return;
+    }
+    bool begun = kernel_begin(l, expr);
+    const Type *type = type_array(l->arena, expr->num[0], s.in->type->elem);
+    s.window = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "window");
+    for (int64_t k = 0; k + s.step < s.size; k++)
+        gen_copy(l, view_elem(l, s.in, arith_const(l->ctx, k)),
+                 view_elem(l, s.window, arith_const(l->ctx, k)));
+    gen_loop(l, LOOP_SEQ, 0, false, expr->type->len, slide_step, &s);
+    if (begun)
+        kernel_end(l);
+}
+
+static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    const View *from = eval(l, expr, env);
+    bool begun = kernel_begin(l, expr);
+    gen_copy(l, from, out);
+    if (begun)
+        kernel_end(l);
+}
+
+static void gen_scan(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    const View *init = eval(l, expr->arg[0], env), *in = eval(l, expr->arg[1], env);
+    bool begun = kernel_begin(l, expr);
+    gen_fold(l, expr, env, init, in, out);
+    if (begun)
+        kernel_end(l);
+}
+
+static void gen_reduce(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    const View *init = eval(l, expr->arg[0], env), *in = eval(l, expr->arg[1], env);
+    bool begun = kernel_begin(l, expr);
+    gen_copy(l, gen_fold(l, expr, env, init, in, NULL), out);
+    if (begun)
+        kernel_end(l);
+}
+
+static void gen_zip(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    for (int i = 0; i < expr->narg; i++)
+        gen(l, expr->arg[i], env, view_get(l, out, i));
+}
+
+static void gen_inverse(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    const Expr *arg = expr->arg[expr->narg - 1];
+    const View *inverse = produces(arg) || expr->pattern == P_SCATTER
+                              ? view_inverse(l, expr, env, out)
+                              : NULL;
+    if (inverse)
+        gen(l, arg, env, inverse);
+    else
+        gen_view(l, expr, env, out);
+}
+
+static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    switch (expr->pattern) {
+    case P_MAP:
+        if (layout_function(expr->fun) && produces(expr->arg[0])) {
+            gen_inverse(l, expr, env, out);
+            break;
+        }
+        gen_map(l, expr, env, out);
+        break;
+    case P_MAPGLB:
+    case P_MAPWRG:
+    case P_MAPLCL:
+    case P_MAPSEQ:
+    case P_MAPUNROLL: gen_map(l, expr, env, out); break;
+    case P_MAPSLIDE: gen_slide(l, expr, env, out); break;
+    case P_SCAN:
+    case P_SCANSEQ: gen_scan(l, expr, env, out); break;
+    case P_REDUCE:
+    case P_REDSEQ:
+    case P_REDUNROLL: gen_reduce(l, expr, env, out); break;
+    case P_ITERATE:
+        if (l->kernel)
+            gen_view(l, expr, env, out);
+        else
+            gen_iterate(l, expr, env, out);
+        break;
+    case P_TOGLOBAL: gen(l, expr->arg[0], env, out); break;
+    case P_ZIP: gen_zip(l, expr, env, out); break;
+    case P_JOIN:
+    case P_SPLIT:
+    case P_TRANSPOSE:
+    case P_SCATTER:
+    case P_TAKE:
+    case P_UNZIP:
+    case P_ASVECTOR:
+    case P_ASSCALAR: gen_inverse(l, expr, env, out); break;
+    case P_ARRAY:
+    case P_SLIDE:
+    case P_PAD:
+    case P_GATHER:
+    case P_DROP:
+    case P_TOLOCAL:
+    case P_TOPRIVATE: gen_view(l, expr, env, out); break;
+    case PATTERNS: BUG("a pattern out of the table");
+    }
+}
+
+// A scalar destination: its guards are opened first, so that they cover the computation.
+static void gen_scalar(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    bool begun = kernel_begin(l, expr);
+    Block *outer = l->block;
+    int facts = arith_facts(l->ctx);
+    out = open_guards(l, out);
+    store(l, out, view_read(l, eval(l, expr, env)));
+    arith_facts_reset(l->ctx, facts);
+    l->block = outer;
+    if (begun)
+        kernel_end(l);
+}
+
+static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    const View *value = eval(l, expr->arg[0], env);
+    gen(l, expr->arg[1], bind_named(l, env, expr->param, value, expr->arg[1]), out);
+}
+
+void gen(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    if (l->failed)
+        return;
+    if (expr->kind == E_LET && (!l->kernel || !type_is_scalar(expr->type)))
+        gen_let(l, expr, env, out);
+    else if (expr->kind == E_PATTERN && !(l->kernel && type_is_scalar(expr->type)))
+        gen_pattern(l, expr, env, out);
+    else if (type_is_scalar(expr->type))
+        gen_scalar(l, expr, env, out);
+    else if (expr->kind == E_TUPLE)
+        gen_zip(l, expr, env, out);
+    else
+        gen_view(l, expr, env, out);
+}

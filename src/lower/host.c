@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host level: buffers, kernels and their launch shapes, iterate as repeated launches, and
+// the entry of the module.
+
+#include "lower/internal.h"
+#include "lower/passes.h"
+
+#include <string.h>
+
+// Buffers -------------------------------------------------------------------------------
+
+static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
+                          const char *name)
+{
+    const Type *scalar = type_elem(type, 0);
+    while (scalar->kind == T_ARRAY)
+        scalar = scalar->elem;
+    Buffer *buffer = NEW(l->arena, Buffer);
+    *buffer = (Buffer){.name = name,
+                       .space = space,
+                       .scalar = scalar->scalar,
+                       .count = type_count(l->ctx, type),
+                       .role = role};
+    if (space == MEM_GLOBAL) {
+        buffer->number = l->unit->buffers.len;
+        VEC_PUSH(l->arena, &l->unit->buffers, buffer);
+    } else if (space == MEM_LOCAL) {
+        VEC_PUSH(l->arena, &l->kernel->locals, buffer);
+    } else {
+        stm_add(l, ST_ARRAY)->buffer = buffer;
+    }
+    return buffer;
+}
+
+static const View *planes_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
+                              int param, const char *name, int *plane)
+{
+    const Type *tuple = type_tuple_of(type);
+    if (tuple) {
+        const View **item = NEW_ARRAY(l->arena, const View *, tuple->n);
+        for (int i = 0; i < tuple->n; i++)
+            item[i] = planes_new(l, type_field(l->arena, type, i), space, role, param,
+                                 arena_printf(l->arena, "%s_%d", name, i), plane);
+        return view_tuple(l, type, item);
+    }
+    if (space != MEM_GLOBAL)
+        name = name_new(l, name);
+    Buffer *buffer = buffer_new(l, type, space, role, name);
+    buffer->param = param;
+    buffer->plane = (*plane)++;
+    return view_mem(l, buffer, arith_const(l->ctx, 0), type);
+}
+
+const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
+                        int param, const char *name)
+{
+    int plane = 0;
+    if (space == MEM_LOCAL && !l->kernel)
+        return lower_fail(l, span_none, "L020", "toLocal outside mapWrg");
+    if (space == MEM_PRIVATE && !l->kernel)
+        space = MEM_GLOBAL;
+    if (space == MEM_GLOBAL && role == ROLE_TEMP)
+        name = arena_printf(l->arena, "%s%d", name, l->unit->buffers.len);
+    return planes_new(l, type, space, role, param, name, &plane);
+}
+
+// Kernels ---------------------------------------------------------------------------------
+
+// The largest extent of each kind of thread loop in each dimension; NULL if none.
+typedef struct {
+    const Arith *extent[4][3];
+} Extents;
+
+static LoopKind pattern_loop(Pattern pattern)
+{
+    switch (pattern) {
+    case P_MAPGLB: return LOOP_GLB;
+    case P_MAPWRG: return LOOP_WRG;
+    case P_MAPLCL: return LOOP_LCL;
+    default: return LOOP_SEQ;
+    }
+}
+
+static void find_extents(Lower *l, const Expr *expr, bool arguments, Extents *found)
+{
+    if (expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_PAR) {
+        const Arith **e = &found->extent[pattern_loop(expr->pattern)][expr->par];
+        *e = *e ? arith_max(l->ctx, *e, expr->type->len) : expr->type->len;
+    }
+    if (expr->fun)
+        find_extents(l, expr->fun, true, found);
+    for (int i = 0; arguments && i < expr->narg; i++)
+        find_extents(l, expr->arg[i], true, found);
+}
+
+static const Arith *round_up(Lower *l, const Arith *n, int64_t to)
+{
+    return arith_mulc(l->ctx, arith_ceil_div(l->ctx, n, arith_const(l->ctx, to)), to);
+}
+
+static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
+{
+    for (int d = 0; d < 3; d++) {
+        const Arith *glb = found->extent[LOOP_GLB][d], *wrg = found->extent[LOOP_WRG][d];
+        bool used = glb || found->extent[LOOP_LCL][d];
+        int64_t local = used && l->options->local[d] ? l->options->local[d] : 1;
+        int64_t global = l->options->global[d];
+        kernel->local[d] = local;
+        if (global && (glb || wrg))
+            kernel->global[d] = arith_const(l->ctx, global);
+        else if (glb)
+            kernel->global[d] = round_up(l, glb, local);
+        else
+            kernel->global[d] =
+                wrg ? arith_mulc(l->ctx, wrg, local) : arith_const(l->ctx, local);
+    }
+}
+
+bool kernel_begin(Lower *l, const Expr *expr)
+{
+    if (l->kernel || l->failed)
+        return false;
+    Kernel *kernel = NEW(l->arena, Kernel);
+    const char *stem = l->options->name ? l->options->name : l->unit->program->main->name;
+    kernel->name = arena_printf(l->arena, "%s_k%d", stem, l->unit->kernels.len);
+    Extents found = {0};
+    find_extents(l, expr, false, &found);
+    set_launch(l, kernel, &found);
+    VEC_PUSH(l->arena, &l->unit->kernels, kernel);
+    l->kernel = kernel;
+    l->block = &kernel->body;
+    l->threads.len = 0;
+    l->shared_tile = false;
+    map_init(&l->used_names, l->arena);
+    for (int i = 0; i < l->unit->buffers.len; i++)
+        map_put(&l->used_names, l->unit->buffers.at[i]->name, l);
+    return true;
+}
+
+// The passes, in order.
+static void run_passes(Lower *l, Kernel *kernel)
+{
+    Pass pass = {l->ctx, l->arena, l->options};
+    if (l->options->interior)
+        pass_interior(&pass, kernel);
+    pass_loads(&pass, kernel);
+    pass_barriers(&pass, kernel);
+    pass_indices(&pass, kernel);
+}
+
+void kernel_end(Lower *l)
+{
+    Kernel *kernel = l->kernel;
+    l->kernel = NULL;
+    l->block = NULL;
+    if (l->failed)
+        return;
+    run_passes(l, kernel);
+    kernel_collect(l, kernel);
+    if (!kernel_verify(l->ctx, kernel, l->diags))
+        l->failed = true;
+    Launch launch = {kernel, kernel->params.at};
+    VEC_PUSH(l->arena, &l->launches, launch);
+}
+
+// Iterate
+// -----------------------------------------------------------------------------------
+
+enum { PLANES_MAX = 16 };
+
+// The buffers of a view that is nothing but whole buffers; false if it is more.
+static bool whole_buffers(const View *view, Buffer **buffer, int *n)
+{
+    if (view->kind == V_TUPLE) {
+        int items = type_tuple_of(view->type)->n;
+        for (int i = 0; i < items; i++)
+            if (!whole_buffers(view->item[i], buffer, n))
+                return false;
+        return true;
+    }
+    int64_t offset;
+    if (view->kind != V_MEM || view->buffer->space != MEM_GLOBAL || *n == PLANES_MAX ||
+        !arith_is_const(view->offset, &offset) || offset != 0)
+        return false;
+    buffer[(*n)++] = (Buffer *)view->buffer;
+    return true;
+}
+
+static void gen_view_kernel(Lower *l, const Expr *expr, const View *from, const View *out)
+{
+    bool begun = kernel_begin(l, expr);
+    gen_copy(l, from, out);
+    if (begun)
+        kernel_end(l);
+}
+
+static Buffer *rebound(Buffer *buffer, Buffer **formal, Buffer **actual, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (buffer == formal[i])
+            return actual[i];
+    return buffer;
+}
+
+static void launch_again(Lower *l, const Launches *step, Buffer **formal, Buffer **actual,
+                         int n)
+{
+    for (int i = 0; i < step->len; i++) {
+        const Launch *from = &step->at[i];
+        Buffer **buffer = NEW_ARRAY(l->arena, Buffer *, from->kernel->params.len);
+        for (int k = 0; k < from->kernel->params.len; k++)
+            buffer[k] = rebound(from->buffer[k], formal, actual, n);
+        Launch launch = {from->kernel, buffer};
+        VEC_PUSH(l->arena, &l->launches, launch);
+    }
+}
+
+// A state in buffers of its own: what a step reads and writes.
+static const View *state_buffers(Lower *l, const View *view, const Expr *expr,
+                                 Buffer **buffer, bool copy)
+{
+    int n = 0;
+    if (whole_buffers(view, buffer, &n))
+        return view;
+    const View *own = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
+    if (copy)
+        gen_view_kernel(l, expr, view, own);
+    n = 0;
+    whole_buffers(own, buffer, &n);
+    return own;
+}
+
+// Kernels of one step are made once, reading the first state and writing the second; step
+// k binds their parameters to the buffers it really reads and writes. The last one writes
+// the destination, so states alternate between it and one temporary.
+const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    int64_t steps;
+    if (!arith_is_const(expr->num[0], &steps) || steps > 1000000)
+        return lower_fail(l, expr->span, "L021", "iterate needs a constant count");
+    const View *in = eval(l, expr->arg[0], env);
+    if (steps == 0 || l->failed) {
+        gen_view_kernel(l, expr, in, out);
+        return out;
+    }
+    Buffer *first[PLANES_MAX], *final[PLANES_MAX], *other[PLANES_MAX];
+    const View *source = state_buffers(l, in, expr, first, true);
+    const View *dest = state_buffers(l, out, expr, final, false);
+    int n = 0;
+    whole_buffers(dest, final, &n);
+    const View *temp = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
+    n = 0;
+    whole_buffers(temp, other, &n);
+
+    const View *formal_in = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "from");
+    const View *formal_out = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "to");
+    Buffer *formal[2 * PLANES_MAX], *actual[2 * PLANES_MAX];
+    int planes = 0;
+    whole_buffers(formal_in, formal, &planes);
+    planes = 0;
+    whole_buffers(formal_out, formal + n, &planes);
+    for (int i = 0; i < 2 * n; i++)
+        formal[i]->count = arith_const(l->ctx, 0); // names only: never allocated
+    Launches before = l->launches;
+    l->launches = (Launches){0};
+    const Expr *f = expr->fun;
+    gen(l, f->arg[0], env_bind(l, env, f->params[0], formal_in), formal_out);
+    Launches step = l->launches;
+    l->launches = before;
+    for (int64_t k = 0; k < steps && !l->failed; k++) {
+        bool even = (steps - 1 - k) % 2 == 0;
+        for (int i = 0; i < n; i++) {
+            actual[i] = k == 0 ? first[i] : even ? other[i] : final[i];
+            actual[n + i] = even ? final[i] : other[i];
+        }
+        launch_again(l, &step, formal, actual, 2 * n);
+    }
+    if (dest != out)
+        gen_view_kernel(l, expr, dest, out);
+    (void)source;
+    return out;
+}
+
+// Entry
+// -----------------------------------------------------------------------------------------
+
+static const Env *bind_inputs(Lower *l, const Function *main)
+{
+    const Env *env = NULL;
+    for (int i = 0; i < main->nparam; i++) {
+        const Param *param = main->params[i];
+        env = env_bind(l, env, param,
+                       buffers_new(l, param->type, MEM_GLOBAL, ROLE_INPUT, i, param->name));
+    }
+    l->unit->ninput = l->unit->buffers.len;
+    return env;
+}
+
+Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Arena *arena,
+            Diags *diags)
+{
+    Unit *unit = NEW(arena, Unit);
+    unit->ir = program->ir;
+    unit->arena = arena;
+    unit->program = program;
+    Lower l = {.ir = program->ir,
+               .ctx = program->ir->arith,
+               .arena = arena,
+               .unit = unit,
+               .options = options,
+               .diags = diags};
+    const Env *env = bind_inputs(&l, program->main);
+    const View *out = buffers_new(&l, body->type, MEM_GLOBAL, ROLE_OUTPUT, 0, "out");
+    unit->noutput = unit->buffers.len - unit->ninput;
+    gen(&l, body, env, out);
+    if (l.failed)
+        return NULL;
+    unit->launches.at = l.launches.at;
+    unit->launches.len = l.launches.len;
+    return unit;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared by the files that lower expressions: views, the state of a lowering, and the
+// constructors of kernel IR.
+
+#ifndef FW_LOWER_INTERNAL_H
+#define FW_LOWER_INTERNAL_H
+
+#include "lower/lower.h"
+
+// Views -------------------------------------------------------------------------------
+
+typedef enum {
+    V_MEM,    // row-major array (or one scalar) at an offset of a buffer
+    V_VAR,    // a variable, readable and writable
+    V_VALUE,  // a computed scalar
+    V_TUPLE,  // a tuple, or arrays of tuples, as one view a component
+    V_FIELD,  // one component of a view of tuples
+    V_LAYOUT, // a layout pattern over src, waiting for all its indices
+    V_MAP,    // an abstract map, computed where it is read
+    V_ARRAY,  // an array computed from its index
+    V_COND,   // src where every cond >= 0, else fill
+    V_GUARD,  // written only where every cond >= 0
+    V_CROP,   // the writing side of take: `dims` more indices are to be guarded
+    V_UNMAP,  // the writing side of a map of a layout function
+} ViewKind;
+
+typedef struct View View;
+
+// What the parameters in scope stand for; shared tails, newest first.
+typedef struct Env Env;
+struct Env {
+    const Param *param;
+    const View *view;
+    const Env *next;
+};
+
+enum { CONDS_MAX = 2 * DIMS_MAX };
+
+struct View {
+    ViewKind kind;
+    const Type *type;
+    const View *src;
+    const Buffer *buffer;    // MEM
+    const Arith *offset;     // MEM, in scalars
+    const Var *var;          // VAR
+    const KExpr *value;      // VALUE
+    const View *const *item; // TUPLE
+    int field;               // FIELD
+    const Expr *expr;        // LAYOUT, MAP, ARRAY, UNMAP: the pattern
+    Pattern pattern;         // LAYOUT
+    const Arith *const *num; // LAYOUT, CROP: the pattern's integers
+    const Env *env;          // of expr
+    int dims;                // dimensions still to be indexed
+    int nindex;              // LAYOUT, MAP, ARRAY: indices so far
+    const Arith *index[2 * DIMS_MAX];
+    int ncond; // COND, GUARD
+    const Arith *cond[CONDS_MAX];
+    const View *fill; // COND
+};
+
+typedef VEC(Launch) Launches;
+
+// The state of one lowering ---------------------------------------------------------------
+
+typedef struct {
+    LoopKind kind;
+    int dim;
+    const Arith *extent, *iter;
+} ThreadVar;
+
+typedef struct {
+    Ir *ir;
+    ArithCtx *ctx;
+    Arena *arena;
+    Unit *unit;
+    const LowerOptions *options;
+    Diags *diags;
+    bool failed;
+    Kernel *kernel;         // NULL between kernels (host level)
+    Block *block;           // where statements go; NULL at host level
+    VEC(ThreadVar) threads; // thread variables of this kernel
+    int inside[4];          // how many loops of each LoopKind we are inside
+    bool shared_tile;       // a local buffer was written since the last loop began
+    Map used_names;         // of this kernel
+    Launches launches;      // of the part being lowered
+} Lower;
+
+// view.c
+const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const Type *type);
+const View *view_value(Lower *l, const KExpr *value);
+const View *view_var(Lower *l, const Var *var);
+const View *view_tuple(Lower *l, const Type *type, const View *const *item);
+const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const *num,
+                        const View *src, const Type *type);
+const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src);
+const View *view_elem(Lower *l, const View *view, const Arith *index);
+const View *view_get(Lower *l, const View *view, int field);
+const KExpr *view_read(Lower *l, const View *view); // of scalar type
+// The destination that expr's argument must be written to so that expr lands in out; NULL
+// if the pattern has no inverse on the writing side.
+const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View *out);
+bool layout_function(const Expr *lambda); // only invertible layouts of its parameter
+
+// gen.c
+void gen_copy(Lower *l, const View *from, const View *out);
+// loop.c: the loops of maps and reductions.
+typedef void LoopBody(Lower *l, void *user, const Arith *iter);
+void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent,
+              LoopBody *body, void *user);
+void add_barrier(Lower *l);
+const View *eval(Lower *l, const Expr *expr, const Env *env);
+const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *const *arg);
+const Arith *eval_index(Lower *l, const Expr *expr, const Env *env);
+void gen(Lower *l, const Expr *expr, const Env *env, const View *out);
+const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *view);
+const View *lower_fail(Lower *l, Span span, const char *code, const char *format, ...)
+    FW_PRINTF(4, 5);
+const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space);
+
+// host.c
+const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
+                        int param, const char *name);
+const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
+// Begins a kernel for a pattern met at host level, if we are there; true if it did.
+bool kernel_begin(Lower *l, const Expr *expr);
+void kernel_end(Lower *l);
+
+// uses.c: fills params, sizes, funs and wide of a kernel from its statements.
+void kernel_collect(Lower *l, Kernel *kernel);
+
+// kir.c
+const KExpr *k_literal(Lower *l, double number, const Type *type);
+const KExpr *k_index(Lower *l, const Arith *arith);
+const KExpr *k_var(Lower *l, const Var *var);
+const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Type *type);
+const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n);
+const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
+                    const KExpr *const *arg, int n);
+const KExpr *k_cond(Lower *l, const Arith *const *cond, int n);
+const KExpr *k_vector(Lower *l, const Type *type, const KExpr *const *arg);
+const KExpr *k_lane(Lower *l, const KExpr *vector, int lane);
+Stm *stm_add(Lower *l, StmKind kind);
+Var *var_new(Lower *l, const char *name, const Type *type, bool is_const);
+const char *name_new(Lower *l, const char *stem);
+// A value that may be used many times: itself if it is a literal, variable or index, else
+// a new constant that holds it.
+const KExpr *k_named(Lower *l, const KExpr *value, const char *name);
+
+#endif

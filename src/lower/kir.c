@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constructors of kernel IR.
+
+#include "lower/internal.h"
+
+#include <string.h>
+
+static KExpr *k_new(Lower *l, KExprKind kind, const Type *type)
+{
+    KExpr *k = NEW(l->arena, KExpr);
+    k->kind = kind;
+    k->type = type;
+    return k;
+}
+
+static const KExpr *const *copy_args(Lower *l, const KExpr *const *arg, int n)
+{
+    const KExpr **copy = NEW_ARRAY(l->arena, const KExpr *, n);
+    memcpy(copy, arg, (size_t)n * sizeof *copy);
+    return copy;
+}
+
+const KExpr *k_literal(Lower *l, double number, const Type *type)
+{
+    KExpr *k = k_new(l, K_LITERAL, type);
+    k->number = number;
+    return k;
+}
+
+const KExpr *k_index(Lower *l, const Arith *arith)
+{
+    KExpr *k = k_new(l, K_INDEX, type_scalar(S_INT));
+    k->arith = arith;
+    return k;
+}
+
+const KExpr *k_var(Lower *l, const Var *var)
+{
+    KExpr *k = k_new(l, K_VAR, var->type);
+    k->var = var;
+    return k;
+}
+
+const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Type *type)
+{
+    KExpr *k = k_new(l, K_LOAD, type);
+    k->buffer = buffer;
+    k->arith = index;
+    return k;
+}
+
+const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n)
+{
+    KExpr *k = k_new(l, K_OP, type);
+    k->op = op;
+    k->arg = copy_args(l, arg, n);
+    k->n = n;
+    return k;
+}
+
+const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
+                    const KExpr *const *arg, int n)
+{
+    KExpr *k = k_new(l, K_CALL, type);
+    k->callee = callee;
+    k->arg = copy_args(l, arg, n);
+    k->n = n;
+    return k;
+}
+
+const KExpr *k_cond(Lower *l, const Arith *const *cond, int n)
+{
+    KExpr *k = k_new(l, K_COND, type_scalar(S_BOOL));
+    const Arith **copy = NEW_ARRAY(l->arena, const Arith *, n);
+    memcpy(copy, cond, (size_t)n * sizeof *copy);
+    k->cond = copy;
+    k->n = n;
+    return k;
+}
+
+const KExpr *k_vector(Lower *l, const Type *type, const KExpr *const *arg)
+{
+    KExpr *k = k_new(l, K_VECTOR, type);
+    k->arg = copy_args(l, arg, type->width);
+    k->n = type->width;
+    return k;
+}
+
+const KExpr *k_lane(Lower *l, const KExpr *vector, int lane)
+{
+    if (vector->kind == K_VECTOR)
+        return vector->arg[lane];
+    KExpr *k = k_new(l, K_LANE, type_scalar(vector->type->scalar));
+    k->arg = copy_args(l, &vector, 1);
+    k->n = 1;
+    k->lane = lane;
+    return k;
+}
+
+Stm *stm_add(Lower *l, StmKind kind)
+{
+    if (!l->block)
+        BUG("a statement outside a kernel");
+    Stm *stm = NEW(l->arena, Stm);
+    stm->kind = kind;
+    VEC_PUSH(l->arena, l->block, stm);
+    return stm;
+}
+
+const char *name_new(Lower *l, const char *stem)
+{
+    const char *name = stem;
+    for (int i = 1; map_get(&l->used_names, name); i++)
+        name = arena_printf(l->arena, "%s_%d", stem, i);
+    map_put(&l->used_names, name, l);
+    return name;
+}
+
+Var *var_new(Lower *l, const char *name, const Type *type, bool is_const)
+{
+    Var *var = NEW(l->arena, Var);
+    *var = (Var){name_new(l, name), type, is_const};
+    return var;
+}
+
+const KExpr *k_named(Lower *l, const KExpr *value, const char *name)
+{
+    bool trivial =
+        value->kind == K_LITERAL || value->kind == K_VAR || value->kind == K_INDEX;
+    if (trivial || !l->block)
+        return value;
+    Stm *decl = stm_add(l, ST_DECL);
+    decl->var = var_new(l, name, value->type, true);
+    decl->value = value;
+    return k_var(l, decl->var);
+}

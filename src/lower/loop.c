@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops: sequential, unrolled, and over threads.
+//
+//   source  the special cases of paper 000, section 4.3: no loop for one iteration, an
+//           `if` when there are more threads than iterations
+
+#include "lower/internal.h"
+
+static const char *const iter_name[4][3] = {
+    {"i", "i", "i"}, {"gx", "gy", "gz"}, {"wx", "wy", "wz"}, {"lx", "ly", "lz"}};
+
+void add_barrier(Lower *l)
+{
+    Stm *barrier = stm_add(l, ST_BARRIER);
+    barrier->fence_local = barrier->fence_global = true;
+}
+
+static const Arith *iter_new(Lower *l, const char *name, const Arith *extent)
+{
+    return arith_var(l->ctx, name_new(l, name), arith_const(l->ctx, 0),
+                     arith_addc(l->ctx, extent, -1));
+}
+
+// One variable for all loops of a kind, dimension and extent of a kernel: the same
+// work-item has the same value in each, which is what barrier elimination looks for.
+static const Arith *thread_iter(Lower *l, LoopKind kind, int dim, const Arith *extent)
+{
+    for (int i = 0; i < l->threads.len; i++) {
+        const ThreadVar *t = &l->threads.at[i];
+        if (t->kind == kind && t->dim == dim && t->extent == extent)
+            return t->iter;
+    }
+    ThreadVar t = {kind, dim, extent, iter_new(l, iter_name[kind][dim], extent)};
+    VEC_PUSH(l->arena, &l->threads, t);
+    return t.iter;
+}
+
+static const Arith *thread_count(Lower *l, LoopKind kind, int dim)
+{
+    const Kernel *kernel = l->kernel;
+    switch (kind) {
+    case LOOP_GLB: return kernel->global[dim];
+    case LOOP_WRG: return arith_divc(l->ctx, kernel->global[dim], kernel->local[dim]);
+    case LOOP_LCL: return arith_const(l->ctx, kernel->local[dim]);
+    case LOOP_SEQ: break;
+    }
+    return arith_const(l->ctx, 1);
+}
+
+static LoopForm loop_form(Lower *l, LoopKind kind, const Arith *extent,
+                          const Arith *threads)
+{
+    if (kind == LOOP_SEQ)
+        return FORM_LOOP;
+    if (extent == threads)
+        return FORM_ONCE;
+    bool inferred = kind != LOOP_LCL && !l->options->global[0];
+    return inferred || arith_le(l->ctx, extent, threads) ? FORM_GUARD : FORM_LOOP;
+}
+
+static void gen_unrolled(Lower *l, int64_t n, LoopBody *body, void *user)
+{
+    for (int64_t i = 0; i < n && !l->failed; i++)
+        body(l, user, arith_const(l->ctx, i));
+}
+
+void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent,
+              LoopBody *body, void *user)
+{
+    int64_t n = -1;
+    bool known = arith_is_const(extent, &n);
+    if (kind == LOOP_SEQ && known && (n <= 1 || (unroll && n <= l->options->unroll_cap))) {
+        gen_unrolled(l, n, body, user);
+        return;
+    }
+    const Arith *threads = thread_count(l, kind, dim);
+    Stm *loop = stm_add(l, ST_FOR);
+    *loop = (Stm){.kind = ST_FOR,
+                  .loop = kind,
+                  .dim = dim,
+                  .extent = extent,
+                  .threads = threads,
+                  .form = loop_form(l, kind, extent, threads),
+                  .iter = kind == LOOP_SEQ ? iter_new(l, "i", extent)
+                                           : thread_iter(l, kind, dim, extent)};
+    Block *outer = l->block;
+    bool tile = l->shared_tile;
+    l->shared_tile = false;
+    l->block = &loop->body;
+    l->inside[kind]++;
+    body(l, user, loop->iter);
+    l->inside[kind]--;
+    // The next iteration may overwrite a tile that slower work-items still read.
+    if (l->shared_tile && loop->form == FORM_LOOP && kind != LOOP_LCL)
+        add_barrier(l);
+    l->shared_tile |= tile;
+    l->block = outer;
+}

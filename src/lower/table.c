@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chained hashing over a stack of entries: since the newest entry of a bucket is its first,
+// leaving a scope only moves the heads of chains back.
+
+#include "lower/table.h"
+
+#include <string.h>
+
+static int bucket_of(const Table *table, Key key)
+{
+    uint64_t h = hash_mix((uint64_t)(uintptr_t)key.a, (uint64_t)(uintptr_t)key.b);
+    h = hash_mix(h, (uint64_t)(uintptr_t)key.c);
+    return (int)(h & (uint64_t)(table->nbucket - 1));
+}
+
+static void make_buckets(Table *table, int n)
+{
+    table->nbucket = n;
+    table->bucket = NEW_ARRAY(table->arena, int, n);
+    memset(table->bucket, -1, sizeof(int) * (size_t)n);
+}
+
+static void link_entry(Table *table, int i)
+{
+    int *head = &table->bucket[bucket_of(table, table->entry.at[i].key)];
+    table->entry.at[i].next = *head;
+    *head = i;
+}
+
+void table_init(Table *table, Arena *arena)
+{
+    *table = (Table){.arena = arena};
+    make_buckets(table, 64);
+}
+
+int table_find(const Table *table, Key key)
+{
+    int i = table->bucket[bucket_of(table, key)];
+    for (; i >= 0; i = table->entry.at[i].next) {
+        const Key *k = &table->entry.at[i].key;
+        if (k->a == key.a && k->b == key.b && k->c == key.c)
+            break;
+    }
+    return i;
+}
+
+int table_push(Table *table, Key key, int value)
+{
+    if (table->entry.len >= table->nbucket) {
+        make_buckets(table, 4 * table->nbucket);
+        for (int i = 0; i < table->entry.len; i++)
+            link_entry(table, i);
+    }
+    TableEntry entry = {.key = key, .value = value};
+    VEC_PUSH(table->arena, &table->entry, entry);
+    link_entry(table, table->entry.len - 1);
+    return table->entry.len - 1;
+}
+
+void table_pop(Table *table, int len)
+{
+    while (table->entry.len > len) {
+        const TableEntry *last = &table->entry.at[--table->entry.len];
+        table->bucket[bucket_of(table, last->key)] = last->next;
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a kernel uses, read off its statements when they are final: global buffers in order
+// of their numbers, generic sizes, functions, and whether 32-bit indices suffice.
+
+#include "lower/internal.h"
+
+typedef struct {
+    Lower *l;
+    Kernel *kernel;
+} Collect;
+
+static void use_arith(Collect *c, const Arith *a)
+{
+    if (!a)
+        return;
+    if (a->kind == A_VAR) {
+        for (int i = 0; i < c->l->unit->program->sizes.len; i++)
+            if (c->l->unit->program->sizes.at[i].arith == a) {
+                for (int k = 0; k < c->kernel->sizes.len; k++)
+                    if (c->kernel->sizes.at[k] == a)
+                        return;
+                VEC_PUSH(c->l->arena, &c->kernel->sizes, a);
+            }
+    }
+    for (int i = 0; i < a->n; i++)
+        use_arith(c, a->term[i].arg);
+}
+
+static void use_buffer(Collect *c, const Buffer *buffer)
+{
+    if (buffer->space != MEM_GLOBAL)
+        return;
+    Kernel *kernel = c->kernel;
+    for (int i = 0; i < kernel->params.len; i++)
+        if (kernel->params.at[i] == buffer)
+            return;
+    VEC_PUSH(c->l->arena, &kernel->params, (Buffer *)buffer);
+    int i = kernel->params.len - 1;
+    for (; i > 0 && kernel->params.at[i - 1]->number > buffer->number; i--)
+        kernel->params.at[i] = kernel->params.at[i - 1];
+    kernel->params.at[i] = (Buffer *)buffer;
+    int64_t lo, hi;
+    arith_range(c->l->ctx, buffer->count, &lo, &hi);
+    kernel->wide |= hi > INT32_MAX;
+}
+
+static void use_value(Collect *c, const KExpr *k)
+{
+    if (!k)
+        return;
+    use_arith(c, k->arith);
+    if (k->buffer)
+        use_buffer(c, k->buffer);
+    if (k->kind == K_CALL) {
+        bool known = false;
+        for (int i = 0; i < c->kernel->funs.len; i++)
+            known |= c->kernel->funs.at[i] == k->callee;
+        if (!known)
+            VEC_PUSH(c->l->arena, &c->kernel->funs, k->callee);
+    }
+    for (int i = 0; i < k->n && k->arg; i++)
+        use_value(c, k->arg[i]);
+    for (int i = 0; i < k->n && k->cond; i++)
+        use_arith(c, k->cond[i]);
+}
+
+static void use_block(Collect *c, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        use_arith(c, stm->index);
+        use_arith(c, stm->extent);
+        use_arith(c, stm->threads);
+        use_value(c, stm->value);
+        if (stm->buffer)
+            use_buffer(c, stm->buffer);
+        use_block(c, &stm->body);
+        use_block(c, &stm->other);
+    }
+}
+
+void kernel_collect(Lower *l, Kernel *kernel)
+{
+    Collect c = {l, kernel};
+    use_block(&c, &kernel->body);
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checks a kernel, and sums up the memory it declares.
+//
+//   method  one walk with a scoped table of what is declared. A value is divergent if it
+//           may differ between the items of a group: it mentions an item's number or
+//           something loaded. Under a divergent condition, in a loop of divergent length,
+//           or where some items run a loop over threads more often than others, no barrier
+//           may stand.
+//
+// Targets without work-items run a loop over threads to its end before what follows, so
+// that nothing an item keeps in a variable or a private array may outlive such a loop.
+// Indices are compared by constant ranges only: an index is refused if it is never inside.
+
+#include "lower/table.h"
+
+enum { HAVE_UNIFORM, HAVE_DIVERGENT };
+
+// How a variable or a private array is used by loops over threads opened after it.
+typedef struct {
+    int depth;       // loops open at the declaration
+    const Stm *loop; // the first such loop that uses it
+    bool outside;    // used outside such loops, or by another
+    bool written;    // in such a loop
+    bool repeated;   // that loop is inside a sequential loop
+} Life;
+
+typedef struct {
+    ArithCtx *ctx;
+    const Kernel *kernel;
+    Diags *diags;
+    Table names; // declared things; value: HAVE_..., or for variables an index
+    VEC(const Stm *) loops;
+    VEC(Life) lives;
+    Arena *arena;
+    const char *divergent; // why no barrier may stand here, or NULL
+    bool ok;
+} Check;
+
+// Scopes
+// -----------------------------------------------------------------------------------
+
+static Key key_of(const void *p)
+{
+    return (Key){p, NULL, NULL};
+}
+
+static void declare(Check *c, const void *p, int value)
+{
+    table_push(&c->names, key_of(p), value);
+}
+
+static void fail(Check *c, const char *code, const char *what, const char *name)
+{
+    c->ok = diag_error(c->diags, span_none, code, "kernel %s: %s: %s", c->kernel->name,
+                       name, what);
+}
+
+// Lives are kept in the same table under the variable's address plus a tag.
+static const int life_tag;
+
+static void begin_life(Check *c, const void *p, bool set)
+{
+    Life life = {.depth = c->loops.len, .outside = set};
+    table_push(&c->names, (Key){p, &life_tag, NULL}, c->lives.len);
+    VEC_PUSH(c->arena, &c->lives, life);
+}
+
+static void use_life(Check *c, const void *p, bool write, const char *name)
+{
+    int entry = table_find(&c->names, (Key){p, &life_tag, NULL});
+    if (entry < 0)
+        return;
+    Life *life = &c->lives.at[c->names.entry.at[entry].value];
+    const Stm *loop = NULL;
+    bool repeated = false;
+    for (int i = life->depth; i < c->loops.len && !loop; i++) {
+        repeated |= c->loops.at[i]->loop == LOOP_SEQ;
+        if (c->loops.at[i]->loop != LOOP_SEQ)
+            loop = c->loops.at[i];
+    }
+    life->outside |=
+        !loop || (life->loop && life->loop != loop) || (loop->loop != LOOP_LCL && write);
+    life->loop = loop ? loop : life->loop;
+    bool was_bad = life->written && (life->outside || life->repeated);
+    life->repeated |= loop && repeated;
+    life->written |= loop && write;
+    if (!was_bad && life->written && (life->outside || life->repeated))
+        fail(c, "L106", "a value of an item outlives a loop over items", name);
+}
+
+// Integers
+// ---------------------------------------------------------------------------------
+
+// Every variable of a is in scope; says whether one of them is divergent.
+static bool check_arith(Check *c, const Arith *a)
+{
+    bool divergent = false;
+    if (a->kind == A_VAR) {
+        int entry = table_find(&c->names, key_of(a));
+        if (entry < 0)
+            fail(c, "L101", "used outside the loop or block that declares it", a->name);
+        return entry >= 0 && c->names.entry.at[entry].value == HAVE_DIVERGENT;
+    }
+    for (int i = 0; i < a->n; i++)
+        divergent |= check_arith(c, a->term[i].arg);
+    return divergent;
+}
+
+static void check_range(Check *c, const Buffer *buffer, const Arith *index,
+                        const Type *type)
+{
+    int64_t lo, hi, least, most;
+    arith_range(c->ctx, index, &lo, &hi);
+    arith_range(c->ctx, buffer->count, &least, &most);
+    int width = type->kind == T_VECTOR ? type->width : 1;
+    if (hi < 0 || (most != INT64_MAX && lo > most - width))
+        fail(c, "L105", "an index that is always out of bounds", buffer->name);
+}
+
+// Also declares nothing: an access to a buffer, for loads and stores alike.
+static void check_access(Check *c, const Buffer *buffer, const Arith *index,
+                         const Type *type, bool write)
+{
+    if (table_find(&c->names, key_of(buffer)) < 0)
+        fail(c, "L102", "a buffer used before its declaration", buffer->name);
+    check_arith(c, index);
+    check_range(c, buffer, index, type);
+    if (buffer->space == MEM_PRIVATE)
+        use_life(c, buffer, write, buffer->name);
+}
+
+// Values
+// -----------------------------------------------------------------------------------
+
+static bool check_value(Check *c, const KExpr *e);
+
+static bool check_variable(Check *c, const Var *var)
+{
+    int entry = table_find(&c->names, key_of(var));
+    if (entry < 0)
+        fail(c, "L102", "a variable used before its declaration", var->name);
+    use_life(c, var, false, var->name);
+    return entry < 0 || c->names.entry.at[entry].value == HAVE_DIVERGENT;
+}
+
+// Checks a value; true if it is divergent.
+static bool check_value(Check *c, const KExpr *e)
+{
+    bool divergent = false;
+    switch (e->kind) {
+    case K_LITERAL: return false;
+    case K_INDEX: return check_arith(c, e->arith);
+    case K_VAR: return check_variable(c, e->var);
+    case K_LOAD: check_access(c, e->buffer, e->arith, e->type, false); return true;
+    case K_COND:
+        for (int i = 0; i < e->n; i++)
+            divergent |= check_arith(c, e->cond[i]);
+        return divergent;
+    case K_OP:
+    case K_CALL:
+    case K_VECTOR:
+    case K_LANE:
+        for (int i = 0; i < e->n; i++)
+            divergent |= check_value(c, e->arg[i]);
+        return divergent;
+    }
+    BUG("value of kind %d", e->kind);
+}
+
+// Statements
+// -------------------------------------------------------------------------------
+
+static void check_block(Check *c, const Block *block);
+
+static void check_inner(Check *c, const Block *block, const char *divergent)
+{
+    const char *outer = c->divergent;
+    int len = c->names.entry.len;
+    if (!outer)
+        c->divergent = divergent;
+    check_block(c, block);
+    c->divergent = outer;
+    table_pop(&c->names, len);
+}
+
+static bool inside(const Check *c, LoopKind kind)
+{
+    for (int i = 0; i < c->loops.len; i++)
+        if (c->loops.at[i]->loop == kind)
+            return true;
+    return false;
+}
+
+static void check_nesting(Check *c, const Stm *stm)
+{
+    const char *name = stm->iter->name;
+    for (int i = 0; i < c->loops.len; i++)
+        if (c->loops.at[i]->loop == stm->loop && c->loops.at[i]->dim == stm->dim)
+            fail(c, "L107", "a loop over threads inside one of the same dimension", name);
+    if (stm->loop == LOOP_LCL && !inside(c, LOOP_WRG))
+        fail(c, "L107", "a loop over local items outside a loop over groups", name);
+    if (stm->loop == LOOP_WRG && inside(c, LOOP_LCL))
+        fail(c, "L107", "a loop over groups inside a loop over items", name);
+    bool other = stm->loop == LOOP_GLB ? inside(c, LOOP_WRG) || inside(c, LOOP_LCL)
+                                       : inside(c, LOOP_GLB);
+    if (other)
+        fail(c, "L107", "loops over global items and over groups mixed", name);
+}
+
+static const char *loop_divergence(const Stm *stm, bool extent_divergent)
+{
+    if (extent_divergent)
+        return "in a loop that not all items run equally often";
+    if ((stm->loop == LOOP_LCL || stm->loop == LOOP_GLB) && stm->form != FORM_ONCE)
+        return "in a loop over items that some items do not run";
+    return NULL;
+}
+
+static void check_for(Check *c, const Stm *stm)
+{
+    bool extent = check_arith(c, stm->extent);
+    if (stm->loop != LOOP_SEQ)
+        check_nesting(c, stm);
+    if (stm->loop != LOOP_SEQ && stm->form == FORM_LOOP && !stm->threads)
+        fail(c, "L107", "a strided loop over an unknown number of threads",
+             stm->iter->name);
+    bool item = stm->loop == LOOP_LCL || stm->loop == LOOP_GLB;
+    int len = c->names.entry.len;
+    declare(c, stm->iter, item || extent ? HAVE_DIVERGENT : HAVE_UNIFORM);
+    VEC_PUSH(c->arena, &c->loops, stm);
+    check_inner(c, &stm->body, loop_divergence(stm, extent));
+    c->loops.len--;
+    table_pop(&c->names, len);
+}
+
+static void check_decl(Check *c, const Stm *stm)
+{
+    bool divergent = stm->value && check_value(c, stm->value);
+    bool uniform = stm->var->is_const && !divergent;
+    declare(c, stm->var, uniform ? HAVE_UNIFORM : HAVE_DIVERGENT);
+    if (!stm->var->is_const)
+        begin_life(c, stm->var, stm->value != NULL);
+}
+
+static void check_assign(Check *c, const Stm *stm)
+{
+    check_value(c, stm->value);
+    if (table_find(&c->names, key_of(stm->var)) < 0)
+        fail(c, "L102", "a variable used before its declaration", stm->var->name);
+    if (stm->var->is_const)
+        fail(c, "L103", "a constant assigned to", stm->var->name);
+    use_life(c, stm->var, true, stm->var->name);
+}
+
+static void check_array(Check *c, const Buffer *buffer)
+{
+    if (!arith_is_const(buffer->count, NULL))
+        fail(c, "L108", "a private or local array without a constant size", buffer->name);
+}
+
+static void check_stm(Check *c, const Stm *stm)
+{
+    bool divergent;
+    switch (stm->kind) {
+    case ST_DECL: check_decl(c, stm); return;
+    case ST_ASSIGN: check_assign(c, stm); return;
+    case ST_STORE:
+        check_value(c, stm->value);
+        check_access(c, stm->buffer, stm->index, stm->value->type, true);
+        if (stm->buffer->space == MEM_GLOBAL && stm->buffer->role == ROLE_INPUT)
+            fail(c, "L103", "a store to an input", stm->buffer->name);
+        return;
+    case ST_ARRAY:
+        check_array(c, stm->buffer);
+        declare(c, stm->buffer, HAVE_DIVERGENT);
+        begin_life(c, stm->buffer, false);
+        return;
+    case ST_INT:
+        divergent = check_arith(c, stm->index);
+        declare(c, stm->iter, divergent ? HAVE_DIVERGENT : HAVE_UNIFORM);
+        return;
+    case ST_FOR: check_for(c, stm); return;
+    case ST_IF:
+        divergent = check_value(c, stm->value);
+        check_inner(c, &stm->body, divergent ? "under a condition of an item" : NULL);
+        check_inner(c, &stm->other, divergent ? "under a condition of an item" : NULL);
+        return;
+    case ST_BARRIER:
+        if (c->divergent)
+            fail(c, "L104", c->divergent, "barrier");
+        return;
+    }
+    BUG("statement of kind %d", stm->kind);
+}
+
+static void check_block(Check *c, const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        check_stm(c, block->at[i]);
+}
+
+bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags)
+{
+    Arena *arena = arena_new();
+    Check c = {.ctx = ctx, .kernel = kernel, .diags = diags, .arena = arena, .ok = true};
+    table_init(&c.names, arena);
+    for (int i = 0; i < kernel->params.len; i++)
+        declare(&c, kernel->params.at[i], HAVE_UNIFORM);
+    for (int i = 0; i < kernel->sizes.len; i++)
+        declare(&c, kernel->sizes.at[i], HAVE_UNIFORM);
+    for (int i = 0; i < kernel->locals.len; i++) {
+        check_array(&c, kernel->locals.at[i]);
+        declare(&c, kernel->locals.at[i], HAVE_UNIFORM);
+    }
+    check_block(&c, &kernel->body);
+    arena_free(arena);
+    return c.ok;
+}
+
+// Memory
+// -----------------------------------------------------------------------------------
+
+static int64_t buffer_bytes(const Buffer *buffer)
+{
+    int64_t count;
+    if (!arith_is_const(buffer->count, &count))
+        return INT64_MAX / 2;
+    return count * scalar_info[buffer->scalar].bytes;
+}
+
+int64_t kernel_local_bytes(const Kernel *kernel)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < kernel->locals.len; i++)
+        bytes += MIN(buffer_bytes(kernel->locals.at[i]), INT64_MAX / 2 - bytes);
+    return bytes;
+}
+
+static int64_t private_bytes(const Block *block)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        int64_t more =
+            stm->kind == ST_ARRAY ? buffer_bytes(stm->buffer) : private_bytes(&stm->body);
+        bytes += MIN(more, INT64_MAX / 2 - bytes);
+        bytes += MIN(private_bytes(&stm->other), INT64_MAX / 2 - bytes);
+    }
+    return bytes;
+}
+
+int64_t kernel_private_bytes(const Kernel *kernel)
+{
+    return private_bytes(&kernel->body);
+}

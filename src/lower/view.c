@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views: what an array-valued expression means as accesses to memory.
+//
+//   method  indexing a view gives a view of the element; a layout pattern waits until it
+//           has all its indices and then indexes its source with the combined ones. The
+//           walk ends at a scalar in memory, a variable or a computed value (Lift, CGO
+//           2017, section 5.3). On the writing side a layout pattern is replaced by its
+//           inverse around the destination, so one mechanism serves both directions.
+//
+// Arrays of tuples are one array a component everywhere: zip and unzip cost nothing.
+
+#include "lower/internal.h"
+
+#include <string.h>
+
+// Constructors ---------------------------------------------------------------------------
+
+static View *view_new(Lower *l, ViewKind kind, const Type *type, const View *src)
+{
+    View *view = NEW(l->arena, View);
+    view->kind = kind;
+    view->type = type;
+    view->src = src;
+    return view;
+}
+
+static View *view_copy(Lower *l, const View *from, const Type *type)
+{
+    View *view = NEW(l->arena, View);
+    *view = *from;
+    view->type = type;
+    return view;
+}
+
+const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const Type *type)
+{
+    View *view = view_new(l, V_MEM, type, NULL);
+    view->buffer = buffer;
+    view->offset = offset;
+    return view;
+}
+
+const View *view_value(Lower *l, const KExpr *value)
+{
+    View *view = view_new(l, V_VALUE, value->type, NULL);
+    view->value = value;
+    return view;
+}
+
+const View *view_var(Lower *l, const Var *var)
+{
+    View *view = view_new(l, V_VAR, var->type, NULL);
+    view->var = var;
+    return view;
+}
+
+const View *view_tuple(Lower *l, const Type *type, const View *const *item)
+{
+    View *view = view_new(l, V_TUPLE, type, NULL);
+    int n = type_tuple_of(type)->n;
+    const View **copy = NEW_ARRAY(l->arena, const View *, n);
+    memcpy(copy, item, (size_t)n * sizeof *copy);
+    view->item = copy;
+    return view;
+}
+
+const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const *num,
+                        const View *src, const Type *type)
+{
+    View *view = view_new(l, V_LAYOUT, type, src);
+    view->pattern = pattern;
+    view->dims = dims;
+    view->num = num;
+    return view;
+}
+
+// A pattern over an evaluated source: layout, lazy map or generated array.
+const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src)
+{
+    ViewKind kind = expr->pattern == P_MAP     ? V_MAP
+                    : expr->pattern == P_ARRAY ? V_ARRAY
+                                               : V_LAYOUT;
+    View *view = view_new(l, kind, expr->type, src);
+    view->pattern = expr->pattern;
+    view->dims = expr->dims;
+    view->num = expr->num;
+    view->expr = expr;
+    view->env = env;
+    if (expr->pattern == P_PAD && expr->mode == PAD_CONSTANT)
+        view->fill = eval(l, expr->arg[0], env);
+    return view;
+}
+
+static const View *view_cond(Lower *l, ViewKind kind, const Arith *const *cond, int n,
+                             const View *src, const View *fill)
+{
+    View *view = view_new(l, kind, src->type, src);
+    for (int i = 0; i < n; i++)
+        if (!arith_nonneg(l->ctx, cond[i]))
+            view->cond[view->ncond++] = cond[i];
+    view->fill = fill;
+    return view->ncond ? view : src;
+}
+
+// Indexing
+// ---------------------------------------------------------------------------------
+
+// The position in the unpadded array of position i of the padded one.
+static const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
+{
+    ArithCtx *c = l->ctx;
+    const Arith *zero = arith_const(c, 0), *last = arith_addc(c, len, -1);
+    switch (mode) {
+    case PAD_CLAMP: return arith_min(c, arith_max(c, i, zero), last);
+    case PAD_MIRROR:
+        i = arith_max(c, i, arith_sub(c, arith_const(c, -1), i));
+        return arith_min(c, i, arith_sub(c, arith_add(c, len, last), i));
+    case PAD_WRAP: return arith_mod(c, arith_add(c, i, len), len);
+    case PAD_CONSTANT: break;
+    }
+    return arith_min(c, arith_max(c, i, zero), last);
+}
+
+static const View *at_pad(Lower *l, const View *view, const Arith *index)
+{
+    const Arith *len = view->src->type->len;
+    const Arith *i = arith_sub(l->ctx, index, view->num[0]);
+    PadMode mode = view->expr->mode;
+    const View *src = view_elem(l, view->src, boundary(l, mode, i, len));
+    if (view->dims > 1) {
+        View *rest = view_copy(l, view, view->type->elem);
+        rest->src = src;
+        rest->dims--;
+        rest->num += 2;
+        src = rest;
+    }
+    if (mode != PAD_CONSTANT)
+        return src;
+    const Arith *cond[] = {i, arith_sub(l->ctx, arith_addc(l->ctx, len, -1), i)};
+    return view_cond(l, V_COND, cond, 2, src, view->fill);
+}
+
+// take and drop, and the writing side of take, go one dimension at a time.
+static const View *at_part(Lower *l, const View *view, const Arith *index)
+{
+    const Arith *i =
+        view->pattern == P_DROP ? arith_add(l->ctx, index, view->num[0]) : index;
+    const View *src = view_elem(l, view->src, i);
+    if (view->dims > 1) {
+        View *rest = view_copy(l, view, view->type->elem);
+        rest->src = src;
+        rest->dims--;
+        rest->num++;
+        src = rest;
+    }
+    if (view->kind != V_CROP)
+        return src;
+    const Arith *cond = arith_addc(l->ctx, arith_sub(l->ctx, view->num[0], index), -1);
+    return view_cond(l, V_GUARD, &cond, 1, src, NULL);
+}
+
+static int indices_wanted(const View *view)
+{
+    switch (view->pattern) {
+    case P_SPLIT:
+    case P_SLIDE: return 2 * view->dims;
+    case P_TRANSPOSE: return 2;
+    case P_JOIN:
+    case P_MAP:
+    case P_ARRAY: return view->dims;
+    default: return 1;
+    }
+}
+
+// Outer index o and inner index e of dimension k become o * step + e of the source.
+static const View *at_windows(Lower *l, const View *v)
+{
+    const View *src = v->src;
+    for (int k = 0; k < v->dims; k++) {
+        const Arith *step = v->num[v->pattern == P_SLIDE ? 2 * k + 1 : k];
+        const Arith *outer = arith_mul(l->ctx, v->index[k], step);
+        src = view_elem(l, src, arith_add(l->ctx, outer, v->index[v->dims + k]));
+    }
+    return src;
+}
+
+static const View *at_join(Lower *l, const View *v)
+{
+    const View *src = v->src;
+    const Arith *len[DIMS_MAX];
+    for (int k = 0; k < v->dims; k++)
+        len[k] = type_elem(v->src->type, v->dims + k)->len;
+    for (int k = 0; k < v->dims; k++)
+        src = view_elem(l, src, arith_div(l->ctx, v->index[k], len[k]));
+    for (int k = 0; k < v->dims; k++)
+        src = view_elem(l, src, arith_mod(l->ctx, v->index[k], len[k]));
+    return src;
+}
+
+static const View *at_vector(Lower *l, const View *v)
+{
+    const Type *type = v->type;
+    const Arith *first = arith_mul(l->ctx, v->index[0], v->num[0]);
+    const View *start = view_elem(l, v->src, first);
+    if (start->kind == V_MEM && v->src->kind == V_MEM)
+        return view_mem(l, start->buffer, start->offset, type);
+    const KExpr *lane[8];
+    for (int i = 0; i < type->width; i++)
+        lane[i] = view_read(l, view_elem(l, v->src, arith_addc(l->ctx, first, i)));
+    return view_value(l, k_vector(l, type, lane));
+}
+
+static const View *at_scalar(Lower *l, const View *v)
+{
+    const Type *vector = v->src->type->elem;
+    const Arith *width = arith_const(l->ctx, vector->width);
+    const View *from = view_elem(l, v->src, arith_div(l->ctx, v->index[0], width));
+    const Arith *lane = arith_mod(l->ctx, v->index[0], width);
+    int64_t number;
+    if (from->kind == V_MEM)
+        return view_mem(l, from->buffer, arith_add(l->ctx, from->offset, lane), v->type);
+    if (arith_is_const(lane, &number))
+        return view_value(l, k_lane(l, view_read(l, from), (int)number));
+    return lower_fail(l, span_none, "L010",
+                      "asScalar of computed vectors needs an unrolled loop");
+}
+
+static const View *apply_index(Lower *l, const View *v, int n)
+{
+    const View *arg[DIMS_MAX];
+    for (int i = 0; i < n; i++)
+        arg[i] = view_value(l, k_index(l, v->index[i]));
+    return apply(l, v->expr->fun, v->env, arg);
+}
+
+static const View *at_all(Lower *l, const View *v)
+{
+    switch (v->pattern) {
+    case P_SPLIT:
+    case P_SLIDE: return at_windows(l, v);
+    case P_JOIN: return at_join(l, v);
+    case P_TRANSPOSE: return view_elem(l, view_elem(l, v->src, v->index[1]), v->index[0]);
+    case P_GATHER:
+    case P_SCATTER: {
+        const KExpr *to = view_read(l, apply_index(l, v, 1));
+        if (to->kind != K_INDEX)
+            return lower_fail(l, v->expr->span, "L011",
+                              "the index function must be integer arithmetic");
+        return view_elem(l, v->src, to->arith);
+    }
+    case P_ASVECTOR: return at_vector(l, v);
+    case P_ASSCALAR: return at_scalar(l, v);
+    case P_ARRAY: return apply_index(l, v, v->dims);
+    case P_MAP: {
+        const View *elem = v->src;
+        for (int k = 0; k < v->dims; k++)
+            elem = view_elem(l, elem, v->index[k]);
+        return apply(l, v->expr->fun, v->env, &elem);
+    }
+    default: BUG("no view of %s", pattern_info[v->pattern].text);
+    }
+}
+
+static const View *at_pending(Lower *l, const View *view, const Arith *index)
+{
+    if (view->pattern == P_PAD)
+        return at_pad(l, view, index);
+    if (view->pattern == P_TAKE || view->pattern == P_DROP)
+        return at_part(l, view, index);
+    View *more = view_copy(l, view, view->type->elem);
+    more->index[more->nindex++] = index;
+    return more->nindex == indices_wanted(more) ? at_all(l, more) : more;
+}
+
+static const View *at_tuple(Lower *l, const View *view, const Arith *index)
+{
+    int n = type_tuple_of(view->type)->n;
+    const View **item = NEW_ARRAY(l->arena, const View *, n);
+    for (int i = 0; i < n; i++)
+        item[i] = view_elem(l, view->item[i], index);
+    return view_tuple(l, view->type->elem, item);
+}
+
+// The writing side of map f: element `index` of the destination, seen through f.
+static const View *at_unmap(Lower *l, const View *view, const Arith *index)
+{
+    const View *dest = view_elem(l, view->src, index);
+    if (view->dims > 1) {
+        View *rest = view_copy(l, view, view->type->elem);
+        rest->src = dest;
+        rest->dims--;
+        return rest;
+    }
+    const Expr *body = view->expr->fun->arg[0];
+    for (; body->kind == E_PATTERN; body = body->arg[body->narg - 1])
+        dest = view_inverse(l, body, view->env, dest);
+    return dest;
+}
+
+const View *view_elem(Lower *l, const View *view, const Arith *index)
+{
+    if (l->failed)
+        return view;
+    const Type *elem = view->type->elem;
+    switch (view->kind) {
+    case V_MEM: {
+        const Arith *step = arith_mul(l->ctx, index, type_count(l->ctx, elem));
+        return view_mem(l, view->buffer, arith_add(l->ctx, view->offset, step), elem);
+    }
+    case V_TUPLE: return at_tuple(l, view, index);
+    case V_FIELD: return view_get(l, view_elem(l, view->src, index), view->field);
+    case V_LAYOUT:
+    case V_MAP:
+    case V_ARRAY: return at_pending(l, view, index);
+    case V_COND:
+    case V_GUARD:
+        return view_cond(l, view->kind, view->cond, view->ncond,
+                         view_elem(l, view->src, index), view->fill);
+    case V_CROP: return at_part(l, view, index);
+    case V_UNMAP: return at_unmap(l, view, index);
+    case V_VAR:
+    case V_VALUE: break;
+    }
+    BUG("indexing a scalar view");
+}
+
+const View *view_get(Lower *l, const View *view, int field)
+{
+    if (l->failed)
+        return view;
+    if (view->kind == V_TUPLE)
+        return view->item[field];
+    if (view->kind == V_COND || view->kind == V_GUARD) {
+        const View *fill = view->fill;
+        if (fill && fill->type->kind == T_TUPLE)
+            fill = view_get(l, fill, field);
+        return view_cond(l, view->kind, view->cond, view->ncond,
+                         view_get(l, view->src, field), fill);
+    }
+    View *part = view_new(l, V_FIELD, type_field(l->arena, view->type, field), view);
+    part->field = field;
+    return part;
+}
+
+static const KExpr *read_cond(Lower *l, const View *view)
+{
+    const KExpr *arg[] = {k_cond(l, view->cond, view->ncond), view_read(l, view->src),
+                          view_read(l, view->fill)};
+    return k_op(l, OP_SELECT, view->type, arg, 3);
+}
+
+const KExpr *view_read(Lower *l, const View *view)
+{
+    if (l->failed)
+        return k_literal(l, 0, type_scalar(S_INT));
+    switch (view->kind) {
+    case V_MEM: return k_load(l, view->buffer, view->offset, view->type);
+    case V_VAR: return k_var(l, view->var);
+    case V_VALUE: return view->value;
+    case V_COND: return read_cond(l, view);
+    case V_GUARD: return view_read(l, view->src);
+    case V_TUPLE:
+    case V_FIELD:
+    case V_LAYOUT:
+    case V_MAP:
+    case V_ARRAY:
+    case V_CROP:
+    case V_UNMAP: break;
+    }
+    BUG("reading a view that is not a scalar");
+}
+
+// The writing side
+// ---------------------------------------------------------------------------
+
+static const View *inverse_zip(Lower *l, const Expr *expr, const View *out);
+
+const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    const Type *type = expr->arg[expr->narg - 1]->type;
+    switch (expr->pattern) {
+    case P_JOIN: { // written as if split
+        const Arith **num = NEW_ARRAY(l->arena, const Arith *, expr->dims);
+        for (int k = 0; k < expr->dims; k++)
+            num[k] = type_elem(type, expr->dims + k)->len;
+        return view_layout(l, P_SPLIT, expr->dims, num, out, type);
+    }
+    case P_SPLIT: return view_layout(l, P_JOIN, expr->dims, NULL, out, type);
+    case P_TRANSPOSE: return view_layout(l, P_TRANSPOSE, 1, NULL, out, type);
+    case P_ASSCALAR: {
+        const Arith **num = NEW_ARRAY(l->arena, const Arith *, 1);
+        num[0] = arith_const(l->ctx, type->elem->width);
+        return view_layout(l, P_ASVECTOR, 1, num, out, type);
+    }
+    case P_ASVECTOR: return view_layout(l, P_ASSCALAR, 1, NULL, out, type);
+    case P_SCATTER: {
+        View *view = view_new(l, V_LAYOUT, type, out);
+        view->pattern = P_SCATTER;
+        view->dims = 1;
+        view->expr = expr;
+        view->env = env;
+        return view;
+    }
+    case P_TAKE: {
+        View *view = view_new(l, V_CROP, type, out);
+        view->pattern = P_TAKE;
+        view->dims = expr->dims;
+        view->num = expr->num;
+        return view;
+    }
+    case P_MAP: {
+        if (!layout_function(expr->fun))
+            return NULL;
+        View *view = view_new(l, V_UNMAP, type, out);
+        view->expr = expr;
+        view->env = env;
+        view->dims = expr->dims;
+        return view;
+    }
+    case P_UNZIP: return inverse_zip(l, expr, out);
+    default: return NULL;
+    }
+}
+
+static const View *inverse_zip(Lower *l, const Expr *expr, const View *out)
+{
+    const Type *type = expr->arg[0]->type;
+    int n = type_tuple_of(type)->n;
+    const View **item = NEW_ARRAY(l->arena, const View *, n);
+    for (int i = 0; i < n; i++)
+        item[i] = view_get(l, out, i);
+    return view_tuple(l, type, item);
+}
+
+bool layout_function(const Expr *lambda)
+{
+    const Expr *body = lambda->arg[0];
+    for (; body->kind == E_PATTERN; body = body->arg[body->narg - 1])
+        switch (body->pattern) {
+        case P_JOIN:
+        case P_SPLIT:
+        case P_TRANSPOSE:
+        case P_ASSCALAR:
+        case P_ASVECTOR:
+        case P_SCATTER:
+        case P_TAKE:
+        case P_UNZIP: break;
+        case P_MAP:
+            if (!layout_function(body->fun))
+                return false;
+            break;
+        default: return false;
+        }
+    return body->kind == E_PARAM && body->param == lambda->params[0] &&
+           lambda->arg[0]->kind == E_PATTERN;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// measure, inside: what the files of this folder share and nobody else includes.
+//
+//   both sides      protocol.c (messages), pack.c (layouts)
+//   the controller  rig.c (the pipeline), crew.c (worker processes), folder.c (files),
+//                   list.c (the devices there are)
+//   the worker      worker.c (commands), bench.c (one job), check.c, sample.c
+//
+// Commands to a worker; it is sent one at a time, and answers until it says "end":
+//   {"do":"list","kind":K}                     {"device":INFO}... {"end":true}
+//   {"do":"open","device":ID,"buffers":[..]}   {"end":true,"info":INFO} or "log":TEXT
+//   {"do":"prepare","jobs":[JOB..]}            {"at":"build"|"run","job":k},
+//                                              {"job":k,"trial":TRIAL}.. {"end":true}
+//   {"do":"time","job":k,"samples":n,..}       {"job":k,"trial":TRIAL} {"end":true}
+// A prepared job is kept by the worker until it is timed. A worker whose device may be
+// broken says {"quit":true} in place of "end", and ends.
+
+#ifndef FW_MEASURE_PARTS_H
+#define FW_MEASURE_PARTS_H
+
+#include "measure/measure.h"
+
+#include <jansson.h>
+#include <sys/types.h>
+
+// protocol.c -------------------------------------------------------------------------
+
+enum { JOINT_BUILD = -1 }; // in place of a job's number: several are built as one program
+
+// Sends a message with its length before it; takes the message. False: the other side is
+// gone.
+bool message_send(int fd, json_t *message);
+json_t *message_receive(int fd); // waits; NULL when the other side is gone
+// Takes the first whole message out of what was received; NULL if none is whole yet.
+json_t *message_take(Buf *in, bool *broken);
+
+// Text of any bytes: JSON refuses what is not UTF-8, so such bytes become '?'.
+json_t *json_text(const char *text);
+const char *json_text_of(const json_t *object, const char *key); // "" if absent
+double json_number_of(const json_t *object, const char *key, double otherwise);
+int64_t json_int_of(const json_t *object, const char *key, int64_t otherwise);
+// JSON has no infinity: such a number is left out, and comes back as `otherwise`.
+void json_set_number(json_t *object, const char *key, double x);
+
+json_t *info_to_json(const DeviceInfo *info);
+void info_from_json(const json_t *json, DeviceInfo *info);
+json_t *job_to_json(const Job *job, int number);
+Job *job_from_json(Arena *arena, const json_t *json);
+json_t *trial_to_json(const Trial *trial);
+void trial_from_json(const json_t *json, Trial *trial);
+
+// check.c ----------------------------------------------------------------------------
+
+typedef struct {
+    double max_error;    // relative; INFINITY where one of the two is not a number
+    int64_t first_wrong; // -1: none
+    double got, want;    // there
+} Check;
+
+// What small expected values are compared against: a thousandth of the mean magnitude of
+// the finite ones, so that zeros among large values need not be exact.
+double check_scale(Scalar scalar, const void *expect, int64_t n);
+Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t n,
+                    double tolerance, double scale);
+
+// sample.c ---------------------------------------------------------------------------
+
+typedef struct {
+    DeviceStatus (*run)(void *user, double *time_ns, double *cpu_ns);
+    void *user;
+    int wanted;          // valid samples
+    double cores_in_use; // that a run keeps busy; 0: every sample is valid
+    double cutoff_ns;    // INFINITY: never cut
+    double limit_s;      // no new sample after this
+} Sampler;
+
+// Fills the trial's times and samples.
+DeviceStatus sample_take(const Sampler *sampler, Trial *trial);
+
+// bench.c: one job on the worker's side ------------------------------------------------
+
+typedef struct Bench Bench;
+typedef struct Piece Piece; // a prepared job
+
+// Opens the device and fills the buffers as the message says; NULL with a log.
+Bench *bench_open(const json_t *message, Buf *log);
+void bench_close(Bench *bench);
+const DeviceInfo *bench_info(const Bench *bench);
+bool bench_sick(const Bench *bench); // a run failed: the device may not work any more
+// Called before the parts of a job that may hang or crash.
+typedef void BenchTell(void *user, const char *stage, int job);
+// Builds n jobs, as one program where their preludes and options agree. Those that cannot
+// be built have a trial that says so, the others' trials are ok.
+void bench_build(Bench *bench, Piece **piece, int n, BenchTell *tell, void *user);
+Piece *piece_new(const json_t *job, int number);
+void piece_free(Bench *bench, Piece *piece); // also the program, once nobody uses it
+int piece_number(const Piece *piece);
+bool piece_ok(const Piece *piece);
+json_t *piece_report(const Piece *piece); // {"job":k,"trial":TRIAL}
+// Runs the job once on poisoned outputs and compares them.
+void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
+// options: samples, cutoff_ns, limit_s, and "out": files to write the outputs to.
+void bench_time(Bench *bench, Piece *piece, const json_t *options);
+
+// folder.c: files of the controller
+// --------------------------------------------------------
+
+// The configured folder holds, for every controller at work, a data folder of its own,
+// and compile caches, each locked by the worker that uses it. Those left by a killed
+// controller are removed by the next that opens the folder.
+typedef struct {
+    char *path; // absolute
+    char *data; // the controller's own folder in it
+    int lock;   // held on `data` while the controller lives
+} Folder;
+
+bool folder_open(Folder *folder, const char *path, Diags *diags);
+void folder_close(Folder *folder);
+bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
+                  Diags *diags);
+
+typedef struct {
+    char *path;
+    int lock; // -1: not open
+    int jobs; // compiled into it so far
+} Cache;
+
+bool cache_open(Cache *cache, const Folder *folder, Diags *diags);
+void cache_close(Cache *cache);
+void remove_tree(const char *path);
+
+// crew.c: worker processes
+// ------------------------------------------------------------------
+
+typedef enum { CREW_OFF, CREW_BUSY, CREW_IDLE } CrewState;
+typedef enum {
+    STAGE_NONE,
+    STAGE_QUIT, // it said that it will end
+    STAGE_OPEN,
+    STAGE_LIST,
+    STAGE_BUILD,
+    STAGE_RUN,
+    STAGE_TIME,
+} Stage;
+extern const char *const stage_name[];
+
+typedef struct {
+    CrewState state;
+    pid_t pid;
+    int fd, log; // the socket; the file that holds what it prints
+    Buf in;
+    Stage stage;
+    int job;         // in that stage; JOINT_BUILD: all it was sent
+    int sent;        // jobs since it was started
+    double deadline; // of that stage, by clock_s
+    bool late;       // it passed
+} Worker;
+
+typedef struct {
+    const char *program; // calls worker_main; NULL: this program
+    const char *cache, *temp;
+    const char *log; // file for what it prints
+} WorkerPlace;
+
+// Starts a worker, which has nothing to do yet.
+bool worker_start(Worker *worker, const WorkerPlace *place, Diags *diags);
+// Gives an idle worker something to do.
+void worker_send(Worker *worker, json_t *message, Stage stage, int job, double limit_s);
+void worker_enter(Worker *worker, Stage stage, int job, double limit_s);
+// Waits for a message of any of the workers, or a deadline. Returns a worker with
+// *message set; with *message NULL: it is dead, or late. NULL: all are off.
+Worker *worker_wait(Worker *worker, int n, json_t **message);
+// Ends and reaps it; says how it died, and the end of what it printed.
+void worker_end(Worker *worker, Buf *why);
+
+#endif

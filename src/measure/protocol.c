@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages between controller and worker: four bytes of length (the machine's order; both
+// sides are one machine), then JSON. Numbers JSON cannot hold are left out or sent as
+// their bits. A message is trusted: both sides are this program.
+#include "measure/parts.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { MESSAGE_MAX = 1 << 28 };
+
+// Framing -----------------------------------------------------------------------------
+
+static bool send_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+bool message_send(int fd, json_t *message)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+    json_decref(message);
+    if (!text)
+        BUG("a message that is not JSON");
+    uint32_t len = (uint32_t)strlen(text);
+    Buf frame;
+    buf_init(&frame);
+    buf_write(&frame, &len, sizeof len);
+    buf_write(&frame, text, len);
+    bool ok = send_all(fd, frame.text, frame.len);
+    buf_release(&frame);
+    free(text);
+    return ok;
+}
+
+static bool receive_all(int fd, char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = recv(fd, bytes, len, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+json_t *message_receive(int fd)
+{
+    uint32_t len;
+    if (!receive_all(fd, (char *)&len, sizeof len) || len > MESSAGE_MAX)
+        return NULL;
+    char *text = xmalloc(len);
+    json_t *message = receive_all(fd, text, len) ? json_loadb(text, len, 0, NULL) : NULL;
+    free(text);
+    return message;
+}
+
+json_t *message_take(Buf *in, bool *broken)
+{
+    uint32_t len;
+    *broken = false;
+    if (in->len < sizeof len)
+        return NULL;
+    memcpy(&len, in->text, sizeof len);
+    *broken = len > MESSAGE_MAX;
+    if (*broken || in->len < sizeof len + len)
+        return NULL;
+    json_t *message = json_loadb(in->text + sizeof len, len, 0, NULL);
+    *broken = !message;
+    in->len -= sizeof len + len;
+    memmove(in->text, in->text + sizeof len + len, in->len);
+    return message;
+}
+
+// Values ------------------------------------------------------------------------------
+
+json_t *json_text(const char *text)
+{
+    json_t *plain = json_string(text ? text : "");
+    if (plain)
+        return plain;
+    char *copy = xstrdup(text);
+    for (char *p = copy; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    plain = json_string(copy);
+    free(copy);
+    return plain;
+}
+
+const char *json_text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+double json_number_of(const json_t *object, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+int64_t json_int_of(const json_t *object, const char *key, int64_t otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+}
+
+void json_set_number(json_t *object, const char *key, double x)
+{
+    if (isfinite(x))
+        json_object_set_new(object, key, json_real(x));
+}
+
+static json_t *ints_to_json(const int64_t *x, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_integer(x[i]));
+    return list;
+}
+
+static void ints_from_json(const json_t *list, int64_t *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = (int64_t)json_integer_value(json_array_get(list, (size_t)i));
+}
+
+// Devices -----------------------------------------------------------------------------
+
+#define INFO_TEXTS(X) X(id) X(name) X(platform) X(driver) X(fingerprint) X(target)
+#define INFO_FLAGS(X) X(is_cpu) X(has_double) X(has_half) X(has_image)
+#define INFO_INTS(X)                                                                       \
+    X(compute_units)                                                                       \
+    X(clock_mhz)                                                                           \
+    X(warp) X(line_bytes) X(max_group) X(local_bytes) X(global_bytes) X(alloc_bytes)
+
+json_t *info_to_json(const DeviceInfo *info)
+{
+    json_t *json = json_object();
+#define X(field) json_object_set_new(json, #field, json_text(info->field));
+    INFO_TEXTS(X)
+#undef X
+#define X(field) json_object_set_new(json, #field, json_boolean(info->field));
+    INFO_FLAGS(X)
+#undef X
+#define X(field) json_object_set_new(json, #field, json_integer(info->field));
+    INFO_INTS(X)
+#undef X
+    json_object_set_new(json, "max_item", ints_to_json(info->max_item, 3));
+    return json;
+}
+
+void info_from_json(const json_t *json, DeviceInfo *info)
+{
+    *info = (DeviceInfo){0};
+#define X(field)                                                                           \
+    snprintf(info->field, sizeof info->field, "%s", json_text_of(json, #field));
+    INFO_TEXTS(X)
+#undef X
+#define X(field) info->field = json_is_true(json_object_get(json, #field));
+    INFO_FLAGS(X)
+#undef X
+    info->compute_units = (int)json_int_of(json, "compute_units", 1);
+    info->clock_mhz = (int)json_int_of(json, "clock_mhz", 0);
+    info->warp = (int)json_int_of(json, "warp", 1);
+    info->line_bytes = (int)json_int_of(json, "line_bytes", 64);
+    info->max_group = json_int_of(json, "max_group", 1);
+    info->local_bytes = json_int_of(json, "local_bytes", 0);
+    info->global_bytes = json_int_of(json, "global_bytes", 0);
+    info->alloc_bytes = json_int_of(json, "alloc_bytes", 0);
+    ints_from_json(json_object_get(json, "max_item"), info->max_item, 3);
+}
+
+// Jobs --------------------------------------------------------------------------------
+
+// A scalar's value goes as its bits, so that no value is lost on the way.
+static json_t *arg_to_json(const JobArg *arg)
+{
+    int64_t bits;
+    memcpy(&bits, &arg->value, sizeof bits);
+    return json_pack("[iiIiI]", (int)arg->kind, arg->buffer, (json_int_t)arg->number,
+                     (int)arg->scalar, (json_int_t)bits);
+}
+
+static JobArg arg_from_json(const json_t *json)
+{
+    int64_t v[5];
+    JobArg arg = {0};
+    ints_from_json(json, v, 5);
+    arg.kind = v[0] == ARG_BUFFER ? ARG_BUFFER : v[0] == ARG_INT ? ARG_INT : ARG_SCALAR;
+    arg.buffer = (int)v[1];
+    arg.number = v[2];
+    arg.scalar = (Scalar)v[3];
+    memcpy(&arg.value, &v[4], sizeof arg.value);
+    return arg;
+}
+
+static json_t *launch_to_json(const JobLaunch *launch)
+{
+    json_t *args = json_array();
+    for (int i = 0; i < launch->narg; i++)
+        json_array_append_new(args, arg_to_json(&launch->arg[i]));
+    return json_pack("{s:o,s:o,s:o,s:o}", "kernel", json_text(launch->kernel), "global",
+                     ints_to_json(launch->global, 3), "local",
+                     ints_to_json(launch->local, 3), "args", args);
+}
+
+static void launch_from_json(Arena *arena, const json_t *json, JobLaunch *launch)
+{
+    const json_t *args = json_object_get(json, "args");
+    launch->kernel = arena_strdup(arena, json_text_of(json, "kernel"));
+    ints_from_json(json_object_get(json, "global"), launch->global, 3);
+    ints_from_json(json_object_get(json, "local"), launch->local, 3);
+    launch->narg = (int)json_array_size(args);
+    JobArg *arg = NEW_ARRAY(arena, JobArg, launch->narg);
+    for (int i = 0; i < launch->narg; i++)
+        arg[i] = arg_from_json(json_array_get(args, (size_t)i));
+    launch->arg = arg;
+}
+
+json_t *job_to_json(const Job *job, int number)
+{
+    json_t *launches = json_array();
+    for (int i = 0; i < job->nlaunch; i++)
+        json_array_append_new(launches, launch_to_json(&job->launch[i]));
+    return json_pack("{s:i,s:o,s:o,s:o,s:o,s:o}", "job", number, "prelude",
+                     json_text(job->prelude), "source", json_text(job->source), "options",
+                     json_text(job->options), "scratch",
+                     ints_to_json(job->scratch_bytes, job->nscratch), "launches", launches);
+}
+
+Job *job_from_json(Arena *arena, const json_t *json)
+{
+    const json_t *launches = json_object_get(json, "launches");
+    const json_t *scratch = json_object_get(json, "scratch");
+    Job *job = NEW(arena, Job);
+    job->prelude = arena_strdup(arena, json_text_of(json, "prelude"));
+    job->source = arena_strdup(arena, json_text_of(json, "source"));
+    job->options = arena_strdup(arena, json_text_of(json, "options"));
+    job->nscratch = (int)json_array_size(scratch);
+    int64_t *bytes = NEW_ARRAY(arena, int64_t, job->nscratch);
+    ints_from_json(scratch, bytes, job->nscratch);
+    job->scratch_bytes = bytes;
+    job->nlaunch = (int)json_array_size(launches);
+    JobLaunch *launch = NEW_ARRAY(arena, JobLaunch, job->nlaunch);
+    for (int i = 0; i < job->nlaunch; i++)
+        launch_from_json(arena, json_array_get(launches, (size_t)i), &launch[i]);
+    job->launch = launch;
+    return job;
+}
+
+// Trials ------------------------------------------------------------------------------
+
+const char *const trial_status_name[TRIAL_STATUS_COUNT] = {
+#define X(id, text) [TRIAL_##id] = text,
+    TRIAL_STATUSES(X)
+#undef X
+};
+
+void trial_release(Trial *trial)
+{
+    free(trial->log);
+    trial->log = NULL;
+}
+
+json_t *trial_to_json(const Trial *trial)
+{
+    json_t *json = json_object(), *samples = json_array();
+    for (int i = 0; i < trial->nsample; i++)
+        json_array_append_new(samples, json_real(trial->sample_ns[i]));
+    json_object_set_new(json, "status", json_integer(trial->status));
+    json_object_set_new(json, "samples", samples);
+    json_object_set_new(json, "cut", json_boolean(trial->cut));
+    json_set_number(json, "time_ns", trial->time_ns);
+    json_set_number(json, "max_error", trial->max_error);
+    json_set_number(json, "build_s", trial->build_s);
+    json_set_number(json, "check_s", trial->check_s);
+    json_set_number(json, "timing_s", trial->timing_s);
+    json_object_set_new(json, "log", json_text(trial->log));
+    return json;
+}
+
+void trial_from_json(const json_t *json, Trial *trial)
+{
+    const json_t *samples = json_object_get(json, "samples");
+    int status = (int)json_int_of(json, "status", TRIAL_FAILED);
+    bool known = status >= 0 && status < TRIAL_STATUS_COUNT;
+    *trial = (Trial){.status = known ? (TrialStatus)status : TRIAL_FAILED};
+    trial->nsample = (int)MIN(json_array_size(samples), TRIAL_SAMPLES);
+    for (int i = 0; i < trial->nsample; i++)
+        trial->sample_ns[i] = json_number_value(json_array_get(samples, (size_t)i));
+    trial->cut = json_is_true(json_object_get(json, "cut"));
+    trial->time_ns = json_number_of(json, "time_ns", INFINITY);
+    trial->max_error = json_number_of(json, "max_error", INFINITY);
+    trial->build_s = json_number_of(json, "build_s", 0);
+    trial->check_s = json_number_of(json, "check_s", 0);
+    trial->timing_s = json_number_of(json, "timing_s", 0);
+    trial->log = xstrdup(json_text_of(json, "log"));
+}

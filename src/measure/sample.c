@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The timing protocol: two warm-up runs, then samples until enough are valid; the minimum
+// counts.
+//
+//   method  a sample taken while other work held a core away from a CPU device is not
+//           valid: it used less processor time than its cores times its length. Measured
+//           on PoCL, the minimum of five such samples ranks kernels on a loaded machine as
+//           well as on an idle one; the median does not.
+//
+// An invalid sample is only ever too long, so all of them count for the minimum: validity
+// only decides when to stop. Runs too short to judge are taken as they are.
+#include "measure/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WARM_UPS = 2, GIVE_UP = 20 };
+static const double SHORT_NS = 2e5, LONG_NS = 1e8, BUSY = 0.85, CUT = 3;
+
+typedef struct {
+    double time_ns[TRIAL_SAMPLES], best_ns; // best: warm-ups too
+    bool valid[TRIAL_SAMPLES];
+    int n, nvalid;
+} Samples;
+
+static bool is_valid(const Sampler *sampler, double time_ns, double cpu_ns)
+{
+    return sampler->cores_in_use <= 0 || time_ns < SHORT_NS ||
+           cpu_ns >= BUSY * sampler->cores_in_use * time_ns;
+}
+
+static bool is_poor(const Sampler *sampler, const Samples *s)
+{
+    return s->best_ns > CUT * sampler->cutoff_ns;
+}
+
+// A run that is long, or already known to be poor, is not warmed up twice.
+static DeviceStatus warm_up(const Sampler *sampler, Samples *s)
+{
+    DeviceStatus status = DEV_OK;
+    for (int i = 0; i < WARM_UPS && status == DEV_OK; i++) {
+        double time_ns = 0, cpu_ns = 0;
+        status = sampler->run(sampler->user, &time_ns, &cpu_ns);
+        s->best_ns = MIN(s->best_ns, time_ns);
+        if (s->best_ns > LONG_NS || is_poor(sampler, s))
+            break;
+    }
+    return status;
+}
+
+static DeviceStatus take_one(const Sampler *sampler, Samples *s)
+{
+    double time_ns = 0, cpu_ns = 0;
+    DeviceStatus status = sampler->run(sampler->user, &time_ns, &cpu_ns);
+    if (status != DEV_OK)
+        return status;
+    s->time_ns[s->n] = time_ns;
+    s->valid[s->n] = is_valid(sampler, time_ns, cpu_ns);
+    s->nvalid += s->valid[s->n++];
+    s->best_ns = MIN(s->best_ns, time_ns);
+    return DEV_OK;
+}
+
+// Keeps the valid samples, or all where there are too few of them.
+static void report(const Samples *s, int wanted, Trial *trial)
+{
+    bool all = s->nvalid < wanted;
+    trial->time_ns = INFINITY;
+    for (int i = 0; i < s->n; i++) {
+        trial->time_ns = MIN(trial->time_ns, s->time_ns[i]);
+        if (all || s->valid[i])
+            trial->sample_ns[trial->nsample++] = s->time_ns[i];
+    }
+}
+
+DeviceStatus sample_take(const Sampler *sampler, Trial *trial)
+{
+    Samples s = {.best_ns = INFINITY};
+    int wanted = MIN(sampler->wanted, TRIAL_SAMPLES);
+    int most = MIN(MAX(GIVE_UP, 2 * wanted), TRIAL_SAMPLES);
+    double start = clock_s();
+    DeviceStatus status = warm_up(sampler, &s);
+    while (status == DEV_OK && s.nvalid < wanted && s.n < most) {
+        if (s.n > 0 && clock_s() - start > sampler->limit_s)
+            break;
+        status = take_one(sampler, &s);
+        if (status == DEV_OK && is_poor(sampler, &s)) {
+            trial->cut = true;
+            break;
+        }
+    }
+    trial->nsample = 0;
+    report(&s, wanted, trial);
+    trial->timing_s = clock_s() - start;
+    return status;
+}

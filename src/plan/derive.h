@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// derive: the parameterised derivation of a program: the space of ways to lower it, and
+// the lowered expression of each point.
+//
+//   source  overlapped tiling, work-group mapping and copies to local memory: paper 000,
+//           sections 3.3 and 3.4; block and cyclic merging (several outputs a work-item):
+//           paper 001, section 4
+//
+// It asks what the program looks like and what the device allows, never how fast.
+
+#ifndef FW_PLAN_DERIVE_H
+#define FW_PLAN_DERIVE_H
+
+#include "device/device.h"
+#include "ir/ir.h"
+#include "lower/lower.h"
+#include "space/space.h"
+
+typedef struct Derivation Derivation;
+
+// The derivation of a bound and inferred program; owner: the caller, derive_free. NULL with
+// a diagnostic if its space is empty.
+Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags);
+void derive_free(Derivation *derivation);
+const Space *derive_space(const Derivation *derivation);
+
+// The plain point: one output a work-item, 16 x 16 (64 x 1 x 1 in one dimension, 64 x 4 x 1
+// in three), no local memory, nothing unrolled, no border split. What tuning is measured
+// against.
+void derive_plain(const Derivation *derivation, Point *point);
+// Points that are often good, to try first; returns how many were written.
+int derive_first(const Derivation *derivation, Point *point, int max);
+
+// The lowered expression of a point, in the program's Ir, inferred. NULL with a diagnostic.
+Expr *derive_body(const Derivation *derivation, const Point *point, Diags *diags);
+LowerOptions derive_options(const Derivation *derivation, const Point *point);
+
+#endif

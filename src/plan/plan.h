@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan: ties the modules together: a problem, its data and reference, tuning, and the plan
+// that comes of it. The only module that sees all.
+
+#ifndef FW_PLAN_H
+#define FW_PLAN_H
+
+#include "emit/emit.h"
+#include "measure/measure.h"
+#include "plan/derive.h"
+#include "search/search.h"
+#include "store/store.h"
+
+// problem.c -----------------------------------------------------------------------------
+
+// A program with its sizes bound, everything it needs in one place.
+typedef struct {
+    Ir *ir;
+    Arena *arena; // lives as long as the problem
+    Source source;
+    Program *program; // as parsed and inferred
+    Program *bound;   // with its sizes; NULL if only checked
+    const char *name; // of the main definition
+    const Binding *binding;
+    int nbinding;
+} Problem;
+
+// Reads, parses and infers a file; NULL with diagnostics (they point into the problem's
+// source, so print them before problem_free). Owner: the caller.
+Problem *problem_load(const char *path, Diags *diags);
+Problem *problem_parse(const char *name, const char *text, Diags *diags);
+void problem_free(Problem *problem); // accepts NULL
+// Binds sizes; false with diagnostics.
+bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags);
+uint64_t problem_hash(const Problem *problem);     // of the bound program as printed
+const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
+// Inputs: seeded random values; owner: arena.
+Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
+// Bytes that any kernel must move: each input read once, each output written once.
+double problem_bytes(const Problem *problem);
+
+// The types of the planes (one a scalar component) of a value; returns how many there are,
+// writes at most max.
+enum { PLANES_MOST = 64 };
+int type_planes(Arena *arena, const Type *type, const Type **plane, int max);
+
+// data.c: values as a rig's buffers
+// --------------------------------------------------------
+
+typedef struct {
+    RigBuffer *buffer; // input planes, then output planes
+    int ninput, noutput;
+    Value **input;
+    Value *expect; // NULL until the reference was computed
+} ProblemData;
+
+ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
+void data_expect(ProblemData *data, Value *expect, Arena *arena);
+
+// job.c: a candidate as a job
+// ----------------------------------------------------------------
+
+typedef struct {
+    Unit *unit;
+    Job job;
+    Buf source;
+    const Point *point;
+} Candidate;
+
+// Lowers and emits a point; its memory is the arena's, its text is released by
+// candidate_release. name: prefix of its kernels. False with diagnostics.
+bool candidate_make(const Problem *problem, const Derivation *derivation,
+                    const Point *point, const char *name, const Target *target,
+                    const char *prelude, Arena *arena, Candidate *candidate, Diags *diags);
+void candidate_release(Candidate *candidate);
+
+// reference.c
+// ---------------------------------------------------------------------------------
+
+// What the outputs must be: by the interpreter where that is quick; else by the plain
+// kernel as C, after it was checked against the interpreter at small sizes. NULL with
+// diagnostics.
+typedef struct {
+    const char *folder, *worker;
+} Workplace;
+Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
+                         Arena *arena, const char **how, Diags *diags);
+
+// tune.c
+// ---------------------------------------------------------------------------------------
+
+typedef struct {
+    int trials; // done, stored ones included
+    double best_ns, last_ns;
+    TrialStatus last;
+    double elapsed_s;
+    const char *stage; // "reference", "search", "re-measure"
+} Progress;
+
+typedef struct {
+    const char *device, *strategy;
+    uint64_t seed;
+    double budget_s;       // INFINITY: not bounded by time
+    int64_t budget_trials; // 0: not bounded by trials
+    const char *store;     // path of the database
+    const char *out;       // folder for the kernel
+    Workplace place;
+    bool fresh; // forget stored trials first
+    void (*progress)(void *user, const Progress *progress);
+    void *user;
+} TuneOptions;
+
+typedef struct {
+    const char *problem, *strategy, *device, *fingerprint, *target;
+    uint64_t seed;
+    double elapsed_s, space_points;
+    int64_t trials, reused; // reused: taken from the store
+    int64_t count[TRIAL_STATUS_COUNT];
+    double baseline_ns, best_ns, copy_ns; // copy: as many bytes moved by a copy kernel
+    double bytes;                         // problem_bytes
+    const char *point, *kernel_path, *reference;
+    int nlaunch;
+    int64_t global[3], local[3]; // of the first launch of the best
+    double max_error;
+} TuneResult;
+
+// Tunes a bound problem; false with diagnostics if no candidate was right or the world
+// failed. The result's strings live in arena.
+bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
+          TuneResult *result, Diags *diags);
+
+// The best stored point of the problem on the device, or the plain one; true if stored.
+bool plan_best(const Problem *problem, const Derivation *derivation, const char *store,
+               const DeviceInfo *device, Point *point, Diags *diags);
+
+// Version of the code generator: trials of another one are not comparable.
+#define CODEGEN_VERSION FW_VERSION "-1"
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A problem: a program text with its sizes bound, and its data.
+
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static Problem *problem_new(const char *name, const char *text, size_t len)
+{
+    Ir *ir = ir_new();
+    Problem *problem = NEW(ir->arena, Problem);
+    problem->ir = ir;
+    problem->arena = ir->arena;
+    problem->source.name = arena_strdup(ir->arena, name);
+    problem->source.text = arena_strndup(ir->arena, text, len);
+    problem->source.len = len;
+    return problem;
+}
+
+static Problem *parsed(Problem *problem, Diags *diags)
+{
+    problem->program = ir_parse(problem->ir, &problem->source, diags);
+    if (!problem->program || !ir_infer(problem->program, diags))
+        return NULL;
+    problem->name = problem->program->main->name;
+    return problem;
+}
+
+// Diagnostics may outlive a failed problem, so its memory is not freed on failure.
+Problem *problem_parse(const char *name, const char *text, Diags *diags)
+{
+    return parsed(problem_new(name, text, strlen(text)), diags);
+}
+
+Problem *problem_load(const char *path, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    if (!file_read(path, &text)) {
+        diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
+        buf_release(&text);
+        return NULL;
+    }
+    Problem *problem = problem_new(path, text.text, text.len);
+    buf_release(&text);
+    return parsed(problem, diags);
+}
+
+void problem_free(Problem *problem)
+{
+    if (problem)
+        ir_free(problem->ir);
+}
+
+bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
+{
+    Binding *copy = NEW_ARRAY(problem->arena, Binding, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        copy[i] =
+            (Binding){arena_strdup(problem->arena, binding[i].name), binding[i].value};
+    problem->binding = copy;
+    problem->nbinding = n;
+    problem->bound = ir_bind(problem->program, copy, n, diags);
+    return problem->bound != NULL;
+}
+
+uint64_t problem_hash(const Problem *problem)
+{
+    Buf text;
+    buf_init(&text);
+    ir_print(&text, problem->bound);
+    uint64_t hash = hash_bytes(text.text, text.len, 0);
+    buf_release(&text);
+    return hash;
+}
+
+const char *problem_label(const Problem *problem)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, problem->name);
+    for (int i = 0; i < problem->nbinding; i++)
+        buf_printf(&text, " %s=%lld", problem->binding[i].name,
+                   (long long)problem->binding[i].value);
+    const char *label = arena_strdup(problem->arena, text.text);
+    buf_release(&text);
+    return label;
+}
+
+Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena)
+{
+    const Function *main = problem->bound->main;
+    Value **input = NEW_ARRAY(arena, Value *, MAX(main->nparam, 1));
+    for (int i = 0; i < main->nparam; i++) {
+        input[i] = value_new(arena, main->params[i]->type);
+        value_random(input[i], hash_mix(seed, (uint64_t)i));
+    }
+    return input;
+}
+
+int type_planes(Arena *arena, const Type *type, const Type **plane, int max)
+{
+    const Type *tuple = type_tuple_of(type);
+    if (!tuple) {
+        if (max > 0)
+            plane[0] = type;
+        return 1;
+    }
+    int n = 0;
+    for (int i = 0; i < tuple->n; i++)
+        n += type_planes(arena, type_field(arena, type, i), plane + n, max - n);
+    return n;
+}
+
+static double type_bytes(const Problem *problem, const Type *type)
+{
+    const Type *plane[PLANES_MOST];
+    int n = MIN(type_planes(problem->arena, type, plane, PLANES_MOST), PLANES_MOST);
+    double bytes = 0;
+    for (int i = 0; i < n; i++) {
+        const Type *scalar = plane[i];
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        int64_t count = 0;
+        arith_is_const(type_count(problem->ir->arith, plane[i]), &count);
+        bytes += (double)count * scalar_info[scalar->scalar].bytes;
+    }
+    return bytes;
+}
+
+double problem_bytes(const Problem *problem)
+{
+    const Function *main = problem->bound->main;
+    double bytes = type_bytes(problem, main->body->type);
+    for (int i = 0; i < main->nparam; i++)
+        bytes += type_bytes(problem, main->params[i]->type);
+    return bytes;
+}

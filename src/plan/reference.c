@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the outputs must be. The interpreter is the meaning of the language; where it would
+// take too long, the plain kernel printed as C stands in for it, after agreeing with it on
+// small sizes.
+
+#include "plan/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// Scalar operations the interpreter may spend: about 2 s.
+enum { INTERPRETER_QUOTA = 20000000 };
+
+// Runs the plain point on the host device; fills out (one Value) or compares with expect.
+static bool run_plain(const Problem *problem, ProblemData *data, const Workplace *place,
+                      Arena *arena, Value *out, Diags *diags)
+{
+    RigConfig config = {.device = "host",
+                        .worker = place->worker,
+                        .folder = place->folder,
+                        .nbuffer = data->ninput + data->noutput,
+                        .buffer = data->buffer,
+                        .tolerance = 1e-4,
+                        .build_limit_s = 60,
+                        .run_limit_s = 120};
+    Rig *rig = rig_open(&config, diags);
+    if (!rig)
+        return false;
+    Derivation *derivation = derive_new(problem->bound, rig_device(rig), diags);
+    Point plain;
+    Buf prelude;
+    buf_init(&prelude);
+    const Target *target = target_find(rig_device(rig)->target);
+    emit_prelude(&prelude, target, problem->bound);
+    Candidate candidate = {0};
+    bool ok = derivation != NULL;
+    if (ok) {
+        derive_plain(derivation, &plain);
+        ok = candidate_make(problem, derivation, &plain, problem->name, target,
+                            prelude.text, arena, &candidate, diags);
+    }
+    Trial trial = {0};
+    void **raw = NEW_ARRAY(arena, void *, config.nbuffer);
+    for (int k = 0; out && k < data->noutput; k++)
+        raw[data->ninput + k] =
+            arena_alloc(arena, (size_t)out->count[k] * scalar_device_bytes(out->scalar[k]));
+    ok = ok && rig_run_one(rig, &candidate.job, 1, &trial, raw, diags);
+    if (ok && trial.status != TRIAL_OK)
+        ok = diag_world(diags, "R001", "the plain kernel as C is no reference: %s%s%s",
+                        trial_status_name[trial.status], trial.log ? ": " : "",
+                        trial.log ? trial.log : "");
+    for (int k = 0; ok && out && k < data->noutput; k++)
+        scalar_unpack(out->scalar[k], raw[data->ninput + k], out->count[k], out->plane[k]);
+    trial_release(&trial);
+    candidate_release(&candidate);
+    buf_release(&prelude);
+    derive_free(derivation);
+    rig_close(rig);
+    return ok;
+}
+
+// The same program with sizes of at most `most`, keeping each size's remainder modulo
+// `keep`; NULL if its conditions do not allow them.
+static Problem *shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags)
+{
+    Problem *small = problem_parse(problem->source.name, problem->source.text, diags);
+    Binding binding[64];
+    int n = MIN(problem->nbinding, COUNTOF(binding));
+    for (int i = 0; i < n; i++) {
+        int64_t value = problem->binding[i].value;
+        binding[i] = problem->binding[i];
+        if (value > most)
+            binding[i].value = most - keep + value % keep;
+    }
+    if (small && problem_bind(small, binding, n, diags))
+        return small;
+    problem_free(small);
+    return NULL;
+}
+
+static bool agrees_when_small(const Problem *problem, const Workplace *place, Diags *diags)
+{
+    static const int64_t sizes[][2] = {{40, 8}, {64, 32}, {128, 128}, {1024, 1024}};
+    Arena *scratch = arena_new();
+    bool done = false, ok = false;
+    for (int i = 0; i < COUNTOF(sizes) && !done; i++) {
+        Diags quiet;
+        diags_init(&quiet, scratch);
+        Problem *small = shrunk(problem, sizes[i][0], sizes[i][1], &quiet);
+        if (!small)
+            continue;
+        Value **inputs = problem_inputs(small, 1, scratch), *expect;
+        ProblemData *data = data_new(small, inputs, scratch);
+        done = ir_eval(small->bound, inputs, scratch, &expect, INTERPRETER_QUOTA, &quiet);
+        if (done) {
+            data_expect(data, expect, scratch);
+            ok = run_plain(small, data, place, scratch, NULL, diags);
+        }
+        problem_free(small);
+    }
+    arena_free(scratch);
+    if (!done)
+        diag_world(diags, "R002", "no small sizes at which the reference could be checked");
+    return ok;
+}
+
+Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
+                         Arena *arena, const char **how, Diags *diags)
+{
+    Value *expect = NULL;
+    Arena *scratch = arena_new();
+    Diags quiet;
+    diags_init(&quiet, scratch);
+    *how = "interpreter";
+    bool ok = ir_eval(problem->bound, inputs, arena, &expect, INTERPRETER_QUOTA, &quiet);
+    arena_free(scratch);
+    if (ok)
+        return expect;
+    *how = "plain C kernel, checked against the interpreter at small sizes";
+    if (!agrees_when_small(problem, place, diags))
+        return NULL;
+    expect = value_new(arena, problem->bound->main->body->type);
+    ProblemData *data = data_new(problem, inputs, arena);
+    return run_plain(problem, data, place, arena, expect, diags) ? expect : NULL;
+}

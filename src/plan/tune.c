@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tuning: ask the strategy, skip what is stored, run the rest in batches, store every
+// trial, measure the best few again, write the winner out.
+
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FINALISTS = 5, FINAL_SAMPLES = 20, BATCH_MOST = 256 };
+
+// A trial this run knows, by its point.
+typedef struct {
+    TrialStatus status;
+    double time_ns, max_error;
+    bool counted; // in this run's result
+} Known;
+
+typedef struct {
+    const Problem *problem;
+    const TuneOptions *options;
+    Arena *arena;
+    TuneResult *result;
+    Diags *diags;
+    double start_s;
+    ProblemData *data;
+    Rig *rig;
+    Derivation *derivation;
+    const Space *space;
+    const Target *target;
+    Buf prelude;
+    Store *store;
+    int64_t session;
+    Map known; // point text to Known
+    Search *search;
+    int asked_first; // of the points tried before the strategy's
+    Point first[8];
+    int nfirst;
+    struct {
+        Point point;
+        double ns;
+    } best[FINALISTS]; // sorted
+    int nbest;
+    int serial;     // makes kernel names unique
+    Arena *scratch; // candidates of the batch at hand
+} Tune;
+
+static const char *point_text(Tune *t, const Point *point)
+{
+    Buf text;
+    buf_init(&text);
+    point_print(&text, t->space, point);
+    const char *copy = arena_strdup(t->arena, text.text);
+    buf_release(&text);
+    return copy;
+}
+
+static void report(Tune *t, const char *stage, TrialStatus last, double last_ns)
+{
+    if (!t->options->progress)
+        return;
+    Progress progress = {.trials = (int)t->result->trials,
+                         .best_ns = t->nbest ? t->best[0].ns : INFINITY,
+                         .last_ns = last_ns,
+                         .last = last,
+                         .elapsed_s = clock_s() - t->start_s,
+                         .stage = stage};
+    t->options->progress(t->options->user, &progress);
+}
+
+// The record of what was found
+// ---------------------------------------------------------------
+
+static void keep_best(Tune *t, const Point *point, double ns)
+{
+    int i = t->nbest < FINALISTS ? t->nbest++ : FINALISTS - 1;
+    if (i == FINALISTS - 1 && t->nbest == FINALISTS && t->best[i].ns <= ns &&
+        t->best[i].ns > 0)
+        return;
+    for (; i > 0 && t->best[i - 1].ns > ns; i--)
+        t->best[i] = t->best[i - 1];
+    t->best[i].point = *point;
+    t->best[i].ns = ns;
+}
+
+static void record(Tune *t, const Point *point, TrialStatus status, double ns, double error)
+{
+    t->result->trials++;
+    t->result->count[status]++;
+    if (status != TRIAL_OK)
+        return;
+    t->result->max_error = fmax(t->result->max_error, error);
+    keep_best(t, point, ns);
+}
+
+static void remember(Tune *t, const char *text, const Known *trial)
+{
+    Known *known = NEW(t->arena, Known);
+    *known = *trial;
+    map_put(&t->known, text, known);
+}
+
+static void load_stored(void *user, const StoreTrial *trial)
+{
+    Tune *t = user;
+    remember(t, trial->point,
+             &(Known){trial->status, trial->time_ns, trial->max_error, false});
+}
+
+// Batches
+// ------------------------------------------------------------------------------------------
+
+typedef struct {
+    Tune *t;
+    Candidate candidate[BATCH_MOST];
+    Job job[BATCH_MOST];
+    Point point[BATCH_MOST];
+    int n;
+    bool told; // outcomes go to the strategy
+    bool store_failed;
+} Batch;
+
+static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns)
+{
+    if (told)
+        search_tell(t->search, point, status == TRIAL_OK ? ns : INFINITY);
+}
+
+static double on_trial(void *user, int job, Trial *trial)
+{
+    Batch *batch = user;
+    Tune *t = batch->t;
+    const Point *point = &batch->point[job];
+    const char *text = point_text(t, point);
+    StoreTrial stored = {.point = text,
+                         .status = trial->status,
+                         .time_ns = trial->time_ns,
+                         .cut = trial->cut,
+                         .max_error = trial->max_error,
+                         .spent_s = trial->build_s + trial->check_s + trial->timing_s,
+                         .log = trial->log,
+                         .sample_ns = trial->sample_ns,
+                         .nsample = trial->nsample};
+    if (!batch->store_failed)
+        batch->store_failed = !store_put(t->store, t->session, &stored, t->diags);
+    remember(t, text, &(Known){trial->status, trial->time_ns, trial->max_error, true});
+    record(t, point, trial->status, trial->time_ns, trial->max_error);
+    tell(t, batch->told, point, trial->status, trial->time_ns);
+    report(t, "search", trial->status, trial->time_ns);
+    return t->nbest ? t->best[0].ns : INFINITY;
+}
+
+// A candidate that cannot be lowered is a fault of ours in the derivation, but tuning goes
+// on: it counts as not built.
+static bool add_candidate(Batch *batch, const Point *point)
+{
+    Tune *t = batch->t;
+    Diags quiet;
+    diags_init(&quiet, t->scratch);
+    char name[128];
+    snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
+    batch->point[batch->n] = *point;
+    Candidate *candidate = &batch->candidate[batch->n];
+    if (candidate_make(t->problem, t->derivation, point, arena_strdup(t->scratch, name),
+                       t->target, t->prelude.text, t->scratch, candidate, &quiet)) {
+        batch->job[batch->n++] = candidate->job;
+        return true;
+    }
+    Buf log;
+    buf_init(&log);
+    diags_print(&log, &quiet);
+    Trial failed = {.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY, .log = log.text};
+    on_trial(batch, batch->n, &failed);
+    buf_release(&log);
+    return false;
+}
+
+static bool run_batch(Batch *batch)
+{
+    Tune *t = batch->t;
+    double cutoff = t->nbest ? t->best[0].ns : INFINITY;
+    bool ok = rig_run(t->rig, batch->job, batch->n, cutoff, on_trial, batch, t->diags);
+    for (int i = 0; i < batch->n; i++)
+        candidate_release(&batch->candidate[i]);
+    return ok && !batch->store_failed;
+}
+
+// A trial this store already holds costs nothing.
+static bool take_known(Batch *batch, const Point *point)
+{
+    Tune *t = batch->t;
+    Known *known = map_get(&t->known, point_text(t, point));
+    if (!known)
+        return false;
+    if (!known->counted) {
+        known->counted = true;
+        t->result->reused++;
+        record(t, point, known->status, known->time_ns, known->max_error);
+    }
+    tell(t, batch->told, point, known->status, known->time_ns);
+    return true;
+}
+
+// Runs points given by `next` until it has none, a batch at a time; false on failure.
+typedef bool NextPoint(Tune *t, Point *point);
+
+static bool budget_left(const Tune *t)
+{
+    const TuneOptions *o = t->options;
+    return clock_s() - t->start_s < o->budget_s &&
+           (!o->budget_trials || t->result->trials < o->budget_trials);
+}
+
+static bool fill_batch(Batch *batch, NextPoint *next, int most)
+{
+    Tune *t = batch->t;
+    Point point;
+    int64_t trials = t->options->budget_trials;
+    while (batch->n < most && budget_left(t) &&
+           (!trials || t->result->trials + batch->n < trials)) {
+        if (!next(t, &point))
+            return false;
+        if (!take_known(batch, &point))
+            add_candidate(batch, &point);
+    }
+    return budget_left(t);
+}
+
+static bool run_points(Tune *t, NextPoint *next, bool told)
+{
+    Batch *batch = xcalloc(1, sizeof *batch);
+    bool more = true, ok = true;
+    int most = MIN(rig_batch(t->rig), BATCH_MOST);
+    while (ok && more) {
+        *batch = (Batch){.t = t, .told = told};
+        Ir *ir = t->problem->ir;
+        ArithMark arith = arith_mark(ir->arith);
+        ArenaMark exprs = arena_mark(ir->arena), scratch = arena_mark(t->scratch);
+        more = fill_batch(batch, next, most);
+        ok = batch->n == 0 || run_batch(batch);
+        arena_reset(t->scratch, scratch);
+        arena_reset(ir->arena, exprs);
+        arith_release(ir->arith, arith);
+    }
+    free(batch);
+    return ok;
+}
+
+static bool next_first(Tune *t, Point *point)
+{
+    if (t->asked_first == t->nfirst)
+        return false;
+    *point = t->first[t->asked_first++];
+    return true;
+}
+
+static bool next_asked(Tune *t, Point *point)
+{
+    return search_ask(t->search, point);
+}
+
+// The copy that bounds everything
+// ---------------------------------------------------------------------
+
+static const char copy_text[] =
+    "size N\ndef copy(a: [N]float): [N]float = map(\\x -> x, a)\n";
+
+// The quickest of a few copy kernels that move as many bytes as the problem must.
+static double measure_copy(Tune *t)
+{
+    Arena *arena = arena_new();
+    Diags quiet;
+    diags_init(&quiet, arena);
+    int64_t count = MAX((int64_t)(t->result->bytes / 8) / 4096 * 4096, 4096);
+    Problem *copy = problem_parse("copy", copy_text, &quiet);
+    Binding binding = {"N", count};
+    double best = INFINITY;
+    if (!copy || !problem_bind(copy, &binding, 1, &quiet))
+        BUG("the copy program is wrong");
+    Value **inputs = problem_inputs(copy, 1, arena);
+    ProblemData *data = data_new(copy, inputs, arena);
+    data_expect(data, inputs[0], arena);
+    RigConfig config = {.device = t->options->device,
+                        .worker = t->options->place.worker,
+                        .folder = t->options->place.folder,
+                        .nbuffer = 2,
+                        .buffer = data->buffer,
+                        .tolerance = 0};
+    Rig *rig = rig_open(&config, &quiet);
+    Derivation *d = rig ? derive_new(copy->bound, rig_device(rig), &quiet) : NULL;
+    Buf prelude;
+    buf_init(&prelude);
+    emit_prelude(&prelude, t->target, copy->bound);
+    static const char *const shape[][2] = {
+        {"256", "1"}, {"64", "4"}, {"64", "8"}, {"256", "4"}};
+    for (int i = 0; d && i < COUNTOF(shape); i++) {
+        Point point;
+        derive_plain(d, &point);
+        Candidate candidate;
+        Trial trial = {0};
+        if (!space_set(derive_space(d), &point, "lx", shape[i][0]) ||
+            !space_set(derive_space(d), &point, "bx", shape[i][1]) ||
+            !candidate_make(copy, d, &point, "copy", t->target, prelude.text, arena,
+                            &candidate, &quiet))
+            continue;
+        if (rig_run_one(rig, &candidate.job, 10, &trial, NULL, &quiet) &&
+            trial.status == TRIAL_OK)
+            best = fmin(best, trial.time_ns * t->result->bytes / (8.0 * (double)count));
+        trial_release(&trial);
+        candidate_release(&candidate);
+    }
+    buf_release(&prelude);
+    derive_free(d);
+    if (rig)
+        rig_close(rig);
+    problem_free(copy);
+    arena_free(arena);
+    return best;
+}
+
+// Stages
+// ----------------------------------------------------------------------------------------------
+
+static bool compute_reference(Tune *t)
+{
+    report(t, "reference", TRIAL_OK, INFINITY);
+    Value **inputs = problem_inputs(t->problem, t->options->seed, t->arena);
+    t->data = data_new(t->problem, inputs, t->arena);
+    Value *expect = reference_compute(t->problem, inputs, &t->options->place, t->arena,
+                                      &t->result->reference, t->diags);
+    if (expect)
+        data_expect(t->data, expect, t->arena);
+    return expect != NULL;
+}
+
+static bool open_device(Tune *t)
+{
+    RigConfig config = {.device = t->options->device,
+                        .worker = t->options->place.worker,
+                        .folder = t->options->place.folder,
+                        .nbuffer = t->data->ninput + t->data->noutput,
+                        .buffer = t->data->buffer,
+                        .tolerance = 1e-4};
+    t->rig = rig_open(&config, t->diags);
+    if (!t->rig)
+        return false;
+    const DeviceInfo *device = rig_device(t->rig);
+    t->result->device = arena_strdup(t->arena, device->name);
+    t->result->fingerprint = arena_strdup(t->arena, device->fingerprint);
+    t->target = target_find(device->target);
+    t->result->target = target_name(t->target);
+    emit_prelude(&t->prelude, t->target, t->problem->bound);
+    return true;
+}
+
+static bool open_space(Tune *t)
+{
+    t->derivation = derive_new(t->problem->bound, rig_device(t->rig), t->diags);
+    if (!t->derivation)
+        return false;
+    t->space = derive_space(t->derivation);
+    t->result->space_points = space_count(t->space);
+    derive_plain(t->derivation, &t->first[0]);
+    t->nfirst = 1 + derive_first(t->derivation, &t->first[1], COUNTOF(t->first) - 1);
+    return true;
+}
+
+static void fill_key(const Problem *problem, const Space *space, const DeviceInfo *device,
+                     StoreKey *key)
+{
+    *key = (StoreKey){.problem = problem_label(problem),
+                      .problem_hash = problem_hash(problem),
+                      .space_hash = space_hash(space),
+                      .fingerprint = device->fingerprint,
+                      .device = device->name,
+                      .version = CODEGEN_VERSION};
+}
+
+static bool open_store(Tune *t)
+{
+    t->store = store_open(t->options->store, t->diags);
+    if (!t->store)
+        return false;
+    StoreKey key;
+    fill_key(t->problem, t->space, rig_device(t->rig), &key);
+    t->session = store_session(t->store, &key, t->diags);
+    if (!t->session)
+        return false;
+    if (t->options->fresh && !store_forget(t->store, t->session, t->diags))
+        return false;
+    return store_each(t->store, t->session, load_stored, t, t->diags);
+}
+
+static bool open_search(Tune *t)
+{
+    const SearchKind *kind = search_find(t->options->strategy);
+    if (!kind)
+        return diag_error(t->diags, span_none, "C010", "there is no strategy `%s`",
+                          t->options->strategy);
+    double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
+    t->search = search_open(kind, t->space, t->options->seed, limit);
+    t->result->strategy = kind->name;
+    return true;
+}
+
+// The first points, among them the plain one, are tried before any strategy.
+static bool try_first(Tune *t)
+{
+    if (!run_points(t, next_first, false))
+        return false;
+    const Known *plain = map_get(&t->known, point_text(t, &t->first[0]));
+    t->result->baseline_ns = plain && plain->status == TRIAL_OK ? plain->time_ns : INFINITY;
+    return true;
+}
+
+static bool make_named(Tune *t, const Point *point, const char *name, Candidate *candidate)
+{
+    return candidate_make(t->problem, t->derivation, point, name, t->target,
+                          t->prelude.text, t->arena, candidate, t->diags);
+}
+
+// Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
+// again, side by side, with more samples.
+static bool measure_again(Tune *t)
+{
+    report(t, "re-measure", TRIAL_OK, INFINITY);
+    for (int i = 0; i < t->nbest; i++) {
+        Candidate candidate;
+        Trial trial = {0};
+        char name[128];
+        snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
+        if (!make_named(t, &t->best[i].point, arena_strdup(t->arena, name), &candidate) ||
+            !rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, NULL, t->diags))
+            return false;
+        t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
+        trial_release(&trial);
+        candidate_release(&candidate);
+    }
+    for (int i = 1; i < t->nbest; i++)
+        if (t->best[i].ns < t->best[0].ns)
+            t->best[0] = t->best[i];
+    return true;
+}
+
+static bool write_kernel(Tune *t)
+{
+    if (!file_mkdirs(t->options->out))
+        return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
+                          t->options->out, strerror(errno));
+    Candidate candidate;
+    if (!make_named(t, &t->best[0].point, t->problem->name, &candidate))
+        return false;
+    Buf text;
+    buf_init(&text);
+    emit_unit(&text, t->target, candidate.unit);
+    const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
+                                    target_extension(t->target));
+    bool ok = file_write(path, text.text, text.len);
+    if (!ok)
+        diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
+    t->result->kernel_path = path;
+    t->result->nlaunch = candidate.job.nlaunch;
+    for (int d = 0; d < 3 && candidate.job.nlaunch; d++) {
+        t->result->global[d] = candidate.job.launch[0].global[d];
+        t->result->local[d] = candidate.job.launch[0].local[d];
+    }
+    buf_release(&text);
+    candidate_release(&candidate);
+    return ok;
+}
+
+static bool conclude(Tune *t)
+{
+    if (!t->nbest || t->best[0].ns == INFINITY)
+        return diag_world(t->diags, "C013",
+                          "none of %lld candidates was built, right and in time",
+                          (long long)t->result->trials);
+    t->result->best_ns = t->best[0].ns;
+    t->result->point = point_text(t, &t->best[0].point);
+    t->result->copy_ns = measure_copy(t);
+    return write_kernel(t);
+}
+
+static void close_all(Tune *t)
+{
+    if (t->search)
+        search_close(t->search);
+    store_close(t->store);
+    derive_free(t->derivation);
+    if (t->rig)
+        rig_close(t->rig);
+    buf_release(&t->prelude);
+    arena_free(t->scratch);
+}
+
+bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
+          TuneResult *result, Diags *diags)
+{
+    Tune t = {.problem = problem,
+              .options = options,
+              .arena = arena,
+              .result = result,
+              .diags = diags,
+              .start_s = clock_s(),
+              .scratch = arena_new()};
+    *result = (TuneResult){.problem = problem_label(problem),
+                           .seed = options->seed,
+                           .bytes = problem_bytes(problem),
+                           .best_ns = INFINITY};
+    buf_init(&t.prelude);
+    map_init(&t.known, arena);
+    bool ok = compute_reference(&t) && open_device(&t) && open_space(&t) &&
+              open_store(&t) && open_search(&t) && try_first(&t) &&
+              run_points(&t, next_asked, true) && measure_again(&t) && conclude(&t);
+    result->elapsed_s = clock_s() - t.start_s;
+    close_all(&t);
+    return ok;
+}
+
+// The best stored point
+// ------------------------------------------------------------------------
+
+typedef struct {
+    const Space *space;
+    Point *point;
+    double ns;
+} BestStored;
+
+static void keep_stored(void *user, const StoreTrial *trial)
+{
+    BestStored *best = user;
+    Point point;
+    if (trial->status == TRIAL_OK && trial->time_ns < best->ns &&
+        point_parse(best->space, trial->point, &point)) {
+        best->ns = trial->time_ns;
+        *best->point = point;
+    }
+}
+
+bool plan_best(const Problem *problem, const Derivation *derivation, const char *path,
+               const DeviceInfo *device, Point *point, Diags *diags)
+{
+    derive_plain(derivation, point);
+    Store *store = store_open(path, diags);
+    if (!store)
+        return false;
+    StoreKey key;
+    BestStored best = {derive_space(derivation), point, INFINITY};
+    fill_key(problem, best.space, device, &key);
+    int64_t session = store_session(store, &key, diags);
+    if (session)
+        store_each(store, session, keep_stored, &best, diags);
+    store_close(store);
+    return best.ns < INFINITY;
+}

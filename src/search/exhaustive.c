@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every valid point, in the order of their numbers.
+#include "search/search.h"
+
+#include <stdlib.h>
+
+static void *open_exhaustive(Search *search)
+{
+    (void)search;
+    return xcalloc(1, sizeof(uint64_t));
+}
+
+static bool ask_exhaustive(Search *search, Point *point)
+{
+    uint64_t *next = search->state;
+    if ((double)*next >= space_count(search->space))
+        return false;
+    space_point(search->space, (*next)++, point);
+    return true;
+}
+
+static void close_exhaustive(Search *search)
+{
+    free(search->state);
+}
+
+const SearchKind search_exhaustive = {
+    .name = "exhaustive",
+    .doc = "every valid point, in order",
+    .open = open_exhaustive,
+    .ask = ask_exhaustive,
+    .close = close_exhaustive,
+};

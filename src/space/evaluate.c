@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Evaluation of compiled constraints: over many values of one parameter at once, so that
+// the cost of the dispatch is shared, and over ranges, so that a constraint can be decided
+// before its last parameter is bound.
+//
+// Numbers are doubles: integers below 2^53 are exact, also through // and %. Overlarge
+// powers are not caught.
+#include "space/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+// floor() without SSE4.1 is a call; beyond 2^52 every double is an integer.
+static inline double floor_fast(double x)
+{
+    if (!(fabs(x) < 0x1p52))
+        return x;
+    double t = (double)(int64_t)x;
+    return t > x ? t - 1 : t;
+}
+
+// Python's: the sign of the divisor. The quick form is exact for integers below 2^52;
+// where rounding of fractions takes it out of [0, b), fmod decides.
+static inline double modulo(double a, double b)
+{
+    if (b == 0)
+        return NAN;
+    double r = a - b * floor_fast(a / b);
+    if (b > 0 ? r >= 0 && r < b : r <= 0 && r > b)
+        return r;
+    r = fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static void apply_lanes(ConstraintOp op, double *x, const double *y, int n)
+{
+    switch (op) {
+#define X(id, expression)                                                                  \
+    case OP_##id:                                                                          \
+        for (int i = 0; i < n; i++) {                                                      \
+            double a = x[i], b = y[i];                                                     \
+            x[i] = expression;                                                             \
+        }                                                                                  \
+        return;
+        CONSTRAINT_BINARY(X)
+#undef X
+    case OP_NEG:
+        for (int i = 0; i < n; i++)
+            x[i] = -x[i];
+        return;
+    case OP_NOT:
+        for (int i = 0; i < n; i++)
+            x[i] = isnan(x[i]) ? x[i] : x[i] == 0;
+        return;
+    case OP_NUMBER:
+    case OP_PARAM: BUG("a leaf has no operands");
+    }
+}
+
+// What does not depend on the varied parameter is computed once, in lane 0.
+typedef struct {
+    bool uniform;
+    double lane[LANES];
+} Lanes;
+
+static void spread(Lanes *x, int n)
+{
+    for (int i = 1; x->uniform && i < n; i++)
+        x->lane[i] = x->lane[0];
+    x->uniform = false;
+}
+
+static void apply_binary(ConstraintOp op, Lanes *x, Lanes *y, int n)
+{
+    if (!x->uniform || !y->uniform) {
+        spread(x, n);
+        spread(y, n);
+    }
+    apply_lanes(op, x->lane, y->lane, x->uniform ? 1 : n);
+}
+
+static void push_uniform(Lanes *x, double number)
+{
+    x->uniform = true;
+    x->lane[0] = number;
+}
+
+static void push_varied(Lanes *x, const double *lane, int n)
+{
+    x->uniform = false;
+    memcpy(x->lane, lane, sizeof *lane * (size_t)n);
+}
+
+void constraint_eval(const Constraint *constraint, const double *value, int varied,
+                     const double *lane, int n, double *out)
+{
+    Lanes stack[CONSTRAINT_STACK], *top = stack;
+    for (const Code *code = constraint->code, *end = code + constraint->ncode; code < end;
+         code++) {
+        if (code->op == OP_NUMBER)
+            push_uniform(top++, code->number);
+        else if (code->op == OP_PARAM && code->param != varied)
+            push_uniform(top++, value[code->param]);
+        else if (code->op == OP_PARAM)
+            push_varied(top++, lane, n);
+        else if (code->op == OP_NEG || code->op == OP_NOT)
+            apply_lanes(code->op, top[-1].lane, NULL, top[-1].uniform ? 1 : n);
+        else
+            top--, apply_binary(code->op, top - 1, top, n);
+    }
+    spread(stack, n);
+    memcpy(out, stack->lane, sizeof *out * (size_t)n);
+}
+
+bool constraint_holds(const Constraint *constraint, const double *value)
+{
+    double result;
+    constraint_eval(constraint, value, -1, NULL, 1, &result);
+    return result != 0 && !isnan(result);
+}
+
+// Ranges -----------------------------------------------------------------------------
+
+static bool surely_false(Range a)
+{
+    return a.lo == 0 && a.hi == 0;
+}
+
+static bool surely_true(Range a)
+{
+    return a.lo > 0 || a.hi < 0;
+}
+
+static Range truth(bool never, bool always, bool poison)
+{
+    return (Range){always ? 1 : 0, never ? 0 : 1, poison};
+}
+
+static bool has_zero(Range a)
+{
+    return a.lo <= 0 && a.hi >= 0;
+}
+
+// The hull of an operator that is monotone in each operand: its values at the corners.
+static Range corners(ConstraintOp op, Range a, Range b)
+{
+    double x[4] = {a.lo, a.lo, a.hi, a.hi}, y[4] = {b.lo, b.hi, b.lo, b.hi};
+    apply_lanes(op, x, y, 4);
+    Range hull = {x[0], x[0], a.poison || b.poison};
+    for (int i = 0; i < 4; i++) {
+        if (isnan(x[i]))
+            return (Range){-INFINITY, INFINITY, true};
+        hull.lo = MIN(hull.lo, x[i]);
+        hull.hi = MAX(hull.hi, x[i]);
+    }
+    return hull;
+}
+
+static Range range_modulo(Range a, Range b)
+{
+    bool poison = a.poison || b.poison;
+    if (a.lo == a.hi && b.lo == b.hi)
+        return corners(OP_MOD, a, b);
+    if (a.lo >= 0 && a.hi < b.lo)
+        return (Range){a.lo, a.hi, poison};
+    return (Range){MIN(b.lo, 0), MAX(b.hi, 0), poison};
+}
+
+static Range range_and(Range a, Range b)
+{
+    if (surely_false(a))
+        return a;
+    return truth(surely_false(b), surely_true(a) && surely_true(b), a.poison || b.poison);
+}
+
+static Range range_or(Range a, Range b)
+{
+    if (surely_true(a))
+        return truth(false, true, a.poison);
+    return truth(surely_false(a) && surely_false(b), surely_true(b), a.poison || b.poison);
+}
+
+static Range range_binary(ConstraintOp op, Range a, Range b)
+{
+    bool poison = a.poison || b.poison;
+    bool apart = a.hi < b.lo || b.hi < a.lo;
+    bool same = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo;
+    Range unknown = {-INFINITY, INFINITY, true};
+    switch (op) {
+    case OP_ADD:
+    case OP_MUL:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_SUB: return corners(op, a, b);
+    case OP_DIV:
+    case OP_FLOORDIV: return has_zero(b) ? unknown : corners(op, a, b);
+    case OP_MOD: return has_zero(b) ? unknown : range_modulo(a, b);
+    case OP_POW: return a.lo > 0 ? corners(op, a, b) : unknown;
+    case OP_LT: return truth(a.lo >= b.hi, a.hi < b.lo, poison);
+    case OP_LE: return truth(a.lo > b.hi, a.hi <= b.lo, poison);
+    case OP_GT: return truth(a.hi <= b.lo, a.lo > b.hi, poison);
+    case OP_GE: return truth(a.hi < b.lo, a.lo >= b.hi, poison);
+    case OP_EQ: return truth(apart, same, poison);
+    case OP_NE: return truth(same, apart, poison);
+    case OP_AND: return range_and(a, b);
+    case OP_OR: return range_or(a, b);
+    case OP_NUMBER:
+    case OP_PARAM:
+    case OP_NEG:
+    case OP_NOT: break;
+    }
+    BUG("not a binary operator: %d", (int)op);
+}
+
+Verdict constraint_decide(const Constraint *constraint, const Range *param)
+{
+    Range stack[CONSTRAINT_STACK];
+    int top = -1;
+    for (int k = 0; k < constraint->ncode; k++) {
+        const Code *code = &constraint->code[k];
+        Range *a = &stack[MAX(top, 0)];
+        if (code->op == OP_NUMBER)
+            stack[++top] = (Range){code->number, code->number, false};
+        else if (code->op == OP_PARAM)
+            stack[++top] = param[code->param];
+        else if (code->op == OP_NEG)
+            *a = (Range){-a->hi, -a->lo, a->poison};
+        else if (code->op == OP_NOT)
+            *a = truth(surely_true(*a), surely_false(*a), a->poison);
+        else
+            top--, stack[top] = range_binary(code->op, stack[top], stack[top + 1]);
+    }
+    if (surely_false(stack[0]))
+        return ALWAYS_FALSE;
+    return surely_true(stack[0]) && !stack[0].poison ? ALWAYS_TRUE : UNDECIDED;
+}

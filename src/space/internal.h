@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of this folder share: compiled constraints, components as decision
+// diagrams, and the space that holds both. Only these files and their test include it.
+
+#ifndef FW_SPACE_INTERNAL_H
+#define FW_SPACE_INTERNAL_H
+
+#include "space/space.h"
+
+// constraint.c, evaluate.c ------------------------------------------------------
+
+// Binary operators on doubles a and b. NaN is poison: a division by zero yields it, every
+// operator passes it on, and a constraint that ends in it is false; && and || look at
+// their right side only where they would evaluate it in C.
+#define CONSTRAINT_BINARY(X)                                                               \
+    X(ADD, a + b)                                                                          \
+    X(SUB, a - b)                                                                          \
+    X(MUL, a *b)                                                                           \
+    X(DIV, b == 0 ? NAN : a / b)                                                           \
+    X(FLOORDIV, b == 0 ? NAN : floor_fast(a / b))                                          \
+    X(MOD, modulo(a, b))                                                                   \
+    X(POW, pow(a, b))                                                                      \
+    X(MIN, isunordered(a, b) ? NAN : MIN(a, b))                                            \
+    X(MAX, isunordered(a, b) ? NAN : MAX(a, b))                                            \
+    X(LT, isunordered(a, b) ? NAN : a < b)                                                 \
+    X(LE, isunordered(a, b) ? NAN : a <= b)                                                \
+    X(GT, isunordered(a, b) ? NAN : a > b)                                                 \
+    X(GE, isunordered(a, b) ? NAN : a >= b)                                                \
+    X(EQ, isunordered(a, b) ? NAN : a == b)                                                \
+    X(NE, isunordered(a, b) ? NAN : a != b)                                                \
+    X(AND, isnan(a) ? a : a == 0 ? 0 : isnan(b) ? b : b != 0)                              \
+    X(OR, isnan(a) ? a : a != 0 ? 1 : isnan(b) ? b : b != 0)
+
+typedef enum {
+    OP_NUMBER,
+    OP_PARAM,
+    OP_NEG,
+    OP_NOT,
+#define X(id, expression) OP_##id,
+    CONSTRAINT_BINARY(X)
+#undef X
+} ConstraintOp;
+
+typedef struct {
+    ConstraintOp op;
+    int param;
+    double number;
+} Code;
+
+// One conjunct, in postfix.
+typedef struct {
+    const Code *code;
+    int ncode;
+    uint64_t params; // bits of the parameters it reads
+} Constraint;
+
+enum { LANES = 64, CONSTRAINT_STACK = 32, CONSTRAINT_CODE = 1024 };
+
+// Values a constraint may take while some parameters are still free.
+typedef struct {
+    double lo, hi;
+    bool poison; // or it may be poison
+} Range;
+typedef enum { ALWAYS_FALSE, ALWAYS_TRUE, UNDECIDED } Verdict;
+
+// Appends the conjuncts of a text to the space.
+bool constraint_parse(Space *space, const char *text, Diags *diags);
+
+// Where the operand that ends before `end` begins in postfix code.
+int constraint_operand(const Code *code, int end);
+
+// Evaluates for n <= LANES values of parameter `varied` at once; value[p] is the number of
+// every other one. out[i] is 0 or NaN where the constraint is false.
+void constraint_eval(const Constraint *constraint, const double *value, int varied,
+                     const double *lane, int n, double *out);
+bool constraint_holds(const Constraint *constraint, const double *value);
+// What follows from a range of every parameter alone.
+Verdict constraint_decide(const Constraint *constraint, const Range *param);
+
+// memo.c ------------------------------------------------------------------------------
+
+enum { MEMO_PARTS = 96 };
+#define NODE_FREE (UINT32_MAX - 1) // not a node: nothing is known
+
+// A bound part of open constraints; checks are the bits of these.
+typedef struct {
+    Constraint expression;
+    uint64_t checks;
+} MemoPart;
+
+typedef struct {
+    int npart;
+    MemoPart *part; // heap
+    uint64_t *word; // keys, 1 + npart words each; heap
+    uint32_t *node; // NODE_FREE: a free slot; heap
+    size_t len, cap;
+    int64_t lookups, hits;
+    bool off;
+} Memo;
+
+typedef struct {
+    uint64_t word[1 + MEMO_PARTS];
+} MemoKey;
+
+// Adds a constraint to what the nodes depend on; bound are bits of parameters.
+void memo_watch(Memo *memo, const Constraint *constraint, uint64_t bit, uint64_t bound);
+// False if the table is off.
+bool memo_key(const Memo *memo, uint64_t open, const double *value, MemoKey *key);
+uint32_t memo_get(Memo *memo, const MemoKey *key); // NODE_FREE if unknown
+void memo_put(Memo *memo, const MemoKey *key, uint32_t node);
+void memo_release(Memo *memo);
+
+// component.c ---------------------------------------------------------------------
+
+typedef struct {
+    uint64_t before; // points under the edges to the left
+    uint32_t child;
+    int32_t choice;
+} Edge;
+
+typedef struct {
+    uint64_t count; // points below
+    uint32_t edge;  // the first of n, by choice
+    int32_t n;
+} Node;
+
+// The valid assignments of parameters that share constraints, as a decision diagram:
+// one level a parameter, equal subtrees shared.
+typedef struct {
+    int nparam;
+    int param[SPACE_PARAMS_MAX]; // by depth
+    Node *node;                  // heap; node[0] is the end, below the last level
+    Edge *edge;                  // heap
+    uint32_t root;
+    uint64_t count;
+} Component;
+
+// The parameters are those of the mask. False with a diagnostic if it grows too large.
+bool component_build(Component *component, const Space *space, uint64_t params,
+                     Diags *diags);
+void component_release(Component *component);
+void component_point(const Component *component, uint64_t number, Point *point);
+uint64_t component_number(const Component *component, const Point *point);
+
+// space.c ---------------------------------------------------------------------------
+
+typedef struct {
+    SpaceParam shown;
+    const double *number; // what constraints see; a word is its interned number
+    Range range;
+} Param;
+
+struct Space {
+    Arena *arena;
+    int nparam;
+    Param param[SPACE_PARAMS_MAX];
+    Map words; // word to interned number
+    int nword;
+    VEC(const char *) texts; // constraints as given
+    VEC(Constraint) constraints;
+    bool built, empty; // empty: a constraint without parameters is false
+    int ncomponent;
+    Component component[SPACE_PARAMS_MAX];
+};
+
+// The interned number of a word; known says whether it was there before.
+double space_intern(Space *space, const char *word, bool *known);
+// The number of each parameter as constraints see it.
+void space_numbers(const Space *space, const Point *point, double *value);
+
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Single points: their values, neighbours, text and hash. Text is `name=value` with
+// numbers in the fewest digits that read back the same, and words bare or, where they
+// hold spaces or quotes, in single quotes with backslash escapes.
+#include "space/internal.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const SpaceParam *param_named(const Space *space, const char *name, int *i)
+{
+    *i = space_find(space, name);
+    if (*i < 0)
+        BUG("there is no parameter named %s", name);
+    return space_param(space, *i);
+}
+
+double space_value(const Space *space, const Point *point, int param)
+{
+    return space_param(space, param)->value[point->choice[param]];
+}
+
+int64_t space_int(const Space *space, const Point *point, const char *name)
+{
+    int i;
+    const SpaceParam *param = param_named(space, name, &i);
+    return llrint(param->value[point->choice[i]]);
+}
+
+const char *space_word(const Space *space, const Point *point, const char *name)
+{
+    int i;
+    const SpaceParam *param = param_named(space, name, &i);
+    if (!param->label)
+        BUG("the values of parameter %s are not words", name);
+    return param->label[point->choice[i]];
+}
+
+// Neighbours ------------------------------------------------------------------------
+
+// The choice whose value is nearest above (direction 1) or below (-1); -1 if none.
+static int next_choice(const SpaceParam *param, int from, int direction)
+{
+    int best = -1;
+    for (int i = 0; i < param->n; i++) {
+        double step = (param->value[i] - param->value[from]) * direction;
+        if (step > 0 &&
+            (best < 0 || step < (param->value[best] - param->value[from]) * direction))
+            best = i;
+    }
+    return best;
+}
+
+typedef struct {
+    const Space *space;
+    Point point;
+    Point *out;
+    int n, max;
+} Neighbours;
+
+static void add_if_valid(Neighbours *found, int param, int choice)
+{
+    int16_t own = found->point.choice[param];
+    if (choice < 0 || choice == own)
+        return;
+    found->point.choice[param] = (int16_t)choice;
+    if (space_valid(found->space, &found->point)) {
+        if (found->n < found->max)
+            found->out[found->n] = found->point;
+        found->n++;
+    }
+    found->point.choice[param] = own;
+}
+
+int space_neighbours(const Space *space, const Point *point, bool adjacent, Point *out,
+                     int max)
+{
+    Neighbours found = {space, *point, out, 0, max};
+    for (int i = 0; i < space_params(space); i++) {
+        const SpaceParam *param = space_param(space, i);
+        if (adjacent) {
+            add_if_valid(&found, i, next_choice(param, point->choice[i], -1));
+            add_if_valid(&found, i, next_choice(param, point->choice[i], 1));
+        }
+        for (int k = 0; !adjacent && k < param->n; k++)
+            add_if_valid(&found, i, k);
+    }
+    return found.n;
+}
+
+// Text ------------------------------------------------------------------------------
+
+static void print_number(Buf *out, double number)
+{
+    char text[32];
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    if (number == floor(number) && fabs(number) < 0x1p53)
+        snprintf(text, sizeof text, "%.0f", number);
+    buf_puts(out, text);
+}
+
+static bool needs_quotes(const char *word)
+{
+    return !word[0] || strpbrk(word, " \t\n\r\v\f'\\");
+}
+
+static void print_word(Buf *out, const char *word)
+{
+    if (!needs_quotes(word)) {
+        buf_puts(out, word);
+        return;
+    }
+    buf_putc(out, '\'');
+    for (const char *c = word; *c; c++) {
+        if (*c == '\'' || *c == '\\')
+            buf_putc(out, '\\');
+        buf_putc(out, *c);
+    }
+    buf_putc(out, '\'');
+}
+
+void point_print(Buf *out, const Space *space, const Point *point)
+{
+    for (int i = 0; i < space_params(space); i++) {
+        const SpaceParam *param = space_param(space, i);
+        buf_printf(out, "%s%s=", i ? " " : "", param->name);
+        if (param->label)
+            print_word(out, param->label[point->choice[i]]);
+        else
+            print_number(out, param->value[point->choice[i]]);
+    }
+}
+
+static int choice_of(const SpaceParam *param, const char *text)
+{
+    char *end;
+    double number = strtod(text, &end);
+    bool is_number = end != text && !*end;
+    for (int i = 0; i < param->n; i++)
+        if (param->label ? strcmp(param->label[i], text) == 0
+                         : is_number && param->value[i] == number)
+            return i;
+    return -1;
+}
+
+bool space_set(const Space *space, Point *point, const char *name, const char *text)
+{
+    int i = space_find(space, name);
+    int choice = i < 0 ? -1 : choice_of(space_param(space, i), text);
+    if (choice >= 0)
+        point->choice[i] = (int16_t)choice;
+    return choice >= 0;
+}
+
+// A value up to white space, or in quotes; NULL if the end quote is missing.
+static const char *read_value(const char *at, Buf *value)
+{
+    if (*at != '\'') {
+        for (; *at && !isspace((unsigned char)*at); at++)
+            buf_putc(value, *at);
+        return at;
+    }
+    for (at++; *at && *at != '\''; at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        buf_putc(value, *at);
+    }
+    return *at ? at + 1 : NULL;
+}
+
+// One assignment; NULL if it is malformed, names no parameter or none of its values.
+static const char *read_assignment(const Space *space, const char *at, Point *point,
+                                   uint64_t *named)
+{
+    size_t n = strcspn(at, "=");
+    if (!at[n])
+        return NULL;
+    Buf name, value;
+    buf_init(&name);
+    buf_init(&value);
+    buf_write(&name, at, n);
+    at = read_value(at + n + 1, &value);
+    if (!at || !space_set(space, point, name.text, value.text))
+        at = NULL;
+    else
+        *named |= (uint64_t)1 << space_find(space, name.text);
+    buf_release(&name);
+    buf_release(&value);
+    return at;
+}
+
+bool point_parse(const Space *space, const char *text, Point *point)
+{
+    int n = space_params(space);
+    uint64_t named = 0, all = n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
+    *point = (Point){0};
+    for (const char *at = text;;) {
+        while (isspace((unsigned char)*at))
+            at++;
+        if (!*at)
+            return named == all;
+        if (!(at = read_assignment(space, at, point, &named)))
+            return false;
+    }
+}
+
+// Identity --------------------------------------------------------------------------
+
+static size_t choice_bytes(const Space *space)
+{
+    return sizeof(int16_t) * (size_t)space_params(space);
+}
+
+uint64_t point_hash(const Space *space, const Point *point)
+{
+    return hash_bytes(point->choice, choice_bytes(space), 0);
+}
+
+bool point_equal(const Space *space, const Point *a, const Point *b)
+{
+    return memcmp(a->choice, b->choice, choice_bytes(space)) == 0;
+}
+
+static uint64_t hash_text(const char *text, uint64_t hash)
+{
+    return hash_bytes(text, strlen(text) + 1, hash);
+}
+
+static uint64_t hash_param(const SpaceParam *param, uint64_t hash)
+{
+    hash = hash_mix(hash_text(param->name, hash), (uint64_t)param->n);
+    if (!param->label)
+        return hash_bytes(param->value, sizeof *param->value * (size_t)param->n, hash);
+    for (int i = 0; i < param->n; i++)
+        hash = hash_text(param->label[i], hash);
+    return hash;
+}
+
+uint64_t space_hash(const Space *space)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < space_params(space); i++)
+        hash = hash_param(space_param(space, i), hash);
+    for (int i = 0; i < space->texts.len; i++)
+        hash = hash_text(space->texts.at[i], hash);
+    return hash;
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameters, constraints, and the space as the product of its components: counts,
+// numbers and uniform samples are those of the components, combined as digits of mixed
+// radix; the last component varies fastest.
+//
+// Questions build the components when needed, so a space shared by threads must be built
+// before.
+#include "space/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Words are numbered from here, so that no number equals one.
+#define FIRST_WORD 0x1p52
+
+Space *space_new(void)
+{
+    Space *space = xcalloc(1, sizeof *space);
+    space->arena = arena_new();
+    map_init(&space->words, space->arena);
+    return space;
+}
+
+static void unbuild(Space *space)
+{
+    for (int i = 0; i < space->ncomponent; i++)
+        component_release(&space->component[i]);
+    space->ncomponent = 0;
+    space->built = false;
+}
+
+void space_free(Space *space)
+{
+    if (!space)
+        return;
+    unbuild(space);
+    arena_free(space->arena);
+    free(space);
+}
+
+double space_intern(Space *space, const char *word, bool *known)
+{
+    double *number = map_get(&space->words, word);
+    *known = number;
+    if (!number) {
+        number = NEW(space->arena, double);
+        *number = FIRST_WORD + space->nword++;
+        map_put(&space->words, arena_strdup(space->arena, word), number);
+    }
+    return *number;
+}
+
+// Parameters ------------------------------------------------------------------------
+
+static Range range_of(const double *number, int n)
+{
+    Range range = {INFINITY, -INFINITY, false};
+    for (int i = 0; i < n; i++) {
+        range.lo = MIN(range.lo, number[i]);
+        range.hi = MAX(range.hi, number[i]);
+    }
+    return range;
+}
+
+// Takes arrays of the arena.
+static int add_param(Space *space, const char *name, const double *value,
+                     const char *const *label, const double *number, int n)
+{
+    if (space->nparam == SPACE_PARAMS_MAX)
+        BUG("more than %d parameters", SPACE_PARAMS_MAX);
+    if (n < 0 || n > INT16_MAX)
+        BUG("%d values of parameter %s", n, name);
+    unbuild(space);
+    SpaceParam shown = {arena_strdup(space->arena, name), n, value, label};
+    space->param[space->nparam] = (Param){shown, number, range_of(number, n)};
+    return space->nparam++;
+}
+
+int space_add(Space *space, const char *name, const double *value, int n)
+{
+    double *copy = NEW_ARRAY(space->arena, double, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        copy[i] = value[i];
+    return add_param(space, name, copy, NULL, copy, n);
+}
+
+int space_add_ints(Space *space, const char *name, const int64_t *value, int n)
+{
+    double *copy = NEW_ARRAY(space->arena, double, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        copy[i] = (double)value[i];
+    return add_param(space, name, copy, NULL, copy, n);
+}
+
+int space_add_words(Space *space, const char *name, const char *const *word, int n)
+{
+    double *value = NEW_ARRAY(space->arena, double, MAX(n, 1));
+    double *number = NEW_ARRAY(space->arena, double, MAX(n, 1));
+    const char **label = NEW_ARRAY(space->arena, const char *, MAX(n, 1));
+    bool known;
+    for (int i = 0; i < n; i++) {
+        value[i] = i;
+        label[i] = arena_strdup(space->arena, word[i]);
+        number[i] = space_intern(space, word[i], &known);
+    }
+    return add_param(space, name, value, label, number, n);
+}
+
+bool space_constrain(Space *space, const char *text, Diags *diags)
+{
+    unbuild(space);
+    if (!constraint_parse(space, text, diags))
+        return false;
+    VEC_PUSH(space->arena, &space->texts, arena_strdup(space->arena, text));
+    return true;
+}
+
+int space_params(const Space *space)
+{
+    return space->nparam;
+}
+
+const SpaceParam *space_param(const Space *space, int i)
+{
+    return &space->param[i].shown;
+}
+
+int space_find(const Space *space, const char *name)
+{
+    for (int i = 0; i < space->nparam; i++)
+        if (strcmp(space->param[i].shown.name, name) == 0)
+            return i;
+    return -1;
+}
+
+double space_raw_count(const Space *space)
+{
+    double count = 1;
+    for (int i = 0; i < space->nparam; i++)
+        count *= space->param[i].shown.n;
+    return count;
+}
+
+// Components ------------------------------------------------------------------------
+
+// Sets of parameters that share constraints, in order of their first parameter.
+static int group_params(const Space *space, uint64_t group[SPACE_PARAMS_MAX])
+{
+    uint64_t seen = 0;
+    int n = 0;
+    for (int i = 0; i < space->nparam; i++) {
+        uint64_t mask = (uint64_t)1 << i;
+        if (seen & mask)
+            continue;
+        for (uint64_t before = 0; before != mask;) {
+            before = mask;
+            for (int k = 0; k < space->constraints.len; k++)
+                if (space->constraints.at[k].params & mask)
+                    mask |= space->constraints.at[k].params;
+        }
+        seen |= mask;
+        group[n++] = mask;
+    }
+    return n;
+}
+
+static bool has_false_constant(const Space *space)
+{
+    for (int i = 0; i < space->constraints.len; i++) {
+        const Constraint *constraint = &space->constraints.at[i];
+        if (!constraint->params && !constraint_holds(constraint, NULL))
+            return true;
+    }
+    return false;
+}
+
+bool space_build(Space *space, Diags *diags)
+{
+    if (space->built)
+        return true;
+    unbuild(space);
+    space->empty = has_false_constant(space);
+    uint64_t group[SPACE_PARAMS_MAX];
+    int n = group_params(space, group);
+    for (int i = 0; i < n; i++) {
+        Component *component = &space->component[space->ncomponent++];
+        if (!component_build(component, space, group[i], diags))
+            return false;
+    }
+    return space->built = true;
+}
+
+// The components are a cache of what the space is, so a const space may build them.
+static void need_built(const Space *space)
+{
+    if (space->built)
+        return;
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    if (!space_build((Space *)space, &diags))
+        BUG("space_build was not asked first: %s", diags.list.at[0].message);
+    arena_free(arena);
+}
+
+double space_count(const Space *space)
+{
+    need_built(space);
+    double count = space->empty ? 0 : 1;
+    for (int i = 0; i < space->ncomponent; i++)
+        count *= (double)space->component[i].count;
+    return count;
+}
+
+void space_numbers(const Space *space, const Point *point, double *value)
+{
+    for (int i = 0; i < space->nparam; i++)
+        value[i] = space->param[i].number[point->choice[i]];
+}
+
+static bool in_domains(const Space *space, const Point *point)
+{
+    for (int i = 0; i < space->nparam; i++)
+        if (point->choice[i] < 0 || point->choice[i] >= space->param[i].shown.n)
+            return false;
+    return true;
+}
+
+bool space_valid(const Space *space, const Point *point)
+{
+    double value[SPACE_PARAMS_MAX];
+    if (!in_domains(space, point))
+        return false;
+    space_numbers(space, point, value);
+    for (int i = 0; i < space->constraints.len; i++)
+        if (!constraint_holds(&space->constraints.at[i], value))
+            return false;
+    return true;
+}
+
+void space_point(const Space *space, uint64_t number, Point *point)
+{
+    if (space_count(space) == 0)
+        BUG("the space is empty");
+    *point = (Point){0};
+    for (int i = space->ncomponent - 1; i >= 0; i--) {
+        const Component *component = &space->component[i];
+        component_point(component, number % component->count, point);
+        number /= component->count;
+    }
+    if (number)
+        BUG("the number is beyond the last point");
+}
+
+uint64_t space_number(const Space *space, const Point *point)
+{
+    need_built(space);
+    uint64_t number = 0;
+    for (int i = 0; i < space->ncomponent; i++) {
+        const Component *component = &space->component[i];
+        number = number * component->count + component_number(component, point);
+    }
+    return number;
+}
+
+void space_sample(const Space *space, Rng *rng, Point *point)
+{
+    if (space_count(space) == 0)
+        BUG("the space is empty");
+    *point = (Point){0};
+    for (int i = 0; i < space->ncomponent; i++) {
+        const Component *component = &space->component[i];
+        component_point(component, rng_below(rng, component->count), point);
+    }
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The store as one SQLite file: a row a session (what trials are comparable) and a row a
+// trial. Every statement is its own transaction; with the write-ahead log readers and one
+// writer do not wait for each other, and where a file system refuses it the ordinary
+// journal serves. A file is checked before anything is written to it.
+//
+// It keeps no cache and interprets no point: text in, text out.
+#include "store/store.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pwd.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct Store {
+    sqlite3 *db;
+    char *path;
+};
+
+enum {
+    APPLICATION_ID = 0x46577270, // "FWrp"
+    SCHEMA_VERSION = 1,
+    BUSY_MS = 10000,
+    LOG_BYTES = 4096,
+};
+
+// Its last two numbers are APPLICATION_ID and SCHEMA_VERSION.
+static const char schema[] =
+    "CREATE TABLE session("
+    " id INTEGER PRIMARY KEY, problem TEXT NOT NULL, problem_hash TEXT NOT NULL,"
+    " space_hash TEXT NOT NULL, fingerprint TEXT NOT NULL, device TEXT NOT NULL,"
+    " version TEXT NOT NULL, created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+    " UNIQUE(problem, problem_hash, space_hash, fingerprint, device, version));"
+    "CREATE TABLE trial("
+    " id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session(id),"
+    " point TEXT NOT NULL, status TEXT NOT NULL, time_ns REAL, cut INTEGER NOT NULL,"
+    " max_error REAL, spent_s REAL, log TEXT, samples TEXT NOT NULL,"
+    " created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, UNIQUE(session, point));"
+    "PRAGMA application_id = 1180136048;"
+    "PRAGMA user_version = 1;";
+
+// Failures ----------------------------------------------------------------------------
+
+typedef struct {
+    int rc;
+    const char *code, *text;
+} Failure;
+
+static const Failure failures[] = {
+    {SQLITE_FULL, "Q002", "the disk is full"},
+    {SQLITE_BUSY, "Q003", "another process has kept it locked for more than 10 s"},
+    {SQLITE_LOCKED, "Q003", "it is locked"},
+    {SQLITE_CORRUPT, "Q004", "the file is damaged; move it away to start a new one"},
+    {SQLITE_NOTADB, "Q005", "the file is not a store"},
+    {SQLITE_READONLY, "Q006", "the file cannot be written"},
+    {SQLITE_PERM, "Q006", "the file cannot be written"},
+    {SQLITE_CANTOPEN, "Q001", "the file cannot be opened"},
+    {SQLITE_IOERR, "Q007", "reading or writing the file failed"},
+};
+
+static bool fail_because(const Store *store, Diags *diags, const char *code,
+                         const char *text)
+{
+    return diag_world(diags, code, "store %s: %s", store->path, text);
+}
+
+// Tells what SQLite reported last.
+static bool fail(const Store *store, Diags *diags)
+{
+    int rc = sqlite3_errcode(store->db), system = sqlite3_system_errno(store->db);
+    bool why = system && (rc == SQLITE_CANTOPEN || rc == SQLITE_IOERR);
+    for (int i = 0; i < COUNTOF(failures); i++) {
+        if (rc != failures[i].rc)
+            continue;
+        return diag_world(diags, failures[i].code, "store %s: %s%s%s", store->path,
+                          failures[i].text, why ? ": " : "", why ? strerror(system) : "");
+    }
+    return fail_because(store, diags, "Q001", sqlite3_errmsg(store->db));
+}
+
+static bool exec(Store *store, const char *sql)
+{
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static sqlite3_stmt *prepare(Store *store, const char *sql)
+{
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        return NULL;
+    return statement;
+}
+
+// The single number a statement yields; -1 on failure.
+static int64_t ask_number(Store *store, const char *sql)
+{
+    sqlite3_stmt *statement = prepare(store, sql);
+    int64_t number = -1;
+    if (statement && sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return number;
+}
+
+// Opening ----------------------------------------------------------------------------
+
+static bool make_parent(const char *path, Diags *diags)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return true;
+    char *folder = xstrdup(path);
+    folder[slash - path] = 0;
+    bool ok = file_mkdirs(folder);
+    if (!ok)
+        diag_world(diags, "Q001", "store %s: the folder %s cannot be made: %s", path,
+                   folder, strerror(errno));
+    free(folder);
+    return ok;
+}
+
+// True for a healthy file: SQLite's own check finds nothing.
+static bool is_sound(Store *store, Diags *diags)
+{
+    sqlite3_stmt *check = prepare(store, "PRAGMA quick_check(1)");
+    int rc = check ? sqlite3_step(check) : SQLITE_ERROR;
+    const char *text =
+        rc == SQLITE_ROW ? (const char *)sqlite3_column_text(check, 0) : NULL;
+    bool ok = text && strcmp(text, "ok") == 0;
+    if (!ok && text)
+        fail_because(store, diags, "Q004",
+                     "the file is damaged; move it away to start a new one");
+    else if (!ok)
+        fail(store, diags);
+    sqlite3_finalize(check);
+    return ok;
+}
+
+// True if the file is new, or of this program and of a version it reads.
+static bool is_ours(Store *store, Diags *diags, bool *fresh)
+{
+    int64_t id = ask_number(store, "PRAGMA application_id");
+    int64_t version = ask_number(store, "PRAGMA user_version");
+    int64_t tables = ask_number(store, "SELECT count(*) FROM sqlite_master");
+    if (id < 0 || version < 0 || tables < 0)
+        return fail(store, diags);
+    *fresh = id == 0 && version == 0 && tables == 0;
+    if (!*fresh && id != APPLICATION_ID)
+        return fail_because(store, diags, "Q005",
+                            "the file is a database of another program");
+    if (version > SCHEMA_VERSION)
+        return fail_because(store, diags, "Q008",
+                            "the file was made by a newer version of forewarp");
+    return true;
+}
+
+// Makes the tables, unless another process was faster.
+static bool make_tables(Store *store, Diags *diags)
+{
+    bool fresh;
+    if (!exec(store, "BEGIN IMMEDIATE"))
+        return fail(store, diags);
+    if (!is_ours(store, diags, &fresh)) {
+        exec(store, "ROLLBACK");
+        return false;
+    }
+    if ((!fresh || exec(store, schema)) && exec(store, "COMMIT"))
+        return true;
+    fail(store, diags);
+    exec(store, "ROLLBACK");
+    return false;
+}
+
+// As is_ours, seen at one moment: another process may be making the tables.
+static bool is_ours_now(Store *store, Diags *diags, bool *fresh)
+{
+    exec(store, "BEGIN");
+    bool ours = is_ours(store, diags, fresh);
+    exec(store, "COMMIT");
+    return ours;
+}
+
+static void checkpoint_on_close(Store *store, bool on)
+{
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !on, NULL);
+}
+
+static bool open_file(Store *store, Diags *diags)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    bool fresh;
+    if (access(store->path, F_OK) == 0 && access(store->path, W_OK) != 0)
+        return diag_world(diags, "Q006", "store %s: the file cannot be written: %s",
+                          store->path, strerror(errno));
+    if (sqlite3_open_v2(store->path, &store->db, flags, NULL) != SQLITE_OK)
+        return fail(store, diags);
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+    checkpoint_on_close(store, false); // a file found damaged stays as it is
+    if (!is_ours_now(store, diags, &fresh) || !is_sound(store, diags))
+        return false;
+    checkpoint_on_close(store, true);
+    exec(store, "PRAGMA journal_mode = WAL"); // refused: the journal there is will do
+    exec(store, "PRAGMA synchronous = NORMAL");
+    return !fresh || make_tables(store, diags);
+}
+
+Store *store_open(const char *path, Diags *diags)
+{
+    if (!make_parent(path, diags))
+        return NULL;
+    Store *store = xcalloc(1, sizeof *store);
+    store->path = xstrdup(path);
+    if (open_file(store, diags))
+        return store;
+    store_close(store);
+    return NULL;
+}
+
+void store_close(Store *store)
+{
+    if (!store)
+        return;
+    sqlite3_close(store->db);
+    free(store->path);
+    free(store);
+}
+
+static const char *home(void)
+{
+    const char *folder = getenv("HOME");
+    if (folder && *folder)
+        return folder;
+    const struct passwd *user = getpwuid(getuid());
+    return user ? user->pw_dir : ".";
+}
+
+void store_default_path(Buf *out)
+{
+    const char *path = getenv("FOREWARP_STORE"), *data = getenv("XDG_DATA_HOME");
+    if (path && *path)
+        buf_puts(out, path);
+    else if (data && *data)
+        buf_printf(out, "%s/forewarp/trials.db", data);
+    else
+        buf_printf(out, "%s/.local/share/forewarp/trials.db", home());
+}
+
+// Sessions ---------------------------------------------------------------------------
+
+static void bind_text(sqlite3_stmt *statement, int at, const char *text)
+{
+    sqlite3_bind_text(statement, at, text, -1, SQLITE_TRANSIENT);
+}
+
+static void bind_key(sqlite3_stmt *statement, const StoreKey *key)
+{
+    char problem_hash[17], space_hash[17];
+    hash_hex(key->problem_hash, problem_hash);
+    hash_hex(key->space_hash, space_hash);
+    const char *const column[] = {key->problem,     problem_hash, space_hash,
+                                  key->fingerprint, key->device,  key->version};
+    for (int i = 0; i < COUNTOF(column); i++)
+        bind_text(statement, i + 1, column[i]);
+}
+
+// Steps a statement to its end or first row; finalizes it. The rc of the step.
+static int run(sqlite3_stmt *statement, int64_t *number)
+{
+    if (!statement)
+        return SQLITE_ERROR;
+    int rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW)
+        *number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return rc;
+}
+
+static int find_session(Store *store, const StoreKey *key, int64_t *session)
+{
+    sqlite3_stmt *find = prepare(
+        store, "SELECT id FROM session WHERE problem = ?1 AND problem_hash = ?2 AND"
+               " space_hash = ?3 AND fingerprint = ?4 AND device = ?5 AND version = ?6");
+    if (find)
+        bind_key(find, key);
+    return run(find, session);
+}
+
+int64_t store_session(Store *store, const StoreKey *key, Diags *diags)
+{
+    int64_t session = 0;
+    if (find_session(store, key, &session) == SQLITE_ROW)
+        return session;
+    sqlite3_stmt *add =
+        prepare(store, "INSERT OR IGNORE INTO session(problem, problem_hash, space_hash,"
+                       " fingerprint, device, version) VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+    if (add)
+        bind_key(add, key);
+    if (run(add, &session) == SQLITE_DONE &&
+        find_session(store, key, &session) == SQLITE_ROW)
+        return session;
+    fail(store, diags);
+    return 0;
+}
+
+// Trials -----------------------------------------------------------------------------
+
+// The head of a log, cut between characters of UTF-8.
+static int log_bytes(const char *log)
+{
+    size_t n = strnlen(log, LOG_BYTES + 1);
+    if (n <= LOG_BYTES)
+        return (int)n;
+    for (n = LOG_BYTES; n > 0 && ((unsigned char)log[n] & 0xc0) == 0x80; n--)
+        ;
+    return (int)n;
+}
+
+static void bind_samples(sqlite3_stmt *put, int at, const StoreTrial *trial)
+{
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < trial->nsample; i++)
+        buf_printf(&text, "%s%.17g", i ? "," : "", trial->sample_ns[i]);
+    bind_text(put, at, text.text);
+    buf_release(&text);
+}
+
+static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *trial)
+{
+    sqlite3_bind_int64(put, 1, session);
+    bind_text(put, 2, trial->point);
+    bind_text(put, 3, trial_status_name[trial->status]);
+    if (isfinite(trial->time_ns))
+        sqlite3_bind_double(put, 4, trial->time_ns);
+    sqlite3_bind_int(put, 5, trial->cut);
+    sqlite3_bind_double(put, 6, trial->max_error);
+    sqlite3_bind_double(put, 7, trial->spent_s);
+    if (trial->log)
+        sqlite3_bind_text(put, 8, trial->log, log_bytes(trial->log), SQLITE_TRANSIENT);
+    bind_samples(put, 9, trial);
+}
+
+bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags)
+{
+    sqlite3_stmt *put = prepare(
+        store, "INSERT OR REPLACE INTO trial(session, point, status, time_ns, cut,"
+               " max_error, spent_s, log, samples) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
+               " ?9)");
+    if (put)
+        bind_trial(put, session, trial);
+    int64_t none;
+    return run(put, &none) == SQLITE_DONE || fail(store, diags);
+}
+
+static bool read_status(const char *text, TrialStatus *status)
+{
+    for (int i = 0; text && i < TRIAL_STATUS_COUNT; i++)
+        if (strcmp(trial_status_name[i], text) == 0) {
+            *status = (TrialStatus)i;
+            return true;
+        }
+    return false;
+}
+
+static int read_samples(const char *text, double sample[TRIAL_SAMPLES])
+{
+    int n = 0;
+    while (text && *text && n < TRIAL_SAMPLES) {
+        char *end;
+        sample[n++] = strtod(text, &end);
+        text = *end == ',' ? end + 1 : NULL;
+    }
+    return n;
+}
+
+static double read_double(sqlite3_stmt *row, int column, double absent)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL
+               ? absent
+               : sqlite3_column_double(row, column);
+}
+
+// Strings and samples live until the next step.
+static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL_SAMPLES])
+{
+    *trial = (StoreTrial){
+        .point = (const char *)sqlite3_column_text(row, 0),
+        .time_ns = read_double(row, 2, INFINITY),
+        .cut = sqlite3_column_int(row, 3),
+        .max_error = read_double(row, 4, NAN),
+        .spent_s = read_double(row, 5, 0),
+        .log = (const char *)sqlite3_column_text(row, 6),
+        .sample_ns = sample,
+        .nsample = read_samples((const char *)sqlite3_column_text(row, 7), sample),
+    };
+    return trial->point &&
+           read_status((const char *)sqlite3_column_text(row, 1), &trial->status);
+}
+
+bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags)
+{
+    sqlite3_stmt *rows = prepare(
+        store, "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples"
+               " FROM trial WHERE session = ?1 ORDER BY id");
+    if (!rows)
+        return fail(store, diags);
+    sqlite3_bind_int64(rows, 1, session);
+    StoreTrial trial;
+    double sample[TRIAL_SAMPLES];
+    bool ok = true;
+    int rc;
+    while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        ok = read_trial(rows, &trial, sample);
+        if (ok)
+            each(user, &trial);
+        else
+            fail_because(store, diags, "Q004", "the file is damaged: an unreadable trial");
+    }
+    if (ok && rc != SQLITE_DONE)
+        ok = fail(store, diags);
+    sqlite3_finalize(rows);
+    return ok;
+}
+
+bool store_forget(Store *store, int64_t session, Diags *diags)
+{
+    sqlite3_stmt *forget = prepare(store, "DELETE FROM trial WHERE session = ?1");
+    if (forget)
+        sqlite3_bind_int64(forget, 1, session);
+    int64_t none;
+    return run(forget, &none) == SQLITE_DONE || fail(store, diags);
+}

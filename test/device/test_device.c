@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices one call at a time, in this process: what they say of themselves, a launch that
+// computes, and launches that do not fit refused before they reach the driver.
+#include "device/device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+// PoCL and LLVM keep what they allocate until the end of the process.
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libpocl\nleak:libLLVM\nleak:libOpenCL\nleak:libclang\nleak:libgomp\n";
+}
+
+enum { N = 1024 };
+
+static const char *const opencl_text =
+    "kernel void scale(global float *a, float f, int n)\n"
+    "{ int i = get_global_id(0); if (i < n) a[i] *= f; }\n"
+    "kernel void greedy(global float *a)\n"
+    "{ local float t[1 << 20]; t[get_local_id(0)] = a[0];\n"
+    "  barrier(CLK_LOCAL_MEM_FENCE); a[get_global_id(0)] = t[0]; }\n";
+
+static const char *const host_text =
+    "void scale_entry(void *const *arg)\n"
+    "{ float *a = arg[0], f = *(float *)arg[1]; int n = *(int *)arg[2];\n"
+    "  for (int i = 0; i < n; i++) a[i] *= f; }\n";
+
+static void test_parse(void **state)
+{
+    (void)state;
+    const DeviceKind *kind;
+    int index;
+    assert_true(device_parse("opencl:1", &kind, &index));
+    assert_string_equal(kind->name, "opencl");
+    assert_int_equal(index, 1);
+    assert_true(device_parse("host", &kind, &index));
+    assert_string_equal(kind->name, "host");
+    assert_int_equal(index, 0);
+    const char *wrong[] = {"", "cuda9", "opencl:", "opencl:x", "opencl:1x", "opencl:99999"};
+    for (int i = 0; i < COUNTOF(wrong); i++)
+        assert_false(device_parse(wrong[i], &kind, &index));
+}
+
+// Whether scaling by 3 through the device works; the log is kept for what went wrong.
+static DeviceStatus scale(const DeviceKind *kind, Device *device, const char *text,
+                          const char *name, size_t local, float *data, Buf *log)
+{
+    float factor = 3;
+    int n = N;
+    double time_ns = 0;
+    Module *module = NULL;
+    DeviceStatus status = kind->build(device, text, "", &module, log);
+    if (status != DEV_OK)
+        return status;
+    Mem *mem = kind->mem_new(device, sizeof(float) * N, log);
+    assert_non_null(mem);
+    assert_int_equal(kind->write(device, mem, data, sizeof(float) * N, log), DEV_OK);
+    DeviceArg arg[] = {{.mem = mem},
+                       {.data = &factor, .bytes = sizeof factor},
+                       {.data = &n, .bytes = sizeof n}};
+    bool greedy = strcmp(name, "greedy") == 0;
+    DeviceLaunch launch = {
+        name, {local > N ? local : N, 1, 1}, {local, 1, 1}, greedy ? 1 : 3, arg};
+    status = kind->run(device, module, &launch, 1, &time_ns, log);
+    if (status == DEV_OK)
+        assert_true(time_ns > 0);
+    assert_int_equal(kind->read(device, mem, data, sizeof(float) * N, log), DEV_OK);
+    kind->mem_free(device, mem);
+    kind->module_free(device, module);
+    return status;
+}
+
+static void check_info(const DeviceInfo *info)
+{
+    assert_true(strlen(info->name) > 0 && strlen(info->driver) > 0);
+    assert_int_equal(strlen(info->fingerprint), 16);
+    assert_true(info->compute_units >= 1 && info->warp >= 1 && info->line_bytes >= 16);
+    assert_true(info->max_group >= 1 && info->alloc_bytes > 1 << 20);
+}
+
+static void check_scales(const char *id, const char *text)
+{
+    const DeviceKind *kind;
+    int index;
+    float data[N];
+    Buf log;
+    buf_init(&log);
+    assert_true(device_parse(id, &kind, &index));
+    if (kind->count() == 0) {
+        buf_release(&log);
+        skip();
+    }
+    Device *device = kind->open(index, &log);
+    assert_non_null(device);
+    check_info(kind->info(device));
+    for (int i = 0; i < N; i++)
+        data[i] = (float)i;
+    assert_int_equal(scale(kind, device, text, "scale", 64, data, &log), DEV_OK);
+    for (int i = 0; i < N; i++)
+        assert_true(data[i] == 3.0f * (float)i);
+    assert_int_equal(scale(kind, device, "no C at all", "scale", 64, data, &log),
+                     DEV_BUILD_FAILED);
+    assert_non_null(strstr(log.text, "error"));
+    assert_null(kind->open(63, &log));
+    kind->close(device);
+    buf_release(&log);
+}
+
+static void test_host(void **state)
+{
+    (void)state;
+    check_scales("host", host_text);
+}
+
+static void test_opencl(void **state)
+{
+    (void)state;
+    check_scales("opencl:0", opencl_text);
+}
+
+static void test_opencl_refuses(void **state)
+{
+    (void)state;
+    const DeviceKind *kind = device_kind("opencl");
+    float data[N] = {0};
+    Buf log;
+    if (kind->count() == 0)
+        skip();
+    buf_init(&log);
+    Device *device = kind->open(0, &log);
+    assert_non_null(device);
+    const DeviceInfo *info = kind->info(device);
+    size_t large = 2 * (size_t)info->max_group;
+    assert_int_equal(scale(kind, device, opencl_text, "scale", large, data, &log),
+                     DEV_OUT_OF_RESOURCES);
+    assert_int_equal(scale(kind, device, opencl_text, "scale", 3, data, &log),
+                     DEV_OUT_OF_RESOURCES);
+    if (info->local_bytes < 4 << 20)
+        assert_int_equal(scale(kind, device, opencl_text, "greedy", 64, data, &log),
+                         DEV_OUT_OF_RESOURCES);
+    assert_int_equal(scale(kind, device, opencl_text, "absent", 64, data, &log),
+                     DEV_FAILED);
+    assert_null(kind->mem_new(device, (size_t)info->alloc_bytes + 1, &log));
+    kind->close(device);
+    buf_release(&log);
+}
+
+static void test_missing_compiler(void **state)
+{
+    (void)state;
+    const DeviceKind *kind = device_kind("host");
+    const char *had = getenv("CC");
+    char *kept = had ? xstrdup(had) : NULL;
+    Buf log;
+    buf_init(&log);
+    setenv("CC", "no-such-compiler", 1);
+    assert_int_equal(kind->count(), 0);
+    assert_null(kind->open(0, &log));
+    assert_non_null(strstr(log.text, "no-such-compiler"));
+    if (kept)
+        setenv("CC", kept, 1);
+    else
+        unsetenv("CC");
+    free(kept);
+    buf_release(&log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_opencl),
+        cmocka_unit_test(test_opencl_refuses),
+        cmocka_unit_test(test_missing_compiler),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inference: the type of every pattern as text, an error table with codes and lines,
+// literals, inlining, and the binding of sizes.
+#include "ir/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+typedef struct {
+    Ir *ir;
+    Arena *arena;
+    Diags diags;
+    Source source;
+    Program *program; // NULL if it does not parse
+    bool ok;          // parsed and inferred
+    char text[4096];
+} Case;
+
+static void load(Case *c, const char *text)
+{
+    c->ir = ir_new();
+    c->arena = arena_new();
+    diags_init(&c->diags, c->arena);
+    c->source = (Source){"test", text, strlen(text)};
+    c->program = ir_parse(c->ir, &c->source, &c->diags);
+    c->ok = c->program && ir_infer(c->program, &c->diags);
+}
+
+static void unload(Case *c)
+{
+    arena_free(c->arena);
+    ir_free(c->ir);
+}
+
+static const char *messages(Case *c)
+{
+    Buf out;
+    buf_init(&out);
+    diags_print(&out, &c->diags);
+    snprintf(c->text, sizeof c->text, "%s", out.text);
+    buf_release(&out);
+    return c->text;
+}
+
+static const char *type_text(Case *c, const Type *type)
+{
+    Buf out;
+    buf_init(&out);
+    type_print(&out, type);
+    snprintf(c->text, sizeof c->text, "%s", out.text);
+    buf_release(&out);
+    return c->text;
+}
+
+// Types ----------------------------------------------------------------------------
+
+#define SIZES "size N, M, K\n"
+
+static const struct {
+    const char *body, *type;
+} types[] = {
+    {"a |> map(\\x -> x + 1)", "[N]float"},
+    {"m |> map2(\\x -> x > 0)", "[N][M]bool"},
+    {"c |> map3(\\x -> (x, 1))", "[N][M][K](float, int)"},
+    {"a |> reduce(+, 0)", "float"},
+    {"zip(a, i) |> reduce(\\s t -> s + t.0, 0)", "float"},
+    {"zip(a, i) |> reduce(\\s t -> (s.0 + t.0, s.1 + t.1), (0, 0))", "(float, int)"},
+    {"a |> reduce(\\s x -> (s.0 + x, s.1 + x*x), (0, 0))", "(float, float)"},
+    {"a |> scan(+, 0)", "[N]float"},
+    {"a |> iterate(5, \\u -> u |> map(\\x -> 2*x))", "[N]float"},
+    {"(a, i) |> iterate(5, \\u v -> (u, v))", "([N]float, [N]int)"},
+    {"array(N, \\k -> k)", "[N]int"},
+    {"array2(N, M, \\y x -> float(x) + 0.5)", "[N][M]float"},
+    {"array3(2, 3, 4, \\z y x -> x + y + z)", "[2][3][4]int"},
+    {"zip(a, i)", "[N](float, int)"},
+    {"zip2(m, m, m)", "[N][M](float, float, float)"},
+    {"unzip(zip(a, i))", "([N]float, [N]int)"},
+    {"array(4*N, \\k -> k) |> split(4)", "[N][4]int"},
+    {"array2(4*N, 2*M, \\y x -> x) |> split2(4, 2)", "[N][M][4][2]int"},
+    {"m |> join", "[N*M]float"},
+    {"m |> slide2(1, 1) |> join2", "[N][M]float"},
+    {"a |> pad(1, 1, clamp) |> slide(3, 1)", "[N][3]float"},
+    {"m |> pad2(1, 1, clamp) |> slide2(3, 1)", "[N][M][3][3]float"},
+    {"a |> pad(2, 3, 0)", "[N + 5]float"},
+    {"m |> pad(1, 1, 0)", "[N + 2][M]float"},
+    {"c |> pad3(1, 1, mirror)", "[N + 2][M + 2][K + 2]float"},
+    {"c |> transpose", "[M][N][K]float"},
+    {"a |> gather(\\k -> N - 1 - k)", "[N]float"},
+    {"m |> scatter(\\k -> N - 1 - k)", "[N][M]float"},
+    {"array(N + 3, \\k -> k) |> take(3)", "[3]int"},
+    {"array(N + 3, \\k -> k) |> drop(3)", "[N]int"},
+    {"array(4*N, \\k -> 1.0) |> asVector(4)", "[N]float4"},
+    {"array(4*N, \\k -> 1.0) |> asVector(4) |> map(\\v -> 2*v + 1) |> asScalar",
+     "[4*N]float"},
+    {"array(2*N, \\k -> k) |> asVector(2) |> map(\\v -> f2(float(v)))", "[N]float2"},
+    {"m |> mapGlb1(mapGlb0(\\x -> x))", "[N][M]float"},
+    {"m |> mapWrg0(mapLcl0(\\x -> x))", "[N][M]float"},
+    {"a |> mapSeq(\\x -> x)", "[N]float"},
+    {"a |> mapSeqUnroll(\\x -> x)", "[N]float"},
+    {"a |> reduceSeq(+, 0)", "float"},
+    {"a |> reduceSeqUnroll(+, 0)", "float"},
+    {"a |> scanSeq(+, 0)", "[N]float"},
+    {"a |> pad(1, 1, clamp) |> mapSeqSlide(3, 1, \\w -> w[0] + w[2])", "[N]float"},
+    {"a |> mapSeq(\\x -> x) |> toGlobal", "[N]float"},
+    {"a |> toLocal", "[N]float"},
+    {"a |> toPrivate", "[N]float"},
+    // Literals follow their surroundings.
+    {"1", "int"},
+    {"1.5", "float"},
+    {"1 + 2.5", "float"},
+    {"1 / 2 * a[0]", "float"},
+    {"double(0.1)", "double"},
+    {"sqrt(2)", "float"},
+    {"sqrt(i[0])", "float"},
+    {"pow(a[0], 2)", "float"},
+    {"if a[0] > 0 then a[0] else 0", "float"},
+    {"if a[0] > 0 then (a[0], 1) else (0, 0)", "(float, int)"},
+    {"d[0] * 0.1", "double"},
+    {"h[0] * 0.1 + 1", "half"},
+    {"f2(1)", "float"},
+    {"i[0] % 2", "int"},
+    {"N + size(N*M - 1)", "int"},
+    {"let x = a[0] in x * 2", "float"},
+    {"twice(a)", "[N]float"},
+    {"plus(a, 1)", "[N]float"},
+    {"twice(twice(a)) |> twice", "[N]float"},
+};
+
+static const char *program_of(Arena *arena, const char *body)
+{
+    return arena_printf(arena,
+                        SIZES "fun f2(x: float): float = x * x\n"
+                              "def twice(x: [N]float): [N]float = x |> map(\\e -> 2*e)\n"
+                              "def plus(x: [N]float, y: float) = x |> map(\\e -> e + y)\n"
+                              "def main(a: [N]float, m: [N][M]float, c: [N][M][K]float,\n"
+                              "         i: [N]int, d: [N]double, h: [N]half) =\n  %s\n",
+                        body);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (int i = 0; i < COUNTOF(types); i++) {
+        Case c;
+        load(&c, program_of(arena, types[i].body));
+        if (!c.ok)
+            fail_msg("%s", messages(&c));
+        const char *got = type_text(&c, c.program->main->result);
+        if (strcmp(got, types[i].type) != 0)
+            fail_msg("%s: %s, not %s", types[i].body, got, types[i].type);
+        assert_true(ir_infer(c.program, &c.diags));
+        unload(&c);
+    }
+    arena_free(arena);
+}
+
+// Errors ---------------------------------------------------------------------------
+
+static const struct {
+    const char *body, *code, *says;
+} errors[] = {
+    {"a |> map(\\x -> x + i[0])", "T001", "`+` of float and int"},
+    {"a[0] * d[0]", "T001", "write double(...)"},
+    {"a[0] / N", "T001", "write float(...)"},
+    {"a + 1", "T002", "needs numbers, here [N]float"},
+    {"a[0] % 2", "T002", "needs int operands"},
+    {"a[0] && true", "T002", "needs bool"},
+    {"true + 1", "T002", "needs numbers"},
+    {"3000000000 + 1", "T002", "does not fit"},
+    {"float(a)", "T002", "a scalar or vector"},
+    {"if a[0] > 0 then a else a", "T002", "tuples of them"},
+    {"if a[0] > 0 then a[0] else true", "T001", "float and bool"},
+    {"f2(d[0])", "T004", "argument `x` of `f2` must be float, here double"},
+    {"twice(i)", "T004", "must be [N]float, here [N]int"},
+    {"wrong(a)", "T005", "declared to return [N]int, here [N]float"},
+    {"a[0] |> map(\\x -> x)", "T006", "`map` needs an array, here float"},
+    {"a |> map2(\\x -> x)", "T006", "`map2` needs an array of arrays, here [N]float"},
+    {"a |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\p -> p[0][0])", "T006",
+     "only an array has elements, here float"},
+    {"a[1.5]", "T007", "must be int, here float"},
+    {"a |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\p -> p[3])", "T008",
+     "index 3 is outside [3]float"},
+    {"a[-1]", "T008", "index -1 is outside"},
+    {"a[N]", "T008", "index N is outside [N]float"},
+    {"zip(a, i) |> map(\\t -> t.2)", "T009", "has no component 2"},
+    {"unzip(a)", "T009", "an array of tuples"},
+    {"a |> reduce(\\s x -> x > 0, 0)", "T011", "must return float"},
+    {"a |> iterate(3, \\u -> u |> map(\\x -> true))", "T011", "returns [N]bool"},
+    {"a |> gather(\\k -> 1.0)", "T011", "must return an index"},
+    {"zip(a, m[0])", "T012", "equal lengths, here [N]float and [M]float"},
+    {"zip(a)", "T012", "two arrays"},
+    {"array(10, \\k -> k) |> split(4)", "T013", "divisible by 4, here 10"},
+    {"array(10, \\k -> k) |> slide(11, 1)", "T013", "at least 11, here 10"},
+    {"array(10, \\k -> k) |> slide(3, 2)", "T013", "divisible by 2, here 7"},
+    {"array(2, \\k -> k) |> pad(3, 0, mirror)", "T013", "at least 3, here 2"},
+    {"array(2, \\k -> k) |> take(3)", "T013", "at least 3, here 2"},
+    {"array(2, \\k -> k) |> drop(3)", "T013", "at least 3, here 2"},
+    {"array(6, \\k -> k) |> asVector(4)", "T013", "divisible by 4, here 6"},
+    {"if 1 then 2 else 3", "T014", "must be bool, here int"},
+    {"a |> asVector(3)", "T015", "width 2, 4 or 8, here 3"},
+    {"m |> asVector(4)", "T015", "an array of scalars"},
+    {"a |> asScalar", "T015", "an array of vectors"},
+    {"a |> slide(3, 0)", "T016", "step of `slide` must be positive, here 0"},
+    {"a |> split(0)", "T016", "must be positive"},
+    {"a |> pad(1, 1, true)", "T004", "constant of `pad` must be float, here bool"},
+};
+
+static const char *faulty_program(Arena *arena, const char *body)
+{
+    const char *wrong = strstr(body, "wrong")
+                            ? "def wrong(x: [N]float): [N]int = x |> map(\\e -> e)\n"
+                            : "def wrong(x: [N]float) = x\n";
+    return arena_printf(arena,
+                        SIZES "fun f2(x: float): float = x * x\n"
+                              "def twice(x: [N]float): [N]float = x |> map(\\e -> 2*e)\n"
+                              "%sdef main(a: [N]float, m: [N][M]float, i: [N]int,\n"
+                              "         d: [N]double) =\n  %s\n",
+                        wrong, body);
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    for (int i = 0; i < COUNTOF(errors); i++) {
+        Case c;
+        load(&c, faulty_program(arena, errors[i].body));
+        assert_false(c.ok);
+        if (c.diags.errors != 1 || strcmp(c.diags.list.at[0].code, errors[i].code) != 0 ||
+            !strstr(c.diags.list.at[0].message, errors[i].says))
+            fail_msg("%s: want one %s with \"%s\":\n%s", errors[i].body, errors[i].code,
+                     errors[i].says, messages(&c));
+        int line, col;
+        span_line_col(c.diags.list.at[0].span, &line, &col);
+        assert_int_equal(line, strstr(errors[i].body, "wrong") ? 4 : 7);
+        unload(&c);
+    }
+    arena_free(arena);
+}
+
+static void test_several_errors_without_cascade(void **state)
+{
+    (void)state;
+    Case c;
+    load(&c, "size N\n"
+             "fun f(x: float): int = x\n"
+             "def g(a: [N]float) = a |> map(\\x -> x + true) |> map(\\y -> y && 1)\n"
+             "def main(a: [N]float) = (g(a), f(a[0]), a[0] + (1 == 2))\n");
+    assert_int_equal(c.diags.errors, 3);
+    unload(&c);
+}
+
+static void test_signature(void **state)
+{
+    (void)state;
+    Case c;
+    load(&c, "size N\nfun f(x: [N]float): float = 1\ndef main(a: [N]float) = a\n");
+    assert_false(c.ok);
+    unload(&c);
+}
+
+// Inlining, sizes ------------------------------------------------------------------
+
+static bool has_call(const Expr *e)
+{
+    bool found = e->kind == E_CALL && e->callee->is_def;
+    for (int i = 0; i < e->narg; i++)
+        found = found || has_call(e->arg[i]);
+    return found || (e->fun && has_call(e->fun));
+}
+
+static void test_defs_are_inlined(void **state)
+{
+    (void)state;
+    Case c;
+    load(&c, "size N\n"
+             "def add(a: [N]double, y: double) = a |> map(\\x -> x + y)\n"
+             "def main(a: [N]double) = add(add(a, 1), 0.1)\n");
+    assert_true(c.ok);
+    assert_false(has_call(c.program->main->body));
+    assert_true(ir_infer(c.program, &c.diags)); // the literals keep their type
+    assert_string_equal(type_text(&c, c.program->main->result), "[N]double");
+    unload(&c);
+}
+
+static void test_conditions(void **state)
+{
+    (void)state;
+    Case c;
+    load(&c, "size N\n"
+             "def rows(a: [N]float) = a |> split(64)\n"
+             "def main(a: [N]float) = rows(a) |> join\n");
+    assert_true(c.ok);
+    assert_int_equal(c.program->conditions.len, 1);
+    Binding n = {"N", 1000};
+    assert_null(ir_bind(c.program, &n, 1, &c.diags));
+    assert_string_equal(c.diags.list.at[0].code, "T013");
+    assert_string_equal(c.diags.list.at[0].message,
+                        "split(64) needs a length divisible by 64, here 1000");
+    n.value = 1024;
+    Program *bound = ir_bind(c.program, &n, 1, &c.diags);
+    assert_non_null(bound);
+    assert_int_equal(bound->conditions.len, 0);
+    assert_string_equal(type_text(&c, bound->main->result), "[1024]float");
+    assert_string_equal(type_text(&c, bound->main->params[0]->type), "[1024]float");
+    assert_int_equal(c.program->conditions.len, 1); // the original is untouched
+    assert_string_equal(type_text(&c, c.program->main->params[0]->type), "[N]float");
+    unload(&c);
+}
+
+static void bind_fails(const Binding *binding, int n, const char *code, const char *says)
+{
+    Case c;
+    load(&c, "size N, M\ndef main(a: [N][M]float) = a |> map2(\\x -> x * float(N))\n");
+    assert_true(c.ok);
+    assert_null(ir_bind(c.program, binding, n, &c.diags));
+    assert_string_equal(c.diags.list.at[0].code, code);
+    if (!strstr(c.diags.list.at[0].message, says))
+        fail_msg("%s", messages(&c));
+    unload(&c);
+}
+
+static void test_bad_bindings(void **state)
+{
+    (void)state;
+    bind_fails((Binding[]){{"N", 4}, {"M", 4}, {"Q", 4}}, 3, "T020",
+               "there is no size `Q`; the sizes of this program: N, M");
+    bind_fails((Binding[]){{"N", 4}}, 1, "T021", "size M has no value");
+    bind_fails((Binding[]){{"N", 4}, {"M", 0}}, 2, "T022", "here 0");
+    bind_fails((Binding[]){{"N", 4}, {"M", -7}}, 2, "T022", "here -7");
+    bind_fails((Binding[]){{"N", 4}, {"M", 4}, {"N", 5}}, 3, "T022", "twice");
+    bind_fails((Binding[]){{"N", 1 << 30}, {"M", 1 << 30}}, 2, "T023", "2^40");
+}
+
+static void test_generic_sizes(void **state)
+{
+    (void)state;
+    Case c;
+    load(&c, "size N generic\ndef main(a: [N]float) = a |> map(\\x -> x * float(N))\n");
+    if (!c.ok) // the word is the parser's; without it there is nothing to test
+        fail_msg("%s", messages(&c));
+    Program *open = ir_bind(c.program, NULL, 0, &c.diags);
+    assert_non_null(open);
+    assert_string_equal(type_text(&c, open->main->result), "[N]float");
+    Program *bound = ir_bind(open, &(Binding){"N", 3}, 1, &c.diags);
+    assert_non_null(bound);
+    assert_string_equal(type_text(&c, bound->main->result), "[3]float");
+    assert_null(ir_bind(bound, &(Binding){"N", 3}, 1, &c.diags));
+    unload(&c);
+}
+
+// Forty definitions, each the sum of `calls` calls of the one before and `more` terms.
+static void check_too_large(int calls, int more)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "def f0(x: float): float = x + x\n");
+    for (int i = 1; i < 40; i++) {
+        buf_printf(&text, "def f%d(x: float): float = ", i);
+        for (int k = 0; k < calls; k++)
+            buf_printf(&text, "f%d(x) + ", i - 1);
+        for (int k = 0; k < more; k++)
+            buf_puts(&text, "x + ");
+        buf_puts(&text, "x\n");
+    }
+    Case c;
+    load(&c, text.text);
+    assert_false(c.ok);
+    assert_int_equal(c.diags.errors, 1);
+    assert_string_equal(c.diags.list.at[0].code, "T019");
+    unload(&c);
+    buf_release(&text);
+}
+
+static void test_inlining_is_bounded(void **state)
+{
+    (void)state;
+    check_too_large(2, 0);
+    check_too_large(1, 1000);
+}
+
+static void test_lone_expression(void **state)
+{
+    (void)state;
+    Ir *ir = ir_new();
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Param *x = param_new(ir, "x", type_scalar(S_FLOAT));
+    Expr *sum = expr_op(ir, OP_ADD, expr_param(ir, x), expr_literal(ir, 1, false), NULL);
+    assert_true(ir_infer_expr(ir, sum, &diags));
+    assert_true(type_equal(ir->arith, sum->arg[1]->type, type_scalar(S_FLOAT)));
+    Expr *bad = expr_get(ir, expr_param(ir, x), 0);
+    assert_false(ir_infer_expr(ir, bad, &diags));
+    assert_int_equal(diags.errors, 1);
+    arena_free(arena);
+    ir_free(ir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_several_errors_without_cascade),
+        cmocka_unit_test(test_signature),
+        cmocka_unit_test(test_defs_are_inlined),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_bad_bindings),
+        cmocka_unit_test(test_generic_sizes),
+        cmocka_unit_test(test_inlining_is_bounded),
+        cmocka_unit_test(test_lone_expression),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

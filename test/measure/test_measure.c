@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Measuring: layouts, comparison and sampling by themselves; then whole rigs with jobs
+// that are right, wrong, do not compile, do not fit, crash and hang. This program is its
+// own worker.
+#include "measure/parts.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+// PoCL and LLVM keep what they allocate until the end of the process.
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libpocl\nleak:libLLVM\nleak:libOpenCL\nleak:libclang\nleak:libgomp\n";
+}
+
+// Layouts, comparison, sampling ----------------------------------------------------------
+
+static void test_pack(void **state)
+{
+    (void)state;
+    const double half[] = {0,       -0.0,    1,       -1.5, 65504, 65520, 1e9,
+                           0x1p-14, 0x1p-24, 0x1p-25, 0.1,  2049,  2051};
+    const uint16_t bits[] = {0,      0x8000, 0x3c00, 0xbe00, 0x7bff, 0x7c00, 0x7c00,
+                             0x0400, 1,      0,      0x2e66, 0x6800, 0x6802};
+    uint16_t packed[COUNTOF(half)];
+    scalar_pack(S_HALF, half, COUNTOF(half), packed);
+    for (int i = 0; i < COUNTOF(half); i++)
+        assert_int_equal(packed[i], bits[i]);
+    for (unsigned h = 0; h < 0x7c00; h++) {
+        uint16_t in = (uint16_t)h, out;
+        double x;
+        scalar_unpack(S_HALF, &in, 1, &x);
+        scalar_pack(S_HALF, &x, 1, &out);
+        assert_int_equal(in, out);
+    }
+    double numbers[] = {3, -4e9, 0}, back[3];
+    int32_t ints[3];
+    uint8_t bools[3];
+    scalar_pack(S_INT, numbers, 3, ints);
+    assert_true(ints[0] == 3 && ints[1] == INT32_MIN);
+    scalar_pack(S_BOOL, numbers, 3, bools);
+    scalar_unpack(S_BOOL, bools, 3, back);
+    assert_true(back[0] == 1 && back[1] == 1 && back[2] == 0);
+    assert_int_equal(scalar_device_bytes(S_DOUBLE), 8);
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    const float want[] = {1, 2, 0, INFINITY, NAN, 4};
+    float got[] = {1, 2, 0, INFINITY, NAN, 4};
+    double scale = check_scale(S_FLOAT, want, 6);
+    assert_true(fabs(scale - 7e-3 / 4) < 1e-9);
+    assert_int_equal(check_compare(S_FLOAT, got, want, 6, 0, scale).first_wrong, -1);
+    got[5] = 4.004f;
+    Check check = check_compare(S_FLOAT, got, want, 6, 1e-2, scale);
+    assert_int_equal(check.first_wrong, -1);
+    assert_true(fabs(check.max_error - 1e-3) < 1e-5);
+    check = check_compare(S_FLOAT, got, want, 6, 1e-4, scale);
+    assert_int_equal(check.first_wrong, 5);
+    got[2] = NAN;
+    check = check_compare(S_FLOAT, got, want, 6, 1, scale);
+    assert_int_equal(check.first_wrong, 2);
+    assert_true(isinf(check.max_error));
+    const int32_t a[] = {1, 1000000}, b[] = {1, 1000001};
+    assert_int_equal(check_compare(S_INT, a, b, 2, 1, 1).first_wrong, 1);
+    const float zero[] = {0, 0};
+    assert_true(check_scale(S_FLOAT, zero, 2) > 0);
+}
+
+typedef struct {
+    const double *time_ns, *share; // of one core
+    int n, calls;
+} Script;
+
+static DeviceStatus scripted(void *user, double *time_ns, double *cpu_ns)
+{
+    Script *script = user;
+    int i = script->calls++ % script->n;
+    *time_ns = script->time_ns[i];
+    *cpu_ns = script->time_ns[i] * script->share[i];
+    return DEV_OK;
+}
+
+static void test_sample(void **state)
+{
+    (void)state;
+    const double even[] = {9e6, 8e6, 5e6, 4e6, 6e6, 7e6, 3e6, 2e6}, slow[] = {9e6};
+    const double busy[] = {1, 1, 2, 1, 2, 2, 2, 2}, idle[] = {1};
+    Script script = {even, busy, 8, 0};
+    Sampler sampler = {scripted, &script, 5, 2, INFINITY, INFINITY};
+    Trial trial = {0};
+    // Two warm-ups; 4e6 is not valid; the five valid ones end with 2e6.
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_int_equal(trial.nsample, 5);
+    assert_true(trial.time_ns == 2e6 && !trial.cut && script.calls == 8);
+    script = (Script){slow, idle, 1, 0};
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_int_equal(trial.nsample, 20); // given up
+    script.calls = 0;
+    sampler.cutoff_ns = 1e6;
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_true(trial.cut && trial.nsample == 1 && script.calls == 2);
+}
+
+// Rigs
+// -------------------------------------------------------------------------------------
+
+enum { N = 4096, BATCH = 30 };
+
+typedef struct {
+    char folder[64];
+    float x[N], y[N], z[N];
+    RigBuffer buffer[3];
+    RigConfig config;
+    Arena *arena;
+    Diags diags;
+    Trial trial[BATCH];
+    int done;
+} Fixture;
+
+static int set_up(void **state)
+{
+    Fixture *f = xcalloc(1, sizeof *f);
+    strcpy(f->folder, "/tmp/forewarp-test-XXXXXX");
+    if (!mkdtemp(f->folder))
+        return -1;
+    for (int i = 0; i < N; i++) {
+        f->x[i] = 0.5f + (float)(i % 100) * 0.01f;
+        f->y[i] = 1.0f + (float)(i % 7);
+        f->z[i] = 2.0f * f->x[i] + f->y[i];
+    }
+    f->buffer[0] = (RigBuffer){"x", S_FLOAT, N, f->x, NULL};
+    f->buffer[1] = (RigBuffer){"y", S_FLOAT, N, f->y, NULL};
+    f->buffer[2] = (RigBuffer){"z", S_FLOAT, N, NULL, f->z};
+    f->config = (RigConfig){.device = "opencl:0",
+                            .folder = f->folder,
+                            .nbuffer = 3,
+                            .buffer = f->buffer,
+                            .tolerance = 1e-5,
+                            .build_limit_s = 20,
+                            .run_limit_s = 10};
+    f->arena = arena_new();
+    diags_init(&f->diags, f->arena);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    for (int i = 0; i < BATCH; i++)
+        trial_release(&f->trial[i]);
+    remove_tree(f->folder);
+    arena_free(f->arena);
+    free(f);
+    return 0;
+}
+
+static double keep(void *user, int job, Trial *trial)
+{
+    Fixture *f = user;
+    trial_release(&f->trial[job]);
+    f->trial[job] = *trial;
+    trial->log = NULL;
+    f->done++;
+    return INFINITY;
+}
+
+// A job `kernel NAME(x, y, z, n, a) { body }`, with i the work-item's number.
+static Job make_job(Fixture *f, int number, const char *body, int local)
+{
+    JobArg *arg = NEW_ARRAY(f->arena, JobArg, 6);
+    for (int i = 0; i < 3; i++)
+        arg[i] = (JobArg){.kind = ARG_BUFFER, .buffer = i};
+    arg[3] = (JobArg){.kind = ARG_INT, .number = N};
+    arg[4] = (JobArg){.kind = ARG_SCALAR, .scalar = S_FLOAT, .value = 2};
+    arg[5] = (JobArg){.kind = ARG_BUFFER, .buffer = 3};
+    int64_t *scratch = NEW(f->arena, int64_t);
+    *scratch = N * 4;
+    JobLaunch *launch = NEW(f->arena, JobLaunch);
+    *launch = (JobLaunch){arena_printf(f->arena, "k%d", number),
+                          {local > N ? local : N, 1, 1},
+                          {local, 1, 1},
+                          6,
+                          arg};
+    const char *source = arena_printf(
+        f->arena,
+        "kernel void k%d(global const float *x, global const float *y, global float *z,\n"
+        "                int n, float a, global float *t)\n"
+        "{ int i = get_global_id(0); %s }\n",
+        number, body);
+    return (Job){"float times(float a, float b) { return a * b; }\n",
+                 source,
+                 "",
+                 1,
+                 scratch,
+                 1,
+                 launch};
+}
+
+static const char *const right = "z[i] = times(a, x[i]) + y[i];";
+static const char *const crash = "z[i + ((long)n << 30)] = a;";
+static const char *const hang =
+    "volatile global float *v = z; while (v[0] != 77) v[i] = times(a, x[i]);";
+
+static bool no_opencl(void)
+{
+    return device_kind("opencl")->count() == 0;
+}
+
+static Rig *open_rig(Fixture *f)
+{
+    Rig *rig = rig_open(&f->config, &f->diags);
+    if (!rig && f->diags.list.len)
+        print_message("%s\n", f->diags.list.at[0].message);
+    assert_non_null(rig);
+    return rig;
+}
+
+static void expect_status(const Fixture *f, int job, TrialStatus status)
+{
+    const Trial *trial = &f->trial[job];
+    if (trial->status != status)
+        print_message("job %d is %s: %s\n", job, trial_status_name[trial->status],
+                      trial->log ? trial->log : "");
+    assert_int_equal(trial->status, status);
+    if (status == TRIAL_OK)
+        assert_true(isfinite(trial->time_ns) && trial->time_ns > 0 && trial->nsample > 0);
+    else
+        assert_true(isinf(trial->time_ns) && trial->log && *trial->log);
+}
+
+static void test_verdicts(void **state)
+{
+    Fixture *f = *state;
+    if (no_opencl())
+        skip();
+    Rig *rig = open_rig(f);
+    assert_string_equal(rig_device(rig)->id, "opencl:0");
+    assert_true(rig_batch(rig) >= 1);
+    int large = 2 * (int)rig_device(rig)->max_group;
+    Job job[] = {
+        make_job(f, 0, right, 64),
+        make_job(f, 1, "z[i] = a * x[i] + y[i] + (i == 17);", 64),
+        make_job(f, 2, "z[i] = nothing here;", 64),
+        make_job(f, 3, right, large),
+        make_job(f, 4,
+                 "local float s[1 << 20]; s[get_local_id(0)] = x[i];\n"
+                 "barrier(CLK_LOCAL_MEM_FENCE); z[i] = a * s[get_local_id(0)] + y[i];",
+                 64),
+        make_job(f, 5, "if (i != n - 1) z[i] = a * x[i] + y[i];", 64),
+        make_job(f, 6, "t[i] = a * x[i]; z[i] = t[i] + y[i];", 64),
+        make_job(f, 7, right, 100),
+    };
+    assert_true(rig_run(rig, job, COUNTOF(job), INFINITY, keep, f, &f->diags));
+    assert_int_equal(f->done, COUNTOF(job));
+    expect_status(f, 0, TRIAL_OK);
+    assert_true(f->trial[0].nsample == 5 && f->trial[0].max_error < 1e-5);
+    assert_true(f->trial[0].build_s > 0 && f->trial[0].timing_s > 0);
+    expect_status(f, 1, TRIAL_WRONG_RESULT);
+    assert_non_null(strstr(f->trial[1].log, "z: element 17 "));
+    expect_status(f, 2, TRIAL_BUILD_FAILED);
+    assert_non_null(strstr(f->trial[2].log, "nothing"));
+    expect_status(f, 3, TRIAL_OUT_OF_RESOURCES);
+    if (rig_device(rig)->local_bytes < 4 << 20)
+        expect_status(f, 4, TRIAL_OUT_OF_RESOURCES);
+    expect_status(f, 5, TRIAL_WRONG_RESULT); // the poison shows
+    expect_status(f, 6, TRIAL_OK);
+    expect_status(f, 7, TRIAL_OUT_OF_RESOURCES);
+    rig_close(rig);
+}
+
+static void test_batch(void **state)
+{
+    Fixture *f = *state;
+    Job job[BATCH];
+    if (no_opencl())
+        skip();
+    f->config.run_limit_s = 2;
+    Rig *rig = open_rig(f);
+    for (int i = 0; i < BATCH; i++)
+        job[i] = make_job(f, i,
+                          i == 4    ? "z[i] = oops;"
+                          : i == 11 ? crash
+                          : i == 23 ? hang
+                                    : right,
+                          32 << i % 4);
+    assert_true(rig_run(rig, job, BATCH, INFINITY, keep, f, &f->diags));
+    assert_int_equal(f->done, BATCH);
+    for (int i = 0; i < BATCH; i++)
+        expect_status(f, i,
+                      i == 4    ? TRIAL_BUILD_FAILED
+                      : i == 11 ? TRIAL_CRASHED
+                      : i == 23 ? TRIAL_TIMED_OUT
+                                : TRIAL_OK);
+    assert_non_null(strstr(f->trial[11].log, "while running"));
+    rig_close(rig);
+}
+
+static double lower(void *user, int job, Trial *trial)
+{
+    return keep(user, job, trial), 1.0;
+}
+
+static void test_cutoff(void **state)
+{
+    Fixture *f = *state;
+    if (no_opencl())
+        skip();
+    f->config.batch = 2;
+    Rig *rig = open_rig(f);
+    Job job[] = {make_job(f, 0, right, 64), make_job(f, 1, right, 64)};
+    assert_true(rig_run(rig, job, 2, INFINITY, lower, f, &f->diags));
+    expect_status(f, 0, TRIAL_OK);
+    expect_status(f, 1, TRIAL_OK);
+    assert_false(f->trial[0].cut);
+    assert_true(f->trial[1].cut && f->trial[1].nsample == 1);
+    rig_close(rig);
+}
+
+static void check_run_one(Fixture *f, Rig *rig, const Job *job)
+{
+    float *z = xcalloc(N, sizeof *z);
+    void *out[] = {NULL, NULL, z};
+    Trial trial;
+    assert_true(rig_run_one(rig, job, 12, &trial, out, &f->diags));
+    f->trial[0] = trial;
+    expect_status(f, 0, TRIAL_OK);
+    assert_true(trial.nsample >= 12);
+    for (int i = 0; i < N; i++)
+        assert_true(fabsf(z[i] - f->z[i]) <= 1e-5f * f->z[i]);
+    free(z);
+}
+
+// Children of this process, taken from /proc: workers of an open rig.
+static int find_workers(pid_t *pid, int most)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    int n = 0;
+    while (dir && (entry = readdir(dir)) && n < most) {
+        char path[64], line[256];
+        int id = atoi(entry->d_name), parent = 0;
+        snprintf(path, sizeof path, "/proc/%d/stat", id);
+        FILE *file = id > 0 ? fopen(path, "re") : NULL;
+        if (file && fgets(line, sizeof line, file) &&
+            sscanf(strrchr(line, ')') + 1, " %*c %d", &parent) == 1 && parent == getpid())
+            pid[n++] = id;
+        if (file)
+            fclose(file);
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static void *kill_soon(void *unused)
+{
+    pid_t pid[16];
+    (void)unused;
+    usleep(1500 * 1000);
+    int n = find_workers(pid, 16);
+    for (int i = 0; i < n; i++)
+        kill(pid[i], SIGKILL);
+    return NULL;
+}
+
+// The worker is killed while it runs a job, which is a crash; the rig goes on.
+static void test_killed_worker(void **state)
+{
+    Fixture *f = *state;
+    pthread_t killer;
+    if (no_opencl())
+        skip();
+    f->config.workers = 1;
+    Rig *rig = open_rig(f);
+    Job bad = make_job(f, 0, hang, 64), good = make_job(f, 1, right, 64);
+    assert_int_equal(pthread_create(&killer, NULL, kill_soon, NULL), 0);
+    assert_true(rig_run(rig, &bad, 1, INFINITY, keep, f, &f->diags));
+    pthread_join(killer, NULL);
+    expect_status(f, 0, TRIAL_CRASHED);
+    assert_non_null(strstr(f->trial[0].log, "signal 9"));
+    trial_release(&f->trial[0]);
+    check_run_one(f, rig, &good);
+    // Killed with nothing to do: no job is to blame.
+    pid_t pid[16];
+    assert_int_equal(find_workers(pid, 16), 1);
+    kill(pid[0], SIGKILL);
+    usleep(100 * 1000);
+    trial_release(&f->trial[0]);
+    check_run_one(f, rig, &good);
+    rig_close(rig);
+    assert_int_equal(find_workers(pid, 16), 0);
+}
+
+static Job host_job(Fixture *f, const char *body)
+{
+    Job job = make_job(f, 0, right, 64);
+    job.source = arena_printf(
+        f->arena,
+        "void k0_entry(void *const *arg)\n"
+        "{ const float *x = arg[0], *y = arg[1]; float *z = arg[2];\n"
+        "  int n = *(int *)arg[3]; float a = *(float *)arg[4];\n"
+        "  _Pragma(\"omp parallel for\") for (int i = 0; i < n; i++) { %s } }\n",
+        body);
+    return job;
+}
+
+static void test_host(void **state)
+{
+    Fixture *f = *state;
+    f->config.device = "host";
+    Rig *rig = open_rig(f);
+    Job job = host_job(f, right), broken = host_job(f, "z[i] = oops;");
+    Job bad = host_job(f, "z[(long)i << 40] = a;");
+    check_run_one(f, rig, &job);
+    trial_release(&f->trial[0]);
+    assert_true(rig_run(rig, &broken, 1, INFINITY, keep, f, &f->diags));
+    expect_status(f, 0, TRIAL_BUILD_FAILED);
+    assert_non_null(strstr(f->trial[0].log, "oops"));
+    assert_true(rig_run(rig, &bad, 1, INFINITY, keep, f, &f->diags));
+    expect_status(f, 0, TRIAL_CRASHED);
+    trial_release(&f->trial[0]);
+    check_run_one(f, rig, &job);
+    rig_close(rig);
+}
+
+static int count_entries(const char *folder, const char *prefix)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    int n = 0;
+    while (dir && (entry = readdir(dir)))
+        n += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+// A folder left by a killed run, then two rigs in it at once; nothing of them stays but
+// caches.
+static void test_folder(void **state)
+{
+    Fixture *f = *state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/run-stale", f->folder);
+    assert_true(file_mkdirs(path));
+    snprintf(path, sizeof path, "%s/run-stale/init-0", f->folder);
+    assert_true(file_write(path, "old", 3));
+    f->config.device = "host";
+    Rig *a = open_rig(f), *b = open_rig(f);
+    assert_int_equal(count_entries(f->folder, "run-"), 2);
+    Job job = host_job(f, right);
+    check_run_one(f, a, &job);
+    trial_release(&f->trial[0]);
+    check_run_one(f, b, &job);
+    rig_close(a);
+    rig_close(b);
+    assert_int_equal(count_entries(f->folder, "run-"), 0);
+    assert_true(count_entries(f->folder, "cache-") > 0);
+}
+
+static void expect_refusal(Fixture *f, const char *part, bool world)
+{
+    diags_init(&f->diags, f->arena);
+    assert_null(rig_open(&f->config, &f->diags));
+    assert_int_equal(f->diags.errors, 1);
+    assert_int_equal(f->diags.world, world);
+    assert_non_null(strstr(f->diags.list.at[0].message, part));
+}
+
+static void test_refusals(void **state)
+{
+    Fixture *f = *state;
+    f->config.device = "abacus";
+    expect_refusal(f, "abacus", false);
+    f->config.device = "host:7";
+    expect_refusal(f, "only one host", true);
+    f->config.device = "opencl:63";
+    expect_refusal(f, "OpenCL device", true);
+    f->config.device = "host";
+    f->config.worker = "/no/such/program";
+    expect_refusal(f, "no worker", true);
+    f->config.worker = NULL;
+    f->config.folder = "/proc/nowhere/at/all";
+    expect_refusal(f, "/proc/nowhere", true);
+}
+
+static void test_list(void **state)
+{
+    Fixture *f = *state;
+    DeviceInfo *info;
+    int n = devices_list(f->arena, NULL, &info, &f->diags), hosts = 0, opencl = 0;
+    for (int i = 0; i < n; i++) {
+        hosts += strcmp(info[i].id, "host") == 0;
+        opencl += strncmp(info[i].id, "opencl:", 7) == 0;
+        assert_true(info[i].compute_units > 0 && strlen(info[i].fingerprint) == 16);
+    }
+    assert_int_equal(hosts, 1);
+    assert_int_equal(opencl > 0, !no_opencl());
+    assert_int_equal(f->diags.errors, 0);
+    // A worker that cannot even start is a warning for each kind, and no device.
+    n = devices_list(f->arena, "/no/such/program", &info, &f->diags);
+    assert_int_equal(n, 0);
+    assert_true(f->diags.list.len >= 2);
+}
+
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
+        return worker_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pack),   cmocka_unit_test(test_check),
+        cmocka_unit_test(test_sample), RIG_TEST(test_verdicts),
+        RIG_TEST(test_batch),          RIG_TEST(test_cutoff),
+        RIG_TEST(test_killed_worker),  RIG_TEST(test_host),
+        RIG_TEST(test_folder),         RIG_TEST(test_refusals),
+        RIG_TEST(test_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

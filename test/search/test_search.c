@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every strategy promises: only valid points, each at most once, all of them in the
+// end, the same for the same seed; and that random is uniform.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Space *space;
+    Arena *arena;
+    Diags diags;
+} Fixture;
+
+static int set_up(void **state)
+{
+    static const int64_t v[] = {1, 2, 3, 4, 5, 6};
+    Fixture *f = xcalloc(1, sizeof *f);
+    f->arena = arena_new();
+    diags_init(&f->diags, f->arena);
+    f->space = space_new();
+    space_add_ints(f->space, "a", v, 6);
+    space_add_ints(f->space, "b", v, 6);
+    space_add_ints(f->space, "c", v, 3);
+    assert_true(space_constrain(f->space, "a * b <= 8", &f->diags));
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    space_free(f->space);
+    arena_free(f->arena);
+    free(f);
+    return 0;
+}
+
+static double cost_of(const Space *space, const Point *point)
+{
+    double a = space_value(space, point, 0), b = space_value(space, point, 1);
+    return a == 3 ? INFINITY : 10 + (a - 2) * (a - 2) + (b - 4) * (b - 4);
+}
+
+// Runs a search to its end; the numbers of its points in order. How many there were.
+static int run_all(const SearchKind *kind, const Space *space, uint64_t seed, int *order)
+{
+    Search *search = search_open(kind, space, seed, INFINITY);
+    int n = 0;
+    for (Point point; search_ask(search, &point); n++) {
+        assert_true(space_valid(space, &point));
+        order[n] = (int)space_number(space, &point);
+        search_tell(search, &point, cost_of(space, &point));
+        assert_int_equal(search->told, n + 1);
+    }
+    assert_true(search->best_ns == 10);
+    assert_true(cost_of(space, &search->best) == 10);
+    search_close(search);
+    return n;
+}
+
+static void test_every_strategy(void **state)
+{
+    Fixture *f = *state;
+    int nkind, count = (int)space_count(f->space);
+    const SearchKind *const *kind = search_all(&nkind);
+    assert_true(nkind >= 2);
+    for (int k = 0; k < nkind; k++) {
+        int first[128], again[128], hits[128] = {0};
+        assert_ptr_equal(search_find(kind[k]->name), kind[k]);
+        assert_true(strlen(kind[k]->doc) > 0);
+        int n = run_all(kind[k], f->space, 1, first);
+        assert_true(n <= count);
+        for (int i = 0; i < n; i++)
+            assert_int_equal(hits[first[i]]++, 0);
+        assert_int_equal(run_all(kind[k], f->space, 1, again), n);
+        assert_memory_equal(first, again, sizeof *first * (size_t)n);
+    }
+    assert_null(search_find("no such strategy"));
+}
+
+static void test_exhaustive(void **state)
+{
+    Fixture *f = *state;
+    int order[128], n = run_all(search_find("exhaustive"), f->space, 1, order);
+    assert_int_equal(n, space_count(f->space));
+    for (int i = 0; i < n; i++)
+        assert_int_equal(order[i], i);
+}
+
+// How often each point comes at the first, second and last place, over many seeds.
+static void test_random(void **state)
+{
+    enum { RUNS = 8000 };
+    Fixture *f = *state;
+    const SearchKind *kind = search_find("random");
+    int count = (int)space_count(f->space), order[128], hits[3][128] = {0};
+    for (int seed = 0; seed < RUNS; seed++) {
+        assert_int_equal(run_all(kind, f->space, (uint64_t)seed, order), count);
+        hits[0][order[0]]++;
+        hits[1][order[1]]++;
+        hits[2][order[count - 1]]++;
+    }
+    double expect = (double)RUNS / count;
+    for (int place = 0; place < 3; place++) {
+        double chi2 = 0;
+        for (int i = 0; i < count; i++)
+            chi2 += (hits[place][i] - expect) * (hits[place][i] - expect) / expect;
+        assert_true(fabs(chi2 - (count - 1)) < 5 * sqrt(2.0 * (count - 1)));
+    }
+}
+
+static void test_large_spaces(void **state)
+{
+    (void)state;
+    for (int nparam = 8; nparam <= 40; nparam += 32) {
+        int64_t v[20];
+        for (int i = 0; i < COUNTOF(v); i++)
+            v[i] = i;
+        Space *space = space_new();
+        for (int i = 0; i < nparam; i++)
+            space_add_ints(space, (const char[]){(char)('A' + i), 0}, v, COUNTOF(v));
+        Search *search = search_open(search_find("random"), space, 1, 1000);
+        double sum = 0;
+        Point point;
+        for (int i = 0; i < 1000; i++) {
+            assert_true(search_ask(search, &point));
+            sum += space_value(space, &point, nparam - 1);
+        }
+        assert_true(fabs(sum / 1000 - 9.5) < 5 * 5.77 / sqrt(1000));
+        search_close(search);
+        space_free(space);
+    }
+}
+
+// Points of an earlier run are not given out again.
+static void test_told_before(void **state)
+{
+    Fixture *f = *state;
+    int nkind, count = (int)space_count(f->space);
+    const SearchKind *const *kind = search_all(&nkind);
+    for (int k = 0; k < nkind; k++) {
+        Search *search = search_open(kind[k], f->space, 1, INFINITY);
+        Point known, point;
+        for (int i = 0; i < count; i += 2) {
+            space_point(f->space, (uint64_t)i, &known);
+            search_tell(search, &known, 100);
+        }
+        int n = 0;
+        for (; search_ask(search, &point); n++)
+            assert_int_equal(space_number(f->space, &point) % 2, 1);
+        assert_true(n <= count / 2);
+        search_close(search);
+    }
+}
+
+static void test_empty(void **state)
+{
+    Fixture *f = *state;
+    assert_true(space_constrain(f->space, "a > 6", &f->diags));
+    int nkind;
+    const SearchKind *const *kind = search_all(&nkind);
+    for (int k = 0; k < nkind; k++) {
+        Search *search = search_open(kind[k], f->space, 1, INFINITY);
+        Point point;
+        assert_false(search_ask(search, &point));
+        search_close(search);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_strategy),           TEST(test_exhaustive),  TEST(test_random),
+        cmocka_unit_test(test_large_spaces), TEST(test_told_before), TEST(test_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

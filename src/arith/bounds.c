@@ -268,8 +268,7 @@ static int sign_of(ArithCtx *c, Poly a, int facts)
 static Outcome eliminate(ArithCtx *c, Poly p, const Arith *x, int facts)
 {
     Goal g = {.x = x, .facts = facts};
-    if (!poly_isolate(c, p, x, &g.a, &g.b))
-        return STUCK;
+    poly_isolate(c, p, x, &g.a, &g.b);
     g.sign = sign_of(c, g.a, facts);
     if (g.sign == 0)
         return STUCK;
@@ -395,14 +394,21 @@ bool arith_nonneg(ArithCtx *c, const Arith *a)
     return nonneg_sum(c, a, NULL, 0);
 }
 
+// Their difference may overflow where the two alone do not.
+static bool apart(const ArithCtx *c, const Arith *a, const Arith *b)
+{
+    int64_t hi = info_of(c, a)->range.hi, lo = info_of(c, b)->range.lo;
+    return hi != INT64_MAX && lo != INT64_MIN && hi < lo;
+}
+
 bool arith_le(ArithCtx *c, const Arith *a, const Arith *b)
 {
-    return a == b || nonneg_sum(c, b, a, 0);
+    return a == b || apart(c, a, b) || nonneg_sum(c, b, a, 0);
 }
 
 bool arith_lt(ArithCtx *c, const Arith *a, const Arith *b)
 {
-    return a != b && nonneg_sum(c, b, a, -1);
+    return a != b && (apart(c, a, b) || nonneg_sum(c, b, a, -1));
 }
 
 bool arith_equal(ArithCtx *c, const Arith *a, const Arith *b)
@@ -428,8 +434,9 @@ static int64_t refined_lo(ArithCtx *c, Poly p)
     for (int steps = REFINE_STEPS; steps && (x = poly_top(p, limit)); steps--) {
         Poly a, b;
         limit = x->id;
-        if (x->kind != A_VAR || !poly_isolate(c, p, x, &a, &b))
+        if (x->kind != A_VAR)
             continue;
+        poly_isolate(c, p, x, &a, &b);
         Range r = poly_range(c, a);
         const Arith *bound = r.lo >= 0 ? x->lo : r.hi <= 0 ? x->hi : NULL;
         if (!bound)
@@ -511,8 +518,7 @@ static Poly bound_step(ArithCtx *c, Poly p, const Arith *x, const Vars *vars, bo
 {
     Poly a, b;
     *ok = false;
-    if (!poly_isolate(c, p, x, &a, &b))
-        return p;
+    poly_isolate(c, p, x, &a, &b);
     bool positive = poly_nonneg(c, a);
     if (!positive && !poly_nonneg(c, poly_scale(c, a, -1)))
         return p;

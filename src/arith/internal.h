@@ -106,8 +106,8 @@ const Arith *mono_mul(ArithCtx *c, const Arith *a, const Arith *b);
 // a / b where b divides a; *out is NULL where that is 1.
 bool mono_div(ArithCtx *c, const Arith *a, const Arith *b, const Arith **out);
 bool mono_has(const Arith *mono, const Arith *atom);
-// p = a*x + b, x in neither among the factors; false where x occurs squared.
-bool poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b);
+// p = a*x + b with no factor x in b.
+void poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b);
 // The factor of p with the highest id below limit; NULL if none.
 const Arith *poly_top(Poly p, uint32_t limit);
 

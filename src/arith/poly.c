@@ -245,7 +245,7 @@ int poly_size(Poly a)
     return a.n + (a.value != 0);
 }
 
-bool poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b)
+void poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b)
 {
     Build with = build_new(c, p.n), without = build_new(c, p.n);
     without.value = p.value;
@@ -253,14 +253,11 @@ bool poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b)
         const Arith *rest;
         if (!mono_div(c, p.t[i].arg, x, &rest))
             build_push(c, &without, p.t[i].coef, p.t[i].arg);
-        else if (rest && mono_has(rest, x))
-            return false;
         else
             build_push(c, &with, p.t[i].coef, rest);
     }
     *a = build_done(c, &with);
     *b = build_done(c, &without);
-    return true;
 }
 
 const Arith *poly_top(Poly p, uint32_t limit)

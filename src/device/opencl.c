@@ -5,8 +5,8 @@
 // A launch is checked before it is enqueued: PoCL ends the process (assert, SIGSEGV)
 // where the standard asks for an error, for example when local memory is exceeded.
 // Devices are numbered over all platforms in the loader's order. Times come from event
-// profiling. It does not choose build options and knows no driver by its name, apart
-// from the queries for the warp width.
+// profiling. It does not choose build options, and knows drivers apart only where
+// the standard has no word: the width of a warp, a compiler's complaint.
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "device/device.h"
 
@@ -377,6 +377,12 @@ static DeviceStatus opencl_fill(Device *device, Mem *mem, unsigned char byte, si
 
 // Programs --------------------------------------------------------------------------
 
+// NVIDIA's compiler checks local memory itself, and has no error for it but these words.
+static bool says_too_large(const Buf *log)
+{
+    return strstr(log->text, "uses too much shared data") != NULL;
+}
+
 // True if the build log says anything.
 static bool append_build_log(Device *device, cl_program program, Buf *log)
 {
@@ -425,7 +431,7 @@ static DeviceStatus opencl_build(Device *device, const char *source, const char 
             break;
     }
     succeeds(code, "clBuildProgram", log);
-    return DEV_BUILD_FAILED;
+    return says_too_large(log) ? DEV_OUT_OF_RESOURCES : DEV_BUILD_FAILED;
 }
 
 static void opencl_module_free(Device *device, Module *module)

@@ -180,9 +180,11 @@ void put_element(Printer *p, const Buffer *buffer, const Arith *index)
     put(p, "]");
 }
 
-bool vector_aligned(const Printer *p, const Buffer *buffer, const Arith *index, int width)
+// True if a vector of this width at index of buffer is aligned to its size.
+static bool is_aligned(const Printer *p, const Buffer *buffer, const Arith *index,
+                       int width)
 {
-    if (buffer->space != MEM_GLOBAL || buffer->scalar == S_BOOL)
+    if (buffer->space != MEM_GLOBAL)
         return false;
     for (int i = p->ints.len - 1; i >= 0; i--) {
         const Stm *stm = p->ints.at[i];
@@ -192,21 +194,23 @@ bool vector_aligned(const Printer *p, const Buffer *buffer, const Arith *index, 
     return arith_multiple(p->ctx, index) % width == 0;
 }
 
+bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
+                        const Type *type, bool is_const)
+{
+    if (p->target->threads && !is_aligned(p, buffer, index, type->width))
+        return false;
+    put(p, "*(%s%s%s", p->target->global, is_const ? "const " : "", p->target->unaligned);
+    put_type(p, type);
+    put(p, " *)&");
+    put_element(p, buffer, index);
+    return true;
+}
+
 static void put_vector_load(Printer *p, const KExpr *e)
 {
-    int width = e->type->width;
-    if (!p->target->threads) {
-        put(p, "fw_load_");
-        put_type(p, e->type);
-        put(p, "(&");
-    } else if (vector_aligned(p, e->buffer, e->arith, width)) {
-        put(p, "*(%sconst %s%d *)&", p->target->global, scalar_info[e->type->scalar].name,
-            width);
-        put_element(p, e->buffer, e->arith);
+    if (put_vector_element(p, e->buffer, e->arith, e->type, true))
         return;
-    } else {
-        put(p, "vload%d(0, &", width);
-    }
+    put(p, "vload%d(0, &", e->type->width);
     put_element(p, e->buffer, e->arith);
     put(p, ")");
 }

@@ -85,19 +85,10 @@ static const char c_head[] = "#include <math.h>\n"
 
 static const char c_vector[] =
     "\n"
-    "// Vectors, and their unaligned loads and stores.\n"
-    "#define FW_VECTOR(type, n)                                              \\\n"
-    "    typedef type type##n __attribute__((vector_size(n * sizeof(type)))); \\\n"
-    "    static inline type##n fw_load_##type##n(const type *p)               \\\n"
-    "    {                                                                    \\\n"
-    "        type##n v;                                                       \\\n"
-    "        memcpy(&v, p, sizeof v);                                         \\\n"
-    "        return v;                                                        \\\n"
-    "    }                                                                    \\\n"
-    "    static inline void fw_store_##type##n(type##n v, type *p)            \\\n"
-    "    {                                                                    \\\n"
-    "        memcpy(p, &v, sizeof v);                                         \\\n"
-    "    }\n";
+    "// Vectors, and vectors in memory at any address.\n"
+    "#define FW_VECTOR(type, n)                                                     \\\n"
+    "    typedef type type##n __attribute__((vector_size(n * sizeof(type))));       \\\n"
+    "    typedef type##n fw_##type##n __attribute__((aligned(sizeof(type)), may_alias));\n";
 
 static void put_vectors(Buf *out, const Program *program)
 {

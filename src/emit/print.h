@@ -12,7 +12,7 @@ struct Target {
     const char *name, *extension;
     bool threads;
     const char *function, *kernel, *global, *local, *byte;
-    const char *open, *close, *lane, *lane_close;
+    const char *open, *close, *lane, *lane_close, *unaligned;
 };
 
 // How tightly an expression binds, as in C.
@@ -65,8 +65,10 @@ const char *index_type(const Printer *p); // int or long
 // expr.c
 void put_value(Printer *p, const KExpr *value, Prec prec);
 void put_element(Printer *p, const Buffer *buffer, const Arith *index); // `a[i]`
-// True if a vector of this width at index of buffer is aligned to its size.
-bool vector_aligned(const Printer *p, const Buffer *buffer, const Arith *index, int width);
+// A vector in memory, `*(global float4 *)&a[i]`; false, with nothing printed, if the target
+// needs a function for it because it may not be aligned.
+bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
+                        const Type *type, bool is_const);
 
 // stm.c
 void put_kernel(Printer *p, const Kernel *kernel);

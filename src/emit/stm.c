@@ -262,14 +262,9 @@ static void put_if(Printer *p, const Stm *stm)
     put_line(p, "}");
 }
 
-// A scalar, or a vector that is aligned or has to be stored by components.
-static void put_plain_store(Printer *p, const Stm *stm, int lane)
+static void put_scalar_store(Printer *p, const Stm *stm, int lane)
 {
-    const Type *type = stm->value->type;
     p->lane = lane;
-    if (type->kind == T_VECTOR && lane < 0)
-        put(p, "*(%s%s%d *)&", p->target->global, scalar_info[type->scalar].name,
-            type->width);
     put_element(p, stm->buffer, arith_addc(p->ctx, stm->index, MAX(lane, 0)));
     put(p, " = ");
     put_value(p, stm->value, PREC_SELECT);
@@ -277,25 +272,32 @@ static void put_plain_store(Printer *p, const Stm *stm, int lane)
     p->lane = -1;
 }
 
+static void put_vector_store(Printer *p, const Stm *stm)
+{
+    const Type *type = stm->value->type;
+    if (put_vector_element(p, stm->buffer, stm->index, type, false)) {
+        put(p, " = ");
+        put_value(p, stm->value, PREC_SELECT);
+        put_line(p, ";");
+        return;
+    }
+    put(p, "vstore%d(", type->width);
+    put_value(p, stm->value, PREC_SELECT);
+    put(p, ", 0, &");
+    put_element(p, stm->buffer, stm->index);
+    put_line(p, ");");
+}
+
 static void put_store(Printer *p, const Stm *stm)
 {
     const Type *type = stm->value->type;
-    bool threads = p->target->threads;
-    if (type->kind == T_SCALAR ||
-        (threads && vector_aligned(p, stm->buffer, stm->index, type->width))) {
-        put_plain_store(p, stm, -1);
-    } else if (type->scalar == S_BOOL) {
+    if (type->kind == T_SCALAR)
+        put_scalar_store(p, stm, -1);
+    else if (type->scalar != S_BOOL)
+        put_vector_store(p, stm);
+    else // there are no vectors of bool in memory
         for (int i = 0; i < type->width; i++)
-            put_plain_store(p, stm, i);
-    } else {
-        const char *name = scalar_info[type->scalar].name;
-        put(p, "%s%s%d(", threads ? "vstore" : "fw_store_", threads ? "" : name,
-            type->width);
-        put_value(p, stm->value, PREC_SELECT);
-        put(p, threads ? ", 0, &" : ", &");
-        put_element(p, stm->buffer, stm->index);
-        put_line(p, ");");
-    }
+            put_scalar_store(p, stm, i);
 }
 
 static void put_barrier(Printer *p, const Stm *stm)

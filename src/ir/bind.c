@@ -5,7 +5,7 @@
 //
 // Codes: T020 unknown size, T021 size without a value, T022 bad value, T023 array too
 // large; T013 (from inference) a length that does not fit.
-#include "ir/infer.h"
+#include "ir/ir.h"
 
 #include <inttypes.h>
 #include <string.h>

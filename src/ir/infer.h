@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infer: what the two halves of type inference (expressions, patterns) share. Only
-// infer.c, infer_pattern.c and bind.c include it.
+// infer: what the two halves of type inference (expressions, patterns) share; only they
+// include it.
 
 #ifndef FW_INFER_H
 #define FW_INFER_H

@@ -377,8 +377,8 @@ static const Arith *windows(Infer *in, const Expr *e, int d, const Arith *len)
     const char *shorter = arena_printf(in->ir->arena, "%s needs a length of at least %s",
                                        call, infer_show_arith(in, size));
     const char *rest =
-        arena_printf(in->ir->arena, "%s needs a length less %s that is divisible by %s",
-                     call, infer_show_arith(in, size), infer_show_arith(in, step));
+        arena_printf(in->ir->arena, "%s needs (length - %s) divisible by %s", call,
+                     infer_show_arith(in, size), infer_show_arith(in, step));
     if (!need_nonneg(in, e, slack, len, shorter) || !need_divides(in, e, slack, step, rest))
         return NULL;
     return arith_addc(in->ir->arith, arith_div(in->ir->arith, slack, step), 1);

@@ -509,14 +509,27 @@ Val interp_eval(Interp *in, const Expr *e, const Env *env)
     BUG("expression kind %d", (int)e->kind);
 }
 
+FW_NORETURN static void wrong_input(Interp *in, const Param *param, const Type *got)
+{
+    Buf need, have;
+    buf_init(&need);
+    buf_init(&have);
+    type_print(&need, param->type);
+    type_print(&have, got);
+    const char *text = arena_printf(in->diags->arena, "input `%s` must be %s, here %s",
+                                    param->name, need.text, have.text);
+    buf_release(&need);
+    buf_release(&have);
+    interp_fail(in, param->span, "R007", "%s", text);
+}
+
 static const Env *bind_inputs(Interp *in, const Program *program, Value *const *inputs)
 {
     const Function *f = program->main;
     const Env *env = NULL;
     for (int i = 0; i < f->nparam; i++) {
         if (!type_equal(program->ir->arith, f->params[i]->type, inputs[i]->type))
-            interp_fail(in, f->params[i]->span, "R007",
-                        "the input for `%s` has another type", f->params[i]->name);
+            wrong_input(in, f->params[i], inputs[i]->type);
         env = bind_param(in, f->params[i], stored(in, inputs[i]), env);
     }
     return env;

@@ -149,18 +149,6 @@ static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, Block 
     return value;
 }
 
-static void assign(Lower *l, Block *block, Var *var, const KExpr *value)
-{
-    Block *outer = l->block;
-    l->block = block;
-    Stm *stm = stm_add(l, ST_ASSIGN);
-    stm->var = var;
-    stm->value = value;
-    l->block = outer;
-}
-
-// `c ? a : b` if both sides are plain expressions, else an if statement, so that what a
-// side needs (a loop, a load) happens only where the side is taken.
 static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
 {
     const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
@@ -168,18 +156,7 @@ static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
     Block yes = {0}, no = {0};
     const KExpr *a = eval_side(l, expr->arg[1], env, &yes, fact);
     const KExpr *b = eval_side(l, expr->arg[2], env, &no, NULL);
-    if (!yes.len && !no.len)
-        return view_value(l,
-                          k_op(l, OP_SELECT, expr->type, (const KExpr *[]){cond, a, b}, 3));
-    Stm *decl = stm_add(l, ST_DECL);
-    decl->var = var_new(l, "chosen", expr->type, false);
-    assign(l, &yes, decl->var, a);
-    assign(l, &no, decl->var, b);
-    Stm *branch = stm_add(l, ST_IF);
-    branch->value = cond;
-    branch->body = yes;
-    branch->other = no;
-    return view_var(l, decl->var);
+    return view_value(l, k_choose(l, cond, &yes, a, &no, b));
 }
 
 static const KExpr *broadcast(Lower *l, const KExpr *value, const Type *type)
@@ -235,9 +212,11 @@ static const View *eval_call(Lower *l, const Expr *expr, const Env *env)
 
 static const View *eval_literal(Lower *l, const Expr *expr)
 {
-    if (expr->type->kind == T_SCALAR && expr->type->scalar == S_INT)
+    const Type *type = expr->type;
+    if (type->kind == T_SCALAR && type->scalar == S_INT)
         return view_value(l, k_index(l, arith_const(l->ctx, (int64_t)expr->number)));
-    return view_value(l, k_literal(l, expr->number, expr->type));
+    const KExpr *value = k_literal(l, expr->number, type_scalar(type->scalar));
+    return view_value(l, broadcast(l, value, type));
 }
 
 const Arith *eval_index(Lower *l, const Expr *expr, const Env *env)
@@ -736,15 +715,24 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
 // A scalar destination: its guards are opened first, so that they cover the computation.
 static void gen_scalar(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    bool begun = kernel_begin(l, expr);
     Block *outer = l->block;
     int facts = arith_facts(l->ctx);
     out = open_guards(l, out);
     store(l, out, view_read(l, eval(l, expr, env)));
     arith_facts_reset(l->ctx, facts);
     l->block = outer;
-    if (begun)
-        kernel_end(l);
+}
+
+// The only element of an array of one that is computed: written in place.
+static bool gen_only(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    int64_t len;
+    if (expr->kind != E_AT || out->kind != V_MEM || !produces(expr->arg[0]) ||
+        !arith_is_const(expr->arg[0]->type->len, &len) || len != 1)
+        return false;
+    const Type *type = expr->arg[0]->type;
+    gen(l, expr->arg[0], env, view_mem(l, out->buffer, out->offset, type));
+    return true;
 }
 
 static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
@@ -761,8 +749,10 @@ void gen(Lower *l, const Expr *expr, const Env *env, const View *out)
         gen_let(l, expr, env, out);
     else if (expr->kind == E_PATTERN && !(l->kernel && type_is_scalar(expr->type)))
         gen_pattern(l, expr, env, out);
-    else if (type_is_scalar(expr->type))
+    else if (type_is_scalar(expr->type) && l->kernel)
         gen_scalar(l, expr, env, out);
+    else if (!l->kernel && gen_only(l, expr, env, out))
+        return;
     else if (expr->kind == E_TUPLE)
         gen_zip(l, expr, env, out);
     else

@@ -261,7 +261,7 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     planes = 0;
     whole_buffers(formal_out, formal + n, &planes);
     for (int i = 0; i < 2 * n; i++)
-        formal[i]->count = arith_const(l->ctx, 0); // names only: never allocated
+        formal[i]->formal = true;
     Launches before = l->launches;
     l->launches = (Launches){0};
     const Expr *f = expr->fun;

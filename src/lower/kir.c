@@ -135,3 +135,28 @@ const KExpr *k_named(Lower *l, const KExpr *value, const char *name)
     decl->value = value;
     return k_var(l, decl->var);
 }
+
+static Block with_assignment(Lower *l, const Block *side, Var *var, const KExpr *value)
+{
+    Block block = *side, *outer = l->block;
+    l->block = &block;
+    Stm *stm = stm_add(l, ST_ASSIGN);
+    stm->var = var;
+    stm->value = value;
+    l->block = outer;
+    return block;
+}
+
+const KExpr *k_choose(Lower *l, const KExpr *cond, const Block *yes, const KExpr *a,
+                      const Block *no, const KExpr *b)
+{
+    if (!yes->len && !no->len)
+        return k_op(l, OP_SELECT, a->type, (const KExpr *[]){cond, a, b}, 3);
+    Stm *decl = stm_add(l, ST_DECL);
+    decl->var = var_new(l, "chosen", a->type, false);
+    Stm *branch = stm_add(l, ST_IF);
+    branch->value = cond;
+    branch->body = with_assignment(l, yes, decl->var, a);
+    branch->other = with_assignment(l, no, decl->var, b);
+    return k_var(l, decl->var);
+}

@@ -16,10 +16,12 @@ void add_barrier(Lower *l)
     barrier->fence_local = barrier->fence_global = true;
 }
 
+// A loop over one element still needs a variable: which work-item does it.
 static const Arith *iter_new(Lower *l, const char *name, const Arith *extent)
 {
+    const Arith *one = arith_const(l->ctx, 1);
     return arith_var(l->ctx, name_new(l, name), arith_const(l->ctx, 0),
-                     arith_addc(l->ctx, extent, -1));
+                     arith_addc(l->ctx, extent == one ? arith_const(l->ctx, 2) : extent, -1));
 }
 
 // One variable for all loops of a kind, dimension and extent of a kernel: the same
@@ -70,11 +72,17 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
 {
     int64_t n = -1;
     bool known = arith_is_const(extent, &n);
+    const Arith *threads = thread_count(l, kind, dim);
     if (kind == LOOP_SEQ && known && (n <= 1 || (unroll && n <= l->options->unroll_cap))) {
         gen_unrolled(l, n, body, user);
         return;
     }
-    const Arith *threads = thread_count(l, kind, dim);
+    if (n == 1 && extent == threads && kind != LOOP_WRG) { // a group loop marks its group
+        l->inside[kind]++;
+        body(l, user, arith_const(l->ctx, 0));
+        l->inside[kind]--;
+        return;
+    }
     Stm *loop = stm_add(l, ST_FOR);
     *loop = (Stm){.kind = ST_FOR,
                   .loop = kind,
@@ -89,7 +97,7 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     l->shared_tile = false;
     l->block = &loop->body;
     l->inside[kind]++;
-    body(l, user, loop->iter);
+    body(l, user, n == 1 ? arith_const(l->ctx, 0) : loop->iter);
     l->inside[kind]--;
     // The next iteration may overwrite a tile that slower work-items still read.
     if (l->shared_tile && loop->form == FORM_LOOP && kind != LOOP_LCL)

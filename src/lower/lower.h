@@ -32,6 +32,7 @@ typedef struct {
     const Arith *count; // scalars
     BufferRole role;    // GLOBAL only
     int number;         // GLOBAL: index in Unit.buffers
+    bool formal;        // stands for what a launch binds to it; never allocated
     int plane;          // INPUT, OUTPUT: which plane of which parameter or result
     int param;
 } Buffer;

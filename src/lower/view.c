@@ -117,9 +117,9 @@ static const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith
         i = arith_max(c, i, arith_sub(c, arith_const(c, -1), i));
         return arith_min(c, i, arith_sub(c, arith_add(c, len, last), i));
     case PAD_WRAP: return arith_mod(c, arith_add(c, i, len), len);
-    case PAD_CONSTANT: break;
+    case PAD_CONSTANT: break; // only read where it is within
     }
-    return arith_min(c, arith_max(c, i, zero), last);
+    return i;
 }
 
 static const View *at_pad(Lower *l, const View *view, const Arith *index)
@@ -343,11 +343,20 @@ const View *view_get(Lower *l, const View *view, int field)
     return part;
 }
 
+// Only where the conditions hold may the source be read.
 static const KExpr *read_cond(Lower *l, const View *view)
 {
-    const KExpr *arg[] = {k_cond(l, view->cond, view->ncond), view_read(l, view->src),
-                          view_read(l, view->fill)};
-    return k_op(l, OP_SELECT, view->type, arg, 3);
+    Block *outer = l->block, yes = {0}, no = {0};
+    int facts = arith_facts(l->ctx);
+    for (int i = 0; i < view->ncond; i++)
+        arith_assume(l->ctx, view->cond[i]);
+    l->block = outer ? &yes : NULL;
+    const KExpr *value = view_read(l, view->src);
+    arith_facts_reset(l->ctx, facts);
+    l->block = outer ? &no : NULL;
+    const KExpr *fill = view_read(l, view->fill);
+    l->block = outer;
+    return k_choose(l, k_cond(l, view->cond, view->ncond), &yes, value, &no, fill);
 }
 
 const KExpr *view_read(Lower *l, const View *view)

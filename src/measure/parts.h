@@ -5,7 +5,8 @@
 //   both sides      protocol.c (messages), pack.c (layouts)
 //   the controller  rig.c (the pipeline), crew.c (worker processes), folder.c (files),
 //                   list.c (the devices there are)
-//   the worker      worker.c (commands), bench.c (one job), check.c, sample.c
+//   the worker      worker.c (commands), bench.c (one job), check.c, sample.c,
+//                   pins.c
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
 //   {"do":"list","kind":K}                     {"device":INFO}... {"end":true}
@@ -22,6 +23,7 @@
 #include "measure/measure.h"
 
 #include <jansson.h>
+#include <sched.h>
 #include <sys/types.h>
 
 // protocol.c -------------------------------------------------------------------------
@@ -102,6 +104,25 @@ json_t *piece_report(const Piece *piece); // {"job":k,"trial":TRIAL}
 void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
 // options: samples, cutoff_ns, limit_s, and "out": files to write the outputs to.
 void bench_time(Bench *bench, Piece *piece, const json_t *options);
+
+// pins.c: threads bound to a core ------------------------------------------------------
+
+enum { PINS_MAX = 256 };
+
+typedef struct {
+    pid_t thread;
+    cpu_set_t cores;
+} Pin;
+
+typedef struct {
+    cpu_set_t all; // that this process may use
+    bool loose;
+    int n;
+    Pin pin[PINS_MAX];
+} Pins;
+
+void pins_read(Pins *pins); // as the driver bound them
+void pins_set_loose(Pins *pins, bool loose);
 
 // folder.c: files of the controller
 // --------------------------------------------------------

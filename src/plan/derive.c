@@ -35,6 +35,7 @@ typedef struct {
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups;
+    bool window; // walking the argument of a slide
 } Choice;
 
 // Building blocks
@@ -439,19 +440,29 @@ static int array_dims(const Type *type)
 
 static Expr *walk(Choice *c, Expr *expr, bool root);
 
-// A map inside an argument: a stage of its own, or computed where it is read.
+static Expr *to_global(Ir *ir, Expr *stage, const Type *type)
+{
+    Expr *stored = pattern1(ir, P_TOGLOBAL, 1, 0, NULL, NULL, stage);
+    stored->type = type;
+    return stored;
+}
+
+// A map whose elements are read by several windows: a stage of its own, or computed again
+// by each.
 static void walk_stages(Choice *c, Expr *expr)
 {
+    bool window = c->window;
     for (int i = 0; i < expr->narg; i++) {
         Expr *arg = expr->arg[i];
-        if (is_map(arg) && c->separate && arg->type->kind == T_ARRAY) {
+        c->window = expr->pattern == P_SLIDE || (window && !is_map(expr));
+        if (is_map(arg) && c->separate && c->window) {
             walk_stages(c, arg);
-            expr->arg[i] =
-                pattern1(c->ir, P_TOGLOBAL, 1, 0, NULL, NULL, derive_map(c, arg));
+            expr->arg[i] = to_global(c->ir, derive_map(c, arg), arg->type);
         } else {
             expr->arg[i] = walk(c, arg, false);
         }
     }
+    c->window = window;
 }
 
 // A pure re-layout of inputs is copied in parallel.
@@ -513,7 +524,7 @@ static Expr *walk(Choice *c, Expr *expr, bool root)
         bool stage = is_map(expr->arg[0]) && c->separate;
         expr->arg[0] = walk(c, expr->arg[0], stage);
         if (stage)
-            expr->arg[0] = pattern1(c->ir, P_TOGLOBAL, 1, 0, NULL, NULL, expr->arg[0]);
+            expr->arg[0] = to_global(c->ir, expr->arg[0], expr->param->type);
         expr->arg[1] = walk(c, expr->arg[1], root);
         return expr;
     }
@@ -579,17 +590,18 @@ static void note_map(Shape *shape, Expr *map)
         note_window(shape, in->arg[i], map->dims);
 }
 
-static void find_shape(Shape *shape, Expr *expr, bool root)
+static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
 {
     bool pattern = expr->kind == E_PATTERN;
     if (pattern && expr->pattern == P_MAP) {
         note_map(shape, expr);
-        shape->stages |= !root;
+        shape->stages |= window;
+        window = false;
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= regroupable(expr);
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
-        find_shape(shape, expr->fun->arg[0], true);
+        find_shape(shape, expr->fun->arg[0], true, false);
     } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
         shape->dims = MAX(shape->dims, array_dims(expr->type));
     }
@@ -597,7 +609,9 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
                                              pattern_info[expr->pattern].group == G_VIEW);
     for (int i = 0; i < expr->narg; i++)
         find_shape(shape, expr->arg[i],
-                   root && (through || (expr->kind == E_LET && i == 1)));
+                   root && (through || (expr->kind == E_LET && i == 1)),
+                   window || (pattern && expr->pattern == P_SLIDE) ||
+                       (expr->kind == E_LET && i == 0));
     if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
         expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)))
         shape->rectangular = true;
@@ -715,7 +729,7 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     Derivation *d = xcalloc(1, sizeof *d);
     d->program = program;
     d->device = *device;
-    find_shape(&d->shape, program->main->body, true);
+    find_shape(&d->shape, program->main->body, true, false);
     int errors = diags->errors;
     make_space(d, diags);
     if (diags->errors > errors || !space_build(d->space, diags)) {

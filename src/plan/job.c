@@ -23,12 +23,12 @@ static int64_t known(const Problem *problem, const Arith *a)
     return value;
 }
 
-// Scratch buffers are the unit's temporaries that hold something.
-static int scratch_number(const Problem *problem, const Unit *unit, const Buffer *buffer)
+// Scratch buffers are the unit's temporaries, but for those that only stand for others.
+static int scratch_number(const Unit *unit, const Buffer *buffer)
 {
     int first = unit->ninput + unit->noutput, number = first;
     for (int i = first; i < buffer->number; i++)
-        number += known(problem, unit->buffers.at[i]->count) > 0;
+        number += !unit->buffers.at[i]->formal;
     return number;
 }
 
@@ -37,9 +37,9 @@ static void make_scratch(const Problem *problem, const Unit *unit, Arena *arena,
     int64_t *bytes = NEW_ARRAY(arena, int64_t, MAX(unit->buffers.len, 1));
     for (int i = unit->ninput + unit->noutput; i < unit->buffers.len; i++) {
         const Buffer *buffer = unit->buffers.at[i];
-        int64_t count = known(problem, buffer->count);
-        if (count > 0)
-            bytes[job->nscratch++] = count * (int64_t)scalar_device_bytes(buffer->scalar);
+        if (!buffer->formal)
+            bytes[job->nscratch++] = known(problem, buffer->count) *
+                                     (int64_t)scalar_device_bytes(buffer->scalar);
     }
     job->scratch_bytes = bytes;
 }
@@ -59,7 +59,7 @@ static void make_launch(const Problem *problem, const Unit *unit, const Launch *
         const Buffer *buffer = from->buffer[i];
         bool scratch = buffer->number >= unit->ninput + unit->noutput;
         arg[i].kind = ARG_BUFFER;
-        arg[i].buffer = scratch ? scratch_number(problem, unit, buffer) : buffer->number;
+        arg[i].buffer = scratch ? scratch_number(unit, buffer) : buffer->number;
     }
     for (int i = 0; i < kernel->sizes.len; i++) {
         arg[kernel->params.len + i].kind = ARG_INT;

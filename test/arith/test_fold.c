@@ -89,6 +89,9 @@ static const Row identity[] = {
     {"(4*u + 6*v + 1)%8", "2*((2*u + 3*v)%4) + 1"},
     {"(4*u + y)/8", "u/2"},
     {"(4*u + y)%8", "y + 4*(u%2)"},
+    {"(K*(4*u + y) + k)%(8*K)", "k + K*y + 4*K*(u%2)"},
+    {"u*i/(u*v)", "i*u/(u*v)"},
+    {"8*(u/4) + u%4", "8*(u/4) + u%4"},
     {"u/3/5", "u/15"},
     {"(u/3 + 2)/5", "(u + 6)/15"},
     {"u/N/M", "u/(N*M)"},
@@ -208,6 +211,8 @@ static const Row extremes[] = {
     {"max(min(u, v), u)", "u"},
     {"min(min(u, 5), 3)", "min(u, 3)"},
     {"min(min(u, 3), 5)", "min(u, 3)"},
+    {"max(max(u, 5), 3)", "max(u, 5)"},
+    {"max(max(u, 3), 5)", "max(u, 5)"},
     {"max(min(max(u, 0), N - 1), 0)", "min(max(u, 0), N - 1)"},
     {"min(u%N, N)", "u%N"},
     {"min(t/4, 255)", "t/4"},
@@ -362,6 +367,11 @@ static void test_facts(void **state)
     assert_ptr_equal(parse(c, "(u*M + v)%M"), parse(c, "v"));
     arith_facts_reset(c, 2);
     assert_int_equal(parse(c, "(u*M + v)%M")->kind, A_MOD);
+
+    // A fact times what may be negative proves nothing.
+    arith_assume(c, parse(c, "u - 1000000"));
+    assert_true(arith_nonneg(c, parse(c, "u*i - 1000000*i")));
+    assert_false(arith_nonneg(c, parse(c, "u*v - 1000000*v")));
     arith_ctx_free(c);
 }
 
@@ -377,6 +387,8 @@ static void test_proofs(void **state)
         "u - 4*(u/4)",
         "3 - u + 4*(u/4)",
         "u*u",
+        "N*N*M - i*i*j",
+        "N*N - 1",
         "max(u, v) - min(u, v)",
         "min(N, M) - 1",
         "N + M - max(N, M)",

@@ -312,6 +312,8 @@ static void test_wrong_input(void **state)
     evaluate(&r, 0);
     assert_false(r.ok);
     assert_string_equal(r.diags.list.at[0].code, "R007");
+    assert_string_equal(r.diags.list.at[0].message,
+                        "input `a` must be [4]float, here float");
     finish(&r);
 }
 

@@ -18,13 +18,6 @@
 
 #include <cmocka.h>
 
-// PoCL and LLVM keep what they allocate until the end of the process.
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libpocl\nleak:libLLVM\nleak:libOpenCL\nleak:libclang\nleak:libgomp\n";
-}
-
 // Layouts, comparison, sampling ----------------------------------------------------------
 
 static void test_pack(void **state)
@@ -216,9 +209,18 @@ static const char *const crash = "z[i + ((long)n << 30)] = a;";
 static const char *const hang =
     "volatile global float *v = z; while (v[0] != 77) v[i] = times(a, x[i]);";
 
+// Asked of a worker: this process is a controller, and touches no device.
 static bool no_opencl(void)
 {
-    return device_kind("opencl")->count() == 0;
+    Arena *arena = arena_new();
+    Diags diags;
+    DeviceInfo *info;
+    diags_init(&diags, arena);
+    int n = devices_list(arena, NULL, &info, &diags), found = 0;
+    for (int i = 0; i < n; i++)
+        found += strncmp(info[i].id, "opencl:", 7) == 0;
+    arena_free(arena);
+    return found == 0;
 }
 
 static Rig *open_rig(Fixture *f)
@@ -291,6 +293,8 @@ static void test_batch(void **state)
         skip();
     f->config.run_limit_s = 2;
     Rig *rig = open_rig(f);
+    // A GPU's driver survives what ends a CPU's process.
+    TrialStatus fault = rig_device(rig)->is_cpu ? TRIAL_CRASHED : TRIAL_FAILED;
     for (int i = 0; i < BATCH; i++)
         job[i] = make_job(f, i,
                           i == 4    ? "z[i] = oops;"
@@ -303,10 +307,11 @@ static void test_batch(void **state)
     for (int i = 0; i < BATCH; i++)
         expect_status(f, i,
                       i == 4    ? TRIAL_BUILD_FAILED
-                      : i == 11 ? TRIAL_CRASHED
+                      : i == 11 ? fault
                       : i == 23 ? TRIAL_TIMED_OUT
                                 : TRIAL_OK);
-    assert_non_null(strstr(f->trial[11].log, "while running"));
+    if (fault == TRIAL_CRASHED)
+        assert_non_null(strstr(f->trial[11].log, "while running"));
     rig_close(rig);
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every example, at odd sizes, lowered at random points of its space, built and run on the
+// host and on OpenCL, against the interpreter. FW_POINTS sets the points an example (4);
+// FW_DEVICE one device; FW_EXAMPLE one example.
+
+#include "plan/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *example, *device;
+    Candidate *candidate;
+    Derivation *derivation;
+    int n, wrong;
+} Report;
+
+static double on_done(void *user, int job, Trial *trial)
+{
+    Report *r = user;
+    // Local memory of a large tile or a group's registers may not fit: that is no fault.
+    if (trial->status == TRIAL_OK || trial->status == TRIAL_OUT_OF_RESOURCES)
+        return INFINITY;
+    Buf text;
+    buf_init(&text);
+    point_print(&text, derive_space(r->derivation), r->candidate[job].point);
+    print_message("%s on %s: %s: %s\n%s\n", r->example, r->device,
+                  trial_status_name[trial->status], text.text, trial->log ? trial->log : "");
+    buf_release(&text);
+    r->wrong++;
+    return INFINITY;
+}
+
+static const int64_t odd[] = {37, 29, 23, 3};
+
+static Problem *load(const char *path, Diags *diags)
+{
+    Problem *problem = problem_load(path, diags);
+    Binding binding[8];
+    int n = 0;
+    for (; problem && n < problem->program->sizes.len && n < COUNTOF(binding); n++) {
+        const char *name = problem->program->sizes.at[n].name;
+        binding[n] = (Binding){name, strcmp(name, "T") == 0 ? 3 : odd[n]};
+    }
+    if (problem && problem_bind(problem, binding, n, diags))
+        return problem;
+    return NULL;
+}
+
+static int points_wanted(void)
+{
+    const char *text = getenv("FW_POINTS");
+    return text ? atoi(text) : 4;
+}
+
+static int try_points(Problem *problem, ProblemData *data, const char *name,
+                      const char *device, Arena *arena, Diags *diags)
+{
+    RigConfig config = {.device = device,
+                        .folder = "/tmp/forewarp-test",
+                        .nbuffer = data->ninput + data->noutput,
+                        .buffer = data->buffer,
+                        .tolerance = 1e-4,
+                        .run_limit_s = 30,
+                        .build_limit_s = 60};
+    Rig *rig = rig_open(&config, diags);
+    if (!rig)
+        return 1;
+    Derivation *derivation = derive_new(problem->bound, rig_device(rig), diags);
+    assert_non_null(derivation);
+    const Target *target = target_find(rig_device(rig)->target);
+    Buf prelude;
+    buf_init(&prelude);
+    emit_prelude(&prelude, target, problem->bound);
+    int n = MIN(points_wanted(), (int)fmin(space_count(derive_space(derivation)), 1e6));
+    Point *point = NEW_ARRAY(arena, Point, n + 1);
+    Candidate *candidate = NEW_ARRAY(arena, Candidate, n + 1);
+    Job *job = NEW_ARRAY(arena, Job, n + 1);
+    Report report = {name, device, candidate, derivation, n + 1, 0};
+    Rng rng;
+    rng_seed(&rng, 7);
+    for (int i = 0; i <= n; i++) {
+        if (i == 0)
+            derive_plain(derivation, &point[0]);
+        else
+            space_sample(derive_space(derivation), &rng, &point[i]);
+        const char *prefix = arena_printf(arena, "%s_c%d", problem->name, i);
+        if (!candidate_make(problem, derivation, &point[i], prefix, target, prelude.text,
+                            arena, &candidate[i], diags))
+            return 1;
+        job[i] = candidate[i].job;
+    }
+    bool ok = rig_run(rig, job, n + 1, INFINITY, on_done, &report, diags);
+    for (int i = 0; i <= n; i++)
+        candidate_release(&candidate[i]);
+    buf_release(&prelude);
+    derive_free(derivation);
+    rig_close(rig);
+    return ok ? report.wrong : 1;
+}
+
+static int try_example(const char *path, const char *device)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = load(path, &diags);
+    int wrong = 1;
+    if (problem) {
+        Value **inputs = problem_inputs(problem, 1, arena), *expect;
+        ProblemData *data = data_new(problem, inputs, arena);
+        if (ir_eval(problem->bound, inputs, arena, &expect, 0, &diags)) {
+            data_expect(data, expect, arena);
+            wrong = try_points(problem, data, path, device, arena, &diags);
+        }
+    }
+    Buf text;
+    buf_init(&text);
+    diags_print(&text, &diags);
+    if (text.len)
+        print_message("%s: %s", path, text.text);
+    buf_release(&text);
+    problem_free(problem);
+    arena_free(arena);
+    return wrong;
+}
+
+static void all_examples(const char *device)
+{
+    DIR *dir = opendir("examples");
+    assert_non_null(dir);
+    const char *only = getenv("FW_EXAMPLE"), *on = getenv("FW_DEVICE");
+    if (on && strcmp(on, device) != 0)
+        skip();
+    int wrong = 0, tried = 0;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        size_t len = strlen(entry->d_name);
+        if (len < 4 || strcmp(entry->d_name + len - 3, ".fw") != 0 ||
+            (only && strncmp(entry->d_name, only, len - 3) != 0))
+            continue;
+        char path[512];
+        snprintf(path, sizeof path, "examples/%s", entry->d_name);
+        wrong += try_example(path, device);
+        tried++;
+    }
+    closedir(dir);
+    assert_true(tried > 0);
+    assert_int_equal(wrong, 0);
+}
+
+static void on_host(void **state)
+{
+    (void)state;
+    all_examples("host");
+}
+
+static void on_opencl(void **state)
+{
+    (void)state;
+    all_examples("opencl:0");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
+        return worker_main(argc, argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host),
+                                       cmocka_unit_test(on_opencl)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -56,7 +56,7 @@ void arith_release(ArithCtx *c, ArithMark mark)
     arena_reset(c->arena, mark.arena);
 }
 
-// Interning ----------------------------------------------------------------------
+// Interning -------------------------------------------------------------------------
 
 static uint64_t hash_node(ArithKind kind, int64_t value, int n, const ArithTerm *t)
 {
@@ -164,7 +164,7 @@ const Arith *node_pair(ArithCtx *c, ArithKind kind, const Arith *a, const Arith 
     return node_make(c, kind, 0, 2, t);
 }
 
-// Constants and variables ----------------------------------------------------------
+// Constants and variables -----------------------------------------------------------
 
 const Arith *arith_const(ArithCtx *c, int64_t value)
 {
@@ -212,7 +212,7 @@ const Arith *arith_size(ArithCtx *c, const char *name)
     return new_var(c, name, lo, arith_const(c, INT32_MAX), 1, true);
 }
 
-// Sums and products ------------------------------------------------------------------
+// Sums and products -----------------------------------------------------------------
 
 static const Arith *add_scaled(ArithCtx *c, const Arith *a, const Arith *b, int64_t k)
 {
@@ -256,7 +256,7 @@ const Arith *arith_mulc(ArithCtx *c, const Arith *a, int64_t k)
     return prod;
 }
 
-// Facts and small questions ------------------------------------------------------------
+// Facts and small questions ---------------------------------------------------------
 
 void arith_assume(ArithCtx *c, const Arith *a)
 {

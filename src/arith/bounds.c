@@ -21,7 +21,7 @@ enum { PROOF_STEPS = 48, PROOF_TERMS = 40, REFINE_STEPS = 12 };
 
 static const Range everything = {INT64_MIN, INT64_MAX};
 
-// Intervals ------------------------------------------------------------------------
+// Intervals -------------------------------------------------------------------------
 
 // A finite end is never one that means infinity: it gives way by one.
 static Range finish(Wide lo, Wide hi)
@@ -133,7 +133,7 @@ Range range_of_node(const ArithCtx *c, const Arith *a)
     BUG("kind %d", (int)a->kind);
 }
 
-// Divisibility -----------------------------------------------------------------------
+// Divisibility ----------------------------------------------------------------------
 
 static int64_t multiple_of_sum(const ArithCtx *c, const Arith *a)
 {
@@ -177,7 +177,7 @@ int64_t arith_multiple(ArithCtx *c, const Arith *a)
     return info_of(c, a)->multiple;
 }
 
-// Proofs -------------------------------------------------------------------------------
+// Proofs ----------------------------------------------------------------------------
 
 static bool prove(ArithCtx *c, Poly p, int first_fact);
 
@@ -423,7 +423,7 @@ bool arith_equal(ArithCtx *c, const Arith *a, const Arith *b)
     return equal;
 }
 
-// Bounds ---------------------------------------------------------------------------------
+// Bounds ----------------------------------------------------------------------------
 
 // The interval of p once its variables, innermost first, gave way to their lower ends.
 static int64_t refined_lo(ArithCtx *c, Poly p)

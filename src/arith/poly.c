@@ -59,7 +59,7 @@ int64_t gcd64(int64_t a, int64_t b)
     return a;
 }
 
-// Monomials ------------------------------------------------------------------------
+// Monomials -------------------------------------------------------------------------
 
 const ArithTerm *mono_factors(const Arith *const *mono, ArithTerm *one, int *n)
 {
@@ -120,7 +120,7 @@ bool mono_has(const Arith *mono, const Arith *atom)
     return false;
 }
 
-// Building ---------------------------------------------------------------------------
+// Building --------------------------------------------------------------------------
 
 Build build_new(ArithCtx *c, int cap)
 {
@@ -173,7 +173,7 @@ Poly build_done(ArithCtx *c, Build *b)
     return (Poly){b->value, n, b->t};
 }
 
-// Arithmetic ----------------------------------------------------------------------------
+// Arithmetic ------------------------------------------------------------------------
 
 Poly poly_const(int64_t value)
 {
@@ -275,7 +275,7 @@ const Arith *poly_top(Poly p, uint32_t limit)
     return top;
 }
 
-// Putting together ------------------------------------------------------------------------
+// Putting together ------------------------------------------------------------------
 
 static bool has_terms(Poly p, Poly part)
 {

@@ -22,7 +22,7 @@ static bool is_const(const Arith *a, int64_t value)
     return a->kind == A_CONST && a->value == value;
 }
 
-// Multiples of the divisor ------------------------------------------------------------
+// Multiples of the divisor ----------------------------------------------------------
 
 // (coef*mono) div d, known to be exact though d does not divide coef.
 static const Arith *exact_div(ArithCtx *c, int64_t coef, const Arith *mono, int64_t d)
@@ -128,7 +128,7 @@ static bool exact_quotient(ArithCtx *c, const Arith *a, const Arith *d, const Ar
     return true;
 }
 
-// Deciding the quotient -----------------------------------------------------------------
+// Deciding the quotient -------------------------------------------------------------
 
 static void take(ArithCtx *c, Quot *z, int64_t k)
 {
@@ -226,7 +226,7 @@ static bool decide(ArithCtx *c, Quot *z)
     return (!plain || c->n_facts) && decide_by_proof(c, z);
 }
 
-// Common factors --------------------------------------------------------------------------
+// Common factors --------------------------------------------------------------------
 
 static bool in_range(ArithCtx *c, const Arith *a, const Arith *end)
 {
@@ -356,11 +356,11 @@ static bool shrink_by_atom(ArithCtx *c, Quot *z, const Arith *f)
 {
     Poly d, none, t, s;
     part_by(c, poly_of(c, z->d), f, &d, &none);
-    if (poly_size(none) || info_of(c, f)->range.lo < 1)
+    if (poly_size(none))
         return false;
     part_by(c, poly_of(c, z->r), f, &t, &s);
     const Arith *rest = poly_node(c, s);
-    if (poly_size(t) == 0 || !in_range(c, rest, f))
+    if (poly_size(t) == 0 || !in_range(c, rest, f)) // so that f > 0 too
         return false;
     accept(c, z, rest, poly_node(c, t), f);
     z->d = poly_node(c, d);
@@ -384,8 +384,7 @@ static bool shrink(ArithCtx *c, Quot *z)
     return false;
 }
 
-// Quotient and remainder
-// --------------------------------------------------------------------
+// Quotient and remainder ------------------------------------------------------------
 
 // True where r div d is 0.
 static bool quotient(ArithCtx *c, const Arith *a, const Arith *b, Quot *z)
@@ -476,8 +475,7 @@ const Arith *arith_ceil_div(ArithCtx *c, const Arith *a, const Arith *b)
     return arith_div(c, arith_addc(c, arith_add(c, a, b), -1), b);
 }
 
-// Minimum and maximum
-// --------------------------------------------------------------------------
+// Minimum and maximum ---------------------------------------------------------------
 
 static const Arith *pick(ArithCtx *c, ArithKind kind, const Arith *a, const Arith *b)
 {
@@ -572,8 +570,7 @@ const Arith *arith_max(ArithCtx *c, const Arith *a, const Arith *b)
     return min_max(c, A_MAX, a, b);
 }
 
-// Rebuilding
-// -------------------------------------------------------------------------------------
+// Rebuilding ------------------------------------------------------------------------
 
 static const Arith *rebuild(ArithCtx *c, const Arith *a, const Arith *var,
                             const Arith *value);

@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
-// Printing -------------------------------------------------------------------------
+// Printing --------------------------------------------------------------------------
 
 // How tightly the place binds: anything, a product's first operand, a later operand.
 typedef enum { PLACE_SUM, PLACE_FIRST, PLACE_LATER } Place;
@@ -135,7 +135,7 @@ void arith_print(Buf *out, const Arith *a)
     print(out, a, PLACE_SUM);
 }
 
-// Parsing ----------------------------------------------------------------------------
+// Parsing ---------------------------------------------------------------------------
 
 enum { MAX_DEPTH = 200 };
 
@@ -265,7 +265,7 @@ const Arith *arith_parse(ArithCtx *c, const char *text)
     return a && accept(&p, '\0') ? a : NULL;
 }
 
-// Evaluating ---------------------------------------------------------------------------
+// Evaluating ------------------------------------------------------------------------
 
 typedef struct {
     ArithLookup *lookup;

@@ -249,7 +249,7 @@ static DeviceStatus host_fill(Device *device, Mem *mem, unsigned char byte, size
     return DEV_OK;
 }
 
-// Modules ------------------------------------------------------------------------------
+// Modules -----------------------------------------------------------------------------
 
 typedef struct {
     char c[512], so[512];

@@ -48,7 +48,7 @@ struct Module {
     Kernel *kernels; // those launched so far
 };
 
-// Errors --------------------------------------------------------------------------
+// Errors ------------------------------------------------------------------------------
 
 typedef struct {
     cl_int code;
@@ -130,7 +130,7 @@ static DeviceStatus status_of(cl_int code, const char *call, Buf *log)
     return info && info->resources ? DEV_OUT_OF_RESOURCES : DEV_FAILED;
 }
 
-// Finding and describing devices -----------------------------------------------------
+// Finding and describing devices ------------------------------------------------------
 
 // A platform that fails to answer is left out: another may still work.
 static int list_devices(cl_device_id device[DEVICES_MAX])
@@ -310,7 +310,7 @@ static const DeviceInfo *opencl_info(const Device *device)
     return &device->info;
 }
 
-// Buffers ---------------------------------------------------------------------------
+// Buffers -----------------------------------------------------------------------------
 
 static Mem *opencl_mem_new(Device *device, size_t bytes, Buf *log)
 {
@@ -375,7 +375,7 @@ static DeviceStatus opencl_fill(Device *device, Mem *mem, unsigned char byte, si
     return status_of(code, "clEnqueueFillBuffer", log);
 }
 
-// Programs --------------------------------------------------------------------------
+// Programs ----------------------------------------------------------------------------
 
 // NVIDIA's compiler checks local memory itself, and has no error for it but these words.
 static bool says_too_large(const Buf *log)
@@ -446,7 +446,7 @@ static void opencl_module_free(Device *device, Module *module)
     free(module);
 }
 
-// Launches ---------------------------------------------------------------------------
+// Launches ----------------------------------------------------------------------------
 
 static Kernel *find_kernel(Device *device, Module *module, const char *name, Buf *log)
 {

@@ -32,7 +32,7 @@ const char *target_extension(const Target *target)
     return target->extension;
 }
 
-// Names ------------------------------------------------------------------------------
+// Names -------------------------------------------------------------------------------
 
 static const char *const reserved[] = {
 #define RESERVED(word) #word,
@@ -77,7 +77,7 @@ void put_type(Printer *p, const Type *type)
         BUG("a value of type kind %d in a kernel", type->kind);
 }
 
-// Lines ------------------------------------------------------------------------------
+// Lines -------------------------------------------------------------------------------
 
 enum { WIDTH = 100 };
 
@@ -103,22 +103,30 @@ void put(Printer *p, const char *format, ...)
     va_end(args);
 }
 
+static int depth_change(char c)
+{
+    return (c == '(' || c == '{' || c == '[') - (c == ')' || c == '}' || c == ']');
+}
+
 // Where to break a text so that at most `room` characters stay: the space with fewest
-// parentheses open, the last of those, in the later two thirds if there is one. 0: nowhere.
-static size_t break_at(const char *text, size_t room)
+// parentheses open, rather after a comma, the last of those, in the later two thirds if
+// there is one. 0: nowhere. Adds the parentheses open there to depth.
+static size_t break_at(const char *text, size_t room, int *depth)
 {
     size_t best = 0;
-    int depth = 0, least = 1 << 30;
+    int least = 1 << 30, now = *depth, there = now;
     for (size_t i = 0; text[i] && i <= room; i++) {
-        depth += text[i] == '(' || text[i] == '{' || text[i] == '[';
-        depth -= text[i] == ')' || text[i] == '}' || text[i] == ']';
+        now += depth_change(text[i]);
         if (text[i] != ' ' || i == 0)
             continue;
-        if (depth <= least || best < room / 3) {
+        int cost = 2 * now + (text[i - 1] != ',');
+        if (cost <= least || best < room / 3) {
             best = i;
-            least = depth;
+            least = cost;
+            there = now;
         }
     }
+    *depth = there;
     return best;
 }
 
@@ -128,20 +136,22 @@ static void put_indent(Printer *p, int indent)
         buf_puts(p->out, "    ");
 }
 
+enum { DEEPEST = 3 }; // steps that a continued line is indented by
+
 void end_line(Printer *p)
 {
     const char *text = p->line.text;
-    int indent = p->indent;
+    int indent = p->indent, depth = 0;
     for (;;) {
         put_indent(p, indent);
         size_t room = (size_t)MAX(WIDTH - 4 * indent, 40);
-        size_t at = strlen(text) <= room ? 0 : break_at(text, room);
+        size_t at = strlen(text) <= room ? 0 : break_at(text, room, &depth);
         if (!at)
             break;
         buf_write(p->out, text, at);
         buf_putc(p->out, '\n');
         text += at + 1;
-        indent = p->indent + 1;
+        indent = p->indent + MIN(MAX(depth, 1), DEEPEST);
     }
     buf_puts(p->out, text);
     buf_putc(p->out, '\n');
@@ -157,7 +167,7 @@ void put_line(Printer *p, const char *format, ...)
     end_line(p);
 }
 
-// Units ------------------------------------------------------------------------------
+// Units -------------------------------------------------------------------------------
 
 void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel *kernel)
 {
@@ -203,14 +213,19 @@ static void put_launch(Printer *p, const Launch *launch)
     buf_clear(&p->line);
 }
 
+enum { LAUNCHES_SHOWN = 8 };
+
 static void put_head(Printer *p, const Unit *unit)
 {
     put(p, "// %s", unit->program->main ? unit->program->main->name : "program");
     put_sizes(p);
     buf_printf(p->out, "%s\n//\n// Launches, in order:\n", p->line.text);
     buf_clear(&p->line);
-    for (int i = 0; i < unit->launches.len; i++)
+    int n = MIN(unit->launches.len, LAUNCHES_SHOWN);
+    for (int i = 0; i < n; i++)
         put_launch(p, &unit->launches.at[i]);
+    if (n < unit->launches.len)
+        buf_printf(p->out, "//   and %d more\n", unit->launches.len - n);
     buf_putc(p->out, '\n');
 }
 

@@ -66,7 +66,7 @@ static void close_paren(Printer *p, bool need)
     put(p, need ? ")" : "");
 }
 
-// Literals -------------------------------------------------------------------------------
+// Literals ----------------------------------------------------------------------------
 
 // The fewest digits that read back as the same number, with a point or an exponent.
 static void put_digits(Printer *p, double x, bool is_double)
@@ -111,7 +111,7 @@ static void put_literal(Printer *p, Scalar scalar, double x, Prec prec)
         put(p, x < 0 && prec > PREC_UNARY ? "(%.0f)" : "%.0f", x);
 }
 
-// Vectors --------------------------------------------------------------------------------
+// Vectors -----------------------------------------------------------------------------
 
 static bool is_vector(const Printer *p, const KExpr *e)
 {
@@ -170,7 +170,7 @@ static void put_components(Printer *p, const KExpr *e)
     put(p, "%s", p->target->close);
 }
 
-// Loads ----------------------------------------------------------------------------------
+// Loads -------------------------------------------------------------------------------
 
 void put_element(Printer *p, const Buffer *buffer, const Arith *index)
 {
@@ -229,8 +229,7 @@ static void put_load(Printer *p, const KExpr *e, Prec prec)
     }
 }
 
-// Operations
-// -------------------------------------------------------------------------------
+// Operations --------------------------------------------------------------------------
 
 static void put_cast(Printer *p, const KExpr *e, Prec prec)
 {
@@ -306,9 +305,19 @@ static void put_select(Printer *p, const KExpr *e, Prec prec)
     close_paren(p, paren);
 }
 
-// An operand of an infix operation on vectors; a literal may stay a scalar there.
-static void put_infix_arg(Printer *p, const KExpr *arg, const KExpr *other, Prec prec)
+static bool is_conjunction(const KExpr *e)
 {
+    return (e->kind == K_OP && e->op == OP_AND) || (e->kind == K_COND && e->n > 1);
+}
+
+// Operand i of an infix operation. On vectors, a literal may stay a scalar; && inside ||
+// needs no parentheses, but compilers and readers ask for them.
+static void put_infix_arg(Printer *p, const KExpr *e, int i)
+{
+    const KExpr *arg = e->arg[i], *other = e->arg[1 - i];
+    Prec prec = op_text[e->op].prec + (i > 0);
+    if (e->op == OP_OR && is_conjunction(arg))
+        prec = PREC_EQUAL;
     if (arg->kind == K_LITERAL && is_vector(p, other) && other->kind != K_LITERAL)
         put_literal(p, arg->type->scalar, arg->number, prec);
     else
@@ -330,9 +339,9 @@ static void put_op(Printer *p, const KExpr *e, Prec prec)
         close_paren(p, prec > PREC_UNARY);
     } else if (text->infix && !floor_div) {
         open_paren(p, prec > text->prec);
-        put_infix_arg(p, e->arg[0], e->arg[1], text->prec);
+        put_infix_arg(p, e, 0);
         put(p, "%s", text->infix);
-        put_infix_arg(p, e->arg[1], e->arg[0], text->prec + 1);
+        put_infix_arg(p, e, 1);
         close_paren(p, prec > text->prec);
     } else {
         put_builtin(p, e);

@@ -126,7 +126,7 @@ static void put_term(Printer *p, int64_t coef, const Arith *a, Prec prec)
     put(p, prec > PREC_PRODUCT ? ")" : "");
 }
 
-// Sums ---------------------------------------------------------------------------------
+// Sums --------------------------------------------------------------------------------
 
 // Symbolic strides before constant ones, wide ones before narrow ones.
 static int compare_term(const void *a, const void *b)
@@ -207,7 +207,7 @@ void put_index(Printer *p, const Arith *a, Prec prec)
     BUG("integer of kind %d", a->kind);
 }
 
-// Conditions -----------------------------------------------------------------------------
+// Conditions --------------------------------------------------------------------------
 
 // a >= 0, as a comparison of two sums without negative terms.
 static void put_cond(Printer *p, const Arith *a)

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-// What a program uses
-// --------------------------------------------------------------------------
+// What a program uses -----------------------------------------------------------------
 
 static bool type_uses(const Type *type, Scalar scalar)
 {
@@ -58,8 +57,7 @@ static bool program_uses(const Program *program, Scalar scalar)
     return false;
 }
 
-// Helpers
-// --------------------------------------------------------------------------------------
+// Helpers -----------------------------------------------------------------------------
 
 static const char int_helpers[] =
     "// Division rounded down, and its remainder.\n"
@@ -112,8 +110,7 @@ static void put_pragmas(Buf *out, const Program *program)
     buf_puts(out, any ? "\n" : "");
 }
 
-// Functions
-// ------------------------------------------------------------------------------------
+// Functions ---------------------------------------------------------------------------
 
 // What a param stands for while a body is rewritten.
 typedef struct {

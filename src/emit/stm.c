@@ -9,8 +9,7 @@
 
 static void put_block(Printer *p, const Block *block);
 
-// Questions about statements
-// -----------------------------------------------------------------
+// Questions about statements ----------------------------------------------------------
 
 static bool is_thread_loop(const Stm *stm)
 {
@@ -58,8 +57,7 @@ static bool block_uses(const Block *block, const Buffer *buffer, bool stores_onl
     return false;
 }
 
-// Declarations
-// -------------------------------------------------------------------------------
+// Declarations ------------------------------------------------------------------------
 
 static const char *memory_type(const Printer *p, Scalar scalar)
 {
@@ -101,8 +99,19 @@ static void put_declaration(Printer *p, const Stm *stm)
     put_line(p, ";");
 }
 
-// Loops
-// --------------------------------------------------------------------------------------
+// `v += x` where v + x is assigned to v.
+static void put_assignment(Printer *p, const Stm *stm)
+{
+    const KExpr *e = stm->value;
+    bool adds = e->kind == K_OP && e->op == OP_ADD && e->arg[0]->kind == K_VAR &&
+                e->arg[0]->var == stm->var;
+    put_name(p, stm->var->name);
+    put(p, adds ? " += " : " = ");
+    put_value(p, adds ? e->arg[1] : e, PREC_SELECT);
+    put_line(p, ";");
+}
+
+// Loops -------------------------------------------------------------------------------
 
 static void put_braced(Printer *p, const Block *block)
 {
@@ -241,8 +250,7 @@ static void put_for(Printer *p, const Stm *stm)
         put_id_loops(p, stm);
 }
 
-// Other statements
-// -----------------------------------------------------------------------------
+// Other statements --------------------------------------------------------------------
 
 static void put_if(Printer *p, const Stm *stm)
 {
@@ -315,12 +323,7 @@ static void put_stm(Printer *p, const Stm *stm)
 {
     switch (stm->kind) {
     case ST_DECL: put_declaration(p, stm); return;
-    case ST_ASSIGN:
-        put_name(p, stm->var->name);
-        put(p, " = ");
-        put_value(p, stm->value, PREC_SELECT);
-        put_line(p, ";");
-        return;
+    case ST_ASSIGN: put_assignment(p, stm); return;
     case ST_STORE: put_store(p, stm); return;
     case ST_ARRAY: put_array(p, "", stm->buffer); return;
     case ST_INT:
@@ -344,8 +347,7 @@ static void put_block(Printer *p, const Block *block)
         put_stm(p, block->at[i]);
 }
 
-// Kernels
-// --------------------------------------------------------------------------------------
+// Kernels -----------------------------------------------------------------------------
 
 static void put_parameters(Printer *p, const Kernel *kernel)
 {

@@ -48,8 +48,7 @@ typedef struct {
     int words; // of a set of accesses
 } Flow;
 
-// Collecting
-// ----------------------------------------------------------------------------------
+// Collecting --------------------------------------------------------------------------
 
 static bool is_shared(const Buffer *buffer)
 {
@@ -150,8 +149,7 @@ static void collect(Flow *f, const Block *block)
     }
 }
 
-// Walking: which accesses reach a barrier
-// -----------------------------------------------------
+// Walking: which accesses reach a barrier ---------------------------------------------
 
 typedef uint64_t *Set;
 
@@ -237,8 +235,7 @@ static Set reaching(Flow *f, int barrier, int step)
     return w.found;
 }
 
-// Conflicts
-// -----------------------------------------------------------------------------------
+// Conflicts ---------------------------------------------------------------------------
 
 typedef struct {
     int64_t stride, extent;

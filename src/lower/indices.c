@@ -43,8 +43,7 @@ typedef struct {
     VEC(const char *) taken; // names in the kernel that look like ours
 } Indices;
 
-// Names
-// ------------------------------------------------------------------------------------
+// Names -------------------------------------------------------------------------------
 
 static void take(Indices *x, const char *name)
 {
@@ -90,8 +89,7 @@ static const char *new_name(Indices *x)
     }
 }
 
-// Entries
-// ----------------------------------------------------------------------------------
+// Entries -----------------------------------------------------------------------------
 
 // The depth of the innermost block that declares a variable of a; 0 if none does.
 static int depth_of(const Indices *x, const Arith *a)
@@ -178,8 +176,7 @@ static const KExpr *visit(Indices *x, const KExpr *e)
     return copy;
 }
 
-// Blocks
-// -----------------------------------------------------------------------------------
+// Blocks ------------------------------------------------------------------------------
 
 static void walk_block(Indices *x, Block *block, const Arith *iter);
 

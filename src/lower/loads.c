@@ -49,8 +49,7 @@ static State *state_of(Loads *l, const Buffer *buffer)
     return &l->states.at[l->states.len - 1];
 }
 
-// Names
-// ------------------------------------------------------------------------------------
+// Names -------------------------------------------------------------------------------
 
 static void take(Loads *l, const char *name)
 {
@@ -98,8 +97,7 @@ static const char *new_name(Loads *l, const Buffer *buffer)
     }
 }
 
-// Entries
-// ----------------------------------------------------------------------------------
+// Entries -----------------------------------------------------------------------------
 
 static bool is_candidate(const KExpr *e)
 {
@@ -203,8 +201,7 @@ static const KExpr *visit(Loads *l, const KExpr *e)
     return e;
 }
 
-// Statements
-// -------------------------------------------------------------------------------
+// Statements --------------------------------------------------------------------------
 
 static void forget(Loads *l, const Buffer *buffer)
 {

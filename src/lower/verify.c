@@ -37,8 +37,7 @@ typedef struct {
     bool ok;
 } Check;
 
-// Scopes
-// -----------------------------------------------------------------------------------
+// Scopes ------------------------------------------------------------------------------
 
 static Key key_of(const void *p)
 {
@@ -89,8 +88,7 @@ static void use_life(Check *c, const void *p, bool write, const char *name)
         fail(c, "L106", "a value of an item outlives a loop over items", name);
 }
 
-// Integers
-// ---------------------------------------------------------------------------------
+// Integers ----------------------------------------------------------------------------
 
 // Every variable of a is in scope; says whether one of them is divergent.
 static bool check_arith(Check *c, const Arith *a)
@@ -118,7 +116,7 @@ static void check_range(Check *c, const Buffer *buffer, const Arith *index,
         fail(c, "L105", "an index that is always out of bounds", buffer->name);
 }
 
-// Also declares nothing: an access to a buffer, for loads and stores alike.
+// An access to a buffer, by a load or a store.
 static void check_access(Check *c, const Buffer *buffer, const Arith *index,
                          const Type *type, bool write)
 {
@@ -130,8 +128,7 @@ static void check_access(Check *c, const Buffer *buffer, const Arith *index,
         use_life(c, buffer, write, buffer->name);
 }
 
-// Values
-// -----------------------------------------------------------------------------------
+// Values ------------------------------------------------------------------------------
 
 static bool check_value(Check *c, const KExpr *e);
 
@@ -168,8 +165,7 @@ static bool check_value(Check *c, const KExpr *e)
     BUG("value of kind %d", e->kind);
 }
 
-// Statements
-// -------------------------------------------------------------------------------
+// Statements --------------------------------------------------------------------------
 
 static void check_block(Check *c, const Block *block);
 
@@ -318,8 +314,7 @@ bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags)
     return c.ok;
 }
 
-// Memory
-// -----------------------------------------------------------------------------------
+// Memory ------------------------------------------------------------------------------
 
 static int64_t buffer_bytes(const Buffer *buffer)
 {

@@ -37,7 +37,7 @@ const char *const stage_name[] = {
     [STAGE_TIME] = "timing",
 };
 
-// Starting --------------------------------------------------------------------------------
+// Starting ----------------------------------------------------------------------------
 
 static bool sets(const char *entry, const char *name)
 {
@@ -159,8 +159,7 @@ bool worker_start(Worker *worker, const WorkerPlace *place, Diags *diags)
     return diag_world(diags, "", "cannot start a worker process: %s", strerror(saved));
 }
 
-// Watching
-// ----------------------------------------------------------------------------------
+// Watching ----------------------------------------------------------------------------
 
 void worker_enter(Worker *worker, Stage stage, int job, double limit_s)
 {
@@ -262,8 +261,7 @@ Worker *worker_wait(Worker *worker, int n, json_t **message)
     return NULL;
 }
 
-// Ending
-// --------------------------------------------------------------------------------------
+// Ending ------------------------------------------------------------------------------
 
 // The end of what the worker printed: an assertion of a driver explains a crash.
 static void append_tail(int log, Buf *why)

@@ -169,7 +169,7 @@ bool folder_write(const Folder *folder, const char *name, const void *bytes, siz
     return ok;
 }
 
-// Caches --------------------------------------------------------------------------------
+// Caches ------------------------------------------------------------------------------
 
 static char *mark_path(const Cache *cache)
 {

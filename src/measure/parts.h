@@ -26,7 +26,7 @@
 #include <sched.h>
 #include <sys/types.h>
 
-// protocol.c -------------------------------------------------------------------------
+// protocol.c --------------------------------------------------------------------------
 
 enum { JOINT_BUILD = -1 }; // in place of a job's number: several are built as one program
 
@@ -52,7 +52,7 @@ Job *job_from_json(Arena *arena, const json_t *json);
 json_t *trial_to_json(const Trial *trial);
 void trial_from_json(const json_t *json, Trial *trial);
 
-// check.c ----------------------------------------------------------------------------
+// check.c -----------------------------------------------------------------------------
 
 typedef struct {
     double max_error;    // relative; INFINITY where one of the two is not a number
@@ -66,7 +66,7 @@ double check_scale(Scalar scalar, const void *expect, int64_t n);
 Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t n,
                     double tolerance, double scale);
 
-// sample.c ---------------------------------------------------------------------------
+// sample.c ----------------------------------------------------------------------------
 
 typedef struct {
     DeviceStatus (*run)(void *user, double *time_ns, double *cpu_ns);
@@ -80,7 +80,7 @@ typedef struct {
 // Fills the trial's times and samples.
 DeviceStatus sample_take(const Sampler *sampler, Trial *trial);
 
-// bench.c: one job on the worker's side ------------------------------------------------
+// bench.c: one job on the worker's side -----------------------------------------------
 
 typedef struct Bench Bench;
 typedef struct Piece Piece; // a prepared job
@@ -105,7 +105,7 @@ void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
 // options: samples, cutoff_ns, limit_s, and "out": files to write the outputs to.
 void bench_time(Bench *bench, Piece *piece, const json_t *options);
 
-// pins.c: threads bound to a core ------------------------------------------------------
+// pins.c: threads bound to a core -----------------------------------------------------
 
 enum { PINS_MAX = 256 };
 
@@ -124,8 +124,7 @@ typedef struct {
 void pins_read(Pins *pins); // as the driver bound them
 void pins_set_loose(Pins *pins, bool loose);
 
-// folder.c: files of the controller
-// --------------------------------------------------------
+// folder.c: files of the controller ---------------------------------------------------
 
 // The configured folder holds, for every controller at work, a data folder of its own,
 // and compile caches, each locked by the worker that uses it. Those left by a killed
@@ -151,8 +150,7 @@ bool cache_open(Cache *cache, const Folder *folder, Diags *diags);
 void cache_close(Cache *cache);
 void remove_tree(const char *path);
 
-// crew.c: worker processes
-// ------------------------------------------------------------------
+// crew.c: worker processes ------------------------------------------------------------
 
 typedef enum { CREW_OFF, CREW_BUSY, CREW_IDLE } CrewState;
 typedef enum {

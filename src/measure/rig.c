@@ -7,11 +7,13 @@
 //           are timed one after the other while all else is idle. Compiling and timing
 //           never overlap: on a CPU device they would share its cores.
 //
-// Who is to blame when a worker dies: the job it was building or running. A job that
-// crashed where others had run before it is tried once more, alone, since an earlier one
-// may have spoilt the process; jobs built together when the compiler died are built one
-// by one. A time limit passed is a verdict at once. Jobs prepared by the dead worker are
-// prepared again, which is quick with a compile cache. No device call is made here.
+// Who is to blame when a worker dies: the job it was at, if that is the only one the
+// process had. An earlier one may have spoilt the process (PoCL notices no write past a
+// buffer's end), so a job that crashed among others becomes a suspect, and so do jobs
+// built together when the compiler died, and jobs that were there at many deaths. When
+// the rest of the batch is done each suspect is tried alone in a fresh process. A time
+// limit passed while a job runs is a verdict at once. What else a dead worker had prepared
+// is prepared again, which is quick with a compile cache. No device call is made here.
 #include "measure/parts.h"
 
 #include <errno.h>
@@ -24,9 +26,10 @@
 enum {
     WORKERS_MAX = 16,
     WORKERS_CHOSEN = 4,
-    SHARE = 10,     // jobs a worker builds as one program
-    STARTS_MAX = 3, // attempts to start a worker without one success
-    DEATHS_MAX = 5, // of workers that held a job but were not at it
+    SHARE = 10,         // jobs a worker builds as one program
+    STARTS_MAX = 3,     // attempts to start a worker without one success
+    DEATHS_SUSPECT = 4, // of workers a job was with, before it is tried alone
+    DEATHS_MAX = 8,     // before it is given up
 };
 static const double OPEN_LIMIT_S = 120, LIMIT_S = 10, JOINT_LIMIT_S = 0.5;
 
@@ -35,8 +38,8 @@ typedef enum { ITEM_WAITING, ITEM_SENT, ITEM_PREPARED, ITEM_DECIDED, ITEM_DONE }
 typedef struct {
     const Job *job;
     ItemState state;
-    bool alone; // it is not to share a program or, if that can be had, a process
-    int worker; // that has it
+    bool suspect; // to be tried alone, in a fresh process
+    int worker;   // that has it
     int deaths;
     Trial trial;
 } Item;
@@ -68,7 +71,7 @@ struct Rig {
     Round *round;            // NULL between calls
 };
 
-// Limits --------------------------------------------------------------------------------
+// Limits ------------------------------------------------------------------------------
 
 static double build_limit(const Rig *rig, int jobs)
 {
@@ -81,7 +84,7 @@ static double time_limit(const Rig *rig)
     return 2 * rig->config.run_limit_s + 1;
 }
 
-// Workers ---------------------------------------------------------------------------------
+// Workers -----------------------------------------------------------------------------
 
 static bool start(Rig *rig, Worker *worker, Diags *diags)
 {
@@ -120,8 +123,7 @@ static int sent_to(const Rig *rig, const Worker *worker)
     return n;
 }
 
-// Verdicts
-// ----------------------------------------------------------------------------------
+// Verdicts ----------------------------------------------------------------------------
 
 static void decide(Item *item, TrialStatus status, const char *why)
 {
@@ -133,29 +135,32 @@ static void decide(Item *item, TrialStatus status, const char *why)
     item->state = ITEM_DECIDED;
 }
 
-static void again(Item *item, bool alone)
+static void again(Item *item, bool suspect)
 {
-    item->alone |= alone;
+    item->suspect |= suspect;
     item->state = ITEM_WAITING;
 }
 
+// What becomes of the job that a dead worker was at.
 static void blame(Item *item, const Worker *dead, const char *why)
 {
     if (dead->late)
         decide(item, TRIAL_TIMED_OUT, why);
-    else if (item->alone || dead->sent == 1)
+    else if (dead->sent == 1)
         decide(item, TRIAL_CRASHED, why);
     else
         again(item, true);
 }
 
+// What becomes of another that it had.
 static void bereave(Item *item, const Worker *dead, const char *why)
 {
     bool joint = dead->stage == STAGE_BUILD && dead->job == JOINT_BUILD;
-    if (dead->stage == STAGE_NONE && ++item->deaths > DEATHS_MAX)
-        decide(item, TRIAL_FAILED, why);
+    item->deaths += dead->stage != STAGE_QUIT;
+    if (item->deaths >= DEATHS_MAX)
+        decide(item, TRIAL_CRASHED, why);
     else
-        again(item, joint && item->state == ITEM_SENT);
+        again(item, (joint && item->state == ITEM_SENT) || item->deaths >= DEATHS_SUSPECT);
 }
 
 // Settles what a dead worker, the number-th, had been given.
@@ -192,8 +197,7 @@ static bool replace(Rig *rig, Worker *worker, Diags *diags)
     return *failed >= STARTS_MAX || !rig->round || start(rig, worker, diags);
 }
 
-// Messages
-// ------------------------------------------------------------------------------------
+// Messages ----------------------------------------------------------------------------
 
 static void take_stage(Rig *rig, Worker *worker, const json_t *message)
 {
@@ -264,8 +268,7 @@ static bool attend(Rig *rig, Diags *diags)
                       rig->trouble.text);
 }
 
-// Preparing
-// -------------------------------------------------------------------------------------
+// Preparing ---------------------------------------------------------------------------
 
 static int count_items(const Round *round, ItemState state)
 {
@@ -283,10 +286,11 @@ static Item *first_item(const Round *round, ItemState state)
     return NULL;
 }
 
-static Item *first_alone(const Round *round)
+// The first that waits, of the suspects or of the others.
+static Item *first_waiting(const Round *round, bool suspect)
 {
     for (int i = round->first; i < round->end; i++)
-        if (round->item[i].state == ITEM_WAITING && round->item[i].alone)
+        if (round->item[i].state == ITEM_WAITING && round->item[i].suspect == suspect)
             return &round->item[i];
     return NULL;
 }
@@ -301,55 +305,84 @@ static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
     json_array_append_new(jobs, job_to_json(item->job, (int)(item - rig->round->item)));
 }
 
-// An even part of the waiting jobs, or one that is to be alone.
-static void send_share(Rig *rig, Worker *worker)
+static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
 {
-    const Round *round = rig->round;
     json_t *jobs = json_array();
-    Item *item = first_alone(round);
-    int live = 0, waiting = count_items(round, ITEM_WAITING);
-    for (int i = 0; i < rig->nworker; i++)
-        live += rig->worker[i].state != CREW_OFF && rig->worker[i].stage <= STAGE_OPEN;
-    int most = item ? 1 : MIN((waiting + live - 1) / MAX(live, 1), 2 * SHARE);
-    if (!item)
-        item = first_item(round, ITEM_WAITING);
-    int only = (int)(item - round->item);
-    for (int n = 0; item && n < most; n++) {
+    Item *item = first_waiting(rig->round, suspect);
+    int n = 0, first = (int)(item - rig->round->item);
+    for (; item && n < most; n++) {
         append_job(rig, worker, item, jobs);
-        item = first_item(round, ITEM_WAITING);
+        item = first_waiting(rig->round, suspect);
     }
     worker_send(worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs), STAGE_BUILD,
-                most == 1 ? only : JOINT_BUILD, build_limit(rig, most));
+                n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
+}
+
+// An even part of what waits, among the workers that have none yet.
+static int even_share(const Rig *rig)
+{
+    int waiting = 0, free_workers = 0;
+    for (int i = rig->round->first; i < rig->round->end; i++)
+        waiting +=
+            rig->round->item[i].state == ITEM_WAITING && !rig->round->item[i].suspect;
+    for (int i = 0; i < rig->nworker; i++)
+        free_workers +=
+            rig->worker[i].state != CREW_OFF && rig->worker[i].stage <= STAGE_OPEN;
+    return MIN((waiting + free_workers - 1) / MAX(free_workers, 1), 2 * SHARE);
 }
 
 static void hand_out(Rig *rig)
 {
     for (int i = 0; i < rig->nworker; i++)
-        if (rig->worker[i].state == CREW_IDLE && first_item(rig->round, ITEM_WAITING))
-            send_share(rig, &rig->worker[i]);
+        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, false))
+            send_jobs(rig, &rig->worker[i], false, even_share(rig));
 }
 
-// Until every job of the batch is prepared or decided, and every worker idle.
-static bool prepare(Rig *rig, Diags *diags)
+static bool attend_all(Rig *rig, Diags *diags)
 {
     bool ok = true;
-    do {
-        hand_out(rig);
-        if (any_busy(rig))
-            ok = attend(rig, diags);
-    } while (ok && (any_busy(rig) || first_item(rig->round, ITEM_WAITING)));
+    while (ok && any_busy(rig))
+        ok = attend(rig, diags);
     return ok;
 }
 
-// Timing
-// ------------------------------------------------------------------------------------------
+// Until every job of the batch is prepared, decided or suspect, and every worker idle.
+static bool prepare(Rig *rig, Diags *diags)
+{
+    bool ok = true;
+    while (ok && (any_busy(rig) || first_waiting(rig->round, false))) {
+        hand_out(rig);
+        ok = attend(rig, diags);
+    }
+    return ok;
+}
 
-static bool time_next(Rig *rig, Diags *diags)
+// Starts the workers anew that have done something; they hold no job.
+static bool freshen(Rig *rig, Diags *diags)
+{
+    bool ok = true;
+    for (int i = 0; i < rig->nworker && ok; i++)
+        if (rig->worker[i].state == CREW_IDLE && rig->worker[i].sent > 0) {
+            worker_end(&rig->worker[i], NULL);
+            ok = start(rig, &rig->worker[i], diags);
+        }
+    return ok && attend_all(rig, diags);
+}
+
+static bool prepare_suspects(Rig *rig, Diags *diags)
+{
+    bool ok = freshen(rig, diags);
+    for (int i = 0; i < rig->nworker && ok; i++)
+        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, true))
+            send_jobs(rig, &rig->worker[i], true, 1);
+    return ok && attend_all(rig, diags);
+}
+
+// Timing ------------------------------------------------------------------------------
+
+static bool time_one(Rig *rig, Item *item, Diags *diags)
 {
     const Round *round = rig->round;
-    Item *item = first_item(round, ITEM_PREPARED);
-    if (!item)
-        return true;
     Worker *worker = &rig->worker[item->worker];
     int number = (int)(item - round->item);
     json_t *message =
@@ -359,9 +392,7 @@ static bool time_next(Rig *rig, Diags *diags)
     if (round->out)
         json_object_set(message, "out", round->out);
     worker_send(worker, message, STAGE_TIME, number, time_limit(rig));
-    bool ok = true;
-    while (ok && any_busy(rig))
-        ok = attend(rig, diags);
+    bool ok = attend_all(rig, diags);
     if (ok && item->state == ITEM_PREPARED)
         BUG("a prepared job was not timed");
     return ok;
@@ -378,13 +409,17 @@ static void report(Round *round)
     }
 }
 
+// Prepares all it can and times that; then the suspects, as many as workers at a time.
 static bool run_batch(Rig *rig, Diags *diags)
 {
     bool ok = true;
+    Item *next;
     while (ok && count_items(rig->round, ITEM_DONE) < rig->round->end - rig->round->first) {
         ok = prepare(rig, diags);
-        report(rig->round);
-        ok = ok && time_next(rig, diags);
+        if (ok && (next = first_item(rig->round, ITEM_PREPARED)))
+            ok = time_one(rig, next, diags);
+        else if (ok && first_waiting(rig->round, true))
+            ok = prepare_suspects(rig, diags);
         report(rig->round);
     }
     return ok;
@@ -441,8 +476,7 @@ bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, v
     return run_round(rig, job, n, &round, diags);
 }
 
-// One job
-// -------------------------------------------------------------------------------------------
+// One job -----------------------------------------------------------------------------
 
 static double keep_trial(void *user, int job, Trial *trial)
 {
@@ -509,8 +543,7 @@ bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out
     return ok;
 }
 
-// Opening
-// ---------------------------------------------------------------------------------------------
+// Opening -----------------------------------------------------------------------------
 
 static double or_else(double x, double otherwise)
 {
@@ -592,10 +625,7 @@ static bool add_worker(Rig *rig, Diags *diags)
 // The first worker tells what the device is.
 static bool open_first(Rig *rig, Diags *diags)
 {
-    bool ok = add_worker(rig, diags);
-    while (ok && any_busy(rig))
-        ok = attend(rig, diags);
-    return ok;
+    return add_worker(rig, diags) && attend_all(rig, diags);
 }
 
 // As many as cores, and as their copies of the buffers leave room for.

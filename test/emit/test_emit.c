@@ -73,8 +73,7 @@ static const KExpr *variable(Build *b, const char *name, const Type *type)
     return use(b, var);
 }
 
-// Kernels
-// ------------------------------------------------------------------------------------
+// Kernels -----------------------------------------------------------------------------
 
 static void test_targets(void **state)
 {
@@ -168,6 +167,25 @@ static void test_tile_c(void **state)
     build_free(b);
 }
 
+static void test_reduction_opencl(void **state)
+{
+    (void)state;
+    Build *b = build_reduction(64, 8);
+    expect_kernel(
+        b, opencl(),
+        "kernel __attribute__((reqd_work_group_size(64, 1, 1)))\n"
+        "void reduction(global const float *restrict a, global float *restrict out)\n"
+        "{\n"
+        "    const int i = get_global_id(0);\n"
+        "    float acc = 0.0f;\n"
+        "    for (int j = 0; j < 8; j++) {\n"
+        "        acc += a[8*i + j];\n"
+        "    }\n"
+        "    out[i] = acc;\n"
+        "}\n");
+    build_free(b);
+}
+
 static void test_strided_and_generic(void **state)
 {
     (void)state;
@@ -203,8 +221,7 @@ static void test_strided_and_generic(void **state)
     build_free(b);
 }
 
-// Values
-// -------------------------------------------------------------------------------------
+// Values ------------------------------------------------------------------------------
 
 static void test_literals(void **state)
 {
@@ -242,6 +259,7 @@ static void test_parentheses(void **state)
     const KExpr *less = op(b, OP_LT, bools, x, y, NULL);
     const KExpr *both = op(b, OP_AND, bools, less, less, NULL);
     expect_cl(b, op(b, OP_NOT, bools, both, NULL, NULL), "!(x < y && x < y)");
+    expect_cl(b, op(b, OP_OR, bools, less, both, NULL), "x < y || (x < y && x < y)");
     const KExpr *choice = op(b, OP_SELECT, FLOAT, both, x, y);
     expect_cl(b, sum_of(b, choice, x), "(x < y && x < y ? x : y) + x");
     expect_cl(b, op(b, OP_SELECT, FLOAT, less, x, choice),
@@ -363,8 +381,7 @@ static void test_taken_names(void **state)
     build_free(b);
 }
 
-// Functions
-// ----------------------------------------------------------------------------------
+// Functions ---------------------------------------------------------------------------
 
 static Function *new_function(Build *b, const char *name, const char *first)
 {
@@ -449,8 +466,7 @@ static void test_conditional_let(void **state)
     build_free(b);
 }
 
-// Whole files
-// --------------------------------------------------------------------------------
+// Whole files -------------------------------------------------------------------------
 
 static void test_unit(void **state)
 {
@@ -551,14 +567,23 @@ static void test_run_c(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_targets),         cmocka_unit_test(test_reserved_is_sorted),
-        cmocka_unit_test(test_jacobi_opencl),   cmocka_unit_test(test_tile_opencl),
-        cmocka_unit_test(test_tile_c),          cmocka_unit_test(test_strided_and_generic),
-        cmocka_unit_test(test_literals),        cmocka_unit_test(test_parentheses),
-        cmocka_unit_test(test_operations),      cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_conditions),      cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_taken_names),     cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_conditional_let), cmocka_unit_test(test_unit),
+        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_reserved_is_sorted),
+        cmocka_unit_test(test_jacobi_opencl),
+        cmocka_unit_test(test_tile_opencl),
+        cmocka_unit_test(test_tile_c),
+        cmocka_unit_test(test_reduction_opencl),
+        cmocka_unit_test(test_strided_and_generic),
+        cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_parentheses),
+        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_taken_names),
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_conditional_let),
+        cmocka_unit_test(test_unit),
         cmocka_unit_test(test_run_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

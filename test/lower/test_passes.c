@@ -62,8 +62,7 @@ static int barriers_left(Build *b)
     return count_kind(&b->kernel->body, ST_BARRIER);
 }
 
-// Barriers
-// -----------------------------------------------------------------------------------
+// Barriers ----------------------------------------------------------------------------
 
 static void test_tile_with_neighbours(void **state)
 {
@@ -215,8 +214,7 @@ static void test_private_work_needs_none(void **state)
     build_free(b);
 }
 
-// Loads
-// --------------------------------------------------------------------------------------
+// Loads -------------------------------------------------------------------------------
 
 typedef struct {
     Build *b;
@@ -365,8 +363,7 @@ static void test_loads_across_barrier(void **state)
     build_free(b);
 }
 
-// Indices
-// ------------------------------------------------------------------------------------
+// Indices -----------------------------------------------------------------------------
 
 static void run_indices(Build *b)
 {
@@ -427,8 +424,7 @@ static void test_indices_in_their_scope(void **state)
     build_free(b);
 }
 
-// Verifier
-// -----------------------------------------------------------------------------------
+// Verifier ----------------------------------------------------------------------------
 
 static void test_verify_accepts(void **state)
 {
@@ -547,8 +543,7 @@ static void test_bytes(void **state)
     build_free(b);
 }
 
-// Cost
-// ---------------------------------------------------------------------------------------
+// Cost --------------------------------------------------------------------------------
 
 // Sixteen outputs of five clamped loads: all passes in well under a millisecond, with room
 // for a slow machine and for sanitizers.

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-// Layouts, comparison, sampling ----------------------------------------------------------
+// Layouts, comparison, sampling -------------------------------------------------------
 
 static void test_pack(void **state)
 {
@@ -108,8 +108,7 @@ static void test_sample(void **state)
     assert_true(trial.cut && trial.nsample == 1 && script.calls == 2);
 }
 
-// Rigs
-// -------------------------------------------------------------------------------------
+// Rigs --------------------------------------------------------------------------------
 
 enum { N = 4096, BATCH = 30 };
 

@@ -42,11 +42,14 @@ static bool one_candidate(const char *text, const Derivation *derivation, Proble
     const Target *target = target_find("opencl");
     space_sample(derive_space(derivation), rng, &point);
     ArithMark mark = arith_mark(problem->ir->arith);
+    ArenaMark exprs = arena_mark(problem->ir->arena), units = arena_mark(arena);
     emit_prelude(&prelude, target, problem->bound);
     bool ok = again && candidate_make(problem, derivation, &point, "j", target, prelude.text,
                                       arena, &candidate, diags);
     if (ok)
         candidate_release(&candidate);
+    arena_reset(arena, units);
+    arena_reset(problem->ir->arena, exprs);
     arith_release(problem->ir->arith, mark);
     buf_release(&prelude);
     problem_free(again);

@@ -4,7 +4,9 @@
 
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 // One line that rewrites itself on a terminal; now and then a line in a log.
@@ -94,10 +96,23 @@ static void print_result(const TuneResult *r)
     printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
 }
 
+// What would only fail at the end, or after the reference was computed, is tried first.
+static bool is_ready(Options *o, const char *out)
+{
+    if (!search_find(o->strategy))
+        return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
+                          o->strategy);
+    if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0)
+        return diag_world(&o->diags, "C011", "cannot write in the folder %s: %s", out,
+                          strerror(errno));
+    return true;
+}
+
 int cmd_tune(Options *o)
 {
+    const char *out = o->nout ? o->out[0] : "forewarp-out";
     Problem *problem = cli_problem(o, true);
-    if (!problem)
+    if (!problem || !is_ready(o, out))
         return 2;
     Screen screen = {isatty(2), o->quiet, -INFINITY};
     bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
@@ -107,7 +122,7 @@ int cmd_tune(Options *o)
                            .budget_s = unbounded ? 30 : o->budget_s,
                            .budget_trials = o->budget_trials,
                            .store = cli_store(o),
-                           .out = o->nout ? o->out[0] : "forewarp-out",
+                           .out = out,
                            .place = cli_place(o),
                            .fresh = o->fresh,
                            .progress = show,

@@ -16,18 +16,9 @@ Problem *cli_problem(Options *o, bool bind)
     return problem;
 }
 
-static const char *user_folder(Options *o, const char *variable, const char *under_home)
-{
-    const char *folder = getenv(variable), *home = getenv("HOME");
-    if (folder && folder[0])
-        return arena_printf(o->arena, "%s/forewarp", folder);
-    return arena_printf(o->arena, "%s/%s/forewarp", home && home[0] ? home : ".",
-                        under_home);
-}
-
 Workplace cli_place(Options *o)
 {
-    return (Workplace){.folder = user_folder(o, "XDG_CACHE_HOME", ".cache")};
+    return (Workplace){.folder = plan_cache_folder(o->arena)};
 }
 
 const char *cli_store(Options *o)

@@ -10,9 +10,9 @@
 
 typedef struct Target Target;
 
-const Target *target_find(const char *name); // "opencl", "c"; NULL if there is none
+const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unknown
 const char *target_name(const Target *target);
-const char *target_extension(const Target *target); // "cl", "c"
+const char *target_extension(const Target *target); // "cl", "cu", "c"
 
 // True if a name means something in OpenCL C, CUDA or C, so that it cannot be used as it
 // is: emit then appends `_` to it.

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How an operation is written: infix, or as a call. The C names are those for double;
-// those for float end in f.
+// How an operation is written: infix, or as a call of a built-in of the device language
+// (OpenCL, CUDA) or of C. Where they are not overloaded, those for float end in f.
 typedef struct {
     const char *infix;
     Prec prec;
@@ -128,6 +128,28 @@ static bool is_cast(Op op)
     return op_info[op].types == TY_CAST;
 }
 
+// True if a vector of this width at index of buffer is aligned to its size.
+static bool is_aligned(const Printer *p, const Buffer *buffer, const Arith *index,
+                       int width)
+{
+    if (buffer->space != MEM_GLOBAL)
+        return false;
+    for (int i = p->ints.len - 1; i >= 0; i--) {
+        const Stm *stm = p->ints.at[i];
+        if (arith_mentions(index, stm->iter))
+            index = arith_subst(p->ctx, index, stm->iter, stm->index);
+    }
+    return arith_multiple(p->ctx, index) % width == 0;
+}
+
+// A vector in memory as one value. Structs have no load from any address.
+static bool has_vector_load(const Printer *p, const KExpr *load)
+{
+    return load->type->scalar != S_BOOL &&
+           (p->target->vectors != VECTORS_STRUCT ||
+            is_aligned(p, load->buffer, load->arith, load->type->width));
+}
+
 // Whether the target has this operation on whole vectors.
 static bool has_on_vectors(const Printer *p, const KExpr *e)
 {
@@ -136,16 +158,21 @@ static bool has_on_vectors(const Printer *p, const KExpr *e)
         return false;
     if (e->kind == K_COND || e->kind == K_INDEX)
         BUG("a condition or an index of a vector type");
+    if (e->kind == K_LOAD)
+        return has_vector_load(p, e);
     if (e->kind != K_OP)
-        return e->kind != K_LITERAL && (e->kind != K_LOAD || e->type->scalar != S_BOOL);
+        return e->kind != K_LITERAL;
     if (is_cast(e->op))
-        return e->op != OP_BOOL && e->arg[0]->type->scalar != S_BOOL;
+        return p->target->vectors != VECTORS_STRUCT && e->op != OP_BOOL &&
+               e->arg[0]->type->scalar != S_BOOL;
     switch (op_info[e->op].types) {
     case TY_ARITH:
     case TY_FLOAT:
-        if (e->op == OP_DIV || !(op_text[e->op].infix || e->op == OP_NEG))
-            return real && (e->op == OP_DIV || p->target->threads);
-        return true;
+        if (e->op == OP_NEG)
+            return p->target->vectors != VECTORS_STRUCT;
+        if (op_text[e->op].infix)
+            return real || e->op != OP_DIV;
+        return real && p->target->vectors == VECTORS_BUILTIN;
     case TY_COMP:
     case TY_LOGIC:
     case TY_SELECT:
@@ -154,13 +181,18 @@ static bool has_on_vectors(const Printer *p, const KExpr *e)
     BUG("operation %d", e->op);
 }
 
+static void open_vector(Printer *p, const Type *type)
+{
+    put(p, "%s", p->target->before);
+    put_type(p, type);
+    put(p, "%s", p->target->open);
+}
+
 // (float4)(a, b, c, d), each component printed with p->lane set.
 static void put_components(Printer *p, const KExpr *e)
 {
-    bool splat = e->kind == K_LITERAL && p->target->threads;
-    put(p, "(");
-    put_type(p, e->type);
-    put(p, ")%s", p->target->open);
+    bool splat = e->kind == K_LITERAL && p->target->vectors == VECTORS_BUILTIN;
+    open_vector(p, e->type);
     for (int i = 0; i < (splat ? 1 : e->type->width); i++) {
         put(p, i ? ", " : "");
         p->lane = i;
@@ -180,24 +212,11 @@ void put_element(Printer *p, const Buffer *buffer, const Arith *index)
     put(p, "]");
 }
 
-// True if a vector of this width at index of buffer is aligned to its size.
-static bool is_aligned(const Printer *p, const Buffer *buffer, const Arith *index,
-                       int width)
-{
-    if (buffer->space != MEM_GLOBAL)
-        return false;
-    for (int i = p->ints.len - 1; i >= 0; i--) {
-        const Stm *stm = p->ints.at[i];
-        if (arith_mentions(index, stm->iter))
-            index = arith_subst(p->ctx, index, stm->iter, stm->index);
-    }
-    return arith_multiple(p->ctx, index) % width == 0;
-}
-
 bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
                         const Type *type, bool is_const)
 {
-    if (p->target->threads && !is_aligned(p, buffer, index, type->width))
+    bool any_address = p->target->unaligned[0] != 0;
+    if (!any_address && !is_aligned(p, buffer, index, type->width))
         return false;
     put(p, "*(%s%s%s", p->target->global, is_const ? "const " : "", p->target->unaligned);
     put_type(p, type);
@@ -279,13 +298,12 @@ static void put_builtin(Printer *p, const KExpr *e)
     const OpText *text = &op_text[e->op];
     Scalar scalar = e->type->scalar;
     bool real = scalar_info[scalar].floating;
-    if (p->target->threads)
-        put(p, "%s(", real ? text->cl_real : text->cl_int);
-    else if (!real)
-        put(p, "%s(", text->c_int);
-    else
-        put(p, "%s%s%s(", scalar == S_HALF ? "(half)" : "", text->c_real,
-            scalar == S_DOUBLE ? "" : "f");
+    bool device = p->target->threads, suffix = real && !p->target->overloaded;
+    put(p, "%s", suffix && scalar == S_HALF ? "(half)" : "");
+    put(p, "%s",
+        real ? (device ? text->cl_real : text->c_real)
+             : (device ? text->cl_int : text->c_int));
+    put(p, "%s(", suffix && scalar != S_DOUBLE ? "f" : "");
     for (int i = 0; i < e->n; i++) {
         put(p, i ? ", " : "");
         put_argument(p, e, e->arg[i]);
@@ -374,9 +392,7 @@ static void put_vector(Printer *p, const KExpr *e, Prec prec)
         put_value(p, e->arg[p->lane], prec);
         return;
     }
-    put(p, "(");
-    put_type(p, e->type);
-    put(p, ")%s", p->target->open);
+    open_vector(p, e->type);
     for (int i = 0; i < e->n; i++) {
         put(p, i ? ", " : "");
         put_value(p, e->arg[i], PREC_SELECT);
@@ -388,7 +404,7 @@ static void put_variable(Printer *p, const KExpr *e)
 {
     put_name(p, e->var->name);
     if (e->type->kind == T_VECTOR && p->lane >= 0)
-        put(p, "%s%d%s", p->target->lane, p->lane, p->target->lane_close);
+        put(p, "%s%c%s", p->target->lane, p->target->lanes[p->lane], p->target->lane_close);
 }
 
 void put_value(Printer *p, const KExpr *e, Prec prec)

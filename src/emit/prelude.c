@@ -11,50 +11,61 @@
 
 // What a program uses -----------------------------------------------------------------
 
-static bool type_uses(const Type *type, Scalar scalar)
+// A scalar type anywhere, or only as the type of a vector's components.
+typedef struct {
+    Scalar scalar;
+    bool vector;
+} Wanted;
+
+static bool type_uses(const Type *type, Wanted w)
 {
     if (!type)
         return false;
     switch (type->kind) {
-    case T_SCALAR:
-    case T_VECTOR: return type->scalar == scalar;
-    case T_ARRAY: return type_uses(type->elem, scalar);
+    case T_SCALAR: return type->scalar == w.scalar && !w.vector;
+    case T_VECTOR: return type->scalar == w.scalar;
+    case T_ARRAY: return type_uses(type->elem, w);
     case T_TUPLE:
         for (int i = 0; i < type->n; i++)
-            if (type_uses(type->item[i], scalar))
+            if (type_uses(type->item[i], w))
                 return true;
         return false;
     }
     BUG("type of kind %d", type->kind);
 }
 
-static bool expr_uses(const Expr *expr, Scalar scalar)
+static bool expr_uses(const Expr *expr, Wanted w)
 {
-    if (type_uses(expr->type, scalar))
+    if (type_uses(expr->type, w))
         return true;
     for (int i = 0; i < expr->narg; i++)
-        if (expr_uses(expr->arg[i], scalar))
+        if (expr_uses(expr->arg[i], w))
             return true;
-    return expr->fun && expr_uses(expr->fun, scalar);
+    return expr->fun && expr_uses(expr->fun, w);
 }
 
-static bool function_uses(const Function *fun, Scalar scalar)
+static bool function_uses(const Function *fun, Wanted w)
 {
     for (int i = 0; i < fun->nparam; i++)
-        if (type_uses(fun->params[i]->type, scalar))
+        if (type_uses(fun->params[i]->type, w))
             return true;
-    return type_uses(fun->result, scalar) || (fun->body && expr_uses(fun->body, scalar));
+    return type_uses(fun->result, w) || (fun->body && expr_uses(fun->body, w));
+}
+
+static bool any_uses(const Program *program, Wanted w)
+{
+    for (int i = 0; i < program->funs.len; i++)
+        if (function_uses(program->funs.at[i], w))
+            return true;
+    for (int i = 0; i < program->defs.len; i++)
+        if (function_uses(program->defs.at[i], w))
+            return true;
+    return false;
 }
 
 static bool program_uses(const Program *program, Scalar scalar)
 {
-    for (int i = 0; i < program->funs.len; i++)
-        if (function_uses(program->funs.at[i], scalar))
-            return true;
-    for (int i = 0; i < program->defs.len; i++)
-        if (function_uses(program->defs.at[i], scalar))
-            return true;
-    return false;
+    return any_uses(program, (Wanted){scalar, false});
 }
 
 // Helpers -----------------------------------------------------------------------------
@@ -68,7 +79,6 @@ static const char int_helpers[] =
     "%slong fw_modl(long a, long b) { return a - fw_divl(a, b)*b; }\n";
 
 static const char c_helpers[] =
-    "\n"
     "static inline int fw_min(int a, int b) { return a < b ? a : b; }\n"
     "static inline int fw_max(int a, int b) { return a > b ? a : b; }\n"
     "static inline long fw_minl(long a, long b) { return a < b ? a : b; }\n"
@@ -97,9 +107,88 @@ static void put_vectors(Buf *out, const Program *program)
         for (int n = 2; n <= 8; n *= 2)
             buf_printf(out, "FW_VECTOR(%s, %d)\n", scalar_info[s].name, n);
     }
+    buf_putc(out, '\n');
 }
 
-static void put_pragmas(Buf *out, const Program *program)
+void put_c_head(Buf *out, const Program *program)
+{
+    buf_puts(out, c_head);
+    if (program_uses(program, S_HALF))
+        buf_puts(out, "typedef _Float16 half;\n\n");
+    buf_puts(out, c_helpers);
+    put_vectors(out, program);
+}
+
+// CUDA's own vectors have no arithmetic, and there are none of 8 components, nor of 4
+// halfs.
+static const char cuda_vector[] =
+    "// Vectors, with arithmetic component by component.\n"
+    "#define FW_WIDE4(type) struct __align__(4 * sizeof(type)) type##4 { type x, y, z, w; "
+    "};\n"
+    "#define FW_WIDE8(type) \\\n"
+    "    struct __align__(8 * sizeof(type)) type##8 { type x, y, z, w, a, b, c, d; };\n"
+    "#define FW_EACH2(u, op, v) {u.x op v.x, u.y op v.y}\n"
+    "#define FW_EACH4(u, op, v) {u.x op v.x, u.y op v.y, u.z op v.z, u.w op v.w}\n"
+    "#define FW_EACH8(u, op, v) {u.x op v.x, u.y op v.y, u.z op v.z, u.w op v.w, \\\n"
+    "                            u.a op v.a, u.b op v.b, u.c op v.c, u.d op v.d}\n"
+    "#define FW_FILL2(s) {s, s}\n"
+    "#define FW_FILL4(s) {s, s, s, s}\n"
+    "#define FW_FILL8(s) {s, s, s, s, s, s, s, s}\n"
+    "#define FW_INLINE static __device__ __forceinline__\n"
+    "#define FW_OPERATOR(type, n, op) \\\n"
+    "    FW_INLINE type##n operator op(type##n u, type##n v) { return FW_EACH##n(u, op, "
+    "v); } \\\n"
+    "    FW_INLINE type##n operator op(type s, type##n v) { return type##n FW_FILL##n(s) "
+    "op v; } \\\n"
+    "    FW_INLINE type##n operator op(type##n u, type s) { return u op type##n "
+    "FW_FILL##n(s); } \\\n"
+    "    FW_INLINE type##n &operator op##=(type##n &u, type##n v) { return u = u op v; }\n"
+    "#define FW_VECTOR(type, n) \\\n"
+    "    FW_OPERATOR(type, n, +) FW_OPERATOR(type, n, -) FW_OPERATOR(type, n, *) \\\n"
+    "    FW_OPERATOR(type, n, /)\n";
+
+static bool has_vectors(const Program *program, Scalar scalar)
+{
+    // What compares is a vector of ints.
+    return any_uses(program, (Wanted){scalar, true}) ||
+           (scalar == S_INT && any_uses(program, (Wanted){S_BOOL, true}));
+}
+
+static void put_cuda_vectors(Buf *out, const Program *program)
+{
+    bool any = false;
+    for (int s = S_INT; s < SCALARS; s++) {
+        const char *name = scalar_info[s].name;
+        if (!has_vectors(program, (Scalar)s))
+            continue;
+        buf_puts(out, any ? "" : cuda_vector);
+        any = true;
+        if (s == S_HALF)
+            buf_printf(out, "FW_WIDE4(%s)\n", name);
+        buf_printf(out, "FW_WIDE8(%s)\n", name);
+        for (int n = 2; n <= 8; n *= 2)
+            buf_printf(out, "FW_VECTOR(%s, %d)\n", name, n);
+    }
+    buf_puts(out, any ? "\n" : "");
+}
+
+static const char cuda_half[] = "#define __CUDA_NO_HALF2_OPERATORS__\n"
+                                "#include <cuda_fp16.h>\n\n";
+
+// NVRTC knows no <math.h>.
+static const char cuda_constants[] = "#ifndef INFINITY\n"
+                                     "#define INFINITY __int_as_float(0x7f800000)\n"
+                                     "#define NAN __int_as_float(0x7fffffff)\n"
+                                     "#endif\n\n";
+
+void put_cuda_head(Buf *out, const Program *program)
+{
+    buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
+    buf_puts(out, cuda_constants);
+    put_cuda_vectors(out, program);
+}
+
+void put_opencl_head(Buf *out, const Program *program)
 {
     bool any = false;
     static const char format[] = "#pragma OPENCL EXTENSION %s : enable\n";
@@ -268,18 +357,9 @@ static void put_function(Printer *p, const Function *fun)
 
 void emit_prelude(Buf *out, const Target *target, const Program *program)
 {
-    if (target->threads)
-        put_pragmas(out, program);
-    else
-        buf_puts(out, c_head);
-    if (!target->threads && program_uses(program, S_HALF))
-        buf_puts(out, "typedef _Float16 half;\n\n");
     const char *f = target->function;
+    target->put_head(out, program);
     buf_printf(out, int_helpers, f, f, f, f);
-    if (!target->threads) {
-        buf_puts(out, c_helpers);
-        put_vectors(out, program);
-    }
     Printer p;
     printer_init(&p, out, target, program);
     for (int i = 0; i < program->funs.len; i++)

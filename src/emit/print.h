@@ -8,11 +8,21 @@
 
 #include "emit/emit.h"
 
+// What a target's vectors are: part of the language, a compiler's extension (arithmetic
+// only), or structs of the prelude (infix arithmetic on whole ones, aligned in memory).
+typedef enum { VECTORS_BUILTIN, VECTORS_EXTENSION, VECTORS_STRUCT } VectorForm;
+
+typedef struct Printer Printer;
+
 struct Target {
     const char *name, *extension;
-    bool threads;
-    const char *function, *kernel, *global, *local, *byte;
-    const char *open, *close, *lane, *lane_close, *unaligned;
+    bool threads, overloaded;
+    VectorForm vectors;
+    void (*put_head)(Buf *out, const Program *program);
+    void (*put_start)(Printer *p, const Kernel *kernel);
+    const char *function, *global, *local, *byte, *restricted, *barrier;
+    const char *id[4], *dim, *id_close;
+    const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
 };
 
 // How tightly an expression binds, as in C.
@@ -29,7 +39,7 @@ typedef enum {
     PREC_POSTFIX,
 } Prec;
 
-typedef struct {
+struct Printer {
     Buf *out;
     Buf line; // the statement being put together
     int indent;
@@ -42,10 +52,15 @@ typedef struct {
     VEC(const Arith *) ids; // thread variables declared in the open blocks
     VEC(const Stm *) ints;  // ST_INT statements so far
     bool parallel;          // inside an OpenMP loop
-} Printer;
+};
 
 void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);
 void printer_release(Printer *p);
+
+// prelude.c: what stands before everything else in a program
+void put_opencl_head(Buf *out, const Program *program);
+void put_cuda_head(Buf *out, const Program *program);
+void put_c_head(Buf *out, const Program *program);
 
 // emit.c
 // Writes the statement in p->line, indented and wrapped, and empties it.
@@ -71,6 +86,10 @@ bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
                         const Type *type, bool is_const);
 
 // stm.c
+void put_opencl_start(Printer *p,
+                      const Kernel *kernel); // what stands before a kernel's name
+void put_cuda_start(Printer *p, const Kernel *kernel);
+void put_c_start(Printer *p, const Kernel *kernel);
 void put_kernel(Printer *p, const Kernel *kernel);
 
 #endif

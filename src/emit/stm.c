@@ -123,11 +123,33 @@ static void put_braced(Printer *p, const Block *block)
     p->ints.len = ints;
 }
 
-static void put_loop_head(Printer *p, const Stm *stm, const char *start)
+// The id of this work-item that a loop over threads starts at. Where the language has no
+// global id, it is made of the group's and the local one.
+static void put_id_value(Printer *p, LoopKind loop, int dim)
+{
+    const Target *t = p->target;
+    if (t->id[loop]) {
+        put(p, "%s%c%s", t->id[loop], t->dim[dim], t->id_close);
+        return;
+    }
+    int64_t local = p->kernel->local[dim];
+    if (local != 1)
+        put(p, "%lld%s*", (long long)local, p->kernel->wide ? "L" : "");
+    put_id_value(p, LOOP_WRG, dim);
+    if (local != 1) {
+        put(p, " + ");
+        put_id_value(p, LOOP_LCL, dim);
+    }
+}
+
+static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
 {
     put(p, "for (%s ", index_type(p));
     put_index(p, stm->iter, PREC_ANY);
-    put(p, " = %s; ", start);
+    put(p, from_id ? " = " : " = 0");
+    if (from_id)
+        put_id_value(p, stm->loop, stm->dim);
+    put(p, "; ");
     put_index(p, stm->iter, PREC_ANY);
     put(p, " < ");
     put_index(p, stm->extent, PREC_SUM);
@@ -137,26 +159,15 @@ static void put_loop_head(Printer *p, const Stm *stm, const char *start)
 
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
-    put_loop_head(p, stm, "0");
+    put_loop_head(p, stm, false);
     put_line(p, "++) {");
     put_braced(p, &stm->body);
     put_line(p, "}");
 }
 
-static const char *id_call(const Stm *stm)
-{
-    static const char *const name[][3] = {
-        [LOOP_SEQ] = {"0", "0", "0"},
-        [LOOP_GLB] = {"get_global_id(0)", "get_global_id(1)", "get_global_id(2)"},
-        [LOOP_WRG] = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
-        [LOOP_LCL] = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
-    };
-    return name[stm->loop][stm->dim];
-}
-
 static void put_strided_loop(Printer *p, const Stm *stm)
 {
-    put_loop_head(p, stm, id_call(stm));
+    put_loop_head(p, stm, true);
     put(p, " += ");
     put_index(p, stm->threads, PREC_ANY);
     put_line(p, ") {");
@@ -172,7 +183,9 @@ static void put_id(Printer *p, const Stm *stm)
             return;
     put(p, "const %s ", index_type(p));
     put_index(p, stm->iter, PREC_ANY);
-    put_line(p, " = %s;", id_call(stm));
+    put(p, " = ");
+    put_id_value(p, stm->loop, stm->dim);
+    put_line(p, ";");
     VEC_PUSH(p->arena, &p->ids, stm->iter);
 }
 
@@ -227,7 +240,7 @@ static void put_omp_loop(Printer *p, const Stm *stm)
         put_line(p, "#pragma omp parallel for%s", collapse ? " collapse(2)" : "");
         p->parallel = true;
     }
-    put_loop_head(p, stm, "0");
+    put_loop_head(p, stm, false);
     put_line(p, "++) {");
     p->indent++;
     if (stm->loop == LOOP_WRG && !has_group_loop(&stm->body))
@@ -280,6 +293,12 @@ static void put_scalar_store(Printer *p, const Stm *stm, int lane)
     p->lane = -1;
 }
 
+static void put_lane_stores(Printer *p, const Stm *stm)
+{
+    for (int i = 0; i < stm->value->type->width; i++)
+        put_scalar_store(p, stm, i);
+}
+
 static void put_vector_store(Printer *p, const Stm *stm)
 {
     const Type *type = stm->value->type;
@@ -287,6 +306,10 @@ static void put_vector_store(Printer *p, const Stm *stm)
         put(p, " = ");
         put_value(p, stm->value, PREC_SELECT);
         put_line(p, ";");
+        return;
+    }
+    if (p->target->vectors == VECTORS_STRUCT) {
+        put_lane_stores(p, stm);
         return;
     }
     put(p, "vstore%d(", type->width);
@@ -304,8 +327,7 @@ static void put_store(Printer *p, const Stm *stm)
     else if (type->scalar != S_BOOL)
         put_vector_store(p, stm);
     else // there are no vectors of bool in memory
-        for (int i = 0; i < type->width; i++)
-            put_scalar_store(p, stm, i);
+        put_lane_stores(p, stm);
 }
 
 static void put_barrier(Printer *p, const Stm *stm)
@@ -316,7 +338,10 @@ static void put_barrier(Printer *p, const Stm *stm)
                             ? "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"
                         : stm->fence_global ? "CLK_GLOBAL_MEM_FENCE"
                                             : "CLK_LOCAL_MEM_FENCE";
-    put_line(p, "barrier(%s);", fence);
+    if (p->target->barrier)
+        put_line(p, "%s;", p->target->barrier);
+    else
+        put_line(p, "barrier(%s);", fence);
 }
 
 static void put_stm(Printer *p, const Stm *stm)
@@ -354,8 +379,8 @@ static void put_parameters(Printer *p, const Kernel *kernel)
     for (int i = 0; i < kernel->params.len; i++) {
         const Buffer *buffer = kernel->params.at[i];
         bool stored = block_uses(&kernel->body, buffer, true);
-        put(p, "%s%s%s%s *restrict ", i ? ", " : "", p->target->global,
-            stored ? "" : "const ", memory_type(p, buffer->scalar));
+        put(p, "%s%s%s%s *%s ", i ? ", " : "", p->target->global, stored ? "" : "const ",
+            memory_type(p, buffer->scalar), p->target->restricted);
         put_name(p, buffer->name);
     }
     for (int i = 0; i < kernel->sizes.len; i++) {
@@ -364,14 +389,31 @@ static void put_parameters(Printer *p, const Kernel *kernel)
     }
 }
 
-static void put_signature(Printer *p, const Kernel *kernel)
+void put_opencl_start(Printer *p, const Kernel *kernel)
 {
     const int64_t *local = kernel->local;
-    put(p, "%s", p->target->kernel);
-    if (p->target->threads)
-        put_line(p, "__attribute__((reqd_work_group_size(%lld, %lld, %lld)))",
-                 (long long)local[0], (long long)local[1], (long long)local[2]);
-    put(p, "void %s(", kernel->name);
+    put_line(p, "kernel __attribute__((reqd_work_group_size(%lld, %lld, %lld)))",
+             (long long)local[0], (long long)local[1], (long long)local[2]);
+    put(p, "void ");
+}
+
+void put_cuda_start(Printer *p, const Kernel *kernel)
+{
+    const int64_t *local = kernel->local;
+    put_line(p, "extern \"C\" __global__ void __launch_bounds__(%lld)",
+             (long long)(local[0] * local[1] * local[2]));
+}
+
+void put_c_start(Printer *p, const Kernel *kernel)
+{
+    (void)kernel;
+    put(p, "static void ");
+}
+
+static void put_signature(Printer *p, const Kernel *kernel)
+{
+    p->target->put_start(p, kernel);
+    put(p, "%s(", kernel->name);
     put_parameters(p, kernel);
     put_line(p, kernel->params.len + kernel->sizes.len ? ")" : "void)");
 }

@@ -171,8 +171,7 @@ static const Type *leaf(const Type *type)
     return type;
 }
 
-// Patterns that apply functions
-// ------------------------------------------------------------
+// Patterns that apply functions -------------------------------------------------------
 
 static const Type *infer_map(Infer *in, Expr *e, const Type *want)
 {

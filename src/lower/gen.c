@@ -234,8 +234,7 @@ const Arith *eval_index(Lower *l, const Expr *expr, const Env *env)
     return stm->iter;
 }
 
-// Patterns as values
-// --------------------------------------------------------------------------
+// Patterns as values ------------------------------------------------------------------
 
 static AddrSpace default_space(const Lower *l)
 {
@@ -449,8 +448,7 @@ const View *eval(Lower *l, const Expr *expr, const Env *env)
     BUG("a function is not a value");
 }
 
-// Patterns into a destination
-// ----------------------------------------------------------------
+// Patterns into a destination ---------------------------------------------------------
 
 typedef struct {
     const View *from, *out;

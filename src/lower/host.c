@@ -164,8 +164,7 @@ void kernel_end(Lower *l)
     VEC_PUSH(l->arena, &l->launches, launch);
 }
 
-// Iterate
-// -----------------------------------------------------------------------------------
+// Iterate -----------------------------------------------------------------------------
 
 enum { PLANES_MAX = 16 };
 
@@ -282,8 +281,7 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     return out;
 }
 
-// Entry
-// -----------------------------------------------------------------------------------------
+// Entry -------------------------------------------------------------------------------
 
 static const Env *bind_inputs(Lower *l, const Function *main)
 {

@@ -103,8 +103,7 @@ static const View *view_cond(Lower *l, ViewKind kind, const Arith *const *cond, 
     return view->ncond ? view : src;
 }
 
-// Indexing
-// ---------------------------------------------------------------------------------
+// Indexing ----------------------------------------------------------------------------
 
 // The position in the unpadded array of position i of the padded one.
 static const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
@@ -380,8 +379,7 @@ const KExpr *view_read(Lower *l, const View *view)
     BUG("reading a view that is not a scalar");
 }
 
-// The writing side
-// ---------------------------------------------------------------------------
+// The writing side --------------------------------------------------------------------
 
 static const View *inverse_zip(Lower *l, const Expr *expr, const View *out);
 

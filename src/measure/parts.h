@@ -5,8 +5,7 @@
 //   both sides      protocol.c (messages), pack.c (layouts)
 //   the controller  rig.c (the pipeline), crew.c (worker processes), folder.c (files),
 //                   list.c (the devices there are)
-//   the worker      worker.c (commands), bench.c (one job), check.c, sample.c,
-//                   pins.c
+//   the worker      worker.c (commands), bench.c (one job), check.c, sample.c
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
 //   {"do":"list","kind":K}                     {"device":INFO}... {"end":true}
@@ -23,7 +22,6 @@
 #include "measure/measure.h"
 
 #include <jansson.h>
-#include <sched.h>
 #include <sys/types.h>
 
 // protocol.c --------------------------------------------------------------------------
@@ -60,8 +58,8 @@ typedef struct {
     double got, want;    // there
 } Check;
 
-// What small expected values are compared against: a thousandth of the mean magnitude of
-// the finite ones, so that zeros among large values need not be exact.
+// What small expected values are compared against: a part of the mean magnitude of the
+// finite ones, so that where large terms cancel their rounding is allowed.
 double check_scale(Scalar scalar, const void *expect, int64_t n);
 Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t n,
                     double tolerance, double scale);
@@ -104,25 +102,6 @@ json_t *piece_report(const Piece *piece); // {"job":k,"trial":TRIAL}
 void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
 // options: samples, cutoff_ns, limit_s, and "out": files to write the outputs to.
 void bench_time(Bench *bench, Piece *piece, const json_t *options);
-
-// pins.c: threads bound to a core -----------------------------------------------------
-
-enum { PINS_MAX = 256 };
-
-typedef struct {
-    pid_t thread;
-    cpu_set_t cores;
-} Pin;
-
-typedef struct {
-    cpu_set_t all; // that this process may use
-    bool loose;
-    int n;
-    Pin pin[PINS_MAX];
-} Pins;
-
-void pins_read(Pins *pins); // as the driver bound them
-void pins_set_loose(Pins *pins, bool loose);
 
 // folder.c: files of the controller ---------------------------------------------------
 

@@ -259,7 +259,7 @@ static bool attend(Rig *rig, Diags *diags)
 {
     json_t *message;
     Worker *worker = worker_wait(rig->worker, rig->nworker, &message);
-    bool ok = worker &&
+    bool ok = !worker ||
               (message ? take(rig, worker, message, diags) : replace(rig, worker, diags));
     json_decref(message);
     if (!ok || any_alive(rig))

@@ -16,7 +16,6 @@ typedef struct {
     Bench *bench;
     Piece **piece; // prepared, not yet timed
     int npiece;
-    Pins pins;
 } Side;
 
 static void tell(void *user, const char *stage, int job)
@@ -56,7 +55,6 @@ static void do_open(Side *side, const json_t *message)
     buf_init(&log);
     json_t *answer = json_pack("{s:b}", "end", 1);
     side->bench = bench_open(message, &log);
-    pins_read(&side->pins);
     if (side->bench)
         json_object_set_new(answer, "info", info_to_json(bench_info(side->bench)));
     json_object_set_new(answer, "log", json_text(log.text));
@@ -91,7 +89,6 @@ static void do_prepare(Side *side, const json_t *message)
         const json_t *job = json_array_get(jobs, (size_t)i);
         piece[i] = piece_new(job, (int)json_int_of(job, "job", 0));
     }
-    pins_set_loose(&side->pins, true);
     bench_build(side->bench, piece, n, tell, side);
     for (int i = 0; i < n; i++)
         if (bench_sick(side->bench))
@@ -110,7 +107,6 @@ static void do_time(Side *side, const json_t *message)
         if (piece_number(piece) != number)
             continue;
         side->piece[i] = side->piece[--side->npiece];
-        pins_set_loose(&side->pins, false);
         bench_time(side->bench, piece, message);
         message_send(side->fd, piece_report(piece));
         piece_free(side->bench, piece);

@@ -16,6 +16,7 @@ typedef struct {
     bool window;            // some nest reads windows a step of 1 apart
     bool reduction;         // a whole array is reduced
     bool stages;            // a map feeds another through a layout
+    int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
     int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
@@ -31,15 +32,14 @@ struct Derivation {
 typedef struct {
     Ir *ir;
     const Derivation *derivation;
-    bool tiled, separate;
+    bool tiled, separate, unroll;
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups;
     bool window; // walking the argument of a slide
 } Choice;
 
-// Building blocks
-// ---------------------------------------------------------------------------
+// Building blocks ---------------------------------------------------------------------
 
 static Expr *pattern1(Ir *ir, Pattern p, int dims, int par, const Arith *const *nums,
                       Expr *fun, Expr *arg)
@@ -105,8 +105,29 @@ static Expr *pad_tail(Ir *ir, int dims, const int64_t *tile, const Arith *const 
     return needed ? pattern1(ir, P_PAD, dims, 0, num, NULL, in) : in;
 }
 
-// Nests
-// ---------------------------------------------------------------------------------------
+// Short reductions inside a nest, over a window say, are loops or straight-line code.
+enum { INNER_MOST = 64 };
+
+static int64_t inner_length(const Expr *expr)
+{
+    int64_t len;
+    bool reduce = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
+    return reduce && arith_is_const(expr->arg[1]->type->len, &len) && len <= INNER_MOST
+               ? len
+               : 0;
+}
+
+static void unroll_inner(Expr *expr)
+{
+    if (inner_length(expr))
+        expr->pattern = P_REDUNROLL;
+    if (expr->fun)
+        unroll_inner(expr->fun);
+    for (int i = 0; i < expr->narg; i++)
+        unroll_inner(expr->arg[i]);
+}
+
+// Nests -------------------------------------------------------------------------------
 
 typedef struct {
     Choice *c;
@@ -350,6 +371,8 @@ static void set_parallel(Expr *map, int depth)
 
 static Expr *derive_map(Choice *c, Expr *map)
 {
+    if (c->unroll)
+        unroll_inner(map->fun);
     int depth = map->dims == 1 ? nested_depth(map) : 1;
     if (depth <= 1)
         return derive_nest(c, map);
@@ -357,16 +380,46 @@ static Expr *derive_map(Choice *c, Expr *map)
     return map;
 }
 
-// Reductions
-// ---------------------------------------------------------------------------------
+// Reductions --------------------------------------------------------------------------
+
+// Does the function of a reduction have the form \\acc x -> acc op g(x), with op one that
+// may be regrouped?
+static bool folds_mapped(const Expr *reduce)
+{
+    const Expr *body = reduce->fun->arg[0];
+    if (body->kind != E_OP || body->narg != 2)
+        return false;
+    bool regroups = body->op == OP_ADD || body->op == OP_MUL || body->op == OP_MINIMUM ||
+                    body->op == OP_MAXIMUM;
+    const Expr *acc = body->arg[0];
+    return regroups && acc->kind == E_PARAM && acc->param == reduce->fun->params[0] &&
+           !expr_mentions(body->arg[1], acc->param) && type_is_scalar(reduce->type);
+}
 
 // A reduction whose function combines two values of one scalar type may be regrouped: the
 // language says that it is associative and its start neutral.
 static bool regroupable(const Expr *reduce)
 {
     const Type *elem = reduce->arg[1]->type->elem;
-    return type_is_scalar(elem) && elem->kind == reduce->type->kind &&
-           elem->scalar == reduce->type->scalar;
+    return folds_mapped(reduce) ||
+           (type_is_scalar(elem) && elem->kind == reduce->type->kind &&
+            elem->scalar == reduce->type->scalar);
+}
+
+// reduce(\\acc x -> acc op g(x), z) is reduce(op, z) of map(g): what is regrouped is op.
+static void split_map(Ir *ir, Expr *reduce)
+{
+    Expr *body = reduce->fun->arg[0];
+    const Type *type = reduce->type;
+    Param *x = reduce->fun->params[1];
+    Expr *map = pattern1(ir, P_MAP, 1, 0, NULL, expr_lambda(ir, &x, 1, body->arg[1]),
+                         reduce->arg[1]);
+    map->type = type_array(ir->arena, reduce->arg[1]->type->len, type);
+    Param *part = param_new(ir, "part", NULL);
+    Param *both[] = {reduce->fun->params[0], part};
+    Expr *combined = expr_op(ir, body->op, body->arg[0], expr_param(ir, part), NULL);
+    reduce->fun = expr_lambda(ir, both, 2, combined);
+    reduce->arg[1] = map;
 }
 
 static Expr *fold(Ir *ir, const Expr *reduce, Expr *in)
@@ -417,6 +470,8 @@ static Expr *derive_reduce(Choice *c, Expr *reduce)
     if (!regroupable(reduce))
         return reduce;
     Ir *ir = c->ir;
+    if (folds_mapped(reduce))
+        split_map(ir, reduce);
     const Arith *len = len_of(reduce->arg[1], 0);
     Expr *first = pattern1(ir, P_TOGLOBAL, 1, 0, NULL, NULL,
                            group_reduce(c, reduce, reduce->arg[1], len, c->groups));
@@ -427,8 +482,7 @@ static Expr *derive_reduce(Choice *c, Expr *reduce)
     return expr_at(ir, second, expr_literal(ir, 0, false));
 }
 
-// The host level
-// --------------------------------------------------------------------------------
+// The host level ----------------------------------------------------------------------
 
 static int array_dims(const Type *type)
 {
@@ -549,8 +603,7 @@ static Expr *walk(Choice *c, Expr *expr, bool root)
     return expr;
 }
 
-// The shape of a program
-// ---------------------------------------------------------------------------
+// The shape of a program --------------------------------------------------------------
 
 static void note_window(Shape *shape, const Expr *part, int dims)
 {
@@ -577,10 +630,20 @@ static void note_window(Shape *shape, const Expr *part, int dims)
     }
 }
 
+static void find_inner(Shape *shape, const Expr *expr)
+{
+    shape->inner = MAX(shape->inner, inner_length(expr));
+    if (expr->fun)
+        find_inner(shape, expr->fun);
+    for (int i = 0; i < expr->narg; i++)
+        find_inner(shape, expr->arg[i]);
+}
+
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
     shape->dims = MAX(shape->dims, depth);
+    find_inner(shape, map->fun);
     if (depth != map->dims)
         return;
     shape->rectangular = true;
@@ -617,8 +680,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
         shape->rectangular = true;
 }
 
-// The space
-// ----------------------------------------------------------------------------------------
+// The space ---------------------------------------------------------------------------
 
 static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
 
@@ -688,6 +750,20 @@ static void add_nest_params(Derivation *d, Diags *diags)
     constrain_tile(d, diags);
 }
 
+// Straight-line code for a short reduction, as long as an item stays below 512 copies.
+static void add_inner(Derivation *d, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "inner == 'loop' or ");
+    for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
+        buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
+    buf_printf(&text, "%lld <= 512", (long long)d->shape.inner);
+    space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
+    space_constrain(d->space, text.text, diags);
+    buf_release(&text);
+}
+
 static Space *make_space(Derivation *d, Diags *diags)
 {
     d->space = space_new();
@@ -696,6 +772,8 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_nest_params(d, diags);
     if (shape->window)
         space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
+    if (shape->inner > 1)
+        add_inner(d, diags);
     if (shape->stages)
         space_add_words(d->space, "stages", (const char *const[]){"fused", "separate"}, 2);
     if (shape->reduction)
@@ -721,8 +799,7 @@ static bool word_is(const Derivation *d, const Point *point, const char *name,
            strcmp(space_word(d->space, point, name), word) == 0;
 }
 
-// Entry
-// --------------------------------------------------------------------------------------------
+// Entry -------------------------------------------------------------------------------
 
 Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags)
 {
@@ -782,6 +859,7 @@ int derive_first(const Derivation *d, Point *point, int max)
         set_number(d, &point[n], "bx", start[i][2]);
         set_number(d, &point[n], "by", start[i][3]);
         space_set(d->space, &point[n], "border", "split");
+        space_set(d->space, &point[n], "inner", "unroll");
         n += space_valid(d->space, &point[n]);
     }
     return n;
@@ -791,6 +869,7 @@ static Choice choice_of(const Derivation *d, const Point *point)
 {
     Choice c = {.ir = d->program->ir, .derivation = d};
     c.tiled = word_is(d, point, "scheme", "tiled");
+    c.unroll = word_is(d, point, "inner", "unroll");
     c.separate = word_is(d, point, "stages", "separate");
     c.groups =
         space_find(d->space, "groups") >= 0 ? space_int(d->space, point, "groups") : 1;

@@ -45,8 +45,7 @@ double problem_bytes(const Problem *problem);
 enum { PLANES_MOST = 64 };
 int type_planes(Arena *arena, const Type *type, const Type **plane, int max);
 
-// data.c: values as a rig's buffers
-// --------------------------------------------------------
+// data.c: values as a rig's buffers ---------------------------------------------------
 
 typedef struct {
     RigBuffer *buffer; // input planes, then output planes
@@ -58,8 +57,7 @@ typedef struct {
 ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
 void data_expect(ProblemData *data, Value *expect, Arena *arena);
 
-// job.c: a candidate as a job
-// ----------------------------------------------------------------
+// job.c: a candidate as a job ---------------------------------------------------------
 
 typedef struct {
     Unit *unit;
@@ -75,8 +73,7 @@ bool candidate_make(const Problem *problem, const Derivation *derivation,
                     const char *prelude, Arena *arena, Candidate *candidate, Diags *diags);
 void candidate_release(Candidate *candidate);
 
-// reference.c
-// ---------------------------------------------------------------------------------
+// reference.c -------------------------------------------------------------------------
 
 // What the outputs must be: by the interpreter where that is quick; else by the plain
 // kernel as C, after it was checked against the interpreter at small sizes. NULL with
@@ -87,8 +84,10 @@ typedef struct {
 Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
                          Arena *arena, const char **how, Diags *diags);
 
-// tune.c
-// ---------------------------------------------------------------------------------------
+// Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
+const char *plan_cache_folder(Arena *arena);
+
+// tune.c ------------------------------------------------------------------------------
 
 typedef struct {
     int trials; // done, stored ones included

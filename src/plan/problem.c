@@ -139,3 +139,11 @@ double problem_bytes(const Problem *problem)
         bytes += type_bytes(problem, main->params[i]->type);
     return bytes;
 }
+
+const char *plan_cache_folder(Arena *arena)
+{
+    const char *folder = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (folder && folder[0])
+        return arena_printf(arena, "%s/forewarp", folder);
+    return arena_printf(arena, "%s/.cache/forewarp", home && home[0] ? home : ".");
+}

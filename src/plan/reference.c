@@ -9,8 +9,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Scalar operations the interpreter may spend: about 2 s.
-enum { INTERPRETER_QUOTA = 20000000 };
+// Scalar operations the interpreter may spend, about 2 s, and the most outputs for which it
+// is worth a try.
+enum { INTERPRETER_QUOTA = 20000000, INTERPRETER_OUTPUTS = 2000000 };
+
+static bool interpretable(const Problem *problem)
+{
+    int64_t outputs = 0;
+    const Arith *count = type_count(problem->ir->arith, problem->bound->main->body->type);
+    return arith_is_const(count, &outputs) && outputs <= INTERPRETER_OUTPUTS;
+}
 
 // Runs the plain point on the host device; fills out (one Value) or compares with expect.
 static bool run_plain(const Problem *problem, ProblemData *data, const Workplace *place,
@@ -113,7 +121,8 @@ Value *reference_compute(const Problem *problem, Value **inputs, const Workplace
     Diags quiet;
     diags_init(&quiet, scratch);
     *how = "interpreter";
-    bool ok = ir_eval(problem->bound, inputs, arena, &expect, INTERPRETER_QUOTA, &quiet);
+    bool ok = interpretable(problem) &&
+              ir_eval(problem->bound, inputs, arena, &expect, INTERPRETER_QUOTA, &quiet);
     arena_free(scratch);
     if (ok)
         return expect;

@@ -25,7 +25,7 @@ typedef struct {
     Arena *arena;
     TuneResult *result;
     Diags *diags;
-    double start_s;
+    double start_s, search_s; // when tuning began, and its first trial
     ProblemData *data;
     Rig *rig;
     Derivation *derivation;
@@ -44,8 +44,9 @@ typedef struct {
         double ns;
     } best[FINALISTS]; // sorted
     int nbest;
-    int serial;     // makes kernel names unique
-    Arena *scratch; // candidates of the batch at hand
+    const char *last_log; // of the last trial that failed
+    int serial;           // makes kernel names unique
+    Arena *scratch;       // candidates of the batch at hand
 } Tune;
 
 static const char *point_text(Tune *t, const Point *point)
@@ -71,8 +72,7 @@ static void report(Tune *t, const char *stage, TrialStatus last, double last_ns)
     t->options->progress(t->options->user, &progress);
 }
 
-// The record of what was found
-// ---------------------------------------------------------------
+// The record of what was found --------------------------------------------------------
 
 static void keep_best(Tune *t, const Point *point, double ns)
 {
@@ -110,8 +110,7 @@ static void load_stored(void *user, const StoreTrial *trial)
              &(Known){trial->status, trial->time_ns, trial->max_error, false});
 }
 
-// Batches
-// ------------------------------------------------------------------------------------------
+// Batches -----------------------------------------------------------------------------
 
 typedef struct {
     Tune *t;
@@ -144,6 +143,8 @@ static double on_trial(void *user, int job, Trial *trial)
                          .log = trial->log,
                          .sample_ns = trial->sample_ns,
                          .nsample = trial->nsample};
+    if (trial->status != TRIAL_OK && trial->log)
+        t->last_log = arena_strndup(t->arena, trial->log, strcspn(trial->log, "\n"));
     if (!batch->store_failed)
         batch->store_failed = !store_put(t->store, t->session, &stored, t->diags);
     remember(t, text, &(Known){trial->status, trial->time_ns, trial->max_error, true});
@@ -229,17 +230,28 @@ static bool fill_batch(Batch *batch, NextPoint *next, int most)
     return budget_left(t);
 }
 
+// As many trials as the time left should allow, at the pace so far.
+static int batch_size(const Tune *t)
+{
+    int most = MIN(rig_batch(t->rig), BATCH_MOST);
+    double now = clock_s(), left = t->options->budget_s - (now - t->start_s);
+    int64_t done = t->result->trials - t->result->reused;
+    if (done < 1 || left == INFINITY)
+        return most;
+    double pace = (now - t->search_s) / (double)done;
+    return (int)fmin(most, fmax(1, left / pace));
+}
+
 static bool run_points(Tune *t, NextPoint *next, bool told)
 {
     Batch *batch = xcalloc(1, sizeof *batch);
     bool more = true, ok = true;
-    int most = MIN(rig_batch(t->rig), BATCH_MOST);
     while (ok && more) {
         *batch = (Batch){.t = t, .told = told};
         Ir *ir = t->problem->ir;
         ArithMark arith = arith_mark(ir->arith);
         ArenaMark exprs = arena_mark(ir->arena), scratch = arena_mark(t->scratch);
-        more = fill_batch(batch, next, most);
+        more = fill_batch(batch, next, batch_size(t));
         ok = batch->n == 0 || run_batch(batch);
         arena_reset(t->scratch, scratch);
         arena_reset(ir->arena, exprs);
@@ -262,8 +274,7 @@ static bool next_asked(Tune *t, Point *point)
     return search_ask(t->search, point);
 }
 
-// The copy that bounds everything
-// ---------------------------------------------------------------------
+// The copy that bounds everything -----------------------------------------------------
 
 static const char copy_text[] =
     "size N\ndef copy(a: [N]float): [N]float = map(\\x -> x, a)\n";
@@ -321,8 +332,7 @@ static double measure_copy(Tune *t)
     return best;
 }
 
-// Stages
-// ----------------------------------------------------------------------------------------------
+// Stages ------------------------------------------------------------------------------
 
 static bool compute_reference(Tune *t)
 {
@@ -409,6 +419,7 @@ static bool open_search(Tune *t)
 // The first points, among them the plain one, are tried before any strategy.
 static bool try_first(Tune *t)
 {
+    t->search_s = clock_s();
     if (!run_points(t, next_first, false))
         return false;
     const Known *plain = map_get(&t->known, point_text(t, &t->first[0]));
@@ -472,12 +483,25 @@ static bool write_kernel(Tune *t)
     return ok;
 }
 
+static bool no_winner(Tune *t)
+{
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        if (t->result->count[i])
+            buf_printf(&text, " %lld %s", (long long)t->result->count[i],
+                       trial_status_name[i]);
+    diag_world(t->diags, "C013", "no candidate was built, right and in time:%s%s%s",
+               text.len ? text.text : " none was tried",
+               t->last_log[0] ? "; the last: " : "", t->last_log);
+    buf_release(&text);
+    return false;
+}
+
 static bool conclude(Tune *t)
 {
     if (!t->nbest || t->best[0].ns == INFINITY)
-        return diag_world(t->diags, "C013",
-                          "none of %lld candidates was built, right and in time",
-                          (long long)t->result->trials);
+        return no_winner(t);
     t->result->best_ns = t->best[0].ns;
     t->result->point = point_text(t, &t->best[0].point);
     t->result->copy_ns = measure_copy(t);
@@ -505,7 +529,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
               .result = result,
               .diags = diags,
               .start_s = clock_s(),
-              .scratch = arena_new()};
+              .scratch = arena_new(),
+              .last_log = ""};
     *result = (TuneResult){.problem = problem_label(problem),
                            .seed = options->seed,
                            .bytes = problem_bytes(problem),
@@ -520,8 +545,7 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     return ok;
 }
 
-// The best stored point
-// ------------------------------------------------------------------------
+// The best stored point ---------------------------------------------------------------
 
 typedef struct {
     const Space *space;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Centre and scale: mean 0 and standard deviation 1 in every column (000, section 5.2).
+// A column whose deviation is rounding error beside its size counts as constant.
+#include "model/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double rounding = 1e-12;
+
+static double column_mean(const Matrix *x, int c)
+{
+    double sum = 0;
+    for (int i = 0; i < x->n; i++)
+        sum += matrix_row(x, i)[c];
+    return sum / MAX(x->n, 1);
+}
+
+static double column_deviation(const Matrix *x, int c, double mean)
+{
+    double sum = 0;
+    for (int i = 0; i < x->n; i++) {
+        double off = matrix_row(x, i)[c] - mean;
+        sum += off * off;
+    }
+    return sqrt(sum / MAX(x->n, 1));
+}
+
+Scaler scaler_fit(const Matrix *x)
+{
+    size_t d = (size_t)x->d + 1;
+    Scaler s = {.from = x->d,
+                .column = xcalloc(d, sizeof(int)),
+                .mean = xcalloc(d, sizeof(double)),
+                .deviation = xcalloc(d, sizeof(double))};
+    for (int c = 0; c < x->d; c++) {
+        double mean = column_mean(x, c), deviation = column_deviation(x, c, mean);
+        if (deviation <= rounding * fabs(mean))
+            continue;
+        s.column[s.d] = c;
+        s.mean[s.d] = mean;
+        s.deviation[s.d++] = deviation;
+    }
+    return s;
+}
+
+Matrix scaler_apply(const Scaler *s, const Matrix *x)
+{
+    if (x->d != s->from)
+        BUG("a scaler of %d columns applied to %d", s->from, x->d);
+    Matrix out = matrix_new(x->n, s->d);
+    for (int i = 0; i < x->n; i++)
+        for (int c = 0; c < s->d; c++)
+            matrix_row(&out, i)[c] =
+                (matrix_row(x, i)[s->column[c]] - s->mean[c]) / s->deviation[c];
+    return out;
+}
+
+void scaler_free(Scaler *s)
+{
+    free(s->column);
+    free(s->mean);
+    free(s->deviation);
+    *s = (Scaler){0};
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the rule files share: building, matching and looking around.
+
+#ifndef FW_REWRITE_INTERNAL_H
+#define FW_REWRITE_INTERNAL_H
+
+#include "rewrite/rewrite.h"
+
+#define RULE(id, name, args, family, left, right, guard, source) RuleApply rule_##name;
+#include "rewrite/rules.def"
+#undef RULE
+
+// build.c: the arguments are taken over, not copied.
+Expr *make(Rewrite *rw, Pattern p, int dims, const Arith *const *nums, Expr *fun, Expr *in);
+Expr *make1(Rewrite *rw, Pattern p, Expr *in);             // one dimension, no integers
+Expr *make_sized(Rewrite *rw, Pattern p, const Arith *n, Expr *in); // one integer
+Expr *make_map(Rewrite *rw, int dims, Expr *fun, Expr *in);
+Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in);
+Expr *make_zip(Rewrite *rw, int dims, Expr **part, int n);
+Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
+Expr *make_identity(Rewrite *rw);
+Param *fresh(Rewrite *rw, const char *name);
+Expr *use(Rewrite *rw, Param *param);
+Expr *dup(Rewrite *rw, const Expr *expr); // a copy
+// p nested over the outer dims, outermost first; par[k] is the thread dimension.
+Expr *make_nest(Rewrite *rw, Pattern p, int dims, const int64_t *par, Expr *f, Expr *in);
+// f(value): a copy of the body of a lambda of one parameter. The value is bound by a let if
+// it is a computation used more than once.
+Expr *call(Rewrite *rw, const Expr *lambda, Expr *value);
+// The lambda's body with values for all its parameters.
+Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value);
+// A copy of a start value, written so that it keeps its type where nothing asks for one.
+Expr *start_value(Rewrite *rw, const Expr *init);
+// Extends an array at its far ends by k each (clamp), and cuts again: nothing where k is 0.
+Expr *pad_far(Rewrite *rw, int dims, const Arith *const *k, Expr *in);
+Expr *cut(Rewrite *rw, const Expr *original, const Arith *const *k, int dims, Expr *in);
+const Arith *num(Rewrite *rw, int64_t value);
+// What must be added to a length so that n divides it.
+const Arith *missing(Rewrite *rw, const Arith *len, int64_t n);
+
+// match.c
+bool is(const Expr *expr, Pattern p); // in any number of dimensions
+bool is_dims(const Expr *expr, Pattern p, int dims);
+bool is_sequential(Pattern p); // mapSeq and its kind
+bool is_threads(Pattern p);    // mapGlb, mapWrg, mapLcl
+const Expr *data_of(const Expr *pattern);           // its array argument
+const Arith *len_of(const Expr *expr, int dim);     // of the type
+int depth_of(const Type *type);                     // array levels
+bool is_use(const Expr *expr, const Param *param);
+// \e -> p(..., e) with a pattern of the same dims: map(map(f)); NULL if not.
+const Expr *inner_of(const Expr *map, Pattern p);
+bool divides(Rewrite *rw, int64_t n, const Arith *len);
+bool one_type(const Expr *reduce); // may be regrouped
+bool plain_scalars(const Type *type); // scalars, or tuples of scalars
+bool mentions_threads(const Expr *expr, Pattern p, int dim); // dim -1: any
+int64_t static_count(const Type *type); // scalars; -1 if not constant
+int count_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
+
+// Looking around: is there such a pattern whose function we are in?
+bool inside(const Rewrite *rw, Pattern p, int dim); // dim -1: any
+bool inside_loop(const Rewrite *rw);                // sequential or abstract
+bool at_host(const Rewrite *rw);                    // in no function but iterate's
+
+#endif

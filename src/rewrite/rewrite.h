@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rewrite: the table of rewrite rules, strategies, derivations, and random exploration.
+//
+//   source  paper 000, sections 3.3 and 8; Steuwer et al., ICFP 2015; the rule files of
+//           Lift by name, in rules.def
+//
+// A rule keeps the meaning of a program; which rules to apply where is a derivation, which
+// is text, and can be saved, read and applied again. It knows no device and no kernel:
+// whether an expression can be lowered is asked of the caller.
+
+#ifndef FW_REWRITE_H
+#define FW_REWRITE_H
+
+#include "base/base.h"
+#include "ir/ir.h"
+
+// Rules -------------------------------------------------------------------------------
+
+typedef enum {
+    FAMILY_ALGORITHMIC,
+    FAMILY_FUSION,
+    FAMILY_FISSION,
+    FAMILY_INTERCHANGE,
+    FAMILY_SIMPLIFY,
+    FAMILY_LOWERING,
+    FAMILY_MEMORY,
+    FAMILY_TILING,
+    FAMILY_VECTOR,
+    FAMILY_WINDOW,
+} RuleFamily;
+
+typedef enum {
+#define RULE(id, name, args, family, left, right, guard, source) RULE_##id,
+#include "rewrite/rules.def"
+#undef RULE
+    RULES
+} RuleId;
+
+enum { RULE_ARGS = 3 };
+
+typedef struct {
+    int n;
+    int64_t at[RULE_ARGS];
+} RuleArgs;
+
+// The expressions around the one a rule is tried at, innermost first.
+typedef struct Context Context;
+struct Context {
+    const Expr *expr;
+    int child; // which argument of it, or CHILD_FUN: the body of its function
+    const Context *outer;
+};
+enum { CHILD_FUN = -1 };
+
+typedef struct {
+    Ir *ir;
+    const Context *context;
+} Rewrite;
+
+// The new expression, which shares no node with `at` and has no types yet; NULL where the
+// rule does not match or its guard fails. Needs: at is inferred.
+typedef Expr *RuleApply(Rewrite *rw, const Expr *at, const RuleArgs *args);
+
+typedef struct {
+    const char *name, *args;
+    RuleFamily family;
+    const char *left, *right, *guard, *source;
+    RuleApply *apply;
+} RuleInfo;
+extern const RuleInfo rule_info[RULES];
+extern const char *const rule_family_name[];
+
+int rule_find(const char *name); // -1 if there is none
+// How many arguments a rule takes.
+void rule_args_range(const RuleInfo *rule, int *least, int *most);
+
+// Positions -----------------------------------------------------------------------------
+
+// From the root inwards: an argument's number, or CHILD_FUN. As text `0.f.1`, or `root`.
+enum { PATH_STEPS = 60 };
+typedef struct {
+    int n;
+    int8_t step[PATH_STEPS];
+} Path;
+
+const Expr *path_find(const Expr *root, const Path *path); // NULL if it leads nowhere
+bool path_push(Path *path, int child);                     // false if it is full
+Path path_join(const Path *outer, const Path *inner);
+bool path_parse(const char *text, Path *path);
+void path_print(Buf *out, const Path *path);
+
+// Applies a rule at a position; NULL where it does not match. Nodes around the position are
+// copied, so the old expression stays as it is (but for types, which are inferred again for
+// the new one).
+Expr *rewrite_at(Ir *ir, Expr *root, const Path *path, RuleId rule, const RuleArgs *args);
+
+// Derivations -----------------------------------------------------------------------------
+
+typedef struct {
+    RuleId rule;
+    RuleArgs args;
+    Path path;
+    Span span; // in the text it was read from
+} RuleStep;
+
+// Rule applications in order. The text has one a line, `rule(1, 2) @ 0.f.0`; empty lines
+// and what follows // do not matter.
+typedef struct {
+    VEC(RuleStep) steps;
+} Rewriting;
+
+Rewriting *derivation_parse(Arena *arena, const Source *source, Diags *diags);
+void derivation_print(Buf *out, const Rewriting *rewriting);
+// The expression after all steps, inferred; the program is left alone. NULL with a
+// diagnostic (R005 no such position, R006 the rule does not match there).
+Expr *derivation_apply(const Program *program, const Rewriting *rewriting, Diags *diags);
+
+// Strategies -----------------------------------------------------------------------------
+
+// An expression on its way, and how it got there.
+typedef struct {
+    Ir *ir;
+    Arena *arena; // of the steps
+    Expr *expr;   // inferred
+    Rewriting done;
+} Rewriter;
+
+void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr);
+// One rule at one position; false, and nothing changed, where it does not match.
+bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *args);
+
+typedef enum {
+    STRATEGY_RULE,     // at the position itself
+    STRATEGY_THEN,     // first, then second; neither if one fails
+    STRATEGY_TRY,      // first, or nothing
+    STRATEGY_REPEAT,   // first as often as it succeeds
+    STRATEGY_AT,       // first at a position below
+    STRATEGY_TOPDOWN,  // first at the first position, outermost first, where it succeeds
+    STRATEGY_BOTTOMUP, // the same, innermost first
+} StrategyKind;
+
+typedef struct Strategy Strategy;
+struct Strategy {
+    StrategyKind kind;
+    RuleId rule;
+    RuleArgs args;
+    Path path;
+    const Strategy *first, *second;
+};
+
+const Strategy *strategy_rule(Arena *arena, RuleId rule, const int64_t *args, int n);
+const Strategy *strategy_then(Arena *arena, const Strategy *a, const Strategy *b);
+const Strategy *strategy_try(Arena *arena, const Strategy *s);
+const Strategy *strategy_repeat(Arena *arena, const Strategy *s);
+const Strategy *strategy_at(Arena *arena, const char *path, const Strategy *s);
+const Strategy *strategy_topdown(Arena *arena, const Strategy *s);
+const Strategy *strategy_bottomup(Arena *arena, const Strategy *s);
+// False, and nothing changed, if it does not succeed.
+bool strategy_run(Rewriter *r, const Strategy *s);
+
+// Exploration ------------------------------------------------------------------------------
+
+typedef struct {
+    Expr *expr; // inferred; owner: the program's Ir
+    Rewriting steps;
+    uint64_t hash;
+    int64_t local[3]; // work-items its mapLcl are made for; 0: it has none of that dimension
+} Explored;
+
+// Whether an expression can be lowered and is wanted.
+typedef bool ExploreAccept(void *user, const Explored *found);
+
+typedef struct {
+    int64_t most_group;   // work-items of a group
+    int64_t most_outputs; // of a work-item
+    int64_t local_bytes;
+    int tries; // attempts for each expression wanted before giving up
+    ExploreAccept *accept; // NULL: all
+    void *user;
+} ExploreOptions;
+extern const ExploreOptions explore_defaults; // 256, 16, 48 KiB, 20
+
+typedef struct {
+    VEC(Explored) found;
+    int tried, stuck, same, refused; // attempts, and why some gave nothing
+} Exploration;
+
+// At most n distinct lowered expressions of a bound and inferred program, the same for the
+// same seed. Owner of the list and the steps: arena.
+Exploration *explore_random(const Program *program, uint64_t seed, int n,
+                            const ExploreOptions *options, Arena *arena);
+
+#endif

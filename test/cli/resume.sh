@@ -1,0 +1,57 @@
+# A tuning run killed at random moments, then the same command again: no finished trial is
+# lost, none is repeated, and in the end the points are those of a run left alone.
+. test/cli/common
+
+tune() {
+    exec "$FOREWARP" tune examples/gaussian.fw -s N=64,M=64 -q --budget 50t --seed 9 \
+        --store "$1" -o "$tmp/out" --json "$2"
+}
+points() { rows "$1" | cut -d '|' -f 2 | sort; }
+
+# kept BEFORE AFTER: every line of the one is a line of the other.
+kept() { [ "$(sort "$1" "$2" | uniq -d | wc -l)" = "$(wc -l <"$1")" ]; }
+
+: >"$tmp/before"
+round=0
+for wait in $("$PYTHON" -c 'import random
+print(*(round(random.uniform(0.3, 3), 2) for _ in range(5)))'); do
+    round=$((round + 1))
+    (tune "$tmp/killed.db" "$tmp/j") >/dev/null 2>"$tmp/stderr" &
+    pid=$!
+    sleep "$wait"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    if [ ! -e "$tmp/killed.db" ]; then
+        ok "round $round: killed after $wait s, before the store"
+        continue
+    fi
+    # A transaction of the dead is rolled back by whoever opens the file next.
+    if rows "$tmp/killed.db" >"$tmp/after" 2>/dev/null && kept "$tmp/before" "$tmp/after"; then
+        ok "round $round: killed after $wait s with $(wc -l <"$tmp/after") trials"
+        cp "$tmp/after" "$tmp/before"
+    elif [ -s "$tmp/before" ]; then
+        not_ok "round $round: killed after $wait s, trials lost"
+    fi
+done
+passes "the same command to its end" sh -c "exec $FOREWARP tune examples/gaussian.fw \
+    -s N=64,M=64 -q --budget 50t --seed 9 --store $tmp/killed.db -o $tmp/out --json $tmp/j"
+rows "$tmp/killed.db" >"$tmp/after"
+kept "$tmp/before" "$tmp/after" && ok "no trial lost or repeated" ||
+    not_ok "no trial lost or repeated"
+holds "reused are those stored before" "$tmp/j" "j['reused'] == $(wc -l <"$tmp/before")"
+holds "all trials" "$tmp/j" 'sum(j["trials"].values()) == 50'
+(tune "$tmp/alone.db" "$tmp/j2") >/dev/null 2>&1
+points "$tmp/alone.db" >"$tmp/pa"
+points "$tmp/killed.db" | cmp -s - "$tmp/pa" && ok "the points of a run left alone" ||
+    not_ok "the points of a run left alone"
+[ "$(wc -l <"$tmp/pa")" = 50 ] && ok "each point once" || not_ok "each point once"
+sleep 1
+left=0
+for process in /proc/[0-9]*; do
+    case $(tr '\0' ' ' <"$process/cmdline" 2>/dev/null) in
+    *"$FOREWARP --worker"*)
+        tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -qx "HOME=$HOME" && left=1 ;;
+    esac
+done
+[ $left = 0 ] && ok "no worker outlives its controller" || not_ok "no worker outlives its controller"
+finish

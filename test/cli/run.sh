@@ -1,0 +1,20 @@
+# forewarp run: on NumPy's arrays, against NumPy; and on its own.
+. test/cli/common
+
+if "$PYTHON" -c 'import numpy' 2>/dev/null; then
+    "$PYTHON" test/cli/numpy_check.py "$FOREWARP" "$tmp" || failures=1
+else
+    echo "skip against NumPy: it is not installed"
+fi
+passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
+holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
+holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'
+holds "json: problem" "$tmp/j" 'j["problem"] == "jacobi2d N=100 M=70"'
+for seed in 1 1 2; do
+    "$FOREWARP" run examples/jacobi2d.fw -s N=20,M=20 --seed $seed -o "$tmp/$seed.npy" >/dev/null
+    mv "$tmp/$seed.npy" "$tmp/last$seed.npy.$(ls "$tmp" | wc -l)"
+done
+[ "$(cat "$tmp"/last1* | cksum)" != "$(cat "$tmp"/last2* | cksum)" ] &&
+    [ "$(ls "$tmp"/last1* | while read -r f; do cksum <"$f"; done | uniq | wc -l)" = 1 ] &&
+    ok "inputs follow the seed" || not_ok "inputs follow the seed"
+finish

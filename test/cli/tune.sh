@@ -1,0 +1,62 @@
+# forewarp tune: its JSON, its kernel, its store, its seed.
+. test/cli/common
+
+tune() {
+    "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 12t "$@"
+}
+
+passes "tune" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --seed 5
+for fact in \
+    'j["problem"] == "jacobi2d N=96 M=64"' \
+    'j["device"]["name"] and len(j["device"]["fingerprint"]) == 16' \
+    'j["strategy"] == "random" and j["seed"] == 5' \
+    'j["elapsed_s"] > 0 and j["reused"] == 0' \
+    'set(j["trials"]) == {"ok", "build-failed", "out-of-resources", "crashed", "timed-out",
+                          "wrong-result", "failed"}' \
+    'sum(j["trials"].values()) == 12 and j["trials"]["ok"] > 0' \
+    'j["trials"]["wrong-result"] == 0' \
+    'j["best"]["point"].count("=") >= 4' \
+    '0 < j["best"]["time_ns"] and 0 < j["baseline_ns"]' \
+    'os.path.getsize(j["best"]["kernel"]) > 100' \
+    'all(g % l == 0 for g, l in zip(j["best"]["launch"]["global"],
+                                    j["best"]["launch"]["local"]))' \
+    'len(j["best"]["launch"]["global"]) == 3' \
+    'j["best"]["checked"] is True'
+do
+    holds "json: $(echo "$fact" | head -n 1)" "$tmp/j" "$fact"
+done
+cp "$tmp/j" "$tmp/first"
+
+rows "$tmp/a.db" >"$tmp/rows"
+[ "$(wc -l <"$tmp/rows")" = 12 ] && ok "a row a trial" || not_ok "a row a trial"
+passes "tune again" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --seed 5
+holds "all trials come from the store" "$tmp/j" 'j["reused"] == 12'
+rows "$tmp/a.db" | cmp -s - "$tmp/rows" && ok "no row changed" || not_ok "no row changed"
+
+passes "tune elsewhere" tune --store "$tmp/b.db" -o "$tmp/out" --seed 5
+points() { rows "$1" | cut -d '|' -f 2 | sort; }
+points "$tmp/a.db" >"$tmp/pa"
+points "$tmp/b.db" | cmp -s - "$tmp/pa" && ok "same seed, same points" ||
+    not_ok "same seed, same points"
+passes "tune with another seed" tune --store "$tmp/c.db" -o "$tmp/out" --seed 6
+points "$tmp/c.db" | cmp -s - "$tmp/pa" && not_ok "other seed, other points" ||
+    ok "other seed, other points"
+
+passes "tune --fresh" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --fresh
+holds "fresh forgets" "$tmp/j" 'j["reused"] == 0'
+
+passes "emit --best" "$FOREWARP" emit examples/jacobi2d.fw -s N=96,M=64 --best --store "$tmp/b.db"
+passes "run --best --check" "$FOREWARP" run examples/jacobi2d.fw -s N=96,M=64 --best --check --store "$tmp/b.db"
+fails 1 "nothing is stored" "$FOREWARP" run examples/jacobi2d.fw -s N=95,M=64 --best --store "$tmp/b.db"
+for strategy in $("$FOREWARP" help strategies | awk '{print $1}'); do
+    passes "strategy $strategy" tune --strategy "$strategy" --store "$tmp/d.db" --fresh -o "$tmp/out"
+done
+passes "tune on the host" "$FOREWARP" tune examples/dot.fw -s N=4096 -d host -q --budget 4t \
+    --store "$tmp/d.db" -o "$tmp/host"
+ls "$tmp"/host/*.c >/dev/null 2>&1 && ok "a C kernel" || not_ok "a C kernel"
+
+start=$(date +%s)
+passes "a budget of 2 s" "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --budget 2s \
+    --store "$tmp/e.db" -o "$tmp/out"
+[ $(($(date +%s) - start)) -le 15 ] && ok "and it is kept" || not_ok "and it is kept"
+finish

@@ -1,0 +1,134 @@
+# Wrong commands and texts end with status 2, a failing world with 1, and the message says
+# what and where. Nothing that was there is damaged.
+. test/cli/common
+jacobi=examples/jacobi2d.fw
+sizes="-s N=32,M=32"
+
+program() { printf '%s\n' "$2" >"$tmp/$1.fw"; }
+program syntax 'size N
+def f(a: [N]float): [N]float =
+  map(\x -> x + , a)'
+fails 2 "syntax.fw:3:17: error" "$FOREWARP" check "$tmp/syntax.fw"
+grep -q '^  *^' "$tmp/stderr" && ok "a caret" || not_ok "a caret"
+program type 'size N
+def f(a: [N]float): [N]float = map(\x -> x + true, a)'
+fails 2 "type.fw:2:42: error" "$FOREWARP" check "$tmp/type.fw"
+program shape 'size N
+def f(a: [N]float): [N]float = slide(3, 1, a)'
+fails 2 "shape.fw:2:" "$FOREWARP" check "$tmp/shape.fw"
+program empty ''
+fails 2 "error" "$FOREWARP" check "$tmp/empty.fw"
+head -c 4096 /dev/urandom >"$tmp/noise.fw"
+fails 2 "error" "$FOREWARP" check "$tmp/noise.fw"
+fails 2 "No such file" "$FOREWARP" check "$tmp/absent.fw"
+fails 2 "cannot read" "$FOREWARP" check "$tmp"
+
+fails 2 "size M has no value" "$FOREWARP" run $jacobi -s N=10
+fails 2 "must be from 1" "$FOREWARP" run $jacobi -s N=0,M=4
+fails 2 "here -3" "$FOREWARP" run $jacobi -s N=-3,M=4
+fails 2 "2^40" "$FOREWARP" run $jacobi -s N=1000000000,M=1000000000
+fails 1 "memory" "$FOREWARP" run $jacobi -s N=1000000,M=1000000
+fails 2 "no size \`K\`" "$FOREWARP" run $jacobi -s N=4,M=4,K=4
+fails 2 "given twice" "$FOREWARP" run $jacobi -s N=4,M=4,N=5
+fails 2 "NAME=VALUE" "$FOREWARP" run $jacobi -s N=x
+fails 2 "NAME=VALUE" "$FOREWARP" run $jacobi -s N
+fails 2 "divide" "$FOREWARP" run examples/transpose.fw -s N=10,M=7 --point lx=3
+
+# shellcheck disable=SC2086
+fails_run() {
+    status=$1 text=$2
+    shift 2
+    fails "$status" "$text" "$FOREWARP" run $jacobi $sizes "$@"
+}
+if "$PYTHON" - "$tmp" <<'END'
+import sys
+import numpy as np
+folder = sys.argv[1]
+np.save(folder + "/shape.npy", np.zeros((32, 31), np.float32))
+np.save(folder + "/flat.npy", np.zeros(32 * 32, np.float32))
+np.save(folder + "/type.npy", np.zeros((32, 32), np.int32))
+np.save(folder + "/order.npy", np.asfortranarray(np.zeros((32, 32), np.float32)))
+good = folder + "/good.npy"
+np.save(good, np.zeros((32, 32), np.float32))
+open(folder + "/short.npy", "wb").write(open(good, "rb").read()[:-4])
+END
+then
+    for file in shape flat type short; do
+        fails_run 2 "$file.npy" --in "a=$tmp/$file.npy"
+    done
+    fails_run 2 "no input \`b\`" --in "b=$tmp/good.npy"
+    passes "in Fortran's order" "$FOREWARP" run $jacobi -s N=32,M=32 --in "a=$tmp/order.npy" --check
+fi
+printf 'not an array' >"$tmp/text.npy"
+fails_run 2 "text.npy" --in "a=$tmp/text.npy"
+fails_run 1 "absent.npy" --in "a=$tmp/absent.npy"
+fails_run 1 "opencl:9" --device opencl:9
+fails_run 2 "names no device" --device abacus
+fails_run 2 "no parameter \`q\`" --point q=1
+fails_run 2 "cannot be" --point lx=13
+fails_run 1 "/absent/out.npy" -o /absent/out.npy
+fails_run 2 "files for 1 outputs" -o "$tmp/1.npy" -o "$tmp/2.npy"
+fails 2 "no target" "$FOREWARP" emit $jacobi -s N=8,M=8 --target fortran
+fails 1 "opencl:9" "$FOREWARP" emit $jacobi -s N=8,M=8 --device opencl:9
+fails 2 "no command" "$FOREWARP" tuna
+fails 2 "Usage" "$FOREWARP"
+fails 2 "which program" "$FOREWARP" tune
+fails 2 "unexpected argument" "$FOREWARP" check $jacobi extra
+fails 2 "unrecognized option" "$FOREWARP" check $jacobi --wings
+fails 2 "no help" "$FOREWARP" help nonsense
+
+# shellcheck disable=SC2086
+fails_tune() {
+    status=$1 text=$2
+    shift 2
+    fails "$status" "$text" "$FOREWARP" tune $jacobi $sizes -q --budget 3t "$@"
+}
+fails_tune 2 "no strategy" --strategy oracle9 --store "$tmp/s.db" -o "$tmp/out"
+[ ! -e "$tmp/s.db" ] && ok "nothing was tried" || not_ok "nothing was tried"
+fails_tune 2 "a budget is" --budget 5parsecs
+fails_tune 2 "whole number" --seed x
+fails_tune 1 "opencl:9" --device opencl:9 --store "$tmp/s.db" -o "$tmp/out"
+: >"$tmp/file"
+fails_tune 1 "$tmp/file" --store "$tmp/s.db" -o "$tmp/file"
+fails_tune 1 "$tmp/file/deep" --store "$tmp/s.db" -o "$tmp/file/deep"
+fails_tune 1 "/proc/nowhere" --store "$tmp/s.db" -o /proc/nowhere
+[ ! -e "$tmp/s.db" ] && ok "told before tuning" || not_ok "told before tuning"
+fails_tune 1 "/proc/nowhere" --store /proc/nowhere/s.db -o "$tmp/out"
+if [ "$(id -u)" != 0 ]; then
+    mkdir "$tmp/locked"
+    chmod 555 "$tmp/locked"
+    fails_tune 1 "$tmp/locked" --store "$tmp/s.db" -o "$tmp/locked"
+fi
+
+head -c 20000 /dev/urandom >"$tmp/noise.db"
+cp "$tmp/noise.db" "$tmp/noise.copy"
+fails_tune 1 "noise.db: the file is not a store" --store "$tmp/noise.db" -o "$tmp/out"
+cmp -s "$tmp/noise.db" "$tmp/noise.copy" && ok "noise unchanged" || not_ok "noise unchanged"
+passes "a good store" "$FOREWARP" tune $jacobi -s N=32,M=32 -q --budget 9t --store "$tmp/good.db" -o "$tmp/out"
+"$PYTHON" - "$tmp/good.db" "$tmp/bad.db" <<'END'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[4096:] = bytes(b ^ 0x5a for b in data[4096:])
+open(sys.argv[2], "wb").write(data)
+END
+cp "$tmp/bad.db" "$tmp/bad.copy"
+fails_tune 1 "damaged" --store "$tmp/bad.db" -o "$tmp/out"
+cmp -s "$tmp/bad.db" "$tmp/bad.copy" && ok "damaged store unchanged" || not_ok "damaged store unchanged"
+
+if (: >/dev/full) 2>/dev/null; then
+    sh -c "$FOREWARP emit $jacobi $sizes >/dev/full" 2>"$tmp/stderr"
+    [ $? = 1 ] && grep -q "cannot write standard output" "$tmp/stderr" &&
+        ok "a full standard output" || not_ok "a full standard output"
+    fails 1 "/dev/full" "$FOREWARP" check $jacobi --json /dev/full/j
+fi
+mkdir "$tmp/small"
+if mount -t tmpfs -o size=64k none "$tmp/small" 2>/dev/null; then
+    trap 'umount "$tmp/small"; rm -rf "$tmp"' EXIT
+    fails_tune 1 "disk is full" --budget 200t --store "$tmp/small/s.db" -o "$tmp/out"
+    dd if=/dev/zero of="$tmp/small/fill" 2>/dev/null
+    fails 1 "No space left" "$FOREWARP" emit $jacobi -s N=8,M=8 -o "$tmp/small/k.cl"
+    [ ! -e "$tmp/small/k.cl" ] && ok "no half a file" || not_ok "no half a file"
+else
+    echo "skip full disk: no tmpfs can be mounted here"
+fi
+finish

@@ -134,7 +134,7 @@ static const char cuda_vector[] =
     "#define FW_FILL2(s) {s, s}\n"
     "#define FW_FILL4(s) {s, s, s, s}\n"
     "#define FW_FILL8(s) {s, s, s, s, s, s, s, s}\n"
-    "#define FW_INLINE static __device__ __forceinline__\n"
+    "#define FW_INLINE __device__ __forceinline__\n"
     "#define FW_OPERATOR(type, n, op) \\\n"
     "    FW_INLINE type##n operator op(type##n u, type##n v) { return FW_EACH##n(u, op, "
     "v); } \\\n"

@@ -4,29 +4,10 @@
 // replaces each abstract map, reduction and stage by a lowered form whose holes are the
 // parameters of the point.
 
-#include "plan/derive.h"
+#include "plan/derive_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-// What the program is made of, found once: it decides which parameters there are.
-typedef struct {
-    int dims;               // most dimensions of one nest
-    bool rectangular;       // some nest is one map over all its dimensions
-    bool window;            // some nest reads windows a step of 1 apart
-    bool reduction;         // a whole array is reduced
-    bool stages;            // a map feeds another through a layout
-    int64_t inner;          // longest short reduction inside a nest; 0: none
-    int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
-    int64_t tile_bytes;     // bytes of one element of all windows, for local memory
-} Shape;
-
-struct Derivation {
-    const Program *program;
-    DeviceInfo device;
-    Space *space;
-    Shape shape;
-};
 
 // The point, as the walk wants it; dimension 0 is the outermost (slowest) one.
 typedef struct {
@@ -103,18 +84,6 @@ static Expr *pad_tail(Ir *ir, int dims, const int64_t *tile, const Arith *const 
         needed |= num[2 * k + 1] != num[2 * k];
     }
     return needed ? pattern1(ir, P_PAD, dims, 0, num, NULL, in) : in;
-}
-
-// Short reductions inside a nest, over a window say, are loops or straight-line code.
-enum { INNER_MOST = 64 };
-
-static int64_t inner_length(const Expr *expr)
-{
-    int64_t len;
-    bool reduce = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
-    return reduce && arith_is_const(expr->arg[1]->type->len, &len) && len <= INNER_MOST
-               ? len
-               : 0;
 }
 
 static void unroll_inner(Expr *expr)
@@ -228,25 +197,6 @@ static Expr *merged(Nest *nest)
                 groups_over(nest, tile, group_work(nest, expr_param(ir, tile)), tiles));
 }
 
-// A window component of a nest's argument: slide over something, a step of 1 apart.
-static bool is_window(const Expr *expr, int dims)
-{
-    if (expr->kind != E_PATTERN || expr->pattern != P_SLIDE || expr->dims != dims)
-        return false;
-    for (int k = 0; k < dims; k++) {
-        int64_t size, step;
-        if (!arith_is_const(expr->num[2 * k], &size) ||
-            !arith_is_const(expr->num[2 * k + 1], &step) || step != 1)
-            return false;
-    }
-    return true;
-}
-
-static bool is_zip(const Expr *expr, int dims)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_ZIP && expr->dims == dims;
-}
-
 static bool has_window(const Expr *in, int dims)
 {
     if (is_window(in, dims))
@@ -339,28 +289,6 @@ static Expr *derive_nest(Choice *c, Expr *map)
                            : merged(&nest);
 }
 
-static Expr *tail_of_lets(Expr *expr)
-{
-    while (expr->kind == E_LET)
-        expr = expr->arg[1];
-    return expr;
-}
-
-static bool is_map(const Expr *expr)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_MAP;
-}
-
-// Maps written inside one another: one thread dimension each, outermost slowest.
-static int nested_depth(Expr *map)
-{
-    Expr *inner = tail_of_lets(map->fun->arg[0]);
-    return is_map(map) && map->dims == 1 ? 1 + (is_map(inner) && inner->dims == 1
-                                                    ? MIN(nested_depth(inner), DIMS_MAX - 1)
-                                                    : 0)
-                                         : 0;
-}
-
 static void set_parallel(Expr *map, int depth)
 {
     map->pattern = P_MAPGLB;
@@ -381,30 +309,6 @@ static Expr *derive_map(Choice *c, Expr *map)
 }
 
 // Reductions --------------------------------------------------------------------------
-
-// Does the function of a reduction have the form \\acc x -> acc op g(x), with op one that
-// may be regrouped?
-static bool folds_mapped(const Expr *reduce)
-{
-    const Expr *body = reduce->fun->arg[0];
-    if (body->kind != E_OP || body->narg != 2)
-        return false;
-    bool regroups = body->op == OP_ADD || body->op == OP_MUL || body->op == OP_MINIMUM ||
-                    body->op == OP_MAXIMUM;
-    const Expr *acc = body->arg[0];
-    return regroups && acc->kind == E_PARAM && acc->param == reduce->fun->params[0] &&
-           !expr_mentions(body->arg[1], acc->param) && type_is_scalar(reduce->type);
-}
-
-// A reduction whose function combines two values of one scalar type may be regrouped: the
-// language says that it is associative and its start neutral.
-static bool regroupable(const Expr *reduce)
-{
-    const Type *elem = reduce->arg[1]->type->elem;
-    return folds_mapped(reduce) ||
-           (type_is_scalar(elem) && elem->kind == reduce->type->kind &&
-            elem->scalar == reduce->type->scalar);
-}
 
 // reduce(\\acc x -> acc op g(x), z) is reduce(op, z) of map(g): what is regrouped is op.
 static void split_map(Ir *ir, Expr *reduce)
@@ -484,14 +388,6 @@ static Expr *derive_reduce(Choice *c, Expr *reduce)
 
 // The host level ----------------------------------------------------------------------
 
-static int array_dims(const Type *type)
-{
-    int dims = 0;
-    for (; type->kind == T_ARRAY && dims < DIMS_MAX; type = type->elem)
-        dims++;
-    return dims;
-}
-
 static Expr *walk(Choice *c, Expr *expr, bool root);
 
 static Expr *to_global(Ir *ir, Expr *stage, const Type *type)
@@ -528,25 +424,6 @@ static Expr *parallel_copy(Choice *c, Expr *expr)
     Expr *map = pattern1(c->ir, P_MAP, dims, 0, NULL, identity(c->ir), expr);
     map->type = expr->type;
     return derive_map(c, map);
-}
-
-static bool writes_itself(const Expr *expr)
-{
-    if (expr->kind != E_PATTERN)
-        return false;
-    if (pattern_info[expr->pattern].group != G_VIEW)
-        return expr->pattern != P_ARRAY;
-    switch (expr->pattern) {
-    case P_JOIN:
-    case P_SPLIT:
-    case P_TRANSPOSE:
-    case P_TAKE:
-    case P_UNZIP:
-    case P_SCATTER:
-    case P_ASSCALAR:
-    case P_ASVECTOR: return writes_itself(expr->arg[0]);
-    default: return false;
-    }
 }
 
 static Expr *walk_pattern(Choice *c, Expr *expr, bool root)
@@ -603,280 +480,20 @@ static Expr *walk(Choice *c, Expr *expr, bool root)
     return expr;
 }
 
-// The shape of a program --------------------------------------------------------------
-
-static void note_window(Shape *shape, const Expr *part, int dims)
-{
-    if (!is_window(part, dims))
-        return;
-    shape->window = true;
-    int64_t bytes = 0;
-    const Type *elem = type_elem(part->arg[0]->type, dims);
-    const Type *tuple = type_tuple_of(elem);
-    if (tuple)
-        for (int i = 0; i < tuple->n; i++)
-            bytes += tuple->item[i]->kind == T_SCALAR
-                         ? scalar_info[tuple->item[i]->scalar].bytes
-                         : 16;
-    else
-        bytes = scalar_info[elem->kind == T_ARRAY ? S_DOUBLE : elem->scalar].bytes *
-                MAX(elem->width, 1);
-    shape->tile_bytes += bytes;
-    for (int k = 0; k < dims; k++) {
-        int64_t size = 1;
-        arith_is_const(part->num[2 * k], &size);
-        int x = dims - 1 - k;
-        shape->halo[x] = MAX(shape->halo[x], size - 1);
-    }
-}
-
-static void find_inner(Shape *shape, const Expr *expr)
-{
-    shape->inner = MAX(shape->inner, inner_length(expr));
-    if (expr->fun)
-        find_inner(shape, expr->fun);
-    for (int i = 0; i < expr->narg; i++)
-        find_inner(shape, expr->arg[i]);
-}
-
-static void note_map(Shape *shape, Expr *map)
-{
-    int depth = map->dims == 1 ? nested_depth(map) : map->dims;
-    shape->dims = MAX(shape->dims, depth);
-    find_inner(shape, map->fun);
-    if (depth != map->dims)
-        return;
-    shape->rectangular = true;
-    Expr *in = map->arg[0];
-    note_window(shape, in, map->dims);
-    for (int i = 0; is_zip(in, map->dims) && i < in->narg; i++)
-        note_window(shape, in->arg[i], map->dims);
-}
-
-static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
-{
-    bool pattern = expr->kind == E_PATTERN;
-    if (pattern && expr->pattern == P_MAP) {
-        note_map(shape, expr);
-        shape->stages |= window;
-        window = false;
-    } else if (pattern && expr->pattern == P_REDUCE) {
-        shape->reduction |= regroupable(expr);
-        shape->dims = MAX(shape->dims, 1);
-    } else if (pattern && expr->pattern == P_ITERATE) {
-        find_shape(shape, expr->fun->arg[0], true, false);
-    } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
-        shape->dims = MAX(shape->dims, array_dims(expr->type));
-    }
-    bool through = expr->kind == E_TUPLE || (pattern && writes_itself(expr) &&
-                                             pattern_info[expr->pattern].group == G_VIEW);
-    for (int i = 0; i < expr->narg; i++)
-        find_shape(shape, expr->arg[i],
-                   root && (through || (expr->kind == E_LET && i == 1)),
-                   window || (pattern && expr->pattern == P_SLIDE) ||
-                       (expr->kind == E_LET && i == 0));
-    if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
-        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)))
-        shape->rectangular = true;
-}
-
-// The space ---------------------------------------------------------------------------
-
-static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
-
-static void add_powers(Space *space, const char *stem, int d, int64_t most)
-{
-    int64_t value[16];
-    int n = 0;
-    for (int64_t v = 1; v <= most && n < COUNTOF(value); v *= 2)
-        value[n++] = v;
-    char name[8];
-    snprintf(name, sizeof name, "%s%s", stem, axis[d]);
-    space_add_ints(space, name, value, n);
-}
-
-// Local memory of a tiled group as an expression over the parameters.
-static void constrain_tile(Derivation *d, Diags *diags)
-{
-    Buf text;
-    buf_init(&text);
-    buf_puts(&text, "scheme == 'global' or ");
-    for (int x = 0; x < d->shape.dims; x++)
-        buf_printf(&text, "%s(l%s*b%s*c%s + %lld)", x ? " * " : "", axis[x], axis[x],
-                   axis[x], (long long)d->shape.halo[x]);
-    buf_printf(&text, " * %lld <= %lld", (long long)d->shape.tile_bytes,
-               (long long)d->device.local_bytes);
-    space_constrain(d->space, text.text, diags);
-    buf_release(&text);
-}
-
-static void constrain_product(Derivation *d, const char *const *stem, int n, int64_t most,
-                              Diags *diags)
-{
-    Buf text;
-    buf_init(&text);
-    for (int x = 0; x < d->shape.dims; x++)
-        for (int i = 0; i < n; i++)
-            buf_printf(&text, "%s%s%s", x || i ? " * " : "", stem[i], axis[x]);
-    buf_printf(&text, " <= %lld", (long long)most);
-    space_constrain(d->space, text.text, diags);
-    buf_release(&text);
-}
-
-// 64 outputs an item: unrolling further makes build times explode (PoCL: 1024 copies, 38
-// s).
-enum { ITEM_OUTPUTS = 64, UNROLL_CAP = 64 };
-
-static void add_nest_params(Derivation *d, Diags *diags)
-{
-    const Shape *shape = &d->shape;
-    static const int64_t most_local[DIMS_MAX] = {256, 64, 16};
-    int64_t group = MIN(d->device.max_group, 1024);
-    for (int x = 0; x < shape->dims; x++)
-        add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
-    constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
-    if (!shape->rectangular)
-        return;
-    for (int x = 0; x < shape->dims; x++) {
-        add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
-        // On a CPU neighbouring work-items gain nothing from strided elements (a strided x
-        // of 8 does not vectorise: 19 against 56 GB/s).
-        add_powers(d->space, "c", x, d->device.is_cpu || x == 2 ? 1 : 4);
-    }
-    constrain_product(d, (const char *const[]){"b", "c"}, 2, ITEM_OUTPUTS, diags);
-    if (!shape->window)
-        return;
-    space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled"}, 2);
-    constrain_tile(d, diags);
-}
-
-// Straight-line code for a short reduction, as long as an item stays below 512 copies.
-static void add_inner(Derivation *d, Diags *diags)
-{
-    Buf text;
-    buf_init(&text);
-    buf_puts(&text, "inner == 'loop' or ");
-    for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
-        buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
-    buf_printf(&text, "%lld <= 512", (long long)d->shape.inner);
-    space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
-    space_constrain(d->space, text.text, diags);
-    buf_release(&text);
-}
-
-static Space *make_space(Derivation *d, Diags *diags)
-{
-    d->space = space_new();
-    const Shape *shape = &d->shape;
-    if (shape->dims)
-        add_nest_params(d, diags);
-    if (shape->window)
-        space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
-    if (shape->inner > 1)
-        add_inner(d, diags);
-    if (shape->stages)
-        space_add_words(d->space, "stages", (const char *const[]){"fused", "separate"}, 2);
-    if (shape->reduction)
-        space_add_ints(d->space, "groups",
-                       (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
-    if (!space_params(d->space)) // a program with nothing to choose has one point
-        space_add_ints(d->space, "lx", (const int64_t[]){1}, 1);
-    return d->space;
-}
-
-static int64_t number(const Derivation *d, const Point *point, const char *stem, int x)
-{
-    char name[8];
-    snprintf(name, sizeof name, "%s%s", stem, axis[x]);
-    int param = space_find(d->space, name);
-    return param < 0 ? 1 : (int64_t)space_value(d->space, point, param);
-}
-
-static bool word_is(const Derivation *d, const Point *point, const char *name,
-                    const char *word)
-{
-    return space_find(d->space, name) >= 0 &&
-           strcmp(space_word(d->space, point, name), word) == 0;
-}
-
 // Entry -------------------------------------------------------------------------------
-
-Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags)
-{
-    Derivation *d = xcalloc(1, sizeof *d);
-    d->program = program;
-    d->device = *device;
-    find_shape(&d->shape, program->main->body, true, false);
-    int errors = diags->errors;
-    make_space(d, diags);
-    if (diags->errors > errors || !space_build(d->space, diags)) {
-        derive_free(d);
-        return NULL;
-    }
-    return d;
-}
-
-void derive_free(Derivation *d)
-{
-    if (d)
-        space_free(d->space);
-    free(d);
-}
-
-const Space *derive_space(const Derivation *d)
-{
-    return d->space;
-}
-
-static bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    return space_set(d->space, point, name, text);
-}
-
-void derive_plain(const Derivation *d, Point *point)
-{
-    memset(point, 0, sizeof *point); // first choices: 1, inline, global, fused
-    int64_t largest = MIN(d->device.max_group, 256);
-    set_number(d, point, "lx", d->shape.dims == 2 ? MIN(16, largest) : MIN(64, largest));
-    set_number(d, point, "ly",
-               d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
-    space_set(d->space, point, "stages", "separate");
-    set_number(d, point, "groups", 64);
-}
-
-int derive_first(const Derivation *d, Point *point, int max)
-{
-    // Work-group shape, outputs an item; measured among the best on PoCL and on GPUs.
-    static const int64_t start[][4] = {{64, 4, 1, 1}, {256, 1, 1, 1}, {16, 1, 8, 4},
-                                       {32, 4, 4, 2}, {128, 1, 4, 4}, {8, 4, 16, 4}};
-    int n = 0;
-    for (int i = 0; i < COUNTOF(start) && n < max; i++) {
-        derive_plain(d, &point[n]);
-        set_number(d, &point[n], "lx", start[i][0]);
-        set_number(d, &point[n], "ly", start[i][1]);
-        set_number(d, &point[n], "bx", start[i][2]);
-        set_number(d, &point[n], "by", start[i][3]);
-        space_set(d->space, &point[n], "border", "split");
-        space_set(d->space, &point[n], "inner", "unroll");
-        n += space_valid(d->space, &point[n]);
-    }
-    return n;
-}
 
 static Choice choice_of(const Derivation *d, const Point *point)
 {
     Choice c = {.ir = d->program->ir, .derivation = d};
-    c.tiled = word_is(d, point, "scheme", "tiled");
-    c.unroll = word_is(d, point, "inner", "unroll");
-    c.separate = word_is(d, point, "stages", "separate");
+    c.tiled = derive_word(d, point, "scheme", "tiled");
+    c.unroll = derive_word(d, point, "inner", "unroll");
+    c.separate = derive_word(d, point, "stages", "separate");
     c.groups =
         space_find(d->space, "groups") >= 0 ? space_int(d->space, point, "groups") : 1;
     for (int x = 0; x < DIMS_MAX; x++) {
-        c.local[x] = number(d, point, "l", x);
-        c.block[x] = number(d, point, "b", x);
-        c.cyclic[x] = number(d, point, "c", x);
+        c.local[x] = derive_number(d, point, "l", x);
+        c.block[x] = derive_number(d, point, "b", x);
+        c.cyclic[x] = derive_number(d, point, "c", x);
     }
     return c;
 }
@@ -887,13 +504,4 @@ Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)
     Choice c = choice_of(d, point);
     Expr *body = walk(&c, expr_clone(ir, d->program->main->body), true);
     return ir_infer_expr(ir, body, diags) ? body : NULL;
-}
-
-LowerOptions derive_options(const Derivation *d, const Point *point)
-{
-    LowerOptions options = {.unroll_cap = UNROLL_CAP};
-    for (int x = 0; x < DIMS_MAX; x++)
-        options.local[x] = number(d, point, "l", x);
-    options.interior = word_is(d, point, "border", "split");
-    return options;
 }

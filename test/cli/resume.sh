@@ -46,12 +46,16 @@ points "$tmp/killed.db" | cmp -s - "$tmp/pa" && ok "the points of a run left alo
     not_ok "the points of a run left alone"
 [ "$(wc -l <"$tmp/pa")" = 50 ] && ok "each point once" || not_ok "each point once"
 sleep 1
-left=0
-for process in /proc/[0-9]*; do
-    case $(tr '\0' ' ' <"$process/cmdline" 2>/dev/null) in
-    *"$FOREWARP --worker"*)
-        tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -qx "HOME=$HOME" && left=1 ;;
-    esac
-done
-[ $left = 0 ] && ok "no worker outlives its controller" || not_ok "no worker outlives its controller"
+workers=$("$PYTHON" -c 'import glob, os
+count = 0
+for folder in glob.glob("/proc/[0-9]*"):
+    try:
+        argv = open(folder + "/cmdline", "rb").read().split(b"\0")
+        home = b"HOME=" + os.environb[b"HOME"]
+        count += b"--worker" in argv and home in open(folder + "/environ", "rb").read().split(b"\0")
+    except OSError:
+        pass
+print(count)')
+[ "$workers" = 0 ] && ok "no worker outlives its controller" ||
+    not_ok "no worker outlives its controller" "$workers are left"
 finish

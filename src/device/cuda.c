@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA devices through the driver's own interface (libcuda) and NVRTC, both loaded at run
+// time: nothing of CUDA's is needed to build, and without a driver there are no devices.
+//
+// Times are those between two events on one stream, so a launch's own start (a few us) is
+// in them. An error met while waiting is a fault inside a kernel; CUDA then refuses
+// every further call of the process, so it is DEV_FAILED, after which a worker ends.
+// It chooses no build options, and uses no more than the 48 KB of shared memory that a
+// kernel has without asking.
+#include "device/device.h"
+#include "device/nvrtc.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Numbers from NVIDIA's interface.
+enum {
+    CU_OK = 0,
+    CU_OUT_OF_MEMORY = 2,
+    CU_LAUNCH_OUT_OF_RESOURCES = 701,
+    ATTR_MAX_THREADS = 1,
+    ATTR_MAX_BLOCK_X = 2, // y and z follow
+    ATTR_MAX_GRID_X = 5,
+    ATTR_SHARED_BYTES = 8,
+    ATTR_WARP = 10,
+    ATTR_CLOCK_KHZ = 13,
+    ATTR_MULTIPROCESSORS = 16,
+    ATTR_MAJOR = 75,
+    ATTR_MINOR = 76,
+    FUNC_MAX_THREADS = 0,
+    FUNC_SHARED_BYTES = 1,
+};
+
+enum { LINE_BYTES = 128, ARGS_MAX = 256 };
+
+typedef struct {
+#define DRIVER(name, args) int(*name) args;
+#include "device/cuda.def"
+#undef DRIVER
+} Driver;
+
+struct Device {
+    Driver cu;
+    Nvrtc *nvrtc;
+    DeviceInfo info;
+    int device;
+    void *context, *start, *end; // events
+    int64_t max_grid[3];
+    char arch[16];
+};
+
+struct Mem {
+    uint64_t address;
+};
+
+struct Module {
+    void *module;
+};
+
+// Loading and errors --------------------------------------------------------------------
+
+static bool find_symbol(void *library, const char *name, void *slot, Buf *log)
+{
+    void *symbol = dlsym(library, name);
+    if (!symbol)
+        buf_printf(log, "libcuda has no function %s: the driver is too old\n", name);
+    memcpy(slot, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static bool find_symbols(Driver *cu, void *library, Buf *log)
+{
+#define DRIVER(name, args)                                                                 \
+    if (!find_symbol(library, #name, &cu->name, log))                                      \
+        return false;
+#include "device/cuda.def"
+#undef DRIVER
+    return true;
+}
+
+// True if code is success; else the call and the error's name go to log.
+static bool succeeds(const Driver *cu, int code, const char *call, Buf *log)
+{
+    const char *name = NULL;
+    if (code == CU_OK)
+        return true;
+    if (cu->cuGetErrorName(code, &name) != CU_OK || !name)
+        name = "unknown error";
+    buf_printf(log, "%s failed: %s (%d)\n", call, name, code);
+    return false;
+}
+
+static DeviceStatus status_of(const Driver *cu, int code, const char *call, Buf *log)
+{
+    if (succeeds(cu, code, call, log))
+        return DEV_OK;
+    bool resources = code == CU_OUT_OF_MEMORY || code == CU_LAUNCH_OUT_OF_RESOURCES;
+    return resources ? DEV_OUT_OF_RESOURCES : DEV_FAILED;
+}
+
+// The library stays loaded: unloading a driver that was started is not safe.
+static bool load_driver(Driver *cu, Buf *log)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        buf_puts(log, "no CUDA driver (libcuda.so.1) on this machine\n");
+        return false;
+    }
+    return find_symbols(cu, library, log) && succeeds(cu, cu->cuInit(0), "cuInit", log);
+}
+
+static int count_devices(const Driver *cu)
+{
+    int n = 0;
+    return cu->cuDeviceGetCount(&n) == CU_OK ? n : 0;
+}
+
+static int cuda_count(void)
+{
+    Driver cu;
+    Buf log;
+    buf_init(&log);
+    int n = load_driver(&cu, &log) ? count_devices(&cu) : 0;
+    buf_release(&log);
+    return n;
+}
+
+// Describing ----------------------------------------------------------------------------
+
+static int attribute(const Device *device, int what)
+{
+    int value = 0;
+    if (device->cu.cuDeviceGetAttribute(&value, what, device->device) != CU_OK)
+        return 0;
+    return value;
+}
+
+static void set_fingerprint(DeviceInfo *info)
+{
+    Buf text;
+    buf_init(&text);
+    buf_printf(&text, "cuda|%s|%s|%d", info->name, info->driver, info->compute_units);
+    hash_hex(hash_bytes(text.text, text.len, 0), info->fingerprint);
+    buf_release(&text);
+}
+
+static void describe_driver(const Device *device, DeviceInfo *info)
+{
+    int version = 0, major, minor;
+    device->cu.cuDriverGetVersion(&version);
+    nvrtc_version(device->nvrtc, &major, &minor);
+    snprintf(info->platform, sizeof info->platform, "NVIDIA CUDA");
+    snprintf(info->driver, sizeof info->driver, "CUDA %d.%d, NVRTC %d.%d, %s",
+             version / 1000, version % 1000 / 10, major, minor, device->arch);
+}
+
+static void describe(Device *device, int index)
+{
+    DeviceInfo *info = &device->info;
+    size_t bytes = 0;
+    snprintf(info->id, sizeof info->id, "cuda:%d", index);
+    snprintf(info->target, sizeof info->target, "cuda");
+    snprintf(device->arch, sizeof device->arch, "sm_%d%d", attribute(device, ATTR_MAJOR),
+             attribute(device, ATTR_MINOR));
+    device->cu.cuDeviceGetName(info->name, (int)sizeof info->name, device->device);
+    device->cu.cuDeviceTotalMem_v2(&bytes, device->device);
+    describe_driver(device, info);
+    info->has_double = info->has_half = true;
+    info->compute_units = attribute(device, ATTR_MULTIPROCESSORS);
+    info->clock_mhz = attribute(device, ATTR_CLOCK_KHZ) / 1000;
+    info->warp = attribute(device, ATTR_WARP);
+    info->line_bytes = LINE_BYTES;
+    info->max_group = attribute(device, ATTR_MAX_THREADS);
+    info->local_bytes = attribute(device, ATTR_SHARED_BYTES);
+    info->global_bytes = info->alloc_bytes = (int64_t)bytes;
+    for (int i = 0; i < 3; i++) {
+        info->max_item[i] = attribute(device, ATTR_MAX_BLOCK_X + i);
+        device->max_grid[i] = attribute(device, ATTR_MAX_GRID_X + i);
+    }
+    set_fingerprint(info);
+}
+
+// Opening -------------------------------------------------------------------------------
+
+static void cuda_close(Device *device)
+{
+    if (device->start)
+        device->cu.cuEventDestroy_v2(device->start);
+    if (device->end)
+        device->cu.cuEventDestroy_v2(device->end);
+    if (device->context)
+        device->cu.cuDevicePrimaryCtxRelease_v2(device->device);
+    nvrtc_close(device->nvrtc);
+    free(device);
+}
+
+static bool open_context(Device *device, Buf *log)
+{
+    const Driver *cu = &device->cu;
+    return succeeds(cu, cu->cuDevicePrimaryCtxRetain(&device->context, device->device),
+                    "cuDevicePrimaryCtxRetain", log) &&
+           succeeds(cu, cu->cuCtxSetCurrent(device->context), "cuCtxSetCurrent", log) &&
+           succeeds(cu, cu->cuEventCreate(&device->start, 0), "cuEventCreate", log) &&
+           succeeds(cu, cu->cuEventCreate(&device->end, 0), "cuEventCreate", log);
+}
+
+static bool find_device(Device *device, int index, Buf *log)
+{
+    int n = count_devices(&device->cu);
+    if (index >= n) {
+        buf_printf(log,
+                   n == 0 ? "no CUDA device found\n"
+                          : "there is no cuda:%d: the last CUDA device is cuda:%d\n",
+                   index, n - 1);
+        return false;
+    }
+    return succeeds(&device->cu, device->cu.cuDeviceGet(&device->device, index),
+                    "cuDeviceGet", log);
+}
+
+static Device *cuda_open(int index, Buf *log)
+{
+    Device *device = xcalloc(1, sizeof *device);
+    if (load_driver(&device->cu, log) && find_device(device, index, log) &&
+        (device->nvrtc = nvrtc_open(log)) && open_context(device, log)) {
+        describe(device, index);
+        return device;
+    }
+    cuda_close(device);
+    return NULL;
+}
+
+static const DeviceInfo *cuda_info(const Device *device)
+{
+    return &device->info;
+}
+
+// Buffers -------------------------------------------------------------------------------
+
+static Mem *cuda_mem_new(Device *device, size_t bytes, Buf *log)
+{
+    uint64_t address;
+    if (!succeeds(&device->cu, device->cu.cuMemAlloc_v2(&address, MAX(bytes, 1)),
+                  "cuMemAlloc", log))
+        return NULL;
+    Mem *mem = xmalloc(sizeof *mem);
+    mem->address = address;
+    return mem;
+}
+
+static void cuda_mem_free(Device *device, Mem *mem)
+{
+    device->cu.cuMemFree_v2(mem->address);
+    free(mem);
+}
+
+static DeviceStatus cuda_write(Device *device, Mem *mem, const void *data, size_t bytes,
+                               Buf *log)
+{
+    if (bytes == 0)
+        return DEV_OK;
+    return status_of(&device->cu, device->cu.cuMemcpyHtoD_v2(mem->address, data, bytes),
+                     "cuMemcpyHtoD", log);
+}
+
+static DeviceStatus cuda_read(Device *device, Mem *mem, void *data, size_t bytes, Buf *log)
+{
+    if (bytes == 0)
+        return DEV_OK;
+    return status_of(&device->cu, device->cu.cuMemcpyDtoH_v2(data, mem->address, bytes),
+                     "cuMemcpyDtoH", log);
+}
+
+static DeviceStatus cuda_fill(Device *device, Mem *mem, unsigned char byte, size_t bytes,
+                              Buf *log)
+{
+    if (bytes == 0)
+        return DEV_OK;
+    int code = device->cu.cuMemsetD8_v2(mem->address, byte, bytes);
+    if (code == CU_OK)
+        code = device->cu.cuCtxSynchronize();
+    return status_of(&device->cu, code, "cuMemsetD8", log);
+}
+
+// Modules -------------------------------------------------------------------------------
+
+static DeviceStatus load_cubin(Device *device, const Buf *cubin, Module **module, Buf *log)
+{
+    void *loaded;
+    DeviceStatus status =
+        status_of(&device->cu, device->cu.cuModuleLoadData(&loaded, cubin->text),
+                  "cuModuleLoadData", log);
+    if (status != DEV_OK)
+        return status;
+    *module = xmalloc(sizeof **module);
+    (*module)->module = loaded;
+    return DEV_OK;
+}
+
+static DeviceStatus cuda_build(Device *device, const char *source, const char *options,
+                               Module **module, Buf *log)
+{
+    Buf cubin;
+    buf_init(&cubin);
+    DeviceStatus status =
+        nvrtc_compile(device->nvrtc, source, device->arch, options ? options : "",
+                      getenv("FOREWARP_CACHE"), &cubin, log);
+    if (status == DEV_OK)
+        status = load_cubin(device, &cubin, module, log);
+    buf_release(&cubin);
+    return status;
+}
+
+static void cuda_module_free(Device *device, Module *module)
+{
+    device->cu.cuModuleUnload(module->module);
+    free(module);
+}
+
+// Launches ------------------------------------------------------------------------------
+
+typedef struct {
+    void *function;
+    unsigned grid[3], block[3];
+    void *arg[ARGS_MAX];
+} Ready;
+
+static bool shape_fits(const Device *device, const DeviceLaunch *l, int64_t most, Buf *log)
+{
+    int64_t group = 1;
+    for (int i = 0; i < 3; i++) {
+        int64_t local = (int64_t)l->local[i], global = (int64_t)l->global[i];
+        if (local == 0 || global == 0 || global % local != 0) {
+            buf_printf(log, "%s: block size %lld does not divide %lld threads\n", l->kernel,
+                       (long long)local, (long long)global);
+            return false;
+        }
+        if (local > device->info.max_item[i] || global / local > device->max_grid[i]) {
+            buf_printf(log, "%s: dimension %d has %lld blocks of %lld threads, too many\n",
+                       l->kernel, i, (long long)(global / local), (long long)local);
+            return false;
+        }
+        group *= local;
+    }
+    if (group > most)
+        buf_printf(log, "%s: a block of %lld threads, at most %lld fit\n", l->kernel,
+                   (long long)group, (long long)most);
+    return group <= most;
+}
+
+static bool launch_fits(const Device *device, void *function, const DeviceLaunch *l,
+                        Buf *log)
+{
+    const Driver *cu = &device->cu;
+    int shared = 0, threads = (int)device->info.max_group;
+    cu->cuFuncGetAttribute(&shared, FUNC_SHARED_BYTES, function);
+    cu->cuFuncGetAttribute(&threads, FUNC_MAX_THREADS, function);
+    if (shared > device->info.local_bytes) {
+        buf_printf(log, "%s: %d bytes of shared memory, the device has %lld\n", l->kernel,
+                   shared, (long long)device->info.local_bytes);
+        return false;
+    }
+    if (l->narg > ARGS_MAX) {
+        buf_printf(log, "%s: more than %d arguments\n", l->kernel, ARGS_MAX);
+        return false;
+    }
+    return shape_fits(device, l, MIN(threads, device->info.max_group), log);
+}
+
+static DeviceStatus get_ready(const Device *device, const Module *module,
+                              const DeviceLaunch *launch, Ready *ready, Buf *log)
+{
+    const Driver *cu = &device->cu;
+    int code = cu->cuModuleGetFunction(&ready->function, module->module, launch->kernel);
+    if (!succeeds(cu, code, "cuModuleGetFunction", log)) {
+        buf_printf(log, "the kernel asked for is '%s'\n", launch->kernel);
+        return DEV_FAILED;
+    }
+    if (!launch_fits(device, ready->function, launch, log))
+        return DEV_OUT_OF_RESOURCES;
+    for (int i = 0; i < 3; i++) {
+        ready->block[i] = (unsigned)launch->local[i];
+        ready->grid[i] = (unsigned)(launch->global[i] / launch->local[i]);
+    }
+    for (int i = 0; i < launch->narg; i++)
+        ready->arg[i] = launch->arg[i].mem ? (void *)&launch->arg[i].mem->address
+                                           : (void *)(uintptr_t)launch->arg[i].data;
+    return DEV_OK;
+}
+
+static int enqueue(const Driver *cu, Ready *r)
+{
+    return cu->cuLaunchKernel(r->function, r->grid[0], r->grid[1], r->grid[2], r->block[0],
+                              r->block[1], r->block[2], 0, NULL, r->arg, NULL);
+}
+
+// Everything that can be done before the first launch is: it would be in the time.
+static DeviceStatus run_ready(Device *device, Ready *ready, int n, double *time_ns,
+                              Buf *log)
+{
+    const Driver *cu = &device->cu;
+    float ms = 0;
+    DeviceStatus status =
+        status_of(cu, cu->cuEventRecord(device->start, NULL), "cuEventRecord", log);
+    for (int i = 0; i < n && status == DEV_OK; i++)
+        status = status_of(cu, enqueue(cu, &ready[i]), "cuLaunchKernel", log);
+    if (status == DEV_OK)
+        status = status_of(cu, cu->cuEventRecord(device->end, NULL), "cuEventRecord", log);
+    if (!succeeds(cu, cu->cuCtxSynchronize(), "cuCtxSynchronize", log))
+        return DEV_FAILED;
+    if (status == DEV_OK)
+        status = status_of(cu, cu->cuEventElapsedTime(&ms, device->start, device->end),
+                           "cuEventElapsedTime", log);
+    *time_ns = MAX((double)ms * 1e6, 1.0);
+    return status;
+}
+
+static DeviceStatus cuda_run(Device *device, Module *module, const DeviceLaunch *launch,
+                             int n, double *time_ns, Buf *log)
+{
+    Ready *ready = xcalloc((size_t)n, sizeof *ready);
+    DeviceStatus status = DEV_OK;
+    for (int i = 0; i < n && status == DEV_OK; i++)
+        status = get_ready(device, module, &launch[i], &ready[i], log);
+    if (status == DEV_OK)
+        status = run_ready(device, ready, n, time_ns, log);
+    free(ready);
+    return status;
+}
+
+extern const DeviceKind device_cuda;
+const DeviceKind device_cuda = {
+    .name = "cuda",
+    .count = cuda_count,
+    .open = cuda_open,
+    .close = cuda_close,
+    .info = cuda_info,
+    .mem_new = cuda_mem_new,
+    .mem_free = cuda_mem_free,
+    .write = cuda_write,
+    .read = cuda_read,
+    .fill = cuda_fill,
+    .build = cuda_build,
+    .module_free = cuda_module_free,
+    .run = cuda_run,
+};

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA C++ to machine code with NVIDIA's run-time compiler, which needs no GPU.
+
+#ifndef FW_DEVICE_NVRTC_H
+#define FW_DEVICE_NVRTC_H
+
+#include "device/device.h"
+
+typedef struct Nvrtc Nvrtc;
+
+// Loads the library: from $CUDA_HOME, $CUDA_PATH, where the system looks, or
+// /usr/local/cuda. NULL where it is not; log says what to install. Owner: nvrtc_close.
+Nvrtc *nvrtc_open(Buf *log);
+void nvrtc_close(Nvrtc *nvrtc); // accepts NULL
+void nvrtc_version(const Nvrtc *nvrtc, int *major, int *minor);
+
+// Appends the cubin of source to cubin. arch: "sm_90". options are split at blanks. cache:
+// folder of cubins made before, or NULL; a damaged one is made again.
+DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const char *source, const char *arch,
+                           const char *options, const char *cache, Buf *cubin, Buf *log);
+
+#endif

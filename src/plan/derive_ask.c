@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions about expressions that the derivation asks.
+
+#include "plan/derive_parts.h"
+
+enum { INNER_MOST = 64 };
+
+int64_t inner_length(const Expr *expr)
+{
+    int64_t len;
+    bool reduce = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
+    return reduce && arith_is_const(expr->arg[1]->type->len, &len) && len <= INNER_MOST
+               ? len
+               : 0;
+}
+
+bool is_window(const Expr *expr, int dims)
+{
+    if (expr->kind != E_PATTERN || expr->pattern != P_SLIDE || expr->dims != dims)
+        return false;
+    for (int k = 0; k < dims; k++) {
+        int64_t size, step;
+        if (!arith_is_const(expr->num[2 * k], &size) ||
+            !arith_is_const(expr->num[2 * k + 1], &step) || step != 1)
+            return false;
+    }
+    return true;
+}
+
+bool is_zip(const Expr *expr, int dims)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_ZIP && expr->dims == dims;
+}
+
+bool is_map(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_MAP;
+}
+
+Expr *tail_of_lets(Expr *expr)
+{
+    while (expr->kind == E_LET)
+        expr = expr->arg[1];
+    return expr;
+}
+
+int nested_depth(Expr *map)
+{
+    Expr *inner = tail_of_lets(map->fun->arg[0]);
+    return is_map(map) && map->dims == 1 ? 1 + (is_map(inner) && inner->dims == 1
+                                                    ? MIN(nested_depth(inner), DIMS_MAX - 1)
+                                                    : 0)
+                                         : 0;
+}
+
+bool folds_mapped(const Expr *reduce)
+{
+    const Expr *body = reduce->fun->arg[0];
+    if (body->kind != E_OP || body->narg != 2)
+        return false;
+    bool regroups = body->op == OP_ADD || body->op == OP_MUL || body->op == OP_MINIMUM ||
+                    body->op == OP_MAXIMUM;
+    const Expr *acc = body->arg[0];
+    return regroups && acc->kind == E_PARAM && acc->param == reduce->fun->params[0] &&
+           !expr_mentions(body->arg[1], acc->param) && type_is_scalar(reduce->type);
+}
+
+bool regroupable(const Expr *reduce)
+{
+    const Type *elem = reduce->arg[1]->type->elem;
+    return folds_mapped(reduce) ||
+           (type_is_scalar(elem) && elem->kind == reduce->type->kind &&
+            elem->scalar == reduce->type->scalar);
+}
+
+int array_dims(const Type *type)
+{
+    int dims = 0;
+    for (; type->kind == T_ARRAY && dims < DIMS_MAX; type = type->elem)
+        dims++;
+    return dims;
+}
+
+bool writes_itself(const Expr *expr)
+{
+    if (expr->kind != E_PATTERN)
+        return false;
+    if (pattern_info[expr->pattern].group != G_VIEW)
+        return expr->pattern != P_ARRAY;
+    switch (expr->pattern) {
+    case P_JOIN:
+    case P_SPLIT:
+    case P_TRANSPOSE:
+    case P_TAKE:
+    case P_UNZIP:
+    case P_SCATTER:
+    case P_ASSCALAR:
+    case P_ASVECTOR: return writes_itself(expr->arg[0]);
+    default: return false;
+    }
+}

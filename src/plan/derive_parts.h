@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the derivation share: the shape of a program, and questions about its
+// expressions.
+
+#ifndef FW_PLAN_DERIVE_PARTS_H
+#define FW_PLAN_DERIVE_PARTS_H
+
+#include "plan/derive.h"
+
+// What the program is made of, found once: it decides which parameters there are.
+typedef struct {
+    int dims;               // most dimensions of one nest
+    bool rectangular;       // some nest is one map over all its dimensions
+    bool window;            // some nest reads windows a step of 1 apart
+    bool reduction;         // a whole array is reduced
+    bool stages;            // a map feeds another through a layout
+    int64_t inner;          // longest short reduction inside a nest; 0: none
+    int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
+    int64_t tile_bytes;     // bytes of one element of all windows, for local memory
+} Shape;
+
+struct Derivation {
+    const Program *program;
+    DeviceInfo device;
+    Space *space;
+    Shape shape;
+};
+
+// derive_space.c
+int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
+                      int x); // of lx, by, ...; 1 if there is no such parameter
+bool derive_word(const Derivation *derivation, const Point *point, const char *name,
+                 const char *word);
+
+// derive_ask.c
+bool is_map(const Expr *expr);
+bool is_zip(const Expr *expr, int dims);
+// Windows over something, a step of 1 apart in every dimension.
+bool is_window(const Expr *expr, int dims);
+// Maps written inside one another: one thread dimension each, outermost slowest.
+int nested_depth(Expr *map);
+Expr *tail_of_lets(Expr *expr);
+// The length of a short reduction, over a window say, which may be a loop or straight-line
+// code; 0 if it is none.
+int64_t inner_length(const Expr *expr);
+// Does the function of a reduction have the form \acc x -> acc op g(x), with op one that
+// may be regrouped?
+bool folds_mapped(const Expr *reduce);
+// May it be regrouped? The language says that its function is associative and its start
+// neutral; both sides must be of one scalar type.
+bool regroupable(const Expr *reduce);
+int array_dims(const Type *type); // at most DIMS_MAX
+// Does lowering write the value to memory by itself, or only look at it?
+bool writes_itself(const Expr *expr);
+
+#endif

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The space of a derivation: what a program is made of decides which parameters there are.
+
+#include "plan/derive_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The shape of a program --------------------------------------------------------------
+
+static void note_window(Shape *shape, const Expr *part, int dims)
+{
+    if (!is_window(part, dims))
+        return;
+    shape->window = true;
+    int64_t bytes = 0;
+    const Type *elem = type_elem(part->arg[0]->type, dims);
+    const Type *tuple = type_tuple_of(elem);
+    if (tuple)
+        for (int i = 0; i < tuple->n; i++)
+            bytes += tuple->item[i]->kind == T_SCALAR
+                         ? scalar_info[tuple->item[i]->scalar].bytes
+                         : 16;
+    else
+        bytes = scalar_info[elem->kind == T_ARRAY ? S_DOUBLE : elem->scalar].bytes *
+                MAX(elem->width, 1);
+    shape->tile_bytes += bytes;
+    for (int k = 0; k < dims; k++) {
+        int64_t size = 1;
+        arith_is_const(part->num[2 * k], &size);
+        int x = dims - 1 - k;
+        shape->halo[x] = MAX(shape->halo[x], size - 1);
+    }
+}
+
+static void find_inner(Shape *shape, const Expr *expr)
+{
+    shape->inner = MAX(shape->inner, inner_length(expr));
+    if (expr->fun)
+        find_inner(shape, expr->fun);
+    for (int i = 0; i < expr->narg; i++)
+        find_inner(shape, expr->arg[i]);
+}
+
+static void note_map(Shape *shape, Expr *map)
+{
+    int depth = map->dims == 1 ? nested_depth(map) : map->dims;
+    shape->dims = MAX(shape->dims, depth);
+    find_inner(shape, map->fun);
+    if (depth != map->dims)
+        return;
+    shape->rectangular = true;
+    Expr *in = map->arg[0];
+    note_window(shape, in, map->dims);
+    for (int i = 0; is_zip(in, map->dims) && i < in->narg; i++)
+        note_window(shape, in->arg[i], map->dims);
+}
+
+static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
+{
+    bool pattern = expr->kind == E_PATTERN;
+    if (pattern && expr->pattern == P_MAP) {
+        note_map(shape, expr);
+        shape->stages |= window;
+        window = false;
+    } else if (pattern && expr->pattern == P_REDUCE) {
+        shape->reduction |= regroupable(expr);
+        shape->dims = MAX(shape->dims, 1);
+    } else if (pattern && expr->pattern == P_ITERATE) {
+        find_shape(shape, expr->fun->arg[0], true, false);
+    } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
+        shape->dims = MAX(shape->dims, array_dims(expr->type));
+    }
+    bool through = expr->kind == E_TUPLE || (pattern && writes_itself(expr) &&
+                                             pattern_info[expr->pattern].group == G_VIEW);
+    for (int i = 0; i < expr->narg; i++)
+        find_shape(shape, expr->arg[i],
+                   root && (through || (expr->kind == E_LET && i == 1)),
+                   window || (pattern && expr->pattern == P_SLIDE) ||
+                       (expr->kind == E_LET && i == 0));
+    if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
+        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)))
+        shape->rectangular = true;
+}
+
+// The space ---------------------------------------------------------------------------
+
+static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
+
+static void add_powers(Space *space, const char *stem, int d, int64_t most)
+{
+    int64_t value[16];
+    int n = 0;
+    for (int64_t v = 1; v <= most && n < COUNTOF(value); v *= 2)
+        value[n++] = v;
+    char name[8];
+    snprintf(name, sizeof name, "%s%s", stem, axis[d]);
+    space_add_ints(space, name, value, n);
+}
+
+// Local memory of a tiled group as an expression over the parameters.
+static void constrain_tile(Derivation *d, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "scheme == 'global' or ");
+    for (int x = 0; x < d->shape.dims; x++)
+        buf_printf(&text, "%s(l%s*b%s*c%s + %lld)", x ? " * " : "", axis[x], axis[x],
+                   axis[x], (long long)d->shape.halo[x]);
+    buf_printf(&text, " * %lld <= %lld", (long long)d->shape.tile_bytes,
+               (long long)d->device.local_bytes);
+    space_constrain(d->space, text.text, diags);
+    buf_release(&text);
+}
+
+static void constrain_product(Derivation *d, const char *const *stem, int n, int64_t most,
+                              Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    for (int x = 0; x < d->shape.dims; x++)
+        for (int i = 0; i < n; i++)
+            buf_printf(&text, "%s%s%s", x || i ? " * " : "", stem[i], axis[x]);
+    buf_printf(&text, " <= %lld", (long long)most);
+    space_constrain(d->space, text.text, diags);
+    buf_release(&text);
+}
+
+// 64 outputs an item: unrolling further makes build times explode (PoCL: 1024 copies, 38
+// s).
+enum { ITEM_OUTPUTS = 64, UNROLL_CAP = 64 };
+
+static void add_nest_params(Derivation *d, Diags *diags)
+{
+    const Shape *shape = &d->shape;
+    static const int64_t most_local[DIMS_MAX] = {256, 64, 16};
+    int64_t group = MIN(d->device.max_group, 1024);
+    for (int x = 0; x < shape->dims; x++)
+        add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
+    constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
+    if (!shape->rectangular)
+        return;
+    for (int x = 0; x < shape->dims; x++) {
+        add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
+        // On a CPU neighbouring work-items gain nothing from strided elements (a strided x
+        // of 8 does not vectorise: 19 against 56 GB/s).
+        add_powers(d->space, "c", x, d->device.is_cpu || x == 2 ? 1 : 4);
+    }
+    constrain_product(d, (const char *const[]){"b", "c"}, 2, ITEM_OUTPUTS, diags);
+    if (!shape->window)
+        return;
+    space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled"}, 2);
+    constrain_tile(d, diags);
+}
+
+// Straight-line code for a short reduction, as long as an item stays below 512 copies.
+static void add_inner(Derivation *d, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "inner == 'loop' or ");
+    for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
+        buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
+    buf_printf(&text, "%lld <= 512", (long long)d->shape.inner);
+    space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
+    space_constrain(d->space, text.text, diags);
+    buf_release(&text);
+}
+
+static Space *make_space(Derivation *d, Diags *diags)
+{
+    d->space = space_new();
+    const Shape *shape = &d->shape;
+    if (shape->dims)
+        add_nest_params(d, diags);
+    if (shape->window)
+        space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
+    if (shape->inner > 1)
+        add_inner(d, diags);
+    if (shape->stages)
+        space_add_words(d->space, "stages", (const char *const[]){"fused", "separate"}, 2);
+    if (shape->reduction)
+        space_add_ints(d->space, "groups",
+                       (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
+    if (!space_params(d->space)) // a program with nothing to choose has one point
+        space_add_ints(d->space, "lx", (const int64_t[]){1}, 1);
+    return d->space;
+}
+
+int64_t derive_number(const Derivation *d, const Point *point, const char *stem, int x)
+{
+    char name[8];
+    snprintf(name, sizeof name, "%s%s", stem, axis[x]);
+    int param = space_find(d->space, name);
+    return param < 0 ? 1 : (int64_t)space_value(d->space, point, param);
+}
+
+bool derive_word(const Derivation *d, const Point *point, const char *name,
+                 const char *word)
+{
+    return space_find(d->space, name) >= 0 &&
+           strcmp(space_word(d->space, point, name), word) == 0;
+}
+
+// Entry -------------------------------------------------------------------------------
+
+Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags)
+{
+    Derivation *d = xcalloc(1, sizeof *d);
+    d->program = program;
+    d->device = *device;
+    find_shape(&d->shape, program->main->body, true, false);
+    int errors = diags->errors;
+    make_space(d, diags);
+    if (diags->errors > errors || !space_build(d->space, diags)) {
+        derive_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void derive_free(Derivation *d)
+{
+    if (d)
+        space_free(d->space);
+    free(d);
+}
+
+const Space *derive_space(const Derivation *d)
+{
+    return d->space;
+}
+
+static bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return space_set(d->space, point, name, text);
+}
+
+void derive_plain(const Derivation *d, Point *point)
+{
+    memset(point, 0, sizeof *point); // first choices: 1, inline, global, fused
+    int64_t largest = MIN(d->device.max_group, 256);
+    set_number(d, point, "lx", d->shape.dims == 2 ? MIN(16, largest) : MIN(64, largest));
+    set_number(d, point, "ly",
+               d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
+    space_set(d->space, point, "stages", "separate");
+    set_number(d, point, "groups", 64);
+}
+
+int derive_first(const Derivation *d, Point *point, int max)
+{
+    // Work-group shape, outputs an item; measured among the best on PoCL and on GPUs.
+    static const int64_t start[][4] = {{64, 4, 1, 1}, {256, 1, 1, 1}, {16, 1, 8, 4},
+                                       {32, 4, 4, 2}, {128, 1, 4, 4}, {8, 4, 16, 4}};
+    int n = 0;
+    for (int i = 0; i < COUNTOF(start) && n < max; i++) {
+        derive_plain(d, &point[n]);
+        set_number(d, &point[n], "lx", start[i][0]);
+        set_number(d, &point[n], "ly", start[i][1]);
+        set_number(d, &point[n], "bx", start[i][2]);
+        set_number(d, &point[n], "by", start[i][3]);
+        space_set(d->space, &point[n], "border", "split");
+        space_set(d->space, &point[n], "inner", "unroll");
+        n += space_valid(d->space, &point[n]);
+    }
+    return n;
+}
+
+LowerOptions derive_options(const Derivation *d, const Point *point)
+{
+    LowerOptions options = {.unroll_cap = UNROLL_CAP};
+    for (int x = 0; x < DIMS_MAX; x++)
+        options.local[x] = derive_number(d, point, "l", x);
+    options.interior = derive_word(d, point, "border", "split");
+    return options;
+}

@@ -9,6 +9,7 @@
 #   SAN=1           address and undefined-behaviour sanitizers, in build-san/
 #   WERROR=1        warnings are errors
 #   B=DIR           build there; CC, CFLAGS, CPPFLAGS, LDFLAGS as usual
+#   V=1             show the commands
 
 B        ?= build$(if $(SAN),-san)
 CC       ?= cc
@@ -30,15 +31,16 @@ SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
 # OpenCL's functions are named 3.0; only those of 1.2 are needed.
 LANGUAGE := -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 \
             -DFW_VERSION='"$(VERSION)"' -Isrc -Iinclude
-COMPILE   = $(CC) $(LANGUAGE) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) $(WARN) \
+COMPILE  := $(CC) $(LANGUAGE) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) $(WARN) \
             $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
-LIBS      = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm -lpthread
+LIBS     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm -lpthread
 
 SRC      := $(sort $(wildcard src/*/*.c))
 LIBSRC   := $(filter-out src/cli/main.c,$(SRC))
 OBJ      := $(SRC:%.c=$(B)/%.o)
 LIBOBJ   := $(LIBSRC:%.c=$(B)/%.o)
 MODULES  ?= *
+Q        := $(if $(V),,@)
 TESTS    := $(patsubst %.c,$(B)/%,$(sort $(wildcard test/*/test_*.c)))
 UNIT     := $(patsubst %.c,$(B)/%,$(sort $(wildcard $(MODULES:%=test/%/test_*.c))))
 SCRIPTS  := $(sort $(wildcard test/cli/*.sh))
@@ -69,18 +71,22 @@ $(B)/flags: force
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP -c -o $@ $<
+	$(if $(V),,@echo '  CC   $<')
+	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
 $(B)/libforewarp.a: $(LIBOBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(if $(V),,@echo '  AR   $@')
+	$(Q)ar rcs $@ $^
 
 $(B)/forewarp: $(B)/src/cli/main.o $(B)/libforewarp.a
-	$(COMPILE) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(if $(V),,@echo '  LD   $@')
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/test/%: test/%.c $(B)/libforewarp.a
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS)
+	$(if $(V),,@echo '  LD   $@')
+	$(Q)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS)
 
 -include $(OBJ:.o=.d) $(TESTS:=.d)
 
@@ -96,10 +102,11 @@ unit:
 lint:
 	tools/depcheck
 	tools/sizecheck
-	$(FORMATTER) --dry-run -Werror $(FORMATTED)
+	@echo '$(FORMATTER) --dry-run -Werror: $(words $(FORMATTED)) files'
+	@$(FORMATTER) --dry-run -Werror $(FORMATTED)
 
 format:
-	$(FORMATTER) -i $(FORMATTED)
+	@$(FORMATTER) -i $(FORMATTED)
 
 deps:
 	@tools/deps $(DEBS)

@@ -41,15 +41,17 @@ enum { CLI_LIST_MAX = 64 };
 struct Options {
     const Command *command;
     const char *file; // the argument, NULL if none
+    const char *data; // the second one
     Arena *arena;
     Diags diags;
     Problem *problem; // freed after the diagnostics that point into it were printed
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *json, *strategy, *point, *target, *store;
+    const char *device, *json, *strategy, *point, *target, *store, *svg;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;
+    int random_repeat;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
     int nin;
     const char *out[CLI_LIST_MAX];

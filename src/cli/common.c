@@ -88,7 +88,7 @@ bool cli_device(Options *o, DeviceInfo *info)
     int index;
     if (!device_parse(o->device, &kind, &index))
         return diag_error(&o->diags, span_none, "C006",
-                          "a device is opencl:N or host: `%s`", o->device);
+                          "a device is opencl:N, cuda:N or host: `%s`", o->device);
     int n = devices_list(o->arena, NULL, &all, &o->diags);
     for (int i = 0; i < n; i++)
         if (strcmp(all[i].id, o->device) == 0) {

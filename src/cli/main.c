@@ -107,22 +107,40 @@ static bool take_option(Options *o, int key, char *arg)
     case 306: o->check = true; return true;
     case 307: o->store = arg; return true;
     case 308: o->fresh = true; return true;
+    case 309: o->svg = arg; return true;
+    case 310:
+        o->random_repeat = atoi(arg);
+        return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||
+               wrong(o, "--random-repeat takes a whole number above 0", arg);
     case 'q': o->quiet = true; return true;
     default: return false;
     }
+}
+
+// How many arguments the command takes (at most two), and how many it got.
+static int wanted_args(const Command *command)
+{
+    return !command->args[0] ? 0 : strchr(command->args, ' ') ? 2 : 1;
+}
+
+static int count_args(const Options *o)
+{
+    return (o->file != NULL) + (o->data != NULL);
 }
 
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
     Options *o = state->input;
     if (key == ARGP_KEY_ARG) {
-        if (o->file || !o->command->args[0])
+        if (count_args(o) == wanted_args(o->command))
             argp_error(state, "unexpected argument `%s`", arg);
-        o->file = arg;
+        *(o->file ? &o->data : &o->file) = arg;
         return 0;
     }
-    if (key == ARGP_KEY_END && !o->file && isupper((unsigned char)o->command->args[0]))
-        argp_error(state, "%s: which program?", o->command->name);
+    if (key == ARGP_KEY_END && count_args(o) < wanted_args(o->command) &&
+        isupper((unsigned char)o->command->args[0]))
+        argp_error(state, wanted_args(o->command) == 1 ? "%s: which program?" : "%s takes %s",
+                   o->command->name, o->command->args);
     for (int i = 0; i < COUNTOF(option_rows); i++)
         if (option_rows[i].key == key) {
             take_option(o, key, arg);

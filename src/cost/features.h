@@ -22,7 +22,7 @@ typedef enum {
     FEATURES_MEMORY,
     FEATURES_CONTROL,
     FEATURES_EXTRA,
-    FEATURE_GROUPS
+    FEATURE_GROUP_COUNT
 } FeatureGroup;
 
 typedef enum {
@@ -40,7 +40,7 @@ typedef struct {
     const char *doc;
 } FeatureInfo;
 extern const FeatureInfo feature_info[FEATURES];
-extern const char *const feature_group_name[FEATURE_GROUPS];
+extern const char *const feature_group_name[FEATURE_GROUP_COUNT];
 
 // What features depend on besides the candidate.
 typedef struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// device: OpenCL devices, and the host as a device that compiles the C target with the
-// system compiler. Capabilities and fingerprint, build, buffers, launch, timing.
+// device: OpenCL and CUDA devices, and the host as a device that compiles the C target with
+// the system compiler. Capabilities and fingerprint, build, buffers, launch, timing.
 //
 // Only a worker process opens a device (measure): drivers crash, hang, and do not
 // survive fork. A device never sees a point of a space.
@@ -12,11 +12,11 @@
 #include "base/base.h"
 
 typedef struct {
-    char id[32]; // "opencl:0", "host"
+    char id[32]; // "opencl:0", "cuda:0", "host"
     char name[256], platform[128], driver[128];
     char fingerprint[17]; // hash of what makes timings comparable: kind, name, driver,
                           // compute units; never of values that change between runs
-    char target[16];      // the emit target it takes: "opencl", "c"
+    char target[16];      // the emit target it takes: "opencl", "cuda", "c"
     bool is_cpu, has_double, has_half, has_image;
     int compute_units, clock_mhz;
     int warp;          // work-items that execute together; CPU: the float SIMD width
@@ -53,7 +53,8 @@ typedef enum {
 // One row a device kind: one file, one line in devices.def. Every function that can fail
 // appends what happened (API call, error name, build log) to log.
 typedef struct {
-    const char *name;   // "opencl", "host"
+    const char *name;   // "opencl", "cuda", "host"
+    const char *advice; // what to do where there is none; NULL: it need not be said
     int (*count)(void); // devices present now; 0 where the driver is missing
     Device *(*open)(int index, Buf *log); // NULL on failure
     void (*close)(Device *device);

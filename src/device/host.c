@@ -426,6 +426,7 @@ static DeviceStatus host_run(Device *device, Module *module, const DeviceLaunch 
 extern const DeviceKind device_host;
 const DeviceKind device_host = {
     .name = "host",
+    .advice = "install a C compiler (gcc) or set CC",
     .count = host_count,
     .open = host_open,
     .close = host_close,

@@ -23,6 +23,10 @@
 
 enum { DEVICES_MAX = 64, PLATFORMS_MAX = 16 };
 
+#define DRIVER_ADVICE                                                                      \
+    "install a driver (Debian and Ubuntu: pocl-opencl-icd for the CPU, or the GPU "        \
+    "vendor's)"
+
 struct Device {
     DeviceInfo info;
     cl_device_id id;
@@ -275,8 +279,7 @@ static bool find_device(int index, cl_device_id *id, Buf *log)
         return true;
     }
     if (n == 0)
-        buf_puts(log, "no OpenCL device found: install a driver (Debian and Ubuntu: "
-                      "pocl-opencl-icd for the CPU, or the GPU vendor's)\n");
+        buf_puts(log, "no OpenCL device found: " DRIVER_ADVICE "\n");
     else
         buf_printf(log, "there is no opencl:%d: the last OpenCL device is opencl:%d\n",
                    index, n - 1);
@@ -573,6 +576,7 @@ static DeviceStatus opencl_run(Device *device, Module *module, const DeviceLaunc
 extern const DeviceKind device_opencl;
 const DeviceKind device_opencl = {
     .name = "opencl",
+    .advice = DRIVER_ADVICE,
     .count = opencl_count,
     .open = opencl_open,
     .close = opencl_close,

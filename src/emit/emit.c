@@ -229,14 +229,44 @@ static void put_head(Printer *p, const Unit *unit)
     buf_putc(p->out, '\n');
 }
 
+void emit_prelude(Buf *out, const Target *target, const Program *program)
+{
+    put_prelude(out, target, program, true);
+}
+
+static bool value_has_vectors(const KExpr *e)
+{
+    if (e->type->kind == T_VECTOR)
+        return true;
+    for (int i = 0; e->kind != K_COND && i < e->n; i++)
+        if (value_has_vectors(e->arg[i]))
+            return true;
+    return false;
+}
+
+static bool block_has_vectors(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if ((stm->var && stm->var->type->kind == T_VECTOR) ||
+            (stm->value && value_has_vectors(stm->value)) ||
+            block_has_vectors(&stm->body) || block_has_vectors(&stm->other))
+            return true;
+    }
+    return false;
+}
+
 void emit_unit(Buf *out, const Target *target, const Unit *unit)
 {
+    bool vectors = false;
     Printer p;
     printer_init(&p, out, target, unit->program);
     put_head(&p, unit);
     printer_release(&p);
     size_t before = out->len;
-    emit_prelude(out, target, unit->program);
+    for (int i = 0; i < unit->kernels.len; i++)
+        vectors = vectors || block_has_vectors(&unit->kernels.at[i]->body);
+    put_prelude(out, target, unit->program, vectors);
     for (int i = 0; i < unit->kernels.len; i++) {
         if (out->len > before)
             buf_putc(out, '\n');

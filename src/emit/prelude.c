@@ -11,61 +11,50 @@
 
 // What a program uses -----------------------------------------------------------------
 
-// A scalar type anywhere, or only as the type of a vector's components.
-typedef struct {
-    Scalar scalar;
-    bool vector;
-} Wanted;
-
-static bool type_uses(const Type *type, Wanted w)
+static bool type_uses(const Type *type, Scalar scalar)
 {
     if (!type)
         return false;
     switch (type->kind) {
-    case T_SCALAR: return type->scalar == w.scalar && !w.vector;
-    case T_VECTOR: return type->scalar == w.scalar;
-    case T_ARRAY: return type_uses(type->elem, w);
+    case T_SCALAR:
+    case T_VECTOR: return type->scalar == scalar;
+    case T_ARRAY: return type_uses(type->elem, scalar);
     case T_TUPLE:
         for (int i = 0; i < type->n; i++)
-            if (type_uses(type->item[i], w))
+            if (type_uses(type->item[i], scalar))
                 return true;
         return false;
     }
     BUG("type of kind %d", type->kind);
 }
 
-static bool expr_uses(const Expr *expr, Wanted w)
+static bool expr_uses(const Expr *expr, Scalar scalar)
 {
-    if (type_uses(expr->type, w))
+    if (type_uses(expr->type, scalar))
         return true;
     for (int i = 0; i < expr->narg; i++)
-        if (expr_uses(expr->arg[i], w))
+        if (expr_uses(expr->arg[i], scalar))
             return true;
-    return expr->fun && expr_uses(expr->fun, w);
+    return expr->fun && expr_uses(expr->fun, scalar);
 }
 
-static bool function_uses(const Function *fun, Wanted w)
+static bool function_uses(const Function *fun, Scalar scalar)
 {
     for (int i = 0; i < fun->nparam; i++)
-        if (type_uses(fun->params[i]->type, w))
+        if (type_uses(fun->params[i]->type, scalar))
             return true;
-    return type_uses(fun->result, w) || (fun->body && expr_uses(fun->body, w));
-}
-
-static bool any_uses(const Program *program, Wanted w)
-{
-    for (int i = 0; i < program->funs.len; i++)
-        if (function_uses(program->funs.at[i], w))
-            return true;
-    for (int i = 0; i < program->defs.len; i++)
-        if (function_uses(program->defs.at[i], w))
-            return true;
-    return false;
+    return type_uses(fun->result, scalar) || (fun->body && expr_uses(fun->body, scalar));
 }
 
 static bool program_uses(const Program *program, Scalar scalar)
 {
-    return any_uses(program, (Wanted){scalar, false});
+    for (int i = 0; i < program->funs.len; i++)
+        if (function_uses(program->funs.at[i], scalar))
+            return true;
+    for (int i = 0; i < program->defs.len; i++)
+        if (function_uses(program->defs.at[i], scalar))
+            return true;
+    return false;
 }
 
 // Helpers -----------------------------------------------------------------------------
@@ -110,13 +99,16 @@ static void put_vectors(Buf *out, const Program *program)
     buf_putc(out, '\n');
 }
 
-void put_c_head(Buf *out, const Program *program)
+void put_c_head(Buf *out, const Program *program, bool vectors)
 {
     buf_puts(out, c_head);
     if (program_uses(program, S_HALF))
         buf_puts(out, "typedef _Float16 half;\n\n");
     buf_puts(out, c_helpers);
-    put_vectors(out, program);
+    if (vectors)
+        put_vectors(out, program);
+    else
+        buf_putc(out, '\n');
 }
 
 // CUDA's own vectors have no arithmetic, and there are none of 8 components, nor of 4
@@ -147,29 +139,20 @@ static const char cuda_vector[] =
     "    FW_OPERATOR(type, n, +) FW_OPERATOR(type, n, -) FW_OPERATOR(type, n, *) \\\n"
     "    FW_OPERATOR(type, n, /)\n";
 
-static bool has_vectors(const Program *program, Scalar scalar)
-{
-    // What compares is a vector of ints.
-    return any_uses(program, (Wanted){scalar, true}) ||
-           (scalar == S_INT && any_uses(program, (Wanted){S_BOOL, true}));
-}
-
 static void put_cuda_vectors(Buf *out, const Program *program)
 {
-    bool any = false;
+    buf_puts(out, cuda_vector);
     for (int s = S_INT; s < SCALARS; s++) {
         const char *name = scalar_info[s].name;
-        if (!has_vectors(program, (Scalar)s))
+        if (s != S_INT && !program_uses(program, (Scalar)s))
             continue;
-        buf_puts(out, any ? "" : cuda_vector);
-        any = true;
         if (s == S_HALF)
             buf_printf(out, "FW_WIDE4(%s)\n", name);
         buf_printf(out, "FW_WIDE8(%s)\n", name);
         for (int n = 2; n <= 8; n *= 2)
             buf_printf(out, "FW_VECTOR(%s, %d)\n", name, n);
     }
-    buf_puts(out, any ? "\n" : "");
+    buf_putc(out, '\n');
 }
 
 static const char cuda_half[] = "#define __CUDA_NO_HALF2_OPERATORS__\n"
@@ -181,15 +164,17 @@ static const char cuda_constants[] = "#ifndef INFINITY\n"
                                      "#define NAN __int_as_float(0x7fffffff)\n"
                                      "#endif\n\n";
 
-void put_cuda_head(Buf *out, const Program *program)
+void put_cuda_head(Buf *out, const Program *program, bool vectors)
 {
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     buf_puts(out, cuda_constants);
-    put_cuda_vectors(out, program);
+    if (vectors)
+        put_cuda_vectors(out, program);
 }
 
-void put_opencl_head(Buf *out, const Program *program)
+void put_opencl_head(Buf *out, const Program *program, bool vectors)
 {
+    (void)vectors; // they are part of the language
     bool any = false;
     static const char format[] = "#pragma OPENCL EXTENSION %s : enable\n";
     if (program_uses(program, S_DOUBLE) && (any = true))
@@ -355,10 +340,10 @@ static void put_function(Printer *p, const Function *fun)
     put_line(p, "}");
 }
 
-void emit_prelude(Buf *out, const Target *target, const Program *program)
+void put_prelude(Buf *out, const Target *target, const Program *program, bool vectors)
 {
     const char *f = target->function;
-    target->put_head(out, program);
+    target->put_head(out, program, vectors);
     buf_printf(out, int_helpers, f, f, f, f);
     Printer p;
     printer_init(&p, out, target, program);

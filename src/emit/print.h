@@ -18,7 +18,7 @@ struct Target {
     const char *name, *extension;
     bool threads, overloaded;
     VectorForm vectors;
-    void (*put_head)(Buf *out, const Program *program);
+    void (*put_head)(Buf *out, const Program *program, bool vectors);
     void (*put_start)(Printer *p, const Kernel *kernel);
     const char *function, *global, *local, *byte, *restricted, *barrier;
     const char *id[4], *dim, *id_close;
@@ -57,10 +57,13 @@ struct Printer {
 void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);
 void printer_release(Printer *p);
 
-// prelude.c: what stands before everything else in a program
-void put_opencl_head(Buf *out, const Program *program);
-void put_cuda_head(Buf *out, const Program *program);
-void put_c_head(Buf *out, const Program *program);
+// prelude.c
+// vectors: whether the kernels may have any.
+void put_prelude(Buf *out, const Target *target, const Program *program, bool vectors);
+// What stands before everything else.
+void put_opencl_head(Buf *out, const Program *program, bool vectors);
+void put_cuda_head(Buf *out, const Program *program, bool vectors);
+void put_c_head(Buf *out, const Program *program, bool vectors);
 
 // emit.c
 // Writes the statement in p->line, indented and wrapped, and empties it.

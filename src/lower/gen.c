@@ -489,8 +489,23 @@ static const View *open_guards(Lower *l, const View *out)
     return out;
 }
 
+// A guard that can never hold: an element of a tile that lies wholly beyond the array.
+static bool never_written(Lower *l, const View *out)
+{
+    for (; out->kind == V_GUARD; out = out->src)
+        for (int i = 0; i < out->ncond; i++) {
+            int64_t lo, hi;
+            arith_range(l->ctx, out->cond[i], &lo, &hi);
+            if (hi < 0)
+                return true;
+        }
+    return false;
+}
+
 static void copy_scalar(Lower *l, const View *from, const View *out)
 {
+    if (never_written(l, out))
+        return;
     Block *outer = l->block;
     int facts = arith_facts(l->ctx);
     out = open_guards(l, out);
@@ -713,6 +728,8 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
 // A scalar destination: its guards are opened first, so that they cover the computation.
 static void gen_scalar(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
+    if (never_written(l, out))
+        return;
     Block *outer = l->block;
     int facts = arith_facts(l->ctx);
     out = open_guards(l, out);

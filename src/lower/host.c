@@ -132,9 +132,9 @@ bool kernel_begin(Lower *l, const Expr *expr)
     l->block = &kernel->body;
     l->threads.len = 0;
     l->shared_tile = false;
-    map_init(&l->used_names, l->arena);
+    map_init(&kernel->names, l->arena);
     for (int i = 0; i < l->unit->buffers.len; i++)
-        map_put(&l->used_names, l->unit->buffers.at[i]->name, l);
+        name_take(kernel, l->unit->buffers.at[i]->name);
     return true;
 }
 
@@ -144,6 +144,8 @@ static void run_passes(Lower *l, Kernel *kernel)
     Pass pass = {l->ctx, l->arena, l->options};
     if (l->options->interior)
         pass_interior(&pass, kernel);
+    if (l->options->vector > 1)
+        pass_vectors(&pass, kernel);
     pass_loads(&pass, kernel);
     pass_barriers(&pass, kernel);
     pass_indices(&pass, kernel);

@@ -39,55 +39,9 @@ typedef struct {
     int depth, nlevel;
     VEC(Entry) entries;
     int next; // entries opened so far in this walk
+    Kernel *kernel;
     int names;
-    VEC(const char *) taken; // names in the kernel that look like ours
 } Indices;
-
-// Names -------------------------------------------------------------------------------
-
-static void take(Indices *x, const char *name)
-{
-    if (name[0] == 'i' && name[1] >= '0' && name[1] <= '9')
-        VEC_PUSH(x->arena, &x->taken, name);
-}
-
-static void take_block(Indices *x, const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if (stm->kind == ST_DECL)
-            take(x, stm->var->name);
-        if (stm->kind == ST_ARRAY)
-            take(x, stm->buffer->name);
-        if (stm->iter)
-            take(x, stm->iter->name);
-        take_block(x, &stm->body);
-        take_block(x, &stm->other);
-    }
-}
-
-static void take_kernel(Indices *x, const Kernel *kernel)
-{
-    for (int i = 0; i < kernel->params.len; i++)
-        take(x, kernel->params.at[i]->name);
-    for (int i = 0; i < kernel->sizes.len; i++)
-        take(x, kernel->sizes.at[i]->name);
-    for (int i = 0; i < kernel->locals.len; i++)
-        take(x, kernel->locals.at[i]->name);
-    take_block(x, &kernel->body);
-}
-
-static const char *new_name(Indices *x)
-{
-    for (;;) {
-        char *name = arena_printf(x->pass->arena, "i%d", x->names++);
-        int i = 0;
-        while (i < x->taken.len && strcmp(x->taken.at[i], name) != 0)
-            i++;
-        if (i == x->taken.len)
-            return name;
-    }
-}
 
 // Entries -----------------------------------------------------------------------------
 
@@ -111,7 +65,8 @@ static const Arith *new_variable(Indices *x, const Arith *part)
     arith_range(ctx, part, &lo, &hi);
     const Arith *least = lo == INT64_MIN ? NULL : arith_const(ctx, lo);
     const Arith *most = hi == INT64_MAX ? NULL : arith_const(ctx, hi);
-    return arith_var(ctx, new_name(x), least, most);
+    return arith_var(ctx, name_fresh(x->pass->arena, x->kernel, "i", &x->names), least,
+                     most);
 }
 
 static void declare(Indices *x, Entry *entry, int depth)
@@ -260,7 +215,7 @@ void pass_indices(Pass *pass, Kernel *kernel)
 {
     Indices x = {.pass = pass, .arena = arena_new(), .depth = -1};
     table_init(&x.scope, x.arena);
-    take_kernel(&x, kernel);
+    x.kernel = kernel;
     walk_block(&x, &kernel->body, NULL);
     x.rewriting = true;
     x.next = 0;

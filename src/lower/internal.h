@@ -82,7 +82,6 @@ typedef struct {
     VEC(ThreadVar) threads; // thread variables of this kernel
     int inside[4];          // how many loops of each LoopKind we are inside
     bool shared_tile;       // a local buffer was written since the last loop began
-    Map used_names;         // of this kernel
     Launches launches;      // of the part being lowered
 } Lower;
 
@@ -143,8 +142,8 @@ const KExpr *k_lane(Lower *l, const KExpr *vector, int lane);
 Stm *stm_add(Lower *l, StmKind kind);
 Var *var_new(Lower *l, const char *name, const Type *type, bool is_const);
 const char *name_new(Lower *l, const char *stem);
-// `cond ? a : b` if neither side needs statements, else an if statement, so that what a side
-// needs (a loop, a load) happens only where the side is taken.
+// `cond ? a : b` if neither side needs statements, else an if statement, so that what a
+// side needs (a loop, a load) happens only where the side is taken.
 const KExpr *k_choose(Lower *l, const KExpr *cond, const Block *yes, const KExpr *a,
                       const Block *no, const KExpr *b);
 // A value that may be used many times: itself if it is a literal, variable or index, else

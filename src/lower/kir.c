@@ -3,6 +3,7 @@
 // Constructors of kernel IR.
 
 #include "lower/internal.h"
+#include "lower/passes.h"
 
 #include <string.h>
 
@@ -110,11 +111,11 @@ Stm *stm_add(Lower *l, StmKind kind)
 
 const char *name_new(Lower *l, const char *stem)
 {
-    const char *name = stem;
-    for (int i = 1; map_get(&l->used_names, name); i++)
-        name = arena_printf(l->arena, "%s_%d", stem, i);
-    map_put(&l->used_names, name, l);
-    return name;
+    int next = 1;
+    if (map_get(&l->kernel->names, stem))
+        return name_fresh(l->arena, l->kernel, arena_printf(l->arena, "%s_", stem), &next);
+    name_take(l->kernel, stem);
+    return stem;
 }
 
 Var *var_new(Lower *l, const char *name, const Type *type, bool is_const)

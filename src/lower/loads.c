@@ -33,9 +33,8 @@ typedef struct {
     Table table; // value: number of the entry
     VEC(State) states;
     VEC(Entry) entries;
-    int next;  // entries opened so far in this walk
-    Map names; // taken in the kernel; filled when the first one is needed
-    const Kernel *kernel;
+    int next; // entries opened so far in this walk
+    Kernel *kernel;
     Block *out; // where the statements of the block go
 } Loads;
 
@@ -49,52 +48,10 @@ static State *state_of(Loads *l, const Buffer *buffer)
     return &l->states.at[l->states.len - 1];
 }
 
-// Names -------------------------------------------------------------------------------
-
-static void take(Loads *l, const char *name)
-{
-    map_put(&l->names, name, l);
-}
-
-static void take_block(Loads *l, const Block *block)
-{
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if (stm->kind == ST_DECL)
-            take(l, stm->var->name);
-        if (stm->kind == ST_ARRAY)
-            take(l, stm->buffer->name);
-        if (stm->iter)
-            take(l, stm->iter->name);
-        take_block(l, &stm->body);
-        take_block(l, &stm->other);
-    }
-}
-
-static void take_kernel(Loads *l)
-{
-    map_init(&l->names, l->arena);
-    for (int i = 0; i < l->kernel->params.len; i++)
-        take(l, l->kernel->params.at[i]->name);
-    for (int i = 0; i < l->kernel->sizes.len; i++)
-        take(l, l->kernel->sizes.at[i]->name);
-    for (int i = 0; i < l->kernel->locals.len; i++)
-        take(l, l->kernel->locals.at[i]->name);
-    take_block(l, &l->kernel->body);
-}
-
 static const char *new_name(Loads *l, const Buffer *buffer)
 {
-    if (!l->names.arena)
-        take_kernel(l);
-    State *state = state_of(l, buffer);
-    for (;;) {
-        char *name = arena_printf(l->pass->arena, "%s_%d", buffer->name, state->names++);
-        if (map_get(&l->names, name))
-            continue;
-        take(l, name);
-        return name;
-    }
+    const char *stem = arena_printf(l->arena, "%s_", buffer->name);
+    return name_fresh(l->pass->arena, l->kernel, stem, &state_of(l, buffer)->names);
 }
 
 // Entries -----------------------------------------------------------------------------

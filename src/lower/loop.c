@@ -20,8 +20,9 @@ void add_barrier(Lower *l)
 static const Arith *iter_new(Lower *l, const char *name, const Arith *extent)
 {
     const Arith *one = arith_const(l->ctx, 1);
-    return arith_var(l->ctx, name_new(l, name), arith_const(l->ctx, 0),
-                     arith_addc(l->ctx, extent == one ? arith_const(l->ctx, 2) : extent, -1));
+    return arith_var(
+        l->ctx, name_new(l, name), arith_const(l->ctx, 0),
+        arith_addc(l->ctx, extent == one ? arith_const(l->ctx, 2) : extent, -1));
 }
 
 // One variable for all loops of a kind, dimension and extent of a kernel: the same

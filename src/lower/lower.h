@@ -121,6 +121,7 @@ typedef struct {
     const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
     bool wide; // some buffer needs 64-bit indices
+    Map names; // taken by buffers, variables and loops
 } Kernel;
 
 // One launch: buffer[i] is bound to the kernel's params.at[i].
@@ -144,6 +145,7 @@ typedef struct {
     int64_t local[3];  // work-group shape; 0: 1
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
     bool interior;     // split work-items into interior and border
+    int vector;        // most neighbours one load or store moves; 0 or 1: one
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     const char *name;  // prefix of kernel names; NULL: the definition's name
 } LowerOptions;

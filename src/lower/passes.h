@@ -13,6 +13,14 @@ typedef struct {
     const LowerOptions *options;
 } Pass;
 
+// names.c: a name of the form stem + number that nothing in the kernel has; *next is the
+// first number tried, and left one past the one used. Owner: arena.
+const char *name_fresh(Arena *arena, Kernel *kernel, const char *stem, int *next);
+void name_take(Kernel *kernel, const char *name);
+
+// vectors.c: neighbouring loads, and stores, of straight-line code become one of up to
+// options->vector elements where the alignment is proved.
+void pass_vectors(Pass *pass, Kernel *kernel);
 // barrier.c: drops every barrier with no conflicting accesses of local or global memory by
 // different work-items before and after it; sets the fences of those that stay.
 void pass_barriers(Pass *pass, Kernel *kernel);

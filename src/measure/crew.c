@@ -45,17 +45,19 @@ static bool sets(const char *entry, const char *name)
     return strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-// This environment with what PoCL needs: threads that stay on their cores, a cache of
-// this worker's own.
+// This environment with a cache of this worker's own, for PoCL and for CUDA, and for PoCL
+// threads that stay on their cores.
 static char **worker_environment(Arena *arena, const WorkerPlace *place)
 {
     VEC(char *) env = {0};
     for (char **e = environ; *e; e++)
-        if (!sets(*e, "POCL_CACHE_DIR") && !sets(*e, "TMPDIR"))
+        if (!sets(*e, "POCL_CACHE_DIR") && !sets(*e, "FOREWARP_CACHE") &&
+            !sets(*e, "TMPDIR"))
             VEC_PUSH(arena, &env, *e);
     if (!getenv("POCL_AFFINITY"))
         VEC_PUSH(arena, &env, arena_strdup(arena, "POCL_AFFINITY=1"));
     VEC_PUSH(arena, &env, arena_printf(arena, "POCL_CACHE_DIR=%s", place->cache));
+    VEC_PUSH(arena, &env, arena_printf(arena, "FOREWARP_CACHE=%s", place->cache));
     VEC_PUSH(arena, &env, arena_printf(arena, "TMPDIR=%s", place->temp));
     VEC_PUSH(arena, &env, NULL);
     return env.at;

@@ -5,7 +5,6 @@
 #include "measure/parts.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const double LIST_LIMIT_S = 60;
 
@@ -18,15 +17,11 @@ typedef struct {
 
 static void note_end(const char *kind, const json_t *message, int found, Diags *diags)
 {
-    const char *log = json_text_of(message, "log");
+    const char *log = json_text_of(message, "log"), *advice = device_kind(kind)->advice;
     if (*log)
         diag_warning(diags, span_none, "", "some %s devices do not open: %s", kind, log);
-    else if (found == 0)
-        diag_warning(diags, span_none, "", "no %s device found%s", kind,
-                     strcmp(kind, "opencl") == 0
-                         ? ": install a driver (Debian and Ubuntu: pocl-opencl-icd for the "
-                           "CPU, or the GPU vendor's)"
-                         : ": install a C compiler (gcc) or set CC");
+    else if (found == 0 && advice)
+        diag_warning(diags, span_none, "", "no %s device found: %s", kind, advice);
 }
 
 static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags *diags)

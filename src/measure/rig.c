@@ -25,7 +25,7 @@
 
 enum {
     WORKERS_MAX = 16,
-    WORKERS_CHOSEN = 4,
+    WORKERS_CPU = 4,    // most that are chosen for a device that shares our cores
     SHARE = 10,         // jobs a worker builds as one program
     STARTS_MAX = 3,     // attempts to start a worker without one success
     DEATHS_SUSPECT = 4, // of workers a job was with, before it is tried alone
@@ -63,7 +63,7 @@ struct Rig {
     DeviceInfo info;
     Folder folder;
     json_t *open_message;
-    int nworker;
+    int crew, nworker; // workers there may be, and those there are
     Worker worker[WORKERS_MAX];
     Cache cache[WORKERS_MAX];
     int failed[WORKERS_MAX]; // starts of each since the last that succeeded
@@ -425,6 +425,24 @@ static bool run_batch(Rig *rig, Diags *diags)
     return ok;
 }
 
+static bool add_worker(Rig *rig, Diags *diags)
+{
+    int i = rig->nworker;
+    if (!cache_open(&rig->cache[i], &rig->folder, diags))
+        return false;
+    rig->nworker++;
+    return start(rig, &rig->worker[i], diags);
+}
+
+// Workers are added when there is work for them: to open a GPU takes longer than a kernel.
+static bool enlist(Rig *rig, int jobs, Diags *diags)
+{
+    bool ok = true;
+    while (ok && rig->nworker < MIN(rig->crew, jobs))
+        ok = add_worker(rig, diags);
+    return ok;
+}
+
 // A call that finds every worker gone, after an earlier failure, starts them again.
 static bool revive(Rig *rig, Diags *diags)
 {
@@ -455,7 +473,7 @@ static bool run_round(Rig *rig, const Job *job, int n, Round *round, Diags *diag
         round->item[i].job = &job[i];
     }
     rig->round = round;
-    bool ok = revive(rig, diags);
+    bool ok = revive(rig, diags) && enlist(rig, n, diags);
     for (int at = 0; ok && at < n; at = round->end) {
         round->first = at;
         round->end = MIN(at + rig->config.batch, n);
@@ -613,26 +631,20 @@ static bool write_files(Rig *rig, const RigConfig *config, Diags *diags)
     return write_buffers(rig, config->buffer, list, diags);
 }
 
-static bool add_worker(Rig *rig, Diags *diags)
-{
-    int i = rig->nworker;
-    if (!cache_open(&rig->cache[i], &rig->folder, diags))
-        return false;
-    rig->nworker++;
-    return start(rig, &rig->worker[i], diags);
-}
-
 // The first worker tells what the device is.
 static bool open_first(Rig *rig, Diags *diags)
 {
     return add_worker(rig, diags) && attend_all(rig, diags);
 }
 
-// As many as cores, and as their copies of the buffers leave room for.
+// As many as cores, and as their copies of the buffers leave room for. A GPU leaves the
+// cores to the compilers: NVRTC gets on best with one process a core.
 static int choose_workers(const Rig *rig)
 {
     double bytes = 0;
-    int n = (int)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), WORKERS_CHOSEN);
+    int cores = (int)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    int n = rig->info.is_cpu ? MIN(cores, WORKERS_CPU) : MIN(cores - 1, WORKERS_MAX);
+    n = MAX(n, 1);
     for (int i = 0; i < rig->config.nbuffer; i++)
         bytes += (double)rig->buffer_bytes[i];
     while (n > 1 && n * bytes > 0.5 * (double)rig->info.global_bytes)
@@ -640,15 +652,11 @@ static int choose_workers(const Rig *rig)
     return rig->config.workers > 0 ? MIN(rig->config.workers, WORKERS_MAX) : n;
 }
 
-static bool open_others(Rig *rig, Diags *diags)
+static void choose_crew(Rig *rig)
 {
-    int n = choose_workers(rig);
-    bool ok = true;
-    while (ok && rig->nworker < n)
-        ok = add_worker(rig, diags);
+    rig->crew = choose_workers(rig);
     if (rig->config.batch <= 0)
-        rig->config.batch = SHARE * rig->nworker;
-    return ok;
+        rig->config.batch = SHARE * rig->crew;
 }
 
 static bool check_device(const char *device, Diags *diags)
@@ -657,7 +665,7 @@ static bool check_device(const char *device, Diags *diags)
     int index;
     return device_parse(device, &kind, &index) ||
            diag_error(diags, span_none, "",
-                      "'%s' names no device: they are opencl:0, opencl:1, ..., and host",
+                      "'%s' names no device: they are opencl:0, ..., cuda:0, ..., and host",
                       device);
 }
 
@@ -667,9 +675,10 @@ Rig *rig_open(const RigConfig *config, Diags *diags)
         return NULL;
     Rig *rig = rig_new(config);
     if (folder_open(&rig->folder, config->folder, diags) &&
-        write_files(rig, config, diags) && open_first(rig, diags) &&
-        open_others(rig, diags))
+        write_files(rig, config, diags) && open_first(rig, diags)) {
+        choose_crew(rig);
         return rig;
+    }
     rig_close(rig);
     return NULL;
 }

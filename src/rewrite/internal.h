@@ -11,6 +11,8 @@
 #include "rewrite/rules.def"
 #undef RULE
 
+enum { PARTS_MAX = 32 }; // of a zip
+
 // build.c: the arguments are taken over, not copied.
 Expr *make(Rewrite *rw, Pattern p, int dims, const Arith *const *nums, Expr *fun, Expr *in);
 Expr *make1(Rewrite *rw, Pattern p, Expr *in);             // one dimension, no integers

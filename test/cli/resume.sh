@@ -3,7 +3,7 @@
 . test/cli/common
 
 tune() {
-    exec "$FOREWARP" tune examples/gaussian.fw -s N=64,M=64 -q --budget 50t --seed 9 \
+    exec "$FOREWARP" tune examples/gaussian.fw -s N=64,M=64 -q --budget 60t --seed 9 \
         --store "$1" -o "$tmp/out" --json "$2"
 }
 points() { rows "$1" | cut -d '|' -f 2 | sort; }
@@ -14,7 +14,7 @@ kept() { [ "$(sort "$1" "$2" | uniq -d | wc -l)" = "$(wc -l <"$1")" ]; }
 : >"$tmp/before"
 round=0
 for wait in $("$PYTHON" -c 'import random
-print(*(round(random.uniform(0.3, 3), 2) for _ in range(5)))'); do
+print(*(round(random.uniform(1, 7), 2) for _ in range(4)))'); do
     round=$((round + 1))
     (tune "$tmp/killed.db" "$tmp/j") >/dev/null 2>"$tmp/stderr" &
     pid=$!
@@ -34,17 +34,17 @@ print(*(round(random.uniform(0.3, 3), 2) for _ in range(5)))'); do
     fi
 done
 passes "the same command to its end" sh -c "exec $FOREWARP tune examples/gaussian.fw \
-    -s N=64,M=64 -q --budget 50t --seed 9 --store $tmp/killed.db -o $tmp/out --json $tmp/j"
+    -s N=64,M=64 -q --budget 60t --seed 9 --store $tmp/killed.db -o $tmp/out --json $tmp/j"
 rows "$tmp/killed.db" >"$tmp/after"
 kept "$tmp/before" "$tmp/after" && ok "no trial lost or repeated" ||
     not_ok "no trial lost or repeated"
 holds "reused are those stored before" "$tmp/j" "j['reused'] == $(wc -l <"$tmp/before")"
-holds "all trials" "$tmp/j" 'sum(j["trials"].values()) == 50'
+holds "all trials" "$tmp/j" 'sum(j["trials"].values()) == 60'
 (tune "$tmp/alone.db" "$tmp/j2") >/dev/null 2>&1
 points "$tmp/alone.db" >"$tmp/pa"
 points "$tmp/killed.db" | cmp -s - "$tmp/pa" && ok "the points of a run left alone" ||
     not_ok "the points of a run left alone"
-[ "$(wc -l <"$tmp/pa")" = 50 ] && ok "each point once" || not_ok "each point once"
+[ "$(wc -l <"$tmp/pa")" = 60 ] && ok "each point once" || not_ok "each point once"
 sleep 1
 workers=$("$PYTHON" -c 'import glob, os
 count = 0

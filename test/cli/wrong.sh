@@ -33,8 +33,8 @@ fails 2 "given twice" "$FOREWARP" run $jacobi -s N=4,M=4,N=5
 fails 2 "NAME=VALUE" "$FOREWARP" run $jacobi -s N=x
 fails 2 "NAME=VALUE" "$FOREWARP" run $jacobi -s N
 program rows 'size N
-def f(a: [N]float): [N]float = a |> split(4) |> map(map(sqrt)) |> join'
-fails 2 "4 must divide" "$FOREWARP" run "$tmp/rows.fw" -s N=10
+def f(a: [N]float) = a |> split(4) |> map(map(sqrt)) |> join'
+fails 2 "divisible by 4" "$FOREWARP" run "$tmp/rows.fw" -s N=10
 
 # shellcheck disable=SC2086
 fails_run() {

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp eval: how well a model ranks the points of programs it has not seen.
+
+#include "cli/cli.h"
+#include "model/eval.h"
+#include "report/knn.h"
+
+#include <math.h>
+
+static const double goal = 0.9; // of the best throughput (000, section 8.2)
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *group_json(const Eval *e, const EvalGroup *g)
+{
+    const DatasetGroup *d = &e->data->group_at[g->group];
+    json_t *model = json_array(), *random = json_array();
+    for (int i = 0; i < g->curve; i++) {
+        json_array_append_new(model, json_real(g->model_curve[i]));
+        json_array_append_new(random, json_real(g->random_curve[i]));
+    }
+    return json_pack(
+        "{s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
+        e->data->program_name[d->program], "size", e->data->size_name[d->size], "points",
+        d->n, "ran", d->ok, "good", g->good, "pearson", number(g->pearson), "spearman",
+        number(g->spearman), "model_runs", number(g->model.runs), "random_runs",
+        number(g->random.runs), "model_ns", number(g->model.time_ns), "random_ns",
+        number(g->random.time_ns), "model_best", model, "random_best", random);
+}
+
+static json_t *summary_json(const EvalSummary *s)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pearson", number(s->pearson),
+        "lowest_pearson", number(s->lowest_pearson), "highest_pearson",
+        number(s->highest_pearson), "spearman", number(s->spearman), "model_runs",
+        number(s->model_runs), "random_runs", number(s->random_runs), "median_model_runs",
+        number(s->median_model), "median_random_runs", number(s->median_random),
+        "fewer_runs", number(s->fewer_runs), "less_time", number(s->less_time));
+}
+
+static json_t *eval_json(const Eval *e)
+{
+    const char *device = dataset_meta(e->data, "device");
+    json_t *groups = json_array(), *features = json_array(), *programs = json_array();
+    for (int i = 0; i < e->ngroup; i++)
+        json_array_append_new(groups, group_json(e, &e->group[i]));
+    for (int f = 0; f < e->data->d; f++)
+        json_array_append_new(features,
+                              json_pack("{s:s, s:o}", "feature",
+                                        e->data->feature[e->feature[f].feature],
+                                        "redundancy", number(e->feature[f].redundancy)));
+    for (int p = 0; p < e->data->nprogram; p++)
+        json_array_append_new(programs, json_pack("{s:s, s:o, s:o}", "program",
+                                                  e->data->program_name[p], "fewer_runs",
+                                                  number(e->fewer_runs[p]), "less_time",
+                                                  number(e->less_time[p])));
+    return json_pack("{s:s, s:s*, s:i, s:f, s:o, s:o, s:o, s:o}", "model", e->kind->name,
+                     "device", device, "points", e->data->n, "goal", e->goal, "summary",
+                     summary_json(&e->summary), "features", features, "programs", programs,
+                     "groups", groups);
+}
+
+static bool write_results(Options *o, const Eval *e)
+{
+    Buf text;
+    buf_init(&text);
+    report_knn(&text, e);
+    fputs(text.text, stdout);
+    buf_release(&text);
+    return (!o->svg || report_knn_svg(e, o->svg, &o->diags)) && cli_json(o, eval_json(e));
+}
+
+int cmd_eval(Options *o)
+{
+    const ModelKind *kind = model_find(o->file);
+    if (!kind) {
+        diag_error(&o->diags, span_none, "C014", "there is no model `%s`", o->file);
+        return 2;
+    }
+    EvalOptions options = {
+        .goal = goal, .random_repeat = o->random_repeat, .seed = o->seed};
+    const Dataset *data = dataset_read(o->data, o->arena, &o->diags);
+    const Eval *e = data ? eval_run(data, kind, &options, o->arena, &o->diags) : NULL;
+    return e && write_results(o, e) ? 0 : 1;
+}

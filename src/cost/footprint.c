@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lines of a group are put into a set, warp by warp.
+//
+//   method  accesses with a common variable part are merged into runs of scalars; a
+//           sequential loop that moves by less than two lines lengthens the runs, another
+//           one is walked through, 32 iterations at most
+
+#include "cost/footprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOPS_MAX = 4, ITERATIONS_MAX = 32, VISITS_MAX = 256 };
+
+// A set of lines by open addressing; 0 is an empty slot.
+typedef struct {
+    Arena *arena;
+    uint64_t *slot;
+    int cap, len;
+} LineSet;
+
+typedef struct {
+    int64_t lo, hi; // scalars, inclusive
+} Run;
+
+typedef struct {
+    Scope *scope;
+    const Part *part;
+    LineSet *set;
+    int64_t line; // scalars
+    Run *run;
+    int nrun;
+    Bound *loop[LOOPS_MAX];
+    int64_t turns[LOOPS_MAX];
+    int nloop;
+} Visit;
+
+void footprint_init(Footprint *f, Arena *arena)
+{
+    *f = (Footprint){.arena = arena};
+    table_init(&f->table, arena);
+}
+
+void footprint_add(Footprint *f, ArithCtx *ctx, const Access *access)
+{
+    const Arith *index = access->index;
+    int64_t constant = index->kind == A_SUM || index->kind == A_CONST ? index->value : 0;
+    const Arith *base = index;
+    if (index->kind == A_SUM && index->n == 1 && index->term[0].coef == 1)
+        base = index->term[0].arg;
+    else if (constant)
+        base = arith_addc(ctx, index, -constant);
+    Key key = {base, access->buffer, NULL};
+    int entry = table_find(&f->table, key);
+    if (entry < 0) {
+        Part part = {.buffer = access->buffer, .base = base};
+        entry = table_push(&f->table, key, f->parts.len);
+        VEC_PUSH(f->arena, &f->parts, part);
+    }
+    Part *part = &f->parts.at[f->table.entry.at[entry].value];
+    part->width = MAX(part->width, access->width);
+    VEC_PUSH(f->arena, &part->constant, constant);
+}
+
+// The set -----------------------------------------------------------------------------
+
+static void set_grow(LineSet *set)
+{
+    uint64_t *old = set->slot;
+    int n = set->cap;
+    set->cap = n ? 4 * n : 1024;
+    set->slot = NEW_ARRAY(set->arena, uint64_t, set->cap);
+    for (int i = 0; i < n; i++) {
+        if (!old[i])
+            continue;
+        uint64_t at = hash_mix(old[i], 0);
+        while (set->slot[at & (uint64_t)(set->cap - 1)])
+            at++;
+        set->slot[at & (uint64_t)(set->cap - 1)] = old[i];
+    }
+}
+
+static void set_add(LineSet *set, int buffer, int64_t line)
+{
+    if (2 * set->len >= set->cap)
+        set_grow(set);
+    uint64_t key = ((uint64_t)line << 8 | (uint64_t)(buffer & 255)) + 1;
+    uint64_t at = hash_mix(key, 0);
+    for (;; at++) {
+        uint64_t *slot = &set->slot[at & (uint64_t)(set->cap - 1)];
+        if (*slot == key)
+            return;
+        if (!*slot) {
+            *slot = key;
+            set->len++;
+            return;
+        }
+    }
+}
+
+// One part ----------------------------------------------------------------------------
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int merge_runs(const Part *part, Run *run, int64_t line)
+{
+    int n = 0;
+    qsort(part->constant.at, (size_t)part->constant.len, sizeof(int64_t), compare);
+    for (int i = 0; i < part->constant.len; i++) {
+        int64_t lo = part->constant.at[i], hi = lo + part->width - 1;
+        if (n && lo <= run[n - 1].hi + line)
+            run[n - 1].hi = MAX(run[n - 1].hi, hi);
+        else
+            run[n++] = (Run){lo, hi};
+    }
+    return n;
+}
+
+static void find_loops(Visit *v, const Arith *a)
+{
+    if (a->kind == A_VAR) {
+        Bound *b = scope_find(v->scope, a);
+        if (b && b->kind == BOUND_INT)
+            find_loops(v, b->def);
+        if (!b || b->kind != BOUND_LOOP)
+            return;
+        for (int i = 0; i < v->nloop; i++)
+            if (v->loop[i] == b)
+                return;
+        if (v->nloop < LOOPS_MAX)
+            v->loop[v->nloop++] = b;
+    }
+    for (int i = 0; i < a->n; i++)
+        find_loops(v, a->term[i].arg);
+}
+
+static int64_t first_lane(Visit *v)
+{
+    Lanes lanes;
+    return scope_lanes(v->scope, v->part->base, &lanes) ? lanes.v[0] : 0;
+}
+
+// Takes the loops with small steps out and into the runs.
+static double lengthen_runs(Visit *v)
+{
+    double factor = 1;
+    int64_t most = MAX(VISITS_MAX / scope_warps(v->scope), 1);
+    int kept = 0;
+    for (int i = 0; i < v->nloop; i++) {
+        Bound *loop = v->loop[i];
+        scope_look_at(v->scope, loop, 0);
+        int64_t from = first_lane(v);
+        scope_look_at(v->scope, loop, MIN(1, loop->n - 1));
+        int64_t step = first_lane(v) - from, length = step * (loop->n - 1);
+        scope_look_at(v->scope, loop, 0);
+        if (llabs(step) < 2 * v->line) {
+            for (int k = 0; k < v->nrun; k++) {
+                v->run[k].lo += MIN(length, 0);
+                v->run[k].hi += MAX(length, 0);
+            }
+            continue;
+        }
+        v->loop[kept] = loop;
+        v->turns[kept] = MIN(MIN(loop->n, ITERATIONS_MAX), most);
+        most = MAX(most / v->turns[kept], 1);
+        factor *= (double)loop->n / (double)v->turns[kept++];
+    }
+    v->nloop = kept;
+    return factor;
+}
+
+static int64_t line_of(int64_t at, int64_t line)
+{
+    return at >= 0 ? at / line : -((-at + line - 1) / line);
+}
+
+static void add_warp(Visit *v)
+{
+    Lanes lanes;
+    if (!scope_lanes(v->scope, v->part->base, &lanes))
+        return;
+    int n = lanes.uniform ? 1 : v->scope->lanes;
+    for (int k = 0; k < v->nrun; k++) {
+        int64_t done_from = 1, done_to = 0;
+        for (int i = 0; i < n; i++) {
+            int64_t from = line_of(lanes.v[i] + v->run[k].lo, v->line);
+            int64_t to = line_of(lanes.v[i] + v->run[k].hi, v->line);
+            for (int64_t l = from; l <= to; l++)
+                if (l < done_from || l > done_to)
+                    set_add(v->set, v->part->buffer->number, l);
+            done_from = from;
+            done_to = to;
+        }
+    }
+}
+
+static void add_turns(Visit *v, int loop)
+{
+    if (loop == v->nloop) {
+        for (int warp = 0; warp < scope_warps(v->scope); warp++) {
+            scope_warp(v->scope, warp);
+            add_warp(v);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < v->turns[loop]; i++) {
+        scope_look_at(v->scope, v->loop[loop], i);
+        add_turns(v, loop + 1);
+    }
+}
+
+double footprint_lines(const Footprint *f, Scope *scope)
+{
+    LineSet set = {.arena = f->arena};
+    int64_t line_bytes = scope->setting->device->info.line_bytes;
+    double lines = 0;
+    for (int i = 0; i < f->parts.len; i++) {
+        const Part *part = &f->parts.at[i];
+        int64_t line = MAX(line_bytes / scalar_info[part->buffer->scalar].bytes, 1);
+        Run *run = NEW_ARRAY(f->arena, Run, part->constant.len);
+        Visit v = {.scope = scope, .part = part, .set = &set, .line = line, .run = run};
+        v.nrun = merge_runs(part, run, line);
+        find_loops(&v, part->base);
+        double factor = lengthen_runs(&v);
+        int before = set.len;
+        add_turns(&v, 0);
+        lines += factor * (set.len - before);
+    }
+    scope_warp(scope, 0);
+    return lines;
+}

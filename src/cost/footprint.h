@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cache lines that a work-group touches, all its accesses together.
+
+#ifndef FW_COST_FOOTPRINT_H
+#define FW_COST_FOOTPRINT_H
+
+#include "cost/walk.h"
+
+// Accesses of one buffer that differ by constants only.
+typedef struct {
+    const Buffer *buffer;
+    const Arith *base;     // the index without its constant
+    VEC(int64_t) constant; // first scalars accessed
+    int width;
+} Part;
+
+typedef struct {
+    Arena *arena;
+    Table table;
+    VEC(Part) parts;
+} Footprint;
+
+void footprint_init(Footprint *footprint, Arena *arena);
+void footprint_add(Footprint *footprint, ArithCtx *ctx, const Access *access);
+// How many different lines; ends on the first warp of scope. Parts that depend on data are
+// left out. Long strided loops are extrapolated from their first iterations.
+double footprint_lines(const Footprint *footprint, Scope *scope);
+
+#endif

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Index variables and their values for the lanes of a warp; see scope.h.
+//
+//   method  a variable is evaluated when it is asked for, once for each warp and iteration
+//           looked at (`stamp`); an index is evaluated for all lanes at once
+//   lanes   local ids run fastest along x, then y, then z
+
+#include "cost/scope.h"
+
+#include <string.h>
+
+static Bound *bound_new(Scope *s, BoundKind kind, const Arith *var)
+{
+    Bound *bound = scope_find(s, var);
+    if (!bound) {
+        bound = NEW(s->arena, Bound);
+        VEC_PUSH(s->arena, &s->bounds, bound);
+        table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
+    }
+    *bound = (Bound){.kind = kind, .var = var};
+    return bound;
+}
+
+static Bound *bind_size(Scope *s, const Arith *var)
+{
+    for (int i = 0; i < s->setting->nbinding; i++)
+        if (strcmp(s->setting->binding[i].name, var->name) == 0) {
+            Bound *bound = NEW(s->arena, Bound);
+            *bound = (Bound){.var = var, .at = s->setting->binding[i].value};
+            VEC_PUSH(s->arena, &s->bounds, bound);
+            table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
+            return bound;
+        }
+    return NULL;
+}
+
+Bound *scope_find(Scope *s, const Arith *var)
+{
+    int entry = table_find(&s->table, (Key){var, NULL, NULL});
+    return entry < 0 ? NULL : s->bounds.at[s->table.entry.at[entry].value];
+}
+
+static bool lookup_size(void *user, const Arith *var, int64_t *value)
+{
+    Bound *bound = scope_find(user, var);
+    if (!bound)
+        bound = bind_size(user, var);
+    if (!bound || bound->kind != BOUND_SIZE)
+        return false;
+    *value = bound->at;
+    return true;
+}
+
+bool scope_constant(Scope *s, const Arith *a, int64_t *value)
+{
+    return arith_is_const(a, value) || arith_eval(a, lookup_size, s, value);
+}
+
+bool scope_init(Scope *s, Arena *arena, const Kernel *kernel, const FeatureSetting *setting)
+{
+    *s = (Scope){.arena = arena, .kernel = kernel, .setting = setting};
+    table_init(&s->table, arena);
+    s->group_size = 1;
+    for (int d = 0; d < 3; d++) {
+        if (!scope_constant(s, kernel->global[d], &s->global[d]))
+            return false;
+        s->groups[d] = s->global[d] / kernel->local[d];
+        s->group_size *= kernel->local[d];
+    }
+    scope_warp(s, 0);
+    return true;
+}
+
+int scope_warps(const Scope *s)
+{
+    int64_t warp = s->setting->device->info.warp;
+    return (int)((s->group_size + warp - 1) / warp);
+}
+
+void scope_warp(Scope *s, int warp)
+{
+    int64_t width = s->setting->device->info.warp, first = warp * width;
+    const int64_t *local = s->kernel->local;
+    s->warp = warp;
+    s->lanes = (int)MIN(width, s->group_size - first);
+    for (int i = 0; i < s->lanes; i++) {
+        int64_t id = first + i;
+        s->local_id[0][i] = id % local[0];
+        s->local_id[1][i] = id / local[0] % local[1];
+        s->local_id[2][i] = id / (local[0] * local[1]);
+    }
+    s->stamp++;
+}
+
+void scope_declare(Scope *s, const Stm *stm, int64_t extent)
+{
+    if (stm->kind == ST_INT) {
+        bound_new(s, stm->value ? BOUND_DATA : BOUND_INT, stm->iter)->def = stm->index;
+        return;
+    }
+    bool thread = stm->loop != LOOP_SEQ;
+    Bound *bound = bound_new(s, thread ? BOUND_THREAD : BOUND_LOOP, stm->iter);
+    bound->n = MAX(extent, 1);
+    bound->at = bound->n / 2;
+    bound->loop = stm->loop;
+    bound->dim = stm->dim;
+}
+
+void scope_look_at(Scope *s, Bound *loop, int64_t iteration)
+{
+    loop->at = iteration;
+    s->stamp++;
+}
+
+static void thread_lanes(const Scope *s, Bound *b)
+{
+    int64_t group = s->groups[b->dim] / 2, local = s->kernel->local[b->dim];
+    Lanes *lanes = &b->lanes;
+    lanes->uniform = b->loop == LOOP_WRG || local == 1;
+    int n = lanes->uniform ? 1 : s->lanes;
+    for (int i = 0; i < n; i++) {
+        int64_t id = s->local_id[b->dim][i];
+        id = b->loop == LOOP_WRG ? group : b->loop == LOOP_GLB ? group * local + id : id;
+        lanes->v[i] = MIN(id, b->n - 1);
+    }
+}
+
+static const Lanes *bound_lanes(Scope *s, const Arith *var)
+{
+    Bound *b = scope_find(s, var);
+    if (!b)
+        b = bind_size(s, var);
+    if (!b || b->kind == BOUND_DATA)
+        return NULL;
+    if (b->stamp == s->stamp)
+        return &b->lanes;
+    b->stamp = s->stamp;
+    if (b->kind == BOUND_THREAD)
+        thread_lanes(s, b);
+    else if (b->kind == BOUND_INT)
+        return scope_lanes(s, b->def, &b->lanes) ? &b->lanes : NULL;
+    else {
+        b->lanes.uniform = true;
+        b->lanes.v[0] = b->at;
+    }
+    return &b->lanes;
+}
+
+static void spread(Lanes *lanes, int n)
+{
+    if (!lanes->uniform)
+        return;
+    for (int i = 1; i < n; i++)
+        lanes->v[i] = lanes->v[0];
+    lanes->uniform = false;
+}
+
+static void add_scaled(Lanes *out, const Lanes *in, int64_t coef, int n)
+{
+    if (in->uniform) {
+        for (int i = 0; i < (out->uniform ? 1 : n); i++)
+            out->v[i] += coef * in->v[0];
+        return;
+    }
+    spread(out, n);
+    if (coef == 1)
+        for (int i = 0; i < n; i++)
+            out->v[i] += in->v[i];
+    else
+        for (int i = 0; i < n; i++)
+            out->v[i] += coef * in->v[i];
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t combine(ArithKind kind, int64_t a, int64_t b)
+{
+    switch (kind) {
+    case A_PROD: return a * b;
+    case A_DIV: return b ? floor_div(a, b) : 0;
+    case A_MOD: return b ? a - b * floor_div(a, b) : 0;
+    case A_MIN: return MIN(a, b);
+    case A_MAX: return MAX(a, b);
+    case A_CONST:
+    case A_VAR:
+    case A_SUM: break;
+    }
+    BUG("no operation of two integers");
+}
+
+static const Lanes *part_lanes(Scope *s, const Arith *a, Lanes *room)
+{
+    if (a->kind == A_VAR)
+        return bound_lanes(s, a);
+    return scope_lanes(s, a, room) ? room : NULL;
+}
+
+bool scope_lanes(Scope *s, const Arith *a, Lanes *out)
+{
+    Lanes room;
+    if (a->kind == A_CONST || a->kind == A_SUM) {
+        out->uniform = true;
+        out->v[0] = a->value;
+        for (int i = 0; i < a->n; i++) {
+            const Lanes *part = part_lanes(s, a->term[i].arg, &room);
+            if (!part)
+                return false;
+            add_scaled(out, part, a->term[i].coef, s->lanes);
+        }
+        return true;
+    }
+    const Lanes *first = part_lanes(s, a->kind == A_VAR ? a : a->term[0].arg, &room);
+    if (!first)
+        return false;
+    out->uniform = first->uniform;
+    memcpy(out->v, first->v,
+           sizeof *out->v * (size_t)(first->uniform ? 1 : s->lanes));
+    for (int k = 1; k < a->n; k++) {
+        const Lanes *part = part_lanes(s, a->term[k].arg, &room);
+        if (!part)
+            return false;
+        if (!part->uniform)
+            spread(out, s->lanes);
+        for (int i = 0; i < (out->uniform ? 1 : s->lanes); i++)
+            out->v[i] = combine(a->kind, out->v[i], part->v[part->uniform ? 0 : i]);
+    }
+    return true;
+}
+
+// Lines in increasing order are counted by comparing neighbours; the rest by looking.
+int lanes_lines(const Lanes *lanes, int n, int width, int64_t line)
+{
+    int64_t seen[2 * LANES_MAX];
+    int count = 0, lanes_n = lanes->uniform ? 1 : n;
+    bool power = (line & (line - 1)) == 0;
+    int shift = power ? __builtin_ctzll((unsigned long long)line) : 0;
+    for (int i = 0; i < lanes_n; i++) {
+        for (int64_t at = lanes->v[i];; at = lanes->v[i] + width - 1) {
+            int64_t l = power ? at >> shift : floor_div(at, line);
+            int k = count;
+            if (count && l <= seen[count - 1])
+                while (k > 0 && seen[k - 1] != l)
+                    k--;
+            else
+                k = 0;
+            if (k == 0)
+                seen[count++] = l;
+            if (at == lanes->v[i] + width - 1)
+                break;
+        }
+    }
+    return count;
+}

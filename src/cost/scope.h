@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The index variables of a kernel: the range of each, and its values for the lanes of one
+// warp. The warp is one of the group in the middle of the grid: away from every border.
+
+#ifndef FW_COST_SCOPE_H
+#define FW_COST_SCOPE_H
+
+#include "cost/features.h"
+#include "lower/table.h"
+
+typedef struct {
+    bool uniform; // v[0] stands for all
+    int64_t v[LANES_MAX];
+} Lanes;
+
+typedef enum {
+    BOUND_SIZE,   // a size: always `at`
+    BOUND_LOOP,   // a sequential loop: iteration `at` is looked at
+    BOUND_THREAD, // a loop over threads
+    BOUND_INT,    // an integer defined by `def`
+    BOUND_DATA,   // read from memory
+} BoundKind;
+
+typedef struct {
+    BoundKind kind;
+    const Arith *var, *def;
+    int64_t n; // LOOP, THREAD: takes the values in [0, n)
+    int64_t at;
+    LoopKind loop; // THREAD
+    int dim;
+    unsigned stamp; // when lanes was computed
+    Lanes lanes;
+} Bound;
+
+typedef struct {
+    Arena *arena;
+    const Kernel *kernel;
+    const FeatureSetting *setting;
+    Table table;
+    VEC(Bound *) bounds;
+    int64_t global[3], groups[3], group_size;
+    int warp, lanes; // the warp looked at; how many lanes it has
+    int64_t local_id[3][LANES_MAX];
+    unsigned stamp;
+} Scope;
+
+// False if a size is not bound.
+bool scope_init(Scope *scope, Arena *arena, const Kernel *kernel,
+                const FeatureSetting *setting);
+int scope_warps(const Scope *scope); // of a group
+void scope_warp(Scope *scope, int warp);
+// Declares the variable of a FOR or INT statement; extent: of the FOR.
+void scope_declare(Scope *scope, const Stm *stm, int64_t extent);
+Bound *scope_find(Scope *scope, const Arith *var); // NULL if neither declared nor a size
+void scope_look_at(Scope *scope, Bound *loop, int64_t iteration);
+// The value of a, of sizes only; false if it is more than that.
+bool scope_constant(Scope *scope, const Arith *a, int64_t *value);
+// The values for the lanes of the warp; lanes without an iteration do the last one. False
+// if they depend on data.
+bool scope_lanes(Scope *scope, const Arith *a, Lanes *out);
+// How many different lines of `line` scalars the lanes touch; width: scalars of an access.
+int lanes_lines(const Lanes *lanes, int n, int width, int64_t line);
+
+// share.c: conditions.
+
+// Every cond is >= 0; or, if negated, some is not.
+typedef struct {
+    const Arith *const *cond;
+    int n;
+    bool negated;
+} Guard;
+
+// The share of all values of the variables for which all guards hold, exact where the
+// conditions are affine or the values few. Conditions on data count as true.
+double scope_share(Scope *scope, const Guard *guard, int n);
+
+#endif

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How often everything in a kernel is executed.
+//
+//   method  A loop over threads multiplies by extent over threads, a sequential one by its
+//           extent; a condition on indices by the share of the iterations around it for
+//           which it holds. So counts are exact averages over the work-items, border
+//           included. A condition on data is taken to hold half of the time.
+//   registers  values live at once, by first and last use; nothing is said of what a
+//           compiler adds or shares
+
+#include "cost/walk.h"
+
+static void walk_block(Walk *w, const Block *block);
+static void walk_value(Walk *w, const KExpr *e);
+
+// Conditions --------------------------------------------------------------------------
+
+typedef struct {
+    double exec;
+    bool rare;
+} Before;
+
+// Enters one side of a condition; `leave` undoes it. The side that is taken less often is
+// a border.
+static Before enter(Walk *w, const KExpr *cond, bool negated)
+{
+    Before before = {.exec = w->exec};
+    if (cond->kind != K_COND) {
+        w->exec *= 0.5;
+        w->unguarded *= 0.5;
+        return before;
+    }
+    Guard guard = {cond->cond, cond->n, negated};
+    VEC_PUSH(w->arena, &w->guards, guard);
+    w->exec = w->unguarded * scope_share(&w->scope, w->guards.at, w->guards.len);
+    before.rare = 2 * w->exec < before.exec;
+    w->border += before.rare;
+    return before;
+}
+
+static void leave(Walk *w, const KExpr *cond, Before before)
+{
+    w->exec = before.exec;
+    if (cond->kind != K_COND) {
+        w->unguarded *= 2;
+        return;
+    }
+    w->guards.len--;
+    w->border -= before.rare;
+}
+
+// Values ------------------------------------------------------------------------------
+
+static int words_of(const Type *type)
+{
+    int bytes = scalar_info[type->scalar].bytes;
+    return (type->kind == T_VECTOR ? type->width : 1) * MAX(bytes / 4, 1);
+}
+
+static void use_var(Walk *w, const Var *var)
+{
+    int entry = table_find(&w->live, (Key){var, NULL, NULL});
+    if (entry >= 0) {
+        w->ranges.at[w->live.entry.at[entry].value].last = w->position;
+        return;
+    }
+    table_push(&w->live, (Key){var, NULL, NULL}, w->ranges.len);
+    Range range = {w->position, w->position, words_of(var->type)};
+    VEC_PUSH(w->arena, &w->ranges, range);
+}
+
+static void note_access(Walk *w, const Buffer *buffer, const Arith *index,
+                        const Type *type, bool store)
+{
+    if (buffer->space == MEM_PRIVATE)
+        return;
+    int width = type->kind == T_VECTOR ? type->width : 1;
+    (store ? w->stores : w->loads)[buffer->space] += w->exec;
+    if (!store && buffer->space == MEM_GLOBAL && !w->border)
+        w->flight += width * scalar_info[buffer->scalar].bytes;
+    Access access = {buffer, index, width, store, w->border > 0, w->exec};
+    if (w->on_access && w->exec > 0)
+        w->on_access(w, w->user, &access);
+}
+
+static double op_flops(Op op, const Type *type)
+{
+    bool floating = type_is_float(type);
+    double lanes = type->kind == T_VECTOR ? type->width : 1;
+    if (!floating || op_info[op].kind == OPK_FREE || op_info[op].types == TY_SELECT ||
+        op_info[op].types == TY_CAST)
+        return 0;
+    return op == OP_FMA ? 2 * lanes : lanes;
+}
+
+static double function_flops(Walk *w, const Function *function);
+
+static double expr_flops(Walk *w, const Expr *e)
+{
+    double flops = 0;
+    if (e->kind == E_OP && e->type)
+        flops += op_flops(e->op, e->type);
+    if (e->kind == E_CALL)
+        flops += function_flops(w, e->callee);
+    for (int i = 0; i < e->narg; i++)
+        flops += expr_flops(w, e->arg[i]);
+    return flops;
+}
+
+static double function_flops(Walk *w, const Function *function)
+{
+    for (int i = 0; i < w->costs.len; i++)
+        if (w->costs.at[i].function == function)
+            return w->costs.at[i].flops;
+    double flops = function->body ? expr_flops(w, function->body) : function->flops;
+    Cost cost = {function, flops};
+    VEC_PUSH(w->arena, &w->costs, cost);
+    return flops;
+}
+
+static void walk_select(Walk *w, const KExpr *e)
+{
+    const KExpr *cond = e->arg[0];
+    walk_value(w, cond);
+    for (int side = 0; side < 2; side++) {
+        Before before = enter(w, cond, side == 1);
+        walk_value(w, e->arg[1 + side]);
+        leave(w, cond, before);
+    }
+}
+
+static void walk_value(Walk *w, const KExpr *e)
+{
+    switch (e->kind) {
+    case K_LITERAL:
+    case K_INDEX:
+    case K_COND: return;
+    case K_VAR: use_var(w, e->var); return;
+    case K_LOAD: note_access(w, e->buffer, e->arith, e->type, false); return;
+    case K_OP:
+        if (e->op == OP_SELECT) {
+            walk_select(w, e);
+            return;
+        }
+        w->flops += w->exec * op_flops(e->op, e->type);
+        break;
+    case K_CALL: w->flops += w->exec * function_flops(w, e->callee); break;
+    case K_VECTOR:
+    case K_LANE: break;
+    }
+    for (int i = 0; i < e->n; i++)
+        walk_value(w, e->arg[i]);
+}
+
+// Statements --------------------------------------------------------------------------
+
+static double threads_of(const Walk *w, const Stm *stm)
+{
+    const Scope *s = &w->scope;
+    switch (stm->loop) {
+    case LOOP_GLB: return (double)s->global[stm->dim];
+    case LOOP_WRG: return (double)s->groups[stm->dim];
+    case LOOP_LCL: return (double)s->kernel->local[stm->dim];
+    case LOOP_SEQ: break;
+    }
+    return 1;
+}
+
+static void walk_for(Walk *w, const Stm *stm)
+{
+    int64_t extent = 1;
+    if (!scope_constant(&w->scope, stm->extent, &extent))
+        BUG("the extent of a loop depends on more than sizes");
+    scope_declare(&w->scope, stm, extent);
+    double exec = w->exec, unguarded = w->unguarded;
+    double factor = (double)extent / threads_of(w, stm);
+    bool loop = stm->loop == LOOP_SEQ || stm->form == FORM_LOOP;
+    int64_t flight = w->flight;
+    w->ifs += stm->loop != LOOP_SEQ && stm->form == FORM_GUARD ? exec : 0;
+    w->exec *= factor;
+    w->unguarded *= factor;
+    w->bodies += loop ? w->exec : 0;
+    w->flight = loop ? 0 : flight;
+    walk_block(w, &stm->body);
+    w->in_flight = MAX(w->in_flight, w->flight);
+    w->flight = loop ? flight : w->flight;
+    w->exec = exec;
+    w->unguarded = unguarded;
+}
+
+static void walk_if(Walk *w, const Stm *stm)
+{
+    w->ifs += w->exec;
+    walk_value(w, stm->value);
+    Before before = enter(w, stm->value, false);
+    walk_block(w, &stm->body);
+    leave(w, stm->value, before);
+    if (!stm->other.len)
+        return;
+    before = enter(w, stm->value, true);
+    walk_block(w, &stm->other);
+    leave(w, stm->value, before);
+}
+
+static void walk_stm(Walk *w, const Stm *stm)
+{
+    w->position++;
+    if (stm->value && stm->kind != ST_IF)
+        walk_value(w, stm->value);
+    switch (stm->kind) {
+    case ST_DECL:
+    case ST_ASSIGN: use_var(w, stm->var); return;
+    case ST_STORE: note_access(w, stm->buffer, stm->index, stm->value->type, true); return;
+    case ST_ARRAY: return;
+    case ST_INT: scope_declare(&w->scope, stm, 0); return;
+    case ST_FOR: walk_for(w, stm); return;
+    case ST_IF: walk_if(w, stm); return;
+    case ST_BARRIER:
+        w->barriers += w->exec;
+        w->in_flight = MAX(w->in_flight, w->flight);
+        w->flight = 0;
+        return;
+    }
+    BUG("statement of kind %d", stm->kind);
+}
+
+static void walk_block(Walk *w, const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        walk_stm(w, block->at[i]);
+}
+
+static int most_live(Walk *w)
+{
+    int *change = NEW_ARRAY(w->arena, int, w->position + 2);
+    for (int i = 0; i < w->ranges.len; i++) {
+        change[w->ranges.at[i].first] += w->ranges.at[i].words;
+        change[w->ranges.at[i].last + 1] -= w->ranges.at[i].words;
+    }
+    int live = 0, most = 0;
+    for (int i = 0; i <= w->position; i++) {
+        live += change[i];
+        most = MAX(most, live);
+    }
+    return most;
+}
+
+bool walk_kernel(Walk *w, Arena *arena, const Kernel *kernel,
+                 const FeatureSetting *setting,
+                 void (*on_access)(Walk *walk, void *user, const Access *access),
+                 void *user)
+{
+    *w = (Walk){.arena = arena, .on_access = on_access, .user = user};
+    w->exec = w->unguarded = 1;
+    table_init(&w->live, arena);
+    if (!scope_init(&w->scope, arena, kernel, setting))
+        return false;
+    walk_block(w, &kernel->body);
+    w->in_flight = MAX(w->in_flight, w->flight);
+    w->registers = most_live(w);
+    return true;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One walk over a kernel that knows how often each statement is executed.
+
+#ifndef FW_COST_WALK_H
+#define FW_COST_WALK_H
+
+#include "cost/scope.h"
+
+typedef struct Walk Walk;
+
+typedef struct {
+    const Buffer *buffer; // global or local
+    const Arith *index;
+    int width; // scalars
+    bool store;
+    bool border; // under a condition that rarely holds
+    double exec; // how often, per work-item
+} Access;
+
+// Counts are per work-item, averaged over all of a launch.
+struct Walk {
+    Arena *arena;
+    Scope scope;
+    void (*on_access)(Walk *walk, void *user, const Access *access);
+    void *user;
+    double exec;       // of the statement walked
+    double loads[3];   // by address space
+    double stores[3];
+    double barriers, ifs, bodies, flops;
+    int64_t in_flight; // most bytes loaded from global memory in straight-line code
+    int registers;     // 32-bit words live at once: variables
+
+    double unguarded; // exec without the conditions
+    VEC(Guard) guards;
+    int border;
+    int64_t flight;
+    int position;
+    Table live; // variables: first and last position
+    VEC(struct Range) ranges;
+    VEC(struct Cost) costs;
+};
+
+typedef struct Range {
+    int first, last, words;
+} Range;
+
+typedef struct Cost {
+    const Function *function;
+    double flops;
+} Cost;
+
+// Walks the kernel; false if a size is not bound. on_access may be NULL. The walk's
+// memory is the arena's.
+bool walk_kernel(Walk *walk, Arena *arena, const Kernel *kernel,
+                 const FeatureSetting *setting,
+                 void (*on_access)(Walk *walk, void *user, const Access *access),
+                 void *user);
+
+#endif

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads explorations (dataset.h says the format). The whole text is kept, so that every
+// diagnostic can show its line. It reads rows only as far as the first twenty mistakes.
+#include "model/dataset.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { FIELDS_MAX = 512, MISTAKES_MAX = 20, LAUNCH_SIZES = 6 };
+
+static const char *const head_names[] = {"program", "size",    "expression",
+                                         "global0", "global1", "global2",
+                                         "local0",  "local1",  "local2"};
+enum { HEAD = COUNTOF(head_names), FIRST_FEATURE = HEAD - LAUNCH_SIZES };
+
+typedef struct {
+    const char *text; // unquoted
+    Span span;
+} Field;
+
+typedef VEC(const char *) Names;
+
+typedef struct {
+    const Source *source;
+    Arena *arena, *scratch; // of the dataset, of one line
+    Diags *diags;
+    Dataset *data;
+    size_t at; // offset of the line to read next
+    Field field[FIELDS_MAX];
+    int nfield, columns;
+    Map program_number, size_number, expression_text, status_text;
+    Names programs, sizes;
+    VEC(int) row_program;
+    VEC(int) row_size;
+    VEC(double) row_time;
+    VEC(double) cells;
+    Names row_expression, row_status;
+} Reader;
+
+// Lines and fields ----------------------------------------------------------------------
+
+static Span span_at(const Reader *r, size_t from, size_t to)
+{
+    return (Span){r->source, (uint32_t)from, (uint32_t)to};
+}
+
+static size_t line_end(const Reader *r)
+{
+    const char *text = r->source->text;
+    const char *end = memchr(text + r->at, '\n', r->source->len - r->at);
+    return end ? (size_t)(end - text) : r->source->len;
+}
+
+// A quoted field that starts at `at`: its text; the offset after its closing quote.
+static const char *unquote(Reader *r, size_t at, size_t end, size_t *next)
+{
+    const char *text = r->source->text;
+    Buf out;
+    buf_init(&out);
+    size_t i = at + 1;
+    for (; i < end && !(text[i] == '"' && !(i + 1 < end && text[i + 1] == '"')); i++) {
+        i += text[i] == '"';
+        buf_putc(&out, text[i]);
+    }
+    const char *copy = i < end ? arena_strndup(r->scratch, out.text, out.len) : NULL;
+    buf_release(&out);
+    *next = i + 1;
+    return copy;
+}
+
+static bool read_field(Reader *r, size_t *at, size_t end)
+{
+    const char *text = r->source->text;
+    size_t from = *at, next = from;
+    if (r->nfield == FIELDS_MAX)
+        return diag_error(r->diags, span_at(r, from, end), "M010",
+                          "a line has more than %d fields", FIELDS_MAX);
+    Field *f = &r->field[r->nfield++];
+    if (from < end && text[from] == '"') {
+        f->text = unquote(r, from, end, &next);
+        if (!f->text)
+            return diag_error(r->diags, span_at(r, from, end), "M011",
+                              "this quote is not closed on its line");
+        if (next < end && text[next] != ',')
+            return diag_error(r->diags, span_at(r, next, next + 1), "M011",
+                              "a comma belongs after a closing quote");
+    } else {
+        while (next < end && text[next] != ',')
+            next++;
+        f->text = arena_strndup(r->scratch, text + from, next - from);
+    }
+    f->span = span_at(r, from, next);
+    *at = next;
+    return true;
+}
+
+// Splits the line at r->at, and goes to the next one.
+static bool read_fields(Reader *r)
+{
+    size_t next = line_end(r), at = r->at, end = next;
+    if (end > at && r->source->text[end - 1] == '\r')
+        end--;
+    r->nfield = 0;
+    bool ok = true;
+    do {
+        at += r->nfield > 0;
+        ok = read_field(r, &at, end);
+    } while (ok && at < end);
+    r->at = MIN(next + 1, r->source->len);
+    return ok;
+}
+
+static char *trimmed(Arena *arena, const char *text, size_t len)
+{
+    while (len > 0 && strchr(" \t\r", text[len - 1]))
+        len--;
+    while (len > 0 && strchr(" \t", *text)) {
+        text++;
+        len--;
+    }
+    return arena_strndup(arena, text, len);
+}
+
+// Lines of # at the top. One without a colon is only a remark.
+static void read_meta(Reader *r)
+{
+    const char *text = r->source->text;
+    while (r->at < r->source->len && text[r->at] == '#') {
+        size_t end = line_end(r);
+        const char *line = text + r->at + 1, *stop = text + end;
+        const char *colon = memchr(line, ':', (size_t)(stop - line));
+        if (colon) {
+            DatasetMeta meta = {trimmed(r->arena, line, (size_t)(colon - line)),
+                                trimmed(r->arena, colon + 1, (size_t)(stop - colon - 1))};
+            VEC_PUSH(r->arena, &r->data->meta, meta);
+        }
+        r->at = MIN(end + 1, r->source->len);
+    }
+}
+
+// The header ----------------------------------------------------------------------------
+
+static bool check_name(Reader *r, int column, const char *name)
+{
+    if (column < r->nfield && strcmp(r->field[column].text, name) == 0)
+        return true;
+    if (column >= r->nfield)
+        return diag_error(r->diags, r->field[r->nfield - 1].span, "M012",
+                          "the header ends before column `%s`", name);
+    return diag_error(r->diags, r->field[column].span, "M012",
+                      "column %d of the header is `%s`, not `%s`", column + 1, name,
+                      r->field[column].text);
+}
+
+static bool check_features(Reader *r)
+{
+    Map seen;
+    map_init(&seen, r->arena);
+    for (int i = 0; i < r->columns; i++) {
+        const char *name = r->field[i].text;
+        if (!name[0] || map_get(&seen, name))
+            return diag_error(r->diags, r->field[i].span, "M013", "%s",
+                              name[0] ? "two columns have this name"
+                                      : "a column without a name");
+        map_put(&seen, name, r);
+    }
+    return true;
+}
+
+static bool read_header(Reader *r)
+{
+    if (r->at >= r->source->len)
+        return diag_error(r->diags, span_at(r, r->at, r->at), "M012",
+                          "there is no header line");
+    if (!read_fields(r))
+        return false;
+    r->columns = r->nfield;
+    for (int i = 0; i < HEAD; i++)
+        if (!check_name(r, i, head_names[i]))
+            return false;
+    if (!check_name(r, MAX(r->columns - 2, HEAD), "time_ns") ||
+        !check_name(r, r->columns - 1, "status") || !check_features(r))
+        return false;
+    Dataset *data = r->data;
+    data->d = r->columns - 2 - FIRST_FEATURE;
+    data->feature = NEW_ARRAY(r->arena, const char *, data->d);
+    for (int i = 0; i < data->d; i++)
+        data->feature[i] = arena_strdup(r->arena, r->field[FIRST_FEATURE + i].text);
+    return true;
+}
+
+// Rows ----------------------------------------------------------------------------------
+
+static int number_of(Reader *r, Map *map, Names *names, const char *name)
+{
+    int *number = map_get(map, name);
+    if (!number) {
+        number = NEW(r->arena, int);
+        *number = names->len;
+        map_put(map, name, number);
+        VEC_PUSH(r->arena, names, arena_strdup(r->arena, name));
+    }
+    return *number;
+}
+
+// One copy of each different text.
+static const char *shared(Reader *r, Map *map, const char *text)
+{
+    char *copy = map_get(map, text);
+    if (!copy)
+        map_put(map, text, copy = arena_strdup(r->arena, text));
+    return copy;
+}
+
+static bool read_number(Reader *r, int column, double *value)
+{
+    const Field *f = &r->field[column];
+    char *end;
+    *value = strtod(f->text, &end);
+    if (end != f->text && !*end && isfinite(*value))
+        return true;
+    return diag_error(r->diags, f->span, "M014", "column %d must be a number", column + 1);
+}
+
+static bool read_time(Reader *r, const char *status, double *time)
+{
+    const Field *f = &r->field[r->columns - 2];
+    *time = NAN;
+    bool ok = strcmp(status, "ok") == 0;
+    if (!ok && f->text[0])
+        return diag_error(r->diags, f->span, "M015", "a row that is `%s` has no time",
+                          status);
+    if (!ok)
+        return true;
+    if (!read_number(r, r->columns - 2, time))
+        return false;
+    return *time > 0 || diag_error(r->diags, f->span, "M015", "a time is above 0");
+}
+
+static bool read_row(Reader *r)
+{
+    Arena *arena = r->arena;
+    if (!read_fields(r))
+        return false;
+    if (r->nfield != r->columns)
+        return diag_error(r->diags,
+                          span_join(r->field[0].span, r->field[r->nfield - 1].span), "M016",
+                          "%d fields, where the header has %d", r->nfield, r->columns);
+    const char *status = r->field[r->columns - 1].text;
+    double time;
+    for (int i = 0; i < 2; i++)
+        if (!r->field[i].text[0])
+            return diag_error(r->diags, r->field[i].span, "M017", "no %s", head_names[i]);
+    if (!status[0])
+        return diag_error(r->diags, r->field[r->columns - 1].span, "M017", "no status");
+    if (!read_time(r, status, &time))
+        return false;
+    for (int i = 0; i < r->data->d; i++) {
+        double value;
+        if (!read_number(r, FIRST_FEATURE + i, &value))
+            return false;
+        VEC_PUSH(arena, &r->cells, value);
+    }
+    VEC_PUSH(arena, &r->row_time, time);
+    VEC_PUSH(arena, &r->row_program,
+             number_of(r, &r->program_number, &r->programs, r->field[0].text));
+    VEC_PUSH(arena, &r->row_size,
+             number_of(r, &r->size_number, &r->sizes, r->field[1].text));
+    VEC_PUSH(arena, &r->row_expression, shared(r, &r->expression_text, r->field[2].text));
+    VEC_PUSH(arena, &r->row_status, shared(r, &r->status_text, status));
+    return true;
+}
+
+static bool read_rows(Reader *r)
+{
+    int mistakes = 0;
+    ArenaMark empty = arena_mark(r->scratch);
+    while (r->at < r->source->len && mistakes < MISTAKES_MAX) {
+        size_t end = line_end(r);
+        bool blank = end == r->at || (end == r->at + 1 && r->source->text[r->at] == '\r');
+        if (blank)
+            r->at = MIN(end + 1, r->source->len);
+        else
+            mistakes += !read_row(r);
+        arena_reset(r->scratch, empty);
+    }
+    if (mistakes == 0 && r->row_time.len == 0)
+        return diag_error(r->diags, span_at(r, r->at, r->at), "M018",
+                          "there is no row below the header");
+    return mistakes == 0;
+}
+
+// Groups --------------------------------------------------------------------------------
+
+typedef struct {
+    const char *name;
+    int number;
+} SizeName;
+
+static int compare_sizes(const void *a, const void *b)
+{
+    const SizeName *p = a, *q = b;
+    double u = strtod(p->name, NULL), v = strtod(q->name, NULL);
+    return u != v ? (u > v) - (u < v) : strcmp(p->name, q->name);
+}
+
+static void sort_sizes(Reader *r)
+{
+    Dataset *data = r->data;
+    int n = data->nsize = r->sizes.len;
+    SizeName *sorted = NEW_ARRAY(r->arena, SizeName, n);
+    int *rank = NEW_ARRAY(r->arena, int, n);
+    for (int i = 0; i < n; i++)
+        sorted[i] = (SizeName){r->sizes.at[i], i};
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_sizes);
+    data->size_name = NEW_ARRAY(r->arena, const char *, n);
+    for (int i = 0; i < n; i++) {
+        data->size_name[i] = sorted[i].name;
+        rank[sorted[i].number] = i;
+    }
+    for (int i = 0; i < data->n; i++)
+        data->size[i] = rank[data->size[i]];
+}
+
+static void number_groups(Dataset *data, Arena *arena)
+{
+    int cells = data->nprogram * data->nsize;
+    int *count = NEW_ARRAY(arena, int, cells), *number = NEW_ARRAY(arena, int, cells);
+    for (int i = 0; i < data->n; i++)
+        count[data->program[i] * data->nsize + data->size[i]]++;
+    data->group_at = NEW_ARRAY(arena, DatasetGroup, cells);
+    for (int c = 0; c < cells; c++) {
+        if (!count[c])
+            continue;
+        number[c] = data->ngroup;
+        data->group_at[data->ngroup++] =
+            (DatasetGroup){.program = c / data->nsize,
+                           .size = c % data->nsize,
+                           .row = NEW_ARRAY(arena, int, count[c]),
+                           .best_ns = INFINITY};
+    }
+    for (int i = 0; i < data->n; i++) {
+        data->group[i] = number[data->program[i] * data->nsize + data->size[i]];
+        DatasetGroup *g = &data->group_at[data->group[i]];
+        g->row[g->n++] = i;
+    }
+}
+
+static void set_throughput(Dataset *data)
+{
+    for (int i = 0; i < data->n; i++) {
+        DatasetGroup *g = &data->group_at[data->group[i]];
+        g->ok += !isnan(data->time_ns[i]);
+        g->best_ns = fmin(g->best_ns, data->time_ns[i]);
+    }
+    for (int i = 0; i < data->n; i++)
+        if (!isnan(data->time_ns[i]))
+            data->throughput[i] = data->group_at[data->group[i]].best_ns / data->time_ns[i];
+}
+
+static Dataset *finish(Reader *r)
+{
+    Dataset *data = r->data;
+    data->n = r->row_time.len;
+    data->x = (Matrix){data->n, data->d, r->cells.at};
+    data->program = r->row_program.at;
+    data->size = r->row_size.at;
+    data->expression = r->row_expression.at;
+    data->status = r->row_status.at;
+    data->time_ns = r->row_time.at;
+    data->nprogram = r->programs.len;
+    data->program_name = r->programs.at;
+    data->group = NEW_ARRAY(r->arena, int, data->n);
+    data->throughput = NEW_ARRAY(r->arena, double, data->n);
+    sort_sizes(r);
+    number_groups(data, r->arena);
+    set_throughput(data);
+    return data;
+}
+
+Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags)
+{
+    Reader *r = NEW(arena, Reader);
+    *r = (Reader){.source = source, .arena = arena, .diags = diags};
+    r->scratch = arena_new();
+    r->data = NEW(arena, Dataset);
+    Map *const maps[] = {&r->program_number, &r->size_number, &r->expression_text,
+                         &r->status_text};
+    for (int i = 0; i < COUNTOF(maps); i++)
+        map_init(maps[i], arena);
+    read_meta(r);
+    bool ok = read_header(r) && read_rows(r);
+    arena_free(r->scratch);
+    return ok ? finish(r) : NULL;
+}
+
+// Files ---------------------------------------------------------------------------------
+
+// zlib reads what is not gzipped as it is.
+static bool read_text(const char *path, Buf *text, Diags *diags)
+{
+    gzFile file = gzopen(path, "rb");
+    if (!file)
+        return diag_world(diags, "M019", "cannot read %s: %s", path, strerror(errno));
+    static const int block = 1 << 16;
+    char *bytes = xmalloc((size_t)block);
+    int got;
+    while ((got = gzread(file, bytes, (unsigned)block)) > 0)
+        buf_write(text, bytes, (size_t)got);
+    free(bytes);
+    int error;
+    const char *why = gzerror(file, &error);
+    bool ok = got == 0 && (error == Z_OK || error == Z_STREAM_END);
+    if (!ok)
+        diag_world(diags, "M019", "cannot read %s: %s", path,
+                   error == Z_ERRNO ? strerror(errno) : why);
+    gzclose(file);
+    return ok;
+}
+
+Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    Dataset *data = NULL;
+    if (read_text(path, &text, diags)) {
+        Source *source = NEW(arena, Source);
+        *source = (Source){arena_strdup(arena, path),
+                           arena_strndup(arena, text.text, text.len), text.len};
+        if (text.len >= UINT32_MAX)
+            diag_error(diags, span_none, "M020", "%s holds more than 4 GB of text", path);
+        else if (memchr(text.text, 0, text.len))
+            diag_error(diags, span_none, "M020", "%s is not text", path);
+        else
+            data = dataset_parse(source, arena, diags);
+    }
+    buf_release(&text);
+    return data;
+}
+
+const char *dataset_meta(const Dataset *data, const char *key)
+{
+    for (int i = 0; i < data->meta.len; i++)
+        if (strcmp(data->meta.at[i].key, key) == 0)
+            return data->meta.at[i].value;
+    return NULL;
+}
+
+double dataset_number(const Dataset *data, const char *key)
+{
+    const char *text = dataset_meta(data, key);
+    char *end;
+    double value = text ? strtod(text, &end) : NAN;
+    return text && end != text && !*end && isfinite(value) ? value : NAN;
+}

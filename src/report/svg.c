@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plots as SVG. Axes get round ticks (1, 2 or 5 times a power of ten) or decades; the
+// palette is that of Okabe and Ito (2008), which colour-blind readers can tell apart.
+#include "report/svg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TICKS_MAX = 16 };
+
+static const char *const palette[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                      "#e69f00", "#56b4e9", "#000000", "#8c6d31"};
+
+static const char *colour_of(int i)
+{
+    return palette[i % COUNTOF(palette)];
+}
+
+// Elements ------------------------------------------------------------------------------
+
+void svg_open(Buf *out, int width, int height)
+{
+    buf_printf(out,
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+               "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"11\">\n"
+               "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
+               width, height, width, height, width, height);
+}
+
+void svg_close(Buf *out)
+{
+    buf_puts(out, "</svg>\n");
+}
+
+// Control characters have no place in XML, even escaped.
+static void put_escaped(Buf *out, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '&': buf_puts(out, "&amp;"); break;
+        case '<': buf_puts(out, "&lt;"); break;
+        case '>': buf_puts(out, "&gt;"); break;
+        case '"': buf_puts(out, "&quot;"); break;
+        default: buf_putc(out, (unsigned char)*text < ' ' ? ' ' : *text);
+        }
+}
+
+// anchor: start, middle or end; turn: degrees.
+static void put_text(Buf *out, double x, double y, const char *anchor, double turn,
+                     const char *extra, const char *text)
+{
+    if (!text || !text[0])
+        return;
+    buf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s", x, y, anchor,
+               extra);
+    if (turn != 0)
+        buf_printf(out, " transform=\"rotate(%g %.1f %.1f)\"", turn, x, y);
+    buf_putc(out, '>');
+    put_escaped(out, text);
+    buf_puts(out, "</text>\n");
+}
+
+static void put_line(Buf *out, double x1, double y1, double x2, double y2,
+                     const char *colour)
+{
+    buf_printf(out,
+               "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n",
+               x1, y1, x2, y2, colour);
+}
+
+static void put_rect(Buf *out, double x, double y, double width, double height,
+                     const char *colour)
+{
+    buf_printf(out,
+               "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
+               x, y, fmax(width, 0), fmax(height, 0), colour);
+}
+
+// Axes ----------------------------------------------------------------------------------
+
+typedef struct {
+    double low, high; // values
+    bool log;
+    double from, to; // pixels of low and high
+} Axis;
+
+typedef struct {
+    Axis x, y;
+} Area;
+
+static bool fits(const Axis *axis, double v)
+{
+    return isfinite(v) && (!axis->log || v > 0);
+}
+
+static double place(const Axis *axis, double v)
+{
+    double low = axis->low, high = axis->high;
+    if (axis->log) {
+        v = log10(v);
+        low = log10(low);
+        high = log10(high);
+    }
+    double share = fmin(fmax((v - low) / (high - low), 0), 1);
+    return axis->from + share * (axis->to - axis->from);
+}
+
+static void stretch(Axis *axis, double v)
+{
+    if (!fits(axis, v))
+        return;
+    axis->low = fmin(axis->low, v);
+    axis->high = fmax(axis->high, v);
+}
+
+static double round_step(double range)
+{
+    double raw = range / 6, power = pow(10, floor(log10(raw)));
+    double lead = raw / power;
+    return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
+}
+
+// Makes the ends of an axis ticks; a degenerate range becomes one that can be drawn.
+static void settle(Axis *axis)
+{
+    if (!(axis->low <= axis->high)) {
+        axis->low = axis->log ? 1 : 0;
+        axis->high = axis->log ? 10 : 1;
+    }
+    if (axis->log) {
+        axis->low = pow(10, floor(log10(axis->low) + 1e-9));
+        axis->high = pow(10, ceil(log10(axis->high) - 1e-9));
+        if (axis->high <= axis->low)
+            axis->high = 10 * axis->low;
+        return;
+    }
+    if (axis->high - axis->low <= 1e-12 * fmax(fabs(axis->low), fabs(axis->high)))
+        axis->high = axis->low + fmax(fabs(axis->low), 1);
+    double step = round_step(axis->high - axis->low);
+    axis->low = step * floor(axis->low / step + 1e-9);
+    axis->high = step * ceil(axis->high / step - 1e-9);
+}
+
+static int ticks_of(const Axis *axis, double tick[TICKS_MAX])
+{
+    int n = 0;
+    if (axis->log) {
+        double every = ceil((log10(axis->high) - log10(axis->low)) / (TICKS_MAX - 2));
+        for (double e = log10(axis->low); e <= log10(axis->high) + 1e-9; e += every)
+            if (n < TICKS_MAX)
+                tick[n++] = pow(10, e);
+        return n;
+    }
+    double step = round_step(axis->high - axis->low);
+    double first = ceil(axis->low / step - 1e-9);
+    while (n < TICKS_MAX && (first + n) * step <= axis->high + 1e-9 * step) {
+        tick[n] = (first + n) * step;
+        n++;
+    }
+    return n;
+}
+
+static void put_y_axis(Buf *out, const Area *area)
+{
+    double tick[TICKS_MAX];
+    int n = ticks_of(&area->y, tick);
+    for (int i = 0; i < n; i++) {
+        double y = place(&area->y, tick[i]);
+        char text[32];
+        snprintf(text, sizeof text, "%g", tick[i]);
+        put_line(out, area->x.from, y, area->x.to, y, "#e0e0e0");
+        put_text(out, area->x.from - 5, y + 4, "end", 0, "", text);
+    }
+    put_line(out, area->x.from, area->y.from, area->x.from, area->y.to, "#404040");
+}
+
+static void put_x_axis(Buf *out, const Area *area)
+{
+    double tick[TICKS_MAX];
+    int n = ticks_of(&area->x, tick);
+    for (int i = 0; i < n; i++) {
+        double x = place(&area->x, tick[i]);
+        char text[32];
+        snprintf(text, sizeof text, "%g", tick[i]);
+        put_line(out, x, area->y.from, x, area->y.from + 4, "#404040");
+        put_text(out, x, area->y.from + 16, "middle", 0, "", text);
+    }
+    put_line(out, area->x.from, area->y.from, area->x.to, area->y.from, "#404040");
+}
+
+static void put_titles(Buf *out, const SvgPlot *plot, const Area *area)
+{
+    double middle = (area->x.from + area->x.to) / 2;
+    double side = (area->y.from + area->y.to) / 2;
+    put_text(out, middle, plot->y + 16, "middle", 0,
+             " font-size=\"13\" font-weight=\"bold\"", plot->title);
+    put_text(out, middle, plot->y + plot->height - 6, "middle", 0, "", plot->x_label);
+    put_text(out, plot->x + 13, side, "middle", -90, "", plot->y_label);
+}
+
+// The room for text left of, right of and below the plot.
+static Area make_area(const SvgPlot *plot, double left, double right, double below)
+{
+    Area area = {.x = {INFINITY, -INFINITY, plot->x_log, plot->x + left,
+                       plot->x + plot->width - right},
+                 .y = {INFINITY, -INFINITY, plot->y_log, plot->y + plot->height - below,
+                       plot->y + 28}};
+    if (plot->y_low < plot->y_high) {
+        area.y.low = plot->y_low;
+        area.y.high = plot->y_high;
+    }
+    return area;
+}
+
+// The y axis that the plot asks for is kept as it is.
+static void settle_area(const SvgPlot *plot, Area *area)
+{
+    settle(&area->x);
+    if (!(plot->y_low < plot->y_high))
+        settle(&area->y);
+}
+
+static void put_key(Buf *out, double x, double y, const char *colour, bool dashed,
+                    const char *name)
+{
+    buf_printf(out,
+               "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
+               "stroke-width=\"4\"%s/>\n",
+               x, y, x + 18, y, colour, dashed ? " stroke-dasharray=\"5 3\"" : "");
+    put_text(out, x + 23, y + 4, "start", 0, "", name);
+}
+
+// Roughly: an average character of the 11-pixel font is 6.2 wide.
+static double text_width(const char *text)
+{
+    return text ? 6.2 * (double)strlen(text) : 0;
+}
+
+static double widest(const char *const *text, int n)
+{
+    double width = 0;
+    for (int i = 0; i < n; i++)
+        width = fmax(width, text_width(text[i]));
+    return width;
+}
+
+// Bars ----------------------------------------------------------------------------------
+
+static void stretch_bars(Axis *axis, const double *value, int nlabel, int nseries,
+                         bool stacked)
+{
+    if (!axis->log)
+        stretch(axis, 0);
+    for (int i = 0; i < nlabel; i++) {
+        double sum = 0;
+        for (int s = 0; s < nseries; s++) {
+            double v = value[i * nseries + s];
+            sum += fits(axis, v) ? v : 0;
+            stretch(axis, stacked ? sum : v);
+        }
+    }
+}
+
+static void put_bar(Buf *out, const Axis *y, double x, double width, double from, double to,
+                    int series)
+{
+    double a = place(y, from), b = place(y, to);
+    put_rect(out, x, fmin(a, b), width, fabs(a - b), colour_of(series));
+}
+
+static void put_bar_group(Buf *out, const Axis *y, double x, double width,
+                          const double *value, int nseries, bool stacked)
+{
+    double base = y->log ? y->low : fmax(fmin(0, y->high), y->low), sum = base;
+    double each = stacked ? width : width / nseries;
+    for (int s = 0; s < nseries; s++) {
+        if (!fits(y, value[s]))
+            continue;
+        if (stacked)
+            put_bar(out, y, x, each, sum, sum + value[s], s);
+        else
+            put_bar(out, y, x + s * each, each, base, value[s], s);
+        sum += value[s];
+    }
+}
+
+static void put_column_labels(Buf *out, const Area *area, const char *const *label, int n)
+{
+    double step = (area->x.to - area->x.from) / MAX(n, 1);
+    bool turned = widest(label, n) > step - 4;
+    for (int i = 0; i < n; i++) {
+        double x = area->x.from + (i + 0.5) * step;
+        put_text(out, x + (turned ? 4 : 0), area->y.from + 14, turned ? "end" : "middle",
+                 turned ? -35 : 0, "", label[i]);
+    }
+}
+
+static double room_below(const SvgPlot *plot, const char *const *label, int n,
+                         double inside)
+{
+    double width = widest(label, n);
+    bool turned = width > inside / MAX(n, 1) - 4;
+    return 24 + (turned ? 0.58 * width : 0) + (plot->x_label ? 16 : 0);
+}
+
+void svg_bars(Buf *out, const SvgPlot *plot, const char *const *label, int nlabel,
+              const char *const *series, int nseries, const double *value, bool stacked)
+{
+    double right = nseries > 1 ? widest(series, nseries) + 40 : 12;
+    double below = room_below(plot, label, nlabel, plot->width - 60 - right);
+    Area area = make_area(plot, 60, right, below);
+    stretch_bars(&area.y, value, nlabel, nseries, stacked);
+    settle_area(plot, &area);
+    put_y_axis(out, &area);
+    double step = (area.x.to - area.x.from) / MAX(nlabel, 1);
+    for (int i = 0; i < nlabel; i++)
+        put_bar_group(out, &area.y, area.x.from + (i + 0.1) * step, 0.8 * step,
+                      value + i * nseries, nseries, stacked);
+    put_line(out, area.x.from, area.y.from, area.x.to, area.y.from, "#404040");
+    put_column_labels(out, &area, label, nlabel);
+    for (int s = 0; s < nseries && nseries > 1; s++)
+        put_key(out, area.x.to + 10, area.y.to + 8 + 18 * s, colour_of(s), false,
+                series[s]);
+    put_titles(out, plot, &area);
+}
+
+// Series --------------------------------------------------------------------------------
+
+static Area make_series_area(const SvgPlot *plot, const SvgSeries *series, int n)
+{
+    double right = 0;
+    for (int s = 0; s < n; s++)
+        right = fmax(right, series[s].name ? text_width(series[s].name) + 40 : 0);
+    Area area = make_area(plot, 60, fmax(right, 14), plot->x_label ? 44 : 28);
+    for (int s = 0; s < n; s++)
+        for (int i = 0; i < series[s].n; i++) {
+            stretch(&area.x, series[s].x[i]);
+            stretch(&area.y, series[s].y[i]);
+        }
+    settle_area(plot, &area);
+    return area;
+}
+
+static void put_series_frame(Buf *out, const SvgPlot *plot, const Area *area,
+                             const SvgSeries *series, int n)
+{
+    put_y_axis(out, area);
+    put_x_axis(out, area);
+    put_titles(out, plot, area);
+    for (int s = 0, k = 0; s < n; s++)
+        if (series[s].name)
+            put_key(out, area->x.to + 10, area->y.to + 8 + 18 * k++,
+                    colour_of(series[s].colour), series[s].dashed, series[s].name);
+}
+
+static void put_path(Buf *out, const Area *area, const SvgSeries *s)
+{
+    bool drawn = false;
+    buf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\"%s d=\"",
+               colour_of(s->colour), s->dashed ? " stroke-dasharray=\"5 3\"" : "");
+    for (int i = 0; i < s->n; i++) {
+        if (!fits(&area->x, s->x[i]) || !fits(&area->y, s->y[i]))
+            continue;
+        double x = place(&area->x, s->x[i]), y = place(&area->y, s->y[i]);
+        if (drawn && s->step)
+            buf_printf(out, "H%.1f", x);
+        buf_printf(out, "%c%.1f %.1f", drawn ? 'L' : 'M', x, y);
+        drawn = true;
+    }
+    buf_puts(out, "\"/>\n");
+}
+
+void svg_lines(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries)
+{
+    Area area = make_series_area(plot, series, nseries);
+    put_series_frame(out, plot, &area, series, nseries);
+    for (int s = 0; s < nseries; s++)
+        put_path(out, &area, &series[s]);
+}
+
+void svg_scatter(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries)
+{
+    Area area = make_series_area(plot, series, nseries);
+    put_series_frame(out, plot, &area, series, nseries);
+    for (int s = 0; s < nseries; s++)
+        for (int i = 0; i < series[s].n; i++)
+            if (fits(&area.x, series[s].x[i]) && fits(&area.y, series[s].y[i]))
+                buf_printf(out,
+                           "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"1.8\" fill=\"%s\" "
+                           "fill-opacity=\"0.5\"/>\n",
+                           place(&area.x, series[s].x[i]), place(&area.y, series[s].y[i]),
+                           colour_of(series[s].colour));
+}
+
+// Heat maps -----------------------------------------------------------------------------
+
+// share 0: almost white; 1: dark blue.
+static void put_cell(Buf *out, double x, double y, double width, double height,
+                     double share, const char *text)
+{
+    static const double light[] = {237, 244, 250}, dark[] = {8, 64, 129};
+    char colour[8];
+    int part[3];
+    for (int i = 0; i < 3; i++)
+        part[i] = (int)lround(light[i] + share * (dark[i] - light[i]));
+    snprintf(colour, sizeof colour, "#%02x%02x%02x", part[0] & 255, part[1] & 255,
+             part[2] & 255);
+    put_rect(out, x, y, width, height, colour);
+    put_text(out, x + width / 2, y + height / 2 + 4, "middle", 0,
+             share > 0.5 ? " fill=\"white\"" : "", text);
+}
+
+void svg_heat(Buf *out, const SvgPlot *plot, const char *const *row, int nrow,
+              const char *const *column, int ncolumn, const double *value, int decimals)
+{
+    double left = widest(row, nrow) + (plot->y_label ? 34 : 14);
+    double below = room_below(plot, column, ncolumn, plot->width - left - 12);
+    Area area = make_area(plot, left, 12, below);
+    for (int i = 0; i < nrow * ncolumn; i++)
+        stretch(&area.y, value[i]);
+    Axis shade = area.y;
+    if (!(shade.low < shade.high))
+        settle(&shade);
+    shade.from = 0;
+    shade.to = 1;
+    double width = (area.x.to - area.x.from) / MAX(ncolumn, 1);
+    double height = (area.y.from - area.y.to) / MAX(nrow, 1);
+    for (int r = 0; r < nrow; r++) {
+        double y = area.y.to + r * height;
+        put_text(out, area.x.from - 6, y + height / 2 + 4, "end", 0, "", row[r]);
+        for (int c = 0; c < ncolumn; c++) {
+            double v = value[r * ncolumn + c], x = area.x.from + c * width;
+            char text[40];
+            snprintf(text, sizeof text, "%.*f", decimals, v);
+            if (fits(&shade, v))
+                put_cell(out, x, y, width - 1, height - 1, place(&shade, v), text);
+            else
+                put_rect(out, x, y, width - 1, height - 1, "#d0d0d0");
+        }
+    }
+    put_column_labels(out, &area, column, ncolumn);
+    put_titles(out, plot, &area);
+}

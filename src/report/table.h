@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text tables with aligned columns: the first to the left, the others to the right.
+
+#ifndef FW_REPORT_TABLE_H
+#define FW_REPORT_TABLE_H
+
+#include "base/base.h"
+
+typedef struct {
+    Arena *arena;
+    int columns;
+    VEC(char *) cell; // row by row, the head first
+} Table;
+
+Table table_new(Arena *arena, int columns);
+// The next cell; rows fill by themselves.
+void table_put(Table *table, const char *format, ...) FW_PRINTF(2, 3);
+// A number with so many decimals; "-" for NAN.
+void table_number(Table *table, double value, int decimals);
+// The head, a line, and the rows, indented by two. Needs: complete rows.
+void table_print(Buf *out, const Table *table);
+
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Algorithmic rules: other ways to say the same, before threads and memory are chosen.
+//
+//   source  paper 000, section 3.3; Lift Rules, ReduceRules, IterateRules
+
+#include "rewrite/internal.h"
+
+// One positive number for each dimension.
+static bool sizes_fit(const RuleArgs *args, int dims)
+{
+    for (int k = 0; k < args->n; k++)
+        if (args->at[k] < 1)
+            return false;
+    return args->n == dims;
+}
+
+Expr *rule_splitJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_MAP) || !sizes_fit(args, at->dims))
+        return NULL;
+    const Arith *n[DIMS_MAX], *k[DIMS_MAX];
+    for (int i = 0; i < at->dims; i++) {
+        n[i] = num(rw, args->at[i]);
+        k[i] = missing(rw, len_of(at, i), args->at[i]);
+    }
+    Param *part = fresh(rw, "part");
+    Expr *covered = pad_far(rw, at->dims, k, dup(rw, at->arg[0]));
+    Expr *parts = make(rw, P_SPLIT, at->dims, n, NULL, covered);
+    Expr *inner = make_map(rw, at->dims, dup(rw, at->fun), use(rw, part));
+    Expr *all = make_map(rw, at->dims, make_lambda(rw, part, inner), parts);
+    return cut(rw, at, k, at->dims, make(rw, P_JOIN, at->dims, NULL, NULL, all));
+}
+
+Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Expr *inner = is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
+    if (!inner || inner->dims != at->dims)
+        return NULL;
+    const Arith *len[DIMS_MAX];
+    for (int k = 0; k < at->dims; k++)
+        len[k] = len_of(at, at->dims + k);
+    Expr *flat = make(rw, P_JOIN, at->dims, NULL, NULL, dup(rw, at->arg[0]));
+    Expr *map = make_map(rw, at->dims, dup(rw, inner->fun), flat);
+    return make(rw, P_SPLIT, at->dims, len, NULL, map);
+}
+
+// Reductions ------------------------------------------------------------------------------
+
+static Expr *reduce_like(Rewrite *rw, const Expr *reduce, Expr *in)
+{
+    return make_reduce(rw, P_REDUCE, dup(rw, reduce->fun), dup(rw, reduce->arg[0]), in);
+}
+
+// split(n) of the input, completed with the neutral element.
+static Expr *parts_of(Rewrite *rw, const Expr *reduce, int64_t n)
+{
+    const Arith *both[] = {num(rw, 0), missing(rw, len_of(reduce->arg[1], 0), n)};
+    Expr *in = dup(rw, reduce->arg[1]);
+    if (both[1] != both[0]) {
+        Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
+        in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
+        in->mode = PAD_CONSTANT;
+    }
+    return make_sized(rw, P_SPLIT, num(rw, n), in);
+}
+
+static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
+{
+    Param *part = fresh(rw, "part");
+    Expr *each = reduce_like(rw, reduce, use(rw, part));
+    return reduce_like(rw, reduce, make_map(rw, 1, make_lambda(rw, part, each), parts));
+}
+
+Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_REDUCE) || args->at[0] < 1 || !one_type(at))
+        return NULL;
+    return reduce_parts(rw, at, parts_of(rw, at, args->at[0]));
+}
+
+Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_REDUCE) || args->at[0] < 1 || !one_type(at))
+        return NULL;
+    return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of(rw, at, args->at[0])));
+}
+
+Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_REDUCE))
+        return NULL;
+    Expr *whole =
+        make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), dup(rw, at->arg[1]));
+    Param *part = fresh(rw, "part");
+    Expr *each = reduce_like(rw, at, use(rw, part));
+    Expr *map = make_map(rw, 1, make_lambda(rw, part, each), whole);
+    return expr_at(rw->ir, map, expr_literal(rw->ir, 0, false));
+}
+
+// Orders ------------------------------------------------------------------------------------
+
+static Expr *op(Rewrite *rw, Op o, Expr *a, int64_t b)
+{
+    return expr_op(rw->ir, o, a, expr_literal(rw->ir, (double)b, false), NULL);
+}
+
+// Position (l, c, b) of l * c * b elements is element (c, l, b): with b of 1 the strided
+// order of Lift, else cyclic merging of blocks (paper 001, section 4).
+static Expr *strided(Rewrite *rw, int64_t l, int64_t c, int64_t b)
+{
+    Param *i = fresh(rw, "i");
+    Expr *near = op(rw, OP_MUL, op(rw, OP_DIV, use(rw, i), c * b), b);
+    Expr *in_item = op(rw, OP_MOD, use(rw, i), c * b);
+    Expr *far = op(rw, OP_MUL, op(rw, OP_DIV, in_item, b), l * b);
+    Expr *rest = op(rw, OP_MOD, use(rw, i), b);
+    Expr *to = expr_op(rw->ir, OP_ADD, far, near, NULL);
+    return make_lambda(rw, i, expr_op(rw->ir, OP_ADD, to, rest, NULL));
+}
+
+static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)
+{
+    if (dim == 0)
+        return make(rw, p, 1, NULL, order, in);
+    Param *row = fresh(rw, "r");
+    Expr *inner = make(rw, p, 1, NULL, order, use(rw, row));
+    return make_map(rw, dim, make_lambda(rw, row, inner), in);
+}
+
+Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t dim = args->at[0], l = args->at[1], b = args->at[2], len;
+    if (!is(at, P_MAP) || dim < 0 || dim >= at->dims || l < 1 || b < 1 || l > 1 << 20 ||
+        b > 1 << 20)
+        return NULL;
+    if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0 || len % (l * b) != 0)
+        return NULL;
+    int64_t c = len / (l * b);
+    Expr *in = order_in(rw, P_GATHER, (int)dim, strided(rw, l, c, b), dup(rw, at->arg[0]));
+    Expr *map = make_map(rw, at->dims, dup(rw, at->fun), in);
+    return order_in(rw, P_SCATTER, (int)dim, strided(rw, l, c, b), map);
+}
+
+static Expr *order_outside(Rewrite *rw, const Expr *at, Pattern p)
+{
+    if (!is_dims(at, P_MAP, 1) || !is(at->arg[0], p))
+        return NULL;
+    const Expr *order = at->arg[0];
+    Expr *map = make_map(rw, 1, dup(rw, at->fun), dup(rw, order->arg[0]));
+    return make(rw, p, 1, NULL, dup(rw, order->fun), map);
+}
+
+Expr *rule_mapGather(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return order_outside(rw, at, P_GATHER);
+}
+
+Expr *rule_mapScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return order_outside(rw, at, P_SCATTER);
+}
+
+// Zips --------------------------------------------------------------------------------------
+
+Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is_dims(at, P_SPLIT, 1) || !is_dims(at->arg[0], P_ZIP, 1) ||
+        at->arg[0]->narg > PARTS_MAX)
+        return NULL;
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < at->arg[0]->narg; i++)
+        part[i] = make_sized(rw, P_SPLIT, at->num[0], dup(rw, at->arg[0]->arg[i]));
+    return make_zip(rw, 2, part, at->arg[0]->narg);
+}
+
+Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is_dims(at, P_JOIN, 1) || !is_dims(at->arg[0], P_ZIP, 2) ||
+        at->arg[0]->narg > PARTS_MAX)
+        return NULL;
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < at->arg[0]->narg; i++)
+        part[i] = make1(rw, P_JOIN, dup(rw, at->arg[0]->arg[i]));
+    return make_zip(rw, 1, part, at->arg[0]->narg);
+}
+
+// Iterate -------------------------------------------------------------------------------------
+
+static int64_t rounds(const Expr *at)
+{
+    int64_t n;
+    return is(at, P_ITERATE) && arith_is_const(at->num[0], &n) ? n : -1;
+}
+
+Expr *rule_iterateZero(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return rounds(at) == 0 ? dup(rw, at->arg[0]) : NULL;
+}
+
+Expr *rule_iterateOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return rounds(at) == 1 ? call(rw, at->fun, dup(rw, at->arg[0])) : NULL;
+}
+
+Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    int64_t n = rounds(at);
+    if (n < 2)
+        return NULL;
+    const Arith *fewer = num(rw, n - 1);
+    Expr *rest = make(rw, P_ITERATE, 1, &fewer, dup(rw, at->fun), dup(rw, at->arg[0]));
+    return call(rw, at->fun, rest);
+}
+
+// Dimensions ----------------------------------------------------------------------------------
+
+Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || at->dims == 1)
+        return NULL;
+    Param *row = fresh(rw, "r");
+    Expr *inner = make_map(rw, at->dims - 1, dup(rw, at->fun), use(rw, row));
+    return make_map(rw, 1, make_lambda(rw, row, inner), dup(rw, at->arg[0]));
+}
+
+Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Expr *inner = is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
+    if (!inner || at->dims + inner->dims > DIMS_MAX)
+        return NULL;
+    return make_map(rw, at->dims + inner->dims, dup(rw, inner->fun), dup(rw, at->arg[0]));
+}
+
+Expr *rule_slideNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is_dims(at, P_SLIDE, 2))
+        return NULL;
+    Param *row = fresh(rw, "r"), *rows = fresh(rw, "rows");
+    Expr *inner = make(rw, P_SLIDE, 1, at->num + 2, NULL, use(rw, row));
+    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), dup(rw, at->arg[0]));
+    Expr *outer = make(rw, P_SLIDE, 1, at->num, NULL, in);
+    Expr *turned = make1(rw, P_TRANSPOSE, use(rw, rows));
+    return make_map(rw, 1, make_lambda(rw, rows, turned), outer);
+}
+
+Expr *rule_padNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is_dims(at, P_PAD, 2) || at->mode == PAD_CONSTANT)
+        return NULL;
+    Param *row = fresh(rw, "r");
+    Expr *inner = make(rw, P_PAD, 1, at->num + 2, NULL, use(rw, row));
+    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), dup(rw, at->arg[0]));
+    Expr *outer = make(rw, P_PAD, 1, at->num, NULL, in);
+    inner->mode = outer->mode = at->mode;
+    return outer;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Building the right sides of rules. Every node that goes in is used once; what is needed
+// twice is copied with dup.
+
+#include "rewrite/internal.h"
+
+Expr *make(Rewrite *rw, Pattern p, int dims, const Arith *const *nums, Expr *fun, Expr *in)
+{
+    return expr_pattern(rw->ir, p, dims, 0, nums, fun, &in, 1);
+}
+
+Expr *make1(Rewrite *rw, Pattern p, Expr *in)
+{
+    return make(rw, p, 1, NULL, NULL, in);
+}
+
+Expr *make_sized(Rewrite *rw, Pattern p, const Arith *n, Expr *in)
+{
+    return make(rw, p, 1, &n, NULL, in);
+}
+
+Expr *make_map(Rewrite *rw, int dims, Expr *fun, Expr *in)
+{
+    return make(rw, P_MAP, dims, NULL, fun, in);
+}
+
+Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in)
+{
+    return expr_pattern(rw->ir, p, 1, 0, NULL, fun, (Expr *[]){init, in}, 2);
+}
+
+Expr *make_zip(Rewrite *rw, int dims, Expr **part, int n)
+{
+    return expr_pattern(rw->ir, P_ZIP, dims, 0, NULL, NULL, part, n);
+}
+
+Expr *make_lambda(Rewrite *rw, Param *param, Expr *body)
+{
+    return expr_lambda(rw->ir, &param, 1, body);
+}
+
+Expr *make_identity(Rewrite *rw)
+{
+    Param *e = fresh(rw, "e");
+    return make_lambda(rw, e, use(rw, e));
+}
+
+Param *fresh(Rewrite *rw, const char *name)
+{
+    return param_new(rw->ir, name, NULL);
+}
+
+Expr *use(Rewrite *rw, Param *param)
+{
+    return expr_param(rw->ir, param);
+}
+
+Expr *dup(Rewrite *rw, const Expr *expr)
+{
+    return expr_clone(rw->ir, expr);
+}
+
+Expr *make_nest(Rewrite *rw, Pattern p, int dims, const int64_t *par, Expr *f, Expr *in)
+{
+    int d = par ? (int)par[0] : 0;
+    if (dims == 1)
+        return expr_pattern(rw->ir, p, 1, d, NULL, f, &in, 1);
+    Param *row = fresh(rw, "r");
+    Expr *inner = make_nest(rw, p, dims - 1, par ? par + 1 : NULL, f, use(rw, row));
+    return expr_pattern(rw->ir, p, 1, d, NULL, make_lambda(rw, row, inner), &in, 1);
+}
+
+// Components of tuples that are written out; in place, the expression is ours.
+static Expr *project(Expr *expr)
+{
+    for (int i = 0; i < expr->narg; i++)
+        expr->arg[i] = project(expr->arg[i]);
+    if (expr->fun)
+        expr->fun = project(expr->fun);
+    if (expr->kind == E_GET && expr->arg[0]->kind == E_TUPLE)
+        return expr->arg[0]->arg[expr->index];
+    return expr;
+}
+
+static bool is_simple(const Expr *expr)
+{
+    while (expr->kind == E_GET)
+        expr = expr->arg[0];
+    if (expr->kind == E_TUPLE) {
+        for (int i = 0; i < expr->narg; i++)
+            if (!is_simple(expr->arg[i]))
+                return false;
+        return true;
+    }
+    return expr->kind == E_PARAM || expr->kind == E_LITERAL || expr->kind == E_NUM;
+}
+
+Expr *call(Rewrite *rw, const Expr *lambda, Expr *value)
+{
+    const Param *param = lambda->params[0];
+    const Expr *body = lambda->arg[0];
+    if (is_simple(value) || count_uses(body, param) <= 1)
+        return project(expr_replace(rw->ir, body, param, value));
+    Param *held = fresh(rw, param->name);
+    Expr *name = use(rw, held);
+    return expr_let(rw->ir, held, value, expr_replace(rw->ir, body, param, name));
+}
+
+Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value)
+{
+    const Expr *body = lambda->arg[0];
+    for (int i = 0; i < lambda->nparam; i++)
+        body = expr_replace(rw->ir, body, lambda->params[i], value[i]);
+    return project(dup(rw, body));
+}
+
+static void settle(Expr *copy, const Expr *from)
+{
+    if (copy->kind == E_LITERAL && from->type && type_is_float(from->type))
+        copy->floating = true;
+    for (int i = 0; i < copy->narg; i++)
+        settle(copy->arg[i], from->arg[i]);
+}
+
+// A bare literal of a type that no literal has by itself is converted.
+static Op cast_of(const Type *type)
+{
+    static const Op cast[SCALARS] = {[S_BOOL] = OP_BOOL,
+                                     [S_INT] = OP_INT,
+                                     [S_HALF] = OP_HALF,
+                                     [S_FLOAT] = OP_FLOAT,
+                                     [S_DOUBLE] = OP_DOUBLE};
+    return cast[type->scalar];
+}
+
+Expr *start_value(Rewrite *rw, const Expr *init)
+{
+    Expr *copy = dup(rw, init);
+    settle(copy, init);
+    const Type *type = init->type;
+    if (type && type->kind == T_SCALAR && (type->scalar == S_HALF || type->scalar == S_DOUBLE))
+        return expr_op(rw->ir, cast_of(type), copy, NULL, NULL);
+    return copy;
+}
+
+static bool all_zero(Rewrite *rw, const Arith *const *k, int dims)
+{
+    for (int i = 0; i < dims; i++)
+        if (k[i] != num(rw, 0))
+            return false;
+    return true;
+}
+
+Expr *pad_far(Rewrite *rw, int dims, const Arith *const *k, Expr *in)
+{
+    if (all_zero(rw, k, dims))
+        return in;
+    const Arith *both[NUMS_MAX];
+    for (int i = 0; i < dims; i++) {
+        both[2 * i] = num(rw, 0);
+        both[2 * i + 1] = k[i];
+    }
+    return make(rw, P_PAD, dims, both, NULL, in); // the mode is clamp, the first one
+}
+
+Expr *cut(Rewrite *rw, const Expr *original, const Arith *const *k, int dims, Expr *in)
+{
+    if (all_zero(rw, k, dims))
+        return in;
+    const Arith *len[DIMS_MAX];
+    for (int i = 0; i < dims; i++)
+        len[i] = len_of(original, i);
+    return make(rw, P_TAKE, dims, len, NULL, in);
+}
+
+const Arith *num(Rewrite *rw, int64_t value)
+{
+    return arith_const(rw->ir->arith, value);
+}
+
+const Arith *missing(Rewrite *rw, const Arith *len, int64_t n)
+{
+    ArithCtx *c = rw->ir->arith;
+    return arith_mod(c, arith_mulc(c, len, -1), arith_const(c, n));
+}

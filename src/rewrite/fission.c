@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fission: one map becomes two, the first giving what the second starts from.
+//
+//   source  Lift FissionRules
+
+#include "rewrite/internal.h"
+
+// map(\param -> value, x), with fresh names.
+static Expr *first_map(Rewrite *rw, const Expr *at, const Expr *value)
+{
+    Param *e = fresh(rw, at->fun->params[0]->name);
+    Expr *body = expr_replace(rw->ir, value, at->fun->params[0], use(rw, e));
+    return make_map(rw, at->dims, make_lambda(rw, e, body), dup(rw, at->arg[0]));
+}
+
+Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
+        return NULL;
+    const Expr *let = at->fun->arg[0];
+    if (expr_mentions(let->arg[1], at->fun->params[0]))
+        return NULL;
+    Param *y = fresh(rw, let->param->name);
+    Expr *rest = expr_replace(rw->ir, let->arg[1], let->param, use(rw, y));
+    return make_map(rw, at->dims, make_lambda(rw, y, rest), first_map(rw, at, let->arg[0]));
+}
+
+Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t i = args->at[0];
+    if (!is(at, P_MAP))
+        return NULL;
+    const Expr *body = at->fun->arg[0];
+    const Param *e = at->fun->params[0];
+    if ((body->kind != E_CALL && body->kind != E_OP) || i < 0 || i >= body->narg ||
+        is_use(body->arg[i], e))
+        return NULL;
+    for (int k = 0; k < body->narg; k++)
+        if (expr_mentions(body->arg[k], e) != (k == i))
+            return NULL;
+    Param *y = fresh(rw, "y");
+    Expr *rest = dup(rw, body);
+    rest->arg[i] = use(rw, y);
+    return make_map(rw, at->dims, make_lambda(rw, y, rest), first_map(rw, at, body->arg[i]));
+}
+
+Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
+        return NULL;
+    const Expr *let = at->fun->arg[0];
+    Param *t = fresh(rw, "t");
+    Expr *part[] = {first_map(rw, at, let->arg[0]), dup(rw, at->arg[0])};
+    const Expr *rest =
+        expr_replace(rw->ir, let->arg[1], let->param, expr_get(rw->ir, use(rw, t), 0));
+    rest = expr_replace(rw->ir, rest, at->fun->params[0],
+                        expr_get(rw->ir, use(rw, t), 1));
+    return make_map(rw, at->dims, make_lambda(rw, t, dup(rw, rest)),
+                    make_zip(rw, at->dims, part, 2));
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fusion: a map whose elements go straight into the function that wants them.
+//
+//   source  Lift FusionRules
+
+#include "rewrite/internal.h"
+
+Expr *rule_mapFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || !is_dims(at->arg[0], P_MAP, at->dims))
+        return NULL;
+    const Expr *first = at->arg[0];
+    Param *e = fresh(rw, first->fun->params[0]->name);
+    Expr *between = call(rw, first->fun, use(rw, e));
+    Expr *body = call(rw, at->fun, between);
+    return make_map(rw, at->dims, make_lambda(rw, e, body), dup(rw, first->arg[0]));
+}
+
+// (t.0, ..., value, ..., t.n) with the value at component i.
+static Expr *with_component(Rewrite *rw, Param *t, int n, int i, Expr *value)
+{
+    Expr *part[PARTS_MAX];
+    for (int k = 0; k < n; k++)
+        part[k] = k == i ? value : expr_get(rw->ir, use(rw, t), k);
+    return expr_tuple(rw->ir, part, n);
+}
+
+static bool zip_of_map(const Expr *zip, int dims, const RuleArgs *args)
+{
+    int64_t i = args->at[0];
+    return is_dims(zip, P_ZIP, dims) && i >= 0 && i < zip->narg && zip->narg <= PARTS_MAX &&
+           is_dims(zip->arg[i], P_MAP, dims);
+}
+
+static Expr *zip_without_map(Rewrite *rw, const Expr *zip, int i)
+{
+    Expr *part[PARTS_MAX];
+    for (int k = 0; k < zip->narg; k++)
+        part[k] = dup(rw, k == i ? zip->arg[k]->arg[0] : zip->arg[k]);
+    return make_zip(rw, zip->dims, part, zip->narg);
+}
+
+// A name for g(t.i), so that the tuple around it is simple and can be taken apart.
+typedef struct {
+    Param *t, *y;
+    Expr *value, *tuple;
+} Component;
+
+static Component component_of(Rewrite *rw, const Expr *zip, int i)
+{
+    Component c = {fresh(rw, "t"), fresh(rw, "y"), NULL, NULL};
+    c.value = call(rw, zip->arg[i]->fun, expr_get(rw->ir, use(rw, c.t), i));
+    c.tuple = with_component(rw, c.t, zip->narg, i, use(rw, c.y));
+    return c;
+}
+
+Expr *rule_mapZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_MAP) || !zip_of_map(at->arg[0], at->dims, args))
+        return NULL;
+    int i = (int)args->at[0];
+    Component c = component_of(rw, at->arg[0], i);
+    Expr *body = expr_let(rw->ir, c.y, c.value, call(rw, at->fun, c.tuple));
+    return make_map(rw, at->dims, make_lambda(rw, c.t, body),
+                    zip_without_map(rw, at->arg[0], i));
+}
+
+static bool foldable(const Expr *at)
+{
+    return is(at, P_REDUCE) || is(at, P_REDSEQ);
+}
+
+static Expr *fold_of(Rewrite *rw, const Expr *at, Param *a, Param *e, Expr *body, Expr *in)
+{
+    Expr *f = expr_lambda(rw->ir, (Param *[]){a, e}, 2, body);
+    return make_reduce(rw, P_REDSEQ, f, dup(rw, at->arg[0]), in);
+}
+
+Expr *rule_reduceFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!foldable(at) || !is_dims(at->arg[1], P_MAP, 1))
+        return NULL;
+    const Expr *map = at->arg[1];
+    Param *a = fresh(rw, "a"), *e = fresh(rw, "e"), *y = fresh(rw, "y");
+    Expr *value = call(rw, map->fun, use(rw, e));
+    Expr *all = call_all(rw, at->fun, (const Expr *[]){use(rw, a), use(rw, y)});
+    return fold_of(rw, at, a, e, expr_let(rw->ir, y, value, all), dup(rw, map->arg[0]));
+}
+
+Expr *rule_reduceZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!foldable(at) || !zip_of_map(at->arg[1], 1, args))
+        return NULL;
+    int i = (int)args->at[0];
+    Component c = component_of(rw, at->arg[1], i);
+    Param *a = fresh(rw, "a");
+    Expr *all = call_all(rw, at->fun, (const Expr *[]){use(rw, a), c.tuple});
+    return fold_of(rw, at, a, c.t, expr_let(rw->ir, c.y, c.value, all),
+                   zip_without_map(rw, at->arg[1], i));
+}

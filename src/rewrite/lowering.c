@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lowering: which threads or loops do a map or a reduction.
+//
+//   source  paper 000, section 3.3; Lift OpenCLRules
+
+#include "rewrite/internal.h"
+
+// One different thread dimension for each dimension of the map, free around and inside.
+static bool dims_fit(const Rewrite *rw, const Expr *at, const RuleArgs *args, Pattern p)
+{
+    if (!is(at, P_MAP) || args->n != at->dims)
+        return false;
+    for (int k = 0; k < args->n; k++) {
+        int64_t d = args->at[k];
+        if (d < 0 || d > 2 || inside(rw, p, (int)d) ||
+            mentions_threads(at->fun, p, (int)d))
+            return false;
+        for (int j = 0; j < k; j++)
+            if (args->at[j] == d)
+                return false;
+    }
+    return true;
+}
+
+static Expr *threads(Rewrite *rw, const Expr *at, const RuleArgs *args, Pattern p)
+{
+    return make_nest(rw, p, at->dims, args->at, dup(rw, at->fun), dup(rw, at->arg[0]));
+}
+
+Expr *rule_mapGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!dims_fit(rw, at, args, P_MAPGLB) || inside_loop(rw) || inside(rw, P_MAPWRG, -1) ||
+        inside(rw, P_MAPLCL, -1) || mentions_threads(at->fun, P_MAPWRG, -1) ||
+        mentions_threads(at->fun, P_MAPLCL, -1))
+        return NULL;
+    return threads(rw, at, args, P_MAPGLB);
+}
+
+Expr *rule_mapWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!dims_fit(rw, at, args, P_MAPWRG) || inside_loop(rw) || inside(rw, P_MAPGLB, -1) ||
+        inside(rw, P_MAPLCL, -1) || mentions_threads(at->fun, P_MAPGLB, -1))
+        return NULL;
+    return threads(rw, at, args, P_MAPWRG);
+}
+
+Expr *rule_mapLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!dims_fit(rw, at, args, P_MAPLCL) || !inside(rw, P_MAPWRG, -1) || inside_loop(rw) ||
+        mentions_threads(at->fun, P_MAPGLB, -1) || mentions_threads(at->fun, P_MAPWRG, -1))
+        return NULL;
+    return threads(rw, at, args, P_MAPLCL);
+}
+
+static bool without_threads(const Expr *f)
+{
+    return !mentions_threads(f, P_MAPGLB, -1) && !mentions_threads(f, P_MAPWRG, -1) &&
+           !mentions_threads(f, P_MAPLCL, -1);
+}
+
+Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || !without_threads(at->fun))
+        return NULL;
+    return make_nest(rw, P_MAPSEQ, at->dims, NULL, dup(rw, at->fun), dup(rw, at->arg[0]));
+}
+
+Expr *rule_mapSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if ((!is(at, P_MAP) && !is(at, P_MAPSEQ)) || !without_threads(at->fun))
+        return NULL;
+    for (int k = 0; k < at->dims; k++)
+        if (!arith_is_const(len_of(at, k), NULL))
+            return NULL;
+    return make_nest(rw, P_MAPUNROLL, at->dims, NULL, dup(rw, at->fun),
+                     dup(rw, at->arg[0]));
+}
+
+static Expr *fold(Rewrite *rw, const Expr *at, Pattern p)
+{
+    return make_reduce(rw, p, dup(rw, at->fun), dup(rw, at->arg[0]), dup(rw, at->arg[1]));
+}
+
+Expr *rule_reduceSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return is(at, P_REDUCE) ? fold(rw, at, P_REDSEQ) : NULL;
+}
+
+Expr *rule_reduceSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if ((!is(at, P_REDUCE) && !is(at, P_REDSEQ)) ||
+        !arith_is_const(len_of(at->arg[1], 0), NULL))
+        return NULL;
+    return fold(rw, at, P_REDUNROLL);
+}
+
+Expr *rule_scanSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return is(at, P_SCAN) ? fold(rw, at, P_SCANSEQ) : NULL;
+}
+
+// A reduction by a work-group -------------------------------------------------------------
+
+static Expr *fold_of(Rewrite *rw, const Expr *reduce, Param *in)
+{
+    return make_reduce(rw, P_REDSEQ, dup(rw, reduce->fun), dup(rw, reduce->arg[0]),
+                       use(rw, in));
+}
+
+static Expr *lcl(Rewrite *rw, Param *param, Expr *body, Expr *in)
+{
+    return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, param, body), in);
+}
+
+static Expr *one_index(Rewrite *rw)
+{
+    Param *k = fresh(rw, "k");
+    const Arith *one = num(rw, 1);
+    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &one, make_lambda(rw, k, use(rw, k)), NULL,
+                        0);
+}
+
+// Every work-item folds the elements l apart, then one of them what they found.
+Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *reduce = is_dims(at, P_MAP, 1) ? inner_of(at, P_REDUCE) : NULL;
+    if (!reduce || !one_type(reduce) || !at_host(rw) ||
+        !divides(rw, args->at[0], len_of(at->arg[0], 1)))
+        return NULL;
+    Param *row = fresh(rw, "row"), *own = fresh(rw, "own"), *found = fresh(rw, "found");
+    Expr *lines = make_sized(rw, P_SPLIT, num(rw, args->at[0]), use(rw, row));
+    Expr *each = lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
+    Expr *last =
+        lcl(rw, fresh(rw, "only"), fold_of(rw, reduce, found), one_index(rw));
+    Expr *body = expr_let(rw->ir, found, make1(rw, P_TOLOCAL, each), last);
+    Expr *groups =
+        make(rw, P_MAPWRG, 1, NULL, make_lambda(rw, row, body), dup(rw, at->arg[0]));
+    return make1(rw, P_JOIN, groups);
+}

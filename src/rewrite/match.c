@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matching the left sides of rules, and looking at what is around them.
+
+#include "rewrite/internal.h"
+
+bool is(const Expr *expr, Pattern p)
+{
+    return expr->kind == E_PATTERN && expr->pattern == p;
+}
+
+bool is_dims(const Expr *expr, Pattern p, int dims)
+{
+    return is(expr, p) && expr->dims == dims;
+}
+
+bool is_sequential(Pattern p)
+{
+    return pattern_info[p].group == G_SEQ;
+}
+
+bool is_threads(Pattern p)
+{
+    return pattern_info[p].group == G_PAR;
+}
+
+const Expr *data_of(const Expr *pattern)
+{
+    return pattern->arg[pattern->narg - 1];
+}
+
+const Arith *len_of(const Expr *expr, int dim)
+{
+    return type_elem(expr->type, dim)->len;
+}
+
+int depth_of(const Type *type)
+{
+    int depth = 0;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        depth++;
+    return depth;
+}
+
+bool is_use(const Expr *expr, const Param *param)
+{
+    return expr->kind == E_PARAM && expr->param == param;
+}
+
+const Expr *inner_of(const Expr *map, Pattern p)
+{
+    const Expr *body = map->fun->arg[0];
+    if (!is(body, p) || !is_use(data_of(body), map->fun->params[0]))
+        return NULL;
+    for (int i = 0; i + 1 < body->narg; i++)
+        if (expr_mentions(body->arg[i], map->fun->params[0]))
+            return NULL;
+    if (body->fun && expr_mentions(body->fun, map->fun->params[0]))
+        return NULL;
+    return body;
+}
+
+bool divides(Rewrite *rw, int64_t n, const Arith *len)
+{
+    return n > 0 && missing(rw, len, n) == num(rw, 0);
+}
+
+bool one_type(const Expr *reduce)
+{
+    const Type *elem = data_of(reduce)->type->elem, *type = reduce->type;
+    return type_is_scalar(elem) && elem->kind == type->kind &&
+           elem->scalar == type->scalar && elem->width == type->width;
+}
+
+bool plain_scalars(const Type *type)
+{
+    if (type->kind == T_ARRAY)
+        return false;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (!plain_scalars(type->item[i]))
+            return false;
+    return true;
+}
+
+bool mentions_threads(const Expr *expr, Pattern p, int dim)
+{
+    if (is(expr, p) && (dim < 0 || expr->par == dim))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (mentions_threads(expr->arg[i], p, dim))
+            return true;
+    return expr->fun && mentions_threads(expr->fun, p, dim);
+}
+
+int64_t static_count(const Type *type)
+{
+    int64_t count = 1, len;
+    for (; type->kind == T_ARRAY; type = type->elem) {
+        if (!arith_is_const(type->len, &len) || len > 1 << 20)
+            return -1;
+        count *= len;
+    }
+    return count;
+}
+
+int count_uses(const Expr *expr, const Param *param)
+{
+    int n = is_use(expr, param);
+    if (expr->fun)
+        n += 2 * count_uses(expr->fun, param);
+    for (int i = 0; i < expr->narg && n < 2; i++)
+        n += count_uses(expr->arg[i], param);
+    return MIN(n, 2);
+}
+
+bool inside(const Rewrite *rw, Pattern p, int dim)
+{
+    for (const Context *c = rw->context; c; c = c->outer)
+        if (c->child == CHILD_FUN && is(c->expr, p) && (dim < 0 || c->expr->par == dim))
+            return true;
+    return false;
+}
+
+bool inside_loop(const Rewrite *rw)
+{
+    for (const Context *c = rw->context; c; c = c->outer)
+        if (c->child == CHILD_FUN && !is_threads(c->expr->pattern) &&
+            c->expr->pattern != P_ITERATE)
+            return true;
+    return false;
+}
+
+bool at_host(const Rewrite *rw)
+{
+    for (const Context *c = rw->context; c; c = c->outer)
+        if (c->child == CHILD_FUN && c->expr->pattern != P_ITERATE)
+            return false;
+    return true;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory: copies, and where a value is stored.
+//
+//   source  paper 000, section 3.4; Lift CopyRules, OpenCLRules
+
+#include "rewrite/internal.h"
+
+static bool lcl_dims_fit(const Rewrite *rw, const RuleArgs *args)
+{
+    for (int k = 0; k < args->n; k++) {
+        if (args->at[k] < 0 || args->at[k] > 2 || inside(rw, P_MAPLCL, (int)args->at[k]))
+            return false;
+        for (int j = 0; j < k; j++)
+            if (args->at[j] == args->at[k])
+                return false;
+    }
+    return true;
+}
+
+// An array of constant lengths in that many dimensions, of scalars or tuples of them.
+static bool copyable(const Type *type, int dims)
+{
+    return depth_of(type) == dims && static_count(type) > 0 &&
+           plain_scalars(type_elem(type, dims));
+}
+
+static Expr *local_copy(Rewrite *rw, const RuleArgs *args, Expr *in)
+{
+    Expr *copy = make_nest(rw, P_MAPLCL, args->n, args->at, make_identity(rw), in);
+    return make1(rw, P_TOLOCAL, copy);
+}
+
+Expr *rule_toLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (at->kind == E_LAMBDA || !copyable(at->type, args->n) || !lcl_dims_fit(rw, args) ||
+        !inside(rw, P_MAPWRG, -1) || inside(rw, P_MAPLCL, -1) || inside_loop(rw))
+        return NULL;
+    return local_copy(rw, args, dup(rw, at));
+}
+
+enum { PRIVATE_MOST = 64 };
+
+static Expr *private_copy(Rewrite *rw, const Type *type, Expr *in)
+{
+    int dims = depth_of(type);
+    if (dims > 0)
+        in = make_nest(rw, P_MAPUNROLL, dims, NULL, make_identity(rw), in);
+    return make1(rw, P_TOPRIVATE, in);
+}
+
+static bool fits_private(const Type *type)
+{
+    int64_t count = static_count(type);
+    return count > 0 && count <= PRIVATE_MOST &&
+           plain_scalars(type_elem(type, depth_of(type)));
+}
+
+Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind == E_LAMBDA || is(at, P_TOPRIVATE) || !fits_private(at->type) ||
+        !(inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))
+        return NULL;
+    return private_copy(rw, at->type, dup(rw, at));
+}
+
+Expr *rule_toGlobal(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    bool stored = is(at, P_TOGLOBAL) || (rw->context && is(rw->context->expr, P_TOGLOBAL));
+    if (at->kind != E_PATTERN || at->type->kind != T_ARRAY || stored || !at_host(rw))
+        return NULL;
+    return make1(rw, P_TOGLOBAL, dup(rw, at));
+}
+
+Expr *rule_copy(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t dims = args->at[0];
+    if (at->kind == E_LAMBDA || dims < 1 || dims > DIMS_MAX || depth_of(at->type) < dims)
+        return NULL;
+    return make_map(rw, (int)dims, make_identity(rw), dup(rw, at));
+}
+
+// The same map, whose function first copies its element.
+static Expr *with_copy(Rewrite *rw, const Expr *at, Param *e, Expr *copy)
+{
+    Param *c = fresh(rw, "copy");
+    Expr *body = expr_replace(rw->ir, at->fun->arg[0], at->fun->params[0], use(rw, c));
+    Expr *held = expr_let(rw->ir, c, copy, body);
+    Expr *in = dup(rw, at->arg[0]);
+    return expr_pattern(rw->ir, at->pattern, 1, at->par, NULL, make_lambda(rw, e, held), &in,
+                        1);
+}
+
+Expr *rule_copyLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_MAPWRG) || !copyable(at->arg[0]->type->elem, args->n) ||
+        !lcl_dims_fit(rw, args))
+        return NULL;
+    Param *e = fresh(rw, at->fun->params[0]->name);
+    return with_copy(rw, at, e, local_copy(rw, args, use(rw, e)));
+}
+
+Expr *rule_copyPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    bool item = is(at, P_MAPGLB) || is(at, P_MAPLCL);
+    if (!(item || (is(at, P_MAPSEQ) &&
+                   (inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))))
+        return NULL;
+    const Type *type = at->arg[0]->type->elem;
+    if (type->kind != T_ARRAY || !fits_private(type) || mentions_threads(at->fun, P_MAPGLB, -1) ||
+        mentions_threads(at->fun, P_MAPLCL, -1))
+        return NULL;
+    Param *e = fresh(rw, at->fun->params[0]->name);
+    return with_copy(rw, at, e, private_copy(rw, type, use(rw, e)));
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table, positions, and applying one rule at one of them.
+//
+//   method  nodes from the root to the position are copied and the rest is shared with the
+//           old expression, so that a strategy can go back by keeping a pointer
+
+#include "rewrite/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const RuleInfo rule_info[RULES] = {
+#define RULE(id, name, args, family, left, right, guard, source)                           \
+    [RULE_##id] = {#name, args,  FAMILY_##family, left,                                    \
+                   right, guard, source,          rule_##name},
+#include "rewrite/rules.def"
+#undef RULE
+};
+
+const char *const rule_family_name[] = {
+    [FAMILY_ALGORITHMIC] = "algorithmic",
+    [FAMILY_FUSION] = "fusion",
+    [FAMILY_FISSION] = "fission",
+    [FAMILY_INTERCHANGE] = "interchange",
+    [FAMILY_SIMPLIFY] = "simplification",
+    [FAMILY_LOWERING] = "lowering",
+    [FAMILY_MEMORY] = "memory",
+    [FAMILY_TILING] = "tiling",
+    [FAMILY_VECTOR] = "vectorisation",
+    [FAMILY_WINDOW] = "register window",
+};
+
+int rule_find(const char *name)
+{
+    for (int i = 0; i < RULES; i++)
+        if (strcmp(rule_info[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+void rule_args_range(const RuleInfo *rule, int *least, int *most)
+{
+    *least = *rule->args != 0;
+    for (const char *p = rule->args; *p; p++)
+        *least += *p == ',';
+    *most = strstr(rule->args, "...") ? RULE_ARGS : *least;
+}
+
+// Positions -----------------------------------------------------------------------------
+
+static const Expr *child_of(const Expr *expr, int child)
+{
+    if (child == CHILD_FUN)
+        return expr->fun ? expr->fun->arg[0] : NULL;
+    return child < expr->narg ? expr->arg[child] : NULL;
+}
+
+const Expr *path_find(const Expr *root, const Path *path)
+{
+    for (int i = 0; root && i < path->n; i++)
+        root = child_of(root, path->step[i]);
+    return root;
+}
+
+bool path_push(Path *path, int child)
+{
+    if (path->n == PATH_STEPS || child > INT8_MAX)
+        return false;
+    path->step[path->n++] = (int8_t)child;
+    return true;
+}
+
+Path path_join(const Path *outer, const Path *inner)
+{
+    Path path = *outer;
+    for (int i = 0; i < inner->n; i++)
+        path_push(&path, inner->step[i]);
+    return path;
+}
+
+bool path_parse(const char *text, Path *path)
+{
+    path->n = 0;
+    if (strcmp(text, "root") == 0)
+        return true;
+    for (const char *p = text;; p++) {
+        char *end = (char *)p;
+        long child = *p == 'f' ? (end++, CHILD_FUN) : strtol(p, &end, 10);
+        bool digit = *p >= '0' && *p <= '9';
+        if (end == p || (*p != 'f' && !digit) || child > INT8_MAX ||
+            !path_push(path, (int)child))
+            return false;
+        p = end;
+        if (*p == 0)
+            return true;
+        if (*p != '.')
+            return false;
+    }
+}
+
+void path_print(Buf *out, const Path *path)
+{
+    if (path->n == 0)
+        buf_puts(out, "root");
+    for (int i = 0; i < path->n; i++) {
+        if (i)
+            buf_putc(out, '.');
+        if (path->step[i] == CHILD_FUN)
+            buf_putc(out, 'f');
+        else
+            buf_printf(out, "%d", path->step[i]);
+    }
+}
+
+// Applying --------------------------------------------------------------------------------
+
+static Expr *shallow(Ir *ir, const Expr *expr)
+{
+    Expr *copy = NEW(ir->arena, Expr);
+    *copy = *expr;
+    copy->arg = NEW_ARRAY(ir->arena, Expr *, expr->narg);
+    for (int i = 0; i < expr->narg; i++)
+        copy->arg[i] = expr->arg[i];
+    return copy;
+}
+
+static Expr *replace_child(Ir *ir, const Expr *expr, int child, Expr *with)
+{
+    Expr *copy = shallow(ir, expr);
+    if (child == CHILD_FUN) {
+        copy->fun = shallow(ir, expr->fun);
+        copy->fun->arg[0] = with;
+    } else {
+        copy->arg[child] = with;
+    }
+    return copy;
+}
+
+typedef struct {
+    Rewrite rw;
+    const Path *path;
+    RuleId rule;
+    const RuleArgs *args;
+} Application;
+
+static Expr *apply_below(Application *a, const Expr *expr, int depth)
+{
+    if (depth == a->path->n)
+        return rule_info[a->rule].apply(&a->rw, expr, a->args);
+    int child = a->path->step[depth];
+    const Expr *below = child_of(expr, child);
+    if (!below)
+        return NULL;
+    Context context = {expr, child, a->rw.context};
+    a->rw.context = &context;
+    Expr *changed = apply_below(a, below, depth + 1);
+    a->rw.context = context.outer;
+    return changed ? replace_child(a->rw.ir, expr, child, changed) : NULL;
+}
+
+Expr *rewrite_at(Ir *ir, Expr *root, const Path *path, RuleId rule, const RuleArgs *args)
+{
+    int least, most;
+    rule_args_range(&rule_info[rule], &least, &most);
+    if (args->n < least || args->n > most)
+        return NULL;
+    Application a = {{ir, NULL}, path, rule, args};
+    return apply_below(&a, root, 0);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Simplification: pairs of layouts that undo each other, and layouts that do nothing.
+//
+//   source  Lift SimplificationRules
+
+#include "rewrite/internal.h"
+
+Expr *rule_joinOfSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_JOIN) || !is_dims(at->arg[0], P_SPLIT, at->dims))
+        return NULL;
+    return dup(rw, at->arg[0]->arg[0]);
+}
+
+Expr *rule_splitOfJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_SPLIT) || !is_dims(at->arg[0], P_JOIN, at->dims))
+        return NULL;
+    const Expr *x = at->arg[0]->arg[0];
+    for (int k = 0; k < at->dims; k++)
+        if (!arith_equal(rw->ir->arith, len_of(x, at->dims + k), at->num[k]))
+            return NULL;
+    return dup(rw, x);
+}
+
+// outer(inner(x)) of one dimension gives x.
+static Expr *undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern inner)
+{
+    return is(at, outer) && is(at->arg[0], inner) ? dup(rw, at->arg[0]->arg[0]) : NULL;
+}
+
+Expr *rule_transposeTwice(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return undone(rw, at, P_TRANSPOSE, P_TRANSPOSE);
+}
+
+Expr *rule_mapId(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || !is_use(at->fun->arg[0], at->fun->params[0]))
+        return NULL;
+    return dup(rw, at->arg[0]);
+}
+
+Expr *rule_scalarOfVector(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return undone(rw, at, P_ASSCALAR, P_ASVECTOR);
+}
+
+Expr *rule_vectorOfScalar(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    Expr *x = undone(rw, at, P_ASVECTOR, P_ASSCALAR);
+    return x && at->type->elem->width == at->arg[0]->arg[0]->type->elem->width ? x : NULL;
+}
+
+static Expr *order_undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern inner)
+{
+    if (!is(at, outer) || !is(at->arg[0], inner) || !expr_equal(at->fun, at->arg[0]->fun))
+        return NULL;
+    return dup(rw, at->arg[0]->arg[0]);
+}
+
+Expr *rule_gatherOfScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return order_undone(rw, at, P_GATHER, P_SCATTER);
+}
+
+Expr *rule_scatterOfGather(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return order_undone(rw, at, P_SCATTER, P_GATHER);
+}
+
+Expr *rule_unzipOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_UNZIP) || !is_dims(at->arg[0], P_ZIP, 1))
+        return NULL;
+    const Expr *zip = dup(rw, at->arg[0]);
+    return expr_tuple(rw->ir, zip->arg, zip->narg);
+}
+
+Expr *rule_getOfTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind != E_GET || at->arg[0]->kind != E_TUPLE)
+        return NULL;
+    return dup(rw, at->arg[0]->arg[at->index]);
+}
+
+Expr *rule_letInline(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind != E_LET)
+        return NULL;
+    Expr *value = start_value(rw, at->arg[0]);
+    return expr_replace(rw->ir, at->arg[1], at->param, value);
+}
+
+Expr *rule_padNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_PAD))
+        return NULL;
+    for (int i = 0; i < at->nnum; i++)
+        if (at->num[i] != num(rw, 0))
+            return NULL;
+    return dup(rw, data_of(at));
+}
+
+Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_TAKE))
+        return NULL;
+    for (int k = 0; k < at->dims; k++)
+        if (!arith_equal(rw->ir->arith, at->num[k], len_of(at->arg[0], k)))
+            return NULL;
+    return dup(rw, at->arg[0]);
+}
+
+Expr *rule_dropNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_DROP))
+        return NULL;
+    for (int k = 0; k < at->dims; k++)
+        if (at->num[k] != num(rw, 0))
+            return NULL;
+    return dup(rw, at->arg[0]);
+}
+
+Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_SLIDE))
+        return NULL;
+    const Arith *n[DIMS_MAX];
+    for (int k = 0; k < at->dims; k++) {
+        n[k] = at->num[2 * k];
+        if (!arith_equal(rw->ir->arith, n[k], at->num[2 * k + 1]))
+            return NULL;
+    }
+    return make(rw, P_SPLIT, at->dims, n, NULL, dup(rw, at->arg[0]));
+}

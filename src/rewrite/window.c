@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Register windows: one work-item walks along an axis and keeps the window it needs.
+//
+//   source  Lift MapSeqSlideRewrite; in two and three dimensions this is streaming ("2.5D")
+
+#include "rewrite/internal.h"
+
+static bool constant_window(const Expr *slide)
+{
+    for (int i = 0; i < slide->nnum; i++)
+        if (!arith_is_const(slide->num[i], NULL))
+            return false;
+    return true;
+}
+
+static bool walks(const Expr *at)
+{
+    return is(at, P_MAP) && is_dims(at->arg[0], P_SLIDE, at->dims) &&
+           constant_window(at->arg[0]) && !mentions_threads(at->fun, P_MAPLCL, -1) &&
+           !mentions_threads(at->fun, P_MAPGLB, -1) &&
+           !mentions_threads(at->fun, P_MAPWRG, -1);
+}
+
+static Expr *walk(Rewrite *rw, const Expr *at, Expr *in)
+{
+    return make(rw, P_MAPSLIDE, 1, at->arg[0]->num, dup(rw, at->fun), in);
+}
+
+Expr *rule_mapSeqSlide(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!walks(at) || at->dims != 1)
+        return NULL;
+    return walk(rw, at, dup(rw, at->arg[0]->arg[0]));
+}
+
+static Expr *turn_inside(Rewrite *rw, Expr *in)
+{
+    Param *p = fresh(rw, "p");
+    return make_map(rw, 1, make_lambda(rw, p, make1(rw, P_TRANSPOSE, use(rw, p))), in);
+}
+
+// The walked axis moves innermost, columns of windows are cut out of the others, and in a
+// column it moves out again.
+Expr *rule_stream(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!walks(at) || at->dims == 1)
+        return NULL;
+    bool deep = at->dims == 3;
+    const Expr *slide = at->arg[0];
+    Expr *in = make1(rw, P_TRANSPOSE, dup(rw, slide->arg[0]));
+    if (deep)
+        in = turn_inside(rw, in);
+    Expr *columns = make(rw, P_SLIDE, at->dims - 1, slide->num + 2, NULL, in);
+    Param *column = fresh(rw, "column");
+    Expr *own = use(rw, column);
+    if (deep)
+        own = turn_inside(rw, own);
+    Expr *body = walk(rw, at, make1(rw, P_TRANSPOSE, own));
+    Expr *all = make_map(rw, at->dims - 1, make_lambda(rw, column, body), columns);
+    return make1(rw, P_TRANSPOSE, deep ? turn_inside(rw, all) : all);
+}

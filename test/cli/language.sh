@@ -1,0 +1,32 @@
+# doc/language.md: every example in it is a program, or the body of one.
+. test/cli/common
+
+"$PYTHON" - "$tmp" <<'END'
+import re
+import sys
+text = open("doc/language.md").read()
+blocks = re.findall(r"^```\n(.*?)^```", text, re.S | re.M)
+head = next(b for b in blocks if "def main(" in b).replace("...", "").rstrip()
+bodies = []
+for block in blocks:
+    if re.match(r"\w+ +.*->.*\n {5,}", block):          # rules: name, type / doc / example
+        for rule in re.split(r"\n\n", block.strip()):
+            bodies.append(rule.splitlines()[-1].strip())
+    elif block.startswith("+ "):                        # operations: text, types, doc, example
+        bodies += [re.split(r"  +", line)[-1] for line in block.strip().splitlines()]
+programs = [b for b in blocks if re.search(r"^def \w+\(", b, re.M) and "..." not in b]
+for i, program in enumerate(programs + [f"{head}\n  {body}\n" for body in bodies]):
+    open(f"{sys.argv[1]}/{i:03}.fw", "w").write(program)
+END
+count=0
+for program in "$tmp"/[0-9]*.fw; do
+    count=$((count + 1))
+    body=$(tail -n 1 "$program")
+    if "$FOREWARP" check "$program" >/dev/null 2>"$tmp/stderr"; then
+        ok "example: $body"
+    else
+        not_ok "example: $body" "$(cat "$tmp/stderr")"
+    fi
+done
+[ $count -gt 60 ] && ok "$count examples" || not_ok "only $count examples"
+finish

@@ -1,0 +1,33 @@
+# The checks of the source themselves: they pass here, and find what is planted elsewhere.
+. test/cli/common
+
+passes "depcheck" tools/depcheck
+passes "sizecheck" tools/sizecheck
+mkdir -p "$tmp/tree/tools" "$tmp/tree/src/base" "$tmp/tree/src/ir" "$tmp/tree/test/ir"
+cp tools/depcheck tools/sizecheck "$tmp/tree/tools"
+
+# finds TOOL FILE TEXT: with this text in the file, the tool fails and names the file.
+finds() {
+    file="$tmp/tree/$2"
+    for f in src/base/a.c src/base/a.h src/ir/a.def test/ir/test_a.c; do
+        echo '// SPDX-License-Identifier: Apache-2.0' >"$tmp/tree/$f"
+    done
+    "$tmp/tree/tools/$1" >"$tmp/stdout" 2>&1 || not_ok "$1 on nothing" "$(cat "$tmp/stdout")"
+    printf '%b' "$3" >>"$file"
+    "$tmp/tree/tools/$1" >"$tmp/stdout" 2>&1
+    [ $? = 1 ] && grep -q "$2" "$tmp/stdout" && ok "$1 finds $4" || not_ok "$1 finds $4"
+    rm "$file"
+}
+
+finds depcheck src/base/a.c '#include "ir/ir.h"\n' "a later module"
+finds depcheck src/base/a.h '#include "nothing/of.h"\n' "an unknown module"
+finds depcheck src/ir/b.c '// SPDX-License-Identifier: Apache-2.0\n#include "arith/internal.h"\n' "a private header"
+finds depcheck src/ir/b.c '// SPDX-License-Identifier: Apache-2.0\n#include <sqlite3.h>\n' "a library of another's"
+finds depcheck src/ir/b.c 'int x;\n' "no licence"
+finds depcheck src/ir/b.c '// SPDX-License-Identifier: Apache-2.0\nvoid f(void)\n{\n    puts("x");\n}\n' "printing"
+mkdir "$tmp/tree/src/other"
+finds depcheck src/other/a.c '// SPDX-License-Identifier: Apache-2.0\n' "a module without a place"
+long() { awk -v n="$1" 'BEGIN {for (i = 0; i < n; i++) printf "\\n"}'; }
+finds sizecheck src/base/b.c "int f(void)\n{$(long 125)}\n" "a long function"
+finds sizecheck src/base/b.c "$(long 901)" "a long file"
+finish

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every rule on programs of its own, at random sizes, arguments and inputs: both sides have
+// the same value to the last bit. And what rules must refuse.
+
+#include "rewrite/rewrite.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "instances.h"
+
+typedef struct {
+    Ir *ir;
+    Arena *arena;
+    Diags diags;
+    Source source;
+    Program *program;
+} Loaded;
+
+static void load(Loaded *l, const char *def)
+{
+    l->ir = ir_new();
+    l->arena = arena_new();
+    diags_init(&l->diags, l->arena);
+    char *text = arena_printf(l->arena, "%s%s\n", HEAD, def);
+    l->source = (Source){"test", text, strlen(text)};
+    l->program = ir_parse(l->ir, &l->source, &l->diags);
+    if (!l->program || !ir_infer(l->program, &l->diags)) {
+        Buf out;
+        buf_init(&out);
+        diags_print(&out, &l->diags);
+        fail_msg("%s\n%s", def, out.text);
+    }
+}
+
+static void unload(Loaded *l)
+{
+    ir_free(l->ir);
+    arena_free(l->arena);
+}
+
+static Program *bind(Loaded *l, Rng *rng)
+{
+    Binding b[] = {{"N", 1 + (int64_t)rng_below(rng, 16)},
+                   {"M", 1 + (int64_t)rng_below(rng, 12)},
+                   {"K", 1 + (int64_t)rng_below(rng, 5)}};
+    Diags diags;
+    diags_init(&diags, l->arena);
+    return ir_bind(l->program, b, COUNTOF(b), &diags);
+}
+
+static Value *value_of(const Program *program, const Expr *body, Arena *arena, uint64_t seed)
+{
+    Function main = *program->main;
+    Program with = *program;
+    main.body = (Expr *)body;
+    with.main = &main;
+    Value **in = NEW_ARRAY(arena, Value *, main.nparam), *out = NULL;
+    for (int i = 0; i < main.nparam; i++) {
+        in[i] = value_new(arena, main.params[i]->type);
+        value_random(in[i], seed + (uint64_t)i);
+    }
+    Diags diags;
+    diags_init(&diags, arena);
+    if (!ir_eval(&with, in, arena, &out, 0, &diags)) {
+        Buf text;
+        buf_init(&text);
+        diags_print(&text, &diags);
+        print_message("%s", text.text);
+        buf_release(&text);
+        return NULL;
+    }
+    return out;
+}
+
+static bool same_value(const Value *a, const Value *b)
+{
+    if (a->nplane != b->nplane)
+        return false;
+    for (int i = 0; i < a->nplane; i++)
+        if (a->count[i] != b->count[i] || a->scalar[i] != b->scalar[i] ||
+            memcmp(a->plane[i], b->plane[i], (size_t)a->count[i] * sizeof(double)))
+            return false;
+    return true;
+}
+
+static RuleArgs draw_args(const char *text, Rng *rng)
+{
+    RuleArgs args = {0};
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        args.at[args.n++] = text[rng_below(rng, n)] - '0';
+        text += n + (text[n] == ' ');
+    }
+    return args;
+}
+
+static void show(const char *what, const Expr *expr)
+{
+    Buf out;
+    buf_init(&out);
+    expr_print(&out, expr);
+    print_message("%s: %s\n", what, out.text);
+    buf_release(&out);
+}
+
+// 1 if the rule matched and both sides agree, 0 if it did not match.
+static int try_once(const Instance *instance, Rng *rng)
+{
+    Loaded l;
+    load(&l, instance->def);
+    Program *bound = bind(&l, rng);
+    RuleArgs args = draw_args(instance->args, rng);
+    Path path;
+    assert_true(path_parse(instance->path, &path));
+    int rule = rule_find(instance->rule);
+    assert_true(rule >= 0);
+    Expr *left = bound ? bound->main->body : NULL;
+    Expr *right = left ? rewrite_at(bound->ir, left, &path, (RuleId)rule, &args) : NULL;
+    if (right) {
+        Diags diags;
+        diags_init(&diags, l.arena);
+        Buf out;
+        buf_init(&out);
+        if (!ir_infer_expr(bound->ir, right, &diags)) {
+            diags_print(&out, &diags);
+            show("left", left);
+            show("right", right);
+            fail_msg("%s: %s", instance->rule, out.text);
+        }
+        buf_release(&out);
+        Value *a = value_of(bound, right, l.arena, 5);
+        assert_true(ir_infer_expr(bound->ir, left, &diags));
+        Value *b = value_of(bound, left, l.arena, 5);
+        if (!a || !b || !same_value(a, b)) {
+            show("left", left);
+            show("right", right);
+            fail_msg("%s: the sides differ", instance->rule);
+        }
+    }
+    unload(&l);
+    return right != NULL;
+}
+
+enum { MATCHES = 12, TRIES = 300 };
+
+static void test_both_sides_agree(void **state)
+{
+    (void)state;
+    Rng rng;
+    rng_seed(&rng, 11);
+    for (int i = 0; i < COUNTOF(instances); i++) {
+        int matched = 0;
+        for (int t = 0; t < TRIES && matched < MATCHES; t++)
+            matched += try_once(&instances[i], &rng);
+        if (matched == 0)
+            fail_msg("instance %d of %s never matched", i, instances[i].rule);
+    }
+}
+
+static void test_every_rule_has_an_instance(void **state)
+{
+    (void)state;
+    for (int r = 0; r < RULES; r++) {
+        bool found = false;
+        for (int i = 0; i < COUNTOF(instances); i++)
+            found |= strcmp(instances[i].rule, rule_info[r].name) == 0;
+        if (!found)
+            fail_msg("%s has no instance", rule_info[r].name);
+        assert_true(*rule_info[r].left && *rule_info[r].right && *rule_info[r].source);
+    }
+}
+
+typedef struct {
+    const char *rule, *def, *path;
+    RuleArgs args;
+} Refusal;
+
+static void test_guards_refuse(void **state)
+{
+    (void)state;
+    static const Refusal refusals[] = {
+        {"mapLcl", "def p(x: [8]int) = map(twice, x)", "root", {1, {0}}},
+        {"mapLcl", "def p(x: [8][4]int) = mapWrg0(\\r -> mapLcl0(\\e -> reduceSeq(+, 0, "
+                   "map(twice, r)), r), x)",
+         "f.f.1", {1, {0}}},
+        {"mapGlb", "def p(x: [8][4]int) = mapGlb0(\\r -> map(twice, r), x)", "f", {1, {0}}},
+        {"mapGlb", "def p(x: [8][4]int) = mapSeq(\\r -> map(twice, r), x)", "f", {1, {0}}},
+        {"mapGlb", "def p(x: [8][4]int) = mapWrg0(\\r -> map(twice, r), x)", "f", {1, {1}}},
+        {"mapGlb", "def p(x: [8][4]int) = map2(twice, x)", "root", {2, {1, 1}}},
+        {"mapGlb", "def p(x: [8][4]int) = map2(twice, x)", "root", {1, {1}}},
+        {"mapWrg", "def p(x: [8][4]int) = mapGlb0(\\r -> map(twice, r), x)", "f", {1, {1}}},
+        {"mapSeq", "def p(x: [8][4]int) = map(\\r -> mapGlb0(twice, r), x)", "root", {0}},
+        {"toLocal", "def p(x: [8]int) = mapGlb0(twice, x)", "0", {1, {0}}},
+        {"toPrivate", "def p(x: [8]int) = mapGlb0(twice, x)", "0", {0}},
+        {"toGlobal", "def p(x: [8]int) = toGlobal(mapGlb0(twice, x))", "0", {0}},
+        {"partialReduce", "def p(x: [8]int) = reduce(\\s e -> s + float(e), 0.0, x)", "root",
+         {1, {2}}},
+        {"vectorize", "def p(x: [8]int) = map(\\e -> if e > 2 then 1 else e, x)", "root",
+         {1, {2}}},
+        {"vectorize", "def p(x: [9]int) = map(twice, x)", "root", {1, {2}}},
+        {"reorder", "def p(x: [9]int) = map(twice, x)", "root", {3, {0, 2, 1}}},
+        {"tile", "def p(x: [8]int) = map(twice, x)", "root", {1, {2}}},
+        {"splitJoin", "def p(x: [8]int) = map(twice, x)", "root", {1, {0}}},
+        {"splitOfJoin", "def p(x: [4][3]int) = split(2, join(x))", "root", {0}},
+        {"mapInterchange", "def p(x: [4][3]int) = map(\\r -> map(twice, r), x)", "root", {0}},
+        {"scatterOfGather",
+         "def p(x: [8]int) = scatter(\\i -> 7 - i, gather(\\i -> (i + 1) % 8, x))", "root",
+         {0}},
+        {"mapFission", "def p(x: [8]int) = map(\\e -> let y = twice(e) in y * e, x)", "root",
+         {0}},
+    };
+    for (int i = 0; i < COUNTOF(refusals); i++) {
+        Loaded l;
+        load(&l, refusals[i].def);
+        Path path;
+        assert_true(path_parse(refusals[i].path, &path));
+        assert_non_null(path_find(l.program->main->body, &path));
+        int rule = rule_find(refusals[i].rule);
+        assert_true(rule >= 0);
+        if (rewrite_at(l.ir, l.program->main->body, &path, (RuleId)rule, &refusals[i].args))
+            fail_msg("%s matches %s", refusals[i].rule, refusals[i].def);
+        unload(&l);
+    }
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"root", "0", "f", "0.f.12.f"};
+    static const char *const bad[] = {"", ".", "0.", "x", "-1", "0..1", "f0", "999", "0 "};
+    Path path;
+    for (int i = 0; i < COUNTOF(good); i++) {
+        assert_true(path_parse(good[i], &path));
+        Buf out;
+        buf_init(&out);
+        path_print(&out, &path);
+        assert_string_equal(out.text, good[i]);
+        buf_release(&out);
+    }
+    for (int i = 0; i < COUNTOF(bad); i++)
+        if (path_parse(bad[i], &path))
+            fail_msg("`%s` is read as a position", bad[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_rule_has_an_instance),
+        cmocka_unit_test(test_both_sides_agree),
+        cmocka_unit_test(test_guards_refuse),
+        cmocka_unit_test(test_paths),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -18,16 +18,18 @@ PREFIX   ?= /usr/local
 PYTHON   ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
 VERSION  := 0.1.0
 
-PKGS     := sqlite3 jansson zlib OpenCL
+PKGS     := sqlite3 jansson zlib OpenCL lapacke
 # What `make deps` installs: see tools/deps.
 DEBS     := gcc make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
-            ocl-icd-opencl-dev pocl-opencl-icd libcmocka-dev clang-format clang \
+            ocl-icd-opencl-dev liblapacke-dev pocl-opencl-icd libcmocka-dev clang-format clang \
             python3-numpy man-db
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wwrite-strings -Wundef $(if $(WERROR),-Werror)
 , := ,
-SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
+# With its sanitizers gcc 12 takes vsnprintf(NULL, 0, ...) for a mistake.
+SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer \
+            -Wno-format-truncation)
 # OpenCL's functions are named 3.0; only those of 1.2 are needed.
 LANGUAGE := -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 \
             -DFW_VERSION='"$(VERSION)"' -Isrc -Iinclude
@@ -88,7 +90,7 @@ $(B)/test/%: test/%.c $(B)/libforewarp.a
 	$(if $(V),,@echo '  LD   $@')
 	$(Q)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS)
 
--include $(OBJ:.o=.d) $(TESTS:=.d)
+-include $(OBJ:.o=.d) $(TESTS:=.d) $(wildcard $(B)/bench/*.d)
 
 # A test that does not build is a failed test, so the building goes on too.
 check:
@@ -116,7 +118,13 @@ demo: deps
 	$(B)/forewarp tune examples/jacobi2d.fw -s N=2048,M=2048 --device opencl:0 \
 	    --budget 30s --fresh --store $(B)/demo/trials.db --out $(B)/demo
 
-bench: $(B)/forewarp $(B)/libforewarp.a
+BENCHES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
+$(B)/bench/%: bench/%.c $(B)/libforewarp.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo '  LD   $@')
+	$(Q)$(COMPILE) -fopenmp -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a $(LIBS)
+
+bench: $(B)/forewarp $(BENCHES)
 	FOREWARP=$(abspath $(B))/forewarp B=$(B) bench/run
 
 fuzz: $(B)/fuzz/fuzz_parse

@@ -47,7 +47,7 @@ struct Options {
     Problem *problem; // freed after the diagnostics that point into it were printed
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *json, *strategy, *point, *target, *store, *svg;
+    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;

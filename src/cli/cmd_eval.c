@@ -7,6 +7,7 @@
 #include "report/knn.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double goal = 0.9; // of the best throughput (000, section 8.2)
 
@@ -65,12 +66,14 @@ static json_t *eval_json(const Eval *e)
                      "groups", groups);
 }
 
+// JSON on standard output stands there alone.
 static bool write_results(Options *o, const Eval *e)
 {
     Buf text;
     buf_init(&text);
     report_knn(&text, e);
-    fputs(text.text, stdout);
+    if (!o->json || strcmp(o->json, "-") != 0)
+        fputs(text.text, stdout);
     buf_release(&text);
     return (!o->svg || report_knn_svg(e, o->svg, &o->diags)) && cli_json(o, eval_json(e));
 }
@@ -79,7 +82,7 @@ int cmd_eval(Options *o)
 {
     const ModelKind *kind = model_find(o->file);
     if (!kind) {
-        diag_error(&o->diags, span_none, "C014", "there is no model `%s`", o->file);
+        diag_error(&o->diags, span_none, "C015", "there is no model `%s`", o->file);
         return 2;
     }
     EvalOptions options = {

@@ -4,6 +4,8 @@
 
 #include "cli/cli.h"
 
+#include "cost/features.h"
+
 #include <string.h>
 
 static int list_patterns(void)
@@ -29,13 +31,22 @@ static int list_strategies(void)
     return 0;
 }
 
+static int list_features(void)
+{
+    for (int i = 0; i < FEATURES; i++)
+        printf("  %-22s %s%s%s%s\n", feature_info[i].name, feature_info[i].doc,
+               feature_info[i].unit[0] ? " (" : "", feature_info[i].unit,
+               feature_info[i].unit[0] ? ")" : "");
+    return 0;
+}
+
 static int list_all(void)
 {
     puts("forewarp COMMAND [OPTION...]\n\nCommands (`forewarp COMMAND --help` for "
          "options):");
     for (int i = 0; i < COMMANDS; i++)
         printf("  %-9s %-10s %s\n", commands[i].name, commands[i].args, commands[i].doc);
-    puts("\nTopics: `forewarp help patterns`, `operations`, `strategies`");
+    puts("\nTopics: `forewarp help patterns`, `operations`, `strategies`, `features`");
     return 0;
 }
 
@@ -46,7 +57,8 @@ int cmd_help(Options *o)
         int (*list)(void);
     } topic[] = {{"patterns", list_patterns},
                  {"operations", list_operations},
-                 {"strategies", list_strategies}};
+                 {"strategies", list_strategies},
+                 {"features", list_features}};
     if (!o->file)
         return list_all();
     for (int i = 0; i < COUNTOF(topic); i++)

@@ -4,6 +4,8 @@
 
 #include "cli/cli.h"
 
+#include "plan/describe.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,11 +83,32 @@ bool cli_point(Options *o, const Problem *problem, const Derivation *derivation,
     return !o->point || set_point(o, derive_space(derivation), point);
 }
 
+static bool no_model(Options *o)
+{
+    int n;
+    const char *const *name = device_model_ids(&n);
+    Buf known;
+    buf_init(&known);
+    for (int i = 0; i < n; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", name[i]);
+    diag_error(&o->diags, span_none, "C030", "there is no device model `%s`; there are %s",
+               o->device_model, known.text);
+    buf_release(&known);
+    return false;
+}
+
 bool cli_device(Options *o, DeviceInfo *info)
 {
     DeviceInfo *all;
     const DeviceKind *kind;
     int index;
+    if (o->device_model) {
+        DeviceModel model;
+        if (!device_model_find(o->device_model, &model))
+            return no_model(o);
+        describe_model(&model, info);
+        return true;
+    }
     if (!device_parse(o->device, &kind, &index))
         return diag_error(&o->diags, span_none, "C006",
                           "a device is opencl:N, cuda:N or host: `%s`", o->device);

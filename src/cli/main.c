@@ -107,6 +107,7 @@ static bool take_option(Options *o, int key, char *arg)
     case 306: o->check = true; return true;
     case 307: o->store = arg; return true;
     case 308: o->fresh = true; return true;
+    case 311: o->device_model = arg; return true;
     case 309: o->svg = arg; return true;
     case 310:
         o->random_repeat = atoi(arg);
@@ -139,7 +140,8 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     }
     if (key == ARGP_KEY_END && count_args(o) < wanted_args(o->command) &&
         isupper((unsigned char)o->command->args[0]))
-        argp_error(state, wanted_args(o->command) == 1 ? "%s: which program?" : "%s takes %s",
+        argp_error(state,
+                   wanted_args(o->command) == 1 ? "%s: which program?" : "%s takes %s",
                    o->command->name, o->command->args);
     for (int i = 0; i < COUNTOF(option_rows); i++)
         if (option_rows[i].key == key) {

@@ -4,15 +4,26 @@
 //
 //   source  models.def: published specifications of the devices named there
 //
-// With a model by name, the features of any GPU can be found on any machine.
+// With a model by name, the features of any GPU can be found on any machine. It opens no
+// device.
 
 #ifndef FW_COST_DEVICE_MODEL_H
 #define FW_COST_DEVICE_MODEL_H
 
-#include "device/device.h"
+#include "base/base.h"
+
+enum { LANES_MAX = 64 }; // the widest warp that is modelled
 
 typedef struct {
-    DeviceInfo info;
+    const char *id; // of the table; NULL for others
+    char name[256];
+    bool is_cpu;
+    int warp;       // work-items that execute together
+    int line_bytes; // of a cache line
+    int units;      // multiprocessors
+    int clock_mhz;
+    int64_t max_group, local_bytes, global_bytes; // most of a group; memory
+    // What device_model_complete fills in:
     int64_t mp_local_bytes;   // local memory of a multiprocessor
     int mp_items, mp_groups;  // most work-items and groups resident on one
     int mp_registers;         // 32-bit registers of one
@@ -21,12 +32,10 @@ typedef struct {
     double bandwidth, gflops; // GB/s of memory, single-precision Gflop/s; 0: unknown
 } DeviceModel;
 
-enum { LANES_MAX = 64 }; // the widest warp that is modelled
-
-const char *const *device_model_names(int *n);
-bool device_model_find(const char *name, DeviceModel *model);
-// Of a device present: its own description, completed from the table if it is a device
-// named there, else by what is usual.
-void device_model_of(const DeviceInfo *info, DeviceModel *model);
+const char *const *device_model_ids(int *n);
+bool device_model_find(const char *id, DeviceModel *model);
+// Of a model that holds what a device tells of itself: the rest from the table if its name
+// is there, else what is usual. Brings the rest into the ranges that features need.
+void device_model_complete(DeviceModel *model);
 
 #endif

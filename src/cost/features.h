@@ -55,7 +55,6 @@ bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[F
 // Of a lowered expression (as for lower), those of Table 1; the others are 0. False with a
 // diagnostic if it cannot be lowered, false without one if a size is not bound.
 bool features_expression(const Program *program, Expr *body, const LowerOptions *options,
-                         const FeatureSetting *setting, Diags *diags,
-                         double out[FEATURES]);
+                         const FeatureSetting *setting, Diags *diags, double out[FEATURES]);
 
 #endif

@@ -42,24 +42,68 @@ void footprint_init(Footprint *f, Arena *arena)
     table_init(&f->table, arena);
 }
 
-void footprint_add(Footprint *f, ArithCtx *ctx, const Access *access)
+static int64_t constant_of(const Arith *index)
 {
-    const Arith *index = access->index;
-    int64_t constant = index->kind == A_SUM || index->kind == A_CONST ? index->value : 0;
-    const Arith *base = index;
-    if (index->kind == A_SUM && index->n == 1 && index->term[0].coef == 1)
-        base = index->term[0].arg;
-    else if (constant)
-        base = arith_addc(ctx, index, -constant);
-    Key key = {base, access->buffer, NULL};
-    int entry = table_find(&f->table, key);
-    if (entry < 0) {
-        Part part = {.buffer = access->buffer, .base = base};
-        entry = table_push(&f->table, key, f->parts.len);
-        VEC_PUSH(f->arena, &f->parts, part);
+    return index->kind == A_SUM || index->kind == A_CONST ? index->value : 0;
+}
+
+// `x` is the sum of one term that `x + 1` is.
+static int terms_of(const Arith *index, const ArithTerm **term, ArithTerm *own)
+{
+    *term = index->term;
+    if (index->kind == A_SUM || index->kind == A_CONST)
+        return index->n;
+    *own = (ArithTerm){1, index};
+    *term = own;
+    return 1;
+}
+
+static bool differ_by_constant(const Arith *a, const Arith *b)
+{
+    const ArithTerm *s, *t;
+    ArithTerm own[2];
+    int n = terms_of(a, &s, &own[0]);
+    if (n != terms_of(b, &t, &own[1]))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (s[i].arg != t[i].arg || s[i].coef != t[i].coef)
+            return false;
+    return true;
+}
+
+static uintptr_t hash_terms(const Arith *index)
+{
+    const ArithTerm *term;
+    ArithTerm own;
+    uint64_t hash = 0;
+    for (int i = 0, n = terms_of(index, &term, &own); i < n; i++)
+        hash = hash * 31 + term[i].arg->id * 7 + (uint64_t)term[i].coef;
+    return (uintptr_t)hash;
+}
+
+static Part *part_of(Footprint *f, const Access *access)
+{
+    uintptr_t hash = hash_terms(access->index);
+    for (;; hash++) {
+        Key key = {(const void *)hash, access->buffer, NULL};
+        int entry = table_find(&f->table, key);
+        if (entry < 0) {
+            Part part = {.buffer = access->buffer, .base = access->index};
+            table_push(&f->table, key, f->parts.len);
+            VEC_PUSH(f->arena, &f->parts, part);
+            return &f->parts.at[f->parts.len - 1];
+        }
+        Part *part = &f->parts.at[f->table.entry.at[entry].value];
+        if (differ_by_constant(part->base, access->index))
+            return part;
     }
-    Part *part = &f->parts.at[f->table.entry.at[entry].value];
+}
+
+void footprint_add(Footprint *f, const Access *access)
+{
+    Part *part = part_of(f, access);
     part->width = MAX(part->width, access->width);
+    int64_t constant = constant_of(access->index) - constant_of(part->base);
     VEC_PUSH(f->arena, &part->constant, constant);
 }
 
@@ -127,7 +171,7 @@ static void find_loops(Visit *v, const Arith *a)
         Bound *b = scope_find(v->scope, a);
         if (b && b->kind == BOUND_INT)
             find_loops(v, b->def);
-        if (!b || b->kind != BOUND_LOOP)
+        if (!b || (b->kind != BOUND_LOOP && (b->kind != BOUND_THREAD || b->turns < 2)))
             return;
         for (int i = 0; i < v->nloop; i++)
             if (v->loop[i] == b)
@@ -145,30 +189,42 @@ static int64_t first_lane(Visit *v)
     return scope_lanes(v->scope, v->part->base, &lanes) ? lanes.v[0] : 0;
 }
 
-// Takes the loops with small steps out and into the runs.
-static double lengthen_runs(Visit *v)
+static int64_t turns_of(const Bound *loop)
+{
+    return loop->kind == BOUND_LOOP ? loop->n : loop->turns;
+}
+
+// Takes a sequential loop with small steps into the runs.
+static bool lengthen_runs(Visit *v, Bound *loop)
+{
+    scope_look_at(v->scope, loop, 0);
+    int64_t from = first_lane(v);
+    scope_look_at(v->scope, loop, MIN(1, loop->n - 1));
+    int64_t step = first_lane(v) - from, length = step * (loop->n - 1);
+    scope_look_at(v->scope, loop, 0);
+    if (llabs(step) >= 2 * v->line)
+        return false;
+    for (int k = 0; k < v->nrun; k++) {
+        v->run[k].lo += MIN(length, 0);
+        v->run[k].hi += MAX(length, 0);
+    }
+    return true;
+}
+
+// What is left to be walked through; returns by how much too little that is.
+static double plan_turns(Visit *v)
 {
     double factor = 1;
     int64_t most = MAX(VISITS_MAX / scope_warps(v->scope), 1);
     int kept = 0;
     for (int i = 0; i < v->nloop; i++) {
         Bound *loop = v->loop[i];
-        scope_look_at(v->scope, loop, 0);
-        int64_t from = first_lane(v);
-        scope_look_at(v->scope, loop, MIN(1, loop->n - 1));
-        int64_t step = first_lane(v) - from, length = step * (loop->n - 1);
-        scope_look_at(v->scope, loop, 0);
-        if (llabs(step) < 2 * v->line) {
-            for (int k = 0; k < v->nrun; k++) {
-                v->run[k].lo += MIN(length, 0);
-                v->run[k].hi += MAX(length, 0);
-            }
+        if (loop->kind == BOUND_LOOP && lengthen_runs(v, loop))
             continue;
-        }
         v->loop[kept] = loop;
-        v->turns[kept] = MIN(MIN(loop->n, ITERATIONS_MAX), most);
+        v->turns[kept] = MIN(MIN(turns_of(loop), ITERATIONS_MAX), most);
         most = MAX(most / v->turns[kept], 1);
-        factor *= (double)loop->n / (double)v->turns[kept++];
+        factor *= (double)turns_of(loop) / (double)v->turns[kept++];
     }
     v->nloop = kept;
     return factor;
@@ -212,12 +268,13 @@ static void add_turns(Visit *v, int loop)
         scope_look_at(v->scope, v->loop[loop], i);
         add_turns(v, loop + 1);
     }
+    scope_look_at(v->scope, v->loop[loop], 0);
 }
 
 double footprint_lines(const Footprint *f, Scope *scope)
 {
     LineSet set = {.arena = f->arena};
-    int64_t line_bytes = scope->setting->device->info.line_bytes;
+    int64_t line_bytes = scope->setting->device->line_bytes;
     double lines = 0;
     for (int i = 0; i < f->parts.len; i++) {
         const Part *part = &f->parts.at[i];
@@ -226,7 +283,7 @@ double footprint_lines(const Footprint *f, Scope *scope)
         Visit v = {.scope = scope, .part = part, .set = &set, .line = line, .run = run};
         v.nrun = merge_runs(part, run, line);
         find_loops(&v, part->base);
-        double factor = lengthen_runs(&v);
+        double factor = plan_turns(&v);
         int before = set.len;
         add_turns(&v, 0);
         lines += factor * (set.len - before);

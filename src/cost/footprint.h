@@ -10,8 +10,8 @@
 // Accesses of one buffer that differ by constants only.
 typedef struct {
     const Buffer *buffer;
-    const Arith *base;     // the index without its constant
-    VEC(int64_t) constant; // first scalars accessed
+    const Arith *base;     // the index of the first of them
+    VEC(int64_t) constant; // first scalars accessed, from there
     int width;
 } Part;
 
@@ -22,7 +22,7 @@ typedef struct {
 } Footprint;
 
 void footprint_init(Footprint *footprint, Arena *arena);
-void footprint_add(Footprint *footprint, ArithCtx *ctx, const Access *access);
+void footprint_add(Footprint *footprint, const Access *access);
 // How many different lines; ends on the first warp of scope. Parts that depend on data are
 // left out. Long strided loops are extrapolated from their first iterations.
 double footprint_lines(const Footprint *footprint, Scope *scope);

@@ -37,8 +37,13 @@ static Bound *bind_size(Scope *s, const Arith *var)
 
 Bound *scope_find(Scope *s, const Arith *var)
 {
+    Bound **recent = &s->recent[var->id % COUNTOF(s->recent)];
+    if (*recent && (*recent)->var == var)
+        return *recent;
     int entry = table_find(&s->table, (Key){var, NULL, NULL});
-    return entry < 0 ? NULL : s->bounds.at[s->table.entry.at[entry].value];
+    if (entry < 0)
+        return NULL;
+    return *recent = s->bounds.at[s->table.entry.at[entry].value];
 }
 
 static bool lookup_size(void *user, const Arith *var, int64_t *value)
@@ -74,23 +79,42 @@ bool scope_init(Scope *s, Arena *arena, const Kernel *kernel, const FeatureSetti
 
 int scope_warps(const Scope *s)
 {
-    int64_t warp = s->setting->device->info.warp;
+    int64_t warp = s->setting->device->warp;
     return (int)((s->group_size + warp - 1) / warp);
 }
 
 void scope_warp(Scope *s, int warp)
 {
-    int64_t width = s->setting->device->info.warp, first = warp * width;
+    int64_t width = s->setting->device->warp, first = warp * width;
     const int64_t *local = s->kernel->local;
     s->warp = warp;
     s->lanes = (int)MIN(width, s->group_size - first);
+    int64_t x = first % local[0], y = first / local[0] % local[1];
+    int64_t z = first / (local[0] * local[1]);
     for (int i = 0; i < s->lanes; i++) {
-        int64_t id = first + i;
-        s->local_id[0][i] = id % local[0];
-        s->local_id[1][i] = id / local[0] % local[1];
-        s->local_id[2][i] = id / (local[0] * local[1]);
+        s->local_id[0][i] = x;
+        s->local_id[1][i] = y;
+        s->local_id[2][i] = z;
+        if (++x < local[0])
+            continue;
+        x = 0;
+        if (++y < local[1])
+            continue;
+        y = 0;
+        z++;
     }
     s->stamp++;
+}
+
+static int64_t threads_of(const Scope *s, const Bound *b)
+{
+    switch (b->loop) {
+    case LOOP_GLB: return s->global[b->dim];
+    case LOOP_WRG: return s->groups[b->dim];
+    case LOOP_LCL: return s->kernel->local[b->dim];
+    case LOOP_SEQ: break;
+    }
+    return 1;
 }
 
 void scope_declare(Scope *s, const Stm *stm, int64_t extent)
@@ -102,14 +126,16 @@ void scope_declare(Scope *s, const Stm *stm, int64_t extent)
     bool thread = stm->loop != LOOP_SEQ;
     Bound *bound = bound_new(s, thread ? BOUND_THREAD : BOUND_LOOP, stm->iter);
     bound->n = MAX(extent, 1);
-    bound->at = bound->n / 2;
+    bound->at = thread ? 0 : bound->n / 2;
     bound->loop = stm->loop;
     bound->dim = stm->dim;
+    if (thread)
+        bound->turns = (bound->n - 1) / threads_of(s, bound) + 1;
 }
 
-void scope_look_at(Scope *s, Bound *loop, int64_t iteration)
+void scope_look_at(Scope *s, Bound *loop, int64_t at)
 {
-    loop->at = iteration;
+    loop->at = at;
     s->stamp++;
 }
 
@@ -117,12 +143,13 @@ static void thread_lanes(const Scope *s, Bound *b)
 {
     int64_t group = s->groups[b->dim] / 2, local = s->kernel->local[b->dim];
     Lanes *lanes = &b->lanes;
+    int64_t turn = b->at * threads_of(s, b);
     lanes->uniform = b->loop == LOOP_WRG || local == 1;
     int n = lanes->uniform ? 1 : s->lanes;
     for (int i = 0; i < n; i++) {
         int64_t id = s->local_id[b->dim][i];
         id = b->loop == LOOP_WRG ? group : b->loop == LOOP_GLB ? group * local + id : id;
-        lanes->v[i] = MIN(id, b->n - 1);
+        lanes->v[i] = MIN(id + turn, b->n - 1);
     }
 }
 
@@ -217,8 +244,7 @@ bool scope_lanes(Scope *s, const Arith *a, Lanes *out)
     if (!first)
         return false;
     out->uniform = first->uniform;
-    memcpy(out->v, first->v,
-           sizeof *out->v * (size_t)(first->uniform ? 1 : s->lanes));
+    memcpy(out->v, first->v, sizeof *out->v * (size_t)(first->uniform ? 1 : s->lanes));
     for (int k = 1; k < a->n; k++) {
         const Lanes *part = part_lanes(s, a->term[k].arg, &room);
         if (!part)
@@ -231,27 +257,29 @@ bool scope_lanes(Scope *s, const Arith *a, Lanes *out)
     return true;
 }
 
-// Lines in increasing order are counted by comparing neighbours; the rest by looking.
+// A line beyond all before it is new; only for others is it looked whether they are.
+static bool is_new(const int64_t *seen, int n, int64_t line)
+{
+    for (int i = n - 1; i >= 0; i--)
+        if (seen[i] == line)
+            return false;
+    return true;
+}
+
 int lanes_lines(const Lanes *lanes, int n, int width, int64_t line)
 {
-    int64_t seen[2 * LANES_MAX];
-    int count = 0, lanes_n = lanes->uniform ? 1 : n;
+    int64_t seen[2 * LANES_MAX], most = INT64_MIN;
+    int count = 0, ends = width > 1 ? 2 : 1;
     bool power = (line & (line - 1)) == 0;
     int shift = power ? __builtin_ctzll((unsigned long long)line) : 0;
-    for (int i = 0; i < lanes_n; i++) {
-        for (int64_t at = lanes->v[i];; at = lanes->v[i] + width - 1) {
+    for (int i = 0; i < (lanes->uniform ? 1 : n); i++)
+        for (int end = 0; end < ends; end++) {
+            int64_t at = lanes->v[i] + end * (width - 1);
             int64_t l = power ? at >> shift : floor_div(at, line);
-            int k = count;
-            if (count && l <= seen[count - 1])
-                while (k > 0 && seen[k - 1] != l)
-                    k--;
-            else
-                k = 0;
-            if (k == 0)
-                seen[count++] = l;
-            if (at == lanes->v[i] + width - 1)
-                break;
+            if (l <= most && !is_new(seen, count, l))
+                continue;
+            seen[count++] = l;
+            most = MAX(most, l);
         }
-    }
     return count;
 }

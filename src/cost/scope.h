@@ -15,8 +15,8 @@ typedef struct {
 } Lanes;
 
 typedef enum {
-    BOUND_SIZE,   // a size: always `at`
-    BOUND_LOOP,   // a sequential loop: iteration `at` is looked at
+    BOUND_SIZE,   // a size
+    BOUND_LOOP,   // a sequential loop
     BOUND_THREAD, // a loop over threads
     BOUND_INT,    // an integer defined by `def`
     BOUND_DATA,   // read from memory
@@ -25,8 +25,9 @@ typedef enum {
 typedef struct {
     BoundKind kind;
     const Arith *var, *def;
-    int64_t n; // LOOP, THREAD: takes the values in [0, n)
-    int64_t at;
+    int64_t n;     // LOOP, THREAD: takes the values in [0, n)
+    int64_t at;    // SIZE: its value; LOOP: the iteration looked at; THREAD: the turn
+    int64_t turns; // THREAD: iterations of one work-item
     LoopKind loop; // THREAD
     int dim;
     unsigned stamp; // when lanes was computed
@@ -39,6 +40,7 @@ typedef struct {
     const FeatureSetting *setting;
     Table table;
     VEC(Bound *) bounds;
+    Bound *recent[64]; // found last, by number of the variable
     int64_t global[3], groups[3], group_size;
     int warp, lanes; // the warp looked at; how many lanes it has
     int64_t local_id[3][LANES_MAX];
@@ -53,7 +55,7 @@ void scope_warp(Scope *scope, int warp);
 // Declares the variable of a FOR or INT statement; extent: of the FOR.
 void scope_declare(Scope *scope, const Stm *stm, int64_t extent);
 Bound *scope_find(Scope *scope, const Arith *var); // NULL if neither declared nor a size
-void scope_look_at(Scope *scope, Bound *loop, int64_t iteration);
+void scope_look_at(Scope *scope, Bound *loop, int64_t at);
 // The value of a, of sizes only; false if it is more than that.
 bool scope_constant(Scope *scope, const Arith *a, int64_t *value);
 // The values for the lanes of the warp; lanes without an iteration do the last one. False

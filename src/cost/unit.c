@@ -37,7 +37,6 @@ typedef struct {
     const Kernel *kernel;
     Walk walk;
     Footprint footprint;
-    ArithCtx *ctx;
     Totals item; // accesses to coalesced, bytes to bits
     double group_lines;
     int64_t launches, threads, groups;
@@ -47,7 +46,7 @@ static void count_lines(KernelFacts *k, const Access *a, int64_t bytes)
 {
     Lanes lanes;
     Scope *scope = &k->walk.scope;
-    int64_t line_bytes = scope->setting->device->info.line_bytes;
+    int64_t line_bytes = scope->setting->device->line_bytes;
     int64_t line = MAX(line_bytes / scalar_info[a->buffer->scalar].bytes, 1);
     int lines = scope_lanes(scope, a->index, &lanes)
                     ? lanes_lines(&lanes, scope->lanes, a->width, line)
@@ -71,13 +70,13 @@ static void on_access(Walk *walk, void *user, const Access *a)
     k->item.bits[bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2] += a->exec;
     count_lines(k, a, bytes);
     if (!a->border)
-        footprint_add(&k->footprint, k->ctx, a);
+        footprint_add(&k->footprint, a);
 }
 
 static bool kernel_facts(KernelFacts *k, Arena *arena, const Unit *unit,
                          const Kernel *kernel, const FeatureSetting *setting)
 {
-    *k = (KernelFacts){.kernel = kernel, .ctx = unit->ir->arith};
+    *k = (KernelFacts){.kernel = kernel};
     footprint_init(&k->footprint, arena);
     if (!walk_kernel(&k->walk, arena, kernel, setting, on_access, k))
         return false;
@@ -186,7 +185,7 @@ static double registers_of(const KernelFacts *k)
 // Groups that fit on a multiprocessor; 0 if not even one does.
 static double resident_groups(const KernelFacts *k, const DeviceModel *m)
 {
-    int64_t warp = m->info.warp, size = k->walk.scope.group_size;
+    int64_t warp = m->warp, size = k->walk.scope.group_size;
     double items = (double)((size + warp - 1) / warp * warp);
     double local = (double)kernel_local_bytes(k->kernel);
     double groups = MIN(m->mp_groups, floor(m->mp_items / items));
@@ -197,7 +196,7 @@ static double resident_groups(const KernelFacts *k, const DeviceModel *m)
 
 static void put_residency(double *out, const KernelFacts *k, const DeviceModel *m)
 {
-    double resident = resident_groups(k, m), units = MAX(m->info.compute_units, 1);
+    double resident = resident_groups(k, m), units = MAX(m->units, 1);
     double least = MIN(MAX(resident, 1), ceil((double)k->groups / units));
     double items = least * (double)k->walk.scope.group_size, bytes = 0;
     for (int p = 0; p < k->kernel->params.len; p++) {
@@ -208,7 +207,7 @@ static void put_residency(double *out, const KernelFacts *k, const DeviceModel *
     }
     double waves = (double)k->groups / (units * MAX(resident, 1));
     out[FEATURE_L1_PRESSURE] =
-        ratio(least * k->group_lines * m->info.line_bytes, (double)m->l1_bytes);
+        ratio(least * k->group_lines * m->line_bytes, (double)m->l1_bytes);
     out[FEATURE_L2_PRESSURE] = ratio(bytes, (double)m->l2_bytes);
     out[FEATURE_REGISTERS] = registers_of(k);
     out[FEATURE_OCCUPANCY] =
@@ -240,7 +239,7 @@ bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[F
     }
     if (ok) {
         put_sizes(out, main);
-        put_totals(out, &totals, setting->device->info.line_bytes);
+        put_totals(out, &totals, setting->device->line_bytes);
         put_residency(out, main, setting->device);
     }
     arena_free(arena);

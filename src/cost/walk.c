@@ -6,7 +6,8 @@
 //           extent; a condition on indices by the share of the iterations around it for
 //           which it holds. So counts are exact averages over the work-items, border
 //           included. A condition on data is taken to hold half of the time.
-//   registers  values live at once, by first and last use; nothing is said of what a
+//   registers  variables and loaded values live at once, by first and last use; nothing is
+//   said of what a
 //           compiler adds or shares
 
 #include "cost/walk.h"
@@ -70,13 +71,17 @@ static void use_var(Walk *w, const Var *var)
     VEC_PUSH(w->arena, &w->ranges, range);
 }
 
-static void note_access(Walk *w, const Buffer *buffer, const Arith *index,
-                        const Type *type, bool store)
+static void note_access(Walk *w, const Buffer *buffer, const Arith *index, const Type *type,
+                        bool store)
 {
     if (buffer->space == MEM_PRIVATE)
         return;
     int width = type->kind == T_VECTOR ? type->width : 1;
     (store ? w->stores : w->loads)[buffer->space] += w->exec;
+    if (!store) {
+        Range range = {w->position, w->position, words_of(type)};
+        VEC_PUSH(w->arena, &w->ranges, range);
+    }
     if (!store && buffer->space == MEM_GLOBAL && !w->border)
         w->flight += width * scalar_info[buffer->scalar].bytes;
     Access access = {buffer, index, width, store, w->border > 0, w->exec};
@@ -246,8 +251,7 @@ static int most_live(Walk *w)
     return most;
 }
 
-bool walk_kernel(Walk *w, Arena *arena, const Kernel *kernel,
-                 const FeatureSetting *setting,
+bool walk_kernel(Walk *w, Arena *arena, const Kernel *kernel, const FeatureSetting *setting,
                  void (*on_access)(Walk *walk, void *user, const Access *access),
                  void *user)
 {

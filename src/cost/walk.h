@@ -24,8 +24,8 @@ struct Walk {
     Scope scope;
     void (*on_access)(Walk *walk, void *user, const Access *access);
     void *user;
-    double exec;       // of the statement walked
-    double loads[3];   // by address space
+    double exec;     // of the statement walked
+    double loads[3]; // by address space
     double stores[3];
     double barriers, ifs, bodies, flops;
     int64_t in_flight; // most bytes loaded from global memory in straight-line code

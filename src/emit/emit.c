@@ -229,47 +229,51 @@ static void put_head(Printer *p, const Unit *unit)
     buf_putc(p->out, '\n');
 }
 
-void emit_prelude(Buf *out, const Target *target, const Program *program)
+static unsigned bit_of(const Type *type, bool arithmetic)
 {
-    put_prelude(out, target, program, true);
+    return type->kind == T_VECTOR ? vector_bit(type->scalar, type->width, arithmetic) : 0;
 }
 
-static bool value_has_vectors(const KExpr *e)
+static unsigned vectors_in_value(const KExpr *e)
 {
-    if (e->type->kind == T_VECTOR)
-        return true;
+    unsigned found = bit_of(e->type, e->kind == K_OP);
     for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        if (value_has_vectors(e->arg[i]))
-            return true;
-    return false;
+        found |= vectors_in_value(e->arg[i]);
+    return found;
 }
 
-static bool block_has_vectors(const Block *block)
+static unsigned vectors_in(const Block *block)
 {
+    unsigned found = 0;
     for (int i = 0; i < block->len; i++) {
         const Stm *stm = block->at[i];
-        if ((stm->var && stm->var->type->kind == T_VECTOR) ||
-            (stm->value && value_has_vectors(stm->value)) ||
-            block_has_vectors(&stm->body) || block_has_vectors(&stm->other))
-            return true;
+        found |= stm->var ? bit_of(stm->var->type, false) : 0;
+        found |= stm->value ? vectors_in_value(stm->value) : 0;
+        found |= vectors_in(&stm->body) | vectors_in(&stm->other);
     }
-    return false;
+    return found;
 }
 
 void emit_unit(Buf *out, const Target *target, const Unit *unit)
 {
-    bool vectors = false;
     Printer p;
+    Buf kernels;
+    Uses uses = {0};
+    buf_init(&kernels);
+    for (int i = 0; i < unit->kernels.len; i++) {
+        uses.vectors |= vectors_in(&unit->kernels.at[i]->body);
+        if (i > 0)
+            buf_putc(&kernels, '\n');
+        emit_kernel(&kernels, target, unit, unit->kernels.at[i]);
+    }
+    uses.text = kernels.text;
     printer_init(&p, out, target, unit->program);
     put_head(&p, unit);
     printer_release(&p);
     size_t before = out->len;
-    for (int i = 0; i < unit->kernels.len; i++)
-        vectors = vectors || block_has_vectors(&unit->kernels.at[i]->body);
-    put_prelude(out, target, unit->program, vectors);
-    for (int i = 0; i < unit->kernels.len; i++) {
-        if (out->len > before)
-            buf_putc(out, '\n');
-        emit_kernel(out, target, unit, unit->kernels.at[i]);
-    }
+    put_prelude(out, target, unit->program, &uses);
+    if (out->len > before)
+        buf_putc(out, '\n');
+    buf_write(out, kernels.text, kernels.len);
+    buf_release(&kernels);
 }

@@ -188,6 +188,19 @@ static void open_vector(Printer *p, const Type *type)
     put(p, "%s", p->target->open);
 }
 
+// The literal that every component is; NULL if they are not all one literal.
+static const KExpr *splat_of(const KExpr *e)
+{
+    if (e->kind == K_LITERAL)
+        return e;
+    if (e->kind != K_VECTOR || e->arg[0]->kind != K_LITERAL)
+        return NULL;
+    for (int i = 1; i < e->n; i++)
+        if (e->arg[i]->kind != K_LITERAL || e->arg[i]->number != e->arg[0]->number)
+            return NULL;
+    return e->arg[0];
+}
+
 // (float4)(a, b, c, d), each component printed with p->lane set.
 static void put_components(Printer *p, const KExpr *e)
 {
@@ -336,8 +349,9 @@ static void put_infix_arg(Printer *p, const KExpr *e, int i)
     Prec prec = op_text[e->op].prec + (i > 0);
     if (e->op == OP_OR && is_conjunction(arg))
         prec = PREC_EQUAL;
-    if (arg->kind == K_LITERAL && is_vector(p, other) && other->kind != K_LITERAL)
-        put_literal(p, arg->type->scalar, arg->number, prec);
+    const KExpr *same = splat_of(arg);
+    if (same && is_vector(p, other) && !splat_of(other))
+        put_literal(p, same->type->scalar, same->number, prec);
     else
         put_value(p, arg, prec);
 }
@@ -392,8 +406,9 @@ static void put_vector(Printer *p, const KExpr *e, Prec prec)
         put_value(p, e->arg[p->lane], prec);
         return;
     }
+    bool splat = splat_of(e) && p->target->vectors == VECTORS_BUILTIN;
     open_vector(p, e->type);
-    for (int i = 0; i < e->n; i++) {
+    for (int i = 0; i < (splat ? 1 : e->n); i++) {
         put(p, i ? ", " : "");
         put_value(p, e->arg[i], PREC_SELECT);
     }

@@ -14,11 +14,17 @@ typedef enum { VECTORS_BUILTIN, VECTORS_EXTENSION, VECTORS_STRUCT } VectorForm;
 
 typedef struct Printer Printer;
 
+// What the kernels and functions of a program use of what may stand before them.
+typedef struct {
+    unsigned vectors; // the vector_bit of each type of vector
+    const char *text; // theirs; NULL: not known yet, so everything is needed
+} Uses;
+
 struct Target {
     const char *name, *extension;
     bool threads, overloaded;
     VectorForm vectors;
-    void (*put_head)(Buf *out, const Program *program, bool vectors);
+    void (*put_head)(Buf *out, const Program *program, const Uses *uses);
     void (*put_start)(Printer *p, const Kernel *kernel);
     const char *function, *global, *local, *byte, *restricted, *barrier;
     const char *id[4], *dim, *id_close;
@@ -58,12 +64,17 @@ void printer_init(Printer *p, Buf *out, const Target *target, const Program *pro
 void printer_release(Printer *p);
 
 // prelude.c
-// vectors: whether the kernels may have any.
-void put_prelude(Buf *out, const Target *target, const Program *program, bool vectors);
+void put_prelude(Buf *out, const Target *target, const Program *program, const Uses *uses);
+
+// head.c
+// One of a set of types of vector, or of those that have arithmetic. There are no vectors
+// of bool: they are of int.
+unsigned vector_bit(Scalar scalar, int width, bool arithmetic);
+void put_int_helpers(Buf *out, const Target *target, const Uses *uses);
 // What stands before everything else.
-void put_opencl_head(Buf *out, const Program *program, bool vectors);
-void put_cuda_head(Buf *out, const Program *program, bool vectors);
-void put_c_head(Buf *out, const Program *program, bool vectors);
+void put_opencl_head(Buf *out, const Program *program, const Uses *uses);
+void put_cuda_head(Buf *out, const Program *program, const Uses *uses);
+void put_c_head(Buf *out, const Program *program, const Uses *uses);
 
 // emit.c
 // Writes the statement in p->line, indented and wrapped, and empties it.

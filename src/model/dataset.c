@@ -152,7 +152,7 @@ static bool check_name(Reader *r, int column, const char *name)
         return diag_error(r->diags, r->field[r->nfield - 1].span, "M012",
                           "the header ends before column `%s`", name);
     return diag_error(r->diags, r->field[column].span, "M012",
-                      "column %d of the header is `%s`, not `%s`", column + 1, name,
+                      "column %d of the header must be `%s`, not `%s`", column + 1, name,
                       r->field[column].text);
 }
 
@@ -400,6 +400,15 @@ Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags)
 
 // Files ---------------------------------------------------------------------------------
 
+// Names end up in JSON and SVG, so the bytes must be UTF-8; jansson takes no other.
+static bool is_text(const Buf *text)
+{
+    json_t *probe = json_stringn(text->text, text->len);
+    bool is_utf8 = probe != NULL;
+    json_decref(probe);
+    return is_utf8 && !memchr(text->text, 0, text->len);
+}
+
 // zlib reads what is not gzipped as it is.
 static bool read_text(const char *path, Buf *text, Diags *diags)
 {
@@ -433,8 +442,8 @@ Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
                            arena_strndup(arena, text.text, text.len), text.len};
         if (text.len >= UINT32_MAX)
             diag_error(diags, span_none, "M020", "%s holds more than 4 GB of text", path);
-        else if (memchr(text.text, 0, text.len))
-            diag_error(diags, span_none, "M020", "%s is not text", path);
+        else if (!is_text(&text))
+            diag_error(diags, span_none, "M020", "%s is not UTF-8 text", path);
         else
             data = dataset_parse(source, arena, diags);
     }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Centre and scale: mean 0 and standard deviation 1 in every column (000, section 5.2).
-// A column whose deviation is rounding error beside its size counts as constant.
+// A column whose deviation is rounding error beside its size counts as constant; so does
+// one whose numbers are too large to have a deviation.
 #include "model/model.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 static const double rounding = 1e-12;
+// Beyond any row that was fitted (those are within the square root of their number), and
+// small enough that squares of it can be added up.
+static const double farthest = 1e9;
 
 static double column_mean(const Matrix *x, int c)
 {
@@ -36,7 +40,7 @@ Scaler scaler_fit(const Matrix *x)
                 .deviation = xcalloc(d, sizeof(double))};
     for (int c = 0; c < x->d; c++) {
         double mean = column_mean(x, c), deviation = column_deviation(x, c, mean);
-        if (deviation <= rounding * fabs(mean))
+        if (!(deviation > rounding * fabs(mean)) || !isfinite(deviation))
             continue;
         s.column[s.d] = c;
         s.mean[s.d] = mean;
@@ -51,9 +55,10 @@ Matrix scaler_apply(const Scaler *s, const Matrix *x)
         BUG("a scaler of %d columns applied to %d", s->from, x->d);
     Matrix out = matrix_new(x->n, s->d);
     for (int i = 0; i < x->n; i++)
-        for (int c = 0; c < s->d; c++)
-            matrix_row(&out, i)[c] =
-                (matrix_row(x, i)[s->column[c]] - s->mean[c]) / s->deviation[c];
+        for (int c = 0; c < s->d; c++) {
+            double z = (matrix_row(x, i)[s->column[c]] - s->mean[c]) / s->deviation[c];
+            matrix_row(&out, i)[c] = fmin(fmax(z, -farthest), farthest);
+        }
     return out;
 }
 

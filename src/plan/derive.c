@@ -502,6 +502,8 @@ Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)
 {
     Ir *ir = d->program->ir;
     Choice c = choice_of(d, point);
-    Expr *body = walk(&c, expr_clone(ir, d->program->main->body), true);
+    Expr *body = expr_clone(ir, d->program->main->body);
+    if (!d->shape.lowered)
+        body = walk(&c, body, true);
     return ir_infer_expr(ir, body, diags) ? body : NULL;
 }

@@ -27,7 +27,7 @@ const Space *derive_space(const Derivation *derivation);
 
 // The plain point: one output a work-item, 16 x 16 (64 x 1 x 1 in one dimension, 64 x 4 x 1
 // in three), no local memory, nothing unrolled, no border split. What tuning is measured
-// against.
+// against. A program that is lowered already stands as it is: 64 x 1 x 1.
 void derive_plain(const Derivation *derivation, Point *point);
 // Points that are often good, to try first; returns how many were written.
 int derive_first(const Derivation *derivation, Point *point, int max);

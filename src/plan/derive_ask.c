@@ -82,6 +82,17 @@ int array_dims(const Type *type)
     return dims;
 }
 
+int lowered_dims(const Expr *expr)
+{
+    bool pattern = expr->kind == E_PATTERN;
+    int dims = pattern && pattern_info[expr->pattern].group == G_PAR ? expr->par + 1 : 0;
+    if (expr->fun)
+        dims = MAX(dims, lowered_dims(expr->fun));
+    for (int i = 0; i < expr->narg; i++)
+        dims = MAX(dims, lowered_dims(expr->arg[i]));
+    return dims;
+}
+
 bool writes_itself(const Expr *expr)
 {
     if (expr->kind != E_PATTERN)

@@ -10,6 +10,7 @@
 
 // What the program is made of, found once: it decides which parameters there are.
 typedef struct {
+    bool lowered;           // it says itself which threads do what
     int dims;               // most dimensions of one nest
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
@@ -51,6 +52,8 @@ bool folds_mapped(const Expr *reduce);
 // neutral; both sides must be of one scalar type.
 bool regroupable(const Expr *reduce);
 int array_dims(const Type *type); // at most DIMS_MAX
+// Thread dimensions of mapGlb, mapWrg and mapLcl in an expression; 0 if it has none.
+int lowered_dims(const Expr *expr);
 // Does lowering write the value to memory by itself, or only look at it?
 bool writes_itself(const Expr *expr);
 

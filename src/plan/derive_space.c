@@ -214,7 +214,10 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     Derivation *d = xcalloc(1, sizeof *d);
     d->program = program;
     d->device = *device;
-    find_shape(&d->shape, program->main->body, true, false);
+    d->shape.dims = lowered_dims(program->main->body);
+    d->shape.lowered = d->shape.dims > 0;
+    if (!d->shape.lowered)
+        find_shape(&d->shape, program->main->body, true, false);
     int errors = diags->errors;
     make_space(d, diags);
     if (diags->errors > errors || !space_build(d->space, diags)) {
@@ -247,6 +250,10 @@ void derive_plain(const Derivation *d, Point *point)
 {
     memset(point, 0, sizeof *point); // first choices: 1, inline, global, fused
     int64_t largest = MIN(d->device.max_group, 256);
+    if (d->shape.lowered) {
+        set_number(d, point, "lx", MIN(64, largest));
+        return;
+    }
     set_number(d, point, "lx", d->shape.dims == 2 ? MIN(16, largest) : MIN(64, largest));
     set_number(d, point, "ly",
                d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));

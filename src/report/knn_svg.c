@@ -87,9 +87,10 @@ static void draw_figure4(Buf *out, const Sheet *sheet)
     svg_close(out);
 }
 
-// A cell for each program and size, by the number asked for.
+// A cell for each program and size, by the number asked for: shaded from 0 to high, or by
+// its logarithm if high is 0.
 static void draw_pairs(Buf *out, const Sheet *sheet, double y, const char *title,
-                       double (*get)(const EvalGroup *), int decimals, bool log)
+                       double (*get)(const EvalGroup *), int decimals, double high)
 {
     const Dataset *data = sheet->data;
     int n = data->nprogram * data->nsize;
@@ -106,7 +107,8 @@ static void draw_pairs(Buf *out, const Sheet *sheet, double y, const char *title
                     .height = 90 + 26 * data->nprogram,
                     .title = title,
                     .x_label = "size",
-                    .y_log = log};
+                    .y_log = high <= 0,
+                    .y_high = high};
     svg_heat(out, &plot, data->program_name, data->nprogram, data->size_name, data->nsize,
              value, decimals);
 }
@@ -166,7 +168,7 @@ static void draw_correlation(Buf *out, const Sheet *sheet)
                     .y_high = 1};
     svg_open(out, 560, below + 460);
     draw_pairs(out, sheet, 0, "Correlation of predicted and measured throughput",
-               get_pearson, 2, false);
+               get_pearson, 2, 1);
     svg_scatter(out, &plot, series, data->nprogram);
     svg_close(out);
 }
@@ -236,8 +238,8 @@ static void draw_figure7(Buf *out, const Sheet *sheet)
 {
     int height = 90 + 26 * sheet->data->nprogram;
     svg_open(out, 560, 2 * height);
-    draw_pairs(out, sheet, 0, "Runs needed with the model", get_model, 1, true);
-    draw_pairs(out, sheet, height, "Runs needed at random", get_random, 1, true);
+    draw_pairs(out, sheet, 0, "Runs needed with the model", get_model, 1, 0);
+    draw_pairs(out, sheet, height, "Runs needed at random", get_random, 1, 0);
     svg_close(out);
 }
 

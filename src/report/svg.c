@@ -250,8 +250,7 @@ static double widest(const char *const *text, int n)
 static void stretch_bars(Axis *axis, const double *value, int nlabel, int nseries,
                          bool stacked)
 {
-    if (!axis->log)
-        stretch(axis, 0);
+    stretch(axis, axis->log ? 1 : 0);
     for (int i = 0; i < nlabel; i++) {
         double sum = 0;
         for (int s = 0; s < nseries; s++) {
@@ -272,7 +271,7 @@ static void put_bar(Buf *out, const Axis *y, double x, double width, double from
 static void put_bar_group(Buf *out, const Axis *y, double x, double width,
                           const double *value, int nseries, bool stacked)
 {
-    double base = y->log ? y->low : fmax(fmin(0, y->high), y->low), sum = base;
+    double base = fmax(fmin(y->log ? 1 : 0, y->high), y->low), sum = base;
     double each = stacked ? width : width / nseries;
     for (int s = 0; s < nseries; s++) {
         if (!fits(y, value[s]))

@@ -82,7 +82,7 @@ Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || args->at[0] < 1 || !one_type(at))
+    if (!is(at, P_REDUCE) || args->at[0] < 1 || !one_type(at) || !is_commutative(at))
         return NULL;
     return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of(rw, at, args->at[0])));
 }
@@ -92,15 +92,15 @@ Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!is(at, P_REDUCE))
         return NULL;
-    Expr *whole =
-        make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), dup(rw, at->arg[1]));
+    Expr *whole = make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), dup(rw, at->arg[1]));
     Param *part = fresh(rw, "part");
     Expr *each = reduce_like(rw, at, use(rw, part));
     Expr *map = make_map(rw, 1, make_lambda(rw, part, each), whole);
     return expr_at(rw->ir, map, expr_literal(rw->ir, 0, false));
 }
 
-// Orders ------------------------------------------------------------------------------------
+// Orders
+// ------------------------------------------------------------------------------------
 
 static Expr *op(Rewrite *rw, Op o, Expr *a, int64_t b)
 {
@@ -164,7 +164,8 @@ Expr *rule_mapScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return order_outside(rw, at, P_SCATTER);
 }
 
-// Zips --------------------------------------------------------------------------------------
+// Zips
+// --------------------------------------------------------------------------------------
 
 Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
@@ -190,7 +191,8 @@ Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make_zip(rw, 1, part, at->arg[0]->narg);
 }
 
-// Iterate -------------------------------------------------------------------------------------
+// Iterate
+// -------------------------------------------------------------------------------------
 
 static int64_t rounds(const Expr *at)
 {
@@ -221,7 +223,8 @@ Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return call(rw, at->fun, rest);
 }
 
-// Dimensions ----------------------------------------------------------------------------------
+// Dimensions
+// ----------------------------------------------------------------------------------
 
 Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {

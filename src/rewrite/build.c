@@ -115,15 +115,25 @@ Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value)
     return project(dup(rw, body));
 }
 
-static void settle(Expr *copy, const Expr *from)
+void settle_literals(Expr *expr)
 {
-    if (copy->kind == E_LITERAL && from->type && type_is_float(from->type))
-        copy->floating = true;
-    for (int i = 0; i < copy->narg; i++)
-        settle(copy->arg[i], from->arg[i]);
+    if (expr->kind == E_LITERAL && expr->type && type_is_float(expr->type))
+        expr->floating = true;
+    for (int i = 0; i < expr->narg; i++)
+        settle_literals(expr->arg[i]);
+    if (expr->fun)
+        settle_literals(expr->fun);
 }
 
-// A bare literal of a type that no literal has by itself is converted.
+static bool only_literals(const Expr *expr)
+{
+    for (int i = 0; i < expr->narg; i++)
+        if (!only_literals(expr->arg[i]))
+            return false;
+    return expr->kind == E_LITERAL || (expr->kind == E_OP && expr->narg > 0);
+}
+
+// A literal of a type that no literal has by itself is converted.
 static Op cast_of(const Type *type)
 {
     static const Op cast[SCALARS] = {[S_BOOL] = OP_BOOL,
@@ -137,9 +147,10 @@ static Op cast_of(const Type *type)
 Expr *start_value(Rewrite *rw, const Expr *init)
 {
     Expr *copy = dup(rw, init);
-    settle(copy, init);
+    settle_literals(copy);
     const Type *type = init->type;
-    if (type && type->kind == T_SCALAR && (type->scalar == S_HALF || type->scalar == S_DOUBLE))
+    if (only_literals(init) && type->kind == T_SCALAR &&
+        (type->scalar == S_HALF || type->scalar == S_DOUBLE))
         return expr_op(rw->ir, cast_of(type), copy, NULL, NULL);
     return copy;
 }

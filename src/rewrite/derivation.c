@@ -170,9 +170,7 @@ void derivation_print(Buf *out, const Rewriting *rewriting)
 Expr *derivation_apply(const Program *program, const Rewriting *rewriting, Diags *diags)
 {
     Ir *ir = program->ir;
-    Expr *expr = expr_clone(ir, program->main->body);
-    if (!ir_infer_expr(ir, expr, diags))
-        return NULL;
+    Expr *expr = rewrite_begin(ir, program->main->body);
     for (int i = 0; i < rewriting->steps.len; i++) {
         const RuleStep *step = &rewriting->steps.at[i];
         const RuleInfo *rule = &rule_info[step->rule];
@@ -184,8 +182,8 @@ Expr *derivation_apply(const Program *program, const Rewriting *rewriting, Diags
         Expr *next = rewrite_at(ir, expr, &step->path, step->rule, &step->args);
         if (!next) {
             diag_error(diags, step->span, "R006",
-                       "step %d: %s does not match there: it wants %s%s%s", i + 1, rule->name,
-                       rule->left, *rule->guard ? "; " : "", rule->guard);
+                       "step %d: %s does not match there: it wants %s%s%s", i + 1,
+                       rule->name, rule->left, *rule->guard ? "; " : "", rule->guard);
             return NULL;
         }
         if (!ir_infer_expr(ir, next, diags))

@@ -43,7 +43,8 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *y = fresh(rw, "y");
     Expr *rest = dup(rw, body);
     rest->arg[i] = use(rw, y);
-    return make_map(rw, at->dims, make_lambda(rw, y, rest), first_map(rw, at, body->arg[i]));
+    return make_map(rw, at->dims, make_lambda(rw, y, rest),
+                    first_map(rw, at, body->arg[i]));
 }
 
 Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -56,8 +57,32 @@ Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *part[] = {first_map(rw, at, let->arg[0]), dup(rw, at->arg[0])};
     const Expr *rest =
         expr_replace(rw->ir, let->arg[1], let->param, expr_get(rw->ir, use(rw, t), 0));
-    rest = expr_replace(rw->ir, rest, at->fun->params[0],
-                        expr_get(rw->ir, use(rw, t), 1));
+    rest = expr_replace(rw->ir, rest, at->fun->params[0], expr_get(rw->ir, use(rw, t), 1));
     return make_map(rw, at->dims, make_lambda(rw, t, dup(rw, rest)),
                     make_zip(rw, at->dims, part, 2));
+}
+
+static bool is_associative(Op op)
+{
+    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM ||
+           op == OP_AND || op == OP_OR;
+}
+
+// What is left combines values of one type and may be regrouped.
+Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_REDUCE))
+        return NULL;
+    const Expr *f = at->fun, *body = f->arg[0];
+    if (body->kind != E_OP || !is_associative(body->op) ||
+        !is_use(body->arg[0], f->params[0]) || is_use(body->arg[1], f->params[1]) ||
+        expr_mentions(body->arg[1], f->params[0]))
+        return NULL;
+    Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
+    Expr *value = expr_replace(rw->ir, body->arg[1], f->params[1], use(rw, e));
+    Expr *map = make_map(rw, 1, make_lambda(rw, e, value), dup(rw, at->arg[1]));
+    Expr *sum = expr_op(rw->ir, body->op, use(rw, a), use(rw, y), NULL);
+    Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2, sum);
+    return make_reduce(rw, P_REDUCE, fold, dup(rw, at->arg[0]), map);
 }

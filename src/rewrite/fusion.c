@@ -101,3 +101,68 @@ Expr *rule_reduceZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return fold_of(rw, at, a, c.t, expr_let(rw->ir, c.y, c.value, all),
                    zip_without_map(rw, at->arg[1], i));
 }
+
+// Layouts move inside ---------------------------------------------------------------------
+
+// The same layout over something else.
+static Expr *layout_like(Rewrite *rw, const Expr *layout, Expr *in)
+{
+    Expr *fun = layout->fun ? dup(rw, layout->fun) : NULL;
+    Expr *copy =
+        make(rw, layout->pattern, layout->dims, layout->nnum ? layout->num : NULL, fun, in);
+    copy->mode = layout->mode;
+    return copy;
+}
+
+// Windows and rows are new dimensions inside those of the map.
+static Expr *map_of_rows(Rewrite *rw, const Expr *at, const Expr *map)
+{
+    if (map->dims != at->dims)
+        return NULL;
+    Param *row = fresh(rw, "row");
+    Expr *inner = make_map(rw, map->dims, dup(rw, map->fun), use(rw, row));
+    return make_map(rw, map->dims, make_lambda(rw, row, inner),
+                    layout_like(rw, at, dup(rw, map->arg[0])));
+}
+
+// The function of a map over as many dimensions, written as one map or as two.
+static const Expr *function_over(const Expr *map, int dims)
+{
+    if (map->dims == dims)
+        return map->fun;
+    const Expr *inner = inner_of(map, P_MAP);
+    return inner && map->dims + inner->dims == dims ? inner->fun : NULL;
+}
+
+static Expr *map_of_layout(Rewrite *rw, const Expr *at, const Expr *map, int from, int to)
+{
+    const Expr *f = function_over(map, from);
+    return f ? make_map(rw, to, dup(rw, f), layout_like(rw, at, dup(rw, map->arg[0])))
+             : NULL;
+}
+
+Expr *rule_layoutOfMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind != E_PATTERN || at->narg == 0 || !is(data_of(at), P_MAP))
+        return NULL;
+    const Expr *map = data_of(at);
+    switch (at->pattern) {
+    case P_SLIDE:
+    case P_SPLIT: return map_of_rows(rw, at, map);
+    case P_JOIN: return map_of_layout(rw, at, map, 2 * at->dims, at->dims);
+    case P_TRANSPOSE: return map_of_layout(rw, at, map, 2, 2);
+    case P_PAD:
+        if (at->mode == PAD_CONSTANT)
+            return NULL;
+        return map_of_layout(rw, at, map, MAX(at->dims, map->dims),
+                             MAX(at->dims, map->dims));
+    case P_TAKE:
+    case P_DROP:
+    case P_GATHER:
+    case P_SCATTER:
+        return map_of_layout(rw, at, map, MAX(at->dims, map->dims),
+                             MAX(at->dims, map->dims));
+    default: return NULL;
+    }
+}

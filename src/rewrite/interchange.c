@@ -30,16 +30,16 @@ Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
     if (!reduce || !type_is_scalar(reduce->type))
         return NULL;
     Param *acc = fresh(rw, "acc"), *column = fresh(rw, "column"), *t = fresh(rw, "t");
-    const Expr *part[] = {expr_get(rw->ir, use(rw, t), 0),
-                          expr_get(rw->ir, use(rw, t), 1)};
+    const Expr *part[] = {expr_get(rw->ir, use(rw, t), 0), expr_get(rw->ir, use(rw, t), 1)};
     Expr *pairs = make_zip(rw, 1, (Expr *[]){use(rw, acc), use(rw, column)}, 2);
     Expr *step = make_lambda(rw, t, call_all(rw, reduce->fun, part));
     Expr *body = make_map(rw, 1, step, pairs);
     Expr *f = expr_lambda(rw->ir, (Param *[]){acc, column}, 2, body);
     const Arith *len = len_of(at, 0);
     Param *i = fresh(rw, "i");
-    Expr *start = expr_pattern(rw->ir, P_ARRAY, 1, 0, &len,
-                               make_lambda(rw, i, start_value(rw, reduce->arg[0])), NULL, 0);
+    Expr *start =
+        expr_pattern(rw->ir, P_ARRAY, 1, 0, &len,
+                     make_lambda(rw, i, start_value(rw, reduce->arg[0])), NULL, 0);
     return make_reduce(rw, P_REDUCE, f, start, make1(rw, P_TRANSPOSE, dup(rw, at->arg[0])));
 }
 

@@ -15,7 +15,7 @@ enum { PARTS_MAX = 32 }; // of a zip
 
 // build.c: the arguments are taken over, not copied.
 Expr *make(Rewrite *rw, Pattern p, int dims, const Arith *const *nums, Expr *fun, Expr *in);
-Expr *make1(Rewrite *rw, Pattern p, Expr *in);             // one dimension, no integers
+Expr *make1(Rewrite *rw, Pattern p, Expr *in); // one dimension, no integers
 Expr *make_sized(Rewrite *rw, Pattern p, const Arith *n, Expr *in); // one integer
 Expr *make_map(Rewrite *rw, int dims, Expr *fun, Expr *in);
 Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in);
@@ -34,6 +34,9 @@ Expr *call(Rewrite *rw, const Expr *lambda, Expr *value);
 Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value);
 // A copy of a start value, written so that it keeps its type where nothing asks for one.
 Expr *start_value(Rewrite *rw, const Expr *init);
+// Writes literals of floating types so: they then keep their type where nothing asks for
+// one.
+void settle_literals(Expr *expr);
 // Extends an array at its far ends by k each (clamp), and cuts again: nothing where k is 0.
 Expr *pad_far(Rewrite *rw, int dims, const Arith *const *k, Expr *in);
 Expr *cut(Rewrite *rw, const Expr *original, const Arith *const *k, int dims, Expr *in);
@@ -44,20 +47,22 @@ const Arith *missing(Rewrite *rw, const Arith *len, int64_t n);
 // match.c
 bool is(const Expr *expr, Pattern p); // in any number of dimensions
 bool is_dims(const Expr *expr, Pattern p, int dims);
-bool is_sequential(Pattern p); // mapSeq and its kind
-bool is_threads(Pattern p);    // mapGlb, mapWrg, mapLcl
-const Expr *data_of(const Expr *pattern);           // its array argument
-const Arith *len_of(const Expr *expr, int dim);     // of the type
-int depth_of(const Type *type);                     // array levels
+bool is_sequential(Pattern p);                  // mapSeq and its kind
+bool is_threads(Pattern p);                     // mapGlb, mapWrg, mapLcl
+const Expr *data_of(const Expr *pattern);       // its array argument
+const Arith *len_of(const Expr *expr, int dim); // of the type
+int depth_of(const Type *type);                 // array levels
 bool is_use(const Expr *expr, const Param *param);
 // \e -> p(..., e) with a pattern of the same dims: map(map(f)); NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);
 bool one_type(const Expr *reduce); // may be regrouped
+// Seen to be: the language only promises that a reduction is associative.
+bool is_commutative(const Expr *reduce);
 bool plain_scalars(const Type *type); // scalars, or tuples of scalars
 bool mentions_threads(const Expr *expr, Pattern p, int dim); // dim -1: any
-int64_t static_count(const Type *type); // scalars; -1 if not constant
-int count_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
+int64_t static_count(const Type *type);                      // scalars; -1 if not constant
+int count_uses(const Expr *expr, const Param *param);        // up to 2; under a lambda as 2
 
 // Looking around: is there such a pattern whose function we are in?
 bool inside(const Rewrite *rw, Pattern p, int dim); // dim -1: any

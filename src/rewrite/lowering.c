@@ -13,8 +13,7 @@ static bool dims_fit(const Rewrite *rw, const Expr *at, const RuleArgs *args, Pa
         return false;
     for (int k = 0; k < args->n; k++) {
         int64_t d = args->at[k];
-        if (d < 0 || d > 2 || inside(rw, p, (int)d) ||
-            mentions_threads(at->fun, p, (int)d))
+        if (d < 0 || d > 2 || inside(rw, p, (int)d) || mentions_threads(at->fun, p, (int)d))
             return false;
         for (int j = 0; j < k; j++)
             if (args->at[j] == d)
@@ -130,14 +129,13 @@ static Expr *one_index(Rewrite *rw)
 Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *reduce = is_dims(at, P_MAP, 1) ? inner_of(at, P_REDUCE) : NULL;
-    if (!reduce || !one_type(reduce) || !at_host(rw) ||
+    if (!reduce || !one_type(reduce) || !is_commutative(reduce) || !at_host(rw) ||
         !divides(rw, args->at[0], len_of(at->arg[0], 1)))
         return NULL;
     Param *row = fresh(rw, "row"), *own = fresh(rw, "own"), *found = fresh(rw, "found");
     Expr *lines = make_sized(rw, P_SPLIT, num(rw, args->at[0]), use(rw, row));
     Expr *each = lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
-    Expr *last =
-        lcl(rw, fresh(rw, "only"), fold_of(rw, reduce, found), one_index(rw));
+    Expr *last = lcl(rw, fresh(rw, "only"), fold_of(rw, reduce, found), one_index(rw));
     Expr *body = expr_let(rw->ir, found, make1(rw, P_TOLOCAL, each), last);
     Expr *groups =
         make(rw, P_MAPWRG, 1, NULL, make_lambda(rw, row, body), dup(rw, at->arg[0]));

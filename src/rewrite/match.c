@@ -72,6 +72,28 @@ bool one_type(const Expr *reduce)
            elem->scalar == type->scalar && elem->width == type->width;
 }
 
+static bool commutative_op(Op op)
+{
+    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM ||
+           op == OP_AND || op == OP_OR;
+}
+
+static bool symmetric(const Expr *body, Param *const *param)
+{
+    if (body->narg != 2 ||
+        !((is_use(body->arg[0], param[0]) && is_use(body->arg[1], param[1])) ||
+          (is_use(body->arg[0], param[1]) && is_use(body->arg[1], param[0]))))
+        return false;
+    if (body->kind == E_CALL)
+        return body->callee->body && symmetric(body->callee->body, body->callee->params);
+    return body->kind == E_OP && commutative_op(body->op);
+}
+
+bool is_commutative(const Expr *reduce)
+{
+    return symmetric(reduce->fun->arg[0], reduce->fun->params);
+}
+
 bool plain_scalars(const Type *type)
 {
     if (type->kind == T_ARRAY)

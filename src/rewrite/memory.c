@@ -62,7 +62,7 @@ Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (at->kind == E_LAMBDA || is(at, P_TOPRIVATE) || !fits_private(at->type) ||
         !(inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))
         return NULL;
-    return private_copy(rw, at->type, dup(rw, at));
+    return private_copy(rw, at->type, start_value(rw, at));
 }
 
 Expr *rule_toGlobal(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -89,8 +89,8 @@ static Expr *with_copy(Rewrite *rw, const Expr *at, Param *e, Expr *copy)
     Expr *body = expr_replace(rw->ir, at->fun->arg[0], at->fun->params[0], use(rw, c));
     Expr *held = expr_let(rw->ir, c, copy, body);
     Expr *in = dup(rw, at->arg[0]);
-    return expr_pattern(rw->ir, at->pattern, 1, at->par, NULL, make_lambda(rw, e, held), &in,
-                        1);
+    return expr_pattern(rw->ir, at->pattern, 1, at->par, NULL, make_lambda(rw, e, held),
+                        &in, 1);
 }
 
 Expr *rule_copyLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -106,12 +106,12 @@ Expr *rule_copyPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     bool item = is(at, P_MAPGLB) || is(at, P_MAPLCL);
-    if (!(item || (is(at, P_MAPSEQ) &&
-                   (inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))))
+    if (!(item ||
+          (is(at, P_MAPSEQ) && (inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))))
         return NULL;
     const Type *type = at->arg[0]->type->elem;
-    if (type->kind != T_ARRAY || !fits_private(type) || mentions_threads(at->fun, P_MAPGLB, -1) ||
-        mentions_threads(at->fun, P_MAPLCL, -1))
+    if (type->kind != T_ARRAY || !fits_private(type) ||
+        mentions_threads(at->fun, P_MAPGLB, -1) || mentions_threads(at->fun, P_MAPLCL, -1))
         return NULL;
     Param *e = fresh(rw, at->fun->params[0]->name);
     return with_copy(rw, at, e, private_copy(rw, type, use(rw, e)));

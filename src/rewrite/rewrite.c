@@ -12,23 +12,17 @@
 
 const RuleInfo rule_info[RULES] = {
 #define RULE(id, name, args, family, left, right, guard, source)                           \
-    [RULE_##id] = {#name, args,  FAMILY_##family, left,                                    \
-                   right, guard, source,          rule_##name},
+    [RULE_##id] = {#name, args, FAMILY_##family, left, right, guard, source, rule_##name},
 #include "rewrite/rules.def"
 #undef RULE
 };
 
 const char *const rule_family_name[] = {
-    [FAMILY_ALGORITHMIC] = "algorithmic",
-    [FAMILY_FUSION] = "fusion",
-    [FAMILY_FISSION] = "fission",
-    [FAMILY_INTERCHANGE] = "interchange",
-    [FAMILY_SIMPLIFY] = "simplification",
-    [FAMILY_LOWERING] = "lowering",
-    [FAMILY_MEMORY] = "memory",
-    [FAMILY_TILING] = "tiling",
-    [FAMILY_VECTOR] = "vectorisation",
-    [FAMILY_WINDOW] = "register window",
+    [FAMILY_ALGORITHMIC] = "algorithmic", [FAMILY_FUSION] = "fusion",
+    [FAMILY_FISSION] = "fission",         [FAMILY_INTERCHANGE] = "interchange",
+    [FAMILY_SIMPLIFY] = "simplification", [FAMILY_LOWERING] = "lowering",
+    [FAMILY_MEMORY] = "memory",           [FAMILY_TILING] = "tiling",
+    [FAMILY_VECTOR] = "vectorisation",    [FAMILY_WINDOW] = "register window",
 };
 
 int rule_find(const char *name)
@@ -167,4 +161,17 @@ Expr *rewrite_at(Ir *ir, Expr *root, const Path *path, RuleId rule, const RuleAr
         return NULL;
     Application a = {{ir, NULL}, path, rule, args};
     return apply_below(&a, root, 0);
+}
+
+Expr *rewrite_begin(Ir *ir, const Expr *body)
+{
+    Expr *copy = expr_clone(ir, body);
+    settle_literals(copy);
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    if (!ir_infer_expr(ir, copy, &diags))
+        BUG("an expression that had types has none");
+    arena_free(arena);
+    return copy;
 }

@@ -90,6 +90,9 @@ Path path_join(const Path *outer, const Path *inner);
 bool path_parse(const char *text, Path *path);
 void path_print(Buf *out, const Path *path);
 
+// A copy to begin with, inferred: literals are written in the type they have, so that they
+// keep it wherever rules move them. Needs: body is inferred.
+Expr *rewrite_begin(Ir *ir, const Expr *body);
 // Applies a rule at a position; NULL where it does not match. Nodes around the position are
 // copied, so the old expression stays as it is (but for types, which are inferred again for
 // the new one).
@@ -126,6 +129,7 @@ typedef struct {
     Rewriting done;
 } Rewriter;
 
+// Needs: expr is inferred.
 void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr);
 // One rule at one position; false, and nothing changed, where it does not match.
 bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *args);
@@ -159,13 +163,15 @@ const Strategy *strategy_bottomup(Arena *arena, const Strategy *s);
 // False, and nothing changed, if it does not succeed.
 bool strategy_run(Rewriter *r, const Strategy *s);
 
-// Exploration ------------------------------------------------------------------------------
+// Exploration
+// ------------------------------------------------------------------------------
 
 typedef struct {
     Expr *expr; // inferred; owner: the program's Ir
     Rewriting steps;
     uint64_t hash;
-    int64_t local[3]; // work-items its mapLcl are made for; 0: it has none of that dimension
+    int64_t
+        local[3]; // work-items its mapLcl are made for; 0: it has none of that dimension
 } Explored;
 
 // Whether an expression can be lowered and is wanted.
@@ -175,7 +181,7 @@ typedef struct {
     int64_t most_group;   // work-items of a group
     int64_t most_outputs; // of a work-item
     int64_t local_bytes;
-    int tries; // attempts for each expression wanted before giving up
+    int tries;             // attempts for each expression wanted before giving up
     ExploreAccept *accept; // NULL: all
     void *user;
 } ExploreOptions;

@@ -8,7 +8,7 @@
 
 void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr)
 {
-    *r = (Rewriter){.ir = ir, .arena = arena, .expr = expr_clone(ir, expr)};
+    *r = (Rewriter){.ir = ir, .arena = arena, .expr = rewrite_begin(ir, expr)};
 }
 
 // Types are set again when a step is taken back: nodes are shared between versions.
@@ -45,7 +45,8 @@ bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *a
     return true;
 }
 
-// Combinators -------------------------------------------------------------------------------
+// Combinators
+// -------------------------------------------------------------------------------
 
 static Strategy *combine(Arena *arena, StrategyKind kind, const Strategy *a,
                          const Strategy *b)
@@ -97,7 +98,8 @@ const Strategy *strategy_bottomup(Arena *arena, const Strategy *s)
     return combine(arena, STRATEGY_BOTTOMUP, s, NULL);
 }
 
-// Running -----------------------------------------------------------------------------------
+// Running
+// -----------------------------------------------------------------------------------
 
 // A repetition that goes on and on is a mistake of the strategy, not of the program.
 enum { REPEAT_MOST = 1000 };

@@ -48,8 +48,8 @@ static Expr *slide_like(Rewrite *rw, const Expr *slide, Expr *in)
     return make(rw, P_SLIDE, slide->dims, slide->num, NULL, in);
 }
 
-static Expr *untiled(Rewrite *rw, const Expr *at, const Tiles *tiles, Param *tile, Expr *work,
-                     Expr *in)
+static Expr *untiled(Rewrite *rw, const Expr *at, const Tiles *tiles, Param *tile,
+                     Expr *work, Expr *in)
 {
     Expr *all = make_map(rw, tiles->dims, make_lambda(rw, tile, work), in);
     Expr *joined = make(rw, P_JOIN, tiles->dims, NULL, NULL, all);

@@ -22,6 +22,11 @@ static const Target *opencl(void)
     return target_find("opencl");
 }
 
+static const Target *cuda(void)
+{
+    return target_find("cuda");
+}
+
 static const Target *host(void)
 {
     return target_find("c");
@@ -59,6 +64,11 @@ static void expect_printed(Build *b, const Target *target, const KExpr *e, const
 static void expect_cl(Build *b, const KExpr *e, const char *text)
 {
     expect_printed(b, opencl(), e, text);
+}
+
+static void expect_cuda(Build *b, const KExpr *e, const char *text)
+{
+    expect_printed(b, cuda(), e, text);
 }
 
 static void expect_c(Build *b, const KExpr *e, const char *text)
@@ -134,6 +144,46 @@ static void test_tile_opencl(void **state)
                   "    tile[l + 1] = a[64*g + l];\n"
                   "    tile[l] = 0.0f;\n"
                   "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                  "    out[64*g + l] = tile[l];\n"
+                  "}\n");
+    build_free(b);
+}
+
+static void test_jacobi_cuda(void **state)
+{
+    (void)state;
+    Build *b = build_jacobi(64);
+    expect_kernel(
+        b, cuda(),
+        "extern \"C\" __global__ void __launch_bounds__(256)\n"
+        "jacobi(const float *__restrict__ a, float *__restrict__ out)\n"
+        "{\n"
+        "    const int y = 4*blockIdx.y + threadIdx.y;\n"
+        "    const int x = 64*blockIdx.x + threadIdx.x;\n"
+        "    if (x < 64) {\n"
+        "        out[64*y + x] = a[64*max(y, 1) + x - 64] + a[64*y + max(x, 1) - 1]"
+        " + a[64*y + x] +\n"
+        "            a[64*y + min(x, 62) + 1];\n"
+        "    }\n"
+        "}\n");
+    build_free(b);
+}
+
+static void test_tile_cuda(void **state)
+{
+    (void)state;
+    Build *b = build_tile(4, 1);
+    expect_kernel(b, cuda(),
+                  "extern \"C\" __global__ void __launch_bounds__(64)\n"
+                  "tile(const float *__restrict__ a, float *__restrict__ out)\n"
+                  "{\n"
+                  "    __shared__ float tile[65];\n"
+                  "\n"
+                  "    const int g = blockIdx.x;\n"
+                  "    const int l = threadIdx.x;\n"
+                  "    tile[l + 1] = a[64*g + l];\n"
+                  "    tile[l] = 0.0f;\n"
+                  "    __syncthreads();\n"
                   "    out[64*g + l] = tile[l];\n"
                   "}\n");
     build_free(b);
@@ -305,7 +355,7 @@ static void test_integers(void **state)
               "64*((x + 2)/7)");
     expect_cl(b, index_value(b, arith_sub(c, num(b, 99), x)), "99 - x");
     expect_cl(b, index_value(b, arith_mulc(c, x, -1)), "-x");
-    expect_c(b, index_value(b, arith_min(c, x, y)), "fw_min(y, x)");
+    expect_c(b, index_value(b, arith_min(c, x, y)), "fw_min(x, y)");
     const KExpr *i = index_value(b, arith_addc(c, x, -1));
     expect_cl(b, op(b, OP_MUL, type_scalar(S_INT), i, i, NULL), "(x - 1)*(x - 1)");
     expect_cl(b, op(b, OP_FLOAT, FLOAT, i, NULL, NULL), "(float)(x - 1)");
@@ -367,6 +417,66 @@ static void test_vectors(void **state)
     const KExpr *less = op(b, OP_LT, type_vector(S_BOOL, 2), v, literal(b, 0, two), NULL);
     expect_cl(b, op(b, OP_SELECT, two, less, v, scaled),
               "(float2)(w.s0 < 0.0f ? w.s0 : 2.0f*w.s0, w.s1 < 0.0f ? w.s1 : 2.0f*w.s1)");
+    build_free(b);
+}
+
+// Structs: infix arithmetic on whole ones, everything else by component; only aligned ones
+// are loaded and stored whole.
+static void test_vectors_cuda(void **state)
+{
+    (void)state;
+    Build *b = build_new("k");
+    const Type *four = type_vector(S_FLOAT, 4), *two = type_vector(S_FLOAT, 2);
+    const Buffer *a = buffer(b, "a", MEM_GLOBAL, ROLE_INPUT, 4096);
+    const Arith *i = iter_var(b, "i", 512), *aligned = arith_mulc(b->ctx, i, 4);
+    KExpr *whole = value(b, K_LOAD, four), *odd = value(b, K_LOAD, four);
+    whole->buffer = odd->buffer = a;
+    whole->arith = aligned;
+    odd->arith = arith_addc(b->ctx, aligned, 1);
+    expect_cuda(b, whole, "*(const float4 *)&a[4*i]");
+    expect_cuda(b, odd, "float4{a[4*i + 1], a[4*i + 2], a[4*i + 3], a[4*i + 4]}");
+    const KExpr *v = variable(b, "w", two);
+    const KExpr *scaled = op(b, OP_MUL, two, literal(b, 2, two), v, NULL);
+    expect_cuda(b, scaled, "2.0f*w");
+    expect_cuda(b, op(b, OP_SQRT, two, scaled, NULL, NULL),
+                "float2{sqrtf(2.0f*w.x), sqrtf(2.0f*w.y)}");
+    expect_cuda(b, op(b, OP_NEG, two, v, NULL, NULL), "float2{-w.x, -w.y}");
+    build_free(b);
+}
+
+static void test_vector_store_cuda(void **state)
+{
+    (void)state;
+    Build *b = build_new("k");
+    const Type *two = type_vector(S_FLOAT, 2);
+    const Buffer *out = buffer(b, "out", MEM_GLOBAL, ROLE_OUTPUT, 4096);
+    store(b, out, num(b, 8), variable(b, "v", two));
+    store(b, out, num(b, 11), variable(b, "v", two));
+    expect_kernel(b, cuda(),
+                  "extern \"C\" __global__ void __launch_bounds__(1)\n"
+                  "k(float *__restrict__ out)\n"
+                  "{\n"
+                  "    *(float2 *)&out[8] = v;\n"
+                  "    out[11] = v.x;\n"
+                  "    out[12] = v.y;\n"
+                  "}\n");
+    build_free(b);
+}
+
+static void test_operations_cuda(void **state)
+{
+    (void)state;
+    Build *b = build_new("k");
+    const Type *half = type_scalar(S_HALF), *wide = type_scalar(S_DOUBLE);
+    const Type *whole = type_scalar(S_INT);
+    const KExpr *x = variable(b, "x", FLOAT), *h = variable(b, "h", half);
+    const KExpr *d = variable(b, "d", wide), *n = variable(b, "n", whole);
+    expect_cuda(b, op(b, OP_RSQRT, FLOAT, x, NULL, NULL), "rsqrtf(x)");
+    expect_cuda(b, op(b, OP_RSQRT, wide, d, NULL, NULL), "rsqrt(d)");
+    expect_cuda(b, op(b, OP_MAXIMUM, half, h, literal(b, 1, half), NULL),
+                "(half)fmaxf(h, (half)1.0f)");
+    expect_cuda(b, op(b, OP_MINIMUM, whole, n, literal(b, 3, whole), NULL), "min(n, 3)");
+    expect_cuda(b, op(b, OP_DIV, whole, n, literal(b, 3, whole), NULL), "fw_div(n, 3)");
     build_free(b);
 }
 
@@ -488,7 +598,23 @@ static void test_unit(void **state)
         "//   tile, global (256, 1, 1), local (64, 1, 1), arguments (a, out)\n"
         "\n";
     assert_int_equal(strncmp(out.text, head, strlen(head)), 0);
-    assert_non_null(strstr(out.text, "}\n\nkernel __attribute__"));
+    // It uses no helper, and no vectors.
+    assert_int_equal(strncmp(out.text + strlen(head), "kernel __attribute__", 20), 0);
+    buf_clear(&out);
+    emit_unit(&out, cuda(), &b->unit);
+    assert_int_equal(strncmp(out.text + strlen(head), "extern \"C\"", 10), 0);
+    buf_clear(&out);
+    Var v = {"v", type_vector(S_FLOAT, 8), true};
+    b->block = &b->kernel->body;
+    assign(b, &v, op(b, OP_ADD, v.type, use(b, &v), use(b, &v), NULL));
+    store(b, b->kernel->params.at[1],
+          arith_div(b->ctx, arith_var(b->ctx, "z", NULL, NULL), num(b, 7)),
+          literal(b, INFINITY, FLOAT));
+    b->program.funs.len = 0;
+    emit_unit(&out, cuda(), &b->unit);
+    assert_non_null(strstr(out.text, "int fw_div("));
+    assert_non_null(strstr(out.text, "#define INFINITY"));
+    assert_null(strstr(out.text, "fw_divl("));
     buf_release(&out);
     build_free(b);
 }
@@ -571,6 +697,8 @@ int main(void)
         cmocka_unit_test(test_reserved_is_sorted),
         cmocka_unit_test(test_jacobi_opencl),
         cmocka_unit_test(test_tile_opencl),
+        cmocka_unit_test(test_jacobi_cuda),
+        cmocka_unit_test(test_tile_cuda),
         cmocka_unit_test(test_tile_c),
         cmocka_unit_test(test_reduction_opencl),
         cmocka_unit_test(test_strided_and_generic),
@@ -580,6 +708,9 @@ int main(void)
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_vectors_cuda),
+        cmocka_unit_test(test_vector_store_cuda),
+        cmocka_unit_test(test_operations_cuda),
         cmocka_unit_test(test_taken_names),
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_conditional_let),

@@ -55,7 +55,8 @@ static Program *bind(Loaded *l, Rng *rng)
     return ir_bind(l->program, b, COUNTOF(b), &diags);
 }
 
-static Value *value_of(const Program *program, const Expr *body, Arena *arena, uint64_t seed)
+static Value *value_of(const Program *program, const Expr *body, Arena *arena,
+                       uint64_t seed)
 {
     Function main = *program->main;
     Program with = *program;
@@ -187,9 +188,11 @@ static void test_guards_refuse(void **state)
     (void)state;
     static const Refusal refusals[] = {
         {"mapLcl", "def p(x: [8]int) = map(twice, x)", "root", {1, {0}}},
-        {"mapLcl", "def p(x: [8][4]int) = mapWrg0(\\r -> mapLcl0(\\e -> reduceSeq(+, 0, "
-                   "map(twice, r)), r), x)",
-         "f.f.1", {1, {0}}},
+        {"mapLcl",
+         "def p(x: [8][4]int) = mapWrg0(\\r -> mapLcl0(\\e -> reduceSeq(+, 0, "
+         "map(twice, r)), r), x)",
+         "f.f.1",
+         {1, {0}}},
         {"mapGlb", "def p(x: [8][4]int) = mapGlb0(\\r -> map(twice, r), x)", "f", {1, {0}}},
         {"mapGlb", "def p(x: [8][4]int) = mapSeq(\\r -> map(twice, r), x)", "f", {1, {0}}},
         {"mapGlb", "def p(x: [8][4]int) = mapWrg0(\\r -> map(twice, r), x)", "f", {1, {1}}},
@@ -200,20 +203,44 @@ static void test_guards_refuse(void **state)
         {"toLocal", "def p(x: [8]int) = mapGlb0(twice, x)", "0", {1, {0}}},
         {"toPrivate", "def p(x: [8]int) = mapGlb0(twice, x)", "0", {0}},
         {"toGlobal", "def p(x: [8]int) = toGlobal(mapGlb0(twice, x))", "0", {0}},
-        {"partialReduce", "def p(x: [8]int) = reduce(\\s e -> s + float(e), 0.0, x)", "root",
+        {"partialReduce",
+         "def p(x: [8]int) = reduce(\\s e -> s + float(e), 0.0, x)",
+         "root",
          {1, {2}}},
-        {"vectorize", "def p(x: [8]int) = map(\\e -> if e > 2 then 1 else e, x)", "root",
+        {"partialReduceStrided",
+         "def p(x: [8]int) = reduce(\\a b -> if b == 0 then a else b, 0, x)",
+         "root",
+         {1, {2}}},
+        {"reduceFission",
+         "def p(x: [8]int) = reduce(\\a e -> mix(a, twice(e)), 0, x)",
+         "root",
+         {0}},
+        {"reduceFission",
+         "def p(x: [8]int) = reduce(\\a e -> a + twice(a) * e, 0, x)",
+         "root",
+         {0}},
+        {"layoutOfMap", "def p(x: [8]int) = pad(1, 1, 0, map(twice, x))", "root", {0}},
+        {"layoutOfMap", "def p(x: [8]int) = join(map(split(2), split(4, x)))", "root", {0}},
+        {"vectorize",
+         "def p(x: [8]int) = map(\\e -> if e > 2 then 1 else e, x)",
+         "root",
          {1, {2}}},
         {"vectorize", "def p(x: [9]int) = map(twice, x)", "root", {1, {2}}},
         {"reorder", "def p(x: [9]int) = map(twice, x)", "root", {3, {0, 2, 1}}},
         {"tile", "def p(x: [8]int) = map(twice, x)", "root", {1, {2}}},
         {"splitJoin", "def p(x: [8]int) = map(twice, x)", "root", {1, {0}}},
         {"splitOfJoin", "def p(x: [4][3]int) = split(2, join(x))", "root", {0}},
-        {"mapInterchange", "def p(x: [4][3]int) = map(\\r -> map(twice, r), x)", "root", {0}},
-        {"scatterOfGather",
-         "def p(x: [8]int) = scatter(\\i -> 7 - i, gather(\\i -> (i + 1) % 8, x))", "root",
+        {"mapInterchange",
+         "def p(x: [4][3]int) = map(\\r -> map(twice, r), x)",
+         "root",
          {0}},
-        {"mapFission", "def p(x: [8]int) = map(\\e -> let y = twice(e) in y * e, x)", "root",
+        {"scatterOfGather",
+         "def p(x: [8]int) = scatter(\\i -> 7 - i, gather(\\i -> (i + 1) % 8, x))",
+         "root",
+         {0}},
+        {"mapFission",
+         "def p(x: [8]int) = map(\\e -> let y = twice(e) in y * e, x)",
+         "root",
          {0}},
     };
     for (int i = 0; i < COUNTOF(refusals); i++) {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp features: the static features of one candidate, on the expression as in paper
+// 000 and on the kernels as they are emitted.
+
+#include "cli/cli.h"
+
+#include "cost/features.h"
+#include "plan/describe.h"
+
+typedef struct {
+    Point point;
+    double expression[FEATURES], kernels[FEATURES];
+} Found;
+
+static bool find_features(Options *o, const Problem *problem, const Derivation *derivation,
+                          const DeviceInfo *info, const DeviceModel *model, Found *found)
+{
+    if (!cli_point(o, problem, derivation, info, &found->point))
+        return false;
+    Expr *body = derive_body(derivation, &found->point, &o->diags);
+    LowerOptions options = derive_options(derivation, &found->point);
+    Unit *unit = body ? lower(problem->bound, body, &options, o->arena, &o->diags) : NULL;
+    FeatureSetting setting = {model, problem->binding, problem->nbinding};
+    if (!unit)
+        return false;
+    if (!features_unit(unit, &setting, found->kernels))
+        return diag_error(&o->diags, span_none, "C031",
+                          "give every size a value with -s, generic ones too");
+    return features_expression(problem->bound, body, &options, &setting, &o->diags,
+                               found->expression);
+}
+
+static void print_group(const Found *found, FeatureGroup group)
+{
+    printf("\n%s%s\n", feature_group_name[group],
+           group == FEATURES_PARALLELISM ? "                    expression     kernels"
+                                         : "");
+    for (int i = 0; i < FEATURES; i++) {
+        if (feature_info[i].group != group)
+            continue;
+        printf("  %-22s", feature_info[i].name);
+        if (i < FEATURES_PAPER)
+            printf("  %10.6g", found->expression[i]);
+        else
+            printf("  %10s", "");
+        printf("  %10.6g  %s\n", found->kernels[i], feature_info[i].unit);
+    }
+}
+
+static void print_features(const Problem *problem, const Derivation *derivation,
+                           const DeviceModel *model, const Found *found)
+{
+    Buf point;
+    buf_init(&point);
+    point_print(&point, derive_space(derivation), &found->point);
+    printf("%s on %s, %s\n", problem_label(problem), model->name, point.text);
+    for (int group = 0; group < FEATURE_GROUP_COUNT; group++)
+        print_group(found, (FeatureGroup)group);
+    buf_release(&point);
+}
+
+static json_t *vector_json(const double *value, int n)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < n; i++)
+        json_object_set_new(object, feature_info[i].name, json_real(value[i]));
+    return object;
+}
+
+static json_t *features_json(const Problem *problem, const Derivation *derivation,
+                             const DeviceModel *model, const Found *found)
+{
+    Buf point;
+    buf_init(&point);
+    point_print(&point, derive_space(derivation), &found->point);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:o, s:o}", "problem", problem_label(problem),
+                             "device", model->name, "point", point.text, "expression",
+                             vector_json(found->expression, FEATURES_PAPER), "kernels",
+                             vector_json(found->kernels, FEATURES));
+    buf_release(&point);
+    return json;
+}
+
+int cmd_features(Options *o)
+{
+    DeviceInfo info;
+    DeviceModel model;
+    Found found;
+    Problem *problem = cli_problem(o, true);
+    if (!problem || !cli_device(o, &info))
+        return 2;
+    if (!o->device_model || !device_model_find(o->device_model, &model))
+        describe_device(&info, &model);
+    Derivation *derivation = derive_new(problem->bound, &info, &o->diags);
+    bool ok = derivation && find_features(o, problem, derivation, &info, &model, &found);
+    if (ok && (!o->json || o->json[0] != '-'))
+        print_features(problem, derivation, &model, &found);
+    ok = ok && cli_json(o, features_json(problem, derivation, &model, &found));
+    derive_free(derivation);
+    return ok ? 0 : 2;
+}

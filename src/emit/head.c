@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands before everything else in a program: pragmas or headers, and what a target
+// lacks of what kernels use: division rounded down, vectors. Of vectors, only those that
+// the kernels have.
+
+#include "emit/print.h"
+
+#include <string.h>
+
+// What a program uses -----------------------------------------------------------------
+
+static bool type_uses(const Type *type, Scalar scalar)
+{
+    if (!type)
+        return false;
+    switch (type->kind) {
+    case T_SCALAR:
+    case T_VECTOR: return type->scalar == scalar;
+    case T_ARRAY: return type_uses(type->elem, scalar);
+    case T_TUPLE:
+        for (int i = 0; i < type->n; i++)
+            if (type_uses(type->item[i], scalar))
+                return true;
+        return false;
+    }
+    BUG("type of kind %d", type->kind);
+}
+
+static bool expr_uses(const Expr *expr, Scalar scalar)
+{
+    if (type_uses(expr->type, scalar))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (expr_uses(expr->arg[i], scalar))
+            return true;
+    return expr->fun && expr_uses(expr->fun, scalar);
+}
+
+static bool function_uses(const Function *fun, Scalar scalar)
+{
+    for (int i = 0; i < fun->nparam; i++)
+        if (type_uses(fun->params[i]->type, scalar))
+            return true;
+    return type_uses(fun->result, scalar) || (fun->body && expr_uses(fun->body, scalar));
+}
+
+static bool program_uses(const Program *program, Scalar scalar)
+{
+    for (int i = 0; i < program->funs.len; i++)
+        if (function_uses(program->funs.at[i], scalar))
+            return true;
+    for (int i = 0; i < program->defs.len; i++)
+        if (function_uses(program->defs.at[i], scalar))
+            return true;
+    return false;
+}
+
+// Helpers -----------------------------------------------------------------------------
+
+// A few lines that are needed where one of two words occurs.
+typedef struct {
+    const char *word[2];
+    const char *text; // what stands before a function goes where it says @
+} Helper;
+
+static const Helper int_helper[] = {
+    {{"fw_div(", "fw_mod("},
+     "// Division rounded down, and its remainder.\n"
+     "@int fw_div(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }\n"
+     "@int fw_mod(int a, int b) { return a - fw_div(a, b)*b; }\n"},
+    {{"fw_divl(", "fw_modl("},
+     "@long fw_divl(long a, long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); "
+     "}\n"
+     "@long fw_modl(long a, long b) { return a - fw_divl(a, b)*b; }\n"},
+};
+
+static bool needed(const Helper *helper, const Uses *uses)
+{
+    if (!uses->text)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (helper->word[i] && strstr(uses->text, helper->word[i]))
+            return true;
+    return false;
+}
+
+static void put_helpers(Buf *out, const Helper *helper, int n, const char *function,
+                        const Uses *uses)
+{
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        if (!needed(&helper[i], uses))
+            continue;
+        for (const char *c = helper[i].text; *c; c++)
+            if (*c == '@')
+                buf_puts(out, function);
+            else
+                buf_putc(out, *c);
+        any = true;
+    }
+    buf_puts(out, any ? "\n" : "");
+}
+
+void put_int_helpers(Buf *out, const Target *target, const Uses *uses)
+{
+    put_helpers(out, int_helper, COUNTOF(int_helper), target->function, uses);
+}
+
+unsigned vector_bit(Scalar scalar, int width, bool arithmetic)
+{
+    int place = width == 2 ? 0 : width == 4 ? 1 : 2;
+    unsigned bit = 1u << (3 * (int)(scalar == S_BOOL ? S_INT : scalar) + place);
+    return arithmetic ? bit << 16 : bit;
+}
+
+static bool any_vector(unsigned vectors, Scalar scalar, int width)
+{
+    return (vectors &
+            (vector_bit(scalar, width, false) | vector_bit(scalar, width, true))) != 0;
+}
+
+// Types that the program has none of need no vectors, but for int: what compares is one.
+static bool has_type(const Program *program, Scalar scalar)
+{
+    return scalar == S_INT || (scalar != S_BOOL && program_uses(program, scalar));
+}
+
+// OpenCL ------------------------------------------------------------------------------
+
+void put_opencl_head(Buf *out, const Program *program, const Uses *uses)
+{
+    bool any = false;
+    static const char format[] = "#pragma OPENCL EXTENSION %s : enable\n";
+    (void)uses; // vectors are part of the language
+    if (program_uses(program, S_DOUBLE) && (any = true))
+        buf_printf(out, format, "cl_khr_fp64");
+    if (program_uses(program, S_HALF) && (any = true))
+        buf_printf(out, format, "cl_khr_fp16");
+    buf_puts(out, any ? "\n" : "");
+}
+
+// C -----------------------------------------------------------------------------------
+
+static const char c_head[] = "#include <math.h>\n"
+                             "#include <stdbool.h>\n"
+                             "#include <stdlib.h>\n"
+                             "#include <string.h>\n\n";
+
+static const Helper c_helper[] = {
+    {{"fw_min(", NULL}, "@int fw_min(int a, int b) { return a < b ? a : b; }\n"},
+    {{"fw_max(", NULL}, "@int fw_max(int a, int b) { return a > b ? a : b; }\n"},
+    {{"fw_minl(", NULL}, "@long fw_minl(long a, long b) { return a < b ? a : b; }\n"},
+    {{"fw_maxl(", NULL}, "@long fw_maxl(long a, long b) { return a > b ? a : b; }\n"},
+    {{"fw_rsqrtf(", NULL}, "@float fw_rsqrtf(float x) { return 1.0f / sqrtf(x); }\n"},
+    {{"fw_rsqrt(", NULL}, "@double fw_rsqrt(double x) { return 1.0 / sqrt(x); }\n"},
+};
+
+static const char c_vector[] =
+    "// Vectors, and vectors in memory at any address.\n"
+    "#define FW_VECTOR(type, n)                                                     \\\n"
+    "    typedef type type##n __attribute__((vector_size(n * sizeof(type))));       \\\n"
+    "    typedef type##n fw_##type##n __attribute__((aligned(sizeof(type)), may_alias));\n";
+
+static void put_c_vectors(Buf *out, const Program *program, unsigned vectors)
+{
+    bool any = false;
+    for (int s = 0; s < SCALARS; s++)
+        for (int n = 2; n <= 8; n *= 2) {
+            if (!has_type(program, (Scalar)s) || !any_vector(vectors, (Scalar)s, n))
+                continue;
+            buf_puts(out, any ? "" : c_vector);
+            buf_printf(out, "FW_VECTOR(%s, %d)\n", scalar_info[s].name, n);
+            any = true;
+        }
+    buf_puts(out, any ? "\n" : "");
+}
+
+void put_c_head(Buf *out, const Program *program, const Uses *uses)
+{
+    buf_puts(out, c_head);
+    if (program_uses(program, S_HALF))
+        buf_puts(out, "typedef _Float16 half;\n\n");
+    put_helpers(out, c_helper, COUNTOF(c_helper), "static inline ", uses);
+    put_c_vectors(out, program, uses->vectors);
+}
+
+// CUDA --------------------------------------------------------------------------------
+
+static const char cuda_half[] = "#define __CUDA_NO_HALF2_OPERATORS__\n"
+                                "#include <cuda_fp16.h>\n\n";
+
+// NVRTC knows no <math.h>.
+static const Helper cuda_constants = {{"INFINITY", "NAN"},
+                                      "#ifndef INFINITY\n"
+                                      "#define INFINITY __int_as_float(0x7f800000)\n"
+                                      "#define NAN __int_as_float(0x7fffffff)\n"
+                                      "#endif\n"};
+
+static const char cuda_each2[] = "#define FW_EACH2(u, op, v) {u.x op v.x, u.y op v.y}\n"
+                                 "#define FW_FILL2(s) {s, s}\n";
+
+static const char cuda_each4[] =
+    "#define FW_EACH4(u, op, v) {u.x op v.x, u.y op v.y, u.z op v.z, u.w op v.w}\n"
+    "#define FW_FILL4(s) {s, s, s, s}\n";
+
+static const char cuda_each8[] =
+    "#define FW_EACH8(u, op, v)                                                     \\\n"
+    "    {u.x op v.x, u.y op v.y, u.z op v.z, u.w op v.w,                           \\\n"
+    "     u.a op v.a, u.b op v.b, u.c op v.c, u.d op v.d}\n"
+    "#define FW_FILL8(s) {s, s, s, s, s, s, s, s}\n";
+
+static const char *const cuda_each[9] = {
+    [2] = cuda_each2, [4] = cuda_each4, [8] = cuda_each8};
+
+static const char cuda_operators[] =
+    "#define FW_OPERATOR(T, n, op)                                                  \\\n"
+    "    __device__ inline T##n operator op(T##n u, T##n v) { return FW_EACH##n(u, op, v); "
+    "} \\\n"
+    "    __device__ inline T##n operator op(T s, T##n v) { return T##n FW_FILL##n(s) op v; "
+    "} \\\n"
+    "    __device__ inline T##n operator op(T##n u, T s) { return u op T##n FW_FILL##n(s); "
+    "} \\\n"
+    "    __device__ inline T##n &operator op##=(T##n &u, T##n v) { return u = u op v; }\n"
+    "#define FW_ARITHMETIC(T, n)                                                    \\\n"
+    "    FW_OPERATOR(T, n, +)                                                       \\\n"
+    "    FW_OPERATOR(T, n, -)                                                       \\\n"
+    "    FW_OPERATOR(T, n, *)                                                       \\\n"
+    "    FW_OPERATOR(T, n, /)\n";
+
+// CUDA has no vectors of 8 components, nor of 4 halfs.
+static void put_cuda_type(Buf *out, Scalar scalar, int width)
+{
+    const char *name = scalar_info[scalar].name;
+    if (width == 8 || (width == 4 && scalar == S_HALF))
+        buf_printf(out, "struct __align__(%d) %s%d { %s %s; };\n",
+                   width * scalar_info[scalar].bytes, name, width, name,
+                   width == 8 ? "x, y, z, w, a, b, c, d" : "x, y, z, w");
+}
+
+// The macros that the arithmetic of these vectors is made with.
+static void put_cuda_macros(Buf *out, const Program *program, unsigned vectors)
+{
+    bool any = false;
+    for (int n = 2; n <= 8; n *= 2) {
+        bool used = false;
+        for (int s = S_INT; s < SCALARS; s++)
+            used = used || (has_type(program, (Scalar)s) &&
+                            (vectors & vector_bit((Scalar)s, n, true)));
+        if (used && !any)
+            buf_puts(out, "// Arithmetic on vectors, component by component.\n");
+        buf_puts(out, used ? cuda_each[n] : "");
+        any = any || used;
+    }
+    buf_puts(out, any ? cuda_operators : "");
+}
+
+static void put_cuda_vectors(Buf *out, const Program *program, unsigned vectors)
+{
+    size_t before = out->len;
+    put_cuda_macros(out, program, vectors);
+    for (int s = S_INT; s < SCALARS; s++)
+        for (int n = 2; n <= 8; n *= 2) {
+            if (!has_type(program, (Scalar)s) || !any_vector(vectors, (Scalar)s, n))
+                continue;
+            put_cuda_type(out, (Scalar)s, n);
+            if (vectors & vector_bit((Scalar)s, n, true))
+                buf_printf(out, "FW_ARITHMETIC(%s, %d)\n", scalar_info[s].name, n);
+        }
+    buf_puts(out, out->len > before ? "\n" : "");
+}
+
+void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
+{
+    buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
+    put_helpers(out, &cuda_constants, 1, "", uses);
+    put_cuda_vectors(out, program, uses->vectors);
+}

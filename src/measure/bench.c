@@ -26,6 +26,7 @@ typedef struct {
     const void *init, *expect; // mapped files; NULL: none
     double scale;
     Mem *mem;
+    Mem *expect_mem; // a copy on the device, where it compares there
 } Buffer;
 
 struct Bench {
@@ -35,6 +36,7 @@ struct Bench {
     int nbuffer;
     Buffer *buffer;
     double tolerance;
+    GpuCheck *gpucheck; // NULL: outputs are read back and compared here
     void *readback; // room for the largest buffer that is read
     bool sick;
 };
@@ -102,6 +104,20 @@ static bool open_buffer(Bench *bench, const json_t *json, Buffer *b, Buf *log)
     return b->mem && upload(bench, b, log);
 }
 
+// Without room for it on the device, the outputs are read back.
+static void upload_expected(Bench *bench, Buffer *b)
+{
+    Buf ignored;
+    buf_init(&ignored);
+    b->expect_mem = bench->kind->mem_new(bench->device, b->bytes, &ignored);
+    if (b->expect_mem && bench->kind->write(bench->device, b->expect_mem, b->expect, b->bytes,
+                                            &ignored) != DEV_OK) {
+        bench->kind->mem_free(bench->device, b->expect_mem);
+        b->expect_mem = NULL;
+    }
+    buf_release(&ignored);
+}
+
 static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
 {
     size_t largest = 1;
@@ -111,6 +127,8 @@ static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
         Buffer *b = &bench->buffer[i];
         if (!open_buffer(bench, json_array_get(list, (size_t)i), b, log))
             return false;
+        if (b->expect && bench->gpucheck)
+            upload_expected(bench, b);
         if (b->expect || !b->init)
             largest = MAX(largest, b->bytes);
     }
@@ -137,6 +155,7 @@ Bench *bench_open(const json_t *message, Buf *log)
     bench->device = device;
     bench->info = kind->info(device);
     bench->tolerance = json_number_of(message, "tolerance", INFINITY);
+    bench->gpucheck = gpucheck_open(kind, device);
     if (open_buffers(bench, json_object_get(message, "buffers"), log))
         return bench;
     bench_close(bench);
@@ -147,6 +166,8 @@ static void close_buffer(Bench *bench, Buffer *b)
 {
     if (b->mem)
         bench->kind->mem_free(bench->device, b->mem);
+    if (b->expect_mem)
+        bench->kind->mem_free(bench->device, b->expect_mem);
     if (b->init)
         munmap((void *)(uintptr_t)b->init, b->bytes);
     if (b->expect)
@@ -158,6 +179,7 @@ void bench_close(Bench *bench)
 {
     for (int i = 0; i < bench->nbuffer; i++)
         close_buffer(bench, &bench->buffer[i]);
+    gpucheck_close(bench->gpucheck);
     bench->kind->close(bench->device);
     free(bench->buffer);
     free(bench->readback);
@@ -388,7 +410,9 @@ static bool compare(Bench *bench, Piece *piece, DeviceStatus *status, Buf *why)
     piece->trial.max_error = 0;
     for (int i = 0; i < bench->nbuffer && *status == DEV_OK; i++) {
         const Buffer *b = &bench->buffer[i];
-        if (!b->expect)
+        if (!b->expect || gpucheck_right(bench->gpucheck, b->scalar, b->mem, b->expect_mem,
+                                         b->count, bench->tolerance, b->scale,
+                                         &piece->trial.max_error))
             continue;
         *status = bench->kind->read(bench->device, b->mem, bench->readback, b->bytes,
                                     &piece->log);

@@ -5,7 +5,7 @@
 //   both sides      protocol.c (messages), pack.c (layouts)
 //   the controller  rig.c (the pipeline), crew.c (worker processes), folder.c (files),
 //                   list.c (the devices there are)
-//   the worker      worker.c (commands), bench.c (one job), check.c, sample.c
+//   the worker      worker.c (commands), bench.c (one job), check.c, gpucheck.c, sample.c
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
 //   {"do":"list","kind":K}                     {"device":INFO}... {"end":true}
@@ -63,6 +63,15 @@ typedef struct {
 double check_scale(Scalar scalar, const void *expect, int64_t n);
 Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t n,
                     double tolerance, double scale);
+
+// gpucheck.c --------------------------------------------------------------------------
+
+typedef struct GpuCheck GpuCheck;
+GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device); // NULL: check.c must do
+void gpucheck_close(GpuCheck *check);                            // accepts NULL
+// True if every element is proved right, by the rule of check_compare; raises *max_error.
+bool gpucheck_right(GpuCheck *check, Scalar scalar, Mem *got, Mem *expect, int64_t n,
+                    double tolerance, double scale, double *max_error);
 
 // sample.c ----------------------------------------------------------------------------
 

@@ -84,11 +84,18 @@ static bool parse_in(Options *o, char *text)
     return true;
 }
 
+static bool parse_count(Options *o, const char *text, int64_t *count)
+{
+    *count = strtoll(text, NULL, 10);
+    return (is_whole(text) && *count > 0 && *count <= 10000000) ||
+           wrong(o, "a whole number above 0 is wanted", text);
+}
+
 static bool take_option(Options *o, int key, char *arg)
 {
     switch (key) {
     case 's': return parse_sizes(o, arg);
-    case 'd': o->device = arg; return true;
+    case 'd': o->device = arg; return o->device_given = true;
     case 301:
         o->seed = strtoull(arg, NULL, 10);
         return is_whole(arg) || wrong(o, "a seed is a whole number", arg);
@@ -113,6 +120,10 @@ static bool take_option(Options *o, int key, char *arg)
         o->random_repeat = atoi(arg);
         return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||
                wrong(o, "--random-repeat takes a whole number above 0", arg);
+    case 'n': return parse_count(o, arg, &o->number);
+    case 312: return parse_count(o, arg, &o->threads);
+    case 313: o->csv = arg; return true;
+    case 314: return parse_count(o, arg, &o->sample);
     case 'q': o->quiet = true; return true;
     default: return false;
     }

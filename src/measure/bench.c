@@ -37,7 +37,7 @@ struct Bench {
     Buffer *buffer;
     double tolerance;
     GpuCheck *gpucheck; // NULL: outputs are read back and compared here
-    void *readback; // room for the largest buffer that is read
+    void *readback;     // room for the largest buffer that is read
     bool sick;
 };
 
@@ -110,8 +110,8 @@ static void upload_expected(Bench *bench, Buffer *b)
     Buf ignored;
     buf_init(&ignored);
     b->expect_mem = bench->kind->mem_new(bench->device, b->bytes, &ignored);
-    if (b->expect_mem && bench->kind->write(bench->device, b->expect_mem, b->expect, b->bytes,
-                                            &ignored) != DEV_OK) {
+    if (b->expect_mem && bench->kind->write(bench->device, b->expect_mem, b->expect,
+                                            b->bytes, &ignored) != DEV_OK) {
         bench->kind->mem_free(bench->device, b->expect_mem);
         b->expect_mem = NULL;
     }
@@ -410,9 +410,9 @@ static bool compare(Bench *bench, Piece *piece, DeviceStatus *status, Buf *why)
     piece->trial.max_error = 0;
     for (int i = 0; i < bench->nbuffer && *status == DEV_OK; i++) {
         const Buffer *b = &bench->buffer[i];
-        if (!b->expect || gpucheck_right(bench->gpucheck, b->scalar, b->mem, b->expect_mem,
-                                         b->count, bench->tolerance, b->scale,
-                                         &piece->trial.max_error))
+        if (!b->expect ||
+            gpucheck_right(bench->gpucheck, b->scalar, b->mem, b->expect_mem, b->count,
+                           bench->tolerance, b->scale, &piece->trial.max_error))
             continue;
         *status = bench->kind->read(bench->device, b->mem, bench->readback, b->bytes,
                                     &piece->log);

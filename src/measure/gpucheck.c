@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Comparing on the device: reading 256 MB back and comparing them takes 60 ms, a kernel that
-// does it where they are 0.2 ms. It only says whether all is right and the largest error;
-// what is wrong, check.c finds out.
+// Comparing on the device: reading 256 MB back and comparing them takes 60 ms, a kernel
+// that does it where they are 0.2 ms. It only says whether all is right and the largest
+// error; what is wrong, check.c finds out.
 //
 // Floating numbers and ints; other types, and devices that are CPUs, go through check.c.
 #include "measure/parts.h"
@@ -18,14 +18,13 @@ struct GpuCheck {
     Mem *found; // how many are wrong; the bits of the largest error
 };
 
-static const char opencl_words[] =
-    "#define GLOBAL global\n"
-    "#define KERNEL kernel void\n"
-    "#define ITEM (int)get_global_id(0)\n"
-    "#define ITEMS (int)get_global_size(0)\n"
-    "#define BITS(x) as_int(x)\n"
-    "#define ADD(p, x) atomic_add(p, x)\n"
-    "#define RAISE(p, x) atomic_max(p, x)\n";
+static const char opencl_words[] = "#define GLOBAL global\n"
+                                   "#define KERNEL kernel void\n"
+                                   "#define ITEM (int)get_global_id(0)\n"
+                                   "#define ITEMS (int)get_global_size(0)\n"
+                                   "#define BITS(x) as_int(x)\n"
+                                   "#define ADD(p, x) atomic_add(p, x)\n"
+                                   "#define RAISE(p, x) atomic_max(p, x)\n";
 
 static const char cuda_words[] =
     "#define GLOBAL\n"
@@ -78,8 +77,8 @@ GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
     check->kind = kind;
     check->device = device;
     check->found = kind->mem_new(device, 2 * sizeof(int32_t), &log);
-    bool ok = check->found &&
-              kind->build(device, text.text, "", &check->module, &log) == DEV_OK;
+    bool ok =
+        check->found && kind->build(device, text.text, "", &check->module, &log) == DEV_OK;
     buf_release(&log);
     buf_release(&text);
     if (ok)
@@ -124,10 +123,9 @@ bool gpucheck_right(GpuCheck *check, Scalar scalar, Mem *got, Mem *expect, int64
                                  .arg = arg};
     const DeviceKind *kind = check->kind;
     Device *device = check->device;
-    bool ok =
-        kind->write(device, check->found, found, sizeof found, &log) == DEV_OK &&
-        kind->run(device, check->module, &launch, 1, &time_ns, &log) == DEV_OK &&
-        kind->read(device, check->found, found, sizeof found, &log) == DEV_OK;
+    bool ok = kind->write(device, check->found, found, sizeof found, &log) == DEV_OK &&
+              kind->run(device, check->module, &launch, 1, &time_ns, &log) == DEV_OK &&
+              kind->read(device, check->found, found, sizeof found, &log) == DEV_OK;
     buf_release(&log);
     memcpy(&worst, &found[1], sizeof worst);
     *max_error = fmax(*max_error, worst);

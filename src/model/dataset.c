@@ -32,6 +32,7 @@ typedef struct {
     size_t at; // offset of the line to read next
     Field field[FIELDS_MAX];
     int nfield, columns;
+    Span header;
     Map program_number, size_number, expression_text, status_text;
     Names programs, sizes;
     VEC(int) row_program;
@@ -176,6 +177,7 @@ static bool read_header(Reader *r)
     if (r->at >= r->source->len)
         return diag_error(r->diags, span_at(r, r->at, r->at), "M012",
                           "there is no header line");
+    r->header = span_at(r, r->at, line_end(r));
     if (!read_fields(r))
         return false;
     r->columns = r->nfield;
@@ -275,6 +277,20 @@ static bool read_row(Reader *r)
     return true;
 }
 
+// Files may be joined end to end: keys and the same header again between their rows.
+static bool read_joined(Reader *r)
+{
+    read_meta(r);
+    size_t len = r->header.end - r->header.start;
+    const char *text = r->source->text;
+    if (r->at + len > r->source->len ||
+        memcmp(text + r->at, text + r->header.start, len) != 0)
+        return diag_error(r->diags, span_at(r, r->at, line_end(r)), "M013",
+                          "a file joined to another needs the same header");
+    r->at = MIN(r->at + len + 1, r->source->len);
+    return true;
+}
+
 static bool read_rows(Reader *r)
 {
     int mistakes = 0;
@@ -284,6 +300,8 @@ static bool read_rows(Reader *r)
         bool blank = end == r->at || (end == r->at + 1 && r->source->text[r->at] == '\r');
         if (blank)
             r->at = MIN(end + 1, r->source->len);
+        else if (r->source->text[r->at] == '#')
+            mistakes += !read_joined(r);
         else
             mistakes += !read_row(r);
         arena_reset(r->scratch, empty);
@@ -461,8 +479,16 @@ const char *dataset_meta(const Dataset *data, const char *key)
 
 double dataset_number(const Dataset *data, const char *key)
 {
-    const char *text = dataset_meta(data, key);
-    char *end;
-    double value = text ? strtod(text, &end) : NAN;
-    return text && end != text && !*end && isfinite(value) ? value : NAN;
+    double sum = NAN;
+    for (int i = 0; i < data->meta.len; i++) {
+        const char *text = data->meta.at[i].value;
+        char *end;
+        if (strcmp(data->meta.at[i].key, key) != 0)
+            continue;
+        double value = strtod(text, &end);
+        if (end == text || *end || !isfinite(value))
+            return NAN;
+        sum = isnan(sum) ? value : sum + value;
+    }
+    return sum;
 }

@@ -85,22 +85,32 @@ static void make_job(const Problem *problem, const Unit *unit, const Target *tar
     job->nlaunch = unit->launches.len;
 }
 
-bool candidate_make(const Problem *problem, const Derivation *derivation,
-                    const Point *point, const char *name, const Target *target,
-                    const char *prelude, Arena *arena, Candidate *candidate, Diags *diags)
+bool candidate_build(const Problem *problem, Expr *body, const LowerOptions *options,
+                     const Target *target, const char *prelude, Arena *arena,
+                     Candidate *candidate, Diags *diags)
 {
-    *candidate = (Candidate){.point = point};
-    Expr *body = derive_body(derivation, point, diags);
-    if (!body)
-        return false;
-    LowerOptions options = derive_options(derivation, point);
-    options.name = name;
-    candidate->unit = lower(problem->bound, body, &options, arena, diags);
+    *candidate = (Candidate){.unit = lower(problem->bound, body, options, arena, diags)};
     if (!candidate->unit)
         return false;
     buf_init(&candidate->source);
     make_job(problem, candidate->unit, target, prelude, arena, candidate);
     return true;
+}
+
+bool candidate_make(const Problem *problem, const Derivation *derivation,
+                    const Point *point, const char *name, const Target *target,
+                    const char *prelude, Arena *arena, Candidate *candidate, Diags *diags)
+{
+    *candidate = (Candidate){0};
+    Expr *body = derive_body(derivation, point, diags);
+    if (!body)
+        return false;
+    LowerOptions options = derive_options(derivation, point);
+    options.name = name;
+    bool ok =
+        candidate_build(problem, body, &options, target, prelude, arena, candidate, diags);
+    candidate->point = point;
+    return ok;
 }
 
 void candidate_release(Candidate *candidate)

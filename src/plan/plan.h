@@ -71,6 +71,10 @@ typedef struct {
 bool candidate_make(const Problem *problem, const Derivation *derivation,
                     const Point *point, const char *name, const Target *target,
                     const char *prelude, Arena *arena, Candidate *candidate, Diags *diags);
+// The same of an expression that is lowered already; options name its kernels.
+bool candidate_build(const Problem *problem, Expr *body, const LowerOptions *options,
+                     const Target *target, const char *prelude, Arena *arena,
+                     Candidate *candidate, Diags *diags);
 void candidate_release(Candidate *candidate);
 
 // reference.c -------------------------------------------------------------------------

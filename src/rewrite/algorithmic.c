@@ -75,14 +75,14 @@ static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
 
 Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || args->at[0] < 1 || !one_type(at))
+    if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at))
         return NULL;
     return reduce_parts(rw, at, parts_of(rw, at, args->at[0]));
 }
 
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || args->at[0] < 1 || !one_type(at) || !is_commutative(at))
+    if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at) || !is_commutative(at))
         return NULL;
     return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of(rw, at, args->at[0])));
 }
@@ -112,6 +112,11 @@ static Expr *op(Rewrite *rw, Op o, Expr *a, int64_t b)
 static Expr *strided(Rewrite *rw, int64_t l, int64_t c, int64_t b)
 {
     Param *i = fresh(rw, "i");
+    if (b == 1) {
+        Expr *far = op(rw, OP_MUL, op(rw, OP_MOD, use(rw, i), c), l);
+        Expr *near = op(rw, OP_DIV, use(rw, i), c);
+        return make_lambda(rw, i, expr_op(rw->ir, OP_ADD, far, near, NULL));
+    }
     Expr *near = op(rw, OP_MUL, op(rw, OP_DIV, use(rw, i), c * b), b);
     Expr *in_item = op(rw, OP_MOD, use(rw, i), c * b);
     Expr *far = op(rw, OP_MUL, op(rw, OP_DIV, in_item, b), l * b);

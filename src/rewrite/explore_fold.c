@@ -120,10 +120,10 @@ static bool fold_parts(Walk *w, Path at)
 void lower_reduce(Walk *w, Path at)
 {
     int64_t len;
-    if (!one_type(node_at(w, at)))
+    if (!regroupable(node_at(w, at)))
         apply_plain(w, RULE_REDUCE_FISSION, at);
     const Expr *reduce = node_at(w, at);
-    if (!one_type(reduce) || !arith_is_const(len_of(reduce->arg[1], 0), &len) ||
+    if (!regroupable(reduce) || !arith_is_const(len_of(reduce->arg[1], 0), &len) ||
         chance(w, 2)) {
         w->stuck |= !apply_plain(w, RULE_REDUCE_SEQ, at);
         return;

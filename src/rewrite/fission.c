@@ -62,23 +62,13 @@ Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     make_zip(rw, at->dims, part, 2));
 }
 
-static bool is_associative(Op op)
-{
-    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM ||
-           op == OP_AND || op == OP_OR;
-}
-
 // What is left combines values of one type and may be regrouped.
 Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_REDUCE))
+    if (!is(at, P_REDUCE) || !accumulates(at->fun))
         return NULL;
     const Expr *f = at->fun, *body = f->arg[0];
-    if (body->kind != E_OP || !is_associative(body->op) ||
-        !is_use(body->arg[0], f->params[0]) || is_use(body->arg[1], f->params[1]) ||
-        expr_mentions(body->arg[1], f->params[0]))
-        return NULL;
     Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
     Expr *value = expr_replace(rw->ir, body->arg[1], f->params[1], use(rw, e));
     Expr *map = make_map(rw, 1, make_lambda(rw, e, value), dup(rw, at->arg[1]));

@@ -56,7 +56,10 @@ bool is_use(const Expr *expr, const Param *param);
 // \e -> p(..., e) with a pattern of the same dims: map(map(f)); NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);
-bool one_type(const Expr *reduce); // may be regrouped
+// Of one type, as associative as the language asks, and not plainly a sum of something else
+// than its elements, which a program may get away with where nothing regroups it.
+bool regroupable(const Expr *reduce);
+bool accumulates(const Expr *f); // \a e -> a o g(e), g not the identity
 // Seen to be: the language only promises that a reduction is associative.
 bool is_commutative(const Expr *reduce);
 bool plain_scalars(const Type *type); // scalars, or tuples of scalars

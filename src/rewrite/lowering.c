@@ -129,7 +129,7 @@ static Expr *one_index(Rewrite *rw)
 Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *reduce = is_dims(at, P_MAP, 1) ? inner_of(at, P_REDUCE) : NULL;
-    if (!reduce || !one_type(reduce) || !is_commutative(reduce) || !at_host(rw) ||
+    if (!reduce || !regroupable(reduce) || !is_commutative(reduce) || !at_host(rw) ||
         !divides(rw, args->at[0], len_of(at->arg[0], 1)))
         return NULL;
     Param *row = fresh(rw, "row"), *own = fresh(rw, "own"), *found = fresh(rw, "found");

@@ -65,17 +65,27 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len)
     return n > 0 && missing(rw, len, n) == num(rw, 0);
 }
 
-bool one_type(const Expr *reduce)
-{
-    const Type *elem = data_of(reduce)->type->elem, *type = reduce->type;
-    return type_is_scalar(elem) && elem->kind == type->kind &&
-           elem->scalar == type->scalar && elem->width == type->width;
-}
-
-static bool commutative_op(Op op)
+static bool commutes(Op op)
 {
     return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM ||
            op == OP_AND || op == OP_OR;
+}
+
+bool accumulates(const Expr *f)
+{
+    const Expr *body = f->arg[0];
+    return body->kind == E_OP && commutes(body->op) && is_use(body->arg[0], f->params[0]) &&
+           !is_use(body->arg[1], f->params[1]) &&
+           !expr_mentions(body->arg[1], f->params[0]);
+}
+
+bool regroupable(const Expr *reduce)
+{
+    if (accumulates(reduce->fun))
+        return false;
+    const Type *elem = data_of(reduce)->type->elem, *type = reduce->type;
+    return type_is_scalar(elem) && elem->kind == type->kind &&
+           elem->scalar == type->scalar && elem->width == type->width;
 }
 
 static bool symmetric(const Expr *body, Param *const *param)
@@ -86,7 +96,7 @@ static bool symmetric(const Expr *body, Param *const *param)
         return false;
     if (body->kind == E_CALL)
         return body->callee->body && symmetric(body->callee->body, body->callee->params);
-    return body->kind == E_OP && commutative_op(body->op);
+    return body->kind == E_OP && commutes(body->op);
 }
 
 bool is_commutative(const Expr *reduce)

@@ -150,3 +150,11 @@ Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     }
     return make(rw, P_SPLIT, at->dims, n, NULL, dup(rw, at->arg[0]));
 }
+
+Expr *rule_reduceOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_REDUCE) || !regroupable(at) || len_of(at->arg[1], 0) != num(rw, 1))
+        return NULL;
+    return expr_at(rw->ir, dup(rw, at->arg[1]), expr_literal(rw->ir, 0, false));
+}

@@ -100,7 +100,7 @@ static bool agrees(const Value *a, const Value *b)
     return true;
 }
 
-static void show_explored(const Explored *found)
+static inline void show_explored(const Explored *found)
 {
     Buf out;
     buf_init(&out);
@@ -111,7 +111,7 @@ static void show_explored(const Explored *found)
 }
 
 // As an ExploreAccept: lowers, and forgets the kernels.
-static bool can_lower(void *user, const Explored *found)
+static inline bool can_lower(void *user, const Explored *found)
 {
     Example *e = user;
     LowerOptions options = {.unroll_cap = 64};

@@ -131,6 +131,7 @@ static const Instance instances[] = {
     {"padNothing", "def p(x: [N]int) = pad(0, 0, wrap, x)", "root", ""},
     {"takeAll", "def p(x: [N][M]int) = take2(N, M, x)", "root", ""},
     {"dropNothing", "def p(x: [N]int) = drop(0, x)", "root", ""},
+    {"reduceOne", "def p(x: [N]int) = reduce(max, -100, take(1, x))", "root", ""},
     {"slideSplit", "def p(x: [N][M]int) = slide2(2, 2, 3, 3, x)", "root", ""},
     {"mapGlb", "def p(x: [N]int) = map(twice, x)", "root", "012"},
     {"mapGlb", "def p(x: [N][M][K]int) = map3(twice, x)", "root", "2 01 01"},

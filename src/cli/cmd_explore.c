@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp explore: many ways to lower a program, with their features, and with their times
+// where a device is asked for.
+
+#include "cli/cli.h"
+
+#include "plan/describe.h"
+#include "plan/explore.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+typedef struct {
+    bool shown;
+    double last_s;
+} Screen;
+
+static void show(void *user, const char *stage, int64_t done, int64_t of)
+{
+    Screen *screen = user;
+    double now = clock_s();
+    if (!screen->shown || (now - screen->last_s < 1 && done < of))
+        return;
+    screen->last_s = now;
+    fprintf(stderr, "\r%s %lld of %lld\033[K", stage, (long long)done, (long long)of);
+}
+
+static bool write_gz(const char *path, const Buf *csv)
+{
+    gzFile file = gzopen(path, "wb9");
+    if (!file)
+        return false;
+    bool ok = gzwrite(file, csv->text, (unsigned)csv->len) == (int)csv->len;
+    return gzclose(file) == Z_OK && ok;
+}
+
+static bool write_csv(Options *o, const Buf *csv)
+{
+    size_t len = strlen(o->csv);
+    if (strcmp(o->csv, "-") == 0)
+        return fputs(csv->text, stdout) >= 0;
+    bool gz = len > 3 && strcmp(o->csv + len - 3, ".gz") == 0;
+    errno = 0;
+    if (gz ? write_gz(o->csv, csv) : file_write(o->csv, csv->text, csv->len))
+        return true;
+    return diag_world(&o->diags, "C003", "cannot write %s: %s", o->csv, strerror(errno));
+}
+
+static const char *command_text(Options *o, const ExploreRequest *request)
+{
+    Buf text;
+    buf_init(&text);
+    buf_printf(&text, "forewarp explore %s -s ", o->file);
+    for (int i = 0; i < o->nbinding; i++)
+        buf_printf(&text, "%s%s=%lld", i ? "," : "", o->binding[i].name,
+                   (long long)o->binding[i].value);
+    buf_printf(&text, " -n %d --threads %d --seed %llu", request->expressions,
+               request->threads, (unsigned long long)request->seed);
+    if (request->device)
+        buf_printf(&text, " -d %s", request->device);
+    if (o->device_model)
+        buf_printf(&text, " --device-model %s", o->device_model);
+    if (request->sample)
+        buf_printf(&text, " --sample %lld", (long long)request->sample);
+    const char *copy = arena_strdup(o->arena, text.text);
+    buf_release(&text);
+    return copy;
+}
+
+static bool make_request(Options *o, Screen *screen, ExploreRequest *request)
+{
+    DeviceInfo info;
+    // Without a device named, features are those of a GPU of the table.
+    if (!o->device_given && !o->device_model)
+        o->device_model = "nvidia-h200";
+    bool model_only = !o->device_given;
+    if (!cli_device(o, &info))
+        return false;
+    *request = (ExploreRequest){.expressions = o->number ? (int)o->number : 1000,
+                                .threads = o->threads ? (int)o->threads : 10,
+                                .seed = o->seed,
+                                .most_group = MIN(info.max_group, 1024),
+                                .local_bytes = info.local_bytes,
+                                .device = model_only ? NULL : o->device,
+                                .sample = o->sample,
+                                .place = cli_place(o),
+                                .progress = show,
+                                .user = screen};
+    if (!o->device_model || !device_model_find(o->device_model, &request->model))
+        describe_device(&info, &request->model);
+    request->command = command_text(o, request);
+    return true;
+}
+
+static void print_result(const Problem *problem, const ExploreResult *r)
+{
+    printf("%s: %d distinct expressions, %lld points in %.1f s", problem_label(problem),
+           r->expressions, (long long)r->rows, r->generation_s);
+    if (r->measured)
+        printf("; %lld measured (compiling %.1f s, running %.1f s):",
+               (long long)r->measured, r->compilation_s, r->execution_s);
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        if (r->count[i])
+            printf(" %lld %s", (long long)r->count[i], trial_status_name[i]);
+    putchar('\n');
+}
+
+int cmd_explore(Options *o)
+{
+    Screen screen = {!o->quiet && isatty(2), 0};
+    ExploreRequest request;
+    ExploreResult result;
+    Problem *problem = cli_problem(o, true);
+    if (!problem || !make_request(o, &screen, &request))
+        return 2;
+    Buf csv;
+    buf_init(&csv);
+    bool ok = explore(problem, &request, &csv, &result, &o->diags);
+    if (screen.shown)
+        fputs("\r\033[K", stderr);
+    if (ok) {
+        print_result(problem, &result);
+        ok = !o->csv || write_csv(o, &csv);
+    }
+    buf_release(&csv);
+    return ok ? 0 : 1;
+}

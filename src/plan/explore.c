@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Explorations: random expressions (rewrite), thread counts, features (cost), and times.
+
+#include "plan/explore.h"
+
+#include "rewrite/rewrite.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_MOST = 512, GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };
+
+// One expression at one thread count.
+typedef struct {
+    const Explored *of;
+    LowerOptions options;
+    int64_t global[3], local[3]; // of its first launch
+    double feature[FEATURES];
+    double time_ns;
+    const char *status; // NULL: not measured
+} Row;
+
+typedef struct {
+    const Problem *problem;
+    const ExploreRequest *request;
+    ExploreResult *result;
+    Diags *diags;
+    Arena *arena, *scratch;
+    Exploration *found;
+    VEC(Row) rows;
+    Rng rng;
+} Explorer;
+
+static LowerOptions options_of(const Explored *found)
+{
+    LowerOptions options = {.unroll_cap = UNROLL_CAP, .name = "k", .interior = true};
+    for (int d = 0; d < 3; d++)
+        options.local[d] = found->local[d];
+    return options;
+}
+
+// Lowers in scratch memory; the caller releases the mark. NULL if it cannot be.
+static Unit *lowered(Explorer *x, Expr *expr, const LowerOptions *options)
+{
+    Diags quiet;
+    diags_init(&quiet, x->scratch);
+    return lower(x->problem->bound, expr, options, x->scratch, &quiet);
+}
+
+typedef struct {
+    ArithMark arith;
+    ArenaMark exprs, scratch;
+} Mark;
+
+static Mark mark(Explorer *x)
+{
+    return (Mark){arith_mark(x->problem->ir->arith), arena_mark(x->problem->ir->arena),
+                  arena_mark(x->scratch)};
+}
+
+static void release(Explorer *x, Mark m)
+{
+    arena_reset(x->scratch, m.scratch);
+    arena_reset(x->problem->ir->arena, m.exprs);
+    arith_release(x->problem->ir->arith, m.arith);
+}
+
+// Generation ----------------------------------------------------------------------------
+
+static bool accept(void *user, const Explored *found)
+{
+    Explorer *x = user;
+    Mark m = mark(x);
+    LowerOptions options = options_of(found);
+    bool ok = lowered(x, found->expr, &options) != NULL;
+    release(x, m);
+    return ok;
+}
+
+static bool find_expressions(Explorer *x)
+{
+    ExploreOptions options = explore_defaults;
+    options.most_group = x->request->most_group;
+    options.local_bytes = x->request->local_bytes;
+    options.accept = accept;
+    options.user = x;
+    x->found = explore_random(x->problem->bound, x->request->seed, x->request->expressions,
+                              &options, x->arena);
+    x->result->expressions = x->found->found.len;
+    return x->found->found.len > 0 ||
+           diag_world(x->diags, "X001", "no lowered expression was found");
+}
+
+// Thread counts -------------------------------------------------------------------------
+
+// The launch of the first kernel in constants; false if it has generic sizes.
+static bool first_launch(const Unit *unit, int64_t global[3], int64_t local[3])
+{
+    const Kernel *kernel = unit->launches.at[0].kernel;
+    for (int d = 0; d < 3; d++) {
+        local[d] = kernel->local[d];
+        if (!arith_is_const(kernel->global[d], &global[d]))
+            return false;
+    }
+    return true;
+}
+
+static bool same_shape(const Row *a, const Row *b)
+{
+    return a->of == b->of && memcmp(a->global, b->global, sizeof a->global) == 0 &&
+           memcmp(a->local, b->local, sizeof a->local) == 0;
+}
+
+static void draw_local(Explorer *x, const bool used[3], int64_t local[3])
+{
+    int64_t group;
+    do {
+        group = 1;
+        for (int d = 0; d < 3; d++) {
+            local[d] = used[d] ? (int64_t)1 << rng_below(&x->rng, d == 0 ? 9 : 7) : 1;
+            group *= local[d];
+        }
+    } while (group > x->request->most_group || group < GROUP_LEAST);
+}
+
+// Fewer threads than elements in up to two dimensions, now and then.
+static void draw_global(Explorer *x, const int64_t natural[3], LowerOptions *options)
+{
+    if (rng_below(&x->rng, 3) != 0)
+        return;
+    for (int d = 0; d < 3; d++) {
+        int64_t groups = MAX(natural[d] / options->local[d], 1);
+        groups = MAX(groups >> rng_below(&x->rng, 4), 1);
+        options->global[d] = groups * options->local[d];
+    }
+}
+
+// Fills a row by lowering it; false if it cannot be lowered or stands there already.
+static bool complete(Explorer *x, Row *row, int first)
+{
+    Mark m = mark(x);
+    FeatureSetting setting = {&x->request->model, x->problem->binding,
+                              x->problem->nbinding};
+    Unit *unit = lowered(x, row->of->expr, &row->options);
+    bool ok = unit && first_launch(unit, row->global, row->local);
+    for (int i = first; ok && i < x->rows.len; i++)
+        ok = !same_shape(&x->rows.at[i], row);
+    ok = ok && features_unit(unit, &setting, row->feature);
+    release(x, m);
+    return ok;
+}
+
+// The shape the expression was made for, then others at random.
+static void add_rows(Explorer *x, const Explored *found)
+{
+    int first = x->rows.len;
+    Row natural = {.of = found, .options = options_of(found)};
+    bool used[3] = {false};
+    bool fixed = found->local[0] || found->local[1] || found->local[2];
+    for (int d = 0; d < 3; d++)
+        natural.options.local[d] = fixed    ? MAX(found->local[d], 1)
+                                   : d == 0 ? 64
+                                            : 4 >> (d - 1);
+    if (!complete(x, &natural, first))
+        return;
+    VEC_PUSH(x->arena, &x->rows, natural);
+    for (int d = 0; d < 3; d++)
+        used[d] = natural.global[d] > 1;
+    for (int draw = 0; draw < DRAWS && x->rows.len - first < x->request->threads; draw++) {
+        Row row = {.of = found, .options = options_of(found)};
+        draw_local(x, used, row.options.local);
+        draw_global(x, natural.global, &row.options);
+        if (complete(x, &row, first))
+            VEC_PUSH(x->arena, &x->rows, row);
+    }
+}
+
+static bool generate(Explorer *x)
+{
+    double start = clock_s();
+    if (!find_expressions(x))
+        return false;
+    for (int i = 0; i < x->found->found.len; i++) {
+        add_rows(x, &x->found->found.at[i]);
+        if (x->request->progress)
+            x->request->progress(x->request->user, "features", i + 1, x->found->found.len);
+    }
+    x->result->rows = x->rows.len;
+    x->result->generation_s = clock_s() - start;
+    return true;
+}
+
+// Measuring -----------------------------------------------------------------------------
+
+typedef struct {
+    Explorer *x;
+    Candidate candidate[BATCH_MOST];
+    Job job[BATCH_MOST];
+    Row *row[BATCH_MOST];
+    int n;
+    double best_ns;
+    int64_t done, of;
+} Batch;
+
+static double on_trial(void *user, int job, Trial *trial)
+{
+    Batch *batch = user;
+    ExploreResult *result = batch->x->result;
+    Row *row = batch->row[job];
+    row->status = trial_status_name[trial->status];
+    row->time_ns = trial->time_ns;
+    result->count[trial->status]++;
+    result->measured++;
+    result->compilation_s += trial->build_s;
+    result->execution_s += trial->check_s + trial->timing_s;
+    if (trial->status == TRIAL_OK)
+        batch->best_ns = fmin(batch->best_ns, trial->time_ns);
+    else if (trial->log && batch->x->result->count[trial->status] <= 3)
+        diag_warning(batch->x->diags, span_none, "X002", "%s: %.200s", row->status,
+                     trial->log);
+    return batch->best_ns;
+}
+
+static bool run_batch(Batch *batch, Rig *rig)
+{
+    bool ok = rig_run(rig, batch->job, batch->n, batch->best_ns, on_trial, batch,
+                      batch->x->diags);
+    for (int i = 0; i < batch->n; i++)
+        candidate_release(&batch->candidate[i]);
+    batch->done += batch->n;
+    const ExploreRequest *request = batch->x->request;
+    if (request->progress)
+        request->progress(request->user, "measure", batch->done, batch->of);
+    batch->n = 0;
+    return ok;
+}
+
+static void add_job(Batch *batch, Row *row, int serial, const Target *target,
+                    const char *prelude)
+{
+    Explorer *x = batch->x;
+    Diags quiet;
+    diags_init(&quiet, x->scratch);
+    LowerOptions options = row->options;
+    options.name = arena_printf(x->scratch, "%.80s_c%d", x->problem->name, serial);
+    Candidate *candidate = &batch->candidate[batch->n];
+    if (!candidate_build(x->problem, row->of->expr, &options, target, prelude, x->scratch,
+                         candidate, &quiet))
+        BUG("a row that was lowered before cannot be");
+    batch->job[batch->n] = candidate->job;
+    batch->row[batch->n++] = row;
+}
+
+// The rows to measure, in the order to do so: shuffled, so that the cut-off is soon good.
+static Row **chosen_rows(Explorer *x, int64_t *n)
+{
+    int64_t all = x->rows.len, want = x->request->sample;
+    Row **row = NEW_ARRAY(x->arena, Row *, MAX(all, 1));
+    for (int64_t i = 0; i < all; i++)
+        row[i] = &x->rows.at[i];
+    for (int64_t i = all - 1; i > 0; i--) {
+        int64_t k = (int64_t)rng_below(&x->rng, (uint64_t)i + 1);
+        Row *swapped = row[i];
+        row[i] = row[k];
+        row[k] = swapped;
+    }
+    *n = want && want < all ? want : all;
+    return row;
+}
+
+static bool measure_rows(Explorer *x, Rig *rig)
+{
+    const Target *target = target_find(rig_device(rig)->target);
+    Buf prelude;
+    buf_init(&prelude);
+    emit_prelude(&prelude, target, x->problem->bound);
+    Batch *batch = xcalloc(1, sizeof *batch);
+    *batch = (Batch){.x = x, .best_ns = INFINITY};
+    Row **row = chosen_rows(x, &batch->of);
+    int most = MIN(rig_batch(rig), BATCH_MOST);
+    bool ok = true;
+    for (int64_t i = 0; ok && i < batch->of;) {
+        Mark m = mark(x);
+        for (; i < batch->of && batch->n < most; i++)
+            add_job(batch, row[i], (int)i, target, prelude.text);
+        ok = run_batch(batch, rig);
+        release(x, m);
+    }
+    free(batch);
+    buf_release(&prelude);
+    return ok;
+}
+
+static bool measure(Explorer *x, Buf *device)
+{
+    Value **inputs = problem_inputs(x->problem, 1, x->arena);
+    ProblemData *data = data_new(x->problem, inputs, x->arena);
+    const char *how;
+    Value *expect =
+        reference_compute(x->problem, inputs, &x->request->place, x->arena, &how, x->diags);
+    if (!expect)
+        return false;
+    data_expect(data, expect, x->arena);
+    RigConfig config = {.device = x->request->device,
+                        .worker = x->request->place.worker,
+                        .folder = x->request->place.folder,
+                        .nbuffer = data->ninput + data->noutput,
+                        .buffer = data->buffer,
+                        .tolerance = 1e-4,
+                        .samples = 3};
+    Rig *rig = rig_open(&config, x->diags);
+    if (!rig)
+        return false;
+    buf_printf(device, "# device: %s\n# fingerprint: %s\n", rig_device(rig)->name,
+               rig_device(rig)->fingerprint);
+    bool ok = measure_rows(x, rig);
+    rig_close(rig);
+    return ok;
+}
+
+// Writing ---------------------------------------------------------------------------------
+
+static void write_head(Explorer *x, const Buf *device, Buf *csv)
+{
+    const ExploreResult *r = x->result;
+    buf_write(csv, device->text, device->len);
+    if (!device->len)
+        buf_printf(csv, "# device: %s\n", x->request->model.name);
+    buf_printf(csv, "# command: %s\n# version: %s\n", x->request->command, CODEGEN_VERSION);
+    buf_printf(csv, "# generation_s: %.3f\n# compilation_s: %.3f\n# execution_s: %.3f\n",
+               r->generation_s, r->compilation_s, r->execution_s);
+    buf_puts(csv, "program,size,expression,global0,global1,global2,local0,local1,local2");
+    for (int i = 0; i < FEATURES; i++)
+        if (feature_info[i].group != FEATURES_PARALLELISM)
+            buf_printf(csv, ",%s", feature_info[i].name);
+    buf_puts(csv, ",time_ns,status\n");
+}
+
+// `1024`, or `1024x512` where the sizes differ.
+static void write_size(const Problem *problem, Buf *csv)
+{
+    bool same = true;
+    for (int i = 1; i < problem->nbinding; i++)
+        same &= problem->binding[i].value == problem->binding[0].value;
+    for (int i = 0; i < (same ? MIN(problem->nbinding, 1) : problem->nbinding); i++)
+        buf_printf(csv, "%s%lld", i ? "x" : "", (long long)problem->binding[i].value);
+    if (!problem->nbinding)
+        buf_putc(csv, '1');
+}
+
+// The derivation on one line.
+static void write_steps(const Rewriting *steps, Buf *csv)
+{
+    Buf text;
+    buf_init(&text);
+    derivation_print(&text, steps);
+    buf_putc(csv, '"');
+    for (size_t i = 0; i < text.len; i++)
+        if (text.text[i] == '\n')
+            buf_puts(csv, i + 1 < text.len ? "; " : "");
+        else
+            buf_putc(csv, text.text[i]);
+    buf_putc(csv, '"');
+    buf_release(&text);
+}
+
+static void write_row(Explorer *x, const Row *row, Buf *csv)
+{
+    buf_printf(csv, "%s,", x->problem->name);
+    write_size(x->problem, csv);
+    buf_putc(csv, ',');
+    write_steps(&row->of->steps, csv);
+    for (int d = 0; d < 3; d++)
+        buf_printf(csv, ",%lld", (long long)row->global[d]);
+    for (int d = 0; d < 3; d++)
+        buf_printf(csv, ",%lld", (long long)row->local[d]);
+    for (int i = 0; i < FEATURES; i++)
+        if (feature_info[i].group != FEATURES_PARALLELISM)
+            buf_printf(csv, ",%.6g", row->feature[i]);
+    buf_putc(csv, ',');
+    bool ok = row->status && strcmp(row->status, trial_status_name[TRIAL_OK]) == 0;
+    if (ok)
+        buf_printf(csv, "%.6g", row->time_ns);
+    buf_printf(csv, ",%s\n", row->status ? row->status : "unmeasured");
+}
+
+bool explore(const Problem *problem, const ExploreRequest *request, Buf *csv,
+             ExploreResult *result, Diags *diags)
+{
+    *result = (ExploreResult){0};
+    Explorer x = {.problem = problem,
+                  .request = request,
+                  .result = result,
+                  .diags = diags,
+                  .arena = arena_new(),
+                  .scratch = arena_new()};
+    rng_seed(&x.rng, request->seed);
+    Buf device;
+    buf_init(&device);
+    bool ok = generate(&x) && (!request->device || measure(&x, &device));
+    if (ok) {
+        write_head(&x, &device, csv);
+        for (int i = 0; i < x.rows.len; i++)
+            if (!request->device || x.rows.at[i].status)
+                write_row(&x, &x.rows.at[i], csv);
+    }
+    buf_release(&device);
+    arena_free(x.scratch);
+    arena_free(x.arena);
+    return ok;
+}

@@ -2,7 +2,8 @@
 //
 // The performance tables, as ratios within one run (make bench):
 //   compile   parse + check + lower + emit of one candidate, a core
-//   stencil   jacobi2d tuned on opencl:0 against the plain kernel, the same stencil in C with
+//   stencil   jacobi2d tuned on opencl:0 against the plain kernel, the same stencil in C
+//   with
 //             OpenMP, and a copy
 // Arguments: seconds of search a size (30), then the sizes (2048 4096).
 
@@ -44,8 +45,8 @@ static bool one_candidate(const char *text, const Derivation *derivation, Proble
     ArithMark mark = arith_mark(problem->ir->arith);
     ArenaMark exprs = arena_mark(problem->ir->arena), units = arena_mark(arena);
     emit_prelude(&prelude, target, problem->bound);
-    bool ok = again && candidate_make(problem, derivation, &point, "j", target, prelude.text,
-                                      arena, &candidate, diags);
+    bool ok = again && candidate_make(problem, derivation, &point, "j", target,
+                                      prelude.text, arena, &candidate, diags);
     if (ok)
         candidate_release(&candidate);
     arena_reset(arena, units);
@@ -64,10 +65,8 @@ static bool bench_compile(void)
     Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
-    DeviceInfo device = {.max_group = 1024,
-                         .max_item = {1024, 1024, 64},
-                         .local_bytes = 49152,
-                         .warp = 32};
+    DeviceInfo device = {
+        .max_group = 1024, .max_item = {1024, 1024, 64}, .local_bytes = 49152, .warp = 32};
     bool ok = file_read("examples/jacobi2d.fw", &text);
     Problem *problem = ok ? bound_problem(text.text, &diags) : NULL;
     Derivation *derivation = problem ? derive_new(problem->bound, &device, &diags) : NULL;
@@ -87,7 +86,8 @@ static bool bench_compile(void)
     return ok && ms > 0;
 }
 
-// Stencil ------------------------------------------------------------------------------------
+// Stencil
+// ------------------------------------------------------------------------------------
 
 static void stencil_openmp(const float *restrict a, float *restrict out, long n)
 {
@@ -98,7 +98,8 @@ static void stencil_openmp(const float *restrict a, float *restrict out, long n)
         float *o = out + y * n;
         o[0] = (5 * up[0] + 12 * row[0] + 15 * row[0] + 12 * row[1] + 5 * down[0]) / 118;
         for (long x = 1; x < n - 1; x++)
-            o[x] = (5 * up[x] + 12 * row[x - 1] + 15 * row[x] + 12 * row[x + 1] + 5 * down[x]) /
+            o[x] = (5 * up[x] + 12 * row[x - 1] + 15 * row[x] + 12 * row[x + 1] +
+                    5 * down[x]) /
                    118;
         o[n - 1] = (5 * up[n - 1] + 12 * row[n - 2] + 15 * row[n - 1] + 12 * row[n - 1] +
                     5 * down[n - 1]) /
@@ -152,7 +153,8 @@ static bool bench_stencil(long n, double seconds)
               tune(problem, &options, arena, &r, &diags);
     if (ok) {
         double omp = best_of(stencil_openmp, n), copy = best_of(copy_openmp, n);
-        printf("stencil   jacobi2d %ld x %ld: tuned %.1f GB/s; of OpenMP %.2f, of plain %.2f, of "
+        printf("stencil   jacobi2d %ld x %ld: tuned %.1f GB/s; of OpenMP %.2f, of plain "
+               "%.2f, of "
                "memcpy %.2f; %lld trials in %.0f s\n          %s\n",
                n, n, r.bytes / r.best_ns, omp / r.best_ns, r.baseline_ns / r.best_ns,
                copy / r.best_ns, (long long)r.trials, r.elapsed_s, r.point);

@@ -45,7 +45,8 @@ export -f try
 tune() { # device
     local out word=ok
     out=$(timeout 90 "$fw" tune -q --fresh -b 20t -s N=8192,M=8192 -d "$1" \
-        -o "$temp/out" --store "$temp/$1.db" examples/jacobi2d.fw 2>&1 </dev/null) || word=FAIL
+        -o "$temp/out" --store "$temp/$1.db" examples/jacobi2d.fw 2>&1 </dev/null) ||
+        word=FAIL
     if [ $word = FAIL ]; then
         out=$(tail -n 1 <<<"$out")
     else
@@ -56,7 +57,8 @@ tune() { # device
     printf '%-4s %-9s %-18s %s\n' "$word" "$1" "tune jacobi2d" "${out%, }"
 }
 
-sanitize() { # The tool prints errors as it finds them; a worker is ended before its summary.
+# The tool prints errors as it finds them; a worker is ended before its summary.
+sanitize() {
     local out word=ok n
     if ! command -v compute-sanitizer >/dev/null; then
         echo "skip compute-sanitizer is not here"

@@ -355,9 +355,13 @@ static void put_stm(Printer *p, const Stm *stm)
         put(p, "const %s ", index_type(p));
         put_index(p, stm->iter, PREC_ANY);
         put(p, " = ");
-        put_index(p, stm->index, PREC_ANY);
+        if (stm->value)
+            put_value(p, stm->value, PREC_ANY);
+        else
+            put_index(p, stm->index, PREC_ANY);
         put_line(p, ";");
-        VEC_PUSH(p->arena, &p->ints, stm);
+        if (!stm->value)
+            VEC_PUSH(p->arena, &p->ints, stm);
         return;
     case ST_FOR: put_for(p, stm); return;
     case ST_IF: put_if(p, stm); return;

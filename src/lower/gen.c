@@ -566,6 +566,8 @@ static void gen_map_dim(Lower *l, MapLoop *map)
 static void gen_map(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     MapLoop map = {expr, env, eval(l, expr->arg[0], env), out, expr->dims};
+    if (l->failed)
+        return;
     bool begun = kernel_begin(l, expr);
     gen_map_dim(l, &map);
     if (begun)
@@ -621,6 +623,8 @@ static void gen_slide(Lower *l, const Expr *expr, const Env *env, const View *ou
         lower_fail(l, expr->span, "L017", "mapSeqSlide needs a constant window");
         return;
     }
+    if (l->failed)
+        return;
     bool begun = kernel_begin(l, expr);
     const Type *type = type_array(l->arena, expr->num[0], s.in->type->elem);
     s.window = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "window");
@@ -635,6 +639,8 @@ static void gen_slide(Lower *l, const Expr *expr, const Env *env, const View *ou
 static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const View *from = eval(l, expr, env);
+    if (l->failed)
+        return;
     bool begun = kernel_begin(l, expr);
     gen_copy(l, from, out);
     if (begun)
@@ -644,6 +650,8 @@ static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out
 static void gen_scan(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const View *init = eval(l, expr->arg[0], env), *in = eval(l, expr->arg[1], env);
+    if (l->failed)
+        return;
     bool begun = kernel_begin(l, expr);
     gen_fold(l, expr, env, init, in, out);
     if (begun)
@@ -653,6 +661,8 @@ static void gen_scan(Lower *l, const Expr *expr, const Env *env, const View *out
 static void gen_reduce(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const View *init = eval(l, expr->arg[0], env), *in = eval(l, expr->arg[1], env);
+    if (l->failed)
+        return;
     bool begun = kernel_begin(l, expr);
     gen_copy(l, gen_fold(l, expr, env, init, in, NULL), out);
     if (begun)

@@ -35,10 +35,11 @@ static void need(Split *s, const Arith *cond)
         s->give_up = true;
         return;
     }
-    int64_t value;
+    int64_t lo, hi;
     if (arith_nonneg(ctx, cond))
         return;
-    s->give_up |= arith_is_const(cond, &value);
+    arith_range(ctx, cond, &lo, &hi);
+    s->give_up |= hi < 0; // there is no interior
     for (int i = 0; i < s->ncond; i++)
         if (s->cond[i] == cond)
             return;
@@ -48,16 +49,22 @@ static void need(Split *s, const Arith *cond)
 // Replaces every boundary operation by the side that holds in the interior.
 static const Arith *inside(Split *s, const Arith *a);
 
+// Does it grow with the innermost variable? Mirrored positions fall, constants stay.
+static bool grows(const Arith *a)
+{
+    return a->kind == A_SUM ? a->term[a->n - 1].coef > 0 : a->kind != A_CONST;
+}
+
 static const Arith *inside_choice(Split *s, const Arith *a, const Arith *x, const Arith *y)
 {
     ArithCtx *ctx = s->pass->ctx;
-    // Of max(x, y) and min(x, y), x wins where `margin` >= 0.
+    // Of max(x, y) and min(x, y), x wins where `margin` >= 0. The position itself is the
+    // side that grows; ranges decide only where both do, because work-items without an
+    // element widen them.
     const Arith *margin = a->kind == A_MAX ? arith_sub(ctx, x, y) : arith_sub(ctx, y, x);
     int64_t lo, hi;
     arith_range(ctx, margin, &lo, &hi);
-    bool first = lo == INT64_MIN || hi == INT64_MAX
-                     ? !arith_is_const(x, NULL) && arith_is_const(y, NULL)
-                     : hi > -lo;
+    bool first = grows(x) != grows(y) ? grows(x) : lo != INT64_MIN && hi > -lo;
     need(s, first ? margin : arith_mulc(ctx, margin, -1));
     return first ? x : y;
 }

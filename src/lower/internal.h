@@ -19,6 +19,7 @@ typedef enum {
     V_LAYOUT, // a layout pattern over src, waiting for all its indices
     V_MAP,    // an abstract map, computed where it is read
     V_ARRAY,  // an array computed from its index
+    V_FILL,   // an array whose every element is fill
     V_COND,   // src where every cond >= 0, else fill
     V_GUARD,  // written only where every cond >= 0
     V_CROP,   // the writing side of take: `dims` more indices are to be guarded

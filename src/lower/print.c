@@ -128,6 +128,8 @@ static void put_head(Buf *out, const Stm *stm)
     case ST_INT:
         buf_puts(out, "int ");
         arith_print(out, stm->iter);
+        if (!stm->index)
+            break;
         buf_puts(out, " = ");
         arith_print(out, stm->index);
         return;

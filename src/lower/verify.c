@@ -273,7 +273,7 @@ static void check_stm(Check *c, const Stm *stm)
         begin_life(c, stm->buffer, false);
         return;
     case ST_INT:
-        divergent = check_arith(c, stm->index);
+        divergent = stm->value ? check_value(c, stm->value) : check_arith(c, stm->index);
         declare(c, stm->iter, divergent ? HAVE_DIVERGENT : HAVE_UNIFORM);
         return;
     case ST_FOR: check_for(c, stm); return;

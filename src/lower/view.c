@@ -92,13 +92,28 @@ const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src)
     return view;
 }
 
+// An array, or a scalar, that is `fill` everywhere.
+static const View *view_filled(Lower *l, const Type *type, const View *fill)
+{
+    if (type->kind != T_ARRAY)
+        return fill;
+    View *view = view_new(l, V_FILL, type, NULL);
+    view->fill = fill;
+    return view;
+}
+
 static const View *view_cond(Lower *l, ViewKind kind, const Arith *const *cond, int n,
                              const View *src, const View *fill)
 {
     View *view = view_new(l, kind, src->type, src);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        int64_t lo, hi;
+        arith_range(l->ctx, cond[i], &lo, &hi);
+        if (hi < 0 && kind == V_COND)
+            return view_filled(l, src->type, fill);
         if (!arith_nonneg(l->ctx, cond[i]))
             view->cond[view->ncond++] = cond[i];
+    }
     view->fill = fill;
     return view->ncond ? view : src;
 }
@@ -309,6 +324,7 @@ const View *view_elem(Lower *l, const View *view, const Arith *index)
     }
     case V_TUPLE: return at_tuple(l, view, index);
     case V_FIELD: return view_get(l, view_elem(l, view->src, index), view->field);
+    case V_FILL: return view_filled(l, elem, view->fill);
     case V_LAYOUT:
     case V_MAP:
     case V_ARRAY: return at_pending(l, view, index);
@@ -370,6 +386,7 @@ const KExpr *view_read(Lower *l, const View *view)
     case V_GUARD: return view_read(l, view->src);
     case V_TUPLE:
     case V_FIELD:
+    case V_FILL:
     case V_LAYOUT:
     case V_MAP:
     case V_ARRAY:

@@ -371,7 +371,7 @@ static Expr *group_reduce(Choice *c, const Expr *reduce, Expr *in, const Arith *
 
 static Expr *derive_reduce(Choice *c, Expr *reduce)
 {
-    if (!regroupable(reduce))
+    if (!may_regroup(reduce))
         return reduce;
     Ir *ir = c->ir;
     if (folds_mapped(reduce))

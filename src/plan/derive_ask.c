@@ -66,7 +66,7 @@ bool folds_mapped(const Expr *reduce)
            !expr_mentions(body->arg[1], acc->param) && type_is_scalar(reduce->type);
 }
 
-bool regroupable(const Expr *reduce)
+bool may_regroup(const Expr *reduce)
 {
     const Type *elem = reduce->arg[1]->type->elem;
     return folds_mapped(reduce) ||

@@ -50,7 +50,7 @@ int64_t inner_length(const Expr *expr);
 bool folds_mapped(const Expr *reduce);
 // May it be regrouped? The language says that its function is associative and its start
 // neutral; both sides must be of one scalar type.
-bool regroupable(const Expr *reduce);
+bool may_regroup(const Expr *reduce);
 int array_dims(const Type *type); // at most DIMS_MAX
 // Thread dimensions of mapGlb, mapWrg and mapLcl in an expression; 0 if it has none.
 int lowered_dims(const Expr *expr);

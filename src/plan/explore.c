@@ -33,9 +33,18 @@ typedef struct {
     Rng rng;
 } Explorer;
 
+// Half of the expressions are lowered with vector accesses.
+static int vector_of(const Explored *found)
+{
+    return found->hash & 1 ? 4 : 1;
+}
+
 static LowerOptions options_of(const Explored *found)
 {
-    LowerOptions options = {.unroll_cap = UNROLL_CAP, .name = "k", .interior = true};
+    LowerOptions options = {.unroll_cap = UNROLL_CAP,
+                            .name = "k",
+                            .interior = true,
+                            .vector = vector_of(found)};
     for (int d = 0; d < 3; d++)
         options.local[d] = found->local[d];
     return options;
@@ -107,6 +116,19 @@ static bool first_launch(const Unit *unit, int64_t global[3], int64_t local[3])
     return true;
 }
 
+// Groups that have nothing to do: more than there are tiles.
+static bool wastes_groups(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if (stm->kind != ST_FOR)
+            continue;
+        if ((stm->loop == LOOP_WRG && stm->form == FORM_GUARD) || wastes_groups(&stm->body))
+            return true;
+    }
+    return false;
+}
+
 static bool same_shape(const Row *a, const Row *b)
 {
     return a->of == b->of && memcmp(a->global, b->global, sizeof a->global) == 0 &&
@@ -144,7 +166,8 @@ static bool complete(Explorer *x, Row *row, int first)
     FeatureSetting setting = {&x->request->model, x->problem->binding,
                               x->problem->nbinding};
     Unit *unit = lowered(x, row->of->expr, &row->options);
-    bool ok = unit && first_launch(unit, row->global, row->local);
+    bool ok = unit && first_launch(unit, row->global, row->local) &&
+              !wastes_groups(&unit->launches.at[0].kernel->body);
     for (int i = first; ok && i < x->rows.len; i++)
         ok = !same_shape(&x->rows.at[i], row);
     ok = ok && features_unit(unit, &setting, row->feature);
@@ -350,12 +373,14 @@ static void write_size(const Problem *problem, Buf *csv)
         buf_putc(csv, '1');
 }
 
-// The derivation on one line.
-static void write_steps(const Rewriting *steps, Buf *csv)
+// The derivation on one line, and the width of vector accesses.
+static void write_steps(const Explored *found, Buf *csv)
 {
     Buf text;
     buf_init(&text);
-    derivation_print(&text, steps);
+    derivation_print(&text, &found->steps);
+    if (vector_of(found) > 1)
+        buf_printf(&text, "// vectors of %d\n", vector_of(found));
     buf_putc(csv, '"');
     for (size_t i = 0; i < text.len; i++)
         if (text.text[i] == '\n')
@@ -371,7 +396,7 @@ static void write_row(Explorer *x, const Row *row, Buf *csv)
     buf_printf(csv, "%s,", x->problem->name);
     write_size(x->problem, csv);
     buf_putc(csv, ',');
-    write_steps(&row->of->steps, csv);
+    write_steps(row->of, csv);
     for (int d = 0; d < 3; d++)
         buf_printf(csv, ",%lld", (long long)row->global[d]);
     for (int d = 0; d < 3; d++)

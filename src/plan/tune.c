@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double BATCH_S = 4;
 enum { FINALISTS = 5, FINAL_SAMPLES = 20, BATCH_MOST = 256 };
 
 // A trial this run knows, by its point.
@@ -230,14 +231,16 @@ static bool fill_batch(Batch *batch, NextPoint *next, int most)
     return budget_left(t);
 }
 
-// As many trials as the time left should allow, at the pace so far.
+// As many trials as the time left should allow, at the pace so far; and no more than take a
+// few seconds, because a batch in flight is lost when the run is killed.
 static int batch_size(const Tune *t)
 {
     int most = MIN(rig_batch(t->rig), BATCH_MOST);
     double now = clock_s(), left = t->options->budget_s - (now - t->start_s);
     int64_t done = t->result->trials - t->result->reused;
-    if (done < 1 || left == INFINITY)
+    if (done < 1)
         return most;
+    left = fmin(left, BATCH_S);
     double pace = (now - t->search_s) / (double)done;
     return (int)fmin(most, fmax(1, left / pace));
 }

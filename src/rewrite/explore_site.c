@@ -7,17 +7,11 @@
 
 static bool invertible(Pattern p)
 {
-    switch (p) {
-    case P_JOIN:
-    case P_SPLIT:
-    case P_TRANSPOSE:
-    case P_TAKE:
-    case P_UNZIP:
-    case P_SCATTER:
-    case P_ASSCALAR:
-    case P_ASVECTOR: return true;
-    default: return false;
-    }
+    static const bool can[PATTERNS] = {
+        [P_JOIN] = true,  [P_SPLIT] = true,   [P_TRANSPOSE] = true, [P_TAKE] = true,
+        [P_UNZIP] = true, [P_SCATTER] = true, [P_ASSCALAR] = true,  [P_ASVECTOR] = true,
+    };
+    return can[p];
 }
 
 // Written to memory by itself, under layouts that can be turned to the writing side.

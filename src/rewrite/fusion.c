@@ -141,28 +141,28 @@ static Expr *map_of_layout(Rewrite *rw, const Expr *at, const Expr *map, int fro
              : NULL;
 }
 
+// Layouts that leave the elements below the dimensions they move as they are.
+static bool moves_only(const Expr *at)
+{
+    static const bool does[PATTERNS] = {
+        [P_PAD] = true,    [P_TAKE] = true,    [P_DROP] = true,
+        [P_GATHER] = true, [P_SCATTER] = true,
+    };
+    return does[at->pattern] && !(at->pattern == P_PAD && at->mode == PAD_CONSTANT);
+}
+
 Expr *rule_layoutOfMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     if (at->kind != E_PATTERN || at->narg == 0 || !is(data_of(at), P_MAP))
         return NULL;
     const Expr *map = data_of(at);
-    switch (at->pattern) {
-    case P_SLIDE:
-    case P_SPLIT: return map_of_rows(rw, at, map);
-    case P_JOIN: return map_of_layout(rw, at, map, 2 * at->dims, at->dims);
-    case P_TRANSPOSE: return map_of_layout(rw, at, map, 2, 2);
-    case P_PAD:
-        if (at->mode == PAD_CONSTANT)
-            return NULL;
-        return map_of_layout(rw, at, map, MAX(at->dims, map->dims),
-                             MAX(at->dims, map->dims));
-    case P_TAKE:
-    case P_DROP:
-    case P_GATHER:
-    case P_SCATTER:
-        return map_of_layout(rw, at, map, MAX(at->dims, map->dims),
-                             MAX(at->dims, map->dims));
-    default: return NULL;
-    }
+    int most = MAX(at->dims, map->dims);
+    if (is(at, P_SLIDE) || is(at, P_SPLIT))
+        return map_of_rows(rw, at, map);
+    if (is(at, P_JOIN))
+        return map_of_layout(rw, at, map, 2 * at->dims, at->dims);
+    if (is(at, P_TRANSPOSE))
+        return map_of_layout(rw, at, map, 2, 2);
+    return moves_only(at) ? map_of_layout(rw, at, map, most, most) : NULL;
 }

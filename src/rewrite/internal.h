@@ -47,17 +47,18 @@ const Arith *missing(Rewrite *rw, const Arith *len, int64_t n);
 // match.c
 bool is(const Expr *expr, Pattern p); // in any number of dimensions
 bool is_dims(const Expr *expr, Pattern p, int dims);
-bool is_sequential(Pattern p);                  // mapSeq and its kind
 bool is_threads(Pattern p);                     // mapGlb, mapWrg, mapLcl
 const Expr *data_of(const Expr *pattern);       // its array argument
 const Arith *len_of(const Expr *expr, int dim); // of the type
 int depth_of(const Type *type);                 // array levels
 bool is_use(const Expr *expr, const Param *param);
-// \e -> p(..., e) with a pattern of the same dims: map(map(f)); NULL if not.
+// What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
+// else in it; NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);
-// Of one type, as associative as the language asks, and not plainly a sum of something else
-// than its elements, which a program may get away with where nothing regroups it.
+// Accumulator and elements are of one type, so that the contract of `reduce` lets it be
+// regrouped; not where it plainly adds up something else than its elements, which breaks
+// the contract but does no harm as long as nobody regroups it.
 bool regroupable(const Expr *reduce);
 bool accumulates(const Expr *f); // \a e -> a o g(e), g not the identity
 // Seen to be: the language only promises that a reduction is associative.

@@ -14,11 +14,6 @@ bool is_dims(const Expr *expr, Pattern p, int dims)
     return is(expr, p) && expr->dims == dims;
 }
 
-bool is_sequential(Pattern p)
-{
-    return pattern_info[p].group == G_SEQ;
-}
-
 bool is_threads(Pattern p)
 {
     return pattern_info[p].group == G_PAR;

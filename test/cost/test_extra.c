@@ -156,10 +156,59 @@ static void launches_are_summed(void **state)
     assert_close(f[FEATURE_BYTES_OUTPUT], 8);
 }
 
+// out[g] = x[at[g]] where data says so: made by hand, on a grid of 64 in groups of 32.
+static void data_decides(void **state)
+{
+    (void)state;
+    Ir *ir = ir_new();
+    ArithCtx *ctx = ir->arith;
+    const Arith *n = arith_const(ctx, 64), *zero = arith_const(ctx, 0);
+    const Arith *g = arith_var(ctx, "g", zero, arith_const(ctx, 63));
+    const Arith *at = arith_var(ctx, "at", NULL, NULL);
+    const Type *type = type_scalar(S_FLOAT), *whole = type_scalar(S_INT);
+    Buffer index = {.name = "at", .scalar = S_INT, .count = n};
+    Buffer x = {.name = "x", .scalar = S_FLOAT, .count = n, .number = 1};
+    Buffer out = {
+        .name = "out", .scalar = S_FLOAT, .count = n, .number = 2, .role = ROLE_OUTPUT};
+    KExpr place = {.kind = K_LOAD, .type = whole, .buffer = &index, .arith = g};
+    KExpr value = {.kind = K_LOAD, .type = type, .buffer = &x, .arith = at};
+    KExpr test = {.kind = K_LITERAL, .type = type_scalar(S_BOOL), .number = 1};
+    Stm read = {.kind = ST_INT, .iter = at, .value = &place};
+    Stm write = {.kind = ST_STORE, .buffer = &out, .index = g, .value = &value};
+    Stm branch = {.kind = ST_IF, .value = &test};
+    Stm loop = {.kind = ST_FOR, .loop = LOOP_GLB, .iter = g, .extent = n, .threads = n};
+    VEC_PUSH(ir->arena, &branch.body, &write);
+    VEC_PUSH(ir->arena, &loop.body, &read);
+    VEC_PUSH(ir->arena, &loop.body, &branch);
+    Kernel kernel = {.name = "k",
+                     .local = {32, 1, 1},
+                     .global = {n, arith_const(ctx, 1), arith_const(ctx, 1)}};
+    VEC_PUSH(ir->arena, &kernel.body, &loop);
+    Buffer *params[] = {&index, &x, &out};
+    for (int i = 0; i < COUNTOF(params); i++)
+        VEC_PUSH(ir->arena, &kernel.params, params[i]);
+    Unit unit = {.ir = ir, .arena = ir->arena};
+    Launch launch = {&kernel, kernel.params.at};
+    VEC_PUSH(ir->arena, &unit.kernels, &kernel);
+    VEC_PUSH(ir->arena, &unit.launches, launch);
+    DeviceModel model;
+    double f[FEATURES];
+    assert_true(device_model_find("nvidia-h200", &model));
+    FeatureSetting setting = {.device = &model};
+    assert_true(features_unit(&unit, &setting, f));
+    assert_close(f[FEATURE_GLOBAL_LOADS], 1.5);
+    assert_close(f[FEATURE_GLOBAL_STORES], 0.5);
+    assert_close(f[FEATURE_IFS], 1);
+    // One line for what is contiguous; an index read from memory may be anywhere.
+    assert_close(f[FEATURE_CACHE_LINES], (1 + 0.5 * 32 + 0.5 * 1) / 2);
+    ir_free(ir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars_and_vectors), cmocka_unit_test(local_memory_limits),
-        cmocka_unit_test(loops_are_followed), cmocka_unit_test(launches_are_summed)};
+        cmocka_unit_test(loops_are_followed), cmocka_unit_test(launches_are_summed),
+        cmocka_unit_test(data_decides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,8 @@
 
 #include "measure/measure.h"
 
-static const char text[] = "size N\ndef twice(x: [N]float): [N]float = x |> map(\\v -> 2*v)\n";
+static const char text[] =
+    "size N\ndef twice(x: [N]float): [N]float = x |> map(\\v -> 2*v)\n";
 
 static void test_problem(void **state)
 {

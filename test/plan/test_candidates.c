@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every example, at odd sizes, lowered at random points of its space, built and run on the
-// host and on OpenCL, against the interpreter. FW_POINTS sets the points an example (2);
-// FW_DEVICE one device; FW_EXAMPLE one example.
+// host, on OpenCL and on a GPU, against the interpreter. FW_POINTS sets the points an
+// example (2); FW_DEVICE one device; FW_EXAMPLE one example.
 
 #include "plan/plan.h"
 
@@ -33,7 +33,8 @@ static double on_done(void *user, int job, Trial *trial)
     buf_init(&text);
     point_print(&text, derive_space(r->derivation), r->candidate[job].point);
     print_message("%s on %s: %s: %s\n%s\n", r->example, r->device,
-                  trial_status_name[trial->status], text.text, trial->log ? trial->log : "");
+                  trial_status_name[trial->status], text.text,
+                  trial->log ? trial->log : "");
     buf_release(&text);
     r->wrong++;
     return INFINITY;
@@ -135,25 +136,32 @@ static int try_example(const char *path, const char *device)
     return wrong;
 }
 
-static void all_examples(const char *device)
+static void one_folder(const char *folder, const char *device, int *wrong, int *tried)
 {
-    DIR *dir = opendir("examples");
+    DIR *dir = opendir(folder);
     assert_non_null(dir);
-    const char *only = getenv("FW_EXAMPLE"), *on = getenv("FW_DEVICE");
-    if (on && strcmp(on, device) != 0)
-        skip();
-    int wrong = 0, tried = 0;
+    const char *only = getenv("FW_EXAMPLE");
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t len = strlen(entry->d_name);
         if (len < 4 || strcmp(entry->d_name + len - 3, ".fw") != 0 ||
             (only && strncmp(entry->d_name, only, len - 3) != 0))
             continue;
         char path[512];
-        snprintf(path, sizeof path, "examples/%s", entry->d_name);
-        wrong += try_example(path, device);
-        tried++;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        *wrong += try_example(path, device);
+        (*tried)++;
     }
     closedir(dir);
+}
+
+static void all_examples(const char *device)
+{
+    const char *on = getenv("FW_DEVICE");
+    if (on && strcmp(on, device) != 0)
+        skip();
+    int wrong = 0, tried = 0;
+    one_folder("examples", device, &wrong, &tried);
+    one_folder("test/programs", device, &wrong, &tried);
     assert_true(tried > 0);
     assert_int_equal(wrong, 0);
 }
@@ -170,11 +178,20 @@ static void on_opencl(void **state)
     all_examples("opencl:0");
 }
 
+// The same on a GPU, where there is one.
+static void on_gpu(void **state)
+{
+    (void)state;
+    if (device_kind("cuda")->count() == 0)
+        skip();
+    all_examples("cuda:0");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host),
-                                       cmocka_unit_test(on_opencl)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_host), cmocka_unit_test(on_opencl), cmocka_unit_test(on_gpu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,29 +134,59 @@ static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr 
     return k_op(l, op, type, arg, n);
 }
 
+// A scalar component of a tuple: the way down to it; n 0 is the value itself.
+typedef struct {
+    int n, field[8];
+} Part;
+
 // One side of an `if`, in a block of its own, under the facts of its condition.
-static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, Block *block,
-                              const KExpr *cond)
+static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const Part *part,
+                              Block *block, const KExpr *cond)
 {
     Block *outer = l->block;
     int facts = arith_facts(l->ctx);
     for (int i = 0; cond && i < cond->n; i++)
         arith_assume(l->ctx, cond->cond[i]);
     l->block = outer ? block : NULL;
-    const KExpr *value = view_read(l, eval(l, expr, env));
+    const View *view = eval(l, expr, env);
+    for (int i = 0; i < part->n; i++)
+        view = view_get(l, view, part->field[i]);
+    const KExpr *value = view_read(l, view);
     l->block = outer;
     arith_facts_reset(l->ctx, facts);
     return value;
 }
 
+// Tuples are chosen component by component.
+static const View *select_part(Lower *l, const Expr *expr, const Env *env,
+                               const KExpr *cond, const Type *type, Part part)
+{
+    if (type->kind == T_TUPLE && part.n < COUNTOF(part.field)) {
+        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+        part.n++;
+        for (int i = 0; i < type->n; i++) {
+            part.field[part.n - 1] = i;
+            item[i] = select_part(l, expr, env, cond, type->item[i], part);
+        }
+        return view_tuple(l, type, item);
+    }
+    if (!type_is_scalar(type))
+        return lower_fail(l, expr->span, "L019", "an `if` between arrays");
+    const KExpr *fact = cond->kind == K_COND ? cond : NULL;
+    Block yes = {0}, no = {0};
+    const KExpr *a = eval_side(l, expr->arg[1], env, &part, &yes, fact);
+    const KExpr *b = eval_side(l, expr->arg[2], env, &part, &no, NULL);
+    return view_value(l, k_choose(l, cond, &yes, a, &no, b));
+}
+
 static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
 {
     const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
-    const KExpr *fact = cond->kind == K_COND ? cond : NULL;
-    Block yes = {0}, no = {0};
-    const KExpr *a = eval_side(l, expr->arg[1], env, &yes, fact);
-    const KExpr *b = eval_side(l, expr->arg[2], env, &no, NULL);
-    return view_value(l, k_choose(l, cond, &yes, a, &no, b));
+    if (type_is_scalar(expr->type))
+        return select_part(l, expr, env, cond, expr->type, (Part){0});
+    // Named, because each component asks for it.
+    cond = cond->kind == K_COND ? cond : k_named(l, cond, "chosen");
+    return select_part(l, expr, env, cond, expr->type, (Part){0});
 }
 
 static const KExpr *broadcast(Lower *l, const KExpr *value, const Type *type)

@@ -32,7 +32,7 @@ SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer 
             -Wno-format-truncation)
 # OpenCL's functions are named 3.0; only those of 1.2 are needed.
 LANGUAGE := -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 \
-            -DFW_VERSION='"$(VERSION)"' -Isrc -Iinclude
+            -DFW_VERSION='"$(VERSION)"' -fvisibility=hidden -Isrc -Iinclude
 COMPILE  := $(CC) $(LANGUAGE) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) $(WARN) \
             $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 LIBS     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm -lpthread

@@ -57,7 +57,7 @@ Token take(Parser *p)
     return token;
 }
 
-bool accept(Parser *p, TokenKind kind)
+bool accept_token(Parser *p, TokenKind kind)
 {
     if (look(p)->kind != kind)
         return false;
@@ -249,9 +249,9 @@ static const Arith *size_primary(Parser *p)
     }
     if (token->kind == TOK_INT) {
         size = arith_const(p->ir->arith, take(p).integer);
-    } else if (accept(p, TOK_MINUS)) {
+    } else if (accept_token(p, TOK_MINUS)) {
         size = arith_mulc(p->ir->arith, size_primary(p), -1);
-    } else if (accept(p, TOK_LPAREN)) {
+    } else if (accept_token(p, TOK_LPAREN)) {
         size = parse_sum(p);
         expect(p, TOK_RPAREN, "");
     } else if (token->kind == TOK_NAME) {
@@ -329,7 +329,7 @@ static const Type *tuple_type(Parser *p)
     VEC(const Type *) item = {0};
     do
         VEC_PUSH(p->ir->arena, &item, parse_type(p));
-    while (accept(p, TOK_COMMA));
+    while (accept_token(p, TOK_COMMA));
     expect(p, TOK_RPAREN, "");
     return item.len == 1 ? item.at[0] : type_tuple(p->ir->arena, item.at, item.len);
 }
@@ -352,9 +352,9 @@ const Type *parse_type(Parser *p)
     const Type *type = type_scalar(S_FLOAT);
     if (!enter(p))
         ;
-    else if (accept(p, TOK_LBRACKET))
+    else if (accept_token(p, TOK_LBRACKET))
         type = array_type(p);
-    else if (accept(p, TOK_LPAREN))
+    else if (accept_token(p, TOK_LPAREN))
         type = tuple_type(p);
     else if (look(p)->kind == TOK_NAME)
         type = named_type(p);
@@ -378,7 +378,7 @@ static void parse_sizes(Parser *p)
         declare(p, name, size, NULL);
         if (!p->failed)
             VEC_PUSH(p->ir->arena, &p->program->sizes, decl);
-    } while (accept(p, TOK_COMMA));
+    } while (accept_token(p, TOK_COMMA));
 }
 
 static void add_param(Parser *p, Token name)
@@ -398,7 +398,7 @@ static void parse_params(Parser *p)
     int first = p->local.len;
     do {
         add_param(p, take_new_name(p, "the name of a parameter"));
-        if (accept(p, TOK_COMMA))
+        if (accept_token(p, TOK_COMMA))
             continue;
         expect(p, TOK_COLON, " and the type of the parameter");
         Span span = look(p)->span;
@@ -408,7 +408,7 @@ static void parse_params(Parser *p)
                  "a fun takes scalars; what takes arrays or tuples is a def");
         for (; first < p->local.len; first++)
             p->local.at[first].param->type = type;
-        if (!accept(p, TOK_COMMA))
+        if (!accept_token(p, TOK_COMMA))
             return;
     } while (!p->failed);
 }
@@ -425,7 +425,7 @@ static void parse_head(Parser *p, Function *f)
     f->params = NEW_ARRAY(p->ir->arena, Param *, f->nparam);
     for (int i = 0; i < f->nparam; i++)
         f->params[i] = p->local.at[i].param;
-    if (f->is_def && !accept(p, TOK_COLON))
+    if (f->is_def && !accept_token(p, TOK_COLON))
         return;
     if (!f->is_def)
         expect(p, TOK_COLON, " and the type of the result");
@@ -528,11 +528,11 @@ static void parse_declaration(Parser *p)
 {
     p->failed = false;
     p->depth = 0;
-    if (accept(p, TOK_SIZE))
+    if (accept_token(p, TOK_SIZE))
         parse_sizes(p);
-    else if (accept(p, TOK_FUN))
+    else if (accept_token(p, TOK_FUN))
         parse_function(p, false);
-    else if (accept(p, TOK_DEF))
+    else if (accept_token(p, TOK_DEF))
         parse_function(p, true);
     else
         fail_expected(p, "`size`, `fun` or `def`", "");

@@ -44,7 +44,7 @@ FW_PRINTF(4, 5) void fail(Parser *p, Span span, const char *code, const char *fo
 const Token *look(const Parser *p); // the next token; an END after a failure
 TokenKind look_after(const Parser *p);
 Token take(Parser *p);
-bool accept(Parser *p, TokenKind kind);
+bool accept_token(Parser *p, TokenKind kind);
 Token expect(Parser *p, TokenKind kind, const char *where);
 void fail_expected(Parser *p, const char *what, const char *where);
 Span span_since(const Parser *p, Span start); // up to the last token taken

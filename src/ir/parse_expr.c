@@ -142,7 +142,7 @@ static void separate(Parser *p, bool *first)
 static Exprs parse_args(Parser *p, Expr *piped)
 {
     Exprs args = {0};
-    if (accept(p, TOK_LPAREN)) {
+    if (accept_token(p, TOK_LPAREN)) {
         int n = count_args(p);
         bool first = true;
         for (int i = 0; i < n && !p->failed; i++) {
@@ -426,7 +426,7 @@ static Expr *parse_pattern(Parser *p, Token name, const PatternWord *word, Expr 
     expr->par = word->par;
     if (p->in_fun)
         fail(p, name.span, "P016", "a fun computes with scalars; patterns belong in a def");
-    bool open = accept(p, TOK_LPAREN), first = true;
+    bool open = accept_token(p, TOK_LPAREN), first = true;
     int argc = open ? count_args(p) : 0;
     int nums = count_nums(p, &name, word, argc, piped != NULL);
     Exprs args = {0};
@@ -502,7 +502,7 @@ static Expr *parse_parens(Parser *p)
     Exprs item = {0};
     do
         VEC_PUSH(p->ir->arena, &item, parse_expr(p));
-    while (accept(p, TOK_COMMA));
+    while (accept_token(p, TOK_COMMA));
     expect(p, TOK_RPAREN, " or `,`");
     Expr *expr = item.len == 1 ? item.at[0] : expr_tuple(p->ir, item.at, item.len);
     return spanned(p, expr, start);
@@ -546,10 +546,10 @@ static Expr *parse_postfix(Parser *p)
     Span start = look(p)->span;
     Expr *expr = parse_primary(p);
     for (;;) {
-        if (accept(p, TOK_LBRACKET)) {
+        if (accept_token(p, TOK_LBRACKET)) {
             expr = expr_at(p->ir, expr, parse_expr(p));
             expect(p, TOK_RBRACKET, " after the index");
-        } else if (accept(p, TOK_DOT)) {
+        } else if (accept_token(p, TOK_DOT)) {
             Token index = expect(p, TOK_INT, ", the number of a component, after the dot");
             if (index.integer > 255)
                 fail(p, index.span, "P003", "no tuple has that many components");
@@ -625,7 +625,7 @@ static Expr *parse_infix(Parser *p, int least)
 static Expr *parse_pipe(Parser *p)
 {
     Expr *expr = parse_infix(p, LEVEL_OR);
-    while (accept(p, TOK_PIPE)) {
+    while (accept_token(p, TOK_PIPE)) {
         if (look(p)->kind != TOK_NAME) {
             fail_expected(p, "a pattern or a function to pipe into", "");
             return expr;

@@ -25,9 +25,9 @@ Expr *rule_splitJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
         k[i] = missing(rw, len_of(at, i), args->at[i]);
     }
     Param *part = fresh(rw, "part");
-    Expr *covered = pad_far(rw, at->dims, k, dup(rw, at->arg[0]));
+    Expr *covered = pad_far(rw, at->dims, k, copy_of(rw, at->arg[0]));
     Expr *parts = make(rw, P_SPLIT, at->dims, n, NULL, covered);
-    Expr *inner = make_map(rw, at->dims, dup(rw, at->fun), use(rw, part));
+    Expr *inner = make_map(rw, at->dims, copy_of(rw, at->fun), use(rw, part));
     Expr *all = make_map(rw, at->dims, make_lambda(rw, part, inner), parts);
     return cut(rw, at, k, at->dims, make(rw, P_JOIN, at->dims, NULL, NULL, all));
 }
@@ -41,8 +41,8 @@ Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Arith *len[DIMS_MAX];
     for (int k = 0; k < at->dims; k++)
         len[k] = len_of(at, at->dims + k);
-    Expr *flat = make(rw, P_JOIN, at->dims, NULL, NULL, dup(rw, at->arg[0]));
-    Expr *map = make_map(rw, at->dims, dup(rw, inner->fun), flat);
+    Expr *flat = make(rw, P_JOIN, at->dims, NULL, NULL, copy_of(rw, at->arg[0]));
+    Expr *map = make_map(rw, at->dims, copy_of(rw, inner->fun), flat);
     return make(rw, P_SPLIT, at->dims, len, NULL, map);
 }
 
@@ -50,14 +50,15 @@ Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 static Expr *reduce_like(Rewrite *rw, const Expr *reduce, Expr *in)
 {
-    return make_reduce(rw, P_REDUCE, dup(rw, reduce->fun), dup(rw, reduce->arg[0]), in);
+    return make_reduce(rw, P_REDUCE, copy_of(rw, reduce->fun), copy_of(rw, reduce->arg[0]),
+                       in);
 }
 
 // split(n) of the input, completed with the neutral element.
 static Expr *parts_of(Rewrite *rw, const Expr *reduce, int64_t n)
 {
     const Arith *both[] = {num(rw, 0), missing(rw, len_of(reduce->arg[1], 0), n)};
-    Expr *in = dup(rw, reduce->arg[1]);
+    Expr *in = copy_of(rw, reduce->arg[1]);
     if (both[1] != both[0]) {
         Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
         in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
@@ -92,7 +93,7 @@ Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!is(at, P_REDUCE))
         return NULL;
-    Expr *whole = make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), dup(rw, at->arg[1]));
+    Expr *whole = make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), copy_of(rw, at->arg[1]));
     Param *part = fresh(rw, "part");
     Expr *each = reduce_like(rw, at, use(rw, part));
     Expr *map = make_map(rw, 1, make_lambda(rw, part, each), whole);
@@ -143,8 +144,9 @@ Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0 || len % (l * b) != 0)
         return NULL;
     int64_t c = len / (l * b);
-    Expr *in = order_in(rw, P_GATHER, (int)dim, strided(rw, l, c, b), dup(rw, at->arg[0]));
-    Expr *map = make_map(rw, at->dims, dup(rw, at->fun), in);
+    Expr *in =
+        order_in(rw, P_GATHER, (int)dim, strided(rw, l, c, b), copy_of(rw, at->arg[0]));
+    Expr *map = make_map(rw, at->dims, copy_of(rw, at->fun), in);
     return order_in(rw, P_SCATTER, (int)dim, strided(rw, l, c, b), map);
 }
 
@@ -153,8 +155,8 @@ static Expr *order_outside(Rewrite *rw, const Expr *at, Pattern p)
     if (!is_dims(at, P_MAP, 1) || !is(at->arg[0], p))
         return NULL;
     const Expr *order = at->arg[0];
-    Expr *map = make_map(rw, 1, dup(rw, at->fun), dup(rw, order->arg[0]));
-    return make(rw, p, 1, NULL, dup(rw, order->fun), map);
+    Expr *map = make_map(rw, 1, copy_of(rw, at->fun), copy_of(rw, order->arg[0]));
+    return make(rw, p, 1, NULL, copy_of(rw, order->fun), map);
 }
 
 Expr *rule_mapGather(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -180,7 +182,7 @@ Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *part[PARTS_MAX];
     for (int i = 0; i < at->arg[0]->narg; i++)
-        part[i] = make_sized(rw, P_SPLIT, at->num[0], dup(rw, at->arg[0]->arg[i]));
+        part[i] = make_sized(rw, P_SPLIT, at->num[0], copy_of(rw, at->arg[0]->arg[i]));
     return make_zip(rw, 2, part, at->arg[0]->narg);
 }
 
@@ -192,7 +194,7 @@ Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *part[PARTS_MAX];
     for (int i = 0; i < at->arg[0]->narg; i++)
-        part[i] = make1(rw, P_JOIN, dup(rw, at->arg[0]->arg[i]));
+        part[i] = make1(rw, P_JOIN, copy_of(rw, at->arg[0]->arg[i]));
     return make_zip(rw, 1, part, at->arg[0]->narg);
 }
 
@@ -208,13 +210,13 @@ static int64_t rounds(const Expr *at)
 Expr *rule_iterateZero(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    return rounds(at) == 0 ? dup(rw, at->arg[0]) : NULL;
+    return rounds(at) == 0 ? copy_of(rw, at->arg[0]) : NULL;
 }
 
 Expr *rule_iterateOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    return rounds(at) == 1 ? call(rw, at->fun, dup(rw, at->arg[0])) : NULL;
+    return rounds(at) == 1 ? call(rw, at->fun, copy_of(rw, at->arg[0])) : NULL;
 }
 
 Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -224,7 +226,8 @@ Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (n < 2)
         return NULL;
     const Arith *fewer = num(rw, n - 1);
-    Expr *rest = make(rw, P_ITERATE, 1, &fewer, dup(rw, at->fun), dup(rw, at->arg[0]));
+    Expr *rest =
+        make(rw, P_ITERATE, 1, &fewer, copy_of(rw, at->fun), copy_of(rw, at->arg[0]));
     return call(rw, at->fun, rest);
 }
 
@@ -237,8 +240,8 @@ Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is(at, P_MAP) || at->dims == 1)
         return NULL;
     Param *row = fresh(rw, "r");
-    Expr *inner = make_map(rw, at->dims - 1, dup(rw, at->fun), use(rw, row));
-    return make_map(rw, 1, make_lambda(rw, row, inner), dup(rw, at->arg[0]));
+    Expr *inner = make_map(rw, at->dims - 1, copy_of(rw, at->fun), use(rw, row));
+    return make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
 }
 
 Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -247,7 +250,8 @@ Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *inner = is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
     if (!inner || at->dims + inner->dims > DIMS_MAX)
         return NULL;
-    return make_map(rw, at->dims + inner->dims, dup(rw, inner->fun), dup(rw, at->arg[0]));
+    return make_map(rw, at->dims + inner->dims, copy_of(rw, inner->fun),
+                    copy_of(rw, at->arg[0]));
 }
 
 Expr *rule_slideNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -257,7 +261,7 @@ Expr *rule_slideNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *row = fresh(rw, "r"), *rows = fresh(rw, "rows");
     Expr *inner = make(rw, P_SLIDE, 1, at->num + 2, NULL, use(rw, row));
-    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), dup(rw, at->arg[0]));
+    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
     Expr *outer = make(rw, P_SLIDE, 1, at->num, NULL, in);
     Expr *turned = make1(rw, P_TRANSPOSE, use(rw, rows));
     return make_map(rw, 1, make_lambda(rw, rows, turned), outer);
@@ -270,7 +274,7 @@ Expr *rule_padNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *row = fresh(rw, "r");
     Expr *inner = make(rw, P_PAD, 1, at->num + 2, NULL, use(rw, row));
-    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), dup(rw, at->arg[0]));
+    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
     Expr *outer = make(rw, P_PAD, 1, at->num, NULL, in);
     inner->mode = outer->mode = at->mode;
     return outer;

@@ -56,7 +56,7 @@ Expr *use(Rewrite *rw, Param *param)
     return expr_param(rw->ir, param);
 }
 
-Expr *dup(Rewrite *rw, const Expr *expr)
+Expr *copy_of(Rewrite *rw, const Expr *expr)
 {
     return expr_clone(rw->ir, expr);
 }
@@ -112,7 +112,7 @@ Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value)
     const Expr *body = lambda->arg[0];
     for (int i = 0; i < lambda->nparam; i++)
         body = expr_replace(rw->ir, body, lambda->params[i], value[i]);
-    return project(dup(rw, body));
+    return project(copy_of(rw, body));
 }
 
 void settle_literals(Expr *expr)
@@ -146,7 +146,7 @@ static Op cast_of(const Type *type)
 
 Expr *start_value(Rewrite *rw, const Expr *init)
 {
-    Expr *copy = dup(rw, init);
+    Expr *copy = copy_of(rw, init);
     settle_literals(copy);
     const Type *type = init->type;
     if (only_literals(init) && type->kind == T_SCALAR &&

@@ -11,7 +11,7 @@ static Expr *first_map(Rewrite *rw, const Expr *at, const Expr *value)
 {
     Param *e = fresh(rw, at->fun->params[0]->name);
     Expr *body = expr_replace(rw->ir, value, at->fun->params[0], use(rw, e));
-    return make_map(rw, at->dims, make_lambda(rw, e, body), dup(rw, at->arg[0]));
+    return make_map(rw, at->dims, make_lambda(rw, e, body), copy_of(rw, at->arg[0]));
 }
 
 Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -41,7 +41,7 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
         if (expr_mentions(body->arg[k], e) != (k == i))
             return NULL;
     Param *y = fresh(rw, "y");
-    Expr *rest = dup(rw, body);
+    Expr *rest = copy_of(rw, body);
     rest->arg[i] = use(rw, y);
     return make_map(rw, at->dims, make_lambda(rw, y, rest),
                     first_map(rw, at, body->arg[i]));
@@ -54,11 +54,11 @@ Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Expr *let = at->fun->arg[0];
     Param *t = fresh(rw, "t");
-    Expr *part[] = {first_map(rw, at, let->arg[0]), dup(rw, at->arg[0])};
+    Expr *part[] = {first_map(rw, at, let->arg[0]), copy_of(rw, at->arg[0])};
     const Expr *rest =
         expr_replace(rw->ir, let->arg[1], let->param, expr_get(rw->ir, use(rw, t), 0));
     rest = expr_replace(rw->ir, rest, at->fun->params[0], expr_get(rw->ir, use(rw, t), 1));
-    return make_map(rw, at->dims, make_lambda(rw, t, dup(rw, rest)),
+    return make_map(rw, at->dims, make_lambda(rw, t, copy_of(rw, rest)),
                     make_zip(rw, at->dims, part, 2));
 }
 
@@ -71,8 +71,8 @@ Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *f = at->fun, *body = f->arg[0];
     Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
     Expr *value = expr_replace(rw->ir, body->arg[1], f->params[1], use(rw, e));
-    Expr *map = make_map(rw, 1, make_lambda(rw, e, value), dup(rw, at->arg[1]));
+    Expr *map = make_map(rw, 1, make_lambda(rw, e, value), copy_of(rw, at->arg[1]));
     Expr *sum = expr_op(rw->ir, body->op, use(rw, a), use(rw, y), NULL);
     Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2, sum);
-    return make_reduce(rw, P_REDUCE, fold, dup(rw, at->arg[0]), map);
+    return make_reduce(rw, P_REDUCE, fold, copy_of(rw, at->arg[0]), map);
 }

@@ -15,7 +15,7 @@ Expr *rule_mapFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *e = fresh(rw, first->fun->params[0]->name);
     Expr *between = call(rw, first->fun, use(rw, e));
     Expr *body = call(rw, at->fun, between);
-    return make_map(rw, at->dims, make_lambda(rw, e, body), dup(rw, first->arg[0]));
+    return make_map(rw, at->dims, make_lambda(rw, e, body), copy_of(rw, first->arg[0]));
 }
 
 // (t.0, ..., value, ..., t.n) with the value at component i.
@@ -38,7 +38,7 @@ static Expr *zip_without_map(Rewrite *rw, const Expr *zip, int i)
 {
     Expr *part[PARTS_MAX];
     for (int k = 0; k < zip->narg; k++)
-        part[k] = dup(rw, k == i ? zip->arg[k]->arg[0] : zip->arg[k]);
+        part[k] = copy_of(rw, k == i ? zip->arg[k]->arg[0] : zip->arg[k]);
     return make_zip(rw, zip->dims, part, zip->narg);
 }
 
@@ -75,7 +75,7 @@ static bool foldable(const Expr *at)
 static Expr *fold_of(Rewrite *rw, const Expr *at, Param *a, Param *e, Expr *body, Expr *in)
 {
     Expr *f = expr_lambda(rw->ir, (Param *[]){a, e}, 2, body);
-    return make_reduce(rw, P_REDSEQ, f, dup(rw, at->arg[0]), in);
+    return make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), in);
 }
 
 Expr *rule_reduceFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -87,7 +87,7 @@ Expr *rule_reduceFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *a = fresh(rw, "a"), *e = fresh(rw, "e"), *y = fresh(rw, "y");
     Expr *value = call(rw, map->fun, use(rw, e));
     Expr *all = call_all(rw, at->fun, (const Expr *[]){use(rw, a), use(rw, y)});
-    return fold_of(rw, at, a, e, expr_let(rw->ir, y, value, all), dup(rw, map->arg[0]));
+    return fold_of(rw, at, a, e, expr_let(rw->ir, y, value, all), copy_of(rw, map->arg[0]));
 }
 
 Expr *rule_reduceZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -107,7 +107,7 @@ Expr *rule_reduceZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // The same layout over something else.
 static Expr *layout_like(Rewrite *rw, const Expr *layout, Expr *in)
 {
-    Expr *fun = layout->fun ? dup(rw, layout->fun) : NULL;
+    Expr *fun = layout->fun ? copy_of(rw, layout->fun) : NULL;
     Expr *copy =
         make(rw, layout->pattern, layout->dims, layout->nnum ? layout->num : NULL, fun, in);
     copy->mode = layout->mode;
@@ -120,9 +120,9 @@ static Expr *map_of_rows(Rewrite *rw, const Expr *at, const Expr *map)
     if (map->dims != at->dims)
         return NULL;
     Param *row = fresh(rw, "row");
-    Expr *inner = make_map(rw, map->dims, dup(rw, map->fun), use(rw, row));
+    Expr *inner = make_map(rw, map->dims, copy_of(rw, map->fun), use(rw, row));
     return make_map(rw, map->dims, make_lambda(rw, row, inner),
-                    layout_like(rw, at, dup(rw, map->arg[0])));
+                    layout_like(rw, at, copy_of(rw, map->arg[0])));
 }
 
 // The function of a map over as many dimensions, written as one map or as two.
@@ -137,7 +137,8 @@ static const Expr *function_over(const Expr *map, int dims)
 static Expr *map_of_layout(Rewrite *rw, const Expr *at, const Expr *map, int from, int to)
 {
     const Expr *f = function_over(map, from);
-    return f ? make_map(rw, to, dup(rw, f), layout_like(rw, at, dup(rw, map->arg[0])))
+    return f ? make_map(rw, to, copy_of(rw, f),
+                        layout_like(rw, at, copy_of(rw, map->arg[0])))
              : NULL;
 }
 

@@ -18,8 +18,8 @@ Expr *rule_mapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *b = fresh(rw, inner->fun->params[0]->name);
     Expr *body = expr_replace(rw->ir, inner->fun->arg[0], at->fun->params[0], use(rw, a));
     body = expr_replace(rw->ir, body, inner->fun->params[0], use(rw, b));
-    Expr *over_x = make_map(rw, 1, make_lambda(rw, a, body), dup(rw, at->arg[0]));
-    Expr *over_y = make_map(rw, 1, make_lambda(rw, b, over_x), dup(rw, inner->arg[0]));
+    Expr *over_x = make_map(rw, 1, make_lambda(rw, a, body), copy_of(rw, at->arg[0]));
+    Expr *over_y = make_map(rw, 1, make_lambda(rw, b, over_x), copy_of(rw, inner->arg[0]));
     return make1(rw, P_TRANSPOSE, over_y);
 }
 
@@ -40,7 +40,8 @@ Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
     Expr *start =
         expr_pattern(rw->ir, P_ARRAY, 1, 0, &len,
                      make_lambda(rw, i, start_value(rw, reduce->arg[0])), NULL, 0);
-    return make_reduce(rw, P_REDUCE, f, start, make1(rw, P_TRANSPOSE, dup(rw, at->arg[0])));
+    return make_reduce(rw, P_REDUCE, f, start,
+                       make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0])));
 }
 
 Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -50,14 +51,14 @@ Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *turned;
     if (at->dims == 2) {
-        Expr *in = make1(rw, P_TRANSPOSE, dup(rw, at->arg[0]));
-        turned = make_map(rw, 2, dup(rw, at->fun), in);
+        Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
+        turned = make_map(rw, 2, copy_of(rw, at->fun), in);
     } else {
         const Expr *inner = inner_of(at, P_MAP);
         if (!inner || inner->dims != 1)
             return NULL;
-        Expr *in = make1(rw, P_TRANSPOSE, dup(rw, at->arg[0]));
-        turned = make_map(rw, 1, dup(rw, at->fun), in);
+        Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
+        turned = make_map(rw, 1, copy_of(rw, at->fun), in);
     }
     return make1(rw, P_TRANSPOSE, turned);
 }
@@ -68,7 +69,7 @@ Expr *rule_splitTranspose(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *split = is_dims(at, P_MAP, 1) ? inner_of(at, P_SPLIT) : NULL;
     if (!split || split->dims != 1 || !is(at->arg[0], P_TRANSPOSE))
         return NULL;
-    Expr *in = make_sized(rw, P_SPLIT, split->num[0], dup(rw, at->arg[0]->arg[0]));
+    Expr *in = make_sized(rw, P_SPLIT, split->num[0], copy_of(rw, at->arg[0]->arg[0]));
     Param *rows = fresh(rw, "rows");
     Expr *turn = make1(rw, P_TRANSPOSE, use(rw, rows));
     return make1(rw, P_TRANSPOSE, make_map(rw, 1, make_lambda(rw, rows, turn), in));

@@ -24,7 +24,7 @@ Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
 Expr *make_identity(Rewrite *rw);
 Param *fresh(Rewrite *rw, const char *name);
 Expr *use(Rewrite *rw, Param *param);
-Expr *dup(Rewrite *rw, const Expr *expr); // a copy
+Expr *copy_of(Rewrite *rw, const Expr *expr); // a copy
 // p nested over the outer dims, outermost first; par[k] is the thread dimension.
 Expr *make_nest(Rewrite *rw, Pattern p, int dims, const int64_t *par, Expr *f, Expr *in);
 // f(value): a copy of the body of a lambda of one parameter. The value is bound by a let if

@@ -24,7 +24,8 @@ static bool dims_fit(const Rewrite *rw, const Expr *at, const RuleArgs *args, Pa
 
 static Expr *threads(Rewrite *rw, const Expr *at, const RuleArgs *args, Pattern p)
 {
-    return make_nest(rw, p, at->dims, args->at, dup(rw, at->fun), dup(rw, at->arg[0]));
+    return make_nest(rw, p, at->dims, args->at, copy_of(rw, at->fun),
+                     copy_of(rw, at->arg[0]));
 }
 
 Expr *rule_mapGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -63,7 +64,8 @@ Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!is(at, P_MAP) || !without_threads(at->fun))
         return NULL;
-    return make_nest(rw, P_MAPSEQ, at->dims, NULL, dup(rw, at->fun), dup(rw, at->arg[0]));
+    return make_nest(rw, P_MAPSEQ, at->dims, NULL, copy_of(rw, at->fun),
+                     copy_of(rw, at->arg[0]));
 }
 
 Expr *rule_mapSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -74,13 +76,14 @@ Expr *rule_mapSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int k = 0; k < at->dims; k++)
         if (!arith_is_const(len_of(at, k), NULL))
             return NULL;
-    return make_nest(rw, P_MAPUNROLL, at->dims, NULL, dup(rw, at->fun),
-                     dup(rw, at->arg[0]));
+    return make_nest(rw, P_MAPUNROLL, at->dims, NULL, copy_of(rw, at->fun),
+                     copy_of(rw, at->arg[0]));
 }
 
 static Expr *fold(Rewrite *rw, const Expr *at, Pattern p)
 {
-    return make_reduce(rw, p, dup(rw, at->fun), dup(rw, at->arg[0]), dup(rw, at->arg[1]));
+    return make_reduce(rw, p, copy_of(rw, at->fun), copy_of(rw, at->arg[0]),
+                       copy_of(rw, at->arg[1]));
 }
 
 Expr *rule_reduceSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -108,7 +111,7 @@ Expr *rule_scanSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 static Expr *fold_of(Rewrite *rw, const Expr *reduce, Param *in)
 {
-    return make_reduce(rw, P_REDSEQ, dup(rw, reduce->fun), dup(rw, reduce->arg[0]),
+    return make_reduce(rw, P_REDSEQ, copy_of(rw, reduce->fun), copy_of(rw, reduce->arg[0]),
                        use(rw, in));
 }
 
@@ -138,6 +141,6 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *last = lcl(rw, fresh(rw, "only"), fold_of(rw, reduce, found), one_index(rw));
     Expr *body = expr_let(rw->ir, found, make1(rw, P_TOLOCAL, each), last);
     Expr *groups =
-        make(rw, P_MAPWRG, 1, NULL, make_lambda(rw, row, body), dup(rw, at->arg[0]));
+        make(rw, P_MAPWRG, 1, NULL, make_lambda(rw, row, body), copy_of(rw, at->arg[0]));
     return make1(rw, P_JOIN, groups);
 }

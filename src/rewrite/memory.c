@@ -36,7 +36,7 @@ Expr *rule_toLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (at->kind == E_LAMBDA || !copyable(at->type, args->n) || !lcl_dims_fit(rw, args) ||
         !inside(rw, P_MAPWRG, -1) || inside(rw, P_MAPLCL, -1) || inside_loop(rw))
         return NULL;
-    return local_copy(rw, args, dup(rw, at));
+    return local_copy(rw, args, copy_of(rw, at));
 }
 
 enum { PRIVATE_MOST = 64 };
@@ -71,7 +71,7 @@ Expr *rule_toGlobal(Rewrite *rw, const Expr *at, const RuleArgs *args)
     bool stored = is(at, P_TOGLOBAL) || (rw->context && is(rw->context->expr, P_TOGLOBAL));
     if (at->kind != E_PATTERN || at->type->kind != T_ARRAY || stored || !at_host(rw))
         return NULL;
-    return make1(rw, P_TOGLOBAL, dup(rw, at));
+    return make1(rw, P_TOGLOBAL, copy_of(rw, at));
 }
 
 Expr *rule_copy(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -79,7 +79,7 @@ Expr *rule_copy(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int64_t dims = args->at[0];
     if (at->kind == E_LAMBDA || dims < 1 || dims > DIMS_MAX || depth_of(at->type) < dims)
         return NULL;
-    return make_map(rw, (int)dims, make_identity(rw), dup(rw, at));
+    return make_map(rw, (int)dims, make_identity(rw), copy_of(rw, at));
 }
 
 // The same map, whose function first copies its element.
@@ -88,7 +88,7 @@ static Expr *with_copy(Rewrite *rw, const Expr *at, Param *e, Expr *copy)
     Param *c = fresh(rw, "copy");
     Expr *body = expr_replace(rw->ir, at->fun->arg[0], at->fun->params[0], use(rw, c));
     Expr *held = expr_let(rw->ir, c, copy, body);
-    Expr *in = dup(rw, at->arg[0]);
+    Expr *in = copy_of(rw, at->arg[0]);
     return expr_pattern(rw->ir, at->pattern, 1, at->par, NULL, make_lambda(rw, e, held),
                         &in, 1);
 }

@@ -11,7 +11,7 @@ Expr *rule_joinOfSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!is(at, P_JOIN) || !is_dims(at->arg[0], P_SPLIT, at->dims))
         return NULL;
-    return dup(rw, at->arg[0]->arg[0]);
+    return copy_of(rw, at->arg[0]->arg[0]);
 }
 
 Expr *rule_splitOfJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -23,13 +23,13 @@ Expr *rule_splitOfJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int k = 0; k < at->dims; k++)
         if (!arith_equal(rw->ir->arith, len_of(x, at->dims + k), at->num[k]))
             return NULL;
-    return dup(rw, x);
+    return copy_of(rw, x);
 }
 
 // outer(inner(x)) of one dimension gives x.
 static Expr *undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern inner)
 {
-    return is(at, outer) && is(at->arg[0], inner) ? dup(rw, at->arg[0]->arg[0]) : NULL;
+    return is(at, outer) && is(at->arg[0], inner) ? copy_of(rw, at->arg[0]->arg[0]) : NULL;
 }
 
 Expr *rule_transposeTwice(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -43,7 +43,7 @@ Expr *rule_mapId(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!is(at, P_MAP) || !is_use(at->fun->arg[0], at->fun->params[0]))
         return NULL;
-    return dup(rw, at->arg[0]);
+    return copy_of(rw, at->arg[0]);
 }
 
 Expr *rule_scalarOfVector(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -63,7 +63,7 @@ static Expr *order_undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern in
 {
     if (!is(at, outer) || !is(at->arg[0], inner) || !expr_equal(at->fun, at->arg[0]->fun))
         return NULL;
-    return dup(rw, at->arg[0]->arg[0]);
+    return copy_of(rw, at->arg[0]->arg[0]);
 }
 
 Expr *rule_gatherOfScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -83,7 +83,7 @@ Expr *rule_unzipOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!is(at, P_UNZIP) || !is_dims(at->arg[0], P_ZIP, 1))
         return NULL;
-    const Expr *zip = dup(rw, at->arg[0]);
+    const Expr *zip = copy_of(rw, at->arg[0]);
     return expr_tuple(rw->ir, zip->arg, zip->narg);
 }
 
@@ -92,7 +92,7 @@ Expr *rule_getOfTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (at->kind != E_GET || at->arg[0]->kind != E_TUPLE)
         return NULL;
-    return dup(rw, at->arg[0]->arg[at->index]);
+    return copy_of(rw, at->arg[0]->arg[at->index]);
 }
 
 Expr *rule_letInline(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -112,7 +112,7 @@ Expr *rule_padNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int i = 0; i < at->nnum; i++)
         if (at->num[i] != num(rw, 0))
             return NULL;
-    return dup(rw, data_of(at));
+    return copy_of(rw, data_of(at));
 }
 
 Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -123,7 +123,7 @@ Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int k = 0; k < at->dims; k++)
         if (!arith_equal(rw->ir->arith, at->num[k], len_of(at->arg[0], k)))
             return NULL;
-    return dup(rw, at->arg[0]);
+    return copy_of(rw, at->arg[0]);
 }
 
 Expr *rule_dropNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -134,7 +134,7 @@ Expr *rule_dropNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int k = 0; k < at->dims; k++)
         if (at->num[k] != num(rw, 0))
             return NULL;
-    return dup(rw, at->arg[0]);
+    return copy_of(rw, at->arg[0]);
 }
 
 Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -148,7 +148,7 @@ Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
         if (!arith_equal(rw->ir->arith, n[k], at->num[2 * k + 1]))
             return NULL;
     }
-    return make(rw, P_SPLIT, at->dims, n, NULL, dup(rw, at->arg[0]));
+    return make(rw, P_SPLIT, at->dims, n, NULL, copy_of(rw, at->arg[0]));
 }
 
 Expr *rule_reduceOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -156,5 +156,5 @@ Expr *rule_reduceOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!is(at, P_REDUCE) || !regroupable(at) || len_of(at->arg[1], 0) != num(rw, 1))
         return NULL;
-    return expr_at(rw->ir, dup(rw, at->arg[1]), expr_literal(rw->ir, 0, false));
+    return expr_at(rw->ir, copy_of(rw, at->arg[1]), expr_literal(rw->ir, 0, false));
 }

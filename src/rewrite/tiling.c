@@ -39,7 +39,7 @@ static Expr *overlapped(Rewrite *rw, const Tiles *tiles, const Expr *slide)
         window[2 * k] = arith_add(c, size, arith_mulc(c, step, tiles->n[k] - 1));
         window[2 * k + 1] = arith_mulc(c, step, tiles->n[k]);
     }
-    Expr *covered = pad_far(rw, tiles->dims, more, dup(rw, slide->arg[0]));
+    Expr *covered = pad_far(rw, tiles->dims, more, copy_of(rw, slide->arg[0]));
     return make(rw, P_SLIDE, tiles->dims, window, NULL, covered);
 }
 
@@ -72,7 +72,7 @@ static Expr *split_up(Rewrite *rw, const Tiles *tiles, const Expr *plain)
     for (int k = 0; k < tiles->dims; k++)
         n[k] = num(rw, tiles->n[k]);
     return make(rw, P_SPLIT, tiles->dims, n, NULL,
-                pad_far(rw, tiles->dims, tiles->k, dup(rw, plain)));
+                pad_far(rw, tiles->dims, tiles->k, copy_of(rw, plain)));
 }
 
 static Expr *tile_one(Rewrite *rw, const Expr *at, const Tiles *tiles)
@@ -80,7 +80,7 @@ static Expr *tile_one(Rewrite *rw, const Expr *at, const Tiles *tiles)
     const Expr *slide = at->arg[0];
     Param *tile = fresh(rw, "tile");
     Expr *windows = slide_like(rw, slide, use(rw, tile));
-    Expr *work = make_map(rw, tiles->dims, dup(rw, at->fun), windows);
+    Expr *work = make_map(rw, tiles->dims, copy_of(rw, at->fun), windows);
     return untiled(rw, at, tiles, tile, work, overlapped(rw, tiles, slide));
 }
 
@@ -104,7 +104,7 @@ static Expr *tile_zip(Rewrite *rw, const Expr *at, const Tiles *tiles)
     if (!window)
         return NULL;
     Expr *pairs = make_zip(rw, tiles->dims, own, zip->narg);
-    Expr *work = make_map(rw, tiles->dims, dup(rw, at->fun), pairs);
+    Expr *work = make_map(rw, tiles->dims, copy_of(rw, at->fun), pairs);
     return untiled(rw, at, tiles, tile, work, make_zip(rw, tiles->dims, in, zip->narg));
 }
 

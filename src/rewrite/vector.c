@@ -34,10 +34,10 @@ static bool scalars(const Type *elem)
 static Expr *vectors(Rewrite *rw, const Expr *in, int64_t n)
 {
     if (!is(in, P_ZIP))
-        return make_sized(rw, P_ASVECTOR, num(rw, n), dup(rw, in));
+        return make_sized(rw, P_ASVECTOR, num(rw, n), copy_of(rw, in));
     Expr *part[PARTS_MAX];
     for (int i = 0; i < in->narg; i++)
-        part[i] = make_sized(rw, P_ASVECTOR, num(rw, n), dup(rw, in->arg[i]));
+        part[i] = make_sized(rw, P_ASVECTOR, num(rw, n), copy_of(rw, in->arg[i]));
     return make_zip(rw, 1, part, in->narg);
 }
 
@@ -54,6 +54,6 @@ Expr *rule_vectorize(Rewrite *rw, const Expr *at, const RuleArgs *args)
         at->type->elem->kind != T_SCALAR || body->kind == E_LITERAL ||
         !expr_mentions(body, at->fun->params[0]) || !componentwise(body))
         return NULL;
-    Expr *map = make_map(rw, 1, dup(rw, at->fun), vectors(rw, in, n));
+    Expr *map = make_map(rw, 1, copy_of(rw, at->fun), vectors(rw, in, n));
     return make1(rw, P_ASSCALAR, map);
 }

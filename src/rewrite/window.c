@@ -24,7 +24,7 @@ static bool walks(const Expr *at)
 
 static Expr *walk(Rewrite *rw, const Expr *at, Expr *in)
 {
-    return make(rw, P_MAPSLIDE, 1, at->arg[0]->num, dup(rw, at->fun), in);
+    return make(rw, P_MAPSLIDE, 1, at->arg[0]->num, copy_of(rw, at->fun), in);
 }
 
 Expr *rule_mapSeqSlide(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -32,7 +32,7 @@ Expr *rule_mapSeqSlide(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!walks(at) || at->dims != 1)
         return NULL;
-    return walk(rw, at, dup(rw, at->arg[0]->arg[0]));
+    return walk(rw, at, copy_of(rw, at->arg[0]->arg[0]));
 }
 
 static Expr *turn_inside(Rewrite *rw, Expr *in)
@@ -50,7 +50,7 @@ Expr *rule_stream(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     bool deep = at->dims == 3;
     const Expr *slide = at->arg[0];
-    Expr *in = make1(rw, P_TRANSPOSE, dup(rw, slide->arg[0]));
+    Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, slide->arg[0]));
     if (deep)
         in = turn_inside(rw, in);
     Expr *columns = make(rw, P_SLIDE, at->dims - 1, slide->num + 2, NULL, in);

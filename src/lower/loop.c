@@ -51,14 +51,14 @@ static const Arith *thread_count(Lower *l, LoopKind kind, int dim)
     return arith_const(l->ctx, 1);
 }
 
-static LoopForm loop_form(Lower *l, LoopKind kind, const Arith *extent,
+static LoopForm loop_form(Lower *l, LoopKind kind, int dim, const Arith *extent,
                           const Arith *threads)
 {
     if (kind == LOOP_SEQ)
         return FORM_LOOP;
     if (extent == threads)
         return FORM_ONCE;
-    bool inferred = kind != LOOP_LCL && !l->options->global[0];
+    bool inferred = kind != LOOP_LCL && !l->options->global[dim];
     return inferred || arith_le(l->ctx, extent, threads) ? FORM_GUARD : FORM_LOOP;
 }
 
@@ -90,7 +90,7 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
                   .dim = dim,
                   .extent = extent,
                   .threads = threads,
-                  .form = loop_form(l, kind, extent, threads),
+                  .form = loop_form(l, kind, dim, extent, threads),
                   .iter = kind == LOOP_SEQ ? iter_new(l, "i", extent)
                                            : thread_iter(l, kind, dim, extent)};
     Block *outer = l->block;

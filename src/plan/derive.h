@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "ir/ir.h"
 #include "lower/lower.h"
+#include "rewrite/rewrite.h"
 #include "space/space.h"
 
 typedef struct Derivation Derivation;
@@ -34,6 +35,9 @@ int derive_first(const Derivation *derivation, Point *point, int max);
 
 // The lowered expression of a point, in the program's Ir, inferred. NULL with a diagnostic.
 Expr *derive_body(const Derivation *derivation, const Point *point, Diags *diags);
+// The rules that lead there, in the memory of the program's Ir; false with a diagnostic.
+bool derive_rewriting(const Derivation *derivation, const Point *point,
+                      Rewriting *rewriting, Diags *diags);
 LowerOptions derive_options(const Derivation *derivation, const Point *point);
 
 #endif

@@ -38,40 +38,20 @@ bool is_map(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_MAP;
 }
 
-Expr *tail_of_lets(Expr *expr)
+static const Expr *tail_of_lets(const Expr *expr)
 {
     while (expr->kind == E_LET)
         expr = expr->arg[1];
     return expr;
 }
 
-int nested_depth(Expr *map)
+int nested_depth(const Expr *map)
 {
-    Expr *inner = tail_of_lets(map->fun->arg[0]);
+    const Expr *inner = tail_of_lets(map->fun->arg[0]);
     return is_map(map) && map->dims == 1 ? 1 + (is_map(inner) && inner->dims == 1
                                                     ? MIN(nested_depth(inner), DIMS_MAX - 1)
                                                     : 0)
                                          : 0;
-}
-
-bool folds_mapped(const Expr *reduce)
-{
-    const Expr *body = reduce->fun->arg[0];
-    if (body->kind != E_OP || body->narg != 2)
-        return false;
-    bool regroups = body->op == OP_ADD || body->op == OP_MUL || body->op == OP_MINIMUM ||
-                    body->op == OP_MAXIMUM;
-    const Expr *acc = body->arg[0];
-    return regroups && acc->kind == E_PARAM && acc->param == reduce->fun->params[0] &&
-           !expr_mentions(body->arg[1], acc->param) && type_is_scalar(reduce->type);
-}
-
-bool may_regroup(const Expr *reduce)
-{
-    const Type *elem = reduce->arg[1]->type->elem;
-    return folds_mapped(reduce) ||
-           (type_is_scalar(elem) && elem->kind == reduce->type->kind &&
-            elem->scalar == reduce->type->scalar);
 }
 
 int array_dims(const Type *type)

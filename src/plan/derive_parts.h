@@ -40,17 +40,10 @@ bool is_zip(const Expr *expr, int dims);
 // Windows over something, a step of 1 apart in every dimension.
 bool is_window(const Expr *expr, int dims);
 // Maps written inside one another: one thread dimension each, outermost slowest.
-int nested_depth(Expr *map);
-Expr *tail_of_lets(Expr *expr);
+int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line
 // code; 0 if it is none.
 int64_t inner_length(const Expr *expr);
-// Does the function of a reduction have the form \acc x -> acc op g(x), with op one that
-// may be regrouped?
-bool folds_mapped(const Expr *reduce);
-// May it be regrouped? The language says that its function is associative and its start
-// neutral; both sides must be of one scalar type.
-bool may_regroup(const Expr *reduce);
 int array_dims(const Type *type); // at most DIMS_MAX
 // Thread dimensions of mapGlb, mapWrg and mapLcl in an expression; 0 if it has none.
 int lowered_dims(const Expr *expr);

@@ -65,7 +65,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
         shape->stages |= window;
         window = false;
     } else if (pattern && expr->pattern == P_REDUCE) {
-        shape->reduction |= may_regroup(expr);
+        shape->reduction |= reduce_shares(expr);
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         find_shape(shape, expr->fun->arg[0], true, false);

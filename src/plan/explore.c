@@ -154,8 +154,8 @@ static void draw_global(Explorer *x, const int64_t natural[3], LowerOptions *opt
         return;
     for (int d = 0; d < 3; d++) {
         int64_t groups = MAX(natural[d] / options->local[d], 1);
-        groups = MAX(groups >> rng_below(&x->rng, 4), 1);
-        options->global[d] = groups * options->local[d];
+        int64_t fewer = groups >> rng_below(&x->rng, 4);
+        options->global[d] = MAX(fewer, 1) * options->local[d];
     }
 }
 

@@ -54,17 +54,22 @@ static Expr *reduce_like(Rewrite *rw, const Expr *reduce, Expr *in)
                        in);
 }
 
-// split(n) of the input, completed with the neutral element.
-static Expr *parts_of(Rewrite *rw, const Expr *reduce, int64_t n)
+// The input, completed with the neutral element so that n divides its length.
+static Expr *completed(Rewrite *rw, const Expr *reduce, int64_t n)
 {
     const Arith *both[] = {num(rw, 0), missing(rw, len_of(reduce->arg[1], 0), n)};
     Expr *in = copy_of(rw, reduce->arg[1]);
-    if (both[1] != both[0]) {
-        Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
-        in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
-        in->mode = PAD_CONSTANT;
-    }
-    return make_sized(rw, P_SPLIT, num(rw, n), in);
+    if (both[1] == both[0])
+        return in;
+    Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
+    in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
+    in->mode = PAD_CONSTANT;
+    return in;
+}
+
+static Expr *parts_of(Rewrite *rw, const Expr *reduce, int64_t n)
+{
+    return make_sized(rw, P_SPLIT, num(rw, n), completed(rw, reduce, n));
 }
 
 static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
@@ -79,6 +84,21 @@ Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at))
         return NULL;
     return reduce_parts(rw, at, parts_of(rw, at, args->at[0]));
+}
+
+enum { PARTS_OF_REDUCE = 1 << 20 };
+
+Expr *rule_partialReduceInto(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t parts = args->at[0], l = args->at[1];
+    if (!is(at, P_REDUCE) || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE ||
+        l > PARTS_OF_REDUCE || !regroupable(at))
+        return NULL;
+    const Arith *lines =
+        arith_ceil_div(rw->ir->arith, len_of(at->arg[1], 0), num(rw, parts * l));
+    return reduce_parts(rw, at,
+                        make_sized(rw, P_SPLIT, arith_mulc(rw->ir->arith, lines, l),
+                                   completed(rw, at, parts * l)));
 }
 
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -66,11 +66,13 @@ Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_REDUCE) || !accumulates(at->fun))
+    int side = is(at, P_REDUCE) ? accumulated(at->fun) : -1;
+    if (side < 0)
         return NULL;
     const Expr *f = at->fun, *body = f->arg[0];
     Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
-    Expr *value = expr_replace(rw->ir, body->arg[1], f->params[1], use(rw, e));
+    const Expr *g = start_value(rw, body->arg[side]);
+    Expr *value = expr_replace(rw->ir, g, f->params[1], use(rw, e));
     Expr *map = make_map(rw, 1, make_lambda(rw, e, value), copy_of(rw, at->arg[1]));
     Expr *sum = expr_op(rw->ir, body->op, use(rw, a), use(rw, y), NULL);
     Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2, sum);

@@ -60,7 +60,8 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len);
 // regrouped; not where it plainly adds up something else than its elements, which breaks
 // the contract but does no harm as long as nobody regroups it.
 bool regroupable(const Expr *reduce);
-bool accumulates(const Expr *f); // \a e -> a o g(e), g not the identity
+// Of \a e -> a o g(e), or g(e) o a, g not the identity: which argument g(e) is; else -1.
+int accumulated(const Expr *f);
 // Seen to be: the language only promises that a reduction is associative.
 bool is_commutative(const Expr *reduce);
 bool plain_scalars(const Type *type); // scalars, or tuples of scalars

@@ -66,21 +66,29 @@ static bool commutes(Op op)
            op == OP_AND || op == OP_OR;
 }
 
-bool accumulates(const Expr *f)
+// The side of `a o g(e)` or `g(e) o a` where g(e) is; -1 if it is neither.
+int accumulated(const Expr *f)
 {
     const Expr *body = f->arg[0];
-    return body->kind == E_OP && commutes(body->op) && is_use(body->arg[0], f->params[0]) &&
-           !is_use(body->arg[1], f->params[1]) &&
-           !expr_mentions(body->arg[1], f->params[0]);
+    for (int i = 0; i < body->narg && body->kind == E_OP && commutes(body->op); i++)
+        if (is_use(body->arg[1 - i], f->params[0]))
+            return is_use(body->arg[i], f->params[1]) ||
+                           expr_mentions(body->arg[i], f->params[0])
+                       ? -1
+                       : i;
+    return -1;
+}
+
+static bool one_scalar_type(const Type *a, const Type *b)
+{
+    return type_is_scalar(a) && a->kind == b->kind && a->scalar == b->scalar &&
+           a->width == b->width;
 }
 
 bool regroupable(const Expr *reduce)
 {
-    if (accumulates(reduce->fun))
-        return false;
-    const Type *elem = data_of(reduce)->type->elem, *type = reduce->type;
-    return type_is_scalar(elem) && elem->kind == type->kind &&
-           elem->scalar == type->scalar && elem->width == type->width;
+    return accumulated(reduce->fun) < 0 &&
+           one_scalar_type(data_of(reduce)->type->elem, reduce->type);
 }
 
 static bool symmetric(const Expr *body, Param *const *param)
@@ -97,6 +105,14 @@ static bool symmetric(const Expr *body, Param *const *param)
 bool is_commutative(const Expr *reduce)
 {
     return symmetric(reduce->fun->arg[0], reduce->fun->params);
+}
+
+bool reduce_shares(const Expr *reduce)
+{
+    int side = accumulated(reduce->fun);
+    return side >= 0
+               ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
+               : regroupable(reduce) && is_commutative(reduce);
 }
 
 bool plain_scalars(const Type *type)

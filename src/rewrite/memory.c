@@ -18,11 +18,12 @@ static bool lcl_dims_fit(const Rewrite *rw, const RuleArgs *args)
     return true;
 }
 
-// An array of constant lengths in that many dimensions, of scalars or tuples of them.
+// An array of constant lengths in at least as many dimensions, of scalars or tuples of
+// them.
 static bool copyable(const Type *type, int dims)
 {
-    return depth_of(type) == dims && static_count(type) > 0 &&
-           plain_scalars(type_elem(type, dims));
+    int depth = depth_of(type);
+    return depth >= dims && static_count(type) > 0 && plain_scalars(type_elem(type, depth));
 }
 
 static Expr *local_copy(Rewrite *rw, const RuleArgs *args, Expr *in)

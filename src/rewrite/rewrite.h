@@ -75,10 +75,14 @@ int rule_find(const char *name); // -1 if there is none
 // How many arguments a rule takes.
 void rule_args_range(const RuleInfo *rule, int *least, int *most);
 
+// May work-items share a reduction? Its function is seen to be associative and commutative,
+// as it stands or once reduceFission took a map out of it; both sides are one scalar type.
+bool reduce_shares(const Expr *reduce);
+
 // Positions -----------------------------------------------------------------------------
 
 // From the root inwards: an argument's number, or CHILD_FUN. As text `0.f.1`, or `root`.
-enum { PATH_STEPS = 60 };
+enum { PATH_STEPS = 250 };
 typedef struct {
     int n;
     int8_t step[PATH_STEPS];

@@ -133,14 +133,17 @@ static double best_of(Kernel2D *kernel, long n)
     return best * 1e9;
 }
 
-static bool bench_stencil(long n, double seconds)
+// Tunes anew, in folders of the benchmark's own.
+static bool tune_anew(const char *program, long n, const char *device, double seconds,
+                      Arena *arena, TuneResult *result)
 {
-    Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
-    Problem *problem = problem_load("examples/jacobi2d.fw", &diags);
+    char path[64];
+    snprintf(path, sizeof path, "examples/%s.fw", program);
+    Problem *problem = problem_load(path, &diags);
     Binding binding[] = {{"N", n}, {"M", n}};
-    TuneOptions options = {.device = "opencl:0",
+    TuneOptions options = {.device = device,
                            .strategy = "random",
                            .seed = 1,
                            .budget_s = seconds,
@@ -148,24 +151,53 @@ static bool bench_stencil(long n, double seconds)
                            .out = "build/bench",
                            .place = {.folder = "build/bench/cache"},
                            .fresh = true};
-    TuneResult r;
     bool ok = problem && problem_bind(problem, binding, 2, &diags) &&
-              tune(problem, &options, arena, &r, &diags);
-    if (ok) {
-        double omp = best_of(stencil_openmp, n), copy = best_of(copy_openmp, n);
-        printf("stencil   jacobi2d %ld x %ld: tuned %.1f GB/s; of OpenMP %.2f, of plain "
-               "%.2f, of "
-               "memcpy %.2f; %lld trials in %.0f s\n          %s\n",
-               n, n, r.bytes / r.best_ns, omp / r.best_ns, r.baseline_ns / r.best_ns,
-               copy / r.best_ns, (long long)r.trials, r.elapsed_s, r.point);
-    }
+              tune(problem, &options, arena, result, &diags);
     Buf text;
     buf_init(&text);
     diags_print(&text, &diags);
     fputs(text.text, stderr);
     buf_release(&text);
-    problem_free(problem);
+    return ok;
+}
+
+static bool bench_stencil(long n, double seconds)
+{
+    Arena *arena = arena_new();
+    TuneResult r;
+    bool ok = tune_anew("jacobi2d", n, "opencl:0", seconds, arena, &r);
+    if (ok) {
+        double omp = best_of(stencil_openmp, n), copy = best_of(copy_openmp, n);
+        printf(
+            "stencil   jacobi2d %ld x %ld on opencl:0: tuned %.1f GB/s; of OpenMP %.2f, of "
+            "plain %.2f, of memcpy %.2f; %lld trials in %.0f s\n          %s\n",
+            n, n, r.bytes / r.best_ns, omp / r.best_ns, r.baseline_ns / r.best_ns,
+            copy / r.best_ns, (long long)r.trials, r.elapsed_s, r.point);
+    }
     arena_free(arena);
+    return ok;
+}
+
+// A single sweep, float, 8192 x 8192, against a copy kernel that moves as many bytes.
+static bool bench_gpu(double seconds)
+{
+    static const char *const program[] = {"jacobi2d",   "jacobi2d9", "stencil2d",
+                                          "srad1",      "hotspot2d", "srad2",
+                                          "gradient2d", "gaussian"};
+    bool ok = true;
+    for (int i = 0; ok && i < COUNTOF(program); i++) {
+        Arena *arena = arena_new();
+        TuneResult r;
+        ok = tune_anew(program[i], 8192, "cuda:0", seconds, arena, &r);
+        if (ok)
+            printf(
+                "gpu       %-10s 8192 x 8192: tuned %.0f GB/s, %.1f %% of copy; plain %.1f "
+                "%%; %lld trials in %.0f s\n          %s\n",
+                program[i], r.bytes / r.best_ns, 100 * r.copy_ns / r.best_ns,
+                100 * r.copy_ns / r.baseline_ns, (long long)r.trials, r.elapsed_s, r.point);
+        fflush(stdout);
+        arena_free(arena);
+    }
     return ok;
 }
 
@@ -179,5 +211,7 @@ int main(int argc, char **argv)
         ok = ok && bench_stencil(2048, seconds) && bench_stencil(4096, seconds);
     for (int i = 2; i < argc; i++)
         ok = ok && bench_stencil(atol(argv[i]), seconds);
+    if (device_kind("cuda")->count() > 0)
+        ok = ok && bench_gpu(seconds);
     return ok ? 0 : 1;
 }

@@ -52,7 +52,7 @@ struct Options {
     double budget_s;
     int64_t budget_trials;
     int random_repeat;
-    const char *csv;
+    const char *csv, *derivation, *print;
     int64_t number, threads, sample;
     bool device_given;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];

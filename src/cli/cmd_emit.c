@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forewarp emit: the text of one candidate.
+// forewarp emit: one candidate, of a point or of a derivation in a file, as text.
 
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+// What is emitted, and where it comes from.
+typedef struct {
+    Options *o;
+    const Problem *problem;
+    DeviceInfo device;
+    const Target *target;
+    Derivation *derivation;
+    Point point;
+    Rewriting steps;
+    Expr *body;
+    LowerOptions options;
+} Emission;
 
 static bool write_text(Options *o, const Buf *text)
 {
@@ -16,37 +29,136 @@ static bool write_text(Options *o, const Buf *text)
            diag_world(&o->diags, "C003", "cannot write %s: %s", o->out[0], strerror(errno));
 }
 
-static bool emit_point(Options *o, const Problem *problem, const Derivation *derivation,
-                       const DeviceInfo *device)
+// Reading -----------------------------------------------------------------------------
+
+static Source *read_source(Options *o, const char *path)
 {
-    Point point;
+    Buf text;
+    buf_init(&text);
+    Source *source = NULL;
+    if (file_read(path, &text)) {
+        source = NEW(o->arena, Source);
+        *source = (Source){path, arena_strndup(o->arena, text.text, text.len), text.len};
+    } else {
+        diag_error(&o->diags, span_none, "C016", "cannot read %s: %s", path,
+                   strerror(errno));
+    }
+    buf_release(&text);
+    return source;
+}
+
+static bool read_derivation(Emission *e)
+{
+    Options *o = e->o;
+    const Source *source = read_source(o, o->derivation);
+    const Rewriting *steps =
+        source ? derivation_parse(o->arena, source, &o->diags) : NULL;
+    e->body = steps ? derivation_apply(e->problem->bound, steps, &o->diags) : NULL;
+    if (!e->body)
+        return false;
+    e->steps = *steps;
+    if (!o->point && !o->best)
+        derive_natural(e->body, e->device.max_group, e->options.local);
+    return true;
+}
+
+static bool make_expression(Emission *e)
+{
+    Options *o = e->o;
+    if (!cli_point(o, e->problem, e->derivation, &e->device, &e->point))
+        return false;
+    e->options = derive_options(e->derivation, &e->point);
+    if (o->derivation)
+        return read_derivation(e);
+    e->body = derive_body(e->derivation, &e->point, &o->diags);
+    return e->body &&
+           derive_rewriting(e->derivation, &e->point, &e->steps, &o->diags);
+}
+
+// Printing ----------------------------------------------------------------------------
+
+static bool print_kernel(Emission *e, Buf *text)
+{
+    Options *o = e->o;
+    Unit *unit = lower(e->problem->bound, e->body, &e->options, o->arena, &o->diags);
+    if (unit)
+        emit_unit(text, e->target, unit);
+    return unit != NULL;
+}
+
+// The program with the lowered expression in place of what it says.
+static bool print_expression(Emission *e, Buf *text)
+{
+    Function main = *e->problem->bound->main;
+    main.body = e->body;
+    Program lowered = *e->problem->bound;
+    lowered.defs.len = 0;
+    VEC_PUSH(e->o->arena, &lowered.defs, &main);
+    lowered.main = &main;
+    lowered.sizes.len = 0;
+    for (int i = 0; i < e->problem->bound->sizes.len; i++)
+        if (e->problem->bound->sizes.at[i].generic)
+            VEC_PUSH(e->o->arena, &lowered.sizes, e->problem->bound->sizes.at[i]);
+    ir_print(text, &lowered);
+    return true;
+}
+
+static bool print_derivation(Emission *e, Buf *text)
+{
+    if (!e->o->derivation || e->o->point || e->o->best) {
+        buf_puts(text, "// --point '");
+        point_print(text, derive_space(e->derivation), &e->point);
+        buf_puts(text, "'\n");
+    }
+    derivation_print(text, &e->steps);
+    return true;
+}
+
+typedef bool Print(Emission *e, Buf *text);
+
+static Print *find_print(Options *o)
+{
+    static const struct {
+        const char *name;
+        Print *print;
+    } known[] = {{"kernel", print_kernel},
+                 {"expression", print_expression},
+                 {"derivation", print_derivation}};
+    for (int i = 0; i < COUNTOF(known); i++)
+        if (strcmp(o->print ? o->print : "kernel", known[i].name) == 0)
+            return known[i].print;
+    diag_error(&o->diags, span_none, "C017",
+               "--print takes kernel, expression or derivation: `%s`", o->print);
+    return NULL;
+}
+
+static const Target *find_target(Options *o, const DeviceInfo *device)
+{
     const char *name = o->target ? o->target : device->target;
     const Target *target = target_find(name);
     if (!target)
-        return diag_error(&o->diags, span_none, "C008", "there is no target `%s`", name);
-    if (!cli_point(o, problem, derivation, device, &point))
-        return false;
-    Expr *body = derive_body(derivation, &point, &o->diags);
-    LowerOptions options = derive_options(derivation, &point);
-    Unit *unit = body ? lower(problem->bound, body, &options, o->arena, &o->diags) : NULL;
-    if (!unit)
-        return false;
+        diag_error(&o->diags, span_none, "C008", "there is no target `%s`", name);
+    return target;
+}
+
+static bool emit(Emission *e, Print *print)
+{
     Buf text;
     buf_init(&text);
-    emit_unit(&text, target, unit);
-    bool ok = write_text(o, &text);
+    bool ok = make_expression(e) && print(e, &text) && write_text(e->o, &text);
     buf_release(&text);
     return ok;
 }
 
 int cmd_emit(Options *o)
 {
-    DeviceInfo device;
-    Problem *problem = cli_problem(o, true);
-    if (!problem || !cli_device(o, &device))
+    Emission e = {.o = o};
+    Print *print = find_print(o);
+    if (!print || !(e.problem = cli_problem(o, true)) || !cli_device(o, &e.device) ||
+        !(e.target = find_target(o, &e.device)))
         return 2;
-    Derivation *derivation = derive_new(problem->bound, &device, &o->diags);
-    bool ok = derivation && emit_point(o, problem, derivation, &device);
-    derive_free(derivation);
+    e.derivation = derive_new(e.problem->bound, &e.device, &o->diags);
+    bool ok = e.derivation && emit(&e, print);
+    derive_free(e.derivation);
     return ok ? 0 : 2;
 }

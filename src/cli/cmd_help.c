@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include "cost/features.h"
+#include "rewrite/rewrite.h"
 
 #include <string.h>
 
@@ -40,13 +41,28 @@ static int list_features(void)
     return 0;
 }
 
+static int list_rules(void)
+{
+    for (int i = 0; i < RULES; i++) {
+        const RuleInfo *rule = &rule_info[i];
+        if (i == 0 || rule->family != rule[-1].family)
+            printf("%s%s\n", i ? "\n" : "", rule_family_name[rule->family]);
+        printf("  %s(%s)\n      %s\n    = %s\n", rule->name, rule->args, rule->left,
+               rule->right);
+        if (*rule->guard)
+            printf("      where: %s\n", rule->guard);
+    }
+    return 0;
+}
+
 static int list_all(void)
 {
     puts("forewarp COMMAND [OPTION...]\n\nCommands (`forewarp COMMAND --help` for "
          "options):");
     for (int i = 0; i < COMMANDS; i++)
         printf("  %-9s %-10s %s\n", commands[i].name, commands[i].args, commands[i].doc);
-    puts("\nTopics: `forewarp help patterns`, `operations`, `strategies`, `features`");
+    puts("\nTopics: `forewarp help patterns`, `operations`, `strategies`, `features`, "
+         "`rules`");
     return 0;
 }
 
@@ -58,7 +74,8 @@ int cmd_help(Options *o)
     } topic[] = {{"patterns", list_patterns},
                  {"operations", list_operations},
                  {"strategies", list_strategies},
-                 {"features", list_features}};
+                 {"features", list_features},
+                 {"rules", list_rules}};
     if (!o->file)
         return list_all();
     for (int i = 0; i < COUNTOF(topic); i++)

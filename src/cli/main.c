@@ -124,6 +124,8 @@ static bool take_option(Options *o, int key, char *arg)
     case 312: return parse_count(o, arg, &o->threads);
     case 313: o->csv = arg; return true;
     case 314: return parse_count(o, arg, &o->sample);
+    case 315: o->derivation = arg; return true;
+    case 316: o->print = arg; return true;
     case 'q': o->quiet = true; return true;
     default: return false;
     }

@@ -324,7 +324,7 @@ static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diag
     rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
     if (!d->shape.lowered)
         walk(w, (Path){0}, true);
-    return !w->deep || diag_error(diags, d->program->main->span, "P001",
+    return !w->deep || diag_error(diags, d->program->main->span, "P010",
                                   "the program is nested too deeply to be derived");
 }
 

@@ -30,7 +30,8 @@ const Space *derive_space(const Derivation *derivation);
 // in three), no local memory, nothing unrolled, no border split. What tuning is measured
 // against. A program that is lowered already stands as it is: 64 x 1 x 1.
 void derive_plain(const Derivation *derivation, Point *point);
-// Points that are often good, to try first; returns how many were written.
+// Points that are often good, to try first, each once and not the plain one; returns how
+// many were written.
 int derive_first(const Derivation *derivation, Point *point, int max);
 
 // The lowered expression of a point, in the program's Ir, inferred. NULL with a diagnostic.
@@ -38,6 +39,9 @@ Expr *derive_body(const Derivation *derivation, const Point *point, Diags *diags
 // The rules that lead there, in the memory of the program's Ir; false with a diagnostic.
 bool derive_rewriting(const Derivation *derivation, const Point *point,
                       Rewriting *rewriting, Diags *diags);
+// The work-group that the mapLcl of a lowered expression are written for, at most that many
+// work-items; 1 where they do not say. False, and nothing set, if there are none.
+bool derive_natural(const Expr *body, int64_t most, int64_t local[3]);
 LowerOptions derive_options(const Derivation *derivation, const Point *point);
 
 #endif

@@ -261,6 +261,17 @@ void derive_plain(const Derivation *d, Point *point)
     set_number(d, point, "groups", 64);
 }
 
+// One of them may be the plain point, or the same as another, where parameters are missing.
+static bool is_new(const Derivation *d, const Point *point, int n)
+{
+    Point plain;
+    derive_plain(d, &plain);
+    for (int i = 0; i < n; i++)
+        if (memcmp(&point[i], &point[n], sizeof *point) == 0)
+            return false;
+    return memcmp(&plain, &point[n], sizeof plain) != 0;
+}
+
 int derive_first(const Derivation *d, Point *point, int max)
 {
     // Work-group shape, outputs an item; measured among the best on PoCL and on GPUs.
@@ -277,7 +288,7 @@ int derive_first(const Derivation *d, Point *point, int max)
         space_set(d->space, &point[n], "inner", "unroll");
         if (start[i][2] >= 4)
             space_set(d->space, &point[n], "vec", "4");
-        n += space_valid(d->space, &point[n]);
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
     return n;
 }

@@ -54,22 +54,23 @@ static Expr *reduce_like(Rewrite *rw, const Expr *reduce, Expr *in)
                        in);
 }
 
-// The input, completed with the neutral element so that n divides its length.
-static Expr *completed(Rewrite *rw, const Expr *reduce, int64_t n)
+// The input with k neutral elements more, split into parts of n.
+static Expr *parts_of(Rewrite *rw, const Expr *reduce, const Arith *k, const Arith *n)
 {
-    const Arith *both[] = {num(rw, 0), missing(rw, len_of(reduce->arg[1], 0), n)};
+    const Arith *both[] = {num(rw, 0), k};
     Expr *in = copy_of(rw, reduce->arg[1]);
-    if (both[1] == both[0])
-        return in;
-    Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
-    in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
-    in->mode = PAD_CONSTANT;
-    return in;
+    if (both[1] != both[0]) {
+        Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
+        in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
+        in->mode = PAD_CONSTANT;
+    }
+    return make_sized(rw, P_SPLIT, n, in);
 }
 
-static Expr *parts_of(Rewrite *rw, const Expr *reduce, int64_t n)
+static Expr *parts_of_size(Rewrite *rw, const Expr *reduce, int64_t n)
 {
-    return make_sized(rw, P_SPLIT, num(rw, n), completed(rw, reduce, n));
+    const Arith *k = missing(rw, len_of(reduce->arg[1], 0), n);
+    return parts_of(rw, reduce, k, num(rw, n));
 }
 
 static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
@@ -83,7 +84,7 @@ Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at))
         return NULL;
-    return reduce_parts(rw, at, parts_of(rw, at, args->at[0]));
+    return reduce_parts(rw, at, parts_of_size(rw, at, args->at[0]));
 }
 
 enum { PARTS_OF_REDUCE = 1 << 20 };
@@ -94,18 +95,19 @@ Expr *rule_partialReduceInto(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is(at, P_REDUCE) || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE ||
         l > PARTS_OF_REDUCE || !regroupable(at))
         return NULL;
-    const Arith *lines =
-        arith_ceil_div(rw->ir->arith, len_of(at->arg[1], 0), num(rw, parts * l));
-    return reduce_parts(rw, at,
-                        make_sized(rw, P_SPLIT, arith_mulc(rw->ir->arith, lines, l),
-                                   completed(rw, at, parts * l)));
+    ArithCtx *c = rw->ir->arith;
+    const Arith *len = len_of(at->arg[1], 0);
+    const Arith *lines = arith_ceil_div(c, len, num(rw, parts * l)); // of l, in a part
+    const Arith *n = arith_mulc(c, lines, l);
+    const Arith *k = arith_add(c, arith_mulc(c, n, parts), arith_mulc(c, len, -1));
+    return reduce_parts(rw, at, parts_of(rw, at, k, n));
 }
 
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at) || !is_commutative(at))
         return NULL;
-    return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of(rw, at, args->at[0])));
+    return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of_size(rw, at, args->at[0])));
 }
 
 Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)

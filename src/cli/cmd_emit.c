@@ -51,8 +51,7 @@ static bool read_derivation(Emission *e)
 {
     Options *o = e->o;
     const Source *source = read_source(o, o->derivation);
-    const Rewriting *steps =
-        source ? derivation_parse(o->arena, source, &o->diags) : NULL;
+    const Rewriting *steps = source ? derivation_parse(o->arena, source, &o->diags) : NULL;
     e->body = steps ? derivation_apply(e->problem->bound, steps, &o->diags) : NULL;
     if (!e->body)
         return false;
@@ -71,8 +70,7 @@ static bool make_expression(Emission *e)
     if (o->derivation)
         return read_derivation(e);
     e->body = derive_body(e->derivation, &e->point, &o->diags);
-    return e->body &&
-           derive_rewriting(e->derivation, &e->point, &e->steps, &o->diags);
+    return e->body && derive_rewriting(e->derivation, &e->point, &e->steps, &o->diags);
 }
 
 // Printing ----------------------------------------------------------------------------
@@ -86,19 +84,20 @@ static bool print_kernel(Emission *e, Buf *text)
     return unit != NULL;
 }
 
-// The program with the lowered expression in place of what it says.
+// The program with the lowered expression in place of what it says, for these sizes.
 static bool print_expression(Emission *e, Buf *text)
 {
-    Function main = *e->problem->bound->main;
+    const Program *bound = e->problem->bound;
+    Program lowered = *bound;
+    Function main = *bound->main;
     main.body = e->body;
-    Program lowered = *e->problem->bound;
-    lowered.defs.len = 0;
-    VEC_PUSH(e->o->arena, &lowered.defs, &main);
     lowered.main = &main;
-    lowered.sizes.len = 0;
-    for (int i = 0; i < e->problem->bound->sizes.len; i++)
-        if (e->problem->bound->sizes.at[i].generic)
-            VEC_PUSH(e->o->arena, &lowered.sizes, e->problem->bound->sizes.at[i]);
+    memset(&lowered.defs, 0, sizeof lowered.defs);
+    VEC_PUSH(e->o->arena, &lowered.defs, &main);
+    memset(&lowered.sizes, 0, sizeof lowered.sizes);
+    for (int i = 0; i < bound->sizes.len; i++)
+        if (!arith_is_const(bound->sizes.at[i].arith, NULL))
+            VEC_PUSH(e->o->arena, &lowered.sizes, bound->sizes.at[i]);
     ir_print(text, &lowered);
     return true;
 }

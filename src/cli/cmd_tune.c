@@ -53,7 +53,7 @@ static json_t *result_json(const TuneResult *r)
         json_pack("{s:s, s:o, s:s, s:{s:o, s:o}, s:i, s:b, s:f}", "point", r->point,
                   "time_ns", real_or_null(r->best_ns), "kernel", r->kernel_path, "launch",
                   "global", sizes_json(r->global), "local", sizes_json(r->local),
-                  "launches", r->nlaunch, "checked", true, "max_error", r->max_error);
+                  "launches", r->nlaunch, "checked", r->checked, "max_error", r->max_error);
     return json_pack(
         "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f}",
         "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,

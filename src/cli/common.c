@@ -13,7 +13,9 @@
 Problem *cli_problem(Options *o, bool bind)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
-    if (problem && bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
+    if (!problem->program)
+        return NULL;
+    if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
     return problem;
 }

@@ -117,8 +117,7 @@ static void derive_items(Walk *w, const Nest *nest, Path work)
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
         int64_t order[] = {k, w->local[x], w->block[x]};
-        if (w->cyclic[x] > 1 && w->local[x] > 1 &&
-            apply(w, RULE_REORDER, work, order, 3))
+        if (w->cyclic[x] > 1 && w->local[x] > 1 && apply(w, RULE_REORDER, work, order, 3))
             work = below(w, work, 0);
     }
     if (!nest->one_each && apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))

@@ -19,15 +19,15 @@ typedef struct {
     Ir *ir;
     Arena *arena; // lives as long as the problem
     Source source;
-    Program *program; // as parsed and inferred
+    Program *program; // as parsed and inferred; NULL if it is wrong
     Program *bound;   // with its sizes; NULL if only checked
     const char *name; // of the main definition
     const Binding *binding;
     int nbinding;
 } Problem;
 
-// Reads, parses and infers a file; NULL with diagnostics (they point into the problem's
-// source, so print them before problem_free). Owner: the caller.
+// Reads, parses and infers a file; program is NULL, with diagnostics, if that fails. They
+// point into the problem's source, so print them before problem_free. Owner: the caller.
 Problem *problem_load(const char *path, Diags *diags);
 Problem *problem_parse(const char *name, const char *text, Diags *diags);
 void problem_free(Problem *problem); // accepts NULL
@@ -126,6 +126,7 @@ typedef struct {
     int nlaunch;
     int64_t global[3], local[3]; // of the first launch of the best
     double max_error;
+    bool checked; // the best was compared with the reference once more at the end
 } TuneResult;
 
 // Tunes a bound problem; false with diagnostics if no candidate was right or the world

@@ -22,14 +22,14 @@ static Problem *problem_new(const char *name, const char *text, size_t len)
 
 static Problem *parsed(Problem *problem, Diags *diags)
 {
-    problem->program = ir_parse(problem->ir, &problem->source, diags);
-    if (!problem->program || !ir_infer(problem->program, diags))
-        return NULL;
-    problem->name = problem->program->main->name;
+    Program *program = ir_parse(problem->ir, &problem->source, diags);
+    if (program && ir_infer(program, diags)) {
+        problem->program = program;
+        problem->name = program->main->name;
+    }
     return problem;
 }
 
-// Diagnostics may outlive a failed problem, so its memory is not freed on failure.
 Problem *problem_parse(const char *name, const char *text, Diags *diags)
 {
     return parsed(problem_new(name, text, strlen(text)), diags);
@@ -39,14 +39,12 @@ Problem *problem_load(const char *path, Diags *diags)
 {
     Buf text;
     buf_init(&text);
-    if (!file_read(path, &text)) {
+    bool read = file_read(path, &text);
+    if (!read)
         diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
-        buf_release(&text);
-        return NULL;
-    }
     Problem *problem = problem_new(path, text.text, text.len);
     buf_release(&text);
-    return parsed(problem, diags);
+    return read ? parsed(problem, diags) : problem;
 }
 
 void problem_free(Problem *problem)
@@ -63,7 +61,7 @@ bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
             (Binding){arena_strdup(problem->arena, binding[i].name), binding[i].value};
     problem->binding = copy;
     problem->nbinding = n;
-    problem->bound = ir_bind(problem->program, copy, n, diags);
+    problem->bound = problem->program ? ir_bind(problem->program, copy, n, diags) : NULL;
     return problem->bound != NULL;
 }
 

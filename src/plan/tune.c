@@ -503,7 +503,8 @@ static bool no_winner(Tune *t)
 
 static bool conclude(Tune *t)
 {
-    if (!t->nbest || t->best[0].ns == INFINITY)
+    t->result->checked = t->nbest && t->best[0].ns < INFINITY;
+    if (!t->result->checked)
         return no_winner(t);
     t->result->best_ns = t->best[0].ns;
     t->result->point = point_text(t, &t->best[0].point);

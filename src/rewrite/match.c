@@ -110,9 +110,8 @@ bool is_commutative(const Expr *reduce)
 bool reduce_shares(const Expr *reduce)
 {
     int side = accumulated(reduce->fun);
-    return side >= 0
-               ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
-               : regroupable(reduce) && is_commutative(reduce);
+    return side >= 0 ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
+                     : regroupable(reduce) && is_commutative(reduce);
 }
 
 bool plain_scalars(const Type *type)

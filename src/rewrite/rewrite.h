@@ -82,7 +82,7 @@ bool reduce_shares(const Expr *reduce);
 // Positions -----------------------------------------------------------------------------
 
 // From the root inwards: an argument's number, or CHILD_FUN. As text `0.f.1`, or `root`.
-enum { PATH_STEPS = 250 };
+enum { PATH_STEPS = 508 };
 typedef struct {
     int n;
     int8_t step[PATH_STEPS];

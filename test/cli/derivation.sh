@@ -1,0 +1,94 @@
+# A point's derivation is text that leads to the same kernel, the lowered expression is a
+# program, and wrong derivations are refused with their place.
+. test/cli/common
+emit() { "$FOREWARP" emit "$@" --device-model nvidia-h200; }
+
+# round PROGRAM SIZES POINT: by the point, and by its derivation.
+round() {
+    emit "examples/$1.fw" -s "$2" -p "$3" --print derivation >"$tmp/steps" 2>"$tmp/stderr" &&
+        emit "examples/$1.fw" -s "$2" -p "$3" >"$tmp/point.cl" &&
+        emit "examples/$1.fw" -s "$2" -p "$3" --derivation "$tmp/steps" >"$tmp/steps.cl" &&
+        cmp "$tmp/point.cl" "$tmp/steps.cl" 2>>"$tmp/stderr" &&
+        emit "examples/$1.fw" -s "$2" -p "$3" --derivation "$tmp/steps" --print derivation |
+        cmp - "$tmp/steps" 2>>"$tmp/stderr" &&
+        emit "examples/$1.fw" -s "$2" -p "$3" --print expression >"$tmp/$1.fw" &&
+        "$FOREWARP" check "$tmp/$1.fw" >/dev/null 2>>"$tmp/stderr"
+    if [ $? = 0 ] && [ "$(grep -c @ "$tmp/steps")" -ge "$4" ]; then
+        ok "round: $1 $3"
+    else
+        not_ok "round: $1 $3" "$(cat "$tmp/stderr" "$tmp/steps")"
+    fi
+}
+round jacobi2d N=64,M=96 "" 1
+round jacobi2d N=37,M=29 "lx=8 ly=4 bx=2 by=4 border=split" 4
+round jacobi2d N=64,M=96 "lx=16 ly=4 bx=2 scheme=tiled" 6
+round hotspot2d N=61,M=47 "lx=16 ly=2 by=2 scheme=tiled" 6
+round heat3d N=8,M=16,K=32 "lx=8 ly=2 lz=2 scheme=tiled" 4
+round jacobi2d N=61,M=47 "lx=16 ly=4 cx=4 bx=2 cy=2 scheme=tiled vec=2" 8
+round jacobi2d N=64,M=512 "lx=16 ly=4 bx=4 cx=2 vec=4 border=split" 5
+round blur N=33,M=65 "lx=32 ly=2 bx=2 stages=separate" 8
+round blur N=33,M=65 "lx=32 ly=2 stages=fused" 1
+round stencil2d N=32,M=32 "inner=unroll" 2
+round gemv N=32,M=48 "lx=16" 1
+round mm N=32,M=48,K=16 "lx=16 ly=2 inner=unroll" 3
+round dot N=1000 "lx=32 groups=16" 8
+round dot N=1000 "lx=32 groups=1" 5
+round asum N=1000 "lx=64 groups=4" 7
+round transpose N=32,M=48 "lx=8 by=2" 3
+round wave2d N=32,M=48,T=3 "lx=8 ly=4 by=2" 4
+round prefix N=100 "" 0
+
+# The work-group that the expression itself names.
+point="lx=16 ly=2 bx=4 scheme=tiled"
+emit examples/jacobi2d.fw -s N=64,M=128 -p "$point" >"$tmp/point.cl"
+emit examples/jacobi2d.fw -s N=64,M=128 -p "$point" --print derivation >"$tmp/steps"
+emit examples/jacobi2d.fw -s N=64,M=128 --derivation "$tmp/steps" >"$tmp/natural.cl"
+cmp -s "$tmp/point.cl" "$tmp/natural.cl" && ok "natural work-group" ||
+    not_ok "natural work-group" "$(head -n 5 "$tmp/natural.cl")"
+
+# A lowered expression is a program with the same kernel.
+emit examples/jacobi2d.fw -s N=64,M=128 -p "lx=16 ly=4" >"$tmp/point.cl"
+emit examples/jacobi2d.fw -s N=64,M=128 -p "lx=16 ly=4" --print expression >"$tmp/lowered.fw"
+emit "$tmp/lowered.fw" -p "lx=16 ly=4" >"$tmp/lowered.cl"
+sed 1d "$tmp/point.cl" >"$tmp/a" && sed 1d "$tmp/lowered.cl" | cmp -s - "$tmp/a" &&
+    ok "the expression is a program" ||
+    not_ok "the expression is a program" "$(diff "$tmp/point.cl" "$tmp/lowered.cl" | head)"
+
+# What the derivation leaves alone runs as it stands.
+: >"$tmp/empty"
+passes "no rules" emit examples/jacobi2d.fw -s N=8,M=8 --derivation "$tmp/empty"
+
+wrong() {
+    printf '%s\n' "$2" >"$tmp/wrong.rules"
+    fails 2 "$1" "$FOREWARP" emit examples/jacobi2d.fw -s N=8,M=8 -d host \
+        --derivation "$tmp/wrong.rules"
+}
+wrong "wrong.rules:1:1: error R002" "mapGlobal(1, 0) @ root"
+wrong "wrong.rules:2:8: error R003" "// which
+mapGlb(one) @ root"
+wrong "wrong.rules:1:7: error R003" "mapGlb() @ root"
+wrong "wrong.rules:1:17: error R004" "mapGlb(1, 0) @  up"
+wrong "wrong.rules:2:1: error R005: step 1" "
+mapGlb(1, 0) @ 0.0.0.0.0.0"
+wrong "wrong.rules:2:1: error R006: step 2" "mapGlb(1, 0) @ root
+mapGlb(1, 0) @ root"
+wrong "wrong.rules:1:14: error R001" "mapGlb(1, 0) root"
+fails 2 "cannot read" "$FOREWARP" emit examples/jacobi2d.fw -s N=8,M=8 -d host \
+    --derivation "$tmp/absent"
+fails 2 "--print takes" "$FOREWARP" emit examples/jacobi2d.fw -s N=8,M=8 -d host --print all
+printf '\0\377(' >"$tmp/wrong.rules"
+fails 2 "error R00" "$FOREWARP" emit examples/jacobi2d.fw -s N=8,M=8 -d host \
+    --derivation "$tmp/wrong.rules"
+
+# The example in the manual.
+sed -n '/^tile(4, 64) @ root/,/^```/{/^```/d;p}' doc/language.md >"$tmp/steps"
+passes "the example of doc/language.md" emit examples/jacobi2d.fw -s N=64,M=512 \
+    --derivation "$tmp/steps"
+grep -q 'local (16, 4, 1)' "$tmp/stdout" && ok "its work-group" || not_ok "its work-group"
+
+# The rules there are those of the program.
+"$FOREWARP" help rules >"$tmp/rules"
+awk '/^```/ {inside = !inside; if (inside) block = ""; else if (block ~ /^algorithmic\n/) printf "%s", block; next}
+    inside {block = block $0 "\n"}' doc/language.md | cmp - "$tmp/rules" &&
+    ok "doc/language.md has the rules" || not_ok "doc/language.md has the rules"
+finish

@@ -57,15 +57,15 @@ FW_API double fw_problem_bytes(const fw_problem *problem);
 
 /* How to search. Zero, NULL or "" in a field means the default in brackets. */
 typedef struct {
-    const char *device;     /* "opencl:0", "cuda:0", "host" ["opencl:0"] */
-    const char *strategy;   /* a name of `forewarp help strategies` ["random"] */
-    double budget_s;        /* seconds of search [30, unless budget_trials is set] */
-    long budget_trials;     /* trials, those taken from the store included [no bound] */
-    uint64_t seed;          /* of inputs and search [1] */
-    const char *store;      /* database of trials [the user's, as the program's] */
-    const char *out;        /* folder the kernel is written to ["forewarp-out"] */
-    const char *worker;     /* path of the forewarp program, which runs the kernels in a
-                               process of its own ["forewarp" on PATH] */
+    const char *device;   /* "opencl:0", "cuda:0", "host" ["opencl:0"] */
+    const char *strategy; /* a name of `forewarp help strategies` ["random"] */
+    double budget_s;      /* seconds of search [30, unless budget_trials is set] */
+    long budget_trials;   /* trials, those taken from the store included [no bound] */
+    uint64_t seed;        /* of inputs and search [1] */
+    const char *store;    /* database of trials [the user's, as the program's] */
+    const char *out;      /* folder the kernel is written to ["forewarp-out"] */
+    const char *worker;   /* path of the forewarp program, which runs the kernels in a
+                             process of its own ["forewarp" on PATH] */
 } fw_tune_options;
 
 /* The best verified candidate of a search. */
@@ -82,7 +82,7 @@ FW_API const char *fw_plan_source(const fw_plan *plan); /* the kernels' text */
 FW_API const char *fw_plan_target(const fw_plan *plan); /* "opencl", "cuda", "c" */
 FW_API const char *fw_plan_point(const fw_plan *plan);  /* "lx=64 ly=4 ..." */
 FW_API double fw_plan_time(const fw_plan *plan);        /* unit: seconds */
-FW_API double fw_plan_baseline(const fw_plan *plan);    /* the plain kernel; unit: seconds */
+FW_API double fw_plan_baseline(const fw_plan *plan); /* the plain kernel; unit: seconds */
 
 #ifdef __cplusplus
 }

@@ -33,10 +33,34 @@ static json_t *group_json(const Eval *e, const EvalGroup *g)
         number(g->random.time_ns), "model_best", model, "random_best", random);
 }
 
+static json_t *reach_json(const EvalReach *r)
+{
+    return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "goal", r->goal, "mean",
+                     number(r->mean), "geomean", number(r->geomean), "random_mean",
+                     number(r->random_mean), "random_geomean", number(r->random_geomean),
+                     "within_5", number(r->soon));
+}
+
+static json_t *sizes_json(const Eval *e)
+{
+    json_t *sizes = json_array();
+    for (int i = 0; i < e->nsize; i++) {
+        const EvalSize *s = &e->size[i];
+        json_array_append_new(
+            sizes, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "size",
+                             e->data->size_name[s->size], "programs", s->groups, "runs",
+                             number(s->runs), "runs_95", number(s->strict_runs),
+                             "fewer_runs", number(s->fewer_runs), "pearson",
+                             number(s->pearson)));
+    }
+    return sizes;
+}
+
 static json_t *summary_json(const EvalSummary *s)
 {
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pearson", number(s->pearson),
+        "{s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "reach",
+        reach_json(&s->goal), reach_json(&s->strict), "pearson", number(s->pearson),
         "lowest_pearson", number(s->lowest_pearson), "highest_pearson",
         number(s->highest_pearson), "spearman", number(s->spearman), "model_runs",
         number(s->model_runs), "random_runs", number(s->random_runs), "median_model_runs",
@@ -60,9 +84,9 @@ static json_t *eval_json(const Eval *e)
                                                   e->data->program_name[p], "fewer_runs",
                                                   number(e->fewer_runs[p]), "less_time",
                                                   number(e->less_time[p])));
-    return json_pack("{s:s, s:s*, s:i, s:f, s:o, s:o, s:o, s:o}", "model", e->kind->name,
+    return json_pack("{s:s, s:s*, s:i, s:f, s:o, s:o, s:o, s:o, s:o}", "model", e->kind->name,
                      "device", device, "points", e->data->n, "goal", e->goal, "summary",
-                     summary_json(&e->summary), "features", features, "programs", programs,
+                     summary_json(&e->summary), "features", features, "programs", programs, "sizes", sizes_json(e),
                      "groups", groups);
 }
 
@@ -80,14 +104,14 @@ static bool write_results(Options *o, const Eval *e)
 
 int cmd_eval(Options *o)
 {
-    const ModelKind *kind = model_find(o->file);
-    if (!kind) {
-        diag_error(&o->diags, span_none, "C015", "there is no model `%s`", o->file);
+    const ModelKind *kind = cli_model_kind(o);
+    if (!kind)
         return 2;
-    }
     EvalOptions options = {
         .goal = goal, .random_repeat = o->random_repeat, .seed = o->seed};
     const Dataset *data = dataset_read(o->data, o->arena, &o->diags);
+    if (data)
+        data = dataset_columns(data, cli_columns(o, kind), o->arena);
     const Eval *e = data ? eval_run(data, kind, &options, o->arena, &o->diags) : NULL;
     return e && write_results(o, e) ? 0 : 1;
 }

@@ -179,6 +179,7 @@ static void *load(const json_t *json, int d)
 const ModelKind model_boost = {
     .name = "boost",
     .doc = "gradient-boosted regression trees on the logarithm of throughput",
+    .columns = COLUMNS_ALL,
     .fit = fit,
     .predict = predict,
     .save = save,

@@ -18,6 +18,7 @@
 #ifndef FW_DATASET_H
 #define FW_DATASET_H
 
+#include "cost/features.h"
 #include "model/model.h"
 
 typedef struct {
@@ -57,5 +58,14 @@ const char *dataset_meta(const Dataset *data, const char *key); // NULL if absen
 // A key whose value is a number, summed over files that were joined; NAN if absent or not
 // one.
 double dataset_number(const Dataset *data, const char *key);
+
+// columns.c -----------------------------------------------------------------------------
+
+extern const char *const column_set_name[COLUMN_SETS];
+// The same rows with the columns of a set; what they share stays with the first one.
+Dataset *dataset_columns(const Dataset *data, ColumnSet set, Arena *arena);
+// The value of a column, by its name, of a candidate whose features are known; false if it
+// is none that features tell.
+bool column_value(const char *name, const double feature[FEATURES], double *value);
 
 #endif

@@ -170,6 +170,10 @@ static void eval_group(const Eval *e, const EvalOptions *o, EvalGroup *out, Aren
             ? eval_cost_simulated(all.throughput, all.time_ns, all.n, o->goal,
                                   o->random_repeat, hash_mix(o->seed, (uint64_t)out->group))
             : eval_cost(NULL, all.throughput, all.time_ns, all.n, o->goal);
+    out->model_strict =
+        eval_cost(all.predicted, all.throughput, all.time_ns, all.n, EVAL_STRICT);
+    out->random_strict =
+        eval_cost(NULL, all.throughput, all.time_ns, all.n, EVAL_STRICT);
     follow(out, &all, arena);
     arena_free(scratch);
 }
@@ -194,6 +198,14 @@ static double get_random_runs(const EvalGroup *g)
 {
     return g->random.runs;
 }
+static double get_strict_runs(const EvalGroup *g)
+{
+    return g->model_strict.runs;
+}
+static double get_random_strict_runs(const EvalGroup *g)
+{
+    return g->random_strict.runs;
+}
 static double get_fewer_runs(const EvalGroup *g)
 {
     return g->random.runs / g->model.runs;
@@ -203,24 +215,36 @@ static double get_less_time(const EvalGroup *g)
     return g->random.time_ns / g->model.time_ns;
 }
 
-// The values of the groups of a program, or of all if it is negative; without NANs.
-static int collect(const Eval *e, int program, EvalValue *get, double *out)
+// Groups of a program and a size; negative: of any.
+typedef struct {
+    int program, size;
+} Where;
+static const Where everywhere = {-1, -1};
+
+static bool is_there(const Eval *e, int i, Where where)
+{
+    const DatasetGroup *g = &e->data->group_at[e->group[i].group];
+    return (where.program < 0 || g->program == where.program) &&
+           (where.size < 0 || g->size == where.size);
+}
+
+// Without NANs.
+static int collect(const Eval *e, Where where, EvalValue *get, double *out)
 {
     int n = 0;
     for (int i = 0; i < e->ngroup; i++) {
         double value = get(&e->group[i]);
-        if ((program < 0 || e->data->group_at[e->group[i].group].program == program) &&
-            !isnan(value))
+        if (is_there(e, i, where) && !isnan(value))
             out[n++] = value;
     }
     return n;
 }
 
-static double fold(const Eval *e, int program, EvalValue *get,
+static double fold(const Eval *e, Where where, EvalValue *get,
                    double (*how)(const double *, int))
 {
     double *value = xcalloc((size_t)e->ngroup + 1, sizeof *value);
-    int n = collect(e, program, get, value);
+    int n = collect(e, where, get, value);
     double result = how(value, n);
     free(value);
     return result;
@@ -252,32 +276,72 @@ static double mean_after(const Eval *e, bool random, int runs)
     return sum / e->ngroup;
 }
 
+static double share_soon(const double *runs, int n)
+{
+    int soon = 0;
+    for (int i = 0; i < n; i++)
+        soon += runs[i] <= EVAL_SOON;
+    return n ? (double)soon / n : NAN;
+}
+
+static EvalReach reach(const Eval *e, double goal, EvalValue *model, EvalValue *random)
+{
+    return (EvalReach){.goal = goal,
+                       .mean = fold(e, everywhere, model, metric_mean),
+                       .geomean = fold(e, everywhere, model, metric_geomean),
+                       .random_mean = fold(e, everywhere, random, metric_mean),
+                       .random_geomean = fold(e, everywhere, random, metric_geomean),
+                       .soon = fold(e, everywhere, model, share_soon)};
+}
+
+static void summarise_sizes(Eval *e, Arena *arena)
+{
+    e->size = NEW_ARRAY(arena, EvalSize, e->data->nsize);
+    for (int s = 0; s < e->data->nsize; s++) {
+        Where where = {-1, s};
+        int groups = 0;
+        for (int i = 0; i < e->ngroup; i++)
+            groups += is_there(e, i, where);
+        if (groups)
+            e->size[e->nsize++] =
+                (EvalSize){.size = s,
+                           .groups = groups,
+                           .pearson = fold(e, where, get_pearson, metric_mean),
+                           .runs = fold(e, where, get_model_runs, metric_mean),
+                           .strict_runs = fold(e, where, get_strict_runs, metric_mean),
+                           .fewer_runs = fold(e, where, get_fewer_runs, metric_geomean)};
+    }
+}
+
 static void summarise(Eval *e, Arena *arena)
 {
+    summarise_sizes(e, arena);
     int programs = e->data->nprogram;
     e->fewer_runs = NEW_ARRAY(arena, double, programs);
     e->less_time = NEW_ARRAY(arena, double, programs);
     for (int p = 0; p < programs; p++) {
-        e->fewer_runs[p] = fold(e, p, get_fewer_runs, metric_geomean);
-        e->less_time[p] = fold(e, p, get_less_time, metric_geomean);
+        e->fewer_runs[p] = fold(e, (Where){p, -1}, get_fewer_runs, metric_geomean);
+        e->less_time[p] = fold(e, (Where){p, -1}, get_less_time, metric_geomean);
     }
     e->summary = (EvalSummary){
-        .pearson = fold(e, -1, get_pearson, metric_mean),
-        .spearman = fold(e, -1, get_spearman, metric_mean),
-        .lowest_pearson = fold(e, -1, get_pearson, lowest),
-        .highest_pearson = fold(e, -1, get_pearson, highest),
-        .model_runs = fold(e, -1, get_model_runs, metric_mean),
-        .random_runs = fold(e, -1, get_random_runs, metric_mean),
-        .median_model = fold(e, -1, get_model_runs, metric_median),
-        .median_random = fold(e, -1, get_random_runs, metric_median),
-        .fewer_runs = fold(e, -1, get_fewer_runs, metric_geomean),
-        .less_time = fold(e, -1, get_less_time, metric_geomean),
+        .pearson = fold(e, everywhere, get_pearson, metric_mean),
+        .spearman = fold(e, everywhere, get_spearman, metric_mean),
+        .lowest_pearson = fold(e, everywhere, get_pearson, lowest),
+        .highest_pearson = fold(e, everywhere, get_pearson, highest),
+        .model_runs = fold(e, everywhere, get_model_runs, metric_mean),
+        .random_runs = fold(e, everywhere, get_random_runs, metric_mean),
+        .median_model = fold(e, everywhere, get_model_runs, metric_median),
+        .median_random = fold(e, everywhere, get_random_runs, metric_median),
+        .fewer_runs = fold(e, everywhere, get_fewer_runs, metric_geomean),
+        .less_time = fold(e, everywhere, get_less_time, metric_geomean),
         .after1 = mean_after(e, false, 1),
         .after5 = mean_after(e, false, 5),
         .after10 = mean_after(e, false, 10),
         .random1 = mean_after(e, true, 1),
         .random5 = mean_after(e, true, 5),
         .random10 = mean_after(e, true, 10),
+        .goal = reach(e, e->goal, get_model_runs, get_random_runs),
+        .strict = reach(e, EVAL_STRICT, get_strict_runs, get_random_strict_runs),
     };
 }
 

@@ -18,6 +18,9 @@
 
 enum { EVAL_CURVE_MAX = 300 }; // runs followed in a curve: 3 % of 10,000 points
 
+// Besides the goal asked for: nearer to the best.
+#define EVAL_STRICT 0.95
+
 // An order to run points in, as the expectation over its ties.
 typedef struct {
     double runs;    // until a point reaches the goal
@@ -39,6 +42,7 @@ typedef struct {
     double pearson, spearman;
     int good; // points within the goal
     EvalCost model, random;
+    EvalCost model_strict, random_strict; // to EVAL_STRICT
     double *model_curve, *random_curve; // the best after 1, 2, ... runs
     int curve;                          // their length
 } EvalGroup;
@@ -48,6 +52,20 @@ typedef struct {
     double redundancy;
 } EvalFeature;
 
+// How soon a goal is reached, over groups.
+typedef struct {
+    double goal, mean, geomean; // runs
+    double random_mean, random_geomean;
+    double soon; // share of the groups within EVAL_SOON runs
+} EvalReach;
+enum { EVAL_SOON = 5 };
+
+// The groups of one size: models that count on features of fixed scale fail at the ends.
+typedef struct {
+    int size, groups;
+    double pearson, runs, strict_runs, fewer_runs; // the last a geometric mean
+} EvalSize;
+
 // Means over all groups, or NAN where there are none.
 typedef struct {
     double pearson, spearman, lowest_pearson, highest_pearson;
@@ -56,6 +74,7 @@ typedef struct {
     double fewer_runs, less_time;       // geometric means of random / model
     double after1, after5, after10;     // best throughput after that many model runs
     double random1, random5, random10;  // and random ones
+    EvalReach goal, strict;
 } EvalSummary;
 
 typedef struct {
@@ -68,6 +87,8 @@ typedef struct {
     EvalFeature *feature; // data->d, most redundant first
     double *fewer_runs;   // nprogram: geometric mean over sizes; NAN if none
     double *less_time;
+    int nsize;      // sizes with a group
+    EvalSize *size; // in the dataset's order
     EvalSummary summary;
 } Eval;
 

@@ -149,6 +149,7 @@ static void *load(const json_t *json, int d)
 const ModelKind model_knn = {
     .name = "knn",
     .doc = "mean of the 5 nearest training points over principal components",
+    .columns = COLUMNS_PAPER,
     .fit = fit,
     .predict = predict,
     .save = save,

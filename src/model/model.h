@@ -73,8 +73,16 @@ void nearest_free(Nearest *nearest);
 
 // models.def: kinds of model -------------------------------------------------------------
 
+// Which columns of an exploration a kind sees unless told otherwise (columns.c).
+typedef enum {
+    COLUMNS_PAPER, // no feature beyond Table 1 of 000
+    COLUMNS_ALL,   // every one, and ratios of some
+    COLUMN_SETS
+} ColumnSet;
+
 typedef struct {
     const char *name, *doc;
+    ColumnSet columns;
     void *(*fit)(const Matrix *x, const double *y, uint64_t seed); // x->n > 0
     void (*predict)(const void *fit, const Matrix *x, double *y);
     json_t *(*save)(const void *fit);

@@ -135,12 +135,14 @@ static bool same_shape(const Row *a, const Row *b)
            memcmp(a->local, b->local, sizeof a->local) == 0;
 }
 
+// Needs: a dimension that is used, and most_group at least GROUP_LEAST.
 static void draw_local(Explorer *x, const bool used[3], int64_t local[3])
 {
     int64_t group;
     do {
         group = 1;
         for (int d = 0; d < 3; d++) {
+            // Only y used, say, still reaches GROUP_LEAST: up to 64.
             local[d] = used[d] ? (int64_t)1 << rng_below(&x->rng, d == 0 ? 9 : 7) : 1;
             group *= local[d];
         }
@@ -189,8 +191,11 @@ static void add_rows(Explorer *x, const Explored *found)
     if (!complete(x, &natural, first))
         return;
     VEC_PUSH(x->arena, &x->rows, natural);
+    bool threads = false;
     for (int d = 0; d < 3; d++)
-        used[d] = natural.global[d] > 1;
+        threads |= used[d] = natural.global[d] > 1;
+    if (!threads) // one work-item does it all
+        return;
     for (int draw = 0; draw < DRAWS && x->rows.len - first < x->request->threads; draw++) {
         Row row = {.of = found, .options = options_of(found)};
         draw_local(x, used, row.options.local);

@@ -261,6 +261,47 @@ static void print_summary(Buf *out, const Eval *e)
                s->after10, s->random1, s->random5, s->random10);
 }
 
+static void print_reach(Buf *out, const Eval *e, Arena *arena)
+{
+    const EvalReach *reach[] = {&e->summary.goal, &e->summary.strict};
+    static const char *const names[] = {"runs to",     "mean",           "geometric mean",
+                                        "random mean", "geometric mean", "within 5 runs"};
+    Table t = table_new(arena, COUNTOF(names));
+    head(&t, names, COUNTOF(names));
+    for (int i = 0; i < COUNTOF(reach); i++) {
+        table_put(&t, "%.0f %%", 100 * reach[i]->goal);
+        table_number(&t, reach[i]->mean, 1);
+        table_number(&t, reach[i]->geomean, 1);
+        table_number(&t, reach[i]->random_mean, 1);
+        table_number(&t, reach[i]->random_geomean, 1);
+        table_put(&t, "%.0f %%", 100 * reach[i]->soon);
+    }
+    buf_puts(out, "\nHow soon, over all program and size pairs\n");
+    table_print(out, &t);
+}
+
+static void print_sizes(Buf *out, const Eval *e, Arena *arena)
+{
+    Table t = table_new(arena, 6);
+    table_put(&t, "size");
+    table_put(&t, "programs");
+    table_put(&t, "runs to %.0f %%", 100 * e->goal);
+    table_put(&t, "runs to %.0f %%", 100 * EVAL_STRICT);
+    table_put(&t, "fewer");
+    table_put(&t, "pearson");
+    for (int i = 0; i < e->nsize; i++) {
+        const EvalSize *s = &e->size[i];
+        table_put(&t, "%s", e->data->size_name[s->size]);
+        table_put(&t, "%d", s->groups);
+        table_number(&t, s->runs, 1);
+        table_number(&t, s->strict_runs, 1);
+        table_number(&t, s->fewer_runs, 1);
+        table_number(&t, s->pearson, 3);
+    }
+    buf_puts(out, "\nBy size: means over programs\n");
+    table_print(out, &t);
+}
+
 static void print_origin(Buf *out, const Eval *e)
 {
     const char *device = dataset_meta(e->data, "device");
@@ -273,7 +314,8 @@ void report_knn(Buf *out, const Eval *e)
 {
     static void (*const part[])(Buf *, const Eval *, Arena *) = {
         print_figure2, print_figure3, print_figure4, print_correlation,
-        print_figure5, print_figure6, print_figure7};
+        print_figure5, print_figure6, print_figure7,     print_reach,
+        print_sizes};
     Arena *arena = arena_new();
     print_origin(out, e);
     for (int i = 0; i < COUNTOF(part); i++)

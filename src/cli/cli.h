@@ -6,6 +6,7 @@
 #ifndef FW_CLI_H
 #define FW_CLI_H
 
+#include "model/dataset.h"
 #include "plan/plan.h"
 
 #include <jansson.h>
@@ -52,6 +53,7 @@ struct Options {
     double budget_s;
     int64_t budget_trials;
     int random_repeat;
+    const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
     int64_t number, threads, sample;
     bool device_given;
@@ -73,6 +75,10 @@ bool cli_point(Options *options, const Problem *problem, const Derivation *deriv
                const DeviceInfo *device, Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.
 bool cli_device(Options *options, DeviceInfo *info);
+// The kind of model that the command's first argument names; NULL with a diagnostic.
+const ModelKind *cli_model_kind(Options *options);
+// The columns that --features names, else those of the kind.
+ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"
 
 #endif

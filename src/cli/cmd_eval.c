@@ -46,12 +46,12 @@ static json_t *sizes_json(const Eval *e)
     json_t *sizes = json_array();
     for (int i = 0; i < e->nsize; i++) {
         const EvalSize *s = &e->size[i];
-        json_array_append_new(
-            sizes, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "size",
-                             e->data->size_name[s->size], "programs", s->groups, "runs",
-                             number(s->runs), "runs_95", number(s->strict_runs),
-                             "fewer_runs", number(s->fewer_runs), "pearson",
-                             number(s->pearson)));
+        json_array_append_new(sizes, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "size",
+                                               e->data->size_name[s->size], "programs",
+                                               s->groups, "runs", number(s->runs),
+                                               "runs_95", number(s->strict_runs),
+                                               "fewer_runs", number(s->fewer_runs),
+                                               "pearson", number(s->pearson)));
     }
     return sizes;
 }
@@ -84,10 +84,10 @@ static json_t *eval_json(const Eval *e)
                                                   e->data->program_name[p], "fewer_runs",
                                                   number(e->fewer_runs[p]), "less_time",
                                                   number(e->less_time[p])));
-    return json_pack("{s:s, s:s*, s:i, s:f, s:o, s:o, s:o, s:o, s:o}", "model", e->kind->name,
-                     "device", device, "points", e->data->n, "goal", e->goal, "summary",
-                     summary_json(&e->summary), "features", features, "programs", programs, "sizes", sizes_json(e),
-                     "groups", groups);
+    return json_pack("{s:s, s:s*, s:i, s:f, s:o, s:o, s:o, s:o, s:o}", "model",
+                     e->kind->name, "device", device, "points", e->data->n, "goal", e->goal,
+                     "summary", summary_json(&e->summary), "features", features, "programs",
+                     programs, "sizes", sizes_json(e), "groups", groups);
 }
 
 // JSON on standard output stands there alone.

@@ -54,14 +54,17 @@ static json_t *result_json(const TuneResult *r)
                   "time_ns", real_or_null(r->best_ns), "kernel", r->kernel_path, "launch",
                   "global", sizes_json(r->global), "local", sizes_json(r->local),
                   "launches", r->nlaunch, "checked", r->checked, "max_error", r->max_error);
+    json_t *ranking = r->ranked ? json_pack("{s:i, s:f, s:s}", "points", r->ranked,
+                                            "seconds", r->ranking_s, "model", r->model)
+                                : json_null();
     return json_pack(
-        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f}",
+        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, s:o}",
         "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,
         "strategy", r->strategy, "seed", (json_int_t)r->seed, "elapsed_s", r->elapsed_s,
         "space", r->space_points, "reused", (json_int_t)r->reused, "reference",
         r->reference, "trials", trials, "best", best, "baseline_ns",
         real_or_null(r->baseline_ns), "copy_ns", real_or_null(r->copy_ns), "bytes",
-        r->bytes);
+        r->bytes, "ranking", ranking);
 }
 
 static void print_row(const char *what, double ns, double bytes, double copy_ns)
@@ -89,6 +92,8 @@ static void print_result(const TuneResult *r)
     for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
         if (r->count[i])
             printf(" %lld %s", (long long)r->count[i], trial_status_name[i]);
+    if (r->ranked)
+        printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
     printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);
     print_row("plain", r->baseline_ns, r->bytes, r->copy_ns);
     print_row("best", r->best_ns, r->bytes, r->copy_ns);
@@ -99,9 +104,21 @@ static void print_result(const TuneResult *r)
 // What would only fail at the end, or after the reference was computed, is tried first.
 static bool is_ready(Options *o, const char *out)
 {
-    if (!search_find(o->strategy))
+    const SearchKind *kind = search_find(o->strategy);
+    if (!kind)
         return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
                           o->strategy);
+    if (kind->needs_ranking && !o->model)
+        return diag_error(&o->diags, span_none, "C017",
+                          "strategy `%s` needs --model FILE; make one with `forewarp fit "
+                          "boost DATA -o FILE`, and DATA with `forewarp explore`",
+                          o->strategy);
+    if (kind->needs_ranking) {
+        Model *model = model_load(o->model, &o->diags);
+        if (!model)
+            return false;
+        model_free(model);
+    }
     if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0)
         return diag_world(&o->diags, "C011", "cannot write in the folder %s: %s", out,
                           strerror(errno));
@@ -118,6 +135,7 @@ int cmd_tune(Options *o)
     bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
     TuneOptions options = {.device = o->device,
                            .strategy = o->strategy,
+                           .model = o->model,
                            .seed = o->seed,
                            .budget_s = unbounded ? 30 : o->budget_s,
                            .budget_trials = o->budget_trials,

@@ -125,6 +125,31 @@ bool cli_device(Options *o, DeviceInfo *info)
                       o->device);
 }
 
+const ModelKind *cli_model_kind(Options *o)
+{
+    const ModelKind *kind = model_find(o->file);
+    int n;
+    const ModelKind *const *all = model_all(&n);
+    if (kind)
+        return kind;
+    Buf known;
+    buf_init(&known);
+    for (int i = 0; i < n; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", all[i]->name);
+    diag_error(&o->diags, span_none, "C015", "there is no model `%s`; there are %s",
+               o->file, known.text);
+    buf_release(&known);
+    return NULL;
+}
+
+ColumnSet cli_columns(const Options *o, const ModelKind *kind)
+{
+    for (int i = 0; i < COLUMN_SETS; i++)
+        if (o->features && strcmp(o->features, column_set_name[i]) == 0)
+            return (ColumnSet)i;
+    return kind->columns;
+}
+
 void cli_time(Buf *out, double ns)
 {
     if (ns < 1e3)

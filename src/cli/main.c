@@ -126,6 +126,13 @@ static bool take_option(Options *o, int key, char *arg)
     case 314: return parse_count(o, arg, &o->sample);
     case 315: o->derivation = arg; return true;
     case 316: o->print = arg; return true;
+    case 317: o->model = arg; return true;
+    case 318: o->leave_out = arg; return true;
+    case 319:
+        o->features = arg;
+        return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
+               strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
+               wrong(o, "--features takes paper or all", arg);
     case 'q': o->quiet = true; return true;
     default: return false;
     }

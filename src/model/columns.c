@@ -13,10 +13,10 @@ const char *const column_set_name[COLUMN_SETS] = {"paper", "all"};
 static const char *const launch_name[] = {"global0", "global1", "global2",
                                           "local0",  "local1",  "local2"};
 
-static const char *const ratio_name[] = {
-    "global_loads/outputs", "global_stores/outputs", "local_loads/outputs",
-    "local_stores/outputs", "barriers/outputs",      "ifs/outputs",
-    "loop_bodies/outputs"};
+static const char *const ratio_name[] = {"global_loads/outputs", "global_stores/outputs",
+                                         "local_loads/outputs",  "local_stores/outputs",
+                                         "barriers/outputs",     "ifs/outputs",
+                                         "loop_bodies/outputs"};
 
 // The feature of a column that is not a ratio; -1 if it is none of ours.
 static int feature_of(const char *name, size_t len)
@@ -89,17 +89,16 @@ Dataset *dataset_columns(const Dataset *data, ColumnSet set, Arena *arena)
     *some = *data;
     some->d = choose(data, set, column);
     some->feature = NEW_ARRAY(arena, const char *, some->d);
-    some->x = (Matrix){data->n, some->d,
-                       NEW_ARRAY(arena, double, (int64_t)data->n * some->d)};
+    some->x =
+        (Matrix){data->n, some->d, NEW_ARRAY(arena, double, (int64_t)data->n * some->d)};
     for (int c = 0; c < some->d; c++)
         some->feature[c] = column[c].name;
     for (int i = 0; i < data->n; i++) {
         const double *from = matrix_row(&data->x, i);
         for (int c = 0; c < some->d; c++)
             matrix_row(&some->x, i)[c] =
-                column[c].below < 0
-                    ? from[column[c].above]
-                    : ratio(from[column[c].above], from[column[c].below]);
+                column[c].below < 0 ? from[column[c].above]
+                                    : ratio(from[column[c].above], from[column[c].below]);
     }
     return some;
 }

@@ -172,8 +172,7 @@ static void eval_group(const Eval *e, const EvalOptions *o, EvalGroup *out, Aren
             : eval_cost(NULL, all.throughput, all.time_ns, all.n, o->goal);
     out->model_strict =
         eval_cost(all.predicted, all.throughput, all.time_ns, all.n, EVAL_STRICT);
-    out->random_strict =
-        eval_cost(NULL, all.throughput, all.time_ns, all.n, EVAL_STRICT);
+    out->random_strict = eval_cost(NULL, all.throughput, all.time_ns, all.n, EVAL_STRICT);
     follow(out, &all, arena);
     arena_free(scratch);
 }

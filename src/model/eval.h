@@ -43,8 +43,8 @@ typedef struct {
     int good; // points within the goal
     EvalCost model, random;
     EvalCost model_strict, random_strict; // to EVAL_STRICT
-    double *model_curve, *random_curve; // the best after 1, 2, ... runs
-    int curve;                          // their length
+    double *model_curve, *random_curve;   // the best after 1, 2, ... runs
+    int curve;                            // their length
 } EvalGroup;
 
 typedef struct {

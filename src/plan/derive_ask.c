@@ -47,11 +47,12 @@ static const Expr *tail_of_lets(const Expr *expr)
 
 int nested_depth(const Expr *map)
 {
-    const Expr *inner = tail_of_lets(map->fun->arg[0]);
-    return is_map(map) && map->dims == 1 ? 1 + (is_map(inner) && inner->dims == 1
-                                                    ? MIN(nested_depth(inner), DIMS_MAX - 1)
-                                                    : 0)
-                                         : 0;
+    int depth = 0;
+    while (depth < DIMS_MAX && is_map(map) && map->dims == 1) {
+        map = tail_of_lets(map->fun->arg[0]);
+        depth++;
+    }
+    return depth;
 }
 
 int array_dims(const Type *type)
@@ -66,10 +67,10 @@ int lowered_dims(const Expr *expr)
 {
     bool pattern = expr->kind == E_PATTERN;
     int dims = pattern && pattern_info[expr->pattern].group == G_PAR ? expr->par + 1 : 0;
-    if (expr->fun)
-        dims = MAX(dims, lowered_dims(expr->fun));
-    for (int i = 0; i < expr->narg; i++)
-        dims = MAX(dims, lowered_dims(expr->arg[i]));
+    for (int i = expr->fun ? -1 : 0; i < expr->narg; i++) {
+        int inner = lowered_dims(i < 0 ? expr->fun : expr->arg[i]);
+        dims = MAX(dims, inner);
+    }
     return dims;
 }
 

@@ -8,6 +8,7 @@
 
 #include "emit/emit.h"
 #include "measure/measure.h"
+#include "model/model.h"
 #include "plan/derive.h"
 #include "search/search.h"
 #include "store/store.h"
@@ -91,6 +92,20 @@ Value *reference_compute(const Problem *problem, Value **inputs, const Workplace
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *plan_cache_folder(Arena *arena);
 
+// rank.c ------------------------------------------------------------------------------
+
+// Points of a derivation, those that a model predicts to be fastest first.
+typedef struct {
+    const Point *point;
+    int n;
+    double seconds; // spent on lowering them, on features and on predictions
+} Ranking;
+
+// All points of a small space, else a seeded sample. Points that cannot be lowered are left
+// out. False with a diagnostic if the model needs what features do not tell.
+bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
+                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags);
+
 // tune.c ------------------------------------------------------------------------------
 
 typedef struct {
@@ -103,6 +118,7 @@ typedef struct {
 
 typedef struct {
     const char *device, *strategy;
+    const char *model; // path of a fitted model, for strategies that need a ranking
     uint64_t seed;
     double budget_s;       // INFINITY: not bounded by time
     int64_t budget_trials; // 0: not bounded by trials
@@ -123,6 +139,9 @@ typedef struct {
     double baseline_ns, best_ns, copy_ns; // copy: as many bytes moved by a copy kernel
     double bytes;                         // problem_bytes
     const char *point, *kernel_path, *reference;
+    int ranked; // points ranked by a model; 0: none was asked
+    double ranking_s;
+    const char *model; // its kind
     int nlaunch;
     int64_t global[3], local[3]; // of the first launch of the best
     double max_error;

@@ -407,6 +407,35 @@ static bool open_store(Tune *t)
     return store_each(t->store, t->session, load_stored, t, t->diags);
 }
 
+// The model's points, after the plain one, are all that is run.
+static bool set_ranking(Tune *t)
+{
+    const DeviceInfo *device = rig_device(t->rig);
+    if (!t->options->model)
+        return diag_error(t->diags, span_none, "C017", "strategy `%s` needs a fitted model",
+                          t->options->strategy);
+    Model *model = model_load(t->options->model, t->diags);
+    if (!model)
+        return false;
+    if (strcmp(model->fingerprint, device->fingerprint) != 0)
+        diag_warning(t->diags, span_none, "C018", "%s was fitted on another device",
+                     t->options->model);
+    report(t, "rank", TRIAL_OK, INFINITY);
+    Ranking ranking;
+    bool ok = rank_points(t->problem, device, model, t->options->seed, t->arena, &ranking,
+                          t->diags);
+    if (ok) {
+        t->search->ranking = ranking.point;
+        t->search->nranking = ranking.n;
+        t->result->ranked = ranking.n;
+        t->result->ranking_s = ranking.seconds;
+        t->result->model = model->kind->name;
+        t->nfirst = 1;
+    }
+    model_free(model);
+    return ok;
+}
+
 static bool open_search(Tune *t)
 {
     const SearchKind *kind = search_find(t->options->strategy);
@@ -416,7 +445,7 @@ static bool open_search(Tune *t)
     double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
     t->search = search_open(kind, t->space, t->options->seed, limit);
     t->result->strategy = kind->name;
-    return true;
+    return !kind->needs_ranking || set_ranking(t);
 }
 
 // The first points, among them the plain one, are tried before any strategy.

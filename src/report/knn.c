@@ -313,9 +313,8 @@ static void print_origin(Buf *out, const Eval *e)
 void report_knn(Buf *out, const Eval *e)
 {
     static void (*const part[])(Buf *, const Eval *, Arena *) = {
-        print_figure2, print_figure3, print_figure4, print_correlation,
-        print_figure5, print_figure6, print_figure7,     print_reach,
-        print_sizes};
+        print_figure2, print_figure3, print_figure4, print_correlation, print_figure5,
+        print_figure6, print_figure7, print_reach,   print_sizes};
     Arena *arena = arena_new();
     print_origin(out, e);
     for (int i = 0; i < COUNTOF(part); i++)

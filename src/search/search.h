@@ -14,6 +14,7 @@ typedef struct Search Search;
 typedef struct {
     const char *name;
     const char *doc;
+    bool needs_ranking;            // search->ranking must be set before the first ask
     void *(*open)(Search *search); // the strategy's own state; NULL if it needs none
     // Writes the next point; false when it has none left.
     bool (*ask)(Search *search, Point *point);
@@ -30,8 +31,10 @@ struct Search {
     double limit; // trials the budget allows; INFINITY if bounded by time alone
     int told;     // points told so far
     Point best;
-    double best_ns; // INFINITY before the first success
-    void *state;    // owned by the strategy
+    double best_ns;       // INFINITY before the first success
+    const Point *ranking; // points in the order to try them in; the caller's
+    int nranking;
+    void *state; // owned by the strategy
 };
 
 const SearchKind *search_find(const char *name); // NULL if there is none

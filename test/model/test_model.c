@@ -245,6 +245,80 @@ static void test_knn_recovers(void **state)
     matrix_free(&test);
 }
 
+// Half of the error of the mean's predictions is the least that is asked; far less is true.
+static void test_boost_recovers(void **state)
+{
+    (void)state;
+    static double y[4000], want[300], got[300], again[300];
+    Matrix train = planted_rows(4000, 7, y), test = planted_rows(300, 8, want);
+    const ModelKind *boost = model_find("boost");
+    assert_non_null(boost);
+    void *fit = boost->fit(&train, y, 1), *same = boost->fit(&train, y, 1);
+    void *other = boost->fit(&train, y, 2);
+    boost->predict(fit, &test, got);
+    double mean = metric_mean(y, 4000), off = 0, off_mean = 0;
+    for (int i = 0; i < 300; i++) {
+        off += pow(got[i] - want[i], 2);
+        off_mean += pow(mean - want[i], 2);
+    }
+    assert_true(off < 0.01 * off_mean);
+    assert_true(metric_spearman(got, want, 300) > 0.99);
+    boost->predict(same, &test, again);
+    assert_memory_equal(again, got, sizeof got);
+    boost->predict(other, &test, again);
+    assert_memory_not_equal(again, got, sizeof got);
+    boost->free(fit);
+    boost->free(same);
+    boost->free(other);
+    matrix_free(&train);
+    matrix_free(&test);
+}
+
+// What no single feature tells, and a failure wherever one is large.
+static void test_boost_interaction(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    static double y[N], got[N];
+    Matrix x = random_matrix(N, 4, 11);
+    for (int i = 0; i < N; i++) {
+        const double *at = matrix_row(&x, i);
+        y[i] = at[3] > 0.9 ? 0 : (at[0] > 0.5) == (at[1] > 0.5) ? 1 : 0.25;
+    }
+    const ModelKind *boost = model_find("boost");
+    void *fit = boost->fit(&x, y, 1);
+    boost->predict(fit, &x, got);
+    for (int i = 0; i < N; i++)
+        assert_true(got[i] >= 0 && got[i] <= 1);
+    assert_true(metric_pearson(got, y, N) > 0.95);
+    boost->free(fit);
+    matrix_free(&x);
+}
+
+// More rows than are fitted, and fewer than a leaf usually has.
+static void test_boost_any_number_of_rows(void **state)
+{
+    (void)state;
+    static const int rows[] = {1, 2, 7, 60000};
+    const ModelKind *boost = model_find("boost");
+    double *y = xcalloc(60000, sizeof *y);
+    for (int k = 0; k < COUNTOF(rows); k++) {
+        Matrix x = random_matrix(rows[k], 2, 12);
+        for (int i = 0; i < rows[k]; i++)
+            y[i] = matrix_row(&x, i)[1];
+        void *fit = boost->fit(&x, y, 1);
+        double got;
+        Matrix q = matrix_new(1, 2);
+        q.at[1] = 0.75;
+        boost->predict(fit, &q, &got);
+        assert_true(rows[k] < 100 ? got >= 0 && got <= 1 : fabs(got - 0.75) < 0.02);
+        boost->free(fit);
+        matrix_free(&x);
+        matrix_free(&q);
+    }
+    free(y);
+}
+
 static void test_knn_constant_features(void **state)
 {
     (void)state;
@@ -322,6 +396,12 @@ static void test_every_kind_saves(void **state)
     matrix_free(&test);
 }
 
+#define BOOST(feature, left)                                                               \
+    "{\"forewarp_model\": 1, \"kind\": \"boost\", \"fingerprint\": \"\", \"features\": "   \
+    "[\"a\"], \"fit\": {\"base\": 0, \"low\": 0, \"high\": 1, \"trees\": {\"nodes\": 3, "  \
+    "\"trees\": 1, \"root\": [0], \"feature\": " feature ", \"left\": " left               \
+    ", \"threshold\": [0, 0, 0], \"value\": [0, 0, 0]}}}"
+
 static void test_bad_model_files(void **state)
 {
     (void)state;
@@ -344,6 +424,10 @@ static void test_bad_model_files(void **state)
          "\"components\": 1, \"axes\": [1], \"variance\": [1], \"total\": 1, \"rows\": 2, "
          "\"points\": [0], \"value\": [0, 1], \"weight\": [1, 1]}}",
          "damaged"},
+        // A node that is its own child, and one that asks for a feature there is not.
+        {BOOST("[0, 0, 0]", "[1, 1, 0]"), "damaged"},
+        {BOOST("[0, 0, 0]", "[2, 0, 0]"), "damaged"},
+        {BOOST("[1, 0, 0]", "[1, 0, 0]"), "damaged"},
     };
     char path[] = "/tmp/fw_model_XXXXXX";
     close(mkstemp(path));
@@ -478,6 +562,9 @@ int main(void)
         cmocka_unit_test(test_nearest_merges),
         cmocka_unit_test(test_order_does_not_matter),
         cmocka_unit_test(test_knn_recovers),
+        cmocka_unit_test(test_boost_recovers),
+        cmocka_unit_test(test_boost_interaction),
+        cmocka_unit_test(test_boost_any_number_of_rows),
         cmocka_unit_test(test_knn_constant_features),
         cmocka_unit_test(test_huge_features),
         cmocka_unit_test(test_every_kind_saves),

@@ -51,10 +51,25 @@ static double cost_of(const Space *space, const Point *point)
     return a == 3 ? INFINITY : 10 + (a - 2) * (a - 2) + (b - 4) * (b - 4);
 }
 
+// A ranking that a strategy needs is every point, last number first.
+static Search *open_search(const SearchKind *kind, const Space *space, uint64_t seed)
+{
+    static Point ranking[256];
+    Search *search = search_open(kind, space, seed, INFINITY);
+    if (!kind->needs_ranking)
+        return search;
+    int n = search->nranking = (int)space_count(space);
+    assert_true(n <= COUNTOF(ranking));
+    for (int i = 0; i < n; i++)
+        space_point(space, (uint64_t)(n - 1 - i), &ranking[i]);
+    search->ranking = ranking;
+    return search;
+}
+
 // Runs a search to its end; the numbers of its points in order. How many there were.
 static int run_all(const SearchKind *kind, const Space *space, uint64_t seed, int *order)
 {
-    Search *search = search_open(kind, space, seed, INFINITY);
+    Search *search = open_search(kind, space, seed);
     int n = 0;
     for (Point point; search_ask(search, &point); n++) {
         assert_true(space_valid(space, &point));
@@ -142,6 +157,23 @@ static void test_large_spaces(void **state)
     }
 }
 
+// In the order given, but for points told before; nothing without a ranking.
+static void test_ranked(void **state)
+{
+    Fixture *f = *state;
+    int count = (int)space_count(f->space);
+    int *order = xcalloc((size_t)count, sizeof *order);
+    const SearchKind *kind = search_find("ranked");
+    assert_int_equal(run_all(kind, f->space, 1, order), count);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(order[i], count - 1 - i);
+    free(order);
+    Search *search = search_open(kind, f->space, 1, INFINITY);
+    Point point;
+    assert_false(search_ask(search, &point));
+    search_close(search);
+}
+
 // Points of an earlier run are not given out again.
 static void test_told_before(void **state)
 {
@@ -149,7 +181,7 @@ static void test_told_before(void **state)
     int nkind, count = (int)space_count(f->space);
     const SearchKind *const *kind = search_all(&nkind);
     for (int k = 0; k < nkind; k++) {
-        Search *search = search_open(kind[k], f->space, 1, INFINITY);
+        Search *search = open_search(kind[k], f->space, 1);
         Point known, point;
         for (int i = 0; i < count; i += 2) {
             space_point(f->space, (uint64_t)i, &known);
@@ -170,7 +202,7 @@ static void test_empty(void **state)
     int nkind;
     const SearchKind *const *kind = search_all(&nkind);
     for (int k = 0; k < nkind; k++) {
-        Search *search = search_open(kind[k], f->space, 1, INFINITY);
+        Search *search = open_search(kind[k], f->space, 1);
         Point point;
         assert_false(search_ask(search, &point));
         search_close(search);
@@ -182,8 +214,13 @@ static void test_empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_every_strategy),           TEST(test_exhaustive),  TEST(test_random),
-        cmocka_unit_test(test_large_spaces), TEST(test_told_before), TEST(test_empty),
+        TEST(test_every_strategy),
+        TEST(test_exhaustive),
+        TEST(test_random),
+        TEST(test_ranked),
+        cmocka_unit_test(test_large_spaces),
+        TEST(test_told_before),
+        TEST(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

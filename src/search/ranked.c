@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The points of search->ranking, first to last: an order that someone else worked out, say
+// by a model's predictions (000, section 8). It looks at nothing else.
+#include "search/search.h"
+
+#include <stdlib.h>
+
+static void *open_ranked(Search *search)
+{
+    (void)search;
+    return xcalloc(1, sizeof(int));
+}
+
+static bool ask_ranked(Search *search, Point *point)
+{
+    int *next = search->state;
+    if (*next >= search->nranking)
+        return false;
+    *point = search->ranking[(*next)++];
+    return true;
+}
+
+static void close_ranked(Search *search)
+{
+    free(search->state);
+}
+
+const SearchKind search_ranked = {
+    .name = "ranked",
+    .doc = "the points that a fitted model predicts to be fastest (needs --model)",
+    .needs_ranking = true,
+    .open = open_ranked,
+    .ask = ask_ranked,
+    .close = close_ranked,
+};

@@ -1,0 +1,63 @@
+# From explorations to a ranked search: explore two programs, fit a model, tune by it.
+. test/cli/common
+
+explore() {
+    "$FOREWARP" explore "examples/$1.fw" -s "$2" -n 20 --sample 30 -d opencl:0 -q \
+        --csv "$tmp/$1.csv"
+}
+passes "explore scal" explore scal N=4096
+passes "explore jacobi2d" explore jacobi2d N=64,M=64
+cat "$tmp/scal.csv" "$tmp/jacobi2d.csv" >"$tmp/data.csv"
+
+for kind in knn boost; do
+    passes "fit $kind" "$FOREWARP" fit $kind "$tmp/data.csv" -o "$tmp/$kind.json"
+    holds "$kind: a model" "$tmp/$kind.json" 'j["kind"] == "'$kind'" and len(j["fingerprint"]) == 16'
+    passes "eval $kind" "$FOREWARP" eval $kind "$tmp/data.csv" --json "$tmp/j"
+    holds "$kind: 90 and 95 %" "$tmp/j" \
+        '[r["goal"] for r in j["summary"]["reach"]] == [0.9, 0.95] and all(1 <= r["geomean"] <= r["mean"] for r in j["summary"]["reach"])'
+    holds "$kind: sizes" "$tmp/j" '[s["size"] for s in j["sizes"]] == ["64", "4096"]'
+    cp "$tmp/j" "$tmp/$kind.eval"
+done
+holds "knn sees Table 1" "$tmp/knn.json" 'len(j["features"]) == 15 and "cache_lines" in j["features"]'
+holds "boost sees all" "$tmp/boost.json" '"loads_per_output" in j["features"] and "loop_bodies/outputs" in j["features"]'
+passes "fit again" "$FOREWARP" fit boost "$tmp/data.csv" -o "$tmp/again.json"
+cmp -s "$tmp/boost.json" "$tmp/again.json" && ok "the same model" || not_ok "the same model"
+passes "fit the paper's features" "$FOREWARP" fit boost "$tmp/data.csv" --features paper -o "$tmp/p.json"
+holds "boost on Table 1" "$tmp/p.json" 'len(j["features"]) == 15'
+passes "leave one out" "$FOREWARP" fit boost "$tmp/data.csv" --leave-out jacobi2d -o "$tmp/out.json"
+grep -q "on 30 points" "$tmp/stdout" && ok "half of the rows" || not_ok "half of the rows"
+
+tune() {
+    "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --strategy ranked --budget 5t \
+        -o "$tmp/tuned" "$@"
+}
+for kind in knn boost; do
+    passes "tune by $kind" tune --model "$tmp/$kind.json" --store "$tmp/$kind.db" --json "$tmp/j"
+    for fact in \
+        'j["strategy"] == "ranked" and j["best"]["checked"] is True' \
+        'sum(j["trials"].values()) == 5 and 0 < j["best"]["time_ns"] <= 1.2 * j["baseline_ns"]' \
+        'j["ranking"]["model"] == "'$kind'"' \
+        '100 < j["ranking"]["points"] <= 20000 and 0 < j["ranking"]["seconds"] < 30'
+    do
+        holds "json: $fact" "$tmp/j" "$fact"
+    done
+done
+passes "tune again" tune --model "$tmp/boost.json" --store "$tmp/again.db"
+points() { rows "$1" | cut -d '|' -f 2; }
+points "$tmp/boost.db" | sort >"$tmp/first"
+points "$tmp/again.db" | sort | cmp -s - "$tmp/first" && ok "the same points" || not_ok "the same points"
+passes "without a model" "$FOREWARP" tune examples/scal.fw -s N=4096 -q --budget 2t --json "$tmp/j" \
+    --store "$tmp/r.db" -o "$tmp/tuned"
+holds "no ranking" "$tmp/j" 'j["ranking"] is None'
+
+fails 2 "needs --model FILE; make one with \`forewarp fit" tune --store "$tmp/r.db"
+fails 1 "cannot read $tmp/none" tune --store "$tmp/r.db" --model "$tmp/none"
+fails 2 "expected" tune --store "$tmp/r.db" --model "$tmp/data.csv"
+sed 's/"loads_per_output"/"luck"/' "$tmp/boost.json" >"$tmp/luck.json"
+fails 2 "\`luck\`" tune --store "$tmp/r.db" --model "$tmp/luck.json"
+fails 2 "no program \`mm\`" "$FOREWARP" fit boost "$tmp/data.csv" --leave-out mm -o "$tmp/m.json"
+fails 2 "\`scal\` is all" "$FOREWARP" fit boost "$tmp/scal.csv" --leave-out scal -o "$tmp/m.json"
+fails 2 "with -o" "$FOREWARP" fit boost "$tmp/data.csv"
+fails 2 "there is no model \`luck\`" "$FOREWARP" fit luck "$tmp/data.csv" -o "$tmp/m.json"
+fails 2 "takes paper or all" "$FOREWARP" eval boost "$tmp/data.csv" --features some
+finish

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient-boosted regression trees (Friedman 2001 and 2002: squared error, shrinkage, a
-// random part of the rows and columns a tree), on the logarithm of throughput: half as
-// fast counts the same anywhere, and points that failed, of throughput 0, count as 2^-7.
-// Predictions are throughputs again.
+// random part of the rows and columns a tree), on throughput relative to the best: there a
+// mistake among the fast points counts more than one among the slow, unlike on times or
+// logarithms, which found fast points later. Points that failed are of throughput 0.
 //
 // At most 50,000 rows, drawn once, are fitted, and each tree sees at most 15,000 of those,
 // drawn anew: fitting takes seconds however many rows there are.
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double lowest = -7;
 enum { TREES = 200, ROWS = 50000, TREE_ROWS = 15000, BLOCK = 256 };
 static const double row_share = 0.5, column_share = 0.5;
 
@@ -25,15 +24,10 @@ typedef struct {
 typedef struct {
     Boost *boost;
     Binned binned;
-    double *target, *sum, *residual;
+    double *residual;
     int *row, *feature;
     Rng rng;
 } Fitting;
-
-static double clamp(double value, double low, double high)
-{
-    return fmin(fmax(value, low), high);
-}
 
 // The first m of a shuffle.
 static void draw(int *at, int n, int m, Rng *rng)
@@ -49,34 +43,29 @@ static void add_tree(Fitting *f)
 {
     Trees *trees = &f->boost->trees;
     int n = f->binned.n, d = f->binned.d;
-    int rows = MIN((int)ceil(row_share * n), TREE_ROWS),
-        columns = (int)ceil(column_share * d);
+    int rows = MIN((int)ceil(row_share * n), TREE_ROWS);
+    int columns = (int)ceil(column_share * d);
     TreeOptions options = {
-        .depth = 6, .least_rows = MIN(MAX(rows / 100, 1), 20), .ridge = 1, .rate = 0.1};
+        .depth = 6, .least_rows = MIN(MAX(rows / 100, 1), 5), .ridge = 1, .rate = 0.1};
     draw(f->row, n, rows, &f->rng);
     draw(f->feature, d, columns, &f->rng);
     trees_grow(trees, &f->binned, f->residual, f->row, rows, f->feature, columns, &options);
-    for (int i = 0; i < n; i++) {
-        f->sum[i] += tree_value_binned(trees, trees->nroot - 1, &f->binned, i);
-        f->residual[i] = f->target[i] - f->sum[i];
-    }
+    for (int i = 0; i < n; i++)
+        f->residual[i] -= tree_value_binned(trees, trees->nroot - 1, &f->binned, i);
 }
 
-static void set_targets(Fitting *f, const double *y, int n)
+static void set_residuals(Fitting *f, const double *y, int n)
 {
     Boost *boost = f->boost;
     boost->low = INFINITY;
     boost->high = -INFINITY;
     for (int i = 0; i < n; i++) {
-        f->target[i] = y[i] > exp2(lowest) ? log2(y[i]) : lowest;
-        boost->low = fmin(boost->low, f->target[i]);
-        boost->high = fmax(boost->high, f->target[i]);
+        boost->low = fmin(boost->low, y[i]);
+        boost->high = fmax(boost->high, y[i]);
     }
-    boost->base = metric_mean(f->target, n);
-    for (int i = 0; i < n; i++) {
-        f->sum[i] = boost->base;
-        f->residual[i] = f->target[i] - boost->base;
-    }
+    boost->base = metric_mean(y, n);
+    for (int i = 0; i < n; i++)
+        f->residual[i] = y[i] - boost->base;
 }
 
 static void *fit_all(const Matrix *x, const double *y, uint64_t seed)
@@ -84,8 +73,6 @@ static void *fit_all(const Matrix *x, const double *y, uint64_t seed)
     size_t n = (size_t)x->n, d = (size_t)x->d + 1;
     Fitting f = {.boost = xcalloc(1, sizeof(Boost)),
                  .binned = binned_new(x),
-                 .target = xcalloc(n, sizeof(double)),
-                 .sum = xcalloc(n, sizeof(double)),
                  .residual = xcalloc(n, sizeof(double)),
                  .row = xcalloc(n, sizeof(int)),
                  .feature = xcalloc(d, sizeof(int))};
@@ -94,12 +81,10 @@ static void *fit_all(const Matrix *x, const double *y, uint64_t seed)
         f.row[i] = i;
     for (int c = 0; c < x->d; c++)
         f.feature[c] = c;
-    set_targets(&f, y, x->n);
+    set_residuals(&f, y, x->n);
     for (int t = 0; t < TREES; t++)
         add_tree(&f);
     binned_free(&f.binned);
-    free(f.target);
-    free(f.sum);
     free(f.residual);
     free(f.row);
     free(f.feature);
@@ -139,7 +124,7 @@ static void predict(const void *p, const Matrix *x, double *y)
             for (int i = from; i < to; i++)
                 y[i] += tree_value(&boost->trees, t, matrix_row(x, i));
         for (int i = from; i < to; i++)
-            y[i] = exp2(clamp(y[i], boost->low, boost->high));
+            y[i] = fmin(fmax(y[i], boost->low), boost->high);
     }
 }
 
@@ -178,7 +163,7 @@ static void *load(const json_t *json, int d)
 
 const ModelKind model_boost = {
     .name = "boost",
-    .doc = "gradient-boosted regression trees on the logarithm of throughput",
+    .doc = "gradient-boosted regression trees on throughput",
     .columns = COLUMNS_ALL,
     .fit = fit,
     .predict = predict,

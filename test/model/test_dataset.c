@@ -249,13 +249,51 @@ static void test_any_text(void **state)
     }
 }
 
+// Table 1 and what is no feature of ours; or all, and counts over outputs.
+static void test_column_sets(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "program,size,expression,global0,global1,global2,local0,local1,local2,barriers,"
+        "occupancy,outputs,mine,ifs,ifs/outputs,time_ns,status\n"
+        "p,1,e,64,1,1,8,1,1,12,0.5,4,9,3,5,10,ok\n"
+        "p,1,e,32,1,1,8,1,1,2,0.5,0,9,3,5,10,ok\n";
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    const Source source = {"sets", text, sizeof text - 1};
+    const Dataset *data = dataset_parse(&source, arena, &diags);
+    assert_non_null(data);
+    const Dataset *paper = dataset_columns(data, COLUMNS_PAPER, arena);
+    static const double first[] = {64, 1, 1, 8, 1, 1, 12, 9, 3, 5};
+    assert_int_equal(paper->d, COUNTOF(first));
+    assert_int_equal(paper->n, 2);
+    assert_string_equal(paper->feature[7], "mine");
+    assert_memory_equal(matrix_row(&paper->x, 0), first, sizeof first);
+    const Dataset *all = dataset_columns(data, COLUMNS_ALL, arena);
+    assert_int_equal(all->d, data->d + 1); // ifs/outputs stands there already
+    assert_string_equal(all->feature[data->d], "barriers/outputs");
+    assert_true(matrix_row(&all->x, 0)[data->d] == 3);
+    assert_true(matrix_row(&all->x, 1)[data->d] == 2); // of no outputs: as it is
+    double value, feature[FEATURES] = {0};
+    feature[FEATURE_BARRIERS] = 12;
+    feature[FEATURE_OUTPUTS] = 4;
+    feature[FEATURE_LOCAL_SIZE_1] = 8;
+    assert_true(column_value("barriers/outputs", feature, &value) && value == 3);
+    assert_true(column_value("local1", feature, &value) && value == 8);
+    assert_false(column_value("mine", feature, &value));
+    assert_false(column_value("barriers/", feature, &value));
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads),         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_gzip),          cmocka_unit_test(test_damaged_gzip),
         cmocka_unit_test(test_not_text),      cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_many_mistakes), cmocka_unit_test(test_any_text),
+        cmocka_unit_test(test_many_mistakes), cmocka_unit_test(test_column_sets),
+        cmocka_unit_test(test_any_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

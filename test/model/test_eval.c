@@ -179,6 +179,18 @@ static void test_planted(void **state)
         assert_true(g->model_curve[g->curve - 1] == 1);
     }
     assert_true(e->summary.fewer_runs > 8);
+    const EvalReach *goal = &e->summary.goal, *strict = &e->summary.strict;
+    assert_true(goal->goal == 0.9 && strict->goal == EVAL_STRICT);
+    assert_true(goal->mean == e->summary.model_runs && goal->geomean <= goal->mean);
+    assert_true(strict->mean >= goal->mean && strict->random_mean >= goal->random_mean);
+    assert_true(goal->soon >= strict->soon && goal->soon > 0.5);
+    assert_int_equal(e->nsize, 4);
+    double runs = 0;
+    for (int s = 0; s < e->nsize; s++) {
+        assert_int_equal(e->size[s].groups * e->nsize, e->ngroup);
+        runs += e->size[s].runs / e->nsize;
+    }
+    assert_true(is_near(runs, goal->mean));
     assert_true(e->summary.less_time > e->summary.fewer_runs); // bad points are slow
     assert_string_equal(data->feature[e->feature[0].feature], "lines");
     for (int f = 0; f < data->d; f++) {

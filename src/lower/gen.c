@@ -182,10 +182,8 @@ static const View *select_part(Lower *l, const Expr *expr, const Env *env,
 static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
 {
     const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
-    if (type_is_scalar(expr->type))
-        return select_part(l, expr, env, cond, expr->type, (Part){0});
-    // Named, because each component asks for it.
-    cond = cond->kind == K_COND ? cond : k_named(l, cond, "chosen");
+    if (expr->type->kind == T_TUPLE && cond->kind != K_COND)
+        cond = k_named(l, cond, "chosen"); // each component asks for it
     return select_part(l, expr, env, cond, expr->type, (Part){0});
 }
 

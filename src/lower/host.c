@@ -246,7 +246,7 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
         return out;
     }
     Buffer *first[PLANES_MAX], *final[PLANES_MAX], *other[PLANES_MAX];
-    const View *source = state_buffers(l, in, expr, first, true);
+    state_buffers(l, in, expr, first, true);
     const View *dest = state_buffers(l, out, expr, final, false);
     int n = 0;
     whole_buffers(dest, final, &n);
@@ -279,7 +279,6 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     }
     if (dest != out)
         gen_view_kernel(l, expr, dest, out);
-    (void)source;
     return out;
 }
 

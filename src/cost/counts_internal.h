@@ -35,6 +35,7 @@ typedef struct {
     bool store;
     bool data;      // the index depends on data
     int64_t stride; // scalars from lane to lane
+    double used;    // utilisation, once it was found
 } Touch;
 
 typedef struct {

@@ -143,19 +143,27 @@ static void add_residues(Tally *t, const Touch *touch, int64_t modulo, bool *use
         used[i] |= own[i];
 }
 
-static double utilisation(Tally *t, const Touch *touch)
+// Of all touches of that buffer with that stride; each asks once.
+static double utilisation(Tally *t, Touch *touch)
 {
     bool used[RESIDUES_MOST] = {false};
     int64_t modulo = MIN(touch->stride, RESIDUES_MOST), n = 0;
-    for (int i = 0; i < t->touches.len; i++) {
+    for (int i = 0; i < t->touches.len && n < modulo && !touch->used; i++) {
         const Touch *other = &t->touches.at[i];
-        if (other->buffer == touch->buffer && other->stride == touch->stride &&
-            !other->data)
-            add_residues(t, other, modulo, used);
+        if (other->buffer != touch->buffer || other->stride != touch->stride || other->data)
+            continue;
+        add_residues(t, other, modulo, used);
+        n = 0;
+        for (int64_t k = 0; k < modulo; k++)
+            n += used[k];
     }
-    for (int64_t i = 0; i < modulo; i++)
-        n += used[i];
-    return (double)n / (double)modulo;
+    double share = touch->used ? touch->used : (double)n / (double)modulo;
+    for (int i = 0; i < t->touches.len; i++) {
+        Touch *other = &t->touches.at[i];
+        if (other->buffer == touch->buffer && other->stride == touch->stride)
+            other->used = share;
+    }
+    return share;
 }
 
 // Class 0 is stride 0, class 1 stride 1, then 1/2 2/2, 1/3 2/3 3/3, 1/4 ..., 1/>4 ...
@@ -173,7 +181,7 @@ static int class_of(int64_t stride, double used)
 void stride_classes(Tally *t)
 {
     for (int i = 0; i < t->touches.len; i++) {
-        const Touch *touch = &t->touches.at[i];
+        Touch *touch = &t->touches.at[i];
         int bytes = scalar_info[touch->buffer->scalar].bytes * touch->width;
         int width = bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2;
         int64_t stride = (touch->stride + touch->width - 1) / touch->width;

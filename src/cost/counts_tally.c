@@ -75,7 +75,11 @@ static void tally_access(Tally *t, const Buffer *buffer, const Arith *index,
         tally_item(t, t->domain, store ? COUNT_PUT : COUNT_LOCAL + degree, 1);
         return;
     }
-    Touch touch = {t->domain, buffer, index, width, store, false, 0};
+    Touch touch = {.domain = t->domain,
+                   .buffer = buffer,
+                   .index = index,
+                   .width = width,
+                   .store = store};
     stride_note(t, &touch);
     VEC_PUSH(t->arena, &t->touches, touch);
 }

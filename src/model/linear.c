@@ -23,7 +23,7 @@ typedef struct {
     double *a; // column-major
     double *scale;
     const Sign *sign;
-    bool *in;  // column is in the active set
+    bool *in; // column is in the active set
     double *w;
 } Fit;
 

@@ -5,7 +5,8 @@
 //   timing  30 runs, the first 4 dropped, the minimum of the rest (paper 003, 4.2): two
 //           warm-ups of the protocol and two samples are the four
 //   sizes   a size is left out where its runs would not fit the time the kernel has: each
-//           has an equal share of what is left of the budget; all kernels in one shape of
+//           has an equal share of what is left of the budget, and fewer sizes where those
+//           before took longer than that; all kernels in one shape of
 //           group come first, other shapes as long as there is time
 //
 // One rig serves all kernels: its buffers are as large as the largest needs. What the
@@ -34,7 +35,7 @@ static const KernelRow kernel_rows[] = {
 #undef KERNEL
 };
 
-enum { SAMPLES = 28, DROPPED = 2, SHAPES_MOST = 3 };
+enum { SAMPLES = 28, DROPPED = 2, SHAPES_MOST = 3, SIZES_LEAST = 2 };
 static const char *const shape_points[][SHAPES_MOST] = {
     [SHAPES_ONE] = {"lx=256", "lx=128", "lx=512"},
     [SHAPES_TWO] = {"lx=16 ly=16", "lx=32 ly=16", "lx=16 ly=8"},
@@ -142,7 +143,7 @@ static bool make(const KernelRow *row, int64_t n, const char *shape,
 // Buffers that all kernels share: inputs hold the same numbers around 1.
 enum { POOL_INPUTS = 4, POOL = POOL_INPUTS + 1, BATCH_MOST = 16 };
 // At most this much in one: more than the nearer caches, and soon filled.
-enum { BYTES_CPU = 1 << 25, BYTES_GPU = 1 << 27 };
+enum { BYTES_CPU = 1 << 25, BYTES_GPU = 1 << 28 };
 
 typedef struct {
     const CalibrateOptions *options;
@@ -154,6 +155,8 @@ typedef struct {
     double deadline_s;
     int64_t most_bytes;
     int number; // of kernels made, for their names
+    int jobs;   // done, and the time they took
+    double spent_s;
 } Calibrator;
 
 static bool open_pool(Calibrator *c)
@@ -243,7 +246,11 @@ static double on_trial(void *user, int number, Trial *trial)
                     .n = b->size[number],
                     .time_ns = ok ? kept_minimum(trial) : 0};
     FeatureSetting setting = {NULL, made->problem->binding, made->problem->nbinding};
-    if (ok && row.time_ns > 0 && counts_numbers(made->candidate.unit, &setting, row.count))
+    ok = ok && row.time_ns > 0 && counts_numbers(made->candidate.unit, &setting, row.count);
+    // The one store without which there would be no kernel.
+    for (int p = 0; kernel->class == CLASS_EMPTY && p < COUNT_BARRIER; p++)
+        row.count[p] = 0;
+    if (ok)
         VEC_PUSH(b->c->arena, &b->c->out->rows, row);
     if (trial->status != TRIAL_OK)
         diag_warning(b->c->diags, span_none, "X003", "%s, n = %lld: %s: %.200s",
@@ -258,7 +265,12 @@ static bool measure_kernel(Calibrator *c, const KernelRow *row, const char *shap
 {
     // Runs so long that 30 of all sizes would not fit are cut: sizes grow at least by two.
     Batch b = {.c = c, .shape = shape, .cutoff_ns = share_s * 1e9 / (2 * 30) / 3};
-    for (int p = row->first; p <= row->last && b.n < BATCH_MOST; p += row->step) {
+    int sizes = (row->last - row->first) / row->step + 1;
+    int wanted = c->jobs ? (int)fmin(share_s * c->jobs / c->spent_s, sizes) : sizes;
+    int stride = (sizes - 1) / (MAX(wanted, SIZES_LEAST) - 1);
+    double start = clock_s();
+    for (int p = row->first; p <= row->last && b.n < BATCH_MOST;
+         p += row->step * MAX(stride, 1)) {
         Made *made = &b.made[b.n];
         if (make(row, (int64_t)1 << p, shape, &c->out->device, c->number++, made) &&
             use_pool(c, made)) {
@@ -269,6 +281,8 @@ static bool measure_kernel(Calibrator *c, const KernelRow *row, const char *shap
         }
     }
     bool alive = rig_run(c->rig, b.job, b.n, b.cutoff_ns, on_trial, &b, c->diags);
+    c->jobs += b.n;
+    c->spent_s += clock_s() - start;
     for (int i = 0; i < b.n; i++)
         made_free(&b.made[i]);
     return alive;

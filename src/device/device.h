@@ -30,8 +30,17 @@ typedef struct Device Device;
 typedef struct Module Module;
 typedef struct Mem Mem;
 
+// An image is read by a kernel through the texture path; its elements are numbers.
 typedef struct {
-    Mem *mem;         // a buffer, or NULL:
+    int dims;        // 1, 2 or 3; 0: no image
+    int64_t size[3]; // width, height, depth
+    int channels;    // 1, 2 or 4
+    int bytes;       // of a channel
+    char kind;       // of a channel: 'f' floating, 'i' signed, 'u' unsigned
+} ImageShape;
+
+typedef struct {
+    Mem *mem;         // a buffer or image, or NULL:
     const void *data; // a scalar argument of this many bytes
     size_t bytes;
 } DeviceArg;
@@ -60,6 +69,8 @@ typedef struct {
     void (*close)(Device *device);
     const DeviceInfo *(*info)(const Device *device);
     Mem *(*mem_new)(Device *device, size_t bytes, Buf *log); // NULL on failure
+    // An image that kernels read, filled by write; NULL where the kind has none.
+    Mem *(*image_new)(Device *device, const ImageShape *shape, Buf *log);
     void (*mem_free)(Device *device, Mem *mem);
     DeviceStatus (*write)(Device *device, Mem *mem, const void *data, size_t bytes,
                           Buf *log);

@@ -24,6 +24,7 @@ typedef struct {
     int64_t count;
     size_t bytes;
     const void *init, *expect; // mapped files; NULL: none
+    bool inout;
     double scale;
     Mem *mem;
     Mem *expect_mem; // a copy on the device, where it compares there
@@ -89,6 +90,16 @@ static bool upload(Bench *bench, const Buffer *b, Buf *log)
            bench->kind->write(bench->device, b->mem, b->init, b->bytes, log) == DEV_OK;
 }
 
+static Mem *new_mem(Bench *bench, ImageShape image, size_t bytes, Buf *log)
+{
+    if (!image.dims)
+        return bench->kind->mem_new(bench->device, bytes, log);
+    if (bench->kind->image_new)
+        return bench->kind->image_new(bench->device, &image, log);
+    buf_printf(log, "%s devices have no images\n", bench->kind->name);
+    return NULL;
+}
+
 static bool open_buffer(Bench *bench, const json_t *json, Buffer *b, Buf *log)
 {
     b->name = xstrdup(json_text_of(json, "name"));
@@ -100,7 +111,8 @@ static bool open_buffer(Bench *bench, const json_t *json, Buffer *b, Buf *log)
         return false;
     if (b->expect)
         b->scale = check_scale(b->scalar, b->expect, b->count);
-    b->mem = bench->kind->mem_new(bench->device, b->bytes, log);
+    b->inout = json_is_true(json_object_get(json, "inout"));
+    b->mem = new_mem(bench, image_from_json(json_object_get(json, "image")), b->bytes, log);
     return b->mem && upload(bench, b, log);
 }
 
@@ -129,7 +141,7 @@ static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
             return false;
         if (b->expect && bench->gpucheck)
             upload_expected(bench, b);
-        if (b->expect || !b->init)
+        if (b->expect || !b->init || b->inout)
             largest = MAX(largest, b->bytes);
     }
     bench->readback = malloc(largest);
@@ -322,6 +334,10 @@ static DeviceArg device_arg(const Bench *bench, Piece *piece, const JobArg *arg)
     Scalar scalar = arg->kind == ARG_INT ? S_INT : arg->scalar;
     double value = arg->kind == ARG_INT ? (double)arg->number : arg->value;
     void *data = arena_alloc(piece->arena, sizeof(double));
+    if (arg->kind == ARG_BITS) {
+        memcpy(data, &arg->number, sizeof arg->number);
+        return (DeviceArg){.data = data, .bytes = (size_t)arg->buffer};
+    }
     scalar_pack(scalar, &value, 1, data);
     return (DeviceArg){.data = data, .bytes = scalar_device_bytes(scalar)};
 }
@@ -387,7 +403,7 @@ static DeviceStatus prepare_buffers(Bench *bench, Piece *piece, bool restore)
         const Buffer *b = &bench->buffer[i];
         if (!b->init)
             status = kind->fill(bench->device, b->mem, 0xff, b->bytes, &piece->log);
-        else if (restore || b->expect)
+        else if (restore || b->expect || b->inout)
             status = kind->write(bench->device, b->mem, b->init, b->bytes, &piece->log);
     }
     for (int i = 0; i < piece->job->nscratch && status == DEV_OK; i++)
@@ -488,11 +504,26 @@ static double cpu_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+// A kernel that works in place gets the same data in every sample.
+static DeviceStatus restore_inouts(Bench *bench, Buf *log)
+{
+    DeviceStatus status = DEV_OK;
+    for (int i = 0; i < bench->nbuffer && status == DEV_OK; i++) {
+        const Buffer *b = &bench->buffer[i];
+        if (b->inout)
+            status = bench->kind->write(bench->device, b->mem, b->init, b->bytes, log);
+    }
+    return status;
+}
+
 static DeviceStatus timed_run(void *user, double *time_ns, double *used_ns)
 {
     TimedRun *timed = user;
+    DeviceStatus status = restore_inouts(timed->bench, &timed->piece->log);
+    if (status != DEV_OK)
+        return status;
     double before = cpu_ns();
-    DeviceStatus status = run(timed->bench, timed->piece, time_ns);
+    status = run(timed->bench, timed->piece, time_ns);
     *used_ns = cpu_ns() - before;
     return status;
 }

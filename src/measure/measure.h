@@ -54,12 +54,15 @@ typedef struct {
     const void *init; // count elements in the device's layout (bool: one byte, half: two);
                       // NULL: an output, poisoned before each checked run
     const void *expect; // what it must hold after a run; NULL: not compared
+    bool inout;         // written by the kernels too: restored before each run
+    ImageShape image;   // dims 0: a buffer; images are read only
 } RigBuffer;
 
 typedef struct {
-    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR } kind;
-    int buffer; // ARG_BUFFER: a RigBuffer's number, or nbuffer + k: scratch k of the job
-    int64_t number; // ARG_INT: passed as a 32-bit int
+    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR, ARG_BITS } kind;
+    int buffer; // ARG_BUFFER: a RigBuffer's number, or nbuffer + k: scratch k of the job;
+                // ARG_BITS: how many bytes are passed
+    int64_t number; // ARG_INT: passed as a 32-bit int; ARG_BITS: holds the bytes
     Scalar scalar;  // ARG_SCALAR
     double value;
 } JobArg;
@@ -110,7 +113,7 @@ typedef double RigDone(void *user, int job, Trial *trial);
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags);
 // As rig_run for one job, with more samples, not compared against a cut-off; the outputs
-// (each RigBuffer without init) are copied to out[i] where that is not NULL.
+// (each RigBuffer without init, or inout) are copied to out[i] where that is not NULL.
 bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
                  Diags *diags);
 

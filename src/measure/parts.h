@@ -45,6 +45,8 @@ void json_set_number(json_t *object, const char *key, double x);
 
 json_t *info_to_json(const DeviceInfo *info);
 void info_from_json(const json_t *json, DeviceInfo *info);
+json_t *image_to_json(const ImageShape *image);
+ImageShape image_from_json(const json_t *json); // dims 0 where there is none
 json_t *job_to_json(const Job *job, int number);
 Job *job_from_json(Arena *arena, const json_t *json);
 json_t *trial_to_json(const Trial *trial);

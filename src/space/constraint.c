@@ -245,6 +245,21 @@ static bool is_reserved(const Parser *p)
     return false;
 }
 
+// A defined name, or one element `name[2]` of several; NULL if there is none.
+static const double *parse_defined(Parser *p, Token token)
+{
+    const char *start = token.text, *end = start + token.len;
+    if (at(p, "[")) {
+        const char *close = strchr(p->token.text, ']');
+        end = close ? close + 1 : end;
+    }
+    const char *name = arena_strndup(p->space->arena, start, (size_t)(end - start));
+    const double *number = map_get(&p->space->names, name);
+    while (number && p->token.kind != T_END && p->token.text < end)
+        advance(p);
+    return number;
+}
+
 static bool parse_name(Parser *p)
 {
     Token token = p->token;
@@ -262,6 +277,9 @@ static bool parse_name(Parser *p)
     }
     char *name = arena_strndup(p->space->arena, token.text, (size_t)token.len);
     int param = space_find(p->space, name);
+    const double *number = param < 0 ? parse_defined(p, token) : NULL;
+    if (number)
+        return emit(p, (Code){.op = OP_NUMBER, .number = *number});
     if (param < 0)
         return diag_error(p->diags, span_of(p, token), "S002",
                           "there is no parameter named `%s`", name);
@@ -370,7 +388,7 @@ static bool parse(Parser *p, Level level)
 
 // Conjuncts ------------------------------------------------------------------------------
 
-static void add_conjunct(Space *space, const Code *code, int n)
+static Constraint constraint_of(Space *space, const Code *code, int n)
 {
     Code *copy = NEW_ARRAY(space->arena, Code, n);
     memcpy(copy, code, sizeof *copy * (size_t)n);
@@ -378,6 +396,12 @@ static void add_conjunct(Space *space, const Code *code, int n)
     for (int i = 0; i < n; i++)
         if (code[i].op == OP_PARAM)
             constraint.params |= (uint64_t)1 << code[i].param;
+    return constraint;
+}
+
+static void add_conjunct(Space *space, const Code *code, int n)
+{
+    Constraint constraint = constraint_of(space, code, n);
     VEC_PUSH(space->arena, &space->constraints, constraint);
 }
 
@@ -399,17 +423,21 @@ static void split_conjuncts(Space *space, const Code *code, int n)
     split_conjuncts(space, code + right, n - 1 - right);
 }
 
-bool constraint_parse(Space *space, const char *text, Diags *diags)
+bool constraint_parse(Space *space, const char *where, const char *text, Constraint *whole,
+                      Diags *diags)
 {
     Source *source = NEW(space->arena, Source);
     char *copy = arena_strdup(space->arena, text);
-    *source = (Source){"<constraint>", copy, strlen(copy)};
+    *source = (Source){arena_strdup(space->arena, where), copy, strlen(copy)};
     Parser p = {.space = space, .diags = diags, .source = source, .end = copy};
     advance(&p);
     if (!parse(&p, LEVEL_OR))
         return false;
     if (p.token.kind != T_END)
         return error_at(&p, "S001", "expected an operator");
-    split_conjuncts(space, p.code, p.ncode);
+    if (whole)
+        *whole = constraint_of(space, p.code, p.ncode);
+    else
+        split_conjuncts(space, p.code, p.ncode);
     return true;
 }

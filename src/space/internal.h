@@ -64,8 +64,10 @@ typedef struct {
 } Range;
 typedef enum { ALWAYS_FALSE, ALWAYS_TRUE, UNDECIDED } Verdict;
 
-// Appends the conjuncts of a text to the space.
-bool constraint_parse(Space *space, const char *text, Diags *diags);
+// Appends the conjuncts of a text to the space; with `whole` it is kept there instead, in
+// one piece.
+bool constraint_parse(Space *space, const char *where, const char *text, Constraint *whole,
+                      Diags *diags);
 
 // Where the operand that ends before `end` begins in postfix code.
 int constraint_operand(const Code *code, int end);
@@ -145,6 +147,10 @@ uint64_t component_number(const Component *component, const Point *point);
 
 // space.c ---------------------------------------------------------------------------
 
+struct SpaceExpr {
+    Constraint code;
+};
+
 typedef struct {
     SpaceParam shown;
     const double *number; // what constraints see; a word is its interned number
@@ -156,6 +162,7 @@ struct Space {
     int nparam;
     Param param[SPACE_PARAMS_MAX];
     Map words; // word to interned number
+    Map names; // defined name to its number
     int nword;
     VEC(const char *) texts; // constraints as given
     VEC(Constraint) constraints;

@@ -20,6 +20,7 @@ Space *space_new(void)
     Space *space = xcalloc(1, sizeof *space);
     space->arena = arena_new();
     map_init(&space->words, space->arena);
+    map_init(&space->names, space->arena);
     return space;
 }
 
@@ -108,13 +109,41 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
     return add_param(space, name, value, label, number, n);
 }
 
-bool space_constrain(Space *space, const char *text, Diags *diags)
+bool space_constrain_at(Space *space, const char *where, const char *text, Diags *diags)
 {
     unbuild(space);
-    if (!constraint_parse(space, text, diags))
+    if (!constraint_parse(space, where, text, NULL, diags))
         return false;
     VEC_PUSH(space->arena, &space->texts, arena_strdup(space->arena, text));
     return true;
+}
+
+bool space_constrain(Space *space, const char *text, Diags *diags)
+{
+    return space_constrain_at(space, "<constraint>", text, diags);
+}
+
+void space_define(Space *space, const char *name, double value)
+{
+    double *number = NEW(space->arena, double);
+    *number = value;
+    map_put(&space->names, arena_strdup(space->arena, name), number);
+}
+
+const SpaceExpr *space_expression(Space *space, const char *where, const char *text,
+                                  Diags *diags)
+{
+    SpaceExpr *expr = NEW(space->arena, SpaceExpr);
+    return constraint_parse(space, where, text, &expr->code, diags) ? expr : NULL;
+}
+
+double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point)
+{
+    double value[SPACE_PARAMS_MAX] = {0}, result;
+    if (point)
+        space_numbers(space, point, value);
+    constraint_eval(&expr->code, value, -1, NULL, 1, &result);
+    return result;
 }
 
 int space_params(const Space *space)

@@ -48,6 +48,20 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
 // into the text on a syntax error or an unknown name.
 bool space_constrain(Space *space, const char *text, Diags *diags);
 
+// The same; its messages name the text by `where`.
+bool space_constrain_at(Space *space, const char *where, const char *text, Diags *diags);
+// A name that stands for a number in what is read after it, and is no parameter: a size.
+// `X[0]` is such a name too.
+void space_define(Space *space, const char *name, double value);
+
+// An expression in the language of constraints, for its value at points. Owner: the space.
+// NULL with a diagnostic, as above.
+typedef struct SpaceExpr SpaceExpr;
+const SpaceExpr *space_expression(Space *space, const char *where, const char *text,
+                                  Diags *diags);
+// point may be NULL if the space has no parameters. NAN: a division by zero.
+double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
+
 // Builds the components; called by the questions below when needed. False with a
 // diagnostic if one component has more than 2^53 valid points, or so little structure that
 // its diagram would outgrow memory or patience. Spaces from users' text: ask first, since

@@ -64,15 +64,15 @@ struct Options {
     bool best, check, fresh, quiet, bad;
 };
 
-// The program file, parsed; bound too if bind. NULL with diagnostics.
+// The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);
-Workplace cli_place(Options *options); // caches under the user's cache folder
+Problem *cli_program(Options *options, bool bind); // not a template
+Workplace cli_place(Options *options);             // caches under the user's cache folder
 const char *cli_store(Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
-bool cli_point(Options *options, const Problem *problem, const Derivation *derivation,
-               const DeviceInfo *device, Point *point);
+bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.
 bool cli_device(Options *options, DeviceInfo *info);
 // The kind of model that the command's first argument names; NULL with a diagnostic.

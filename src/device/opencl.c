@@ -343,9 +343,9 @@ static bool image_format(const ImageShape *shape, cl_image_format *format)
         char kind;
         int bytes;
         cl_channel_type type;
-    } known[] = {{'f', 4, CL_FLOAT},         {'f', 2, CL_HALF_FLOAT},
-                 {'i', 1, CL_SIGNED_INT8},   {'i', 2, CL_SIGNED_INT16},
-                 {'i', 4, CL_SIGNED_INT32},  {'u', 1, CL_UNSIGNED_INT8},
+    } known[] = {{'f', 4, CL_FLOAT},          {'f', 2, CL_HALF_FLOAT},
+                 {'i', 1, CL_SIGNED_INT8},    {'i', 2, CL_SIGNED_INT16},
+                 {'i', 4, CL_SIGNED_INT32},   {'u', 1, CL_UNSIGNED_INT8},
                  {'u', 2, CL_UNSIGNED_INT16}, {'u', 4, CL_UNSIGNED_INT32}};
     static const cl_channel_order order[] = {[1] = CL_R, [2] = CL_RG, [4] = CL_RGBA};
     for (int i = 0; i < COUNTOF(known); i++)
@@ -358,8 +358,9 @@ static bool image_format(const ImageShape *shape, cl_image_format *format)
 
 static Mem *opencl_image_new(Device *device, const ImageShape *shape, Buf *log)
 {
-    static const cl_mem_object_type type[] = {
-        [1] = CL_MEM_OBJECT_IMAGE1D, [2] = CL_MEM_OBJECT_IMAGE2D, [3] = CL_MEM_OBJECT_IMAGE3D};
+    static const cl_mem_object_type type[] = {[1] = CL_MEM_OBJECT_IMAGE1D,
+                                              [2] = CL_MEM_OBJECT_IMAGE2D,
+                                              [3] = CL_MEM_OBJECT_IMAGE3D};
     cl_image_format format;
     if (!device->info.has_image || !image_format(shape, &format)) {
         buf_puts(log, "the device has no images of such elements\n");

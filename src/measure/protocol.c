@@ -190,8 +190,8 @@ void info_from_json(const json_t *json, DeviceInfo *info)
 
 json_t *image_to_json(const ImageShape *image)
 {
-    const int64_t x[7] = {image->dims,    image->size[0],  image->size[1], image->size[2],
-                          image->channels, image->bytes, image->kind};
+    const int64_t x[7] = {image->dims,     image->size[0], image->size[1], image->size[2],
+                          image->channels, image->bytes,   image->kind};
     return ints_to_json(x, COUNTOF(x));
 }
 

@@ -96,11 +96,11 @@ typedef enum {
 
 typedef struct {
     ReferenceKind kind;
-    bool given;           // the problem file says so
-    const char *file;     // C, KERNEL, FW
-    const char *text;     // its text
-    TemplateLaunch launch; // KERNEL; C: kernel and arguments
-    json_t *point;        // POINT: values by name; NULL: the default point
+    bool given;                     // the problem file says so
+    const char *file;               // C, KERNEL, FW
+    const char *text;               // its text
+    TemplateLaunch launch;          // KERNEL; C: kernel and arguments
+    json_t *point;                  // POINT: values by name; NULL: the default point
     VEC(const char *) output, path; // FILES
 } TemplateReference;
 
@@ -132,12 +132,15 @@ struct Template {
     VEC(TemplateLaunch) launch;
     TemplateReference reference;
     double tolerance;
+    Space *sizes; // names only; messages may point into it
     // once sizes are bound:
-    Space *sizes; // names only
     Space *space;
     Point plain;
     const char *macros; // the sizes
 };
+
+// Reads the JSON of a problem file into problem->template. False with diagnostics.
+bool template_load(Problem *problem, Diags *diags);
 
 // template_read.c, template_t1.c: from JSON. False with diagnostics that name the place.
 bool template_read(Template *t, Diags *diags);
@@ -153,7 +156,7 @@ bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
 // A file beside the problem file; its text is appended. NULL with a diagnostic.
 const char *reader_file(const Reader *r, const char *where, const char *name, Buf *text);
 const char *reader_path(const Reader *r, const char *name);
-bool reader_sources(const Reader *r); // reads t->file into t->text
+bool reader_sources(const Reader *r);                  // reads t->file into t->text
 int template_arg(const Template *t, const char *name); // -1 if there is none
 // Adds a parameter; its values are numbers, truth values and texts.
 bool reader_param(const Reader *r, const char *where, const char *name,

@@ -48,7 +48,8 @@ struct Options {
     Problem *problem; // freed after the diagnostics that point into it were printed
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg;
+    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg, *t4,
+        *cache;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;

@@ -141,6 +141,8 @@ int cmd_tune(Options *o)
                            .budget_trials = o->budget_trials,
                            .store = cli_store(o),
                            .out = out,
+                           .t4 = o->t4,
+                           .cache = o->cache,
                            .place = cli_place(o),
                            .fresh = o->fresh,
                            .progress = show,

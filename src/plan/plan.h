@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "plan/derive.h"
 #include "search/search.h"
+#include "store/exchange.h"
 #include "store/store.h"
 
 // problem.c -----------------------------------------------------------------------------
@@ -189,10 +190,11 @@ typedef struct {
     const char *device, *strategy;
     const char *model; // path of a fitted model, for strategies that need a ranking
     uint64_t seed;
-    double budget_s;       // INFINITY: not bounded by time
-    int64_t budget_trials; // 0: not bounded by trials
-    const char *store;     // path of the database
-    const char *out;       // folder for the kernel
+    double budget_s;        // INFINITY: not bounded by time
+    int64_t budget_trials;  // 0: not bounded by trials
+    const char *store;      // path of the database
+    const char *out;        // folder for the kernel
+    const char *t4, *cache; // files for the trials in others' forms; NULL: none
     Workplace place;
     bool fresh; // forget stored trials first
     void (*progress)(void *user, const Progress *progress);

@@ -16,6 +16,7 @@ enum { MEMBERS = 11, ROWS_MOST = 20000 };
 typedef struct {
     Scaler scaler;
     double mean, deviation; // of the targets
+    double low, high;       // answers stay within: a range of the targets beyond them
     Network member[MEMBERS];
 } Ann;
 
@@ -32,8 +33,14 @@ static double *scale_targets(Ann *ann, const double *y, int n)
 {
     double *scaled = xcalloc((size_t)n + 1, sizeof *scaled), squares = 0;
     ann->mean = metric_mean(y, n);
-    for (int i = 0; i < n; i++)
+    double least = y[0], most = y[0];
+    for (int i = 0; i < n; i++) {
         squares += (y[i] - ann->mean) * (y[i] - ann->mean);
+        least = fmin(least, y[i]);
+        most = fmax(most, y[i]);
+    }
+    ann->low = 2 * least - most;
+    ann->high = 2 * most - least;
     ann->deviation = sqrt(squares / n);
     if (!(ann->deviation > 1e-12 * fabs(ann->mean)))
         ann->deviation = 1;
@@ -83,7 +90,8 @@ static void predict(const void *p, const Matrix *x, double *y)
         double sum = 0;
         for (int m = 0; m < MEMBERS; m++)
             sum += network_value(&ann->member[m], matrix_row(&scaled, i));
-        y[i] = ann->mean + ann->deviation * sum / MEMBERS;
+        double value = ann->mean + ann->deviation * sum / MEMBERS;
+        y[i] = fmin(fmax(value, ann->low), ann->high);
     }
     matrix_free(&scaled);
 }
@@ -103,9 +111,9 @@ static json_t *save(const void *p)
     json_t *members = json_array();
     for (int m = 0; m < MEMBERS; m++)
         json_array_append_new(members, network_save(&ann->member[m]));
-    const double target[] = {ann->mean, ann->deviation};
+    const double target[] = {ann->mean, ann->deviation, ann->low, ann->high};
     json_t *json =
-        json_pack("{s:o, s:o}", "target", json_numbers(target, 2), "members", members);
+        json_pack("{s:o, s:o}", "target", json_numbers(target, 4), "members", members);
     scaler_save(&ann->scaler, json);
     return json;
 }
@@ -114,7 +122,7 @@ static void *load(const json_t *json, int d)
 {
     Ann *ann = xcalloc(1, sizeof *ann);
     const json_t *members = json_object_get(json, "members");
-    double *target = json_get_numbers(json, "target", 2);
+    double *target = json_get_numbers(json, "target", 4);
     bool ok =
         target && scaler_load(&ann->scaler, json, d) && json_array_size(members) == MEMBERS;
     for (int m = 0; ok && m < MEMBERS; m++)
@@ -123,6 +131,8 @@ static void *load(const json_t *json, int d)
     if (ok) {
         ann->mean = target[0];
         ann->deviation = target[1];
+        ann->low = target[2];
+        ann->high = target[3];
     }
     free(target);
     if (ok)

@@ -64,8 +64,8 @@ typedef struct {
 } Range;
 typedef enum { ALWAYS_FALSE, ALWAYS_TRUE, UNDECIDED } Verdict;
 
-// Appends the conjuncts of a text to the space.
-bool constraint_parse(Space *space, const char *text, Diags *diags);
+// Appends the conjuncts of a part of a source to the space.
+bool constraint_parse(Space *space, Span span, Diags *diags);
 
 // Where the operand that ends before `end` begins in postfix code.
 int constraint_operand(const Code *code, int end);
@@ -155,7 +155,8 @@ struct Space {
     Arena *arena;
     int nparam;
     Param param[SPACE_PARAMS_MAX];
-    Map words; // word to interned number
+    Map words;   // word to interned number
+    Map defined; // name to number
     int nword;
     VEC(const char *) texts; // constraints as given
     VEC(Constraint) constraints;

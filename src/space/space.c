@@ -20,6 +20,7 @@ Space *space_new(void)
     Space *space = xcalloc(1, sizeof *space);
     space->arena = arena_new();
     map_init(&space->words, space->arena);
+    map_init(&space->defined, space->arena);
     return space;
 }
 
@@ -108,13 +109,39 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
     return add_param(space, name, value, label, number, n);
 }
 
-bool space_constrain(Space *space, const char *text, Diags *diags)
+bool space_constrain_span(Space *space, Span span, Diags *diags)
 {
     unbuild(space);
-    if (!constraint_parse(space, text, diags))
+    if (!constraint_parse(space, span, diags))
         return false;
-    VEC_PUSH(space->arena, &space->texts, arena_strdup(space->arena, text));
+    const char *text = span.source->text + span.start;
+    VEC_PUSH(space->arena, &space->texts,
+             arena_strndup(space->arena, text, span.end - span.start));
     return true;
+}
+
+bool space_constrain(Space *space, const char *text, Diags *diags)
+{
+    Source *source = NEW(space->arena, Source);
+    *source = (Source){"<constraint>", arena_strdup(space->arena, text), strlen(text)};
+    return space_constrain_span(space, (Span){source, 0, (uint32_t)source->len}, diags);
+}
+
+void space_define(Space *space, const char *name, double value)
+{
+    double *number = NEW(space->arena, double);
+    *number = value;
+    map_put(&space->defined, arena_strdup(space->arena, name), number);
+}
+
+int space_constraints(const Space *space)
+{
+    return space->texts.len;
+}
+
+const char *space_constraint(const Space *space, int i)
+{
+    return space->texts.at[i];
 }
 
 int space_params(const Space *space)

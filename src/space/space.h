@@ -47,6 +47,13 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
 // A division by zero makes a constraint false. False with a diagnostic whose span points
 // into the text on a syntax error or an unknown name.
 bool space_constrain(Space *space, const char *text, Diags *diags);
+// The same of a part of a larger text, where the diagnostics then point.
+bool space_constrain_span(Space *space, Span span, Diags *diags);
+// A name that constraints added later may use for a number, `best.lx` say. A parameter of
+// that name goes before it.
+void space_define(Space *space, const char *name, double value);
+int space_constraints(const Space *space);
+const char *space_constraint(const Space *space, int i); // as given
 
 // Builds the components; called by the questions below when needed. False with a
 // diagnostic if one component has more than 2^53 valid points, or so little structure that

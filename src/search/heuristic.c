@@ -6,7 +6,7 @@
 // A step is a space of its own: the parameters with the values they may take there, the
 // constraints of the whole space, and those of the step; so counting, pruning and sampling
 // are those of space.h. A step waits until all its points were told.
-#include "search/script.h"
+#include "search/steps.h"
 #include "search/search.h"
 
 #include "search/numbers.h"
@@ -160,7 +160,7 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
     const SpaceParam *param = space_param(search->space, p);
     Space *alone = space_new();
     add_some(alone, param, choice, param->n);
-    script_define(alone, search->script, search->space, search->size, search->nsize,
+    steps_define(alone, search->steps, search->space, search->size, search->nsize,
                   &walk->base);
     for (int i = 0; i < space_params(search->space); i++)
         if (i != p && !space_param(search->space, i)->label)
@@ -268,7 +268,7 @@ static bool begin_step(Search *search, const Step *step)
     Walk *walk = search->state;
     walk->space = space_new();
     add_step_params(search, step);
-    script_define(walk->space, search->script, search->space, search->size, search->nsize,
+    steps_define(walk->space, search->steps, search->space, search->size, search->nsize,
                   &walk->base);
     bool ok = constrain_step(search, step) && is_built(walk->space);
     double count = ok ? space_count(walk->space) : 0;
@@ -331,7 +331,7 @@ static void end_pass(Search *search, int repeat)
 static bool advance(Search *search)
 {
     Walk *walk = search->state;
-    const Script *script = search->script;
+    const Steps *script = search->steps;
     while (walk->at < script->steps.len) {
         const Step *step = &script->steps.at[walk->at++];
         switch (step->kind) {
@@ -382,7 +382,7 @@ static bool ask_walk(Search *search, Point *point)
 const SearchKind search_heuristic = {
     .name = "heuristic",
     .doc = "the steps of a heuristic file (--strategy FILE.fwh)",
-    .needs_script = true,
+    .needs_steps = true,
     .open = open_walk,
     .ask = ask_walk,
     .tell = tell_walk,

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "search/script.h"
+#include "search/steps.h"
 #include "search/search.h"
 
 #include <math.h>
@@ -53,11 +53,11 @@ static double cost_of(const Space *space, const Point *point)
 }
 
 // A script that a strategy needs tries everything.
-static const Script *everything(void)
+static const Steps *everything(void)
 {
     static Vary vary[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
     static Step step = {.kind = STEP_TUNE, .vary = {vary, 3, 3}};
-    static Script script = {.steps = {&step, 1, 1}};
+    static Steps script = {.steps = {&step, 1, 1}};
     return &script;
 }
 
@@ -66,7 +66,7 @@ static Search *open_search(const SearchKind *kind, const Space *space, uint64_t 
 {
     static Point ranking[256];
     Search *search = search_open(kind, space, seed, INFINITY);
-    search->script = everything();
+    search->steps = everything();
     if (!kind->needs_ranking)
         return search;
     int n = search->nranking = (int)space_count(space);

@@ -3,8 +3,8 @@
 // Heuristic files (paper 001, section 7.3): what a search varies, step by step. The syntax
 // is described in doc/heuristics.md; heuristic.c follows the steps.
 
-#ifndef FW_SEARCH_SCRIPT_H
-#define FW_SEARCH_SCRIPT_H
+#ifndef FW_SEARCH_STEPS_H
+#define FW_SEARCH_STEPS_H
 
 #include "space/space.h"
 
@@ -41,27 +41,27 @@ typedef struct {
     double value;
 } Default;
 
-typedef struct Script {
+typedef struct Steps {
     VEC(Step) steps;
     VEC(Default) defaults;
-} Script;
+} Steps;
 
 // A size of the problem, for expressions.
-typedef struct ScriptSize {
+typedef struct StepsSize {
     const char *name;
     double value;
-} ScriptSize;
+} StepsSize;
 
 // NULL with diagnostics that point into the source; owner: arena.
-Script *script_parse(const Source *source, Arena *arena, Diags *diags);
+Steps *steps_parse(const Source *source, Arena *arena, Diags *diags);
 // Are all names known to the space, and all expressions right? Diagnostics if not.
-bool script_check(const Script *script, const Space *space, const ScriptSize *size,
+bool steps_check(const Steps *script, const Space *space, const StepsSize *size,
                   int nsize, Diags *diags);
 // Defines sizes, defaults, and best.NAME for every parameter that is a number, in a space
 // that asks for them. best NULL: as 1.
-void script_define(Space *to, const Script *script, const Space *space,
-                   const ScriptSize *size, int nsize, const Point *best);
+void steps_define(Space *to, const Steps *script, const Space *space,
+                   const StepsSize *size, int nsize, const Point *best);
 // The default of a name, or NULL.
-const Default *script_default(const Script *script, const char *name);
+const Default *steps_default(const Steps *script, const char *name);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "search/script.h"
+#include "search/steps.h"
 #include "search/search.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ typedef struct {
     Arena *arena;
     Diags diags;
     Source source;
-    Script *script;
+    Steps *script;
 } Text;
 
 static Text *text_new(const char *text)
@@ -93,7 +93,7 @@ static Text *text_new(const char *text)
     t->arena = arena_new();
     diags_init(&t->diags, t->arena);
     t->source = (Source){"test.fwh", text, strlen(text)};
-    t->script = script_parse(&t->source, t->arena, &t->diags);
+    t->script = steps_parse(&t->source, t->arena, &t->diags);
     return t;
 }
 
@@ -109,12 +109,12 @@ typedef double Cost(const Space *space, const Point *point);
 static int follow(const char *text, Space *space, uint64_t seed, Cost *cost, Point *best,
                   double *best_ns)
 {
-    static const ScriptSize size[] = {{"N", 64}};
+    static const StepsSize size[] = {{"N", 64}};
     Text *t = text_new(text);
     assert_non_null(t->script);
-    assert_true(script_check(t->script, space, size, 1, &t->diags));
+    assert_true(steps_check(t->script, space, size, 1, &t->diags));
     Search *search = search_open(search_find("heuristic"), space, seed, INFINITY);
-    search->script = t->script;
+    search->steps = t->script;
     search->size = size;
     search->nsize = 1;
     int n = 0, batch;
@@ -291,7 +291,7 @@ static void test_errors(void **state)
     for (int i = 0; i < COUNTOF(cases); i++) {
         Text *t = text_new(cases[i].text);
         int line, col;
-        assert_true(!t->script || !script_check(t->script, space, NULL, 0, &t->diags));
+        assert_true(!t->script || !steps_check(t->script, space, NULL, 0, &t->diags));
         assert_true(t->diags.list.len > 0);
         span_line_col(t->diags.list.at[0].span, &line, &col);
         if (line != cases[i].line || col != cases[i].col)

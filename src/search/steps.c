@@ -3,7 +3,7 @@
 // The reader of heuristic files: a step a line, cut at commas, `..` and `where` outside
 // parentheses. Expressions stay text: they are constraints of a space, which reads them.
 
-#include "search/script.h"
+#include "search/steps.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct {
     const char *at, *end; // the rest of the line
     Arena *arena;
     Diags *diags;
-    Script *script;
+    Steps *script;
     VEC(int) open; // repeats without their end
 } Reader;
 
@@ -259,11 +259,11 @@ static void read_line(Reader *r, const char *from, const char *to)
         fail(r, "expected the end of the line");
 }
 
-Script *script_parse(const Source *source, Arena *arena, Diags *diags)
+Steps *steps_parse(const Source *source, Arena *arena, Diags *diags)
 {
     int errors = diags->errors;
     Reader r = {
-        .source = source, .arena = arena, .diags = diags, .script = NEW(arena, Script)};
+        .source = source, .arena = arena, .diags = diags, .script = NEW(arena, Steps)};
     const char *end = source->text + source->len;
     for (const char *line = source->text; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
@@ -281,7 +281,7 @@ Script *script_parse(const Source *source, Arena *arena, Diags *diags)
 
 // Against a space -----------------------------------------------------------------------
 
-const Default *script_default(const Script *script, const char *name)
+const Default *steps_default(const Steps *script, const char *name)
 {
     for (int i = 0; i < script->defaults.len; i++)
         if (strcmp(script->defaults.at[i].name, name) == 0)
@@ -298,8 +298,8 @@ static void define_best(Space *to, const char *name, double value)
     buf_release(&text);
 }
 
-void script_define(Space *to, const Script *script, const Space *space,
-                   const ScriptSize *size, int nsize, const Point *best)
+void steps_define(Space *to, const Steps *script, const Space *space,
+                   const StepsSize *size, int nsize, const Point *best)
 {
     for (int i = 0; i < nsize; i++)
         space_define(to, size[i].name, size[i].value);
@@ -319,10 +319,10 @@ static bool check_expression(Space *scratch, Span span, Diags *diags)
     return !span.source || space_constrain_span(scratch, span, diags);
 }
 
-static void check_vary(const Script *script, const Space *space, Space *scratch,
+static void check_vary(const Steps *script, const Space *space, Space *scratch,
                        const Vary *vary, Diags *diags)
 {
-    if (space_find(space, vary->name) < 0 && !script_default(script, vary->name)) {
+    if (space_find(space, vary->name) < 0 && !steps_default(script, vary->name)) {
         diag_error(diags, vary->span, "H003", "there is no parameter named `%s`",
                    vary->name);
         return;
@@ -358,12 +358,12 @@ static Space *copy_params(const Space *space)
     return copy;
 }
 
-bool script_check(const Script *script, const Space *space, const ScriptSize *size,
+bool steps_check(const Steps *script, const Space *space, const StepsSize *size,
                   int nsize, Diags *diags)
 {
     int errors = diags->errors;
     Space *scratch = copy_params(space);
-    script_define(scratch, script, space, size, nsize, NULL);
+    steps_define(scratch, script, space, size, nsize, NULL);
     for (int i = 0; i < script->steps.len; i++) {
         const Step *step = &script->steps.at[i];
         for (int k = 0; k < step->vary.len; k++)

@@ -57,6 +57,7 @@ struct Options {
     const char *csv, *derivation, *print;
     int64_t number, threads, sample;
     bool device_given;
+    Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
     int nin;
     const char *out[CLI_LIST_MAX];

@@ -15,6 +15,7 @@ Problem *cli_problem(Options *o, bool bind)
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
         return NULL;
+    problem->program->math = o->math;
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
     return problem;

@@ -91,6 +91,16 @@ static bool parse_count(Options *o, const char *text, int64_t *count)
            wrong(o, "a whole number above 0 is wanted", text);
 }
 
+static bool parse_math(Options *o, const char *text)
+{
+    for (int i = 0; i < MATHS; i++)
+        if (strcmp(math_info[i].text, text) == 0) {
+            o->math = (Math)i;
+            return true;
+        }
+    return wrong(o, "--math takes standard, exact or fast", text);
+}
+
 static bool take_option(Options *o, int key, char *arg)
 {
     switch (key) {
@@ -133,6 +143,7 @@ static bool take_option(Options *o, int key, char *arg)
         return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
+    case 350: return parse_math(o, arg);
     case 'q': o->quiet = true; return true;
     default: return false;
     }

@@ -24,6 +24,8 @@ static uint64_t program_hash(const Problem *problem)
     Buf text;
     buf_init(&text);
     ir_print(&text, problem->bound);
+    if (problem->bound->math != MATH_STANDARD)
+        buf_printf(&text, "math %s\n", math_info[problem->bound->math].text);
     uint64_t hash = hash_bytes(text.text, text.len, 0);
     buf_release(&text);
     return hash;

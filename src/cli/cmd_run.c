@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // The file given for an input, or for one plane of an input of tuples (`a_0`).
 static const char *file_for(Options *o, const char *name)
@@ -65,6 +66,7 @@ typedef struct {
     Buf prelude;
     Candidate candidate;
     Trial trial;
+    Limit limit;
 } Run;
 
 static bool open_run(Options *o, Run *run)
@@ -132,11 +134,32 @@ static bool write_outputs(Options *o, const Run *run)
     return true;
 }
 
+// What bounds the time, as far as the device was measured.
+static bool find_limit(Options *o, Run *run)
+{
+    const DeviceInfo *device = rig_device(run->rig);
+    Work work = problem_work(run->problem);
+    Ceilings ceilings = {0};
+    run->limit.bytes = work.bytes;
+    run->limit.flops = work.float_flops + work.double_flops;
+    if (access(cli_store(o), F_OK) != 0)
+        return true;
+    Store *store = store_open(cli_store(o), &o->diags);
+    bool ok = store && ceilings_load(store, device, ceilings_bytes(device, work.bytes),
+                                     &ceilings, &o->diags);
+    if (ok && ceilings.copy_gbs <= 0)
+        ok = ceilings_load(store, device, ceilings_bytes(device, 0), &ceilings, &o->diags);
+    store_close(store);
+    run->limit.floor = floor_of(&work, &ceilings);
+    return ok;
+}
+
 static json_t *run_json(const Run *run)
 {
-    return json_pack("{s:s, s:s, s:f, s:f}", "problem", problem_label(run->problem),
+    return json_pack("{s:s, s:s, s:f, s:f, s:o}", "problem", problem_label(run->problem),
                      "device", rig_device(run->rig)->name, "time_ns", run->trial.time_ns,
-                     "max_error", run->trial.max_error);
+                     "max_error", run->trial.max_error, "floor",
+                     cli_floor_json(&run->limit, run->trial.time_ns));
 }
 
 static void print_run(Options *o, const Run *run)
@@ -149,7 +172,10 @@ static void print_run(Options *o, const Run *run)
     if (o->check)
         printf(", agrees with the reference (largest relative error %.2g)",
                run->trial.max_error);
+    if (run->limit.floor.ns > 0)
+        printf(", %.1f %% of floor", 100 * run->limit.floor.ns / run->trial.time_ns);
     putchar('\n');
+    cli_print_floor(&run->limit);
     buf_release(&time);
 }
 
@@ -171,7 +197,7 @@ int cmd_run(Options *o)
     buf_init(&run.prelude);
     run.inputs = problem_inputs(run.problem, o->seed, o->arena);
     bool ok = read_inputs(o, run.problem, run.inputs) && open_run(o, &run) &&
-              execute(o, &run) && write_outputs(o, &run);
+              execute(o, &run) && write_outputs(o, &run) && find_limit(o, &run);
     if (ok) {
         if (!o->json || strcmp(o->json, "-") != 0)
             print_run(o, &run);

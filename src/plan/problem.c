@@ -88,6 +88,25 @@ const char *problem_label(const Problem *problem)
     return label;
 }
 
+static bool lookup_size(void *user, const Arith *var, int64_t *value)
+{
+    const Problem *problem = user;
+    for (int i = 0; i < problem->nbinding; i++)
+        if (var == arith_size(problem->ir->arith, problem->binding[i].name)) {
+            *value = problem->binding[i].value;
+            return true;
+        }
+    return false;
+}
+
+int64_t problem_number(const Problem *problem, const Arith *a)
+{
+    int64_t value;
+    if (!arith_eval(a, lookup_size, (void *)problem, &value))
+        BUG("a size is not bound");
+    return value;
+}
+
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena)
 {
     const Function *main = problem->bound->main;
@@ -122,8 +141,7 @@ static double type_bytes(const Problem *problem, const Type *type)
         const Type *scalar = plane[i];
         while (scalar->kind == T_ARRAY)
             scalar = scalar->elem;
-        int64_t count = 0;
-        arith_is_const(type_count(problem->ir->arith, plane[i]), &count);
+        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
         bytes += (double)count * scalar_info[scalar->scalar].bytes;
     }
     return bytes;

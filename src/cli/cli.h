@@ -7,7 +7,7 @@
 #define FW_CLI_H
 
 #include "model/dataset.h"
-#include "plan/plan.h"
+#include "plan/ceiling.h"
 
 #include <jansson.h>
 
@@ -62,7 +62,7 @@ struct Options {
     int nin;
     const char *out[CLI_LIST_MAX];
     int nout;
-    bool best, check, fresh, quiet, bad;
+    bool best, check, fresh, measure, quiet, bad;
 };
 
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
@@ -81,5 +81,13 @@ const ModelKind *cli_model_kind(Options *options);
 // The columns that --features names, else those of the kind.
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"
+// The time below which no kernel of a problem gets, with what bounds it.
+typedef struct {
+    Floor floor;
+    double bytes, flops;
+} Limit;
+void cli_print_floor(const Limit *limit); // nothing where it is not known
+// The floor, and the share of it that a time reaches; null where it is not known.
+json_t *cli_floor_json(const Limit *limit, double ns);
 
 #endif

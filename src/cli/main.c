@@ -144,6 +144,7 @@ static bool take_option(Options *o, int key, char *arg)
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
     case 350: return parse_math(o, arg);
+    case 340: return o->measure = true;
     case 'q': o->quiet = true; return true;
     default: return false;
     }

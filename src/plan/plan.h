@@ -44,6 +44,8 @@ uint64_t problem_hash(const Problem *problem);     // of the bound program as pr
 const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
+// A number of the bound program, generic sizes by their binding.
+int64_t problem_number(const Problem *problem, const Arith *a);
 // Bytes that any kernel must move: each input read once, each output written once.
 double problem_bytes(const Problem *problem);
 
@@ -205,8 +207,11 @@ typedef struct {
     double elapsed_s, space_points;
     int64_t trials, reused; // reused: taken from the store
     int64_t count[TRIAL_STATUS_COUNT];
-    double baseline_ns, best_ns, copy_ns; // copy: as many bytes moved by a copy kernel
-    double bytes;                         // problem_bytes
+    double baseline_ns, best_ns;
+    double copy_ns, compute_ns; // what the problem's bytes, and its flops, take at least
+    double floor_ns;            // the larger of the two; 0: not known
+    double bytes, flops;        // that any kernel must move and do (ceiling.h)
+    double in_flight_bytes;     // of the best, a multiprocessor; 0: not a GPU
     const char *point, *kernel_path, *reference;
     int ranked; // points ranked by a model; 0: none was asked
     double ranking_s;

@@ -40,8 +40,7 @@ static double type_bytes(const Problem *problem, const Type *type)
         const Type *scalar = plane[i];
         while (scalar->kind == T_ARRAY)
             scalar = scalar->elem;
-        int64_t count = 0;
-        arith_is_const(type_count(problem->ir->arith, plane[i]), &count);
+        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
         bytes += (double)count * scalar_info[scalar->scalar].bytes;
     }
     return bytes;

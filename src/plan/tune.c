@@ -3,7 +3,10 @@
 // Tuning: ask the strategy, skip what is stored, run the rest in batches, store every
 // trial, measure the best few again, write the winner out.
 
-#include "plan/plan.h"
+#include "plan/ceiling.h"
+
+#include "cost/features.h"
+#include "plan/describe.h"
 
 #include <errno.h>
 #include <math.h>
@@ -275,58 +278,35 @@ static bool next_asked(Tune *t, Point *point)
     return search_ask(t->search, point);
 }
 
-// The copy that bounds everything -----------------------------------------------------
+// What bounds everything --------------------------------------------------------------
 
-static const char copy_text[] =
-    "size N\ndef copy(a: [N]float): [N]float = map(\\x -> x, a)\n";
-
-// The quickest of a few copy kernels that move as many bytes as the problem must.
-static double measure_copy(Tune *t)
+// The floor, from what is stored of the device or measured now.
+static bool find_floor(Tune *t)
 {
-    Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
-    int64_t count = MAX((int64_t)(t->result->bytes / 8) / 4096 * 4096, 4096);
-    Problem *copy = problem_parse("copy", copy_text, &quiet);
-    Binding binding = {"N", count};
-    double best = INFINITY;
-    if (!copy || !problem_bind(copy, &binding, 1, &quiet))
-        BUG("the copy program is wrong");
-    Value **inputs = problem_inputs(copy, 1, arena);
-    ProblemData *data = data_new(copy, inputs, arena);
-    data_expect(data, inputs[0], arena);
-    RigConfig config = {.device = t->options->device,
-                        .worker = t->options->place.worker,
-                        .folder = t->options->place.folder,
-                        .nbuffer = 2,
-                        .buffer = data->buffer,
-                        .tolerance = 0};
-    Rig *rig = rig_open(&config, &quiet);
-    Ways ways = {0};
-    bool ok = rig && ways_open(&ways, copy, rig_device(rig), &quiet);
-    static const char *const shape[][2] = {
-        {"256", "1"}, {"64", "4"}, {"64", "8"}, {"256", "4"}};
-    for (int i = 0; ok && i < COUNTOF(shape); i++) {
-        Point point;
-        ways_first(&ways, &point, 1);
-        Candidate candidate;
-        Trial trial = {0};
-        if (!space_set(ways.space, &point, "lx", shape[i][0]) ||
-            !space_set(ways.space, &point, "bx", shape[i][1]) ||
-            !ways_candidate(&ways, &point, "copy", arena, &candidate, &quiet))
-            continue;
-        if (rig_run_one(rig, &candidate.job, 10, &trial, NULL, &quiet) &&
-            trial.status == TRIAL_OK)
-            best = fmin(best, trial.time_ns * t->result->bytes / (8.0 * (double)count));
-        trial_release(&trial);
-        candidate_release(&candidate);
-    }
-    ways_close(&ways);
-    if (rig)
-        rig_close(rig);
-    problem_free(copy);
-    arena_free(arena);
-    return best;
+    const DeviceInfo *device = rig_device(t->rig);
+    Work work = problem_work(t->problem);
+    Ceilings ceilings = {0};
+    int64_t bytes = ceilings_bytes(device, work.bytes);
+    if (!ceilings_load(t->store, device, bytes, &ceilings, t->diags) ||
+        !ceilings_measure(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
+        return false;
+    Floor floor = floor_of(&work, &ceilings);
+    t->result->flops = work.float_flops + work.double_flops;
+    t->result->copy_ns = floor.memory_ns;
+    t->result->compute_ns = floor.compute_ns;
+    t->result->floor_ns = floor.ns;
+    return true;
+}
+
+// Bytes in flight of the best kernel, which must cover latency times bandwidth.
+static void find_flight(Tune *t, const Unit *unit)
+{
+    DeviceModel model;
+    double feature[FEATURES];
+    describe_device(rig_device(t->rig), &model);
+    FeatureSetting setting = {&model, t->problem->binding, t->problem->nbinding};
+    if (unit && !model.is_cpu && features_unit(unit, &setting, feature))
+        t->result->in_flight_bytes = feature[FEATURE_IN_FLIGHT];
 }
 
 // Stages ------------------------------------------------------------------------------
@@ -498,6 +478,7 @@ static bool write_kernel(Tune *t)
         t->result->global[d] = candidate.job.launch[0].global[d];
         t->result->local[d] = candidate.job.launch[0].local[d];
     }
+    find_flight(t, candidate.unit);
     buf_release(&text);
     candidate_release(&candidate);
     return ok;
@@ -525,8 +506,7 @@ static bool conclude(Tune *t)
         return no_winner(t);
     t->result->best_ns = t->best[0].ns;
     t->result->point = point_text(t, &t->best[0].point);
-    t->result->copy_ns = measure_copy(t);
-    return write_kernel(t);
+    return find_floor(t) && write_kernel(t);
 }
 
 static void close_all(Tune *t)

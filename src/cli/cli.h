@@ -41,8 +41,10 @@ enum { CLI_LIST_MAX = 64 };
 // What the command line said; strings are the command line's own.
 struct Options {
     const Command *command;
-    const char *file; // the argument, NULL if none
-    const char *data; // the second one
+    const char *file;               // the argument, NULL if none
+    const char *data;               // the second one
+    const char *list[CLI_LIST_MAX]; // all, of a command that takes FILE...
+    int nlist;
     Arena *arena;
     Diags diags;
     Problem *problem; // freed after the diagnostics that point into it were printed
@@ -55,7 +57,7 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
-    int64_t number, threads, sample;
+    int64_t number, threads, sample, repeat;
     bool device_given;
     Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];

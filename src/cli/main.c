@@ -145,9 +145,15 @@ static bool take_option(Options *o, int key, char *arg)
                wrong(o, "--features takes paper or all", arg);
     case 350: return parse_math(o, arg);
     case 340: return o->measure = true;
+    case 341: return parse_count(o, arg, &o->repeat);
     case 'q': o->quiet = true; return true;
     default: return false;
     }
+}
+
+static bool takes_list(const Command *command)
+{
+    return strstr(command->args, "...") != NULL;
 }
 
 // How many arguments the command takes (at most two), and how many it got.
@@ -164,6 +170,12 @@ static int count_args(const Options *o)
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
     Options *o = state->input;
+    if (key == ARGP_KEY_ARG && takes_list(o->command)) {
+        if (o->nlist == CLI_LIST_MAX)
+            argp_error(state, "more than %d files", CLI_LIST_MAX);
+        o->file = o->list[o->nlist++] = arg;
+        return 0;
+    }
     if (key == ARGP_KEY_ARG) {
         if (count_args(o) == wanted_args(o->command))
             argp_error(state, "unexpected argument `%s`", arg);
@@ -173,7 +185,9 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     if (key == ARGP_KEY_END && count_args(o) < wanted_args(o->command) &&
         isupper((unsigned char)o->command->args[0]))
         argp_error(state,
-                   wanted_args(o->command) == 1 ? "%s: which program?" : "%s takes %s",
+                   wanted_args(o->command) == 1 && !takes_list(o->command)
+                       ? "%s: which program?"
+                       : "%s takes %s",
                    o->command->name, o->command->args);
     for (int i = 0; i < COUNTOF(option_rows); i++)
         if (option_rows[i].key == key) {

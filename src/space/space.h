@@ -68,6 +68,10 @@ double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *po
 // a question about a space that cannot be built ends the program.
 bool space_build(Space *space, Diags *diags);
 
+// Only these points are valid any more, as far as the constraints allow them: a space that
+// somebody has recorded. They are copied, and may repeat.
+void space_only(Space *space, const Point *point, int n);
+
 int space_params(const Space *space);
 const SpaceParam *space_param(const Space *space, int i);
 int space_find(const Space *space, const char *name); // -1 if there is none

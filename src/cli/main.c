@@ -133,6 +133,7 @@ static bool take_option(Options *o, int key, char *arg)
         return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
+    case 330: return parse_count(o, arg, &o->limit);
     case 'q': o->quiet = true; return true;
     default: return false;
     }
@@ -203,6 +204,7 @@ static int run_command(const Command *command, int argc, char **argv)
     buf_release(&text);
     int worst = diags_exit_status(&options.diags);
     problem_free(options.problem);
+    script_free(options.script);
     arena_free(options.arena);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "forewarp: cannot write standard output: %s\n", strerror(errno));

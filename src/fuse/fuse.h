@@ -52,8 +52,9 @@ typedef struct {
     const char *param[ARITY_MAX];
     const Type *type[ARITY_MAX + 1]; // of each parameter, then of the result
     int words[ARITY_MAX + 1];
-    const Function *def; // NULL: implementations are text
-    double flops;        // an instance
+    const Function *def;    // NULL: implementations are text
+    const Program *program; // that the def is in
+    double flops;           // an instance
     int nimpl;
     Impl impl[IMPLS_MAX];
 } Elementary;

@@ -341,10 +341,10 @@ static bool set_type(Reader *r, Elementary *f, int i, const Type *type)
     return true;
 }
 
-static void take_def(Reader *r, const Function *def)
+static void take_def(Reader *r, const Program *program, const Function *def)
 {
     Elementary *f = NEW(r->script->arena, Elementary);
-    *f = (Elementary){.name = def->name, .span = def->span, .def = def};
+    *f = (Elementary){.name = def->name, .span = def->span, .def = def, .program = program};
     if (def->nparam < 1 || def->nparam > ARITY_MAX) {
         diag_error(r->diags, def->span, "F006", "a function has 1 to %d parameters",
                    ARITY_MAX);
@@ -368,7 +368,7 @@ static void take_defs(Reader *r)
     Program *program = ir_parse(r->script->ir, source, r->diags);
     if (program && ir_infer(program, r->diags))
         for (int i = 0; i < program->defs.len; i++)
-            take_def(r, program->defs.at[i]);
+            take_def(r, program, program->defs.at[i]);
 }
 
 // Statements --------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #ifndef FW_CLI_H
 #define FW_CLI_H
 
+#include "fuse/fuse.h"
 #include "model/dataset.h"
 #include "plan/ceiling.h"
 
@@ -48,6 +49,7 @@ struct Options {
     Arena *arena;
     Diags diags;
     Problem *problem; // freed after the diagnostics that point into it were printed
+    Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
     const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg;
@@ -57,7 +59,7 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
-    int64_t number, threads, sample, repeat;
+    int64_t number, threads, sample, limit, repeat;
     bool device_given;
     Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];

@@ -146,6 +146,7 @@ static bool take_option(Options *o, int key, char *arg)
     case 350: return parse_math(o, arg);
     case 340: return o->measure = true;
     case 341: return parse_count(o, arg, &o->repeat);
+    case 330: return parse_count(o, arg, &o->limit);
     case 'q': o->quiet = true; return true;
     default: return false;
     }
@@ -229,6 +230,7 @@ static int run_command(const Command *command, int argc, char **argv)
     buf_release(&text);
     int worst = diags_exit_status(&options.diags);
     problem_free(options.problem);
+    script_free(options.script);
     arena_free(options.arena);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "forewarp: cannot write standard output: %s\n", strerror(errno));

@@ -113,7 +113,7 @@ int cmd_explore(Options *o)
     Screen screen = {!o->quiet && isatty(2), 0};
     ExploreRequest request;
     ExploreResult result;
-    Problem *problem = cli_problem(o, true);
+    Problem *problem = cli_program(o, true);
     if (!problem || !make_request(o, &screen, &request))
         return 2;
     Buf csv;

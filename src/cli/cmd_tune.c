@@ -44,8 +44,14 @@ static json_t *real_or_null(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static Limit limit_of(const TuneResult *r)
+{
+    return (Limit){{r->floor_ns, r->copy_ns, r->compute_ns}, r->bytes, r->flops};
+}
+
 static json_t *result_json(const TuneResult *r)
 {
+    Limit limit = limit_of(r);
     json_t *trials = json_object();
     for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
         json_object_set_new(trials, trial_status_name[i], json_integer(r->count[i]));
@@ -58,16 +64,17 @@ static json_t *result_json(const TuneResult *r)
                                             "seconds", r->ranking_s, "model", r->model)
                                 : json_null();
     return json_pack(
-        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, s:o}",
+        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, s:o, "
+        "s:o}",
         "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,
         "strategy", r->strategy, "seed", (json_int_t)r->seed, "elapsed_s", r->elapsed_s,
         "space", r->space_points, "reused", (json_int_t)r->reused, "reference",
         r->reference, "trials", trials, "best", best, "baseline_ns",
         real_or_null(r->baseline_ns), "copy_ns", real_or_null(r->copy_ns), "bytes",
-        r->bytes, "ranking", ranking);
+        r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns));
 }
 
-static void print_row(const char *what, double ns, double bytes, double copy_ns)
+static void print_row(const char *what, double ns, const TuneResult *r)
 {
     Buf time;
     buf_init(&time);
@@ -77,9 +84,9 @@ static void print_row(const char *what, double ns, double bytes, double copy_ns)
         cli_time(&time, ns);
     printf("  %-8s %12s", what, time.text);
     if (isfinite(ns))
-        printf("  %8.1f GB/s", bytes / ns);
-    if (isfinite(ns) && isfinite(copy_ns))
-        printf("  %6.1f %% of copy", 100 * copy_ns / ns);
+        printf("  %8.1f GB/s", r->bytes / ns);
+    if (isfinite(ns) && r->floor_ns > 0)
+        printf("  %6.1f %% of floor", 100 * r->floor_ns / ns);
     putchar('\n');
     buf_release(&time);
 }
@@ -95,9 +102,13 @@ static void print_result(const TuneResult *r)
     if (r->ranked)
         printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
     printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);
-    print_row("plain", r->baseline_ns, r->bytes, r->copy_ns);
-    print_row("best", r->best_ns, r->bytes, r->copy_ns);
-    print_row("copy", r->copy_ns, r->bytes, r->copy_ns);
+    print_row("plain", r->baseline_ns, r);
+    print_row("best", r->best_ns, r);
+    Limit limit = limit_of(r);
+    cli_print_floor(&limit);
+    if (r->in_flight_bytes > 0)
+        printf("  in flight  %.1f KiB a multiprocessor, estimated\n",
+               r->in_flight_bytes / 1024);
     printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_MOST = 512, GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };
+enum { GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };
 
 // One expression at one thread count.
 typedef struct {
@@ -222,101 +222,101 @@ static bool generate(Explorer *x)
 
 // Measuring -----------------------------------------------------------------------------
 
+// A row on its way through the rig; its job lives in an arena of its own.
+typedef struct {
+    Row *row;
+    Arena *arena;
+    Candidate candidate;
+} Flight;
+
 typedef struct {
     Explorer *x;
-    Candidate candidate[BATCH_MOST];
-    Job job[BATCH_MOST];
-    Row *row[BATCH_MOST];
-    int n;
+    Flight *flight; // one a row to measure
+    const Target *target;
+    const char *prelude;
     double best_ns;
     int64_t done, of;
-} Batch;
+} Measuring;
 
 static double on_trial(void *user, int job, Trial *trial)
 {
-    Batch *batch = user;
-    ExploreResult *result = batch->x->result;
-    Row *row = batch->row[job];
-    row->status = trial_status_name[trial->status];
-    row->time_ns = trial->time_ns;
+    Measuring *m = user;
+    const ExploreRequest *request = m->x->request;
+    ExploreResult *result = m->x->result;
+    Flight *flight = &m->flight[job];
+    flight->row->status = trial_status_name[trial->status];
+    flight->row->time_ns = trial->time_ns;
     result->count[trial->status]++;
     result->measured++;
     result->compilation_s += trial->build_s;
     result->execution_s += trial->check_s + trial->timing_s;
     if (trial->status == TRIAL_OK)
-        batch->best_ns = fmin(batch->best_ns, trial->time_ns);
-    else if (trial->log && batch->x->result->count[trial->status] <= 3)
-        diag_warning(batch->x->diags, span_none, "X002", "%s: %.200s", row->status,
+        m->best_ns = fmin(m->best_ns, trial->time_ns);
+    else if (trial->log && result->count[trial->status] <= 3)
+        diag_warning(m->x->diags, span_none, "X002", "%s: %.200s", flight->row->status,
                      trial->log);
-    return batch->best_ns;
-}
-
-static bool run_batch(Batch *batch, Rig *rig)
-{
-    bool ok = rig_run(rig, batch->job, batch->n, batch->best_ns, on_trial, batch,
-                      batch->x->diags);
-    for (int i = 0; i < batch->n; i++)
-        candidate_release(&batch->candidate[i]);
-    batch->done += batch->n;
-    const ExploreRequest *request = batch->x->request;
+    candidate_release(&flight->candidate);
+    arena_free(flight->arena);
+    flight->arena = NULL;
+    m->done++;
     if (request->progress)
-        request->progress(request->user, "measure", batch->done, batch->of);
-    batch->n = 0;
-    return ok;
+        request->progress(request->user, "measure", m->done, m->of);
+    return m->best_ns;
 }
 
-static void add_job(Batch *batch, Row *row, int serial, const Target *target,
-                    const char *prelude)
+static const Job *next_job(void *user, int number)
 {
-    Explorer *x = batch->x;
+    Measuring *m = user;
+    Explorer *x = m->x;
+    if (number >= m->of)
+        return NULL;
+    Flight *flight = &m->flight[number];
+    Mark before = mark(x);
     Diags quiet;
-    diags_init(&quiet, x->scratch);
-    LowerOptions options = row->options;
-    options.name = arena_printf(x->scratch, "%.80s_c%d", x->problem->name, serial);
-    Candidate *candidate = &batch->candidate[batch->n];
-    if (!candidate_build(x->problem, row->of->expr, &options, target, prelude, x->scratch,
-                         candidate, &quiet))
+    flight->arena = arena_new();
+    diags_init(&quiet, flight->arena);
+    LowerOptions options = flight->row->options;
+    options.name = arena_printf(flight->arena, "%.80s_c%d", x->problem->name, number);
+    if (!candidate_build(x->problem, flight->row->of->expr, &options, m->target, m->prelude,
+                         flight->arena, &flight->candidate, &quiet))
         BUG("a row that was lowered before cannot be");
-    batch->job[batch->n] = candidate->job;
-    batch->row[batch->n++] = row;
+    release(x, before);
+    return &flight->candidate.job;
 }
 
 // The rows to measure, in the order to do so: shuffled, so that the cut-off is soon good.
-static Row **chosen_rows(Explorer *x, int64_t *n)
+static Flight *chosen_rows(Explorer *x, int64_t *n)
 {
     int64_t all = x->rows.len, want = x->request->sample;
-    Row **row = NEW_ARRAY(x->arena, Row *, MAX(all, 1));
+    Flight *flight = NEW_ARRAY(x->arena, Flight, MAX(all, 1));
     for (int64_t i = 0; i < all; i++)
-        row[i] = &x->rows.at[i];
+        flight[i].row = &x->rows.at[i];
     for (int64_t i = all - 1; i > 0; i--) {
         int64_t k = (int64_t)rng_below(&x->rng, (uint64_t)i + 1);
-        Row *swapped = row[i];
-        row[i] = row[k];
-        row[k] = swapped;
+        Row *swapped = flight[i].row;
+        flight[i].row = flight[k].row;
+        flight[k].row = swapped;
     }
     *n = want && want < all ? want : all;
-    return row;
+    return flight;
 }
 
 static bool measure_rows(Explorer *x, Rig *rig)
 {
-    const Target *target = target_find(rig_device(rig)->target);
     Buf prelude;
     buf_init(&prelude);
-    emit_prelude(&prelude, target, x->problem->bound);
-    Batch *batch = xcalloc(1, sizeof *batch);
-    *batch = (Batch){.x = x, .best_ns = INFINITY};
-    Row **row = chosen_rows(x, &batch->of);
-    int most = MIN(rig_batch(rig), BATCH_MOST);
-    bool ok = true;
-    for (int64_t i = 0; ok && i < batch->of;) {
-        Mark m = mark(x);
-        for (; i < batch->of && batch->n < most; i++)
-            add_job(batch, row[i], (int)i, target, prelude.text);
-        ok = run_batch(batch, rig);
-        release(x, m);
-    }
-    free(batch);
+    Measuring m = {.x = x,
+                   .target = target_find(rig_device(rig)->target),
+                   .best_ns = INFINITY};
+    emit_prelude(&prelude, m.target, x->problem->bound);
+    m.prelude = prelude.text;
+    m.flight = chosen_rows(x, &m.of);
+    bool ok = rig_stream(rig, next_job, INFINITY, on_trial, &m, x->diags);
+    for (int64_t i = 0; i < m.of; i++)
+        if (m.flight[i].arena) {
+            candidate_release(&m.flight[i].candidate);
+            arena_free(m.flight[i].arena);
+        }
     buf_release(&prelude);
     return ok;
 }

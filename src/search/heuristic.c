@@ -6,8 +6,8 @@
 // A step is a space of its own: the parameters with the values they may take there, the
 // constraints of the whole space, and those of the step; so counting, pruning and sampling
 // are those of space.h. A step waits until all its points were told.
-#include "search/steps.h"
 #include "search/search.h"
+#include "search/steps.h"
 
 #include "search/numbers.h"
 
@@ -161,7 +161,7 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
     Space *alone = space_new();
     add_some(alone, param, choice, param->n);
     steps_define(alone, search->steps, search->space, search->size, search->nsize,
-                  &walk->base);
+                 &walk->base);
     for (int i = 0; i < space_params(search->space); i++)
         if (i != p && !space_param(search->space, i)->label)
             space_define(alone, space_param(search->space, i)->name,
@@ -269,7 +269,7 @@ static bool begin_step(Search *search, const Step *step)
     walk->space = space_new();
     add_step_params(search, step);
     steps_define(walk->space, search->steps, search->space, search->size, search->nsize,
-                  &walk->base);
+                 &walk->base);
     bool ok = constrain_step(search, step) && is_built(walk->space);
     double count = ok ? space_count(walk->space) : 0;
     walk->next = 0;
@@ -366,9 +366,10 @@ static bool ask_walk(Search *search, Point *point)
     if (!walk->started)
         start(search);
     for (;;) {
-        if (walk->space && walk->next < walk->count) {
+        while (walk->space && walk->next < walk->count) {
             step_point(search, walk->next++, point);
-            return true;
+            if (space_valid(search->space, point)) // one of a recorded space
+                return true;
         }
         if (search->given > search->told)
             return false; // until the points on their way are told

@@ -15,7 +15,7 @@ typedef struct {
     const char *name;
     const char *doc;
     bool needs_ranking;            // search->ranking must be set before the first ask
-    bool needs_steps;             // search->steps likewise
+    bool needs_steps;              // search->steps likewise
     void *(*open)(Search *search); // the strategy's own state; NULL if it needs none
     // Writes the next point; false when it has none left, or none before it is told of
     // points that were asked for.
@@ -37,9 +37,8 @@ struct Search {
     double best_ns;       // INFINITY before the first success
     const Point *ranking; // points in the order to try them in; the caller's
     int nranking;
-    const Point *start; // a sensible first point, or NULL; the caller's
-    const struct Steps
-        *script; // steps.h: a heuristic file that was checked; the caller's
+    const Point *start;         // a sensible first point, or NULL; the caller's
+    const struct Steps *steps; // steps.h: a heuristic file that was checked; the caller's
     const struct StepsSize *size;
     int nsize;
     void *state; // owned by the strategy

@@ -298,8 +298,8 @@ static void define_best(Space *to, const char *name, double value)
     buf_release(&text);
 }
 
-void steps_define(Space *to, const Steps *script, const Space *space,
-                   const StepsSize *size, int nsize, const Point *best)
+void steps_define(Space *to, const Steps *script, const Space *space, const StepsSize *size,
+                  int nsize, const Point *best)
 {
     for (int i = 0; i < nsize; i++)
         space_define(to, size[i].name, size[i].value);
@@ -358,8 +358,8 @@ static Space *copy_params(const Space *space)
     return copy;
 }
 
-bool steps_check(const Steps *script, const Space *space, const StepsSize *size,
-                  int nsize, Diags *diags)
+bool steps_check(const Steps *script, const Space *space, const StepsSize *size, int nsize,
+                 Diags *diags)
 {
     int errors = diags->errors;
     Space *scratch = copy_params(space);

@@ -55,12 +55,12 @@ typedef struct StepsSize {
 // NULL with diagnostics that point into the source; owner: arena.
 Steps *steps_parse(const Source *source, Arena *arena, Diags *diags);
 // Are all names known to the space, and all expressions right? Diagnostics if not.
-bool steps_check(const Steps *script, const Space *space, const StepsSize *size,
-                  int nsize, Diags *diags);
+bool steps_check(const Steps *script, const Space *space, const StepsSize *size, int nsize,
+                 Diags *diags);
 // Defines sizes, defaults, and best.NAME for every parameter that is a number, in a space
 // that asks for them. best NULL: as 1.
-void steps_define(Space *to, const Steps *script, const Space *space,
-                   const StepsSize *size, int nsize, const Point *best);
+void steps_define(Space *to, const Steps *script, const Space *space, const StepsSize *size,
+                  int nsize, const Point *best);
 // The default of a name, or NULL.
 const Default *steps_default(const Steps *script, const char *name);
 

@@ -248,6 +248,21 @@ static bool is_reserved(const Parser *p)
     return false;
 }
 
+// A defined name, or one element `name[2]` of several; NULL if there is none.
+static const double *parse_defined(Parser *p, Token token)
+{
+    const char *start = token.text, *end = start + token.len;
+    if (at(p, "[")) {
+        const char *close = strchr(p->token.text, ']');
+        end = close ? close + 1 : end;
+    }
+    const char *name = arena_strndup(p->space->arena, start, (size_t)(end - start));
+    const double *number = map_get(&p->space->names, name);
+    while (number && p->token.kind != T_END && p->token.text < end)
+        advance(p);
+    return number;
+}
+
 static bool parse_name(Parser *p)
 {
     Token token = p->token;
@@ -265,13 +280,13 @@ static bool parse_name(Parser *p)
     }
     char *name = arena_strndup(p->space->arena, token.text, (size_t)token.len);
     int param = space_find(p->space, name);
-    if (param >= 0)
-        return emit(p, (Code){.op = OP_PARAM, .param = param});
-    const double *defined = map_get(&p->space->defined, name);
-    if (!defined)
+    const double *number = param < 0 ? parse_defined(p, token) : NULL;
+    if (number)
+        return emit(p, (Code){.op = OP_NUMBER, .number = *number});
+    if (param < 0)
         return diag_error(p->diags, span_of(p, token), "S002",
                           "there is no parameter named `%s`", name);
-    return emit(p, (Code){.op = OP_NUMBER, .number = *defined});
+    return emit(p, (Code){.op = OP_PARAM, .param = param});
 }
 
 static bool parse_primary(Parser *p)
@@ -376,7 +391,7 @@ static bool parse(Parser *p, Level level)
 
 // Conjuncts ------------------------------------------------------------------------------
 
-static void add_conjunct(Space *space, const Code *code, int n)
+static Constraint constraint_of(Space *space, const Code *code, int n)
 {
     Code *copy = NEW_ARRAY(space->arena, Code, n);
     memcpy(copy, code, sizeof *copy * (size_t)n);
@@ -384,6 +399,12 @@ static void add_conjunct(Space *space, const Code *code, int n)
     for (int i = 0; i < n; i++)
         if (code[i].op == OP_PARAM)
             constraint.params |= (uint64_t)1 << code[i].param;
+    return constraint;
+}
+
+static void add_conjunct(Space *space, const Code *code, int n)
+{
+    Constraint constraint = constraint_of(space, code, n);
     VEC_PUSH(space->arena, &space->constraints, constraint);
 }
 
@@ -405,7 +426,7 @@ static void split_conjuncts(Space *space, const Code *code, int n)
     split_conjuncts(space, code + right, n - 1 - right);
 }
 
-bool constraint_parse(Space *space, Span span, Diags *diags)
+bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
 {
     char *text = arena_strndup(space->arena, span.source->text, span.end);
     Parser p = {.space = space,
@@ -418,6 +439,9 @@ bool constraint_parse(Space *space, Span span, Diags *diags)
         return false;
     if (p.token.kind != T_END)
         return error_at(&p, "S001", "expected an operator");
-    split_conjuncts(space, p.code, p.ncode);
+    if (whole)
+        *whole = constraint_of(space, p.code, p.ncode);
+    else
+        split_conjuncts(space, p.code, p.ncode);
     return true;
 }

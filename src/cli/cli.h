@@ -60,6 +60,8 @@ struct Options {
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
     int64_t number, threads, sample, limit, repeat;
+    const char *where;
+    int stage[2];
     bool device_given;
     Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];

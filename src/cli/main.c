@@ -101,6 +101,14 @@ static bool parse_math(Options *o, const char *text)
     return wrong(o, "--math takes standard, exact or fast", text);
 }
 
+static bool parse_stages(Options *o, const char *text)
+{
+    char end;
+    return (sscanf(text, "%7d,%7d%c", &o->stage[0], &o->stage[1], &end) == 2 &&
+            o->stage[0] > 0 && o->stage[1] > 0) ||
+           wrong(o, "--stages takes N,M, both above 0", text);
+}
+
 static bool take_option(Options *o, int key, char *arg)
 {
     switch (key) {
@@ -147,6 +155,8 @@ static bool take_option(Options *o, int key, char *arg)
     case 340: return o->measure = true;
     case 341: return parse_count(o, arg, &o->repeat);
     case 330: return parse_count(o, arg, &o->limit);
+    case 360: o->where = arg; return true;
+    case 361: return parse_stages(o, arg);
     case 'q': o->quiet = true; return true;
     default: return false;
     }

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "plan/derive.h"
 #include "search/search.h"
+#include "search/steps.h"
 #include "store/store.h"
 
 // problem.c -----------------------------------------------------------------------------
@@ -141,6 +142,9 @@ extern const ProblemKind problem_program, problem_template;
 // either case.
 bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags);
 void ways_close(Ways *ways);
+// One constraint more on the space; false with a diagnostic if it is wrong, or if no point
+// is left.
+bool ways_constrain(Ways *ways, const char *text, Diags *diags);
 // The plain point, then points that are often good, each once; returns how many there are.
 int ways_first(const Ways *ways, Point *point, int max);
 // A point as a job, its kernels named after `name` if they can be; see candidate_make.
@@ -189,7 +193,10 @@ typedef struct {
 
 typedef struct {
     const char *device, *strategy;
-    const char *model; // path of a fitted model, for strategies that need a ranking
+    const char *model;  // path of a fitted model, for strategies that need a ranking
+    const Steps *steps; // of a heuristic file, for the strategy that follows one
+    const char *where;  // a constraint more on the space, or NULL
+    int stage[2];       // of a strategy in two stages; 0: its own choice
     uint64_t seed;
     double budget_s;       // INFINITY: not bounded by time
     int64_t budget_trials; // 0: not bounded by trials

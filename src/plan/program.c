@@ -194,6 +194,16 @@ void ways_close(Ways *ways)
     *ways = (Ways){0};
 }
 
+bool ways_constrain(Ways *ways, const char *text, Diags *diags)
+{
+    Space *space = (Space *)ways->space; // const to others: these ways own it
+    if (!space_constrain_at(space, "--where", text, diags) || !space_build(space, diags))
+        return false;
+    return space_count(space) > 0 ||
+           diag_error(diags, span_none, "C042", "no point of the space is left by `%s`",
+                      text);
+}
+
 int ways_first(const Ways *ways, Point *point, int max)
 {
     return ways->problem->kind->first(ways, point, max);

@@ -41,6 +41,8 @@ typedef struct {
     int asked_first; // of the points tried before the strategy's
     Point first[8];
     int nfirst;
+    bool has_plain;      // the first of them is the plain point
+    uint64_t space_hash; // without options->where: trials are the same
     struct {
         Point point;
         double ns;
@@ -339,22 +341,34 @@ static bool open_device(Tune *t)
     return true;
 }
 
+static void set_first(Tune *t)
+{
+    int n = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    t->has_plain = space_valid(t->space, &t->first[0]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(t->space, &t->first[i]))
+            t->first[t->nfirst++] = t->first[i];
+}
+
 static bool open_space(Tune *t)
 {
     if (!ways_open(&t->ways, t->problem, rig_device(t->rig), t->diags))
         return false;
     t->space = t->ways.space;
+    t->space_hash = space_hash(t->space);
+    if (t->options->where && !ways_constrain(&t->ways, t->options->where, t->diags))
+        return false;
     t->result->space_points = space_count(t->space);
-    t->nfirst = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    set_first(t);
     return true;
 }
 
-static void fill_key(const Problem *problem, const Space *space, const DeviceInfo *device,
+static void fill_key(const Problem *problem, uint64_t hash, const DeviceInfo *device,
                      StoreKey *key)
 {
     *key = (StoreKey){.problem = problem_label(problem),
                       .problem_hash = problem_hash(problem),
-                      .space_hash = space_hash(space),
+                      .space_hash = hash,
                       .fingerprint = device->fingerprint,
                       .device = device->name,
                       .version = CODEGEN_VERSION};
@@ -366,7 +380,7 @@ static bool open_store(Tune *t)
     if (!t->store)
         return false;
     StoreKey key;
-    fill_key(t->problem, t->space, rig_device(t->rig), &key);
+    fill_key(t->problem, t->space_hash, rig_device(t->rig), &key);
     t->session = store_session(t->store, &key, t->diags);
     if (!t->session)
         return false;
@@ -408,6 +422,23 @@ static bool set_ranking(Tune *t)
     return ok;
 }
 
+// The steps begin at the plain point.
+static bool set_steps(Tune *t)
+{
+    const Problem *problem = t->problem;
+    StepsSize *size = NEW_ARRAY(t->arena, StepsSize, problem->nbinding + 1);
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = (StepsSize){problem->binding[i].name, (double)problem->binding[i].value};
+    if (!t->options->steps)
+        return diag_error(t->diags, span_none, "C041", "strategy `%s` needs a FILE.fwh",
+                          t->options->strategy);
+    t->search->steps = t->options->steps;
+    t->search->size = size;
+    t->search->nsize = problem->nbinding;
+    t->search->start = t->nfirst ? &t->first[0] : NULL;
+    return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
+}
+
 static bool open_search(Tune *t)
 {
     const SearchKind *kind = search_find(t->options->strategy);
@@ -416,8 +447,10 @@ static bool open_search(Tune *t)
                           t->options->strategy);
     double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
     t->search = search_open(kind, t->space, t->options->seed, limit);
+    t->search->stage[0] = t->options->stage[0];
+    t->search->stage[1] = t->options->stage[1];
     t->result->strategy = kind->name;
-    return !kind->needs_ranking || set_ranking(t);
+    return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
 }
 
 // The first points, among them the plain one, are tried before any strategy.
@@ -426,7 +459,8 @@ static bool try_first(Tune *t)
     t->search_s = clock_s();
     if (!run_points(t, next_first, false))
         return false;
-    const Known *plain = map_get(&t->known, point_text(t, &t->first[0]));
+    const Known *plain =
+        t->has_plain ? map_get(&t->known, point_text(t, &t->first[0])) : NULL;
     t->result->baseline_ns = plain && plain->status == TRIAL_OK ? plain->time_ns : INFINITY;
     return true;
 }
@@ -572,7 +606,7 @@ bool plan_best(const Ways *ways, const char *path, const DeviceInfo *device, Poi
         return false;
     StoreKey key;
     BestStored best = {ways->space, point, INFINITY};
-    fill_key(ways->problem, best.space, device, &key);
+    fill_key(ways->problem, space_hash(best.space), device, &key);
     int64_t session = store_session(store, &key, diags);
     if (session)
         store_each(store, session, keep_stored, &best, diags);

@@ -37,11 +37,12 @@ struct Search {
     double best_ns;       // INFINITY before the first success
     const Point *ranking; // points in the order to try them in; the caller's
     int nranking;
-    const Point *start;         // a sensible first point, or NULL; the caller's
+    const Point *start;        // a sensible first point, or NULL; the caller's
     const struct Steps *steps; // steps.h: a heuristic file that was checked; the caller's
     const struct StepsSize *size;
     int nsize;
-    void *state; // owned by the strategy
+    int stage[2]; // points of a strategy's stages; 0: its own choice
+    void *state;  // owned by the strategy
 };
 
 const SearchKind *search_find(const char *name); // NULL if there is none

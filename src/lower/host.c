@@ -147,6 +147,7 @@ static void run_passes(Lower *l, Kernel *kernel)
     if (l->options->vector > 1)
         pass_vectors(&pass, kernel);
     pass_loads(&pass, kernel);
+    pass_windows(&pass, kernel);
     pass_barriers(&pass, kernel);
     pass_indices(&pass, kernel);
 }

@@ -148,6 +148,9 @@ typedef struct {
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     const char *name;  // prefix of kernel names; NULL: the definition's name
+    // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
+    void (*observe)(void *user, const char *pass, const Kernel *kernel);
+    void *user;
 } LowerOptions;
 
 // Lowers body (of the type of the program's main result, over its parameters). The program

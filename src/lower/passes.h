@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes over the kernel IR: in place, one file each, in the order in which host.c runs
-// them.
+// Passes over the kernel IR: in place, one file each; passes.def says in which order and
+// when they run.
 
 #ifndef FW_LOWER_PASSES_H
 #define FW_LOWER_PASSES_H

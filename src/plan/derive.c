@@ -14,10 +14,10 @@ typedef struct {
     Rewriter r;
     bool tiled, separate, unroll;
     int64_t local[DIMS_MAX], block[DIMS_MAX],
-        cyclic[DIMS_MAX]; // by thread dimension: x, y, z
-    int64_t groups, stream;
-    bool window; // walking the argument of a slide
-    bool deep;   // a position is too deep to be written
+        cyclic[DIMS_MAX];  // by thread dimension: x, y, z
+    int64_t groups, steps; // steps: that an item walks
+    bool window;           // walking the argument of a slide
+    bool deep;             // a position is too deep to be written
 } Walk;
 
 // Steps -------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ static Nest nest_of(const Walk *w, const Expr *map)
     for (int k = 0; k < nest.dims; k++) {
         int x = nest.dims - 1 - k;
         nest.step[k] = w->block[x] * w->cyclic[x];
-        nest.item[k] = nest.step[k] * (k == 0 ? w->stream : 1);
+        nest.item[k] = nest.step[k] * (k == 0 ? w->steps : 1);
         nest.tile[k] = nest.item[k] * w->local[x];
         nest.one_each &= nest.item[k] == 1;
     }
@@ -317,14 +317,14 @@ static void walk(Walk *w, Path at, bool root)
 
 static Walk walk_of(const Derivation *d, const Point *point)
 {
-    Walk w = {.groups = 1, .stream = 1};
+    Walk w = {.groups = 1, .steps = 1};
     w.tiled = derive_word(d, point, "scheme", "tiled");
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.separate = derive_word(d, point, "stages", "separate");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
-    if (space_find(d->space, "stream") >= 0)
-        w.stream = space_int(d->space, point, "stream");
+    if (space_find(d->space, "walk") >= 0)
+        w.steps = space_int(d->space, point, "walk");
     for (int x = 0; x < DIMS_MAX; x++) {
         w.local[x] = derive_number(d, point, "l", x);
         w.block[x] = derive_number(d, point, "b", x);

@@ -133,12 +133,12 @@ enum { ITEM_OUTPUTS = 64, UNROLL_CAP = 64 };
 
 // Steps that a work-item walks along the outermost dimension. Strided elements of an item
 // lie between those of its neighbours, and a tile has no room for a walk.
-static void add_stream(Derivation *d, Diags *diags)
+static void add_walk(Derivation *d, Diags *diags)
 {
     const int64_t steps[] = {1, 2, 4, 8, 16, 32, 64};
-    space_add_ints(d->space, "stream", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
+    space_add_ints(d->space, "walk", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
     char text[64];
-    snprintf(text, sizeof text, "stream == 1 or scheme == 'global' and c%s == 1",
+    snprintf(text, sizeof text, "walk == 1 or scheme == 'global' and c%s == 1",
              axis[d->shape.dims - 1]);
     space_constrain(d->space, text, diags);
 }
@@ -169,7 +169,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
     space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled"}, 2);
     constrain_tile(d, diags);
     if (shape->dims > 1)
-        add_stream(d, diags);
+        add_walk(d, diags);
 }
 
 // Straight-line code for a short reduction, as long as an item stays below 512 copies.

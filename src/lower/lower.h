@@ -106,6 +106,7 @@ struct Stm {
     const Arith *threads; // FOR of threads: how many there are
     LoopKind loop;
     LoopForm form;
+    int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
     int dim;                        // FOR of threads
     bool fence_local, fence_global; // BARRIER
     Block body, other;

@@ -23,6 +23,10 @@
 
 enum { NONE = -1, WINDOW_LOADS_MAX = 256 };
 
+// Between iterations that are written out, values change their names instead of moving, and
+// loads of several are in flight (j3d27pt 512^3 on an H200, 4 steps: 279 us, else 302).
+enum { UNROLL_WHOLE = 8, UNROLL_PART = 4 };
+
 // A load of the loop body, once for each (buffer, index, type).
 typedef struct {
     const KExpr *load;
@@ -262,6 +266,7 @@ static void carry(Windows *w, Stm *loop, int64_t extent)
             note_loads(w, loop->body.at[i]->value, loop->body.at[i]);
     if (!link_loads(w, loop, extent))
         return;
+    loop->unroll = extent <= UNROLL_WHOLE ? (int)extent : UNROLL_PART;
     open_windows(w, loop);
     rewrite_body(w, loop);
     for (int i = 0; i < w->n; i++)

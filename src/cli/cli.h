@@ -59,6 +59,7 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
+    bool derived;
     int64_t number, threads, sample, limit, repeat;
     bool device_given;
     Math math;

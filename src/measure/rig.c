@@ -113,8 +113,8 @@ static json_t *opening(const Rig *rig, const Worker *worker)
 {
     if (!is_compiler(rig, worker))
         return json_incref(rig->open_message);
-    return json_pack("{s:s,s:o,s:b}", "do", "open", "device",
-                     json_text(rig->config.device), "compiler", 1);
+    return json_pack("{s:s,s:o,s:b}", "do", "open", "device", json_text(rig->config.device),
+                     "compiler", 1);
 }
 
 // The cache of a worker: one for all where some compile for another.
@@ -510,8 +510,7 @@ static void refill(Rig *rig, int most)
         check_job(rig, job);
         if (round->end == round->capacity) {
             round->capacity = MAX(2 * round->capacity, 64);
-            round->item =
-                xrealloc(round->item, sizeof(Item) * (size_t)round->capacity);
+            round->item = xrealloc(round->item, sizeof(Item) * (size_t)round->capacity);
         }
         round->item[round->end++] = (Item){.job = job};
     }
@@ -844,8 +843,9 @@ static bool open_first(Rig *rig, Diags *diags)
     return add_worker(rig, diags) && attend_all(rig, diags);
 }
 
-// As many as cores, and as their copies of the buffers leave room for (a compiler has none).
-// A GPU leaves the cores to the compilers: NVRTC gets on best with one process a core.
+// As many as cores, and as their copies of the buffers leave room for (a compiler has
+// none). A GPU leaves the cores to the compilers: NVRTC gets on best with one process a
+// core.
 static int choose_workers(const Rig *rig)
 {
     double bytes = 0;

@@ -206,11 +206,11 @@ static void test_verdicts(void **state)
     run_all(f);
     for (int i = 0; i < 40; i++)
         expect_status(f, i,
-                      i == 3                 ? TRIAL_BUILD_FAILED
-                      : i == 7               ? TRIAL_WRONG_RESULT
-                      : i == 12 || i == 19   ? TRIAL_CRASHED
-                      : i == 26 || i == 33   ? TRIAL_TIMED_OUT
-                                             : TRIAL_OK);
+                      i == 3               ? TRIAL_BUILD_FAILED
+                      : i == 7             ? TRIAL_WRONG_RESULT
+                      : i == 12 || i == 19 ? TRIAL_CRASHED
+                      : i == 26 || i == 33 ? TRIAL_TIMED_OUT
+                                           : TRIAL_OK);
     assert_non_null(strstr(f->trial[3].log, "the text is wrong"));
     assert_non_null(strstr(f->trial[19].log, "while building"));
     assert_non_null(strstr(f->trial[12].log, "while running"));

@@ -11,6 +11,9 @@
 //           all of them share. Jobs flow through: compiled some at a time (a parcel: one
 //           program), then checked and timed parcel by parcel.
 //
+// Controllers that share a folder take turns on a GPU, a call each: what one of them does
+// meanwhile (derive, lower, compute a reference) does not disturb the other's times.
+//
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
 // buffer's end), so a job that crashed among others becomes a suspect, and so do jobs
@@ -644,11 +647,14 @@ static bool revive(Rig *rig, Diags *diags)
 static bool run_round(Rig *rig, int workers, Round *round, Diags *diags)
 {
     rig->round = round;
+    int turn = rig->info.is_cpu ? -1 : folder_turn(&rig->folder, rig->config.device);
     bool ok = revive(rig, diags) && enlist(rig, workers, diags) &&
               (rig->ahead ? run_ahead : run_batches)(rig, diags);
     for (int i = 0; i < round->end; i++)
         trial_release(&round->item[i].trial);
     free(round->item);
+    if (turn >= 0)
+        close(turn);
     rig->round = NULL;
     return ok;
 }

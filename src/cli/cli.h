@@ -59,6 +59,7 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
+    bool derived;
     int64_t number, threads, sample, limit, repeat;
     const char *where;
     int stage[2];

@@ -134,6 +134,10 @@ void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);
 
+// Waits until no other controller with this folder has its turn on the device. The file
+// returned is closed to end one's own; -1: none could be made, and there are no turns.
+int folder_turn(const Folder *folder, const char *device);
+
 typedef struct {
     char *path;
     int lock; // -1: not open

@@ -11,6 +11,9 @@
 //           all of them share. Jobs flow through: compiled some at a time (a parcel: one
 //           program), then checked and timed parcel by parcel.
 //
+// Controllers that share a folder take turns on a GPU, a call each: what one of them does
+// meanwhile (derive, lower, compute a reference) does not disturb the other's times.
+//
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
 // buffer's end), so a job that crashed among others becomes a suspect, and so do jobs
@@ -113,8 +116,8 @@ static json_t *opening(const Rig *rig, const Worker *worker)
 {
     if (!is_compiler(rig, worker))
         return json_incref(rig->open_message);
-    return json_pack("{s:s,s:o,s:b}", "do", "open", "device",
-                     json_text(rig->config.device), "compiler", 1);
+    return json_pack("{s:s,s:o,s:b}", "do", "open", "device", json_text(rig->config.device),
+                     "compiler", 1);
 }
 
 // The cache of a worker: one for all where some compile for another.
@@ -510,8 +513,7 @@ static void refill(Rig *rig, int most)
         check_job(rig, job);
         if (round->end == round->capacity) {
             round->capacity = MAX(2 * round->capacity, 64);
-            round->item =
-                xrealloc(round->item, sizeof(Item) * (size_t)round->capacity);
+            round->item = xrealloc(round->item, sizeof(Item) * (size_t)round->capacity);
         }
         round->item[round->end++] = (Item){.job = job};
     }
@@ -645,11 +647,14 @@ static bool revive(Rig *rig, Diags *diags)
 static bool run_round(Rig *rig, int workers, Round *round, Diags *diags)
 {
     rig->round = round;
+    int turn = rig->info.is_cpu ? -1 : folder_turn(&rig->folder, rig->config.device);
     bool ok = revive(rig, diags) && enlist(rig, workers, diags) &&
               (rig->ahead ? run_ahead : run_batches)(rig, diags);
     for (int i = 0; i < round->end; i++)
         trial_release(&round->item[i].trial);
     free(round->item);
+    if (turn >= 0)
+        close(turn);
     rig->round = NULL;
     return ok;
 }
@@ -844,8 +849,9 @@ static bool open_first(Rig *rig, Diags *diags)
     return add_worker(rig, diags) && attend_all(rig, diags);
 }
 
-// As many as cores, and as their copies of the buffers leave room for (a compiler has none).
-// A GPU leaves the cores to the compilers: NVRTC gets on best with one process a core.
+// As many as cores, and as their copies of the buffers leave room for (a compiler has
+// none). A GPU leaves the cores to the compilers: NVRTC gets on best with one process a
+// core.
 static int choose_workers(const Rig *rig)
 {
     double bytes = 0;

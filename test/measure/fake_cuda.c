@@ -6,8 +6,8 @@
 //
 // It knows one device, no barriers, and kernels written `extern "C" __global__ void
 // NAME(...)` whose parameters are scalars and pointers. Text with the word CRASH ends the
-// process that compiles it, with HANG holds it up. $FAKE_CUDA_LOG gets a line a compilation:
-// the process and the length of the text.
+// process that compiles it, with HANG holds it up. $FAKE_CUDA_LOG gets a line a
+// compilation: the process and the length of the text.
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -226,7 +226,11 @@ EXPORT int cuDeviceGetName(char *name, int size, int device)
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     (void)device;
-    *value = attribute == 8 ? 49152 : attribute == 10 ? 32 : attribute <= 7 ? 1024 : 9;
+    *value = attribute == 8    ? 49152
+             : attribute == 10 ? 32
+             : attribute <= 7  ? 1024
+             : attribute == 76 ? 0
+                               : 9;
     return 0;
 }
 
@@ -343,9 +347,9 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
 }
 
 // One dimension is enough.
-EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                          unsigned by, unsigned bz, unsigned shared, void *stream,
-                          void **arg, void **extra)
+EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
+                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                          void *stream, void **arg, void **extra)
 {
     (void)shared, (void)stream, (void)extra;
     Function *f = function;

@@ -6,6 +6,7 @@
 #include "measure/parts.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -63,8 +64,8 @@ static int set_up(void **state)
         f->x[i] = 0.5f + (float)(i % 100) * 0.01f;
         f->z[i] = 2.0f * f->x[i];
     }
-    f->buffer[0] = (RigBuffer){"x", S_FLOAT, N, f->x, NULL};
-    f->buffer[1] = (RigBuffer){"z", S_FLOAT, N, NULL, f->z};
+    f->buffer[0] = (RigBuffer){.name = "x", .scalar = S_FLOAT, .count = N, .init = f->x};
+    f->buffer[1] = (RigBuffer){.name = "z", .scalar = S_FLOAT, .count = N, .expect = f->z};
     f->config = (RigConfig){.device = "cuda:0",
                             .folder = f->folder,
                             .nbuffer = 2,
@@ -194,7 +195,7 @@ static void test_verdicts(void **state)
 {
     Fixture *f = *state;
     f->config.run_limit_s = 2;
-    f->config.build_limit_s = 3;
+    f->config.build_limit_s = 2;
     for (int i = 0; i < 40; i++)
         add_job(f, i == 3    ? "z[i] = nothing;"
                    : i == 7  ? "z[i] = a * x[i] + (i == 17);"
@@ -206,11 +207,11 @@ static void test_verdicts(void **state)
     run_all(f);
     for (int i = 0; i < 40; i++)
         expect_status(f, i,
-                      i == 3                 ? TRIAL_BUILD_FAILED
-                      : i == 7               ? TRIAL_WRONG_RESULT
-                      : i == 12 || i == 19   ? TRIAL_CRASHED
-                      : i == 26 || i == 33   ? TRIAL_TIMED_OUT
-                                             : TRIAL_OK);
+                      i == 3               ? TRIAL_BUILD_FAILED
+                      : i == 7             ? TRIAL_WRONG_RESULT
+                      : i == 12 || i == 19 ? TRIAL_CRASHED
+                      : i == 26 || i == 33 ? TRIAL_TIMED_OUT
+                                           : TRIAL_OK);
     assert_non_null(strstr(f->trial[3].log, "the text is wrong"));
     assert_non_null(strstr(f->trial[19].log, "while building"));
     assert_non_null(strstr(f->trial[12].log, "while running"));
@@ -228,6 +229,30 @@ static void test_hopeless(void **state)
         expect_status(f, i, TRIAL_OK);
     assert_true(f->trial[11].cut && f->trial[11].nsample == 1);
     assert_true(f->trial[11].timing_s == 0);
+}
+
+static void *let_go(void *user)
+{
+    usleep(700 * 1000);
+    close(*(int *)user);
+    return NULL;
+}
+
+// While another controller has its turn on the GPU, nothing is done there.
+static void test_turns(void **state)
+{
+    Fixture *f = *state;
+    pthread_t other;
+    Folder folder = {.path = f->folder};
+    int turn = folder_turn(&folder, "cuda:0");
+    assert_true(turn >= 0);
+    double start = clock_s();
+    assert_int_equal(pthread_create(&other, NULL, let_go, &turn), 0);
+    add_job(f, right);
+    run_all(f);
+    pthread_join(other, NULL);
+    expect_status(f, 0, TRIAL_OK);
+    assert_true(clock_s() - start >= 0.7);
 }
 
 // With one worker there is nobody to compile ahead.
@@ -251,10 +276,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_flow),
-        RIG_TEST(test_verdicts),
-        RIG_TEST(test_hopeless),
-        RIG_TEST(test_alone),
+        RIG_TEST(test_flow),  RIG_TEST(test_verdicts), RIG_TEST(test_hopeless),
+        RIG_TEST(test_turns), RIG_TEST(test_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

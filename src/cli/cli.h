@@ -6,8 +6,9 @@
 #ifndef FW_CLI_H
 #define FW_CLI_H
 
+#include "fuse/fuse.h"
 #include "model/dataset.h"
-#include "plan/plan.h"
+#include "plan/ceiling.h"
 
 #include <jansson.h>
 
@@ -41,11 +42,14 @@ enum { CLI_LIST_MAX = 64 };
 // What the command line said; strings are the command line's own.
 struct Options {
     const Command *command;
-    const char *file; // the argument, NULL if none
-    const char *data; // the second one
+    const char *file;               // the argument, NULL if none
+    const char *data;               // the second one
+    const char *list[CLI_LIST_MAX]; // all, of a command that takes FILE...
+    int nlist;
     Arena *arena;
     Diags diags;
     Problem *problem; // freed after the diagnostics that point into it were printed
+    Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
     const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg, *t4,
@@ -56,13 +60,17 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
-    int64_t number, threads, sample;
+    bool derived;
+    int64_t number, threads, sample, limit, repeat;
+    const char *where;
+    int stage[2];
     bool device_given;
+    Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
     int nin;
     const char *out[CLI_LIST_MAX];
     int nout;
-    bool best, check, fresh, quiet, bad;
+    bool best, check, fresh, measure, quiet, bad;
 };
 
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
@@ -81,5 +89,13 @@ const ModelKind *cli_model_kind(Options *options);
 // The columns that --features names, else those of the kind.
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"
+// The time below which no kernel of a problem gets, with what bounds it.
+typedef struct {
+    Floor floor;
+    double bytes, flops;
+} Limit;
+void cli_print_floor(const Limit *limit); // nothing where it is not known
+// The floor, and the share of it that a time reaches; null where it is not known.
+json_t *cli_floor_json(const Limit *limit, double ns);
 
 #endif

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
     const Problem *problem;
@@ -16,6 +17,7 @@ typedef struct {
     Ways ways;
     Candidate candidate;
     Trial trial;
+    Limit limit;
 } Run;
 
 static bool make_data(Options *o, Run *run)
@@ -83,11 +85,32 @@ static bool write_outputs(Options *o, const Run *run)
     return true;
 }
 
+// What bounds the time, as far as the device was measured.
+static bool find_limit(Options *o, Run *run)
+{
+    const DeviceInfo *device = rig_device(run->rig);
+    Work work = problem_work(run->problem);
+    Ceilings ceilings = {0};
+    run->limit.bytes = work.bytes;
+    run->limit.flops = work.float_flops + work.double_flops;
+    if (access(cli_store(o), F_OK) != 0)
+        return true;
+    Store *store = store_open(cli_store(o), &o->diags);
+    bool ok = store && ceilings_load(store, device, ceilings_bytes(device, work.bytes),
+                                     &ceilings, &o->diags);
+    if (ok && ceilings.copy_gbs <= 0)
+        ok = ceilings_load(store, device, ceilings_bytes(device, 0), &ceilings, &o->diags);
+    store_close(store);
+    run->limit.floor = floor_of(&work, &ceilings);
+    return ok;
+}
+
 static json_t *run_json(const Run *run)
 {
-    return json_pack("{s:s, s:s, s:f, s:f}", "problem", problem_label(run->problem),
+    return json_pack("{s:s, s:s, s:f, s:f, s:o}", "problem", problem_label(run->problem),
                      "device", rig_device(run->rig)->name, "time_ns", run->trial.time_ns,
-                     "max_error", run->trial.max_error);
+                     "max_error", run->trial.max_error, "floor",
+                     cli_floor_json(&run->limit, run->trial.time_ns));
 }
 
 static void print_run(Options *o, const Run *run)
@@ -100,7 +123,10 @@ static void print_run(Options *o, const Run *run)
     if (o->check)
         printf(", agrees with the reference (largest relative error %.2g)",
                run->trial.max_error);
+    if (run->limit.floor.ns > 0)
+        printf(", %.1f %% of floor", 100 * run->limit.floor.ns / run->trial.time_ns);
     putchar('\n');
+    cli_print_floor(&run->limit);
     buf_release(&time);
 }
 
@@ -119,7 +145,7 @@ int cmd_run(Options *o)
     if (!run.problem)
         return 2;
     bool ok = make_data(o, &run) && open_run(o, &run) && execute(o, &run) &&
-              write_outputs(o, &run);
+              write_outputs(o, &run) && find_limit(o, &run);
     if (ok) {
         if (!o->json || strcmp(o->json, "-") != 0)
             print_run(o, &run);

@@ -15,6 +15,13 @@ Problem *cli_problem(Options *o, bool bind)
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
         return NULL;
+    if (problem->program)
+        problem->program->math = o->math;
+    else if (o->math != MATH_STANDARD) {
+        diag_error(&o->diags, span_none, "C035",
+                   "--math is for programs; a template says it in \"options\"");
+        return NULL;
+    }
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
     return problem;
@@ -169,4 +176,32 @@ void cli_time(Buf *out, double ns)
         buf_printf(out, "%.3f ms", ns * 1e-6);
     else
         buf_printf(out, "%.3f s", ns * 1e-9);
+}
+
+void cli_print_floor(const Limit *limit)
+{
+    const Floor *floor = &limit->floor;
+    if (floor->ns <= 0)
+        return;
+    Buf time[3];
+    const double ns[] = {floor->ns, floor->memory_ns, floor->compute_ns};
+    for (int i = 0; i < 3; i++) {
+        buf_init(&time[i]);
+        cli_time(&time[i], ns[i]);
+    }
+    printf("  floor    %12s  (%.3g MB copied: %s; %.3g Gflop: %s)\n", time[0].text,
+           limit->bytes * 1e-6, time[1].text, limit->flops * 1e-9, time[2].text);
+    for (int i = 0; i < 3; i++)
+        buf_release(&time[i]);
+}
+
+json_t *cli_floor_json(const Limit *limit, double ns)
+{
+    const Floor *floor = &limit->floor;
+    if (floor->ns <= 0)
+        return json_null();
+    return json_pack("{s:f, s:s, s:f, s:f, s:f, s:f, s:f}", "ns", floor->ns, "bound",
+                     floor->memory_ns >= floor->compute_ns ? "memory" : "flops",
+                     "memory_ns", floor->memory_ns, "compute_ns", floor->compute_ns,
+                     "bytes", limit->bytes, "flops", limit->flops, "share", floor->ns / ns);
 }

@@ -81,6 +81,13 @@ typedef struct {
     DeviceStatus (*build)(Device *device, const char *source, const char *options,
                           Module **module, Buf *log);
     void (*module_free)(Device *device, Module *module);
+    // For processes that compile ahead of the one that runs. A device opened so knows its
+    // info and compiles, and takes no memory of the device. compile stores what a build of
+    // the same text and options finds in any process with the same $FOREWARP_CACHE. Both
+    // NULL: a build can only be done by the process that runs.
+    Device *(*open_compiler)(int index, Buf *log);
+    DeviceStatus (*compile)(Device *device, const char *source, const char *options,
+                            Buf *log);
     // Runs the launches in order and waits. time_ns: from the start of the first to the
     // end of the last, on the device's clock.
     DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,

@@ -39,6 +39,7 @@ struct Bench {
     double tolerance;
     GpuCheck *gpucheck; // NULL: outputs are read back and compared here
     void *readback;     // room for the largest buffer that is read
+    bool compiles;      // and has nothing else
     bool sick;
 };
 
@@ -57,7 +58,11 @@ struct Piece {
     Buf log;
     Mem **scratch;
     DeviceLaunch *launch;
+    double checked_ns; // how long the checked run took
 };
+
+// A checked run is cold: against the 3 at which a timed run is cut.
+static const double HOPELESS = 10;
 
 static const TrialStatus status_of[] = {
     [DEV_OK] = TRIAL_OK,
@@ -153,19 +158,23 @@ static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
 Bench *bench_open(const json_t *message, Buf *log)
 {
     const char *id = json_text_of(message, "device");
+    bool compiles = json_is_true(json_object_get(message, "compiler"));
     const DeviceKind *kind;
     int index;
     if (!device_parse(id, &kind, &index)) {
         buf_printf(log, "'%s' names no device\n", id);
         return NULL;
     }
-    Device *device = kind->open(index, log);
+    Device *device = (compiles ? kind->open_compiler : kind->open)(index, log);
     if (!device)
         return NULL;
     Bench *bench = xcalloc(1, sizeof *bench);
     bench->kind = kind;
     bench->device = device;
     bench->info = kind->info(device);
+    bench->compiles = compiles;
+    if (compiles)
+        return bench;
     bench->tolerance = json_number_of(message, "tolerance", INFINITY);
     bench->gpucheck = gpucheck_open(kind, device);
     if (open_buffers(bench, json_object_get(message, "buffers"), log))
@@ -203,6 +212,11 @@ const DeviceInfo *bench_info(const Bench *bench)
     return bench->info;
 }
 
+bool bench_compiles(const Bench *bench)
+{
+    return bench->compiles;
+}
+
 bool bench_sick(const Bench *bench)
 {
     return bench->sick;
@@ -225,7 +239,8 @@ static void drop_built(Bench *bench, Built *built)
 {
     if (!built || --built->users > 0)
         return;
-    bench->kind->module_free(bench->device, built->module);
+    if (built->module)
+        bench->kind->module_free(bench->device, built->module);
     free(built);
 }
 
@@ -265,8 +280,11 @@ static DeviceStatus build(Bench *bench, Piece **piece, int n, Buf *log)
     for (int i = 0; i < n; i++)
         buf_printf(&text, "\n%s", piece[i]->job->source);
     buf_putc(&text, '\n');
+    const char *options = piece[0]->job->options;
     DeviceStatus status =
-        bench->kind->build(bench->device, text.text, piece[0]->job->options, &module, log);
+        bench->compiles
+            ? bench->kind->compile(bench->device, text.text, options, log)
+            : bench->kind->build(bench->device, text.text, options, &module, log);
     buf_release(&text);
     if (status != DEV_OK)
         return status;
@@ -455,6 +473,7 @@ static DeviceStatus check_once(Bench *bench, Piece *piece, bool restore, bool *r
         double before = clock_s();
         status = run(bench, piece, &time_ns);
         double late = clock_s() - before - time_ns * 1e-9;
+        piece->checked_ns = time_ns;
         piece->trial.build_s += MAX(late, 0);
         start += MAX(late, 0);
     }
@@ -605,8 +624,24 @@ static void time_piece(Bench *bench, Piece *piece, const json_t *options)
         piece->trial.time_ns = INFINITY;
 }
 
+// So slow a checked run, with the device to itself, says enough.
+static bool is_hopeless(Piece *piece, const json_t *options)
+{
+    double cutoff_ns = json_number_of(options, "cutoff_ns", INFINITY);
+    Trial *trial = &piece->trial;
+    if (!json_is_true(json_object_get(options, "alone")) ||
+        !(piece->checked_ns > HOPELESS * cutoff_ns))
+        return false;
+    trial->cut = true;
+    trial->nsample = 1;
+    trial->time_ns = trial->sample_ns[0] = piece->checked_ns;
+    return true;
+}
+
 void bench_time(Bench *bench, Piece *piece, const json_t *options)
 {
+    if (is_hopeless(piece, options))
+        return;
     if (set_up(bench, piece))
         time_piece(bench, piece, options);
     take_down(bench, piece);

@@ -112,6 +112,12 @@ int rig_batch(const Rig *rig); // how many jobs to hand over at once for full sp
 typedef double RigDone(void *user, int job, Trial *trial);
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags);
+// As rig_run for jobs that are made as they are wanted, the number-th (from 0) by the
+// number-th call of next; it must stay as it is until done is called with it. NULL: there
+// are no more. A GPU's compilers are kept busy so, whatever is being timed.
+typedef const Job *RigNext(void *user, int number);
+bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                Diags *diags);
 // As rig_run for one job, with more samples, not compared against a cut-off; the outputs
 // (each RigBuffer without init, or inout) are copied to out[i] where that is not NULL.
 bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "plan/derive.h"
 #include "search/search.h"
+#include "search/steps.h"
 #include "store/exchange.h"
 #include "store/store.h"
 
@@ -45,6 +46,8 @@ uint64_t problem_hash(const Problem *problem);     // of the bound program as pr
 const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
+// A number of the bound program, generic sizes by their binding.
+int64_t problem_number(const Problem *problem, const Arith *a);
 // Bytes that any kernel must move: each input read once, each output written once.
 double problem_bytes(const Problem *problem);
 
@@ -140,6 +143,9 @@ extern const ProblemKind problem_program, problem_template;
 // either case.
 bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags);
 void ways_close(Ways *ways);
+// One constraint more on the space; false with a diagnostic if it is wrong, or if no point
+// is left.
+bool ways_constrain(Ways *ways, const char *text, Diags *diags);
 // The plain point, then points that are often good, each once; returns how many there are.
 int ways_first(const Ways *ways, Point *point, int max);
 // A point as a job, its kernels named after `name` if they can be; see candidate_make.
@@ -188,7 +194,10 @@ typedef struct {
 
 typedef struct {
     const char *device, *strategy;
-    const char *model; // path of a fitted model, for strategies that need a ranking
+    const char *model;  // path of a fitted model, for strategies that need a ranking
+    const Steps *steps; // of a heuristic file, for the strategy that follows one
+    const char *where;  // a constraint more on the space, or NULL
+    int stage[2];       // of a strategy in two stages; 0: its own choice
     uint64_t seed;
     double budget_s;        // INFINITY: not bounded by time
     int64_t budget_trials;  // 0: not bounded by trials
@@ -207,8 +216,11 @@ typedef struct {
     double elapsed_s, space_points;
     int64_t trials, reused; // reused: taken from the store
     int64_t count[TRIAL_STATUS_COUNT];
-    double baseline_ns, best_ns, copy_ns; // copy: as many bytes moved by a copy kernel
-    double bytes;                         // problem_bytes
+    double baseline_ns, best_ns;
+    double copy_ns, compute_ns; // what the problem's bytes, and its flops, take at least
+    double floor_ns;            // the larger of the two; 0: not known
+    double bytes, flops;        // that any kernel must move and do (ceiling.h)
+    double in_flight_bytes;     // of the best, a multiprocessor; 0: not a GPU
     const char *point, *kernel_path, *reference;
     int ranked; // points ranked by a model; 0: none was asked
     double ranking_s;
@@ -229,6 +241,6 @@ bool plan_best(const Ways *ways, const char *store, const DeviceInfo *device, Po
                Diags *diags);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-1"
+#define CODEGEN_VERSION FW_VERSION "-2"
 
 #endif

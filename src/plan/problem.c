@@ -102,6 +102,25 @@ const char *problem_label(const Problem *problem)
     return label;
 }
 
+static bool lookup_size(void *user, const Arith *var, int64_t *value)
+{
+    const Problem *problem = user;
+    for (int i = 0; i < problem->nbinding; i++)
+        if (var == arith_size(problem->ir->arith, problem->binding[i].name)) {
+            *value = problem->binding[i].value;
+            return true;
+        }
+    return false;
+}
+
+int64_t problem_number(const Problem *problem, const Arith *a)
+{
+    int64_t value;
+    if (!arith_eval(a, lookup_size, (void *)problem, &value))
+        BUG("a size is not bound");
+    return value;
+}
+
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena)
 {
     const Function *main = problem->bound->main;

@@ -24,6 +24,8 @@ static uint64_t program_hash(const Problem *problem)
     Buf text;
     buf_init(&text);
     ir_print(&text, problem->bound);
+    if (problem->bound->math != MATH_STANDARD)
+        buf_printf(&text, "math %s\n", math_info[problem->bound->math].text);
     uint64_t hash = hash_bytes(text.text, text.len, 0);
     buf_release(&text);
     return hash;
@@ -38,8 +40,7 @@ static double type_bytes(const Problem *problem, const Type *type)
         const Type *scalar = plane[i];
         while (scalar->kind == T_ARRAY)
             scalar = scalar->elem;
-        int64_t count = 0;
-        arith_is_const(type_count(problem->ir->arith, plane[i]), &count);
+        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
         bytes += (double)count * scalar_info[scalar->scalar].bytes;
     }
     return bytes;
@@ -191,6 +192,16 @@ void ways_close(Ways *ways)
     ways->problem->kind->close(ways);
     buf_release(&ways->prelude);
     *ways = (Ways){0};
+}
+
+bool ways_constrain(Ways *ways, const char *text, Diags *diags)
+{
+    Space *space = (Space *)ways->space; // const to others: these ways own it
+    if (!space_constrain_at(space, "--where", text, diags) || !space_build(space, diags))
+        return false;
+    return space_count(space) > 0 ||
+           diag_error(diags, span_none, "C042", "no point of the space is left by `%s`",
+                      text);
 }
 
 int ways_first(const Ways *ways, Point *point, int max)

@@ -3,7 +3,10 @@
 // Tuning: ask the strategy, skip what is stored, run the rest in batches, store every
 // trial, measure the best few again, write the winner out.
 
-#include "plan/plan.h"
+#include "plan/ceiling.h"
+
+#include "cost/features.h"
+#include "plan/describe.h"
 
 #include <errno.h>
 #include <math.h>
@@ -40,6 +43,8 @@ typedef struct {
     int asked_first; // of the points tried before the strategy's
     Point first[8];
     int nfirst;
+    bool has_plain;      // the first of them is the plain point
+    uint64_t space_hash; // without options->where: trials are the same
     struct {
         Point point;
         double ns;
@@ -330,58 +335,35 @@ static bool next_asked(Tune *t, Point *point)
     return search_ask(t->search, point);
 }
 
-// The copy that bounds everything -----------------------------------------------------
+// What bounds everything --------------------------------------------------------------
 
-static const char copy_text[] =
-    "size N\ndef copy(a: [N]float): [N]float = map(\\x -> x, a)\n";
-
-// The quickest of a few copy kernels that move as many bytes as the problem must.
-static double measure_copy(Tune *t)
+// The floor, from what is stored of the device or measured now.
+static bool find_floor(Tune *t)
 {
-    Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
-    int64_t count = MAX((int64_t)(t->result->bytes / 8) / 4096 * 4096, 4096);
-    Problem *copy = problem_parse("copy", copy_text, &quiet);
-    Binding binding = {"N", count};
-    double best = INFINITY;
-    if (!copy || !problem_bind(copy, &binding, 1, &quiet))
-        BUG("the copy program is wrong");
-    Value **inputs = problem_inputs(copy, 1, arena);
-    ProblemData *data = data_new(copy, inputs, arena);
-    data_expect(data, inputs[0], arena);
-    RigConfig config = {.device = t->options->device,
-                        .worker = t->options->place.worker,
-                        .folder = t->options->place.folder,
-                        .nbuffer = 2,
-                        .buffer = data->buffer,
-                        .tolerance = 0};
-    Rig *rig = rig_open(&config, &quiet);
-    Ways ways = {0};
-    bool ok = rig && ways_open(&ways, copy, rig_device(rig), &quiet);
-    static const char *const shape[][2] = {
-        {"256", "1"}, {"64", "4"}, {"64", "8"}, {"256", "4"}};
-    for (int i = 0; ok && i < COUNTOF(shape); i++) {
-        Point point;
-        ways_first(&ways, &point, 1);
-        Candidate candidate;
-        Trial trial = {0};
-        if (!space_set(ways.space, &point, "lx", shape[i][0]) ||
-            !space_set(ways.space, &point, "bx", shape[i][1]) ||
-            !ways_candidate(&ways, &point, "copy", arena, &candidate, &quiet))
-            continue;
-        if (rig_run_one(rig, &candidate.job, 10, &trial, NULL, &quiet) &&
-            trial.status == TRIAL_OK)
-            best = fmin(best, trial.time_ns * t->result->bytes / (8.0 * (double)count));
-        trial_release(&trial);
-        candidate_release(&candidate);
-    }
-    ways_close(&ways);
-    if (rig)
-        rig_close(rig);
-    problem_free(copy);
-    arena_free(arena);
-    return best;
+    const DeviceInfo *device = rig_device(t->rig);
+    Work work = problem_work(t->problem);
+    Ceilings ceilings = {0};
+    int64_t bytes = ceilings_bytes(device, work.bytes);
+    if (!ceilings_load(t->store, device, bytes, &ceilings, t->diags) ||
+        !ceilings_measure(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
+        return false;
+    Floor floor = floor_of(&work, &ceilings);
+    t->result->flops = work.float_flops + work.double_flops;
+    t->result->copy_ns = floor.memory_ns;
+    t->result->compute_ns = floor.compute_ns;
+    t->result->floor_ns = floor.ns;
+    return true;
+}
+
+// Bytes in flight of the best kernel, which must cover latency times bandwidth.
+static void find_flight(Tune *t, const Unit *unit)
+{
+    DeviceModel model;
+    double feature[FEATURES];
+    describe_device(rig_device(t->rig), &model);
+    FeatureSetting setting = {&model, t->problem->binding, t->problem->nbinding};
+    if (unit && !model.is_cpu && features_unit(unit, &setting, feature))
+        t->result->in_flight_bytes = feature[FEATURE_IN_FLIGHT];
 }
 
 // Stages ------------------------------------------------------------------------------
@@ -414,22 +396,34 @@ static bool open_device(Tune *t)
     return true;
 }
 
+static void set_first(Tune *t)
+{
+    int n = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    t->has_plain = space_valid(t->space, &t->first[0]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(t->space, &t->first[i]))
+            t->first[t->nfirst++] = t->first[i];
+}
+
 static bool open_space(Tune *t)
 {
     if (!ways_open(&t->ways, t->problem, rig_device(t->rig), t->diags))
         return false;
     t->space = t->ways.space;
+    t->space_hash = space_hash(t->space);
+    if (t->options->where && !ways_constrain(&t->ways, t->options->where, t->diags))
+        return false;
     t->result->space_points = space_count(t->space);
-    t->nfirst = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    set_first(t);
     return true;
 }
 
-static void fill_key(const Problem *problem, const Space *space, const DeviceInfo *device,
+static void fill_key(const Problem *problem, uint64_t hash, const DeviceInfo *device,
                      StoreKey *key)
 {
     *key = (StoreKey){.problem = problem_label(problem),
                       .problem_hash = problem_hash(problem),
-                      .space_hash = space_hash(space),
+                      .space_hash = hash,
                       .fingerprint = device->fingerprint,
                       .device = device->name,
                       .version = CODEGEN_VERSION};
@@ -441,7 +435,7 @@ static bool open_store(Tune *t)
     if (!t->store)
         return false;
     StoreKey key;
-    fill_key(t->problem, t->space, rig_device(t->rig), &key);
+    fill_key(t->problem, t->space_hash, rig_device(t->rig), &key);
     t->session = store_session(t->store, &key, t->diags);
     if (!t->session)
         return false;
@@ -483,6 +477,23 @@ static bool set_ranking(Tune *t)
     return ok;
 }
 
+// The steps begin at the plain point.
+static bool set_steps(Tune *t)
+{
+    const Problem *problem = t->problem;
+    StepsSize *size = NEW_ARRAY(t->arena, StepsSize, problem->nbinding + 1);
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = (StepsSize){problem->binding[i].name, (double)problem->binding[i].value};
+    if (!t->options->steps)
+        return diag_error(t->diags, span_none, "C041", "strategy `%s` needs a FILE.fwh",
+                          t->options->strategy);
+    t->search->steps = t->options->steps;
+    t->search->size = size;
+    t->search->nsize = problem->nbinding;
+    t->search->start = t->nfirst ? &t->first[0] : NULL;
+    return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
+}
+
 static bool open_search(Tune *t)
 {
     const SearchKind *kind = search_find(t->options->strategy);
@@ -491,8 +502,10 @@ static bool open_search(Tune *t)
                           t->options->strategy);
     double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
     t->search = search_open(kind, t->space, t->options->seed, limit);
+    t->search->stage[0] = t->options->stage[0];
+    t->search->stage[1] = t->options->stage[1];
     t->result->strategy = kind->name;
-    return !kind->needs_ranking || set_ranking(t);
+    return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
 }
 
 // The first points, among them the plain one, are tried before any strategy.
@@ -501,7 +514,8 @@ static bool try_first(Tune *t)
     t->search_s = clock_s();
     if (!run_points(t, next_first, false))
         return false;
-    const Known *plain = map_get(&t->known, point_text(t, &t->first[0]));
+    const Known *plain =
+        t->has_plain ? map_get(&t->known, point_text(t, &t->first[0])) : NULL;
     t->result->baseline_ns = plain && plain->status == TRIAL_OK ? plain->time_ns : INFINITY;
     return true;
 }
@@ -553,6 +567,7 @@ static bool write_kernel(Tune *t)
         t->result->global[d] = candidate.job.launch[0].global[d];
         t->result->local[d] = candidate.job.launch[0].local[d];
     }
+    find_flight(t, candidate.unit);
     buf_release(&text);
     candidate_release(&candidate);
     return ok;
@@ -580,8 +595,7 @@ static bool conclude(Tune *t)
         return no_winner(t);
     t->result->best_ns = t->best[0].ns;
     t->result->point = point_text(t, &t->best[0].point);
-    t->result->copy_ns = measure_copy(t);
-    return write_kernel(t);
+    return find_floor(t) && write_kernel(t);
 }
 
 // What was tried is written even if nothing of it was right.
@@ -667,7 +681,7 @@ bool plan_best(const Ways *ways, const char *path, const DeviceInfo *device, Poi
         return false;
     StoreKey key;
     BestStored best = {ways->space, point, INFINITY};
-    fill_key(ways->problem, best.space, device, &key);
+    fill_key(ways->problem, space_hash(best.space), device, &key);
     int64_t session = store_session(store, &key, diags);
     if (session)
         store_each(store, session, keep_stored, &best, diags);

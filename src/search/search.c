@@ -62,7 +62,10 @@ Search *search_open(const SearchKind *kind, const Space *space, uint64_t seed, d
 // True if the point was not given out before.
 static bool remember(Search *search, const Point *point)
 {
-    return numbers_put(&((Given *)search)->hashes, point_hash(search->space, point), 0);
+    bool fresh =
+        numbers_put(&((Given *)search)->hashes, point_hash(search->space, point), 0);
+    search->given += fresh;
+    return fresh;
 }
 
 bool search_ask(Search *search, Point *point)

@@ -25,7 +25,8 @@ typedef struct {
     Space *space;
     Diags *diags;
     const Source *source;
-    const char *end; // of the current token
+    const char *text; // of the source, up to the end of the constraint
+    const char *end;  // of the current token
     Token token;
     int nesting, stack; // depth of the text, and of the values at run time
     int ncode;
@@ -69,7 +70,7 @@ static const char *const reserved[] = {"and", "or", "not", "in"};
 
 static Span span_of(const Parser *p, Token token)
 {
-    uint32_t start = (uint32_t)(token.text - p->source->text);
+    uint32_t start = (uint32_t)(token.text - p->text);
     return (Span){p->source, start, start + (uint32_t)token.len};
 }
 
@@ -96,10 +97,12 @@ static int sign_len(const char *text)
     return 1;
 }
 
+// A point belongs to a name if a letter follows: `best.lx`.
 static int name_len(const char *text)
 {
     int n = 0;
-    while (isalnum((unsigned char)text[n]) || text[n] == '_')
+    while (isalnum((unsigned char)text[n]) || text[n] == '_' ||
+           (text[n] == '.' && isalpha((unsigned char)text[n + 1])))
         n++;
     return n;
 }
@@ -423,13 +426,14 @@ static void split_conjuncts(Space *space, const Code *code, int n)
     split_conjuncts(space, code + right, n - 1 - right);
 }
 
-bool constraint_parse(Space *space, const char *where, const char *text, Constraint *whole,
-                      Diags *diags)
+bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
 {
-    Source *source = NEW(space->arena, Source);
-    char *copy = arena_strdup(space->arena, text);
-    *source = (Source){arena_strdup(space->arena, where), copy, strlen(copy)};
-    Parser p = {.space = space, .diags = diags, .source = source, .end = copy};
+    char *text = arena_strndup(space->arena, span.source->text, span.end);
+    Parser p = {.space = space,
+                .diags = diags,
+                .source = span.source,
+                .text = text,
+                .end = text + span.start};
     advance(&p);
     if (!parse(&p, LEVEL_OR))
         return false;

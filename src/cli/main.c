@@ -141,7 +141,7 @@ static bool take_option(Options *o, int key, char *arg)
     case 'n': return parse_count(o, arg, &o->number);
     case 312: return parse_count(o, arg, &o->threads);
     case 313: o->csv = arg; return true;
-    case 360: o->derived = true; return true;
+    case 370: o->derived = true; return true;
     case 314: return parse_count(o, arg, &o->sample);
     case 315: o->derivation = arg; return true;
     case 316: o->print = arg; return true;

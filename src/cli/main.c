@@ -141,7 +141,7 @@ static bool take_option(Options *o, int key, char *arg)
     case 'n': return parse_count(o, arg, &o->number);
     case 312: return parse_count(o, arg, &o->threads);
     case 313: o->csv = arg; return true;
-    case 362: o->derived = true; return true;
+    case 370: o->derived = true; return true;
     case 314: return parse_count(o, arg, &o->sample);
     case 315: o->derivation = arg; return true;
     case 316: o->print = arg; return true;
@@ -152,14 +152,14 @@ static bool take_option(Options *o, int key, char *arg)
         return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
-    case 370: o->t4 = arg; return true;
-    case 371: o->cache = arg; return true;
     case 350: return parse_math(o, arg);
     case 340: return o->measure = true;
     case 341: return parse_count(o, arg, &o->repeat);
     case 330: return parse_count(o, arg, &o->limit);
     case 360: o->where = arg; return true;
     case 361: return parse_stages(o, arg);
+    case 370: o->t4 = arg; return true;
+    case 371: o->cache = arg; return true;
     case 'q': o->quiet = true; return true;
     default: return false;
     }

@@ -158,8 +158,8 @@ static bool take_option(Options *o, int key, char *arg)
     case 330: return parse_count(o, arg, &o->limit);
     case 360: o->where = arg; return true;
     case 361: return parse_stages(o, arg);
-    case 370: o->t4 = arg; return true;
-    case 371: o->cache = arg; return true;
+    case 380: o->t4 = arg; return true;
+    case 381: o->cache = arg; return true;
     case 'q': o->quiet = true; return true;
     default: return false;
     }

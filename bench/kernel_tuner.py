@@ -46,18 +46,23 @@ def tune_with_kernel_tuner(cache):
     rng = np.random.default_rng(1)
     image, weights = rng.random((h, w), np.float32), rng.random((5, 5), np.float32)
     params = dict(cache["tune_params"], H=[h], W=[w])
+
+    def chosen(*values):  # a dictionary, or all parameters in order, the sizes last
+        by_name = isinstance(values[0], dict)
+        return (tuple(values[0][k] for k in keys) if by_name else values[:len(keys)]) in wanted
+
     start = time.time()
     results, _ = tune_kernel(
         "convolution", "templates/convolution.cu", (w, h), [image, weights, np.zeros_like(image)], params,
         grid_div_x=["WX", "PX"], grid_div_y=["WY", "PY"], block_size_names=["WX", "WY"], lang="CUDA",
-        restrictions=lambda p: tuple(p[k] for k in keys) in wanted, answer=[None, None, expected(image, weights)],
+        restrictions=[chosen], answer=[None, None, expected(image, weights)],
         atol=1e-3, quiet=True)
     wall = time.time() - start
     parts = ("compile_time", "verification_time", "benchmark_time", "framework_time", "strategy_time")
     seconds = sum(r.get(part, 0) for r in results for part in parts) / 1e3
     ok = [r for r in results if isinstance(r.get("time"), float)]
     best = min(ok, key=lambda r: r["time"])
-    return {"seconds": seconds, "wall_s": wall, "trials": len(results), "ok": len(ok), "best_ns": best["time"] * 1e6,
+    return {"seconds": seconds, "wall_s": wall, "trials": len(results), "ok": len(ok), "best_ns": float(best["time"]) * 1e6,
             "parts_s": {part: sum(r.get(part, 0) for r in results) / 1e3 for part in parts},
             "best": " ".join(f"{k}={best[k]}" for k in keys)}
 

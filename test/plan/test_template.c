@@ -66,20 +66,25 @@ static bool refused(const char *text, const char *why)
     return right;
 }
 
-// Paper 002, section 5.1: 131,072 points; CLBlast's parameters give 663,552 combinations.
+// Paper 002, Table 2: convolution, raycasting, stereo. CLBlast's parameters, counted in
+// Python over the whole product.
 static void test_spaces(void **state)
 {
     (void)state;
-    Setting s = setting();
-    Template *t = load(&s, "templates/convolution.json", NULL, 0);
-    assert_true(space_count(t->space) == 131072);
-    done(&s);
-    s = setting();
-    t = load(&s, "templates/gemm.json", NULL, 0);
-    assert_true(space_raw_count(t->space) == 663552);
-    // Counted by hand in Python over the whole product.
-    assert_true(space_count(t->space) == 120800);
-    done(&s);
+    static const struct {
+        const char *path;
+        double raw, valid;
+    } golden[] = {{"templates/convolution.json", 131072, 131072},
+                  {"templates/raycasting.json", 655360, 655360},
+                  {"templates/stereo.json", 2359296, 2359296},
+                  {"templates/gemm.json", 663552, 120800}};
+    for (int i = 0; i < COUNTOF(golden); i++) {
+        Setting s = setting();
+        Template *t = load(&s, golden[i].path, NULL, 0);
+        assert_true(space_raw_count(t->space) == golden[i].raw);
+        assert_true(space_count(t->space) == golden[i].valid);
+        done(&s);
+    }
 }
 
 static void test_sizes(void **state)

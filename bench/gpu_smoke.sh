@@ -51,7 +51,7 @@ tune() { # device
         out=$(tail -n 1 <<<"$out")
     else
         out=$(sed -n -E 's/^ *([0-9]+ trials).* in ([0-9.]+ s).*/\1 in \2,/p
-            s/^ *(plain|best|copy) +([0-9.]+ [a-z]+) +([0-9.]+ GB.s).*/\1 \2 (\3),/p' \
+            s/^ *(plain|best) +([0-9.]+ [a-z]+) +([0-9.]+ GB.s).*/\1 \2 (\3),/p' \
             <<<"$out" | tr '\n' ' ')
     fi
     printf '%-4s %-9s %-18s %s\n' "$word" "$1" "tune jacobi2d" "${out%, }"

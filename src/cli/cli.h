@@ -6,8 +6,9 @@
 #ifndef FW_CLI_H
 #define FW_CLI_H
 
+#include "fuse/fuse.h"
 #include "model/dataset.h"
-#include "plan/plan.h"
+#include "plan/ceiling.h"
 
 #include <jansson.h>
 
@@ -41,38 +42,46 @@ enum { CLI_LIST_MAX = 64 };
 // What the command line said; strings are the command line's own.
 struct Options {
     const Command *command;
-    const char *file; // the argument, NULL if none
-    const char *data; // the second one
+    const char *file;               // the argument, NULL if none
+    const char *data;               // the second one
+    const char *list[CLI_LIST_MAX]; // all, of a command that takes FILE...
+    int nlist;
     Arena *arena;
     Diags diags;
     Problem *problem; // freed after the diagnostics that point into it were printed
+    Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg;
+    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg, *t4,
+        *cache;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;
     int random_repeat;
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
-    int64_t number, threads, sample;
+    bool derived;
+    int64_t number, threads, sample, limit, repeat;
+    const char *where;
+    int stage[2];
     bool device_given;
+    Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
     int nin;
     const char *out[CLI_LIST_MAX];
     int nout;
-    bool best, check, fresh, quiet, bad;
+    bool best, check, fresh, measure, quiet, bad;
 };
 
-// The program file, parsed; bound too if bind. NULL with diagnostics.
+// The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);
-Workplace cli_place(Options *options); // caches under the user's cache folder
+Problem *cli_program(Options *options, bool bind); // not a template
+Workplace cli_place(Options *options);             // caches under the user's cache folder
 const char *cli_store(Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
-bool cli_point(Options *options, const Problem *problem, const Derivation *derivation,
-               const DeviceInfo *device, Point *point);
+bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.
 bool cli_device(Options *options, DeviceInfo *info);
 // The kind of model that the command's first argument names; NULL with a diagnostic.
@@ -81,5 +90,13 @@ const ModelKind *cli_model_kind(Options *options);
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"
 int eval_linear(Options *options);  // eval of the model of symbolic counts
+// The time below which no kernel of a problem gets, with what bounds it.
+typedef struct {
+    Floor floor;
+    double bytes, flops;
+} Limit;
+void cli_print_floor(const Limit *limit); // nothing where it is not known
+// The floor, and the share of it that a time reaches; null where it is not known.
+json_t *cli_floor_json(const Limit *limit, double ns);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct {
     Options *o;
     Problem *problem;
     DeviceInfo device;
-    Derivation *derivation;
+    Ways ways;
     Point point;
     Counts *counts;
     Binding sample[CLI_LIST_MAX];
@@ -27,10 +27,10 @@ typedef struct {
 static bool find_counts(Counting *c, Arena *arena)
 {
     Options *o = c->o;
-    if (!cli_point(o, c->problem, c->derivation, &c->device, &c->point))
+    if (!cli_point(o, &c->ways, &c->device, &c->point))
         return false;
-    Expr *body = derive_body(c->derivation, &c->point, &o->diags);
-    LowerOptions options = derive_options(c->derivation, &c->point);
+    Expr *body = derive_body(c->ways.derivation, &c->point, &o->diags);
+    LowerOptions options = derive_options(c->ways.derivation, &c->point);
     Unit *unit = body ? lower(c->problem->bound, body, &options, arena, &o->diags) : NULL;
     FeatureSetting setting = {NULL, c->sample, c->nsample};
     if (!unit)
@@ -91,7 +91,7 @@ static bool print_counts(const Counting *c)
 {
     Buf point;
     buf_init(&point);
-    point_print(&point, derive_space(c->derivation), &c->point);
+    point_print(&point, derive_space(c->ways.derivation), &c->point);
     json_t *list = json_array();
     if (!c->o->json || c->o->json[0] != '-') {
         printf("%s, %s\n", c->problem->name, point.text);
@@ -110,7 +110,7 @@ static bool print_counts(const Counting *c)
 
 int cmd_count(Options *o)
 {
-    Counting c = {.o = o, .problem = cli_problem(o, false)};
+    Counting c = {.o = o, .problem = cli_program(o, false)};
     DeviceModel model;
     if (!c.problem || !problem_open(c.problem, o->binding, o->nbinding, &o->diags))
         return 2;
@@ -122,9 +122,9 @@ int cmd_count(Options *o)
     }
     c.nsample = problem_sample(c.problem, o->binding, o->nbinding, c.sample, CLI_LIST_MAX);
     c.given = o->nbinding == c.nsample;
-    c.derivation = derive_new(c.problem->bound, &c.device, &o->diags);
-    bool ok = c.derivation && find_counts(&c, o->arena) && print_counts(&c);
+    bool ok = ways_open(&c.ways, c.problem, &c.device, &o->diags) &&
+              find_counts(&c, o->arena) && print_counts(&c);
     counts_free(c.counts);
-    derive_free(c.derivation);
+    ways_close(&c.ways);
     return ok ? 0 : 2;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forewarp devices: what is there to run on.
+// forewarp devices: what is there to run on, and what it was measured to reach.
 
 #include "cli/cli.h"
+
+#include <string.h>
+#include <unistd.h>
 
 static json_t *device_json(const DeviceInfo *d)
 {
@@ -16,20 +19,67 @@ static json_t *device_json(const DeviceInfo *d)
         d->has_double, "half", d->has_half);
 }
 
+static json_t *known(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
+static json_t *ceilings_json(const Ceilings *c)
+{
+    return json_pack("{s:o, s:o, s:o}", "copy_gbs", known(c->copy_gbs), "float_gflops",
+                     known(c->float_gflops), "double_gflops", known(c->double_gflops));
+}
+
+static void print_device(const DeviceInfo *d, const Ceilings *c)
+{
+    printf("%-9s %s\n", d->id, d->name);
+    printf("          %s, %s; %d units, group %lld, local %lld KiB%s%s; fingerprint %s\n",
+           d->platform, d->driver, d->compute_units, (long long)d->max_group,
+           (long long)d->local_bytes / 1024, d->has_double ? ", double" : "",
+           d->has_half ? ", half" : "", d->fingerprint);
+    if (c->copy_gbs > 0)
+        printf("          measured: copy %.1f GB/s, float %.0f Gflop/s", c->copy_gbs,
+               c->float_gflops);
+    if (c->copy_gbs > 0 && c->double_gflops > 0)
+        printf(", double %.0f Gflop/s", c->double_gflops);
+    fputs(c->copy_gbs > 0 ? "\n" : "", stdout);
+}
+
+// A store is not made only to find that it is empty.
+static bool find_ceilings(Options *o, const DeviceInfo *device, Ceilings *c)
+{
+    int64_t bytes = ceilings_bytes(device, 0);
+    if (!o->measure && access(cli_store(o), F_OK) != 0)
+        return true;
+    Workplace place = cli_place(o);
+    Store *store = store_open(cli_store(o), &o->diags);
+    bool ok =
+        store && (o->measure ? ceilings_measure(store, device, &place, bytes, c, &o->diags)
+                             : ceilings_load(store, device, bytes, c, &o->diags));
+    store_close(store);
+    return ok;
+}
+
 int cmd_devices(Options *o)
 {
     DeviceInfo *info;
-    int n = devices_list(o->arena, NULL, &info, &o->diags);
+    int n = devices_list(o->arena, NULL, &info, &o->diags), shown = 0;
     json_t *all = json_array();
     for (int i = 0; i < n; i++) {
         const DeviceInfo *d = &info[i];
-        printf("%-9s %s\n", d->id, d->name);
-        printf(
-            "          %s, %s; %d units, group %lld, local %lld KiB%s%s; fingerprint %s\n",
-            d->platform, d->driver, d->compute_units, (long long)d->max_group,
-            (long long)d->local_bytes / 1024, d->has_double ? ", double" : "",
-            d->has_half ? ", half" : "", d->fingerprint);
-        json_array_append_new(all, device_json(d));
+        Ceilings ceilings = {0};
+        if (o->device_given && strcmp(o->device, d->id) != 0)
+            continue;
+        shown++;
+        find_ceilings(o, d, &ceilings);
+        print_device(d, &ceilings);
+        json_t *json = device_json(d);
+        json_object_set_new(json, "measured", ceilings_json(&ceilings));
+        json_array_append_new(all, json);
     }
-    return cli_json(o, all) ? 0 : 1;
+    if (o->device_given && !shown)
+        diag_world(&o->diags, "C007",
+                   "there is no device %s; `forewarp devices` lists those present",
+                   o->device);
+    return cli_json(o, all) && !o->diags.errors ? 0 : 1;
 }

@@ -15,7 +15,7 @@
 typedef struct {
     Options *o;
     Problem *problem;
-    Derivation *derivation;
+    Ways ways;
     Weights weights;
     Point point;
     double count[PROPERTIES], cost[PROPERTIES], total_s;
@@ -25,10 +25,10 @@ typedef struct {
 static bool predict(Prediction *p)
 {
     Options *o = p->o;
-    if (!cli_point(o, p->problem, p->derivation, &p->weights.device, &p->point))
+    if (!cli_point(o, &p->ways, &p->weights.device, &p->point))
         return false;
-    Expr *body = derive_body(p->derivation, &p->point, &o->diags);
-    LowerOptions options = derive_options(p->derivation, &p->point);
+    Expr *body = derive_body(p->ways.derivation, &p->point, &o->diags);
+    LowerOptions options = derive_options(p->ways.derivation, &p->point);
     Unit *unit =
         body ? lower(p->problem->bound, body, &options, o->arena, &o->diags) : NULL;
     FeatureSetting setting = {NULL, p->problem->binding, p->problem->nbinding};
@@ -121,7 +121,7 @@ static bool print_prediction(Prediction *p)
     bool print = !p->o->json || p->o->json[0] != '-';
     Buf point;
     buf_init(&point);
-    point_print(&point, derive_space(p->derivation), &p->point);
+    point_print(&point, derive_space(p->ways.derivation), &p->point);
     add_shares(p);
     double bytes = problem_bytes(p->problem);
     if (print) {
@@ -150,7 +150,7 @@ static bool print_prediction(Prediction *p)
 
 int cmd_predict(Options *o)
 {
-    Prediction p = {.o = o, .problem = cli_problem(o, true)};
+    Prediction p = {.o = o, .problem = cli_program(o, true)};
     if (!p.problem)
         return 2;
     DeviceInfo *all;
@@ -163,8 +163,8 @@ int cmd_predict(Options *o)
             asked = all[i].fingerprint;
     if (!weights_load(&p.weights, o->model, asked, &o->diags))
         return 1;
-    p.derivation = derive_new(p.problem->bound, &p.weights.device, &o->diags);
-    bool ok = p.derivation && predict(&p) && print_prediction(&p);
-    derive_free(p.derivation);
+    bool ok = ways_open(&p.ways, p.problem, &p.weights.device, &o->diags) && predict(&p) &&
+              print_prediction(&p);
+    ways_close(&p.ways);
     return ok ? 0 : 2;
 }

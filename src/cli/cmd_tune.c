@@ -44,8 +44,14 @@ static json_t *real_or_null(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static Limit limit_of(const TuneResult *r)
+{
+    return (Limit){{r->floor_ns, r->copy_ns, r->compute_ns}, r->bytes, r->flops};
+}
+
 static json_t *result_json(const TuneResult *r)
 {
+    Limit limit = limit_of(r);
     json_t *trials = json_object();
     for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
         json_object_set_new(trials, trial_status_name[i], json_integer(r->count[i]));
@@ -58,16 +64,17 @@ static json_t *result_json(const TuneResult *r)
                                             "seconds", r->ranking_s, "model", r->model)
                                 : json_null();
     return json_pack(
-        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, s:o}",
+        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, s:o, "
+        "s:o}",
         "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,
         "strategy", r->strategy, "seed", (json_int_t)r->seed, "elapsed_s", r->elapsed_s,
         "space", r->space_points, "reused", (json_int_t)r->reused, "reference",
         r->reference, "trials", trials, "best", best, "baseline_ns",
         real_or_null(r->baseline_ns), "copy_ns", real_or_null(r->copy_ns), "bytes",
-        r->bytes, "ranking", ranking);
+        r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns));
 }
 
-static void print_row(const char *what, double ns, double bytes, double copy_ns)
+static void print_row(const char *what, double ns, const TuneResult *r)
 {
     Buf time;
     buf_init(&time);
@@ -77,9 +84,9 @@ static void print_row(const char *what, double ns, double bytes, double copy_ns)
         cli_time(&time, ns);
     printf("  %-8s %12s", what, time.text);
     if (isfinite(ns))
-        printf("  %8.1f GB/s", bytes / ns);
-    if (isfinite(ns) && isfinite(copy_ns))
-        printf("  %6.1f %% of copy", 100 * copy_ns / ns);
+        printf("  %8.1f GB/s", r->bytes / ns);
+    if (isfinite(ns) && r->floor_ns > 0)
+        printf("  %6.1f %% of floor", 100 * r->floor_ns / ns);
     putchar('\n');
     buf_release(&time);
 }
@@ -95,9 +102,13 @@ static void print_result(const TuneResult *r)
     if (r->ranked)
         printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
     printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);
-    print_row("plain", r->baseline_ns, r->bytes, r->copy_ns);
-    print_row("best", r->best_ns, r->bytes, r->copy_ns);
-    print_row("copy", r->copy_ns, r->bytes, r->copy_ns);
+    print_row("plain", r->baseline_ns, r);
+    print_row("best", r->best_ns, r);
+    Limit limit = limit_of(r);
+    cli_print_floor(&limit);
+    if (r->in_flight_bytes > 0)
+        printf("  in flight  %.1f KiB a multiprocessor, estimated\n",
+               r->in_flight_bytes / 1024);
     printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
 }
 
@@ -125,22 +136,50 @@ static bool is_ready(Options *o, const char *out)
     return true;
 }
 
+// A strategy that names a heuristic file is the one that follows it.
+static bool read_steps(Options *o, const Steps **steps)
+{
+    size_t n = strlen(o->strategy);
+    if (n < 5 || strcmp(o->strategy + n - 4, ".fwh") != 0)
+        return true;
+    Buf text;
+    buf_init(&text);
+    Source *source = NEW(o->arena, Source);
+    bool ok = file_read(o->strategy, &text);
+    if (ok) {
+        *source = (Source){o->strategy, arena_strdup(o->arena, text.text), text.len};
+        *steps = steps_parse(source, o->arena, &o->diags);
+        o->strategy = "heuristic";
+    } else {
+        diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
+                   strerror(errno));
+    }
+    buf_release(&text);
+    return ok && *steps;
+}
+
 int cmd_tune(Options *o)
 {
+    const Steps *steps = NULL;
     const char *out = o->nout ? o->out[0] : "forewarp-out";
     Problem *problem = cli_problem(o, true);
-    if (!problem || !is_ready(o, out))
+    if (!problem || !read_steps(o, &steps) || !is_ready(o, out))
         return 2;
     Screen screen = {isatty(2), o->quiet, -INFINITY};
     bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
     TuneOptions options = {.device = o->device,
                            .strategy = o->strategy,
                            .model = o->model,
+                           .steps = steps,
+                           .where = o->where,
+                           .stage = {o->stage[0], o->stage[1]},
                            .seed = o->seed,
                            .budget_s = unbounded ? 30 : o->budget_s,
                            .budget_trials = o->budget_trials,
                            .store = cli_store(o),
                            .out = out,
+                           .t4 = o->t4,
+                           .cache = o->cache,
                            .place = cli_place(o),
                            .fresh = o->fresh,
                            .progress = show,

@@ -13,11 +13,28 @@
 Problem *cli_problem(Options *o, bool bind)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
-    if (!problem->program)
+    if (!problem->kind)
         return NULL;
+    if (problem->program)
+        problem->program->math = o->math;
+    else if (o->math != MATH_STANDARD) {
+        diag_error(&o->diags, span_none, "C035",
+                   "--math is for programs; a template says it in \"options\"");
+        return NULL;
+    }
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
     return problem;
+}
+
+Problem *cli_program(Options *o, bool bind)
+{
+    Problem *problem = cli_problem(o, bind);
+    if (!problem || problem->program)
+        return problem;
+    diag_error(&o->diags, span_none, "C032",
+               "forewarp %s is for programs; %s is a template", o->command->name, o->file);
+    return NULL;
 }
 
 Workplace cli_place(Options *o)
@@ -74,15 +91,14 @@ static bool set_point(Options *o, const Space *space, Point *point)
            diag_error(&o->diags, span_none, "C004", "the point breaks a constraint");
 }
 
-bool cli_point(Options *o, const Problem *problem, const Derivation *derivation,
-               const DeviceInfo *device, Point *point)
+bool cli_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
 {
-    derive_plain(derivation, point);
-    if (o->best && !plan_best(problem, derivation, cli_store(o), device, point, &o->diags))
+    ways_first(ways, point, 1);
+    if (o->best && !plan_best(ways, cli_store(o), device, point, &o->diags))
         return diag_world(&o->diags, "C005",
                           "nothing is stored for %s on this device; tune it first",
-                          problem_label(problem));
-    return !o->point || set_point(o, derive_space(derivation), point);
+                          problem_label(ways->problem));
+    return !o->point || set_point(o, ways->space, point);
 }
 
 static bool no_model(Options *o)
@@ -160,4 +176,32 @@ void cli_time(Buf *out, double ns)
         buf_printf(out, "%.3f ms", ns * 1e-6);
     else
         buf_printf(out, "%.3f s", ns * 1e-9);
+}
+
+void cli_print_floor(const Limit *limit)
+{
+    const Floor *floor = &limit->floor;
+    if (floor->ns <= 0)
+        return;
+    Buf time[3];
+    const double ns[] = {floor->ns, floor->memory_ns, floor->compute_ns};
+    for (int i = 0; i < 3; i++) {
+        buf_init(&time[i]);
+        cli_time(&time[i], ns[i]);
+    }
+    printf("  floor    %12s  (%.3g MB copied: %s; %.3g Gflop: %s)\n", time[0].text,
+           limit->bytes * 1e-6, time[1].text, limit->flops * 1e-9, time[2].text);
+    for (int i = 0; i < 3; i++)
+        buf_release(&time[i]);
+}
+
+json_t *cli_floor_json(const Limit *limit, double ns)
+{
+    const Floor *floor = &limit->floor;
+    if (floor->ns <= 0)
+        return json_null();
+    return json_pack("{s:f, s:s, s:f, s:f, s:f, s:f, s:f}", "ns", floor->ns, "bound",
+                     floor->memory_ns >= floor->compute_ns ? "memory" : "flops",
+                     "memory_ns", floor->memory_ns, "compute_ns", floor->compute_ns,
+                     "bytes", limit->bytes, "flops", limit->flops, "share", floor->ns / ns);
 }

@@ -302,7 +302,7 @@ static bool set_columns(const Symbols *s, Values *v)
         v->column[i] = value;
     }
     for (int i = 0; i < s->sum.floors.len; i++) {
-        const Floor *f = &s->sum.floors.at[i];
+        const FloorRow *f = &s->sum.floors.at[i];
         Wide value;
         if (!row_value(v, &f->row, &value))
             return false;
@@ -455,7 +455,7 @@ static void print_column(Buf *out, const Counts *c, int column)
         buf_puts(out, plain ? "" : ")");
         return;
     }
-    const Floor *f = &c->symbols.sum.floors.at[column - SUM_FLOOR];
+    const FloorRow *f = &c->symbols.sum.floors.at[column - SUM_FLOOR];
     int terms = 0;
     for (int k = 0; k <= SUM_COLS; k++)
         terms += f->row.coef[k] != 0;

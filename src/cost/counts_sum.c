@@ -93,7 +93,7 @@ static int floor_column(Sum *s, const Row *row, int64_t den)
         sum_refuse(s, "too many floors");
         return -1;
     }
-    Floor floor = {*row, den};
+    FloorRow floor = {*row, den};
     VEC_PUSH(s->arena, &s->floors, floor);
     return SUM_FLOOR + s->floors.len - 1;
 }

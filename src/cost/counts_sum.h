@@ -57,7 +57,7 @@ typedef VEC(Piece) Pieces;
 typedef struct {
     Row row;
     int64_t den;
-} Floor;
+} FloorRow;
 
 // A system counted before.
 typedef struct {
@@ -73,7 +73,7 @@ typedef struct {
     int nparam, nlive;
     uint32_t alive;    // live columns in use while a system is read: bit i is SUM_LIVE + i
     Rows context;      // true of the parameters, taken as known
-    VEC(Floor) floors; // column SUM_FLOOR + i is floor(row / den)
+    VEC(FloorRow) floors; // column SUM_FLOOR + i is floor(row / den)
     VEC(Counted) counted; // parts of systems that share no variable with the rest
     int steps;            // taken, all systems together
     const char *refused;  // why the last system could not be counted, or NULL

@@ -29,6 +29,7 @@ struct Target {
     const char *function, *global, *local, *byte, *restricted, *barrier;
     const char *id[4], *dim, *id_close;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
+    const char *math[MATHS], *unroll;
 };
 
 // How tightly an expression binds, as in C.

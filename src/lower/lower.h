@@ -106,6 +106,7 @@ struct Stm {
     const Arith *threads; // FOR of threads: how many there are
     LoopKind loop;
     LoopForm form;
+    int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
     int dim;                        // FOR of threads
     bool fence_local, fence_global; // BARRIER
     Block body, other;
@@ -148,6 +149,9 @@ typedef struct {
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     const char *name;  // prefix of kernel names; NULL: the definition's name
+    // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
+    void (*observe)(void *user, const char *pass, const Kernel *kernel);
+    void *user;
 } LowerOptions;
 
 // Lowers body (of the type of the program's main result, over its parameters). The program

@@ -4,25 +4,6 @@
 
 #include "plan/plan.h"
 
-static bool lookup_size(void *user, const Arith *var, int64_t *value)
-{
-    const Problem *problem = user;
-    for (int i = 0; i < problem->nbinding; i++)
-        if (var == arith_size(problem->ir->arith, problem->binding[i].name)) {
-            *value = problem->binding[i].value;
-            return true;
-        }
-    return false;
-}
-
-static int64_t known(const Problem *problem, const Arith *a)
-{
-    int64_t value;
-    if (!arith_eval(a, lookup_size, (void *)problem, &value))
-        BUG("a size is not bound at launch");
-    return value;
-}
-
 // Scratch buffers are the unit's temporaries, but for those that only stand for others.
 static int scratch_number(const Unit *unit, const Buffer *buffer)
 {
@@ -38,7 +19,7 @@ static void make_scratch(const Problem *problem, const Unit *unit, Arena *arena,
     for (int i = unit->ninput + unit->noutput; i < unit->buffers.len; i++) {
         const Buffer *buffer = unit->buffers.at[i];
         if (!buffer->formal)
-            bytes[job->nscratch++] = known(problem, buffer->count) *
+            bytes[job->nscratch++] = problem_number(problem, buffer->count) *
                                      (int64_t)scalar_device_bytes(buffer->scalar);
     }
     job->scratch_bytes = bytes;
@@ -51,7 +32,7 @@ static void make_launch(const Problem *problem, const Unit *unit, const Launch *
     to->kernel = kernel->name;
     for (int d = 0; d < 3; d++) {
         to->local[d] = kernel->local[d];
-        to->global[d] = known(problem, kernel->global[d]);
+        to->global[d] = problem_number(problem, kernel->global[d]);
     }
     to->narg = kernel->params.len + kernel->sizes.len;
     JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(to->narg, 1));
@@ -63,7 +44,7 @@ static void make_launch(const Problem *problem, const Unit *unit, const Launch *
     }
     for (int i = 0; i < kernel->sizes.len; i++) {
         arg[kernel->params.len + i].kind = ARG_INT;
-        arg[kernel->params.len + i].number = known(problem, kernel->sizes.at[i]);
+        arg[kernel->params.len + i].number = problem_number(problem, kernel->sizes.at[i]);
     }
     to->arg = arg;
 }
@@ -76,7 +57,7 @@ static void make_job(const Problem *problem, const Unit *unit, const Target *tar
         emit_kernel(&candidate->source, target, unit, unit->kernels.at[i]);
     job->prelude = prelude;
     job->source = candidate->source.text;
-    job->options = "";
+    job->options = target_options(target, problem->bound->math);
     make_scratch(problem, unit, arena, job);
     JobLaunch *launch = NEW_ARRAY(arena, JobLaunch, MAX(unit->launches.len, 1));
     for (int i = 0; i < unit->launches.len; i++)

@@ -3,7 +3,10 @@
 // Tuning: ask the strategy, skip what is stored, run the rest in batches, store every
 // trial, measure the best few again, write the winner out.
 
-#include "plan/plan.h"
+#include "plan/ceiling.h"
+
+#include "cost/features.h"
+#include "plan/describe.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,6 +21,7 @@ typedef struct {
     TrialStatus status;
     double time_ns, max_error;
     bool counted; // in this run's result
+    ExchangeTrial exchange;
 } Known;
 
 typedef struct {
@@ -29,17 +33,18 @@ typedef struct {
     double start_s, search_s; // when tuning began, and its first trial
     ProblemData *data;
     Rig *rig;
-    Derivation *derivation;
+    Ways ways;
     const Space *space;
-    const Target *target;
-    Buf prelude;
     Store *store;
     int64_t session;
-    Map known; // point text to Known
+    Map known;                   // point text to Known
+    VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
     Search *search;
     int asked_first; // of the points tried before the strategy's
     Point first[8];
     int nfirst;
+    bool has_plain;      // the first of them is the plain point
+    uint64_t space_hash; // without options->where: trials are the same
     struct {
         Point point;
         double ns;
@@ -104,11 +109,58 @@ static void remember(Tune *t, const char *text, const Known *trial)
     map_put(&t->known, text, known);
 }
 
+static bool exchanges(const Tune *t)
+{
+    return t->options->t4 || t->options->cache;
+}
+
+static const double *copy_samples(Tune *t, const double *sample, int n)
+{
+    double *copy = NEW_ARRAY(t->arena, double, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        copy[i] = sample[i];
+    return copy;
+}
+
 static void load_stored(void *user, const StoreTrial *trial)
 {
     Tune *t = user;
-    remember(t, trial->point,
-             &(Known){trial->status, trial->time_ns, trial->max_error, false});
+    Known known = {
+        .status = trial->status, .time_ns = trial->time_ns, .max_error = trial->max_error};
+    if (exchanges(t)) {
+        known.exchange =
+            (ExchangeTrial){.status = trial->status,
+                            .time_ns = trial->time_ns,
+                            .sample_ns = copy_samples(t, trial->sample_ns, trial->nsample),
+                            .nsample = trial->nsample,
+                            .spent_s = trial->spent_s,
+                            .when = exchange_now(t->arena)};
+    }
+    remember(t, trial->point, &known);
+}
+
+static void exchange_stored(Tune *t, const Point *point, const Known *known)
+{
+    ExchangeTrial trial = known->exchange;
+    trial.point = *point;
+    if (exchanges(t))
+        VEC_PUSH(t->arena, &t->exchange, trial);
+}
+
+static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
+{
+    ExchangeTrial made = {.point = *point,
+                          .status = trial->status,
+                          .time_ns = trial->time_ns,
+                          .nsample = trial->nsample,
+                          .build_s = trial->build_s,
+                          .check_s = trial->check_s,
+                          .timing_s = trial->timing_s};
+    if (!exchanges(t))
+        return;
+    made.sample_ns = copy_samples(t, trial->sample_ns, trial->nsample);
+    made.when = exchange_now(t->arena);
+    VEC_PUSH(t->arena, &t->exchange, made);
 }
 
 // Batches -----------------------------------------------------------------------------
@@ -148,7 +200,12 @@ static double on_trial(void *user, int job, Trial *trial)
         t->last_log = arena_strndup(t->arena, trial->log, strcspn(trial->log, "\n"));
     if (!batch->store_failed)
         batch->store_failed = !store_put(t->store, t->session, &stored, t->diags);
-    remember(t, text, &(Known){trial->status, trial->time_ns, trial->max_error, true});
+    remember(t, text,
+             &(Known){.status = trial->status,
+                      .time_ns = trial->time_ns,
+                      .max_error = trial->max_error,
+                      .counted = true});
+    exchange_trial(t, point, trial);
     record(t, point, trial->status, trial->time_ns, trial->max_error);
     tell(t, batch->told, point, trial->status, trial->time_ns);
     report(t, "search", trial->status, trial->time_ns);
@@ -166,8 +223,8 @@ static bool add_candidate(Batch *batch, const Point *point)
     snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
     batch->point[batch->n] = *point;
     Candidate *candidate = &batch->candidate[batch->n];
-    if (candidate_make(t->problem, t->derivation, point, arena_strdup(t->scratch, name),
-                       t->target, t->prelude.text, t->scratch, candidate, &quiet)) {
+    if (ways_candidate(&t->ways, point, arena_strdup(t->scratch, name), t->scratch,
+                       candidate, &quiet)) {
         batch->job[batch->n++] = candidate->job;
         return true;
     }
@@ -200,6 +257,7 @@ static bool take_known(Batch *batch, const Point *point)
     if (!known->counted) {
         known->counted = true;
         t->result->reused++;
+        exchange_stored(t, point, known);
         record(t, point, known->status, known->time_ns, known->max_error);
     }
     tell(t, batch->told, point, known->status, known->time_ns);
@@ -277,62 +335,35 @@ static bool next_asked(Tune *t, Point *point)
     return search_ask(t->search, point);
 }
 
-// The copy that bounds everything -----------------------------------------------------
+// What bounds everything --------------------------------------------------------------
 
-static const char copy_text[] =
-    "size N\ndef copy(a: [N]float): [N]float = map(\\x -> x, a)\n";
-
-// The quickest of a few copy kernels that move as many bytes as the problem must.
-static double measure_copy(Tune *t)
+// The floor, from what is stored of the device or measured now.
+static bool find_floor(Tune *t)
 {
-    Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
-    int64_t count = MAX((int64_t)(t->result->bytes / 8) / 4096 * 4096, 4096);
-    Problem *copy = problem_parse("copy", copy_text, &quiet);
-    Binding binding = {"N", count};
-    double best = INFINITY;
-    if (!copy || !problem_bind(copy, &binding, 1, &quiet))
-        BUG("the copy program is wrong");
-    Value **inputs = problem_inputs(copy, 1, arena);
-    ProblemData *data = data_new(copy, inputs, arena);
-    data_expect(data, inputs[0], arena);
-    RigConfig config = {.device = t->options->device,
-                        .worker = t->options->place.worker,
-                        .folder = t->options->place.folder,
-                        .nbuffer = 2,
-                        .buffer = data->buffer,
-                        .tolerance = 0};
-    Rig *rig = rig_open(&config, &quiet);
-    Derivation *d = rig ? derive_new(copy->bound, rig_device(rig), &quiet) : NULL;
-    Buf prelude;
-    buf_init(&prelude);
-    emit_prelude(&prelude, t->target, copy->bound);
-    static const char *const shape[][2] = {
-        {"256", "1"}, {"64", "4"}, {"64", "8"}, {"256", "4"}};
-    for (int i = 0; d && i < COUNTOF(shape); i++) {
-        Point point;
-        derive_plain(d, &point);
-        Candidate candidate;
-        Trial trial = {0};
-        if (!space_set(derive_space(d), &point, "lx", shape[i][0]) ||
-            !space_set(derive_space(d), &point, "bx", shape[i][1]) ||
-            !candidate_make(copy, d, &point, "copy", t->target, prelude.text, arena,
-                            &candidate, &quiet))
-            continue;
-        if (rig_run_one(rig, &candidate.job, 10, &trial, NULL, &quiet) &&
-            trial.status == TRIAL_OK)
-            best = fmin(best, trial.time_ns * t->result->bytes / (8.0 * (double)count));
-        trial_release(&trial);
-        candidate_release(&candidate);
-    }
-    buf_release(&prelude);
-    derive_free(d);
-    if (rig)
-        rig_close(rig);
-    problem_free(copy);
-    arena_free(arena);
-    return best;
+    const DeviceInfo *device = rig_device(t->rig);
+    Work work = problem_work(t->problem);
+    Ceilings ceilings = {0};
+    int64_t bytes = ceilings_bytes(device, work.bytes);
+    if (!ceilings_load(t->store, device, bytes, &ceilings, t->diags) ||
+        !ceilings_measure(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
+        return false;
+    Floor floor = floor_of(&work, &ceilings);
+    t->result->flops = work.float_flops + work.double_flops;
+    t->result->copy_ns = floor.memory_ns;
+    t->result->compute_ns = floor.compute_ns;
+    t->result->floor_ns = floor.ns;
+    return true;
+}
+
+// Bytes in flight of the best kernel, which must cover latency times bandwidth.
+static void find_flight(Tune *t, const Unit *unit)
+{
+    DeviceModel model;
+    double feature[FEATURES];
+    describe_device(rig_device(t->rig), &model);
+    FeatureSetting setting = {&model, t->problem->binding, t->problem->nbinding};
+    if (unit && !model.is_cpu && features_unit(unit, &setting, feature))
+        t->result->in_flight_bytes = feature[FEATURE_IN_FLIGHT];
 }
 
 // Stages ------------------------------------------------------------------------------
@@ -340,13 +371,11 @@ static double measure_copy(Tune *t)
 static bool compute_reference(Tune *t)
 {
     report(t, "reference", TRIAL_OK, INFINITY);
-    Value **inputs = problem_inputs(t->problem, t->options->seed, t->arena);
-    t->data = data_new(t->problem, inputs, t->arena);
-    Value *expect = reference_compute(t->problem, inputs, &t->options->place, t->arena,
-                                      &t->result->reference, t->diags);
-    if (expect)
-        data_expect(t->data, expect, t->arena);
-    return expect != NULL;
+    const ProblemKind *kind = t->problem->kind;
+    t->data = kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+    return t->data &&
+           kind->expect(t->problem, t->data, t->options->device, &t->options->place,
+                        t->arena, &t->result->reference, t->diags);
 }
 
 static bool open_device(Tune *t)
@@ -354,39 +383,47 @@ static bool open_device(Tune *t)
     RigConfig config = {.device = t->options->device,
                         .worker = t->options->place.worker,
                         .folder = t->options->place.folder,
-                        .nbuffer = t->data->ninput + t->data->noutput,
+                        .nbuffer = t->data->nbuffer,
                         .buffer = t->data->buffer,
-                        .tolerance = 1e-4};
+                        .tolerance = t->data->tolerance};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)
         return false;
     const DeviceInfo *device = rig_device(t->rig);
     t->result->device = arena_strdup(t->arena, device->name);
     t->result->fingerprint = arena_strdup(t->arena, device->fingerprint);
-    t->target = target_find(device->target);
-    t->result->target = target_name(t->target);
-    emit_prelude(&t->prelude, t->target, t->problem->bound);
+    t->result->target = target_name(target_find(device->target));
     return true;
+}
+
+static void set_first(Tune *t)
+{
+    int n = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    t->has_plain = space_valid(t->space, &t->first[0]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(t->space, &t->first[i]))
+            t->first[t->nfirst++] = t->first[i];
 }
 
 static bool open_space(Tune *t)
 {
-    t->derivation = derive_new(t->problem->bound, rig_device(t->rig), t->diags);
-    if (!t->derivation)
+    if (!ways_open(&t->ways, t->problem, rig_device(t->rig), t->diags))
         return false;
-    t->space = derive_space(t->derivation);
+    t->space = t->ways.space;
+    t->space_hash = space_hash(t->space);
+    if (t->options->where && !ways_constrain(&t->ways, t->options->where, t->diags))
+        return false;
     t->result->space_points = space_count(t->space);
-    derive_plain(t->derivation, &t->first[0]);
-    t->nfirst = 1 + derive_first(t->derivation, &t->first[1], COUNTOF(t->first) - 1);
+    set_first(t);
     return true;
 }
 
-static void fill_key(const Problem *problem, const Space *space, const DeviceInfo *device,
+static void fill_key(const Problem *problem, uint64_t hash, const DeviceInfo *device,
                      StoreKey *key)
 {
     *key = (StoreKey){.problem = problem_label(problem),
                       .problem_hash = problem_hash(problem),
-                      .space_hash = space_hash(space),
+                      .space_hash = hash,
                       .fingerprint = device->fingerprint,
                       .device = device->name,
                       .version = CODEGEN_VERSION};
@@ -398,7 +435,7 @@ static bool open_store(Tune *t)
     if (!t->store)
         return false;
     StoreKey key;
-    fill_key(t->problem, t->space, rig_device(t->rig), &key);
+    fill_key(t->problem, t->space_hash, rig_device(t->rig), &key);
     t->session = store_session(t->store, &key, t->diags);
     if (!t->session)
         return false;
@@ -411,6 +448,10 @@ static bool open_store(Tune *t)
 static bool set_ranking(Tune *t)
 {
     const DeviceInfo *device = rig_device(t->rig);
+    if (t->problem->template)
+        return diag_error(t->diags, span_none, "C019",
+                          "strategy `%s` ranks programs; %s is a template",
+                          t->options->strategy, t->problem->name);
     if (!t->options->model)
         return diag_error(t->diags, span_none, "C017", "strategy `%s` needs a fitted model",
                           t->options->strategy);
@@ -436,6 +477,23 @@ static bool set_ranking(Tune *t)
     return ok;
 }
 
+// The steps begin at the plain point.
+static bool set_steps(Tune *t)
+{
+    const Problem *problem = t->problem;
+    StepsSize *size = NEW_ARRAY(t->arena, StepsSize, problem->nbinding + 1);
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = (StepsSize){problem->binding[i].name, (double)problem->binding[i].value};
+    if (!t->options->steps)
+        return diag_error(t->diags, span_none, "C041", "strategy `%s` needs a FILE.fwh",
+                          t->options->strategy);
+    t->search->steps = t->options->steps;
+    t->search->size = size;
+    t->search->nsize = problem->nbinding;
+    t->search->start = t->nfirst ? &t->first[0] : NULL;
+    return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
+}
+
 static bool open_search(Tune *t)
 {
     const SearchKind *kind = search_find(t->options->strategy);
@@ -444,8 +502,10 @@ static bool open_search(Tune *t)
                           t->options->strategy);
     double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
     t->search = search_open(kind, t->space, t->options->seed, limit);
+    t->search->stage[0] = t->options->stage[0];
+    t->search->stage[1] = t->options->stage[1];
     t->result->strategy = kind->name;
-    return !kind->needs_ranking || set_ranking(t);
+    return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
 }
 
 // The first points, among them the plain one, are tried before any strategy.
@@ -454,15 +514,10 @@ static bool try_first(Tune *t)
     t->search_s = clock_s();
     if (!run_points(t, next_first, false))
         return false;
-    const Known *plain = map_get(&t->known, point_text(t, &t->first[0]));
+    const Known *plain =
+        t->has_plain ? map_get(&t->known, point_text(t, &t->first[0])) : NULL;
     t->result->baseline_ns = plain && plain->status == TRIAL_OK ? plain->time_ns : INFINITY;
     return true;
-}
-
-static bool make_named(Tune *t, const Point *point, const char *name, Candidate *candidate)
-{
-    return candidate_make(t->problem, t->derivation, point, name, t->target,
-                          t->prelude.text, t->arena, candidate, t->diags);
 }
 
 // Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
@@ -475,7 +530,8 @@ static bool measure_again(Tune *t)
         Trial trial = {0};
         char name[128];
         snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
-        if (!make_named(t, &t->best[i].point, arena_strdup(t->arena, name), &candidate) ||
+        if (!ways_candidate(&t->ways, &t->best[i].point, arena_strdup(t->arena, name),
+                            t->arena, &candidate, t->diags) ||
             !rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, NULL, t->diags))
             return false;
         t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
@@ -494,13 +550,14 @@ static bool write_kernel(Tune *t)
         return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
                           t->options->out, strerror(errno));
     Candidate candidate;
-    if (!make_named(t, &t->best[0].point, t->problem->name, &candidate))
+    if (!ways_candidate(&t->ways, &t->best[0].point, t->problem->name, t->arena, &candidate,
+                        t->diags))
         return false;
     Buf text;
     buf_init(&text);
-    emit_unit(&text, t->target, candidate.unit);
+    ways_text(&t->ways, &candidate, &text);
     const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
-                                    target_extension(t->target));
+                                    target_extension(t->ways.target));
     bool ok = file_write(path, text.text, text.len);
     if (!ok)
         diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
@@ -510,6 +567,7 @@ static bool write_kernel(Tune *t)
         t->result->global[d] = candidate.job.launch[0].global[d];
         t->result->local[d] = candidate.job.launch[0].local[d];
     }
+    find_flight(t, candidate.unit);
     buf_release(&text);
     candidate_release(&candidate);
     return ok;
@@ -537,8 +595,26 @@ static bool conclude(Tune *t)
         return no_winner(t);
     t->result->best_ns = t->best[0].ns;
     t->result->point = point_text(t, &t->best[0].point);
-    t->result->copy_ns = measure_copy(t);
-    return write_kernel(t);
+    return find_floor(t) && write_kernel(t);
+}
+
+// What was tried is written even if nothing of it was right.
+static bool write_exchange(Tune *t)
+{
+    const Problem *problem = t->problem;
+    int64_t *size = NEW_ARRAY(t->arena, int64_t, MAX(problem->nbinding, 1));
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = problem->binding[i].value;
+    const Exchange exchange = {.device = t->result->device,
+                               .kernel = problem->name,
+                               .size = size,
+                               .nsize = problem->nbinding,
+                               .space = t->space,
+                               .trial = t->exchange.at,
+                               .n = t->exchange.len};
+    return (!t->options->t4 || exchange_write_t4(t->options->t4, &exchange, t->diags)) &&
+           (!t->options->cache ||
+            exchange_write_cache(t->options->cache, &exchange, t->diags));
 }
 
 static void close_all(Tune *t)
@@ -546,10 +622,9 @@ static void close_all(Tune *t)
     if (t->search)
         search_close(t->search);
     store_close(t->store);
-    derive_free(t->derivation);
+    ways_close(&t->ways);
     if (t->rig)
         rig_close(t->rig);
-    buf_release(&t->prelude);
     arena_free(t->scratch);
 }
 
@@ -568,11 +643,11 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
                            .seed = options->seed,
                            .bytes = problem_bytes(problem),
                            .best_ns = INFINITY};
-    buf_init(&t.prelude);
     map_init(&t.known, arena);
     bool ok = compute_reference(&t) && open_device(&t) && open_space(&t) &&
               open_store(&t) && open_search(&t) && try_first(&t) &&
-              run_points(&t, next_asked, true) && measure_again(&t) && conclude(&t);
+              run_points(&t, next_asked, true) && write_exchange(&t) && measure_again(&t) &&
+              conclude(&t);
     result->elapsed_s = clock_s() - t.start_s;
     close_all(&t);
     return ok;
@@ -597,16 +672,16 @@ static void keep_stored(void *user, const StoreTrial *trial)
     }
 }
 
-bool plan_best(const Problem *problem, const Derivation *derivation, const char *path,
-               const DeviceInfo *device, Point *point, Diags *diags)
+bool plan_best(const Ways *ways, const char *path, const DeviceInfo *device, Point *point,
+               Diags *diags)
 {
-    derive_plain(derivation, point);
+    ways_first(ways, point, 1);
     Store *store = store_open(path, diags);
     if (!store)
         return false;
     StoreKey key;
-    BestStored best = {derive_space(derivation), point, INFINITY};
-    fill_key(problem, best.space, device, &key);
+    BestStored best = {ways->space, point, INFINITY};
+    fill_key(ways->problem, space_hash(best.space), device, &key);
     int64_t session = store_session(store, &key, diags);
     if (session)
         store_each(store, session, keep_stored, &best, diags);

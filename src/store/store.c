@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The store as one SQLite file: a row a session (what trials are comparable) and a row a
-// trial. Every statement is its own transaction; with the write-ahead log readers and one
-// writer do not wait for each other, and where a file system refuses it the ordinary
-// journal serves. A file is checked before anything is written to it.
+// The store as one SQLite file: a row a session (what trials are comparable), a row a
+// trial, and a row a measured ceiling of a device. Every statement is its own transaction;
+// with the write-ahead log readers and one writer do not wait for each other, and where a
+// file system refuses it the ordinary journal serves. A file is checked before anything is
+// written to it.
 //
 // It keeps no cache and interprets no point: text in, text out.
 #include "store/store.h"
@@ -23,12 +24,12 @@ struct Store {
 
 enum {
     APPLICATION_ID = 0x46577270, // "FWrp"
-    SCHEMA_VERSION = 1,
+    SCHEMA_VERSION = 2,
     BUSY_MS = 10000,
     LOG_BYTES = 4096,
 };
 
-// Its last two numbers are APPLICATION_ID and SCHEMA_VERSION.
+// Version 1; its last number is APPLICATION_ID.
 static const char schema[] =
     "CREATE TABLE session("
     " id INTEGER PRIMARY KEY, problem TEXT NOT NULL, problem_hash TEXT NOT NULL,"
@@ -40,8 +41,15 @@ static const char schema[] =
     " point TEXT NOT NULL, status TEXT NOT NULL, time_ns REAL, cut INTEGER NOT NULL,"
     " max_error REAL, spent_s REAL, log TEXT, samples TEXT NOT NULL,"
     " created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, UNIQUE(session, point));"
-    "PRAGMA application_id = 1180136048;"
-    "PRAGMA user_version = 1;";
+    "PRAGMA application_id = 1180136048;";
+
+// What version 2 added; its last number is SCHEMA_VERSION.
+static const char schema_ceiling[] =
+    "CREATE TABLE ceiling("
+    " fingerprint TEXT NOT NULL, what TEXT NOT NULL, bytes INTEGER NOT NULL,"
+    " value REAL NOT NULL, created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+    " PRIMARY KEY(fingerprint, what, bytes));"
+    "PRAGMA user_version = 2;";
 
 // Failures ----------------------------------------------------------------------------
 
@@ -140,16 +148,21 @@ static bool is_sound(Store *store, Diags *diags)
     return ok;
 }
 
+// What a file lacks: everything, the table of ceilings, or nothing.
+typedef enum { FILE_NEW, FILE_OLD, FILE_COMPLETE } FileState;
+
 // True if the file is new, or of this program and of a version it reads.
-static bool is_ours(Store *store, Diags *diags, bool *fresh)
+static bool is_ours(Store *store, Diags *diags, FileState *state)
 {
     int64_t id = ask_number(store, "PRAGMA application_id");
     int64_t version = ask_number(store, "PRAGMA user_version");
     int64_t tables = ask_number(store, "SELECT count(*) FROM sqlite_master");
     if (id < 0 || version < 0 || tables < 0)
         return fail(store, diags);
-    *fresh = id == 0 && version == 0 && tables == 0;
-    if (!*fresh && id != APPLICATION_ID)
+    *state = id == 0 && version == 0 && tables == 0 ? FILE_NEW
+             : version < SCHEMA_VERSION             ? FILE_OLD
+                                                    : FILE_COMPLETE;
+    if (*state != FILE_NEW && id != APPLICATION_ID)
         return fail_because(store, diags, "Q005",
                             "the file is a database of another program");
     if (version > SCHEMA_VERSION)
@@ -158,17 +171,18 @@ static bool is_ours(Store *store, Diags *diags, bool *fresh)
     return true;
 }
 
-// Makes the tables, unless another process was faster.
+// Makes the tables that are missing, unless another process was faster.
 static bool make_tables(Store *store, Diags *diags)
 {
-    bool fresh;
+    FileState state;
     if (!exec(store, "BEGIN IMMEDIATE"))
         return fail(store, diags);
-    if (!is_ours(store, diags, &fresh)) {
+    if (!is_ours(store, diags, &state)) {
         exec(store, "ROLLBACK");
         return false;
     }
-    if ((!fresh || exec(store, schema)) && exec(store, "COMMIT"))
+    if ((state != FILE_NEW || exec(store, schema)) &&
+        (state == FILE_COMPLETE || exec(store, schema_ceiling)) && exec(store, "COMMIT"))
         return true;
     fail(store, diags);
     exec(store, "ROLLBACK");
@@ -176,10 +190,10 @@ static bool make_tables(Store *store, Diags *diags)
 }
 
 // As is_ours, seen at one moment: another process may be making the tables.
-static bool is_ours_now(Store *store, Diags *diags, bool *fresh)
+static bool is_ours_now(Store *store, Diags *diags, FileState *state)
 {
     exec(store, "BEGIN");
-    bool ours = is_ours(store, diags, fresh);
+    bool ours = is_ours(store, diags, state);
     exec(store, "COMMIT");
     return ours;
 }
@@ -192,7 +206,7 @@ static void checkpoint_on_close(Store *store, bool on)
 static bool open_file(Store *store, Diags *diags)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    bool fresh;
+    FileState state;
     if (access(store->path, F_OK) == 0 && access(store->path, W_OK) != 0)
         return diag_world(diags, "Q006", "store %s: the file cannot be written: %s",
                           store->path, strerror(errno));
@@ -200,12 +214,12 @@ static bool open_file(Store *store, Diags *diags)
         return fail(store, diags);
     sqlite3_busy_timeout(store->db, BUSY_MS);
     checkpoint_on_close(store, false); // a file found damaged stays as it is
-    if (!is_ours_now(store, diags, &fresh) || !is_sound(store, diags))
+    if (!is_ours_now(store, diags, &state) || !is_sound(store, diags))
         return false;
     checkpoint_on_close(store, true);
     exec(store, "PRAGMA journal_mode = WAL"); // refused: the journal there is will do
     exec(store, "PRAGMA synchronous = NORMAL");
-    return !fresh || make_tables(store, diags);
+    return state == FILE_COMPLETE || make_tables(store, diags);
 }
 
 Store *store_open(const char *path, Diags *diags)
@@ -433,4 +447,43 @@ bool store_forget(Store *store, int64_t session, Diags *diags)
         sqlite3_bind_int64(forget, 1, session);
     int64_t none;
     return run(forget, &none) == SQLITE_DONE || fail(store, diags);
+}
+
+// Ceilings ---------------------------------------------------------------------------
+
+static void bind_ceiling(sqlite3_stmt *statement, const char *fingerprint, const char *what,
+                         int64_t bytes)
+{
+    bind_text(statement, 1, fingerprint);
+    bind_text(statement, 2, what);
+    sqlite3_bind_int64(statement, 3, bytes);
+}
+
+bool store_put_ceiling(Store *store, const char *fingerprint, const char *what,
+                       int64_t bytes, double value, Diags *diags)
+{
+    sqlite3_stmt *put =
+        prepare(store, "INSERT OR REPLACE INTO ceiling(fingerprint, what, bytes, value)"
+                       " VALUES(?1, ?2, ?3, ?4)");
+    if (put) {
+        bind_ceiling(put, fingerprint, what, bytes);
+        sqlite3_bind_double(put, 4, value);
+    }
+    int64_t none;
+    return run(put, &none) == SQLITE_DONE || fail(store, diags);
+}
+
+bool store_get_ceiling(Store *store, const char *fingerprint, const char *what,
+                       int64_t bytes, double *value, Diags *diags)
+{
+    sqlite3_stmt *get = prepare(store, "SELECT value FROM ceiling WHERE fingerprint = ?1"
+                                       " AND what = ?2 AND bytes = ?3");
+    if (!get)
+        return fail(store, diags);
+    bind_ceiling(get, fingerprint, what, bytes);
+    int rc = sqlite3_step(get);
+    if (rc == SQLITE_ROW)
+        *value = sqlite3_column_double(get, 0);
+    sqlite3_finalize(get);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE || fail(store, diags);
 }

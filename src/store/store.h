@@ -48,6 +48,13 @@ bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *di
 // Calls each for every trial of the session, oldest first; false if the file is damaged.
 typedef void StoreEach(void *user, const StoreTrial *trial);
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags);
+// What a device was measured to reach, by fingerprint: `what` names a ceiling ("copy",
+// "float", ...), bytes the size it was measured at (0: none). Put adds or replaces; get
+// leaves *value alone where nothing is stored. False with a diagnostic.
+bool store_put_ceiling(Store *store, const char *fingerprint, const char *what,
+                       int64_t bytes, double value, Diags *diags);
+bool store_get_ceiling(Store *store, const char *fingerprint, const char *what,
+                       int64_t bytes, double *value, Diags *diags);
 // Forgets the session's trials.
 bool store_forget(Store *store, int64_t session, Diags *diags);
 

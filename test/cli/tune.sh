@@ -21,7 +21,10 @@ for fact in \
     'all(g % l == 0 for g, l in zip(j["best"]["launch"]["global"],
                                     j["best"]["launch"]["local"]))' \
     'len(j["best"]["launch"]["global"]) == 3' \
-    'j["best"]["checked"] is True'
+    'j["best"]["checked"] is True' \
+    'j["floor"]["bytes"] == 2 * 4 * 96 * 64 and j["floor"]["flops"] == 10 * 96 * 64' \
+    'j["floor"]["ns"] == max(j["floor"]["memory_ns"], j["floor"]["compute_ns"]) > 0' \
+    'abs(j["floor"]["share"] * j["best"]["time_ns"] - j["floor"]["ns"]) < 1e-6 * j["floor"]["ns"]'
 do
     holds "json: $(echo "$fact" | head -n 1)" "$tmp/j" "$fact"
 done
@@ -44,6 +47,13 @@ points "$tmp/c.db" | cmp -s - "$tmp/pa" && not_ok "other seed, other points" ||
 
 passes "tune --fresh" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --fresh
 holds "fresh forgets" "$tmp/j" 'j["reused"] == 0'
+
+passes "devices" "$FOREWARP" devices --store "$tmp/b.db" --measure -d host --json "$tmp/j"
+holds "one device" "$tmp/j" '[d["id"] for d in j] == ["host"]'
+holds "ceilings" "$tmp/j" 'all(j[0]["measured"][k] > 0 for k in ("copy_gbs", "float_gflops", "double_gflops"))'
+mv "$tmp/j" "$tmp/measured"
+passes "devices again" "$FOREWARP" devices --store "$tmp/b.db" -d host --json "$tmp/j"
+cmp -s "$tmp/j" "$tmp/measured" && ok "what was measured is kept" || not_ok "what was measured is kept"
 
 passes "emit --best" "$FOREWARP" emit examples/jacobi2d.fw -s N=96,M=64 --best --store "$tmp/b.db"
 passes "run --best --check" "$FOREWARP" run examples/jacobi2d.fw -s N=96,M=64 --best --check --store "$tmp/b.db"

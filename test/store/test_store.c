@@ -138,6 +138,26 @@ static void test_round_trip(void **state)
     store_close(store);
 }
 
+static void test_ceilings(void **state)
+{
+    Fixture *f = *state;
+    double value = -1;
+    Store *store = open_ok(f);
+    assert_true(store_get_ceiling(store, "f", "copy", 64, &value, &f->diags));
+    assert_true(value == -1);
+    assert_true(store_put_ceiling(store, "f", "copy", 64, 4283.5, &f->diags));
+    assert_true(store_put_ceiling(store, "f", "copy", 64, 4100.25, &f->diags));
+    assert_true(store_put_ceiling(store, "f", "copy", 128, 1, &f->diags));
+    assert_true(store_put_ceiling(store, "g", "copy", 64, 2, &f->diags));
+    store_close(store);
+    store = open_ok(f);
+    assert_true(store_get_ceiling(store, "f", "copy", 64, &value, &f->diags));
+    assert_true(value == 4100.25);
+    assert_true(store_get_ceiling(store, "f", "float", 0, &value, &f->diags));
+    assert_true(value == 4100.25);
+    store_close(store);
+}
+
 static void test_absent_values(void **state)
 {
     Fixture *f = *state;
@@ -396,8 +416,24 @@ static void test_other_databases(void **state)
     run_sql(path, "CREATE TABLE t(x)");
     refused_unchanged(f, path, "Q005");
     fill_store(f, 1);
-    run_sql(f->path, "PRAGMA user_version = 2");
+    run_sql(f->path, "PRAGMA user_version = 3");
     refused_unchanged(f, f->path, "Q008");
+}
+
+// A file of version 1 gets what version 2 added, and keeps its trials.
+static void test_older_version(void **state)
+{
+    Fixture *f = *state;
+    double value = 0;
+    fill_store(f, 1);
+    run_sql(f->path, "DROP TABLE ceiling; PRAGMA user_version = 1");
+    Store *store = open_ok(f);
+    assert_true(store_put_ceiling(store, "f", "copy", 64, 1, &f->diags));
+    assert_true(store_get_ceiling(store, "f", "copy", 64, &value, &f->diags));
+    assert_true(value == 1);
+    Seen seen = look(f, store, store_session(store, &key, &f->diags));
+    assert_int_equal(seen.n, 1);
+    store_close(store);
 }
 
 static void test_no_place(void **state)
@@ -484,6 +520,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_round_trip),
+        TEST(test_ceilings),
+        TEST(test_older_version),
         TEST(test_absent_values),
         TEST(test_replace_order_forget),
         TEST(test_long_log),

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ceiling: what a device can reach, what a problem must do at least, and so the time below
+// which no kernel can get: the floor.
+//
+//   source  the roofline model (Williams, Waterman, Patterson, CACM 2009); paper 003
+
+#ifndef FW_PLAN_CEILING_H
+#define FW_PLAN_CEILING_H
+
+#include "plan/plan.h"
+
+// What any kernel of a problem must do. flops: operations on floating numbers as the
+// program writes them, each element of a map or reduction once; fma counts 2, vectors by
+// lane; comparisons that yield bools, choices, conversions and int arithmetic count 0.
+// Halfs count as half a float each: two are done at once.
+typedef struct {
+    double bytes; // each input read once, each output written once
+    double float_flops, double_flops;
+} Work;
+
+Work problem_work(const Problem *problem);
+
+// What a device was measured to reach; 0: it cannot, or it is not known.
+typedef struct {
+    double copy_gbs; // bytes read and written by a copy kernel
+    double float_gflops, double_gflops;
+} Ceilings;
+
+// Bytes moved by the copy that bounds a problem: the power of two nearest to what it moves,
+// so that what fits a cache is compared with what fits the same cache; bounded by the
+// device's memory. 0: the size at which a device as such is measured.
+int64_t ceilings_bytes(const DeviceInfo *device, double bytes);
+// What is stored of a device; false with a diagnostic if the store fails.
+bool ceilings_load(Store *store, const DeviceInfo *device, int64_t bytes,
+                   Ceilings *ceilings, Diags *diags);
+// Measures, in a worker, what is not known in `ceilings`, and stores it. About a second.
+bool ceilings_measure(Store *store, const DeviceInfo *device, const Workplace *place,
+                      int64_t bytes, Ceilings *ceilings, Diags *diags);
+
+// The larger of the two bounds; 0 where ceilings are not known.
+typedef struct {
+    double ns, memory_ns, compute_ns;
+} Floor;
+
+Floor floor_of(const Work *work, const Ceilings *ceilings);
+
+#endif

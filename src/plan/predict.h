@@ -21,7 +21,7 @@ int problem_sample(const Problem *problem, const Binding *binding, int n, Bindin
 
 // Weights of a device ------------------------------------------------------------------
 
-typedef struct {
+typedef struct Weights {
     DeviceInfo device; // the fields that a derivation asks, name and fingerprint
     int rows;          // measurements behind the weights
     double rms;        // of their relative residuals
@@ -42,5 +42,10 @@ double weights_predict(const Weights *weights, const double count[PROPERTIES],
 // The property whose weight is charged for this one, and how many times; itself if it has
 // support; -1 if nothing is charged.
 int weights_stand_in(const Weights *weights, int property, double *factor);
+
+// rank.c: as rank_points, by the weights and counts at the problem's sizes.
+bool rank_predicted(const Problem *problem, const DeviceInfo *device,
+                    const Weights *weights, uint64_t seed, Arena *arena, Ranking *ranking,
+                    Diags *diags);
 
 #endif

@@ -356,6 +356,18 @@ static bool is_fitted(const Calibration *c, const Measured *row)
            (row->class == CLASS_EMPTY || row->time_ns >= c->launch_ns);
 }
 
+// Loads that use all of what they stride over cost what they cost side by side: the same
+// lines come into the cache. What comes from beyond it, the arrays say.
+static int column_of(int property)
+{
+    static const int filled[] = {3, 6, 10}; // 2/2, 3/3, 4/4
+    for (int width = 0; width < COUNT_WIDTHS; width++)
+        for (int i = 0; i < COUNTOF(filled); i++)
+            if (property == COUNT_LOAD + width * COUNT_STRIDES + filled[i])
+                return COUNT_LOAD + width * COUNT_STRIDES + 1;
+    return property;
+}
+
 void calibrate_fit(const Calibration *c, Weights *w)
 {
     Matrix x = matrix_new(c->rows.len, PROPERTIES);
@@ -366,16 +378,20 @@ void calibrate_fit(const Calibration *c, Weights *w)
         const Measured *row = &c->rows.at[i];
         if (!is_fitted(c, row))
             continue;
-        memcpy(matrix_row(&x, x.n), row->count, sizeof row->count);
+        for (int p = 0; p < PROPERTIES; p++)
+            matrix_row(&x, x.n)[column_of(p)] +=
+                row->count[p] * weights_share(&c->device, row->count, p);
         y[x.n++] = row->time_ns * 1e-9;
     }
     for (int p = 0; p < PROPERTIES; p++)
         sign[p] = counts_kind(p) == COUNTS_MINIMUM ? SIGN_NEGATIVE : SIGN_POSITIVE;
     Linear l = linear_fit(&x, y, sign);
     *w = (Weights){.device = c->device, .rows = l.rows, .rms = l.rms};
-    memcpy(w->weight, l.weight, sizeof w->weight);
-    memcpy(w->error, l.error, sizeof w->error);
-    memcpy(w->support, l.support, sizeof w->support);
+    for (int p = 0; p < PROPERTIES; p++) {
+        w->weight[p] = l.weight[column_of(p)];
+        w->error[p] = l.error[column_of(p)];
+        w->support[p] = l.support[column_of(p)];
+    }
     linear_free(&l);
     matrix_free(&x);
     free(y);

@@ -22,7 +22,8 @@ void calibration_write(Buf *out, const Calibration *c)
             used[p] |= c->rows.at[i].count[p] != 0;
     buf_printf(out, "# device: %s\n# fingerprint: %s\n# id: %s\n# is_cpu: %d\n",
                c->device.name, c->device.fingerprint, c->device.id, c->device.is_cpu);
-    buf_printf(out, "# version: %s\n", CODEGEN_VERSION);
+    buf_printf(out, "# units: %d\n# version: %s\n", c->device.compute_units,
+               CODEGEN_VERSION);
     buf_puts(out, "class,kernel,n,point,time_ns");
     for (int p = 0; p < PROPERTIES; p++)
         if (used[p]) {
@@ -63,7 +64,8 @@ static char *next_field(char **rest)
 
 static void read_head(Calibration *c, const char *line)
 {
-    static const char device[] = "# device: ", print[] = "# fingerprint: ", id[] = "# id: ";
+    static const char device[] = "# device: ", print[] = "# fingerprint: ", id[] = "# id: ",
+                      units[] = "# units: ";
     DeviceInfo *d = &c->device;
     if (strncmp(line, device, strlen(device)) == 0)
         snprintf(d->name, sizeof d->name, "%s", line + strlen(device));
@@ -71,6 +73,8 @@ static void read_head(Calibration *c, const char *line)
         snprintf(d->fingerprint, sizeof d->fingerprint, "%s", line + strlen(print));
     if (strncmp(line, id, strlen(id)) == 0)
         snprintf(d->id, sizeof d->id, "%s", line + strlen(id));
+    if (strncmp(line, units, strlen(units)) == 0)
+        d->compute_units = (int)strtol(line + strlen(units), NULL, 10);
     d->is_cpu |= strcmp(line, "# is_cpu: 1") == 0;
 }
 

@@ -356,16 +356,23 @@ static bool is_fitted(const Calibration *c, const Measured *row)
            (row->class == CLASS_EMPTY || row->time_ns >= c->launch_ns);
 }
 
-// Loads that use all of what they stride over cost what they cost side by side: the same
-// lines come into the cache. What comes from beyond it, the arrays say.
-static int column_of(int property)
+// The column that a property is fitted in, and how many times it counts there. An access
+// costs by its bytes, and a load that uses all of what it strides over what one side by
+// side costs: the same lines come into the cache. What comes from beyond it, the arrays
+// say. In columns of their own these would only share what the arrays cost between them.
+static int column_of(int property, double *times)
 {
     static const int filled[] = {3, 6, 10}; // 2/2, 3/3, 4/4
-    for (int width = 0; width < COUNT_WIDTHS; width++)
-        for (int i = 0; i < COUNTOF(filled); i++)
-            if (property == COUNT_LOAD + width * COUNT_STRIDES + filled[i])
-                return COUNT_LOAD + width * COUNT_STRIDES + 1;
-    return property;
+    *times = 1;
+    if (property > COUNT_MINIMUM_LAST)
+        return property;
+    int kind = property - property % (COUNT_WIDTHS * COUNT_STRIDES);
+    int width = (property - kind) / COUNT_STRIDES, class = property % COUNT_STRIDES;
+    *times = ldexp(1, width);
+    for (int i = 0; i < COUNTOF(filled); i++)
+        if (kind == COUNT_LOAD && class == filled[i])
+            class = 1;
+    return kind + class;
 }
 
 void calibrate_fit(const Calibration *c, Weights *w)
@@ -378,9 +385,10 @@ void calibrate_fit(const Calibration *c, Weights *w)
         const Measured *row = &c->rows.at[i];
         if (!is_fitted(c, row))
             continue;
-        for (int p = 0; p < PROPERTIES; p++)
-            matrix_row(&x, x.n)[column_of(p)] +=
-                row->count[p] * weights_share(&c->device, row->count, p);
+        for (int p = 0; p < PROPERTIES; p++) {
+            double times, share = weights_share(&c->device, row->count, p);
+            matrix_row(&x, x.n)[column_of(p, &times)] += row->count[p] * share * times;
+        }
         y[x.n++] = row->time_ns * 1e-9;
     }
     for (int p = 0; p < PROPERTIES; p++)
@@ -388,9 +396,11 @@ void calibrate_fit(const Calibration *c, Weights *w)
     Linear l = linear_fit(&x, y, sign);
     *w = (Weights){.device = c->device, .rows = l.rows, .rms = l.rms};
     for (int p = 0; p < PROPERTIES; p++) {
-        w->weight[p] = l.weight[column_of(p)];
-        w->error[p] = l.error[column_of(p)];
-        w->support[p] = l.support[column_of(p)];
+        double times;
+        int column = column_of(p, &times);
+        w->weight[p] = times * l.weight[column];
+        w->error[p] = times * l.error[column];
+        w->support[p] = l.support[column];
     }
     linear_free(&l);
     matrix_free(&x);

@@ -115,6 +115,8 @@ static const char *load_json(Weights *w, const json_t *json)
     if (get_int(json, "forewarp_weights", 0) != FORMAT_VERSION)
         return "it was written by another version";
     get_device(json, &w->device);
+    if (!target_find(w->device.target))
+        return "its device has no target that is known";
     w->rows = (int)MIN(get_int(json, "rows", 0), INT32_MAX);
     w->rms = json_number_value(json_object_get(json, "rms"));
     const json_t *list = json_object_get(json, "weights");

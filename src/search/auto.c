@@ -75,6 +75,7 @@ static void close_auto(Search *search)
 const SearchKind search_auto = {
     .name = "auto",
     .doc = "the surrogate; where it makes no progress, local search and genetics beside it",
+    .learns = true,
     .open = open_auto,
     .ask = ask_auto,
     .tell = tell_auto,

@@ -368,6 +368,7 @@ static void close_surrogate(Search *search)
 const SearchKind search_surrogate = {
     .name = "surrogate",
     .doc = "a Gaussian process of the costs so far, asked where most is to be gained",
+    .learns = true,
     .open = open_surrogate,
     .ask = ask_surrogate,
     .tell = tell_surrogate,

@@ -242,8 +242,7 @@ static double valley_cost(const Valley *v, const Point *point)
 
 static bool is_guided(const SearchKind *kind)
 {
-    return !kind->needs_ranking && strcmp(kind->name, "random") != 0 &&
-           strcmp(kind->name, "exhaustive") != 0;
+    return kind->learns;
 }
 
 // Asks `batch` points at a time and tells them in reverse; the trials until the optimum was

@@ -38,7 +38,7 @@ void solution_print(Buf *out, const Script *script, const Solution *solution)
 static void make_launch(const Script *script, const FusedKernel *k, int64_t instances,
                         const int *number, const char *name, Arena *arena, JobLaunch *to)
 {
-    int elem[PLACES_MAX], n = kernel_arguments(script, k->fusion, elem);
+    int elem[PLACES_MAX], n = fused_arguments(script, k->fusion, elem);
     int64_t block = k->choice.instances, blocks = (instances + block - 1) / block;
     JobArg *arg = NEW_ARRAY(arena, JobArg, n + 1);
     for (int i = 0; i < n; i++)
@@ -75,7 +75,7 @@ void solution_job(const Script *script, Solution *solution, int64_t instances,
             }
         }
         const char *name = arena_printf(arena, "%s%d", prefix, i);
-        kernel_print(script, k, target, name, source);
+        fused_print(script, k, target, name, source);
         make_launch(script, k, instances, number, name, arena, &launch[i]);
     }
     job->source = source->text;
@@ -109,8 +109,8 @@ static bool unfused(const Script *script, const FuseSpace *space, Solution *solu
         for (int i = 0; i < space->fusion.len; i++) {
             Choice choice = {.instances = 16};
             if (space->fusion.at[i].set == (Set)1 << v &&
-                !kernel_make(script, &space->fusion.at[i], &choice, INT64_MAX, INT64_MAX,
-                             &solution->kernel[solution->n++]))
+                !fused_make(script, &space->fusion.at[i], &choice, INT64_MAX, INT64_MAX,
+                            &solution->kernel[solution->n++]))
                 return false;
         }
     return true;
@@ -148,7 +148,7 @@ static bool run_reference(const Script *script, ScriptData *data, const FusePlac
     Trial trial = {0};
     buf_init(&source);
     buf_init(&prelude);
-    kernel_prelude("c", &prelude);
+    fused_prelude("c", &prelude);
     bool ok = rig && unfused(script, fuse_space(script, 1, arena), solution);
     if (ok) {
         solution_job(script, solution, data->instances, number, script->nelem, "c",

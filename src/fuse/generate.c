@@ -101,7 +101,7 @@ static void put_copy(const Dialect *d, const char *name, const char *to, const c
             buf_putc(out, *c);
 }
 
-void kernel_prelude(const char *target, Buf *out)
+void fused_prelude(const char *target, Buf *out)
 {
     const Dialect *d = find_dialect(target);
     if (d->loops)
@@ -340,12 +340,12 @@ static void put_text(Generator *g, const Call *call, const Impl *impl)
     put(g, "%s", impl->text);
 }
 
-static void put_routine(Generator *g, int step, Arena *arena)
+// A call's routine, for the threads that have an instance.
+static void put_compute(Generator *g, int step, Arena *arena)
 {
     const Call *call = &g->script->call[g->fusion->order[step]];
     int number = g->kernel->choice.impl[step];
     const Impl *impl = &call->function->impl[number];
-    guard_routine(g, call, impl);
     put_title(g, call, impl);
     if (impl->lanes == 1)
         put(g, "if (lid < n) {");
@@ -364,16 +364,22 @@ static void put_routine(Generator *g, int step, Arena *arena)
         put_made(g, call, number, arena);
     g->indent--;
     put(g, "}");
-    int place = fusion_place(g->fusion, call->out);
+}
+
+static void put_step(Generator *g, int step, Arena *arena)
+{
+    const Call *call = &g->script->call[g->fusion->order[step]];
+    put_loads(g, call);
+    guard_routine(g, call, &call->function->impl[g->kernel->choice.impl[step]]);
+    put_compute(g, step, arena);
     if (fusion_stores(g->script, g->fusion, call->out))
-        put_store(g, place);
+        put_store(g, fusion_place(g->fusion, call->out));
 }
 
 // The kernel ------------------------------------------------------------------------------
 
-static void put_head(Generator *g, const char *name)
+static void put_start(Generator *g, const char *name)
 {
-    int elem[PLACES_MAX], n = kernel_arguments(g->script, g->fusion, elem);
     buf_puts(g->out, g->d->start);
     if (strcmp(g->d->name, "opencl") == 0)
         buf_printf(g->out, " __attribute__((reqd_work_group_size(%d, 1, 1)))",
@@ -382,6 +388,12 @@ static void put_head(Generator *g, const char *name)
     if (strcmp(g->d->name, "cuda") == 0)
         buf_printf(g->out, " __launch_bounds__(%d)", g->kernel->threads);
     buf_printf(g->out, "\n%s(", name);
+}
+
+static void put_head(Generator *g, const char *name)
+{
+    int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
+    put_start(g, name);
     for (int i = 0; i < n; i++)
         buf_printf(g->out, "%s%sfloat *%s g_%s, ", g->d->global,
                    fusion_loads(g->script, g->fusion, elem[i]) ? "const " : "",
@@ -389,9 +401,9 @@ static void put_head(Generator *g, const char *name)
     buf_puts(g->out, "int N)\n{\n");
 }
 
-static void put_storage(Generator *g)
+static void put_storage(Generator *g, int extra)
 {
-    int words = g->kernel->top * instances(g);
+    int words = (g->kernel->top + extra) * instances(g);
     const char *space = strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
     if (words)
         put(g, "%sfloat sm[%d]%s;", space, words,
@@ -413,54 +425,169 @@ static void put_body(Generator *g, Arena *arena)
     open_threads(g);
     for (int step = 0; step < g->fusion->ncall && g->kernel->choice.early; step++)
         put_loads(g, &g->script->call[g->fusion->order[step]]);
-    for (int step = 0; step < g->fusion->ncall; step++) {
-        put_loads(g, &g->script->call[g->fusion->order[step]]);
-        put_routine(g, step, arena);
-    }
+    for (int step = 0; step < g->fusion->ncall; step++)
+        put_step(g, step, arena);
     close_threads(g);
 }
 
 // C: the host calls by this name, with the addresses of all arguments.
 static void put_entry(Generator *g, const char *name)
 {
-    int elem[PLACES_MAX], n = kernel_arguments(g->script, g->fusion, elem);
+    int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
     buf_printf(g->out, "void %s_entry(void *const *arg)\n{\n    %s(", name, name);
     for (int i = 0; i < n; i++)
         buf_printf(g->out, "arg[%d], ", i);
     buf_printf(g->out, "*(const int *)arg[%d]);\n}\n", n);
 }
 
-void kernel_print(const Script *script, FusedKernel *kernel, const char *target,
-                  const char *name, Buf *out)
+// What stands around the body: blocks as loops, storage, coordinates.
+static void open_block(Generator *g, int extra)
 {
-    Generator g = {.script = script,
-                   .kernel = kernel,
-                   .fusion = kernel->fusion,
-                   .d = find_dialect(target),
-                   .out = out,
-                   .indent = 1};
-    int block = kernel->choice.instances;
+    int block = instances(g);
+    if (g->d->loops) {
+        put(g, "#pragma omp parallel for");
+        put(g, "for (int base = 0; base < N; base += %d) {", block);
+        g->indent++;
+    }
+    put_storage(g, extra);
+    if (!g->d->loops)
+        put(g, "const int lid = %s, base = %d*%s;", g->d->thread, block, g->d->block);
+    put(g, "const int n = N - base < %d ? N - base : %d;", block, block);
+}
+
+static void close_block(Generator *g)
+{
+    if (g->d->loops) {
+        g->indent--;
+        put(g, "}");
+    }
+    buf_puts(g->out, "}\n");
+}
+
+static Generator generator(const Script *script, FusedKernel *kernel, const char *target,
+                           Buf *out)
+{
+    return (Generator){.script = script,
+                       .kernel = kernel,
+                       .fusion = kernel->fusion,
+                       .d = find_dialect(target),
+                       .out = out,
+                       .indent = 1};
+}
+
+void fused_print(const Script *script, FusedKernel *kernel, const char *target,
+                 const char *name, Buf *out)
+{
+    Generator g = generator(script, kernel, target, out);
     Arena *arena = arena_new();
-    g.watch = watch_new(kernel->top * block, block, kernel->threads);
+    g.watch = watch_new(kernel->top * instances(&g), instances(&g), kernel->threads);
     kernel->barriers = 0;
     put_head(&g, name);
-    if (g.d->loops) {
-        put(&g, "#pragma omp parallel for");
-        put(&g, "for (int base = 0; base < N; base += %d) {", block);
-        g.indent++;
-    }
-    put_storage(&g);
-    if (!g.d->loops)
-        put(&g, "const int lid = %s, base = %d*%s;", g.d->thread, block, g.d->block);
-    put(&g, "const int n = N - base < %d ? N - base : %d;", block, block);
+    open_block(&g, 0);
     put_body(&g, arena);
-    if (g.d->loops) {
-        g.indent--;
-        put(&g, "}");
-    }
-    buf_puts(out, "}\n");
+    close_block(&g);
     if (g.d->loops)
         put_entry(&g, name);
     watch_free(g.watch);
     arena_free(arena);
+}
+
+// Routines on their own -------------------------------------------------------------------
+
+static void put_barrier(Generator *g)
+{
+    close_threads(g);
+    if (g->d->barrier)
+        put(g, "%s;", g->d->barrier);
+}
+
+// One part again and again; what it leaves on chip could be asked for at the end, so that
+// no compiler drops it.
+static void put_repeated(Generator *g, RoutineKind kind, Arena *arena)
+{
+    put(g, "for (int repeat = 0; repeat < R; repeat++) {");
+    g->indent++;
+    open_threads(g);
+    if (kind == ROUTINE_COMPUTE)
+        put_compute(g, 0, arena);
+    put_barrier(g);
+    g->indent--;
+    put(g, "}");
+}
+
+static void put_moved(Generator *g, RoutineKind kind, int words)
+{
+    static const char *const load[] = {"fw_load", "fw_load4", "fw_load_async"};
+    CopyKind copy = g->kernel->choice.copy;
+    bool async = is_async(g);
+    const char *name = load[copy == COPY_ASYNC && !async ? COPY_FOURS : copy];
+    if (kind == ROUTINE_STORE)
+        name = copy == COPY_WORDS ? "fw_store" : "fw_store4";
+    open_threads(g);
+    put(g,
+        kind == ROUTINE_STORE ? "%s(g_out + %d*(long)base, sm, %d, %d*n, lid, %d);"
+                              : "%s(sm, g_in + %d*(long)base, %d, %d*n, lid, %d);",
+        name, words, words * instances(g), words, g->kernel->threads);
+    if (async && kind == ROUTINE_LOAD)
+        put(g, "fw_wait();");
+    put_barrier(g);
+}
+
+void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind kind,
+                         int words, int extra, const char *target, const char *name,
+                         Buf *out)
+{
+    Generator g = generator(script, kernel, target, out);
+    Arena *arena = arena_new();
+    put_start(&g, name);
+    buf_printf(out, "%sconst float *%s g_in, %sfloat *%s g_out, int N, int R)\n{\n",
+               g.d->global, g.d->restricted, g.d->global, g.d->restricted);
+    open_block(&g, extra);
+    if (kind != ROUTINE_LOAD) {
+        open_threads(&g);
+        put(&g, "for (int k = lid; k < %d; k += %d)",
+            MAX(kernel->top, words) * instances(&g), kernel->threads);
+        put(&g, "    sm[k] = 1.0f;");
+        put_barrier(&g);
+    }
+    if (kind == ROUTINE_COMPUTE || kind == ROUTINE_BARRIER)
+        put_repeated(&g, kind, arena);
+    else
+        put_moved(&g, kind, words);
+    open_threads(&g);
+    put(&g, "if (R < 0)");
+    put(&g, "    g_out[base + lid] = sm[lid];");
+    close_threads(&g);
+    close_block(&g);
+    if (g.d->loops)
+        buf_printf(out,
+                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
+                   "*(const int *)arg[2], *(const int *)arg[3]);\n}\n",
+                   name, name);
+    arena_free(arena);
+}
+
+void fused_print_copy(const char *target, const char *name, Buf *out)
+{
+    FusedKernel kernel = {.threads = 256};
+    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
+    if (g.d->loops)
+        buf_puts(out, "#include <string.h>\n\n");
+    put_start(&g, name);
+    buf_printf(out, "%sconst float *%s from, %sfloat *%s to, int fours)\n{\n", g.d->global,
+               g.d->restricted, g.d->global, g.d->restricted);
+    if (g.d->loops) {
+        buf_puts(out, "    memcpy(to, from, 16*(size_t)fours);\n}\n");
+        buf_printf(out,
+                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
+                   "*(const int *)arg[2]);\n}\n",
+                   name, name);
+        return;
+    }
+    put(&g, "const long first = 4096L*%s + 4*%s;", g.d->block, g.d->thread);
+    put(&g, "%s", g.d->unroll);
+    put(&g, "for (long k = first; k < first + 4096; k += 1024)");
+    buf_puts(out, "        ");
+    put_four(g.d, g.d->global, g.d->global, out);
+    buf_puts(out, ";\n}\n");
 }

@@ -91,7 +91,7 @@ static void find_live(const Script *script, const FusedKernel *k, Live *live)
     }
 }
 
-int kernel_lanes(const Script *script, const FusedKernel *k)
+int fused_lanes(const Script *script, const FusedKernel *k)
 {
     int lanes = 1;
     for (int step = 0; step < k->fusion->ncall; step++)
@@ -99,8 +99,8 @@ int kernel_lanes(const Script *script, const FusedKernel *k)
     return lanes;
 }
 
-bool kernel_make(const Script *script, const Fusion *fusion, const Choice *choice,
-                 int64_t local_bytes, int64_t group_max, FusedKernel *k)
+bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice,
+                int64_t local_bytes, int64_t group_max, FusedKernel *k)
 {
     Live live[PLACES_MAX];
     int nodes;
@@ -108,13 +108,13 @@ bool kernel_make(const Script *script, const Fusion *fusion, const Choice *choic
     choose_held(script, k);
     find_live(script, k, live);
     k->top = fuse_allocate(live, fusion->nelem, k->offset, &nodes);
-    k->threads = choice->instances * kernel_lanes(script, k);
+    k->threads = choice->instances * fused_lanes(script, k);
     bool whole = choice->copy == COPY_WORDS || choice->instances % 4 == 0;
     return whole && k->threads <= group_max &&
            (int64_t)k->top * choice->instances * (int64_t)sizeof(float) <= local_bytes;
 }
 
-double kernel_flops(const Script *script, const Fusion *fusion)
+double fused_flops(const Script *script, const Fusion *fusion)
 {
     double flops = 0;
     for (Set s = fusion->set; s; s &= s - 1)
@@ -122,7 +122,7 @@ double kernel_flops(const Script *script, const Fusion *fusion)
     return flops;
 }
 
-int kernel_arguments(const Script *script, const Fusion *f, int *elem)
+int fused_arguments(const Script *script, const Fusion *f, int *elem)
 {
     int n = 0;
     for (int store = 0; store < 2; store++)

@@ -40,19 +40,37 @@ typedef struct {
 
 // False if the choice breaks a limit: more threads than group_max, more words on chip than
 // local_bytes allow.
-bool kernel_make(const Script *script, const Fusion *fusion, const Choice *choice,
-                 int64_t local_bytes, int64_t group_max, FusedKernel *kernel);
-int kernel_lanes(const Script *script,
-                 const FusedKernel *kernel);                     // most threads an instance
-double kernel_flops(const Script *script, const Fusion *fusion); // an instance
+bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice,
+                int64_t local_bytes, int64_t group_max, FusedKernel *kernel);
+int fused_lanes(const Script *script,
+                const FusedKernel *kernel);                     // most threads an instance
+double fused_flops(const Script *script, const Fusion *fusion); // an instance
 
 // Targets: "opencl", "cuda", "c".
-void kernel_prelude(const char *target, Buf *out);
-// Prints the kernel: global arrays in the order of kernel_arguments, then the number of
+void fused_prelude(const char *target, Buf *out);
+// Prints the kernel: global arrays in the order of fused_arguments, then the number of
 // instances.
-void kernel_print(const Script *script, FusedKernel *kernel, const char *target,
-                  const char *name, Buf *out);
+void fused_print(const Script *script, FusedKernel *kernel, const char *target,
+                 const char *name, Buf *out);
+// Parts of kernels that are timed on their own.
+#define ROUTINE_KINDS(X)                                                                   \
+    X(COMPUTE, "compute") X(LOAD, "load") X(STORE, "store") X(BARRIER, "barrier")
+typedef enum {
+#define X(id, text) ROUTINE_##id,
+    ROUTINE_KINDS(X)
+#undef X
+        ROUTINES
+} RoutineKind;
+// Prints a kernel (in, out, int N, int R) that does one part: R times the compute routine
+// of the kernel's one call, each with a barrier, or R barriers; or one load or store of an
+// element of `words` words. extra: words an instance that are allocated besides.
+void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind kind,
+                         int words, int extra, const char *target, const char *name,
+                         Buf *out);
+// Prints a kernel (in, out, int fours) that copies four words 4 times a thread, by blocks
+// of 256.
+void fused_print_copy(const char *target, const char *name, Buf *out);
 // The elements that are loaded, then those that are stored; returns how many.
-int kernel_arguments(const Script *script, const Fusion *fusion, int *elem);
+int fused_arguments(const Script *script, const Fusion *fusion, int *elem);
 
 #endif

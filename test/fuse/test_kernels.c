@@ -79,7 +79,7 @@ static void fixture_free(Fixture *f)
 static Rig *open_rig(Fixture *f, const Fusion *fusion, int *buffer_of, int *nbuffer)
 {
     RigBuffer *buffer = NEW_ARRAY(f->arena, RigBuffer, f->script->nelem);
-    int elem[PLACES_MAX], n = kernel_arguments(f->script, fusion, elem);
+    int elem[PLACES_MAX], n = fused_arguments(f->script, fusion, elem);
     for (int e = 0; e < f->script->nelem; e++)
         buffer_of[e] = -1;
     for (int i = 0; i < n; i++) {
@@ -147,7 +147,7 @@ static void run_fusion(Fixture *f, const Fusion *fusion, int stride)
     Buf *source = NEW_ARRAY(f->arena, Buf, 256), prelude, text;
     buf_init(&prelude);
     buf_init(&text);
-    kernel_prelude(device->target, &prelude);
+    fused_prelude(device->target, &prelude);
     uint8_t impl[MEMBERS_MAX] = {0};
     do {
         Solution *s = NEW(f->arena, Solution);
@@ -156,8 +156,8 @@ static void run_fusion(Fixture *f, const Fusion *fusion, int stride)
         s->n = 1;
         if (at++ % stride)
             continue;
-        assert_true(kernel_make(f->script, fusion, &choice, device->local_bytes,
-                                device->max_group, &s->kernel[0]));
+        assert_true(fused_make(f->script, fusion, &choice, device->local_bytes,
+                               device->max_group, &s->kernel[0]));
         buf_init(&source[n]);
         const char *name = arena_printf(f->arena, "k%d_", n);
         solution_job(f->script, s, INSTANCES, buffer_of, nbuffer, device->target, name,
@@ -188,13 +188,17 @@ static void run_all(const char *device, int stride)
 static void test_opencl(void **state)
 {
     (void)state;
+    double start = clock_s();
     run_all("opencl:0", getenv("FUSE_ALL") ? 1 : 7);
+    print_message("%.1f s\n", clock_s() - start);
 }
 
 static void test_host(void **state)
 {
     (void)state;
+    double start = clock_s();
     run_all("host", getenv("FUSE_ALL") ? 1 : 7);
+    print_message("%.1f s\n", clock_s() - start);
 }
 
 int main(int argc, char **argv)

@@ -211,11 +211,18 @@ bool cli_is_script(const char *path)
     return len > 4 && strcmp(path + len - 4, ".fws") == 0;
 }
 
+typedef struct {
+    bool terminal, quiet;
+    double last_s;
+} Screen;
+
 static void show(void *user, const FuseProgress *p)
 {
+    Screen *screen = user;
     Buf line;
-    if (*(const bool *)user)
+    if (screen->quiet || p->elapsed_s - screen->last_s < (screen->terminal ? 0.05 : 5))
         return;
+    screen->last_s = p->elapsed_s;
     buf_init(&line);
     buf_printf(&line, "%6.1f s  %-10s %d of %d", p->elapsed_s, p->stage, p->done,
                p->wanted);
@@ -223,7 +230,7 @@ static void show(void *user, const FuseProgress *p)
         buf_puts(&line, "  best ");
         cli_time(&line, p->best_ns);
     }
-    fprintf(stderr, isatty(2) ? "\r%s\033[K" : "%s\n", line.text);
+    fprintf(stderr, screen->terminal ? "\r%s\033[K" : "%s\n", line.text);
     buf_release(&line);
 }
 
@@ -324,7 +331,8 @@ static void print_tuned(const Script *script, int64_t instances, const FuseResul
 
 int cli_tune_script(Options *o, const char *out)
 {
-    bool ok, quiet = o->quiet;
+    bool ok;
+    Screen screen = {isatty(2), o->quiet, -INFINITY};
     int64_t instances;
     Script *script = o->script = script_load(o->file, &o->diags, &ok);
     if (!ok || !take_instances(o, &instances))
@@ -346,10 +354,10 @@ int cli_tune_script(Options *o, const char *out)
                            .budget_s = o->budget_s,
                            .fresh = o->fresh,
                            .progress = show,
-                           .user = &quiet};
+                           .user = &screen};
     FuseResult result;
     ok = fuse_tune(script, &options, o->arena, &result, &o->diags);
-    if (isatty(2) && !quiet)
+    if (screen.terminal && !screen.quiet)
         fputs("\r\033[K", stderr);
     if (ok) {
         print_tuned(script, instances, &result);
@@ -371,6 +379,26 @@ static int cover_by_words(const FuseSpace *space, int k, Arena *arena, Cover **c
     return cover_best(&space->graph, unit, n, k, arena, cover);
 }
 
+// The kernels of a solution, for a target.
+static int print_kernels(Options *o, const FuseSpace *space)
+{
+    Solution *solution = NEW(o->arena, Solution);
+    const char *target = o->target ? o->target : "opencl";
+    int64_t instances = 1 << 20;
+    if (o->nbinding && !take_instances(o, &instances))
+        return 2;
+    if (!target_find(target))
+        return !diag_error(&o->diags, span_none, "C008", "there is no target `%s`", target);
+    if (!solution_parse(space, o->point, NULL, solution, &o->diags))
+        return 2;
+    Buf text;
+    buf_init(&text);
+    solution_source(space->graph.script, solution, instances, target, &text);
+    fputs(text.text, stdout);
+    buf_release(&text);
+    return 0;
+}
+
 int cmd_fuse(Options *o)
 {
     if (o->print && strcmp(o->print, "library") == 0) {
@@ -382,6 +410,8 @@ int cmd_fuse(Options *o)
     if (!ok)
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
+    if (o->point)
+        return print_kernels(o, space);
     Cover *cover;
     double start = clock_s();
     int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);

@@ -33,6 +33,129 @@ void solution_print(Buf *out, const Script *script, const Solution *solution)
     }
 }
 
+// Reading it back -----------------------------------------------------------------------
+
+typedef struct {
+    const FuseSpace *space;
+    const char *at;
+    int64_t local_bytes, group_max;
+} Reading;
+
+static int take_number(Reading *r)
+{
+    char *end;
+    long n = strtol(r->at, &end, 10);
+    bool is = end > r->at && n >= 0 && n < 1 << 20;
+    r->at = end;
+    return is ? (int)n : -1;
+}
+
+static Set take_calls(Reading *r)
+{
+    Set set = 0;
+    int ncall = r->space->graph.n;
+    while (*r->at && *r->at != '/') {
+        int v = ncall > 9 ? take_number(r) : *r->at++ - '0';
+        if (v < 1 || v > ncall || (set >> (v - 1) & 1))
+            return 0;
+        set |= (Set)1 << (v - 1);
+        r->at += *r->at == '.';
+    }
+    return set;
+}
+
+static const Fusion *find_fusion(const FuseSpace *space, Set set)
+{
+    for (int i = 0; i < space->fusion.len; i++)
+        if (space->fusion.at[i].set == set)
+            return &space->fusion.at[i];
+    return NULL;
+}
+
+static bool take_lanes(Reading *r, const Fusion *f, Choice *choice)
+{
+    for (int i = 0; i < f->ncall; i++) {
+        const Elementary *e = r->space->graph.script->call[f->order[i]].function;
+        int k = 0, lanes;
+        if (*r->at++ != (i ? '.' : '/'))
+            return false;
+        lanes = take_number(r);
+        while (k < e->nimpl && e->impl[k].lanes != lanes)
+            k++;
+        if (k == e->nimpl)
+            return false;
+        choice->impl[i] = (uint8_t)k;
+    }
+    return true;
+}
+
+static bool take_copy(Reading *r, Choice *choice)
+{
+    for (int c = 0; c < COPIES; c++) {
+        size_t len = strlen(copy_name[c]);
+        if (strncmp(r->at, copy_name[c], len) == 0) {
+            choice->copy = (CopyKind)c;
+            r->at += len;
+            return true;
+        }
+    }
+    return false;
+}
+
+// 123/3.3.1 x32+* fours
+static bool take_kernel(Reading *r, FusedKernel *kernel)
+{
+    Choice choice = {0};
+    const Fusion *f = find_fusion(r->space, take_calls(r));
+    if (!f || !take_lanes(r, f, &choice) || strncmp(r->at, " x", 2) != 0)
+        return false;
+    r->at += 2;
+    choice.instances = take_number(r);
+    choice.early = *r->at == '+';
+    r->at += choice.early;
+    choice.registers = *r->at == '*';
+    r->at += choice.registers;
+    return choice.instances > 0 && *r->at++ == ' ' && take_copy(r, &choice) &&
+           fused_make(r->space->graph.script, f, &choice, r->local_bytes, r->group_max,
+                      kernel);
+}
+
+// Every call once, each after what it needs.
+static bool is_whole(const Graph *graph, const Solution *s)
+{
+    Set done = 0;
+    for (int i = 0; i < s->n; i++) {
+        Set set = s->kernel[i].fusion->set, pred = 0;
+        for (Set m = set; m; m &= m - 1)
+            pred |= graph->pred[__builtin_ctzll(m)];
+        if ((set & done) || (pred & ~set & ~done))
+            return false;
+        done |= set;
+    }
+    return __builtin_popcountll(done) == graph->n;
+}
+
+bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *device,
+                    Solution *solution, Diags *diags)
+{
+    Reading r = {space, text, device ? device->local_bytes : INT64_MAX,
+                 device ? device->max_group : INT64_MAX};
+    bool ok = true;
+    solution->n = 0;
+    while (ok && *r.at && solution->n < CALLS_MAX) {
+        ok = take_kernel(&r, &solution->kernel[solution->n++]);
+        if (ok && strncmp(r.at, " | ", 3) == 0)
+            r.at += 3;
+        else
+            ok = ok && !*r.at;
+    }
+    return (ok && is_whole(&space->graph, solution)) ||
+           diag_error(diags, span_none, "F033",
+                      "`%s` is no solution: one is written as tune prints it, "
+                      "`123/3.3.1 x32+* fours | 456/5.5.5 x16 words`",
+                      text);
+}
+
 // Jobs --------------------------------------------------------------------------------
 
 static void make_launch(const Script *script, const FusedKernel *k, int64_t instances,
@@ -79,6 +202,41 @@ void solution_job(const Script *script, Solution *solution, int64_t instances,
         make_launch(script, k, instances, number, name, arena, &launch[i]);
     }
     job->source = source->text;
+}
+
+static void print_launches(const Script *script, const Solution *s, const Job *job,
+                           int64_t instances, Buf *out)
+{
+    buf_printf(out, "// %s: ", script->name);
+    solution_print(out, script, s);
+    buf_printf(out, ", T = %lld\n//\n// Launches, in order:\n", (long long)instances);
+    for (int i = 0; i < s->n; i++) {
+        int elem[PLACES_MAX], n = fused_arguments(script, s->kernel[i].fusion, elem);
+        buf_printf(out, "//   %s, global %lld, local %lld, arguments (",
+                   job->launch[i].kernel, (long long)job->launch[i].global[0],
+                   (long long)job->launch[i].local[0]);
+        for (int k = 0; k < n; k++)
+            buf_printf(out, "%s, ", script->elem[elem[k]].name);
+        buf_puts(out, "T)\n");
+    }
+    buf_puts(out, "\n");
+}
+
+void solution_source(const Script *script, Solution *solution, int64_t instances,
+                     const char *target, Buf *out)
+{
+    Arena *arena = arena_new();
+    int nowhere[ELEMS_MAX] = {0};
+    Buf source;
+    Job job;
+    buf_init(&source);
+    solution_job(script, solution, instances, nowhere, 0, target,
+                 arena_printf(arena, "%s_k", script->name), "", arena, &source, &job);
+    print_launches(script, solution, &job, instances, out);
+    fused_prelude(target, out);
+    buf_puts(out, source.text);
+    buf_release(&source);
+    arena_free(arena);
 }
 
 // Data --------------------------------------------------------------------------------

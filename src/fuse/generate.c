@@ -47,29 +47,35 @@ static const char copy_words[] = "{\n"
                                  "            to[k] = from[k];\n"
                                  "}\n";
 
+// Where all words are there, loads may overlap: nothing is asked between them.
 static const char copy_fours[] = "{\n"
-                                 "    for (int k = 4*lid; k < words; k += 4*threads)\n"
-                                 "        if (k + 4 <= left)\n"
+                                 "    if (left >= words) {\n"
+                                 "        #pragma unroll\n"
+                                 "        for (int k = 4*lid; k < words; k += 4*threads)\n"
                                  "            %;\n"
-                                 "        else\n"
+                                 "    } else {\n"
+                                 "        for (int k = 4*lid; k < left; k += 4*threads)\n"
                                  "            for (int j = k; j < left && j < k + 4; j++)\n"
                                  "                to[j] = from[j];\n"
+                                 "    }\n"
                                  "}\n";
 
-// Ends what has been begun before the barrier that follows.
+// The same without registers in between; fw_wait ends what has been begun.
 static const char async_text[] =
     "__device__ __forceinline__ void fw_load_async(float *to, const float *from, int "
     "words,\n"
-    "                                              int left, int lid, int threads)\n"
+    "    int left, int lid, int threads)\n"
     "{\n"
+    "    if (left < words) {\n"
+    "        fw_load4(to, from, words, left, lid, threads);\n"
+    "        return;\n"
+    "    }\n"
+    "    #pragma unroll\n"
     "    for (int k = 4*lid; k < words; k += 4*threads)\n"
-    "        if (k + 4 <= left)\n"
-    "            asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
-    "                         ::\"r\"((unsigned)__cvta_generic_to_shared(to + k)),\n"
-    "                           \"l\"(from + k) : \"memory\");\n"
-    "        else\n"
-    "            for (int j = k; j < left && j < k + 4; j++)\n"
-    "                to[j] = from[j];\n"
+    "        asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
+    "                     ::\"r\"((unsigned)__cvta_generic_to_shared(to + k)), \"l\"(from "
+    "+ k)\n"
+    "                     : \"memory\");\n"
     "}\n"
     "__device__ __forceinline__ void fw_wait(void)\n"
     "{\n"
@@ -143,6 +149,13 @@ static void put(Generator *g, const char *format, ...)
     buf_putc(g->out, '\n');
 }
 
+// "3*", or nothing for 1.
+static const char *times(char text[16], int factor)
+{
+    snprintf(text, 16, "%d*", factor);
+    return factor == 1 ? "" : text;
+}
+
 static bool is_async(const Generator *g)
 {
     return g->kernel->choice.copy == COPY_ASYNC && strcmp(g->d->name, "cuda") == 0;
@@ -206,6 +219,20 @@ static ChipAccess copy_access(const Generator *g, int place, bool write)
                         .write = write};
 }
 
+typedef struct {
+    char text[32];
+} Address;
+
+// Where an element's first instance lies on chip.
+static Address chip(const Generator *g, int place)
+{
+    Address a = {"sm"};
+    int at = g->kernel->offset[place] * instances(g);
+    if (at)
+        snprintf(a.text, sizeof a.text, "sm + %d", at);
+    return a;
+}
+
 // What follows the name of what a thread holds: its index where threads are loops.
 static const char *own_suffix(const Generator *g)
 {
@@ -215,14 +242,15 @@ static const char *own_suffix(const Generator *g)
 static void put_load(Generator *g, int place)
 {
     const Elem *e = elem_at(g, place);
-    int w = e->words, i = instances(g), at = g->kernel->offset[place] * i;
+    char text[16];
+    const char *by = times(text, e->words);
     if (g->loaded[place])
         return;
     g->loaded[place] = true;
     if (g->kernel->held[place] == HELD_SCALAR) {
-        put(g, "if (lid < %d*n)", w);
-        put(g, "    x_%s%s = g_%s[%d*(long)base + lid];", e->name, own_suffix(g), e->name,
-            w);
+        put(g, "if (lid < %sn)", by);
+        put(g, "    x_%s%s = g_%s[%s(long)base + lid];", e->name, own_suffix(g), e->name,
+            by);
         return;
     }
     ChipAccess access = copy_access(g, place, true);
@@ -230,26 +258,27 @@ static void put_load(Generator *g, int place)
     const char *name = g->kernel->choice.copy == COPY_WORDS ? "fw_load"
                        : is_async(g)                        ? "fw_load_async"
                                                             : "fw_load4";
-    put(g, "%s(sm + %d, g_%s + %d*(long)base, %d, %d*n, lid, %d);", name, at, e->name, w,
-        w * i, w, g->kernel->threads);
+    put(g, "%s(%s, g_%s + %s(long)base, %d, %sn, lid, %d);", name, chip(g, place).text,
+        e->name, by, e->words * instances(g), by, g->kernel->threads);
     g->pending = g->pending || is_async(g);
 }
 
 static void put_store(Generator *g, int place)
 {
     const Elem *e = elem_at(g, place);
-    int w = e->words, i = instances(g), at = g->kernel->offset[place] * i;
+    char text[16];
+    const char *by = times(text, e->words);
     if (g->kernel->held[place] == HELD_SCALAR) {
-        put(g, "if (lid < %d*n)", w);
-        put(g, "    g_%s[%d*(long)base + lid] = x_%s%s;", e->name, w, e->name,
+        put(g, "if (lid < %sn)", by);
+        put(g, "    g_%s[%s(long)base + lid] = x_%s%s;", e->name, by, e->name,
             own_suffix(g));
         return;
     }
     ChipAccess access = copy_access(g, place, false);
     guard(g, &access, 1);
     const char *name = g->kernel->choice.copy == COPY_WORDS ? "fw_store" : "fw_store4";
-    put(g, "%s(g_%s + %d*(long)base, sm + %d, %d, %d*n, lid, %d);", name, e->name, w, at,
-        w * i, w, g->kernel->threads);
+    put(g, "%s(g_%s + %s(long)base, %s, %d, %sn, lid, %d);", name, e->name, by,
+        chip(g, place).text, e->words * instances(g), by, g->kernel->threads);
 }
 
 // Loads of what a call takes.
@@ -296,13 +325,16 @@ static void put_title(Generator *g, const Call *call, const Impl *impl)
 }
 
 // The pointer by which a routine reaches an element on chip.
-static void put_pointer(Generator *g, const Call *call, int p, const char *name)
+static void put_pointer(Generator *g, const Call *call, const Impl *impl, int p,
+                        const char *name)
 {
     int place = fusion_place(g->fusion, element_of(call, p));
     bool out = p == call->function->nparam;
+    char text[16];
     if (g->kernel->held[place] == HELD_MEMORY)
-        put(g, "%s%sfloat *%s = sm + %d + %d*inst;", out ? "" : "const ", g->d->local, name,
-            g->kernel->offset[place] * instances(g), elem_at(g, place)->words);
+        put(g, "%s%sfloat *%s = %s + %s%s;", out ? "" : "const ", g->d->local, name,
+            chip(g, place).text, times(text, elem_at(g, place)->words),
+            impl->lanes == 1 ? "lid" : "inst");
 }
 
 static bool seen_before(const Call *call, int p)
@@ -313,14 +345,14 @@ static bool seen_before(const Call *call, int p)
     return false;
 }
 
-static void put_made(Generator *g, const Call *call, int impl, Arena *arena)
+static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *arena)
 {
     Held held[ARITY_MAX + 1];
     for (int p = 0; p <= call->function->nparam; p++) {
         int place = fusion_place(g->fusion, element_of(call, p));
         const char *name = arena_printf(arena, "x_%s", elem_at(g, place)->name);
         if (!seen_before(call, p))
-            put_pointer(g, call, p, name);
+            put_pointer(g, call, impl, p, name);
         held[p] = (Held){g->kernel->held[place], name};
         if (held[p].kind != HELD_MEMORY)
             held[p].name = arena_printf(arena, "%s%s", name, own_suffix(g));
@@ -328,14 +360,14 @@ static void put_made(Generator *g, const Call *call, int impl, Arena *arena)
     bool any_array = false;
     for (int p = 0; p <= call->function->nparam; p++)
         any_array = any_array || held[p].kind == HELD_ARRAY;
-    routine_emit(g->script, call->function, impl, held, any_array ? g->d->unroll : "",
-                 g->indent, g->out);
+    routine_emit(g->script, call->function, (int)(impl - call->function->impl), held,
+                 any_array ? g->d->unroll : "", g->indent, g->out);
 }
 
 static void put_text(Generator *g, const Call *call, const Impl *impl)
 {
     for (int p = 0; p <= call->function->nparam; p++)
-        put_pointer(g, call, p,
+        put_pointer(g, call, impl, p,
                     p < call->function->nparam ? call->function->param[p] : "out");
     put(g, "%s", impl->text);
 }
@@ -344,24 +376,19 @@ static void put_text(Generator *g, const Call *call, const Impl *impl)
 static void put_compute(Generator *g, int step, Arena *arena)
 {
     const Call *call = &g->script->call[g->fusion->order[step]];
-    int number = g->kernel->choice.impl[step];
-    const Impl *impl = &call->function->impl[number];
+    const Impl *impl = &call->function->impl[g->kernel->choice.impl[step]];
     put_title(g, call, impl);
-    if (impl->lanes == 1)
-        put(g, "if (lid < n) {");
-    else
-        put(g, "if (lid < %d*n) {", impl->lanes);
+    char text[16];
+    put(g, "if (lid < %sn) {", times(text, impl->lanes));
     g->indent++;
-    if (impl->lanes == 1)
-        put(g, "const int inst = lid;");
-    else
+    if (impl->lanes > 1)
         put(g, "const int inst = lid / %d, lane = lid %% %d;", impl->lanes, impl->lanes);
     if (impl->text && impl->lanes == 1)
         put(g, "const int lane = 0;");
     if (impl->text)
         put_text(g, call, impl);
     else
-        put_made(g, call, number, arena);
+        put_made(g, call, impl, arena);
     g->indent--;
     put(g, "}");
 }

@@ -427,29 +427,12 @@ static void conclude(Tuner *t, int ranked)
     r->correlation = correlate(t->trial, ranked);
 }
 
-static void print_head(Tuner *t, const Solution *s, const Job *job, Buf *out)
-{
-    buf_printf(out, "// %s: %s, T = %lld\n//\n// Launches, in order:\n", t->script->name,
-               t->trial[t->result->best].text, (long long)t->options->instances);
-    for (int i = 0; i < s->n; i++) {
-        int elem[PLACES_MAX], n = fused_arguments(t->script, s->kernel[i].fusion, elem);
-        buf_printf(out, "//   %s, global %lld, local %lld, arguments (",
-                   job->launch[i].kernel, (long long)job->launch[i].global[0],
-                   (long long)job->launch[i].local[0]);
-        for (int k = 0; k < n; k++)
-            buf_printf(out, "%s, ", t->script->elem[elem[k]].name);
-        buf_puts(out, "T)\n");
-    }
-    buf_puts(out, "\n");
-}
-
 static bool write_kernels(Tuner *t)
 {
     static const char *const suffix[][2] = {{"opencl", "cl"}, {"cuda", "cu"}, {"c", "c"}};
     const char *target = rig_device(t->rig)->target, *extension = target;
     Solution *s = &t->solution[t->result->best];
-    Buf text, source;
-    Job job;
+    Buf text;
     for (int i = 0; i < COUNTOF(suffix); i++)
         if (strcmp(suffix[i][0], target) == 0)
             extension = suffix[i][1];
@@ -457,10 +440,7 @@ static bool write_kernels(Tuner *t)
         return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
                           t->options->out, strerror(errno));
     buf_init(&text);
-    buf_init(&source);
-    make_job(t, s, arena_printf(t->arena, "%s_k", t->script->name), &source, &job);
-    print_head(t, s, &job, &text);
-    buf_printf(&text, "%s%s", t->prelude.text, source.text);
+    solution_source(t->script, s, t->options->instances, target, &text);
     const char *path =
         arena_printf(t->arena, "%s/%s.%s", t->options->out, t->script->name, extension);
     bool ok = file_write(path, text.text, text.len);
@@ -468,7 +448,6 @@ static bool write_kernels(Tuner *t)
         diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
     t->result->kernel_path = path;
     buf_release(&text);
-    buf_release(&source);
     return ok;
 }
 

@@ -399,6 +399,9 @@ static int print_kernels(Options *o, const FuseSpace *space)
     return 0;
 }
 
+// What a block of any GPU has, where no device is asked.
+enum { ON_CHIP_BYTES = 48 * 1024 };
+
 int cmd_fuse(Options *o)
 {
     if (o->print && strcmp(o->print, "library") == 0) {
@@ -410,6 +413,8 @@ int cmd_fuse(Options *o)
     if (!ok)
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
+    if (!fused_fits(space, ON_CHIP_BYTES, THREADS_MAX, &o->diags))
+        return 2;
     if (o->point)
         return print_kernels(o, space);
     Cover *cover;

@@ -132,3 +132,41 @@ int fused_arguments(const Script *script, const Fusion *f, int *elem)
                 elem[n++] = e;
     return n;
 }
+
+static bool call_fits(const Script *script, const Fusion *single, int64_t local_bytes,
+                      int64_t group_max)
+{
+    FusedKernel kernel;
+    Choice choice = {.instances = 1};
+    int nimpl = script->call[single->order[0]].function->nimpl;
+    for (int i = 0; i < nimpl; i++)
+        for (int registers = 0; registers < 2; registers++) {
+            choice.impl[0] = (uint8_t)i;
+            choice.registers = registers;
+            if (fused_make(script, single, &choice, local_bytes, group_max, &kernel))
+                return true;
+        }
+    return false;
+}
+
+bool fused_fits(const FuseSpace *space, int64_t local_bytes, int64_t group_max,
+                Diags *diags)
+{
+    const Script *script = space->graph.script;
+    bool ok = true;
+    for (int i = 0; i < space->fusion.len; i++) {
+        const Fusion *f = &space->fusion.at[i];
+        const Elem *most = &script->elem[f->elem[0]];
+        if (f->ncall > 1 || call_fits(script, f, local_bytes, group_max))
+            continue;
+        for (int k = 1; k < f->nelem; k++)
+            if (script->elem[f->elem[k]].words > most->words)
+                most = &script->elem[f->elem[k]];
+        ok = diag_error(diags, most->span, "F017",
+                        "`%s` has %d words, and %s needs %d at once: %lld bytes, where a "
+                        "block has %lld on chip; divide the element",
+                        most->name, most->words, script->call[f->order[0]].function->name,
+                        f->top, 4LL * f->top, (long long)local_bytes);
+    }
+    return ok;
+}

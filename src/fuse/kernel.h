@@ -52,6 +52,10 @@ void fused_prelude(const char *target, Buf *out);
 // instances.
 void fused_print(const Script *script, FusedKernel *kernel, const char *target,
                  const char *name, Buf *out);
+// True if every call has a kernel that fits; else false with a diagnostic that names the
+// largest element of the call that has none.
+bool fused_fits(const FuseSpace *space, int64_t local_bytes, int64_t group_max,
+                Diags *diags);
 // Parts of kernels that are timed on their own.
 #define ROUTINE_KINDS(X)                                                                   \
     X(COMPUTE, "compute") X(LOAD, "load") X(STORE, "store") X(BARRIER, "barrier")

@@ -13,7 +13,8 @@
 
 enum { SOLUTIONS = 20, COMBINATIONS = 20000, FINALISTS = 5, FINAL_SAMPLES = 20 };
 
-static const int instance_choice[] = {8, 16, 32, 64, 128, 256};
+// Few are for large elements; of equal ones the first counts.
+static const int instance_choice[] = {16, 32, 64, 128, 256, 8, 4, 1};
 
 static const Choice style[] = {
     {.copy = COPY_WORDS}, // the paper's
@@ -213,6 +214,9 @@ static bool choose_solutions(Tuner *t, int *ranked)
     int k = t->options->solutions ? t->options->solutions : SOLUTIONS;
     double start = clock_s();
     Cover *cover;
+    const DeviceInfo *device = rig_device(t->rig);
+    if (!fused_fits(t->space, device->local_bytes, device->max_group, t->diags))
+        return false;
     make_units(t);
     t->result->space_s = t->space->seconds;
     double units_s = clock_s();

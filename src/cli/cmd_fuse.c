@@ -275,9 +275,11 @@ static json_t *trial_json(const FuseTrial *t)
 
 static json_t *tuned_json(const Script *script, int64_t instances, const FuseResult *r)
 {
-    json_t *list = json_array(), *trials = json_object();
+    json_t *list = json_array(), *random = json_array(), *trials = json_object();
     for (int i = 0; i < r->ntrial; i++)
         json_array_append_new(list, trial_json(&r->trial[i]));
+    for (int i = 0; i < r->nrandom; i++)
+        json_array_append_new(random, trial_json(&r->random[i]));
     for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
         json_object_set_new(trials, trial_status_name[i], json_integer(r->count[i]));
     json_t *best =
@@ -286,15 +288,15 @@ static json_t *tuned_json(const Script *script, int64_t instances, const FuseRes
                   "partition_rank", r->best_partition, "within_3_percent", r->within,
                   "kernel", r->kernel_path, "max_error", r->max_error, "checked", true);
     return json_pack(
-        "{s:s, s:I, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:i, "
+        "{s:s, s:I, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:i, "
         "s:I, s:f, s:f, s:f}",
         "script", script->name, "instances", (json_int_t)instances, "device", "name",
         r->device, "fingerprint", r->fingerprint, "trials", trials, "best", best,
-        "solutions", list, "unfused_ns", number_or_null(r->unfused_ns), "single_ns",
-        number_or_null(r->single_ns), "copy_ns", number_or_null(r->copy_ns), "bytes",
-        r->bytes, "rank_correlation", r->correlation, "routines_timed", r->routines,
-        "reused", (json_int_t)r->reused, "space_s", r->space_s, "cover_s", r->cover_s,
-        "elapsed_s", r->elapsed_s);
+        "solutions", list, "random", random, "unfused_ns", number_or_null(r->unfused_ns),
+        "single_ns", number_or_null(r->single_ns), "copy_ns", number_or_null(r->copy_ns),
+        "bytes", r->bytes, "rank_correlation", r->correlation, "routines_timed",
+        r->routines, "reused", (json_int_t)r->reused, "space_s", r->space_s, "cover_s",
+        r->cover_s, "elapsed_s", r->elapsed_s);
 }
 
 static void print_row(const char *what, double ns, double instances, double bytes)
@@ -324,8 +326,9 @@ static void print_tuned(const Script *script, int64_t instances, const FuseResul
     print_row("best", r->best_ns, (double)instances, r->bytes);
     print_row("copy", r->copy_ns, (double)instances, r->bytes);
     printf("  the best was number %d by prediction, of partition %d; number %d is within "
-           "3 %%\n  rank correlation of prediction and time %.2f\n",
-           r->best, r->best_partition, r->within, r->correlation);
+           "3 %%\n  rank correlation of prediction and time %.2f over %d %s\n",
+           r->best, r->best_partition, r->within, r->correlation,
+           r->nrandom ? r->nrandom : r->ntrial, r->nrandom ? "at random" : "solutions");
     printf("  solution   %s\n  kernels    %s\n", r->trial[r->best].text, r->kernel_path);
 }
 
@@ -350,6 +353,7 @@ int cli_tune_script(Options *o, const char *out)
                            .instances = instances,
                            .limit = (int)o->limit,
                            .solutions = (int)MIN(o->budget_trials, 100000),
+                           .sample = (int)o->sample,
                            .seed = o->seed,
                            .budget_s = o->budget_s,
                            .fresh = o->fresh,

@@ -133,6 +133,12 @@ int fused_arguments(const Script *script, const Fusion *f, int *elem)
     return n;
 }
 
+int64_t fused_local_bytes(const DeviceInfo *device)
+{
+    bool keeps = strcmp(device->target, "opencl") == 0 && !device->is_cpu;
+    return device->local_bytes - (keeps ? 1024 : 0);
+}
+
 static bool call_fits(const Script *script, const Fusion *single, int64_t local_bytes,
                       int64_t group_max)
 {

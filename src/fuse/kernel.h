@@ -5,6 +5,7 @@
 #ifndef FW_FUSE_KERNEL_H
 #define FW_FUSE_KERNEL_H
 
+#include "device/device.h"
 #include "fuse/routine.h"
 
 enum { PLACES_MAX = MEMBERS_MAX * (ARITY_MAX + 1) };
@@ -52,6 +53,9 @@ void fused_prelude(const char *target, Buf *out);
 // instances.
 void fused_print(const Script *script, FusedKernel *kernel, const char *target,
                  const char *name, Buf *out);
+// What a block of the device may have on chip. NVIDIA's OpenCL keeps a part of its 48 KB
+// for itself: on an H200 kernels of all 49,152 bytes do not start.
+int64_t fused_local_bytes(const DeviceInfo *device);
 // True if every call has a kernel that fits; else false with a diagnostic that names the
 // largest element of the call that has none.
 bool fused_fits(const FuseSpace *space, int64_t local_bytes, int64_t group_max,

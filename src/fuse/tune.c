@@ -48,7 +48,7 @@ typedef struct {
     VEC(CoverUnit) units;
     Solution *solution;
     FuseTrial *trial;
-    int nsolution, serial;
+    int nsolution, serial, first_random;
     int job_solution[256]; // of the jobs at hand
     bool failed;
 } Tuner;
@@ -209,13 +209,50 @@ static void add_by_size(Tuner *t, int calls)
         add_solution(t, cover, number);
 }
 
+// One of the units of a random set that has the lowest call of rest; -1: there is none.
+static int random_unit(const Tuner *t, Rng *rng, Set rest)
+{
+    Set lowest = rest & -rest;
+    int chosen = -1;
+    uint64_t seen = 0;
+    for (int i = 0; i < t->units.len; i++) {
+        Set set = t->units.at[i].set;
+        if ((set & lowest) && !(set & ~rest) && rng_below(rng, ++seen) == 0)
+            chosen = i;
+    }
+    return chosen;
+}
+
+// Solutions drawn at random, of any cost: how well are times predicted in general?
+static void add_random(Tuner *t, int wanted)
+{
+    const Graph *graph = &t->space->graph;
+    Set all = graph->n == CALLS_MAX ? ~(Set)0 : ((Set)1 << graph->n) - 1;
+    Rng rng;
+    rng_seed(&rng, t->options->seed);
+    for (int tries = 0; wanted > 0 && tries < 100 * wanted; tries++) {
+        CoverUnit unit[CALLS_MAX];
+        int number[CALLS_MAX], n = 0, u;
+        for (Set rest = all; rest && (u = random_unit(t, &rng, rest)) >= 0;
+             rest &= ~t->units.at[u].set) {
+            number[n] = u;
+            unit[n++] = t->units.at[u];
+        }
+        Cover *cover;
+        if (cover_best(graph, unit, n, 1, t->arena, &cover) == 1) {
+            add_solution(t, cover, number);
+            wanted--;
+        }
+    }
+}
+
 static bool choose_solutions(Tuner *t, int *ranked)
 {
     int k = t->options->solutions ? t->options->solutions : SOLUTIONS;
     double start = clock_s();
     Cover *cover;
     const DeviceInfo *device = rig_device(t->rig);
-    if (!fused_fits(t->space, device->local_bytes, device->max_group, t->diags))
+    if (!fused_fits(t->space, fused_local_bytes(device), device->max_group, t->diags))
         return false;
     make_units(t);
     t->result->space_s = t->space->seconds;
@@ -223,14 +260,17 @@ static bool choose_solutions(Tuner *t, int *ranked)
     int n = cover_best(&t->space->graph, t->units.at, t->units.len, k, t->arena, &cover);
     t->result->cover_s = clock_s() - units_s;
     t->result->space_s += units_s - start;
-    t->solution = NEW_ARRAY(t->arena, Solution, n + 2);
-    t->trial = NEW_ARRAY(t->arena, FuseTrial, n + 2);
+    int most = n + 2 + t->options->sample;
+    t->solution = NEW_ARRAY(t->arena, Solution, most);
+    t->trial = NEW_ARRAY(t->arena, FuseTrial, most);
     for (int i = 0; i < n; i++)
         add_solution(t, &cover[i], NULL);
     number_partitions(t, n);
     add_by_size(t, 1);
     if (t->script->ncall > 1)
         add_by_size(t, t->script->ncall);
+    t->first_random = t->nsolution;
+    add_random(t, t->options->sample);
     *ranked = n;
     return n > 0 || diag_error(t->diags, t->script->elem[0].span, "F030",
                                "no kernel of any call fits the device");
@@ -343,7 +383,7 @@ static bool measure_again(Tuner *t, int ranked)
             break;
         again[n] = best;
     }
-    for (int i = ranked; i < t->nsolution; i++)
+    for (int i = ranked; i < t->first_random; i++)
         if (isfinite(t->trial[i].time_ns))
             again[n++] = i;
     for (int i = 0; i < n; i++) {
@@ -428,7 +468,10 @@ static void conclude(Tuner *t, int ranked)
             r->within = i;
     r->unfused_ns = time_by_size(t, 1);
     r->single_ns = time_by_size(t, t->script->ncall);
-    r->correlation = correlate(t->trial, ranked);
+    r->nrandom = t->nsolution - t->first_random;
+    r->random = t->trial + t->first_random;
+    r->correlation =
+        r->nrandom ? correlate(r->random, r->nrandom) : correlate(t->trial, ranked);
 }
 
 static bool write_kernels(Tuner *t)

@@ -29,6 +29,7 @@ typedef struct {
     FusePlace place;
     int64_t instances;
     int limit, solutions; // most calls a kernel; solutions to try; 0: 20
+    int sample;           // solutions drawn at random to try besides
     uint64_t seed;
     double budget_s; // INFINITY: not bounded by time
     bool fresh;
@@ -46,8 +47,10 @@ typedef struct {
     int within;                   // the first rank within 3 % of the fastest
     double unfused_ns, single_ns; // without fusions; as one kernel; INFINITY: not possible
     double best_ns, copy_ns;
-    double bytes;       // inputs read once, outputs written once
-    double correlation; // Spearman's, of prediction and time
+    double bytes; // inputs read once, outputs written once
+    int nrandom;
+    FuseTrial *random;
+    double correlation; // Spearman's, of prediction and time: over the random ones if any
     double space_s, cover_s, elapsed_s;
     double max_error;
     int64_t count[TRIAL_STATUS_COUNT];

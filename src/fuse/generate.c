@@ -285,7 +285,8 @@ static void put_store(Generator *g, int place)
 static void put_loads(Generator *g, const Call *call)
 {
     for (int p = 0; p < call->function->nparam; p++)
-        if (fusion_loads(g->script, g->fusion, call->in[p]))
+        if (fusion_place(g->fusion, call->in[p]) >= 0 &&
+            fusion_loads(g->script, g->fusion, call->in[p]))
             put_load(g, fusion_place(g->fusion, call->in[p]));
 }
 
@@ -302,7 +303,7 @@ static void guard_routine(Generator *g, const Call *call, const Impl *impl)
     int n = 0;
     for (int p = 0; p <= call->function->nparam; p++) {
         int place = fusion_place(g->fusion, element_of(call, p));
-        if (g->kernel->held[place] == HELD_MEMORY)
+        if (place >= 0 && g->kernel->held[place] == HELD_MEMORY)
             access[n++] = (ChipAccess){.base = g->kernel->offset[place] * instances(g),
                                        .stride = elem_at(g, place)->words,
                                        .words = elem_at(g, place)->words,
@@ -331,7 +332,10 @@ static void put_pointer(Generator *g, const Call *call, const Impl *impl, int p,
     int place = fusion_place(g->fusion, element_of(call, p));
     bool out = p == call->function->nparam;
     char text[16];
-    if (g->kernel->held[place] == HELD_MEMORY)
+    if (place < 0)
+        put(g, "const %sfloat *%s = g_%s;", g->d->global, name,
+            g->script->elem[element_of(call, p)].name);
+    else if (g->kernel->held[place] == HELD_MEMORY)
         put(g, "%s%sfloat *%s = %s + %s%s;", out ? "" : "const ", g->d->local, name,
             chip(g, place).text, times(text, elem_at(g, place)->words),
             impl->lanes == 1 ? "lid" : "inst");
@@ -350,7 +354,11 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
     Held held[ARITY_MAX + 1];
     for (int p = 0; p <= call->function->nparam; p++) {
         int place = fusion_place(g->fusion, element_of(call, p));
-        const char *name = arena_printf(arena, "x_%s", elem_at(g, place)->name);
+        const char *name = g->script->elem[element_of(call, p)].name;
+        name = arena_printf(arena, place < 0 ? "g_%s" : "x_%s", name);
+        held[p] = (Held){HELD_MEMORY, name};
+        if (place < 0)
+            continue;
         if (!seen_before(call, p))
             put_pointer(g, call, impl, p, name);
         held[p] = (Held){g->kernel->held[place], name};
@@ -393,10 +401,130 @@ static void put_compute(Generator *g, int step, Arena *arena)
     put(g, "}");
 }
 
+// Sums ----------------------------------------------------------------------------------
+
+// Words of a sum that a thread keeps.
+static int kept_words(const Generator *g, const Call *call)
+{
+    return (call->function->words[0] + g->kernel->threads - 1) / g->kernel->threads;
+}
+
+static bool is_sum(const Call *call)
+{
+    return call->function->kind == FUNCTION_SUM;
+}
+
+// A scalar is added by the thread that has the instance, an array by the threads that have
+// its words, so that neither asks another thread before the end.
+static void put_sum(Generator *g, const Call *call)
+{
+    int place = fusion_place(g->fusion, call->in[0]), words = call->function->words[0];
+    const char *name = g->script->elem[call->out].name, *in = elem_at(g, place)->name;
+    bool memory = g->kernel->held[place] == HELD_MEMORY;
+    ChipAccess access = {.base = g->kernel->offset[place] * instances(g),
+                         .stride = words,
+                         .words = words,
+                         .map = words == 1 ? &call->function->impl[0].map[0] : NULL,
+                         .by_word = words > 1};
+    guard(g, &access, memory);
+    wait_for_loads(g);
+    put(g, "// %s = sum(%s)", name, in);
+    if (words == 1 && memory)
+        put(g, "if (lid < n)\n%*sa_%s%s += (%s)[lid];", 4 * g->indent + 4, "", name,
+            own_suffix(g), chip(g, place).text);
+    else if (words == 1)
+        put(g, "if (lid < n)\n%*sa_%s%s += x_%s%s;", 4 * g->indent + 4, "", name,
+            own_suffix(g), in, own_suffix(g));
+    if (words == 1)
+        return;
+    put(g, "%s", g->d->unroll);
+    put(g, "for (int j = 0; j < %d; j++) {", kept_words(g, call));
+    put(g, "    const int k = lid + %d*j;", g->kernel->threads);
+    put(g, "    for (int t = 0; t < n && k < %d; t++)", words);
+    put(g, "        a_%s%s[j] += (%s)[%d*t + k];", name, own_suffix(g), chip(g, place).text,
+        words);
+    put(g, "}");
+}
+
+static void put_accumulator(Generator *g, const Call *call)
+{
+    const char *name = g->script->elem[call->out].name;
+    char each[32] = "", kept[32] = "";
+    if (g->d->loops)
+        snprintf(each, sizeof each, "[%d]", g->kernel->threads);
+    if (call->function->words[0] > 1)
+        snprintf(kept, sizeof kept, "[%d]", kept_words(g, call));
+    put(g, each[0] || kept[0] ? "float a_%s%s%s = {0};" : "float a_%s%s%s = 0;", name, each,
+        kept);
+}
+
+// The threads' sums of a scalar, added in pairs that do not depend on the device.
+static void put_tree(Generator *g, const char *from, const char *shared, const char *to)
+{
+    int half = 1;
+    if (g->d->loops) {
+        put(g, "for (int lid = 0; lid < %d; lid++)", g->kernel->threads);
+        put(g, "    %s += %s[lid];", to, from);
+        return;
+    }
+    while (2 * half < g->kernel->threads)
+        half *= 2;
+    put(g, "%s[lid] = %s;", shared, from);
+    put(g, "for (int s = %d; s > 0; s /= 2) {", half);
+    put(g, "    %s;", g->d->barrier);
+    put(g, "    if (lid < s && lid + s < %d)", g->kernel->threads);
+    put(g, "        %s[lid] += %s[lid + s];", shared, shared);
+    put(g, "}");
+    put(g, "if (lid == 0)");
+    put(g, "    %s = %s[0];", to, shared);
+}
+
+static void put_part(Generator *g, const Call *call)
+{
+    const char *name = g->script->elem[call->out].name;
+    int words = call->function->words[0];
+    if (words == 1) {
+        char from[128], shared[128], to[128];
+        snprintf(from, sizeof from, "a_%.100s", name);
+        snprintf(shared, sizeof shared, "part_%.100s", name);
+        snprintf(to, sizeof to, "p_%.100s[block]", name);
+        if (g->d->loops)
+            put(g, "%s = 0;", to);
+        put_tree(g, from, shared, to);
+        return;
+    }
+    open_threads(g);
+    put(g, "%s", g->d->unroll);
+    put(g, "for (int j = 0; j < %d; j++)", kept_words(g, call));
+    put(g, "    if (lid + %d*j < %d)", g->kernel->threads, words);
+    put(g, "        p_%s[%d*(long)block + lid + %d*j] = a_%s%s[j];", name, words,
+        g->kernel->threads, name, own_suffix(g));
+    close_threads(g);
+}
+
+static void each_sum(Generator *g, void (*what)(Generator *g, const Call *call))
+{
+    for (int step = 0; step < g->fusion->ncall; step++)
+        if (is_sum(&g->script->call[g->fusion->order[step]]))
+            what(g, &g->script->call[g->fusion->order[step]]);
+}
+
+static void put_shared_part(Generator *g, const Call *call)
+{
+    const char *space = strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
+    if (call->function->words[0] == 1 && !g->d->loops)
+        put(g, "%sfloat part_%s[%d];", space, g->script->elem[call->out].name,
+            g->kernel->threads);
+}
+
 static void put_step(Generator *g, int step, Arena *arena)
 {
     const Call *call = &g->script->call[g->fusion->order[step]];
     put_loads(g, call);
+    if (is_sum(call)) {
+        put_sum(g, call);
+        return;
+    }
     guard_routine(g, call, &call->function->impl[g->kernel->choice.impl[step]]);
     put_compute(g, step, arena);
     if (fusion_stores(g->script, g->fusion, call->out))
@@ -417,14 +545,24 @@ static void put_start(Generator *g, const char *name)
     buf_printf(g->out, "\n%s(", name);
 }
 
+static bool is_loaded(const Generator *g, int elem)
+{
+    return fusion_place(g->fusion, elem) < 0
+               ? !sum_of(g->script, elem) ||
+                     !(g->fusion->set >> (sum_of(g->script, elem) - g->script->call) & 1)
+               : fusion_loads(g->script, g->fusion, elem);
+}
+
 static void put_head(Generator *g, const char *name)
 {
     int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
     put_start(g, name);
-    for (int i = 0; i < n; i++)
-        buf_printf(g->out, "%s%sfloat *%s g_%s, ", g->d->global,
-                   fusion_loads(g->script, g->fusion, elem[i]) ? "const " : "",
-                   g->d->restricted, g->script->elem[elem[i]].name);
+    for (int i = 0; i < n; i++) {
+        bool load = is_loaded(g, elem[i]);
+        bool part = !load && fusion_place(g->fusion, elem[i]) < 0;
+        buf_printf(g->out, "%s%sfloat *%s %s_%s, ", g->d->global, load ? "const " : "",
+                   g->d->restricted, part ? "p" : "g", g->script->elem[elem[i]].name);
+    }
     buf_puts(g->out, "int N)\n{\n");
 }
 
@@ -470,20 +608,39 @@ static void put_entry(Generator *g, const char *name)
 // What stands around the body: blocks as loops, storage, coordinates.
 static void open_block(Generator *g, int extra)
 {
-    int block = instances(g);
+    int serial = fused_serial(g->kernel), block = instances(g);
     if (g->d->loops) {
         put(g, "#pragma omp parallel for");
-        put(g, "for (int base = 0; base < N; base += %d) {", block);
+        put(g, "for (int block = 0; block < (N + %d) / %d; block++) {", block * serial - 1,
+            block * serial);
         g->indent++;
     }
     put_storage(g, extra);
+    each_sum(g, put_shared_part);
+    each_sum(g, put_accumulator);
     if (!g->d->loops)
-        put(g, "const int lid = %s, base = %d*%s;", g->d->thread, block, g->d->block);
+        put(g, "const int lid = %s, block = %s;", g->d->thread, g->d->block);
+    if (serial > 1) {
+        if (g->kernel->top == 0 && !g->d->loops)
+            put(g, "%s", g->d->unroll);
+        put(g, "for (int step = 0; step < %d; step++) {", serial);
+        g->indent++;
+        put(g, "const int base = %d*(%d*block + step);", block, serial);
+    } else {
+        put(g, "const int base = %d*block;", block);
+    }
     put(g, "const int n = N - base < %d ? N - base : %d;", block, block);
 }
 
 static void close_block(Generator *g)
 {
+    if (fused_serial(g->kernel) > 1) {
+        if (g->kernel->top && g->d->barrier)
+            put(g, "%s;", g->d->barrier);
+        g->indent--;
+        put(g, "}");
+    }
+    each_sum(g, put_part);
     if (g->d->loops) {
         g->indent--;
         put(g, "}");
@@ -617,4 +774,41 @@ void fused_print_copy(const char *target, const char *name, Buf *out)
     buf_puts(out, "        ");
     put_four(g.d, g.d->global, g.d->global, out);
     buf_puts(out, ";\n}\n");
+}
+
+void fused_print_sum(const char *target, const char *name, int words, Buf *out)
+{
+    FusedKernel kernel = {.threads = SUM_THREADS};
+    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
+    put_start(&g, name);
+    buf_printf(out, "%sconst float *%s part, %sfloat *%s sum, int blocks)\n{\n",
+               g.d->global, g.d->restricted, g.d->global, g.d->restricted);
+    if (g.d->loops) {
+        put(&g, "for (int k = 0; k < %d; k++) {", words);
+        put(&g, "    double a = 0;");
+        put(&g, "    for (int b = 0; b < blocks; b++)");
+        put(&g, "        a += part[%d*(long)b + k];", words);
+        put(&g, "    sum[k] = (float)a;\n    }");
+    } else if (words == 1) {
+        put(&g, "%sfloat all[%d];", g.d->local[0] ? g.d->local : "__shared__ ",
+            SUM_THREADS);
+        put(&g, "const int lid = %s;", g.d->thread);
+        put(&g, "float a = 0;");
+        put(&g, "for (int b = lid; b < blocks; b += %d)", SUM_THREADS);
+        put(&g, "    a += part[b];");
+        put_tree(&g, "a", "all", "sum[0]");
+    } else {
+        put(&g, "const int k = %d*%s + %s;", SUM_THREADS, g.d->block, g.d->thread);
+        put(&g, "float a = 0;");
+        put(&g, "for (int b = 0; b < blocks && k < %d; b++)", words);
+        put(&g, "    a += part[%d*(long)b + k];", words);
+        put(&g, "if (k < %d)", words);
+        put(&g, "    sum[k] = a;");
+    }
+    buf_puts(out, "}\n");
+    if (g.d->loops)
+        buf_printf(out,
+                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
+                   "*(const int *)arg[2]);\n}\n",
+                   name, name);
 }

@@ -114,23 +114,54 @@ bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice
            (int64_t)k->top * choice->instances * (int64_t)sizeof(float) <= local_bytes;
 }
 
-double fused_flops(const Script *script, const Fusion *fusion)
+// Elements of one value that the fusion's calls use.
+static bool is_shared(const Script *script, const Fusion *f, int elem)
 {
-    double flops = 0;
-    for (Set s = fusion->set; s; s &= s - 1)
-        flops += script->call[__builtin_ctzll(s)].function->flops;
-    return flops;
+    const Elem *e = &script->elem[elem];
+    return e->is_uniform && (e->users & f->set) && fusion_place(f, elem) < 0;
+}
+
+static bool is_summed(const Script *script, const Fusion *f, int elem)
+{
+    const Call *sum = sum_of(script, elem);
+    return sum && (f->set >> (sum - script->call) & 1);
 }
 
 int fused_arguments(const Script *script, const Fusion *f, int *elem)
 {
     int n = 0;
-    for (int store = 0; store < 2; store++)
-        for (int e = 0; e < script->nelem; e++)
-            if (fusion_place(f, e) >= 0 &&
-                (store ? fusion_stores(script, f, e) : fusion_loads(script, f, e)))
+    for (int kind = 0; kind < 4; kind++)
+        for (int e = 0; e < script->nelem; e++) {
+            bool mine = fusion_place(f, e) >= 0;
+            if (kind == 0   ? mine && fusion_loads(script, f, e)
+                : kind == 1 ? is_shared(script, f, e)
+                : kind == 2 ? mine && fusion_stores(script, f, e)
+                            : is_summed(script, f, e))
                 elem[n++] = e;
+        }
     return n;
+}
+
+int fused_serial(const FusedKernel *k)
+{
+    return MAX(k->choice.serial, 1);
+}
+
+int64_t fused_count(const Script *script, const Fusion *f, int64_t instances)
+{
+    return call_count(&script->call[f->order[0]], instances);
+}
+
+int64_t fused_blocks(const Script *script, const FusedKernel *k, int64_t instances)
+{
+    int64_t block = (int64_t)k->choice.instances * fused_serial(k);
+    return (fused_count(script, k->fusion, instances) + block - 1) / block;
+}
+
+int64_t fused_sum_size(int words)
+{
+    return words == 1 ? SUM_THREADS
+                      : ((int64_t)words + SUM_THREADS - 1) / SUM_THREADS * SUM_THREADS;
 }
 
 int64_t fused_local_bytes(const DeviceInfo *device)

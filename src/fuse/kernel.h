@@ -21,7 +21,8 @@ extern const char *const copy_name[COPIES];
 
 typedef struct {
     uint8_t impl[MEMBERS_MAX]; // of the calls, in the fusion's order
-    int instances;             // of a block
+    int instances;             // of a block at a time
+    int serial;                // times it does so, one after another; 0 is 1
     bool early;     // all loads stand first: paper 004 loads just before the first use
     bool registers; // what one thread makes and uses stays with it, where indices are known
     CopyKind copy;
@@ -44,8 +45,7 @@ typedef struct {
 bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice,
                 int64_t local_bytes, int64_t group_max, FusedKernel *kernel);
 int fused_lanes(const Script *script,
-                const FusedKernel *kernel);                     // most threads an instance
-double fused_flops(const Script *script, const Fusion *fusion); // an instance
+                const FusedKernel *kernel); // most threads an instance
 
 // Targets: "opencl", "cuda", "c".
 void fused_prelude(const char *target, Buf *out);
@@ -78,7 +78,17 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
 // Prints a kernel (in, out, int fours) that copies four words 4 times a thread, by blocks
 // of 256.
 void fused_print_copy(const char *target, const char *name, Buf *out);
-// The elements that are loaded, then those that are stored; returns how many.
+// Elements: those that are loaded, those of one value for all, those that are stored, and
+// those that are sums, of which each block stores its part; returns how many.
 int fused_arguments(const Script *script, const Fusion *fusion, int *elem);
+int fused_serial(const FusedKernel *kernel);
+// The same for the result of a fusion's calls: 1 if they are made once.
+int64_t fused_count(const Script *script, const Fusion *fusion, int64_t instances);
+int64_t fused_blocks(const Script *script, const FusedKernel *kernel, int64_t instances);
+// Prints a kernel (const float *part, float *sum, int blocks) that adds the parts of blocks
+// in a fixed order; global_size of it are needed, in blocks of SUM_THREADS.
+enum { SUM_THREADS = 256 };
+void fused_print_sum(const char *target, const char *name, int words, Buf *out);
+int64_t fused_sum_size(int words);
 
 #endif

@@ -18,7 +18,10 @@
 
 enum { REPEATS = 16, INSTANCES_A_UNIT = 16384, GRID = 2, ROUTINES_MAX = 2048 };
 
-static const int grid_gpu[GRID] = {32, 128}, grid_cpu[GRID] = {16, 128};
+// Instances of a block, the wanted first.
+enum { SIZES = 6 };
+static const int grid_gpu[SIZES] = {128, 32, 16, 8, 4, 1};
+static const int grid_cpu[SIZES] = {128, 16, 8, 4, 2, 1};
 static const int extra_gpu[GRID] = {0, 32}, extra_cpu[GRID] = {0, 0};
 
 // A routine at a point of the grid.
@@ -59,6 +62,48 @@ typedef struct {
     bool failed;
 } Bench;
 
+// Timing ------------------------------------------------------------------------------
+
+static const char *const routine_name[ROUTINES] = {
+#define X(id, text) [ROUTINE_##id] = text,
+    ROUTINE_KINDS(X)
+#undef X
+};
+
+// The single call in which the routine occurs.
+static const Fusion *fusion_of(const Bench *b, const Row *row)
+{
+    for (int i = 0; i < b->singles->fusion.len; i++) {
+        const Fusion *f = &b->singles->fusion.at[i];
+        const Elementary *e = b->script->call[f->order[0]].function;
+        bool moves = false;
+        if (b->script->call[f->order[0]].is_uniform)
+            continue;
+        for (int p = 0; p <= e->nparam; p++)
+            moves = moves || (e->words[p] == row->words && f->top >= row->words);
+        if (row->kind == ROUTINE_BARRIER || (row->function ? row->function == e : moves))
+            return f;
+    }
+    BUG("a routine of no call");
+}
+
+static void print_row(Bench *b, const Row *row, const char *name, Buf *out, int *threads)
+{
+    FusedKernel kernel;
+    Choice choice = {.instances = row->instances, .copy = row->copy};
+    choice.impl[0] = (uint8_t)row->impl;
+    *threads = 0;
+    if (!fused_make(b->script, fusion_of(b, row), &choice, INT64_MAX, b->device.max_group,
+                    &kernel))
+        return;
+    int64_t bytes = (int64_t)(kernel.top + row->extra) * row->instances * 4;
+    if (bytes > b->device.local_bytes)
+        return;
+    *threads = kernel.threads;
+    fused_print_routine(b->script, &kernel, row->kind, row->words, row->extra,
+                        b->device.target, name, out);
+}
+
 static int points(const Bench *b, const int **instances, const int **extra)
 {
     *instances = b->device.is_cpu ? grid_cpu : grid_gpu;
@@ -66,18 +111,27 @@ static int points(const Bench *b, const int **instances, const int **extra)
     return b->device.is_cpu ? 1 : GRID;
 }
 
+// The two largest numbers of instances that fit, and the grid's words besides.
 static void add_rows(Bench *b, const Row *like)
 {
     const int *instances, *extra;
-    int nextra = points(b, &instances, &extra);
-    for (int i = 0; i < GRID; i++)
-        for (int k = 0; k < nextra; k++) {
-            Row row = *like;
-            row.instances = instances[i];
+    int nextra = points(b, &instances, &extra), found = 0;
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < SIZES && found < GRID; i++) {
+        Row row = *like;
+        row.instances = instances[i];
+        row.ns = INFINITY;
+        int threads;
+        buf_clear(&text);
+        print_row(b, &row, "fits", &text, &threads);
+        found += threads > 0;
+        for (int k = 0; k < nextra && threads; k++) {
             row.extra = extra[k];
-            row.ns = INFINITY;
             VEC_PUSH(b->psi->arena, &b->psi->rows, row);
         }
+    }
+    buf_release(&text);
 }
 
 static bool has_row(const Psi *psi, const Row *like)
@@ -103,56 +157,22 @@ static void list_routines(Bench *b)
     int copies = strcmp(b->device.target, "cuda") == 0 ? COPIES : COPY_ASYNC;
     want(b, (Row){.kind = ROUTINE_BARRIER});
     for (int v = 0; v < s->ncall; v++) {
-        const Elementary *f = s->call[v].function;
-        for (int i = 0; i < f->nimpl; i++)
+        const Call *call = &s->call[v];
+        const Elementary *f = call->function;
+        bool sum = f->kind == FUNCTION_SUM;
+        if (call->is_uniform)
+            continue;
+        for (int i = 0; i < f->nimpl && !sum; i++)
             want(b, (Row){.kind = ROUTINE_COMPUTE, .function = f, .impl = i});
-        for (int p = 0; p <= f->nparam; p++)
+        for (int p = 0; p < f->nparam + !sum; p++)
             for (int c = 0; c < copies; c++) {
+                if (p < f->nparam && s->elem[call->in[p]].is_uniform)
+                    continue;
                 want(b, (Row){.kind = ROUTINE_LOAD, .words = f->words[p], .copy = c});
                 if (c != COPY_ASYNC)
                     want(b, (Row){.kind = ROUTINE_STORE, .words = f->words[p], .copy = c});
             }
     }
-}
-
-// Timing ------------------------------------------------------------------------------
-
-static const char *const routine_name[ROUTINES] = {
-#define X(id, text) [ROUTINE_##id] = text,
-    ROUTINE_KINDS(X)
-#undef X
-};
-
-// The single call in which the routine occurs.
-static const Fusion *fusion_of(const Bench *b, const Row *row)
-{
-    for (int i = 0; i < b->singles->fusion.len; i++) {
-        const Fusion *f = &b->singles->fusion.at[i];
-        const Elementary *e = b->script->call[f->order[0]].function;
-        bool moves = false;
-        for (int p = 0; p <= e->nparam; p++)
-            moves = moves || e->words[p] == row->words;
-        if (row->kind == ROUTINE_BARRIER || (row->function ? row->function == e : moves))
-            return f;
-    }
-    BUG("a routine of no call");
-}
-
-static void print_row(Bench *b, const Row *row, const char *name, Buf *out, int *threads)
-{
-    FusedKernel kernel;
-    Choice choice = {.instances = row->instances, .copy = row->copy};
-    choice.impl[0] = (uint8_t)row->impl;
-    *threads = 0;
-    if (!fused_make(b->script, fusion_of(b, row), &choice, INT64_MAX, b->device.max_group,
-                    &kernel))
-        return;
-    int64_t bytes = (int64_t)(kernel.top + row->extra) * row->instances * 4;
-    if (bytes > b->device.local_bytes)
-        return;
-    *threads = kernel.threads;
-    fused_print_routine(b->script, &kernel, row->kind, row->words, row->extra,
-                        b->device.target, name, out);
 }
 
 static int64_t list_length(const Bench *b)
@@ -445,6 +465,8 @@ static void add_routines(Sum *s, double barrier)
     const FusedKernel *k = s->kernel;
     for (int step = 0; step < k->fusion->ncall; step++) {
         const Elementary *f = s->script->call[k->fusion->order[step]].function;
+        if (f->kind == FUNCTION_SUM)
+            continue; // it keeps pace with the loads
         Row row = {.kind = ROUTINE_COMPUTE, .function = f, .impl = k->choice.impl[step]};
         int own = 0;
         for (int p = 0; p <= f->nparam; p++)
@@ -459,6 +481,8 @@ double psi_predict(const Psi *psi, const Script *script, const FusedKernel *k,
 {
     if (psi->by_words)
         return k->fusion->moved;
+    if (script->call[k->fusion->order[0]].is_uniform)
+        return psi->launch_ns / (double)instances;
     Sum sum = {.psi = psi, .script = script, .kernel = k};
     Row row = {.kind = ROUTINE_BARRIER};
     double barrier = look_up(psi, &row, k->choice.instances, 0);
@@ -466,6 +490,9 @@ double psi_predict(const Psi *psi, const Script *script, const FusedKernel *k,
         barrier = 0;
     add_copies(&sum);
     add_routines(&sum, barrier);
+    int launches = 1; // of the kernel, and of one for each sum
+    for (int step = 0; step < k->fusion->ncall; step++)
+        launches += script->call[k->fusion->order[step]].function->kind == FUNCTION_SUM;
     return fmax(sum.memory, sum.compute) + barrier * k->barriers +
-           psi->launch_ns / (double)instances;
+           launches * psi->launch_ns / (double)instances;
 }

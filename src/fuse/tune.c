@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOLUTIONS = 20, COMBINATIONS = 20000, FINALISTS = 5, FINAL_SAMPLES = 20 };
+enum {
+    SERIAL = 8,
+    SOLUTIONS = 20,
+    COMBINATIONS = 20000,
+    FINALISTS = 5,
+    FINAL_SAMPLES = 20
+};
 
 // Few are for large elements; of equal ones the first counts.
 static const int instance_choice[] = {16, 32, 64, 128, 256, 8, 4, 1};
@@ -20,6 +26,7 @@ static const Choice style[] = {
     {.copy = COPY_WORDS}, // the paper's
     {.early = true, .copy = COPY_FOURS},
     {.early = true, .registers = true, .copy = COPY_WORDS},
+    {.early = true, .registers = true, .copy = COPY_WORDS, .serial = SERIAL},
     {.early = true, .registers = true, .copy = COPY_FOURS},
     {.early = true, .registers = true, .copy = COPY_ASYNC},
 };
@@ -95,6 +102,22 @@ static int count_barriers(const Script *script, FusedKernel kernel, const char *
     return kernel.barriers;
 }
 
+static bool has_sum(const Script *script, const Fusion *f)
+{
+    for (int i = 0; i < f->ncall; i++)
+        if (script->call[f->order[i]].function->kind == FUNCTION_SUM)
+            return true;
+    return false;
+}
+
+// Blocks that sum should be few, for each stores its part, but a few for every unit.
+static int serial_of_sum(const Tuner *t, int instances)
+{
+    double units = 8.0 * rig_device(t->rig)->compute_units;
+    double serial = (double)t->options->instances / (instances * units);
+    return (int)fmin(fmax(serial, 1), 64);
+}
+
 // The best number of instances of a block for these implementations in this style.
 static void add_unit(Tuner *t, const Fusion *f, const uint8_t *impl, const Choice *base)
 {
@@ -106,9 +129,13 @@ static void add_unit(Tuner *t, const Fusion *f, const uint8_t *impl, const Choic
     memcpy(choice.impl, impl, sizeof choice.impl);
     for (int i = 0; i < COUNTOF(instance_choice); i++) {
         choice.instances = instance_choice[i];
+        if (has_sum(t->script, f))
+            choice.serial = serial_of_sum(t, choice.instances);
         if (!fused_make(t->script, f, &choice, device->local_bytes, device->max_group,
                         &kernel))
             continue;
+        if (base->serial && (kernel.top || has_sum(t->script, f)))
+            return; // several at a time are for kernels of registers only
         if (barriers < 0)
             barriers = count_barriers(t->script, kernel, device->target);
         kernel.barriers = barriers;
@@ -597,8 +624,9 @@ static double least_bytes(const Script *script, int64_t instances)
     double words = 0;
     for (int e = 0; e < script->nelem; e++)
         if (script->elem[e].is_input || script->elem[e].is_output)
-            words += script->elem[e].words;
-    return words * 4 * (double)instances;
+            words +=
+                (double)(script->elem[e].words * elem_count(&script->elem[e], instances));
+    return words * 4;
 }
 
 static void close_all(Tuner *t)

@@ -66,7 +66,11 @@ static const char *memory_type(const Printer *p, Scalar scalar)
 
 static void put_array(Printer *p, const char *space, const Buffer *buffer)
 {
-    put(p, "%s%s ", space, memory_type(p, buffer->scalar));
+    put(p, "%s", space);
+    if (buffer->vector > 1 && p->target->align)
+        put(p, "%s%d%s", p->target->align,
+            buffer->vector * scalar_info[buffer->scalar].bytes, p->target->align_close);
+    put(p, "%s ", memory_type(p, buffer->scalar));
     put_element(p, buffer, buffer->count);
     put_line(p, ";");
 }
@@ -159,6 +163,8 @@ static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
 
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
+    if (stm->unroll)
+        put_line(p, "%s", p->target->unroll);
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
     put_braced(p, &stm->body);
@@ -404,8 +410,11 @@ void put_opencl_start(Printer *p, const Kernel *kernel)
 void put_cuda_start(Printer *p, const Kernel *kernel)
 {
     const int64_t *local = kernel->local;
-    put_line(p, "extern \"C\" __global__ void __launch_bounds__(%lld)",
-             (long long)(local[0] * local[1] * local[2]));
+    int64_t items = local[0] * local[1] * local[2];
+    put(p, "extern \"C\" __global__ void __launch_bounds__(%lld", (long long)items);
+    if (kernel->resident)
+        put(p, ", %d", kernel->resident);
+    put_line(p, ")");
 }
 
 void put_c_start(Printer *p, const Kernel *kernel)

@@ -35,6 +35,7 @@ typedef struct {
     bool formal;        // stands for what a launch binds to it; never allocated
     int plane;          // INPUT, OUTPUT: which plane of which parameter or result
     int param;
+    int vector; // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
 } Buffer;
 
 // A variable of one work-item.
@@ -106,6 +107,7 @@ struct Stm {
     const Arith *threads; // FOR of threads: how many there are
     LoopKind loop;
     LoopForm form;
+    bool unroll;                    // FOR: the compiler is asked to unroll it
     int dim;                        // FOR of threads
     bool fence_local, fence_global; // BARRIER
     Block body, other;
@@ -120,8 +122,9 @@ typedef struct {
     VEC(const Function *) funs; // used, in order of declaration
     const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
-    bool wide; // some buffer needs 64-bit indices
-    Map names; // taken by buffers, variables and loops
+    int resident; // as in LowerOptions
+    bool wide;    // some buffer needs 64-bit indices
+    Map names;    // taken by buffers, variables and loops
 } Kernel;
 
 // One launch: buffer[i] is bound to the kernel's params.at[i].
@@ -147,7 +150,10 @@ typedef struct {
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
-    const char *name;  // prefix of kernel names; NULL: the definition's name
+    int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
+    bool ahead;        // tiles are loaded while the ones before are in use
+    int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
+    const char *name; // prefix of kernel names; NULL: the definition's name
 } LowerOptions;
 
 // Lowers body (of the type of the program's main result, over its parameters). The program

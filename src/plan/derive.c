@@ -12,7 +12,8 @@
 // The point, as the walk wants it, and the program on its way.
 typedef struct {
     Rewriter r;
-    bool tiled, separate, unroll;
+    bool tiled, separate, unroll, blocks;
+    int64_t stage; // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups;
@@ -111,8 +112,8 @@ static void stage_windows(Walk *w, Path in, int dims)
 }
 
 // One group's outputs: strided ones (cyclic merging) of neighbouring ones (block merging)
-// for each work-item.
-static void derive_items(Walk *w, const Nest *nest, Path work)
+// for each work-item. Where the outputs of an item are, which are left as they stand.
+static Path derive_items(Walk *w, const Nest *nest, Path work)
 {
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
@@ -123,8 +124,7 @@ static void derive_items(Walk *w, const Nest *nest, Path work)
     if (!nest->one_each && apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
         work = below(w, work, 0);
     apply_threads(w, RULE_MAP_LCL, work, nest->dims);
-    if (!nest->one_each)
-        apply_plain(w, RULE_MAP_UNROLL, inside_nest(w, work, nest->dims));
+    return inside_nest(w, work, nest->dims);
 }
 
 static bool reads_window(const Expr *in, int dims)
@@ -157,7 +157,9 @@ static void derive_nest(Walk *w, Path at)
     Path work = inside_nest(w, groups, dims);
     if (tiled)
         stage_windows(w, below(w, work, 0), dims);
-    derive_items(w, &nest, work);
+    Path item = derive_items(w, &nest, work);
+    if (!nest.one_each)
+        apply_plain(w, RULE_MAP_UNROLL, item);
 }
 
 // Maps written inside one another: one thread dimension each.
@@ -171,8 +173,38 @@ static void derive_nested(Walk *w, Path at, int depth)
     }
 }
 
+// A product: tiles for groups, blocks of outputs in registers for items. What does not
+// match leaves less of it.
+static void derive_product(Walk *w, Path at)
+{
+    Nest nest = {.dims = 2};
+    for (int k = 0; k < 2; k++) {
+        nest.item[k] = w->block[1 - k] * w->cyclic[1 - k];
+        nest.tile[k] = nest.item[k] * w->local[1 - k];
+    }
+    if (!apply(w, RULE_PRODUCT_TILE, at, nest.tile, 2))
+        return;
+    while (!w->deep && !is_map(node(w, at)))
+        at = below(w, at, 0);
+    Path work = inside_nest(w, at, 2), block;
+    apply(w, RULE_MAP_WRG, at, (int64_t[]){1}, 1);
+    apply(w, RULE_MAP_WRG, below(w, at, CHILD_FUN), (int64_t[]){0}, 1);
+    block = derive_items(w, &nest, work);
+    if (!apply_plain(w, RULE_MAP_REDUCE_BLOCK, block))
+        return;
+    if (w->stage)
+        apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
+    while (!w->deep && !is_map(node(w, block)))
+        block = below(w, block, node(w, block)->kind == E_LET ? 1 : CHILD_FUN);
+    apply_plain(w, RULE_MAP_UNROLL, block);
+}
+
 static void derive_map(Walk *w, Path at)
 {
+    if (w->blocks && is_product(node(w, at))) {
+        derive_product(w, at);
+        return;
+    }
     if (w->unroll)
         unroll_inner(w, below(w, at, CHILD_FUN));
     const Expr *map = node(w, at);
@@ -306,6 +338,9 @@ static Walk walk_of(const Derivation *d, const Point *point)
     w.tiled = derive_word(d, point, "scheme", "tiled");
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.separate = derive_word(d, point, "stages", "separate");
+    w.blocks = derive_word(d, point, "product", "blocks");
+    if (space_find(d->space, "stage") >= 0)
+        w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
     for (int x = 0; x < DIMS_MAX; x++) {

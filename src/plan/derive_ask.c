@@ -38,6 +38,16 @@ bool is_map(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_MAP;
 }
 
+bool is_product(const Expr *map)
+{
+    if (!is_map(map) || map->dims != 1)
+        return false;
+    const Expr *inner = map->fun->arg[0], *fold = is_map(inner) ? inner->fun->arg[0] : NULL;
+    return fold && inner->dims == 1 && fold->kind == E_PATTERN &&
+           fold->pattern == P_REDUCE && type_is_scalar(fold->type) &&
+           !expr_mentions(inner->arg[0], map->fun->params[0]);
+}
+
 static const Expr *tail_of_lets(const Expr *expr)
 {
     while (expr->kind == E_LET)

@@ -48,6 +48,7 @@ static void note_map(Shape *shape, Expr *map)
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
     shape->dims = MAX(shape->dims, depth);
     find_inner(shape, map->fun);
+    shape->product |= is_product(map);
     if (depth != map->dims)
         return;
     shape->rectangular = true;
@@ -139,7 +140,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
     for (int x = 0; x < shape->dims; x++)
         add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
     constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
-    if (!shape->rectangular)
+    if (!shape->rectangular && !shape->product)
         return;
     for (int x = 0; x < shape->dims; x++) {
         add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
@@ -180,6 +181,8 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_nest_params(d, diags);
     if (shape->window)
         space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
+    if (shape->product)
+        add_product_params(d, diags);
     if (shape->inner > 1)
         add_inner(d, diags);
     if (shape->stages)
@@ -239,7 +242,7 @@ const Space *derive_space(const Derivation *d)
     return d->space;
 }
 
-static bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
+bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
@@ -290,6 +293,8 @@ int derive_first(const Derivation *d, Point *point, int max)
             space_set(d->space, &point[n], "vec", "4");
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
+    for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     return n;
 }
 
@@ -301,5 +306,6 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
     options.interior = derive_word(d, point, "border", "split");
+    product_options(d, point, &options);
     return options;
 }

@@ -12,6 +12,7 @@ typedef struct Target Target;
 
 const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unknown
 const char *target_name(const Target *target);
+bool target_has_threads(const Target *target);      // else work-items become loops
 const char *target_extension(const Target *target); // "cl", "cu", "c"
 
 // True if a name means something in OpenCL C, CUDA or C, so that it cannot be used as it

@@ -291,10 +291,13 @@ static void put_if(Printer *p, const Stm *stm)
 
 static void put_scalar_store(Printer *p, const Stm *stm, int lane)
 {
+    const KExpr *e = stm->value, *to = e->kind == K_OP && e->op == OP_ADD ? e->arg[0] : e;
+    bool adds = to != e && to->kind == K_LOAD && to->buffer == stm->buffer &&
+                to->arith == stm->index && lane < 0;
     p->lane = lane;
     put_element(p, stm->buffer, arith_addc(p->ctx, stm->index, MAX(lane, 0)));
-    put(p, " = ");
-    put_value(p, stm->value, PREC_SELECT);
+    put(p, adds ? " += " : " = ");
+    put_value(p, adds ? e->arg[1] : e, PREC_SELECT);
     put_line(p, ";");
     p->lane = -1;
 }

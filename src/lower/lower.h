@@ -171,6 +171,10 @@ void kernel_print(Buf *out, const Kernel *kernel);
 // a diagnostic. Run after every pass.
 bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
 
+// Do items of a group wait for each other inside what one of them runs? Where items are a
+// loop that cannot be.
+bool kernel_needs_threads(const Kernel *kernel);
+
 // Static facts used before building: bytes of local memory, and of private arrays of an
 // item.
 int64_t kernel_local_bytes(const Kernel *kernel);

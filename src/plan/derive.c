@@ -16,7 +16,8 @@ typedef struct {
     int64_t stage; // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
-    int64_t groups;
+    int64_t groups, lanes;
+    bool rows;   // a work-group folds a row
     bool window; // walking the argument of a slide
     bool deep;   // a position is too deep to be written
 } Walk;
@@ -199,8 +200,20 @@ static void derive_product(Walk *w, Path at)
     apply_plain(w, RULE_MAP_UNROLL, block);
 }
 
+// A map of a fold of each element: a work-group for each.
+static bool derive_rows(Walk *w, Path at)
+{
+    Path fold = below(w, at, CHILD_FUN);
+    if (w->deep || !row_fold(node(w, at), &fold))
+        return false;
+    apply_plain(w, RULE_REDUCE_FISSION, fold);
+    return apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], w->lanes}, 2);
+}
+
 static void derive_map(Walk *w, Path at)
 {
+    if (w->rows && derive_rows(w, at))
+        return;
     if (w->blocks && is_product(node(w, at))) {
         derive_product(w, at);
         return;
@@ -218,12 +231,12 @@ static void derive_map(Walk *w, Path at)
 // Reductions --------------------------------------------------------------------------
 
 // Leaves one element for each of that many equal parts, reduced by a work-group.
-static bool reduce_parts(Walk *w, Path at, int64_t groups)
+static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
 {
     int64_t local = w->local[0];
     Path parts = below(w, at, 1);
-    return apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local}, 2) &&
-           apply(w, RULE_REDUCE_WRG, parts, &local, 1) &&
+    return apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local * lanes}, 2) &&
+           apply(w, RULE_REDUCE_WRG, parts, (int64_t[]){local, lanes}, 2) &&
            apply_plain(w, RULE_TO_GLOBAL, parts);
 }
 
@@ -232,9 +245,9 @@ static void derive_reduce(Walk *w, Path at)
     if (!reduce_shares(node(w, at)))
         return;
     apply_plain(w, RULE_REDUCE_FISSION, at);
-    bool ok = reduce_parts(w, at, w->groups);
+    bool ok = reduce_parts(w, at, w->groups, w->lanes);
     if (ok && w->groups > 1)
-        ok = reduce_parts(w, at, 1);
+        ok = reduce_parts(w, at, 1, 1);
     if (ok)
         apply_plain(w, RULE_REDUCE_ONE, at);
 }
@@ -334,11 +347,14 @@ static void walk(Walk *w, Path at, bool root)
 
 static Walk walk_of(const Derivation *d, const Point *point)
 {
-    Walk w = {.groups = 1};
+    Walk w = {.groups = 1, .lanes = 1};
     w.tiled = derive_word(d, point, "scheme", "tiled");
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.separate = derive_word(d, point, "stages", "separate");
     w.blocks = derive_word(d, point, "product", "blocks");
+    w.rows = derive_word(d, point, "rows", "group");
+    if (space_find(d->space, "lanes") >= 0)
+        w.lanes = space_int(d->space, point, "lanes");
     if (space_find(d->space, "stage") >= 0)
         w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)

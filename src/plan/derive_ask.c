@@ -38,6 +38,25 @@ bool is_map(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_MAP;
 }
 
+static bool find_row_fold(const Expr *expr, Path *at)
+{
+    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
+        return reduce_shares(expr) && !inner_length(expr);
+    for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
+        if (!path_push(at, i))
+            return false;
+        if (find_row_fold(expr->arg[i], at))
+            return true;
+        at->n--;
+    }
+    return false;
+}
+
+bool row_fold(const Expr *map, Path *at)
+{
+    return is_map(map) && map->dims == 1 && find_row_fold(map->fun->arg[0], at);
+}
+
 bool is_product(const Expr *map)
 {
     if (!is_map(map) || map->dims != 1)

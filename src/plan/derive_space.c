@@ -49,6 +49,7 @@ static void note_map(Shape *shape, Expr *map)
     shape->dims = MAX(shape->dims, depth);
     find_inner(shape, map->fun);
     shape->product |= is_product(map);
+    shape->rows |= row_fold(map, &(Path){0});
     if (depth != map->dims)
         return;
     shape->rectangular = true;
@@ -187,6 +188,8 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_inner(d, diags);
     if (shape->stages)
         space_add_words(d->space, "stages", (const char *const[]){"fused", "separate"}, 2);
+    if (shape->reduction || shape->rows)
+        add_fold_params(d, diags);
     if (shape->reduction)
         space_add_ints(d->space, "groups",
                        (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
@@ -293,6 +296,8 @@ int derive_first(const Derivation *d, Point *point, int max)
             space_set(d->space, &point[n], "vec", "4");
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
+    for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     return n;

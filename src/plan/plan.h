@@ -163,6 +163,6 @@ bool plan_best(const Problem *problem, const Derivation *derivation, const char 
                const DeviceInfo *device, Point *point, Diags *diags);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-1"
+#define CODEGEN_VERSION FW_VERSION "-2"
 
 #endif

@@ -150,7 +150,11 @@ static const Instance instances[] = {
     {"reduceSeqUnroll", "def p(x: [N]float) = reduceSeq(+, 0, x)", "root", ""},
     {"reduceSeqUnroll", "def p(x: [N]float) = reduce(+, 0, x)", "root", ""},
     {"scanSeq", "def p(x: [N]float) = scan(+, 0, x)", "root", ""},
-    {"reduceWrg", "def p(x: [N][M]int) = map(reduce(+, 0), x)", "root", "123"},
+    {"reduceWrg", "def p(x: [N][M]int) = map(reduce(+, 0), x)", "root", "1238 124"},
+    {"reduceWrg",
+     "def p(x: [N][M]int, y: [M]int) = map(\\r -> 3 * reduce(max, -9, map(mix, zip(r, y))) "
+     "- 1, x)",
+     "root", "1236 12"},
     {"toLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "f.0", "012"},
     {"toLocal",
      "def p(x: [N][M]int, y: [N][M]float) = mapWrg0(\\r -> mapLcl0(\\t -> t, r), zip2(x, "

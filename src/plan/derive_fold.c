@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of products: whether a work-item folds a block of outputs in registers,
-// how much of each row the group copies to local memory at a time, and how the loops over
-// that are run.
+// The parameters of folds. Of reductions and folds of rows: who folds a row, and how many
+// neighbours an item takes at a time. Of products: whether a work-item folds a block of
+// outputs in registers, how much of each row the group copies to local memory at a time,
+// and how the loops over that are run.
 
 #include "plan/derive_parts.h"
 
@@ -30,8 +31,9 @@ void add_product_params(Derivation *d, Diags *diags)
     space_add_ints(space, "stage", (const int64_t[]){0, 8, 16, 32}, threads ? 4 : 1);
     space_add_words(space, "load", (const char *const[]){"now", "ahead"}, 2);
     space_add_words(space, "steps", (const char *const[]){"loop", "unroll"}, 2);
-    // Two groups a multiprocessor bound the registers of an item of 256 to 128.
-    space_add_ints(space, "resident", (const int64_t[]){0, 2}, d->device.is_cpu ? 1 : 2);
+    // Two groups of 256 a multiprocessor, or four of 128, bound the registers of an item to
+    // 128.
+    space_add_ints(space, "resident", (const int64_t[]){0, 2, 4}, d->device.is_cpu ? 1 : 3);
     space_constrain(space,
                     "product == 'blocks' or (bx*by*cx*cy == 1 and vec == 1 and stage == 0)",
                     diags);
@@ -71,8 +73,36 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
     return true;
 }
 
+void add_fold_params(Derivation *d, Diags *diags)
+{
+    space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
+    if (!d->shape.rows)
+        return;
+    space_add_words(d->space, "rows", (const char *const[]){"item", "group"}, 2);
+    if (!d->shape.reduction)
+        space_constrain(d->space, "rows == 'group' or lanes == 1", diags);
+    if (d->shape.dims == 1 && d->shape.rectangular)
+        space_constrain(d->space, "rows == 'item' or (bx == 1 and cx == 1)", diags);
+}
+
+bool derive_fold_first(const Derivation *d, int i, Point *point)
+{
+    // Measured on an H200: reductions of 2^26 elements, rows of 2^14.
+    static const int first[][3] = {{256, 4, 1024}, {256, 4, 2048}, {128, 4, 4096}};
+    if (!(d->shape.reduction || d->shape.rows) || i >= COUNTOF(first))
+        return false;
+    derive_plain(d, point);
+    set_number(d, point, "lx", first[i][0]);
+    set_number(d, point, "lanes", first[i][1]);
+    set_number(d, point, "groups", first[i][2]);
+    space_set(d->space, point, "rows", "group");
+    return true;
+}
+
 void product_options(const Derivation *d, const Point *point, LowerOptions *options)
 {
+    if (space_find(d->space, "lanes") >= 0)
+        options->vector = MAX(options->vector, (int)space_int(d->space, point, "lanes"));
     options->ahead = derive_word(d, point, "load", "ahead");
     options->unroll_loops = derive_word(d, point, "steps", "unroll") ? UNROLL_LOOPS : 0;
     if (space_find(d->space, "resident") >= 0)

@@ -80,6 +80,12 @@ static bool print_kernel(Emission *e, Buf *text)
 {
     Options *o = e->o;
     Unit *unit = lower(e->problem->bound, e->body, &e->options, o->arena, &o->diags);
+    for (int i = 0; unit && i < unit->kernels.len; i++)
+        if (!target_has_threads(e->target) && kernel_needs_threads(unit->kernels.at[i]))
+            return diag_error(&o->diags, span_none, "C033",
+                              "work-items of this kernel wait for each other, which target "
+                              "%s cannot express",
+                              target_name(e->target));
     if (unit)
         emit_unit(text, e->target, unit);
     return unit != NULL;

@@ -132,7 +132,8 @@ static bool is_cast(Op op)
 static bool is_aligned(const Printer *p, const Buffer *buffer, const Arith *index,
                        int width)
 {
-    if (buffer->space != MEM_GLOBAL)
+    if (buffer->space == MEM_PRIVATE ||
+        (buffer->space == MEM_LOCAL && buffer->vector < width))
         return false;
     for (int i = p->ints.len - 1; i >= 0; i--) {
         const Stm *stm = p->ints.at[i];
@@ -231,7 +232,9 @@ bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
     bool any_address = p->target->unaligned[0] != 0;
     if (!any_address && !is_aligned(p, buffer, index, type->width))
         return false;
-    put(p, "*(%s%s%s", p->target->global, is_const ? "const " : "", p->target->unaligned);
+    put(p, "*(%s%s%s",
+        buffer->space == MEM_LOCAL ? p->target->local_pointer : p->target->global,
+        is_const ? "const " : "", p->target->unaligned);
     put_type(p, type);
     put(p, " *)&");
     put_element(p, buffer, index);

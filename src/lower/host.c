@@ -127,6 +127,7 @@ bool kernel_begin(Lower *l, const Expr *expr)
     Extents found = {0};
     find_extents(l, expr, false, &found);
     set_launch(l, kernel, &found);
+    kernel->resident = l->options->resident;
     VEC_PUSH(l->arena, &l->unit->kernels, kernel);
     l->kernel = kernel;
     l->block = &kernel->body;

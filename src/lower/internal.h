@@ -82,6 +82,7 @@ typedef struct {
     Block *block;           // where statements go; NULL at host level
     VEC(ThreadVar) threads; // thread variables of this kernel
     int inside[4];          // how many loops of each LoopKind we are inside
+    const Arith *item[3];   // of the loop over all items of the group that we are inside
     bool shared_tile;       // a local buffer was written since the last loop began
     Launches launches;      // of the part being lowered
 } Lower;
@@ -114,6 +115,13 @@ const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *cons
 const Arith *eval_index(Lower *l, const Expr *expr, const Env *env);
 void gen(Lower *l, const Expr *expr, const Env *env, const View *out);
 const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *view);
+// As env_bind; a computed scalar that body uses more than once gets a name.
+const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
+                          const Expr *body);
+int param_uses(const Expr *expr, const Param *param); // counted up to 2
+// fold.c: folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
+const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
+                     const View *in, const View *out);
 const View *lower_fail(Lower *l, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);
 const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space);

@@ -35,6 +35,7 @@ typedef struct {
     bool formal;        // stands for what a launch binds to it; never allocated
     int plane;          // INPUT, OUTPUT: which plane of which parameter or result
     int param;
+    int vector; // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
 } Buffer;
 
 // A variable of one work-item.
@@ -121,8 +122,9 @@ typedef struct {
     VEC(const Function *) funs; // used, in order of declaration
     const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
-    bool wide; // some buffer needs 64-bit indices
-    Map names; // taken by buffers, variables and loops
+    int resident; // as in LowerOptions
+    bool wide;    // some buffer needs 64-bit indices
+    Map names;    // taken by buffers, variables and loops
 } Kernel;
 
 // One launch: buffer[i] is bound to the kernel's params.at[i].
@@ -148,6 +150,9 @@ typedef struct {
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
+    int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
+    bool ahead;        // tiles are loaded while the ones before are in use
+    int resident;      // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name;  // prefix of kernel names; NULL: the definition's name
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
@@ -168,6 +173,10 @@ void kernel_print(Buf *out, const Kernel *kernel);
 // indices provably within their buffers or under a guard, no store to an input. False with
 // a diagnostic. Run after every pass.
 bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
+
+// Do items of a group wait for each other inside what one of them runs? Where items are a
+// loop that cannot be.
+bool kernel_needs_threads(const Kernel *kernel);
 
 // Static facts used before building: bytes of local memory, and of private arrays of an
 // item.

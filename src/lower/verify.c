@@ -349,3 +349,20 @@ int64_t kernel_private_bytes(const Kernel *kernel)
 {
     return private_bytes(&kernel->body);
 }
+
+static bool waits_inside(const Block *block, bool inside)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        bool item = stm->kind == ST_FOR && stm->loop == LOOP_LCL;
+        if ((stm->kind == ST_BARRIER && inside) ||
+            waits_inside(&stm->body, inside || item) || waits_inside(&stm->other, inside))
+            return true;
+    }
+    return false;
+}
+
+bool kernel_needs_threads(const Kernel *kernel)
+{
+    return waits_inside(&kernel->body, false);
+}

@@ -48,6 +48,8 @@ static void note_map(Shape *shape, Expr *map)
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
     shape->dims = MAX(shape->dims, depth);
     find_inner(shape, map->fun);
+    shape->product |= is_product(map);
+    shape->rows |= row_fold(map, &(Path){0});
     if (depth != map->dims)
         return;
     shape->rectangular = true;
@@ -151,7 +153,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
     for (int x = 0; x < shape->dims; x++)
         add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
     constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
-    if (!shape->rectangular)
+    if (!shape->rectangular && !shape->product)
         return;
     for (int x = 0; x < shape->dims; x++) {
         add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
@@ -194,10 +196,14 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_nest_params(d, diags);
     if (shape->window)
         space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
+    if (shape->product)
+        add_product_params(d, diags);
     if (shape->inner > 1)
         add_inner(d, diags);
     if (shape->stages)
         space_add_words(d->space, "stages", (const char *const[]){"fused", "separate"}, 2);
+    if (shape->reduction || shape->rows)
+        add_fold_params(d, diags);
     if (shape->reduction)
         space_add_ints(d->space, "groups",
                        (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
@@ -253,7 +259,7 @@ const Space *derive_space(const Derivation *d)
     return d->space;
 }
 
-static bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
+bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
@@ -333,6 +339,10 @@ int derive_first(const Derivation *d, Point *point, int max)
         set_start(d, &start[i], &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
+    for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     return n;
 }
 
@@ -344,5 +354,6 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
     options.interior = derive_word(d, point, "border", "split");
+    product_options(d, point, &options);
     return options;
 }

@@ -276,7 +276,7 @@ typedef bool NextPoint(Tune *t, Point *point);
 static bool budget_left(const Tune *t)
 {
     const TuneOptions *o = t->options;
-    return clock_s() - t->start_s < o->budget_s &&
+    return clock_s() - t->search_s < o->budget_s &&
            (!o->budget_trials || t->result->trials < o->budget_trials);
 }
 
@@ -300,7 +300,7 @@ static bool fill_batch(Batch *batch, NextPoint *next, int most)
 static int batch_size(const Tune *t)
 {
     int most = MIN(rig_batch(t->rig), BATCH_MOST);
-    double now = clock_s(), left = t->options->budget_s - (now - t->start_s);
+    double now = clock_s(), left = t->options->budget_s - (now - t->search_s);
     int64_t done = t->result->trials - t->result->reused;
     if (done < 1)
         return most;

@@ -5,12 +5,13 @@
 # bench/gpu_single.sh [FOREWARP] >TABLE. One row a program, size and device: the best time,
 # its share of the copy kernel that the same run measured (both move each element once), G
 # points a second, seconds of the whole run, its trials, the point. BUDGET: seconds
-# of search a row (12); ROWS: DEVICE PROGRAM SIZES a line, instead of those below.
+# of search a row, the reference included (25); ROWS: DEVICE PROGRAM SIZES a line, instead
+# of those below; PROGRAM is an example or a file.
 set -u
 fw=$(realpath "${1:-build/forewarp}")
 cd "$(dirname "$0")/.." || exit 2
 [ -x "$fw" ] || { echo "there is no $fw: make" >&2; exit 2; }
-budget=${BUDGET:-12}
+budget=${BUDGET:-25}
 temp=$(mktemp -d) || exit 2
 trap 'rm -rf "$temp"' EXIT
 export XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
@@ -27,10 +28,12 @@ rows() {
 }
 
 tune() { # device, program, sizes
+    local file=$2
+    [ -f "$file" ] || file=examples/$2.fw
     timeout 120 "$fw" tune -q --fresh -b "${budget}s" -d "$1" -s "$3" -o "$temp/out" \
-        --store "$temp/store.db" --json "$temp/row.json" "examples/$2.fw" \
+        --store "$temp/store.db" --json "$temp/row.json" "$file" \
         >"$temp/log" 2>&1 </dev/null || { tail -n 1 "$temp/log"; return 1; }
-    python3 - "$temp/row.json" "$1" "$2" "$3" <<'END'
+    python3 - "$temp/row.json" "$1" "$(basename "$2" .fw)" "$3" <<'END'
 import json, math, sys
 row, device, program, sizes = json.load(open(sys.argv[1])), *sys.argv[2:]
 best = row["best"]["time_ns"]
@@ -41,8 +44,8 @@ print("%-9s %-11s %-18s %8.1f us %5.1f %% of copy %6.1f G/s %5.1f s %5d trials  
 END
 }
 
-echo "# $("$fw" tune -q --fresh -b 1t -d cuda:0 -s N=64,M=64 -o "$temp/out" \
-    --store "$temp/first.db" examples/jacobi2d.fw 2>&1 | sed -n 's/.* on //p' | head -1)"
+echo "# $(date -u +%F), forewarp tune PROGRAM -s SIZES -d DEVICE -b ${budget}s"
+"$fw" devices 2>/dev/null | sed "s/^/# /"
 status=0
 while read -r device program sizes; do
     tune "$device" "$program" "$sizes" || status=1

@@ -167,7 +167,7 @@ Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Are
             Diags *diags);
 
 // Kernel IR by text, for golden files and for people: one statement a line.
-void kernel_print(Buf *out, const Kernel *kernel);
+void kir_print(Buf *out, const Kernel *kernel);
 
 // Checks a kernel: every variable declared before use, barriers in uniform code only,
 // indices provably within their buffers or under a guard, no store to an input. False with

@@ -188,7 +188,7 @@ static void put_params(Buf *out, const Kernel *kernel)
     }
 }
 
-void kernel_print(Buf *out, const Kernel *kernel)
+void kir_print(Buf *out, const Kernel *kernel)
 {
     buf_printf(out, "kernel %s(", kernel->name);
     put_params(out, kernel);

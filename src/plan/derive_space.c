@@ -145,6 +145,19 @@ static void add_walk(Derivation *d, Diags *diags)
     space_constrain(d->space, text, diags);
 }
 
+static bool only_halves(const Derivation *d)
+{
+    const Function *main = d->program->main;
+    for (int i = 0; i < main->nparam; i++) {
+        const Type *scalar = main->params[i]->type;
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        if (scalar->kind != T_SCALAR || scalar->scalar != S_HALF)
+            return false;
+    }
+    return true;
+}
+
 static void add_nest_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
@@ -164,7 +177,10 @@ static void add_nest_params(Derivation *d, Diags *diags)
     constrain_product(d, (const char *const[]){"b", "c"}, 2, ITEM_OUTPUTS, diags);
     // One 128-bit access for several; a CPU's compiler does better by itself (hand-written
     // float4 on PoCL: 42 against 56 GB/s).
-    space_add_ints(d->space, "vec", (const int64_t[]){1, 2, 4}, d->device.is_cpu ? 1 : 3);
+    space_add_ints(d->space, "vec", (const int64_t[]){1, 2, 4, 8},
+                   d->device.is_cpu ? 1
+                   : only_halves(d) ? 4
+                                    : 3);
     space_constrain(d->space, "bx % vec == 0", diags);
     if (!shape->window)
         return;

@@ -76,6 +76,11 @@ static int try_points(Problem *problem, ProblemData *data, const char *name,
     if (!rig)
         return 1;
     DeviceInfo info = *rig_device(rig);
+    bool half = strstr(problem->source.text, "half") != NULL;
+    if (half && !info.has_half && strcmp(info.target, "c") != 0) {
+        rig_close(rig);
+        return 0;
+    }
     info.is_cpu = false; // the whole space, whatever the device
     Derivation *derivation = derive_new(problem->bound, &info, diags);
     assert_non_null(derivation);

@@ -54,6 +54,7 @@ typedef enum {
     K_COND,    // every arith of cond[] is >= 0
     K_VECTOR,  // a vector of arg[]
     K_LANE,    // component lane of arg[0]
+    K_SHUFFLE, // arg[0] as work-item arith of the same warp has it; all of them take part
 } KExprKind;
 
 typedef struct KExpr KExpr;
@@ -147,6 +148,8 @@ typedef struct {
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
+    int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
+    bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     const char *name;  // prefix of kernel names; NULL: the definition's name
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.

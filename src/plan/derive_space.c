@@ -343,6 +343,8 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
         options.local[x] = derive_number(d, point, "l", x);
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
+    options.lanes = d->device.lanes;
+    options.shuffle = d->device.shuffle;
     options.interior = derive_word(d, point, "border", "split");
     return options;
 }

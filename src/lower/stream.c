@@ -55,7 +55,8 @@ struct Stream {
     // The code being made.
     Block *top;           // declarations
     Var **cell, **ahead;  // windows; the row that comes next
-    const Arith *strip, *lane, *x, *first, *y;
+    const Arith *strip, *lane, *first; // first row that is written
+    const Arith *start, *x, *y;        // column of the strip, of the lane; newest row
     const Buffer *shared[GRIDS_MAX];
 };
 
@@ -639,14 +640,14 @@ static void gen_part(Stream *s, Part part, const Arith **col)
 {
     ArithCtx *c = s->l->ctx;
     int64_t across = s->lanes * s->cols, delay = s->steps * s->ry;
-    const Arith *start = arith_sub(c, s->x, arith_mulc(c, s->lane, s->cols));
     int64_t last_y = s->height - 1 - s->phases, last_x = s->width - s->rx - across;
     if (part == PART_ANY && s->ry + delay <= last_y)
         gen_choice(s, arith_addc(c, s->y, -s->ry - delay),
                    arith_sub(c, arith_const(c, last_y), s->y), PART_SIDE, PART_ANY, col);
     else if (part == PART_SIDE && s->rx <= last_x)
-        gen_choice(s, arith_addc(c, start, -s->rx),
-                   arith_sub(c, arith_const(c, last_x), start), PART_INSIDE, PART_SIDE, col);
+        gen_choice(s, arith_addc(c, s->start, -s->rx),
+                   arith_sub(c, arith_const(c, last_x), s->start), PART_INSIDE, PART_SIDE,
+                   col);
     else
         gen_rows(s, part, col);
 }
@@ -674,9 +675,8 @@ static void gen_walk(Stream *s)
     ArithCtx *c = l->ctx;
     int64_t delay = s->steps * s->ry, across = s->lanes * s->cols;
     const Arith *col[64];
-    s->x = name_index(s, "x",
-                      arith_add(c, arith_mulc(c, s->strip, across - 2 * s->halo),
-                                arith_addc(c, arith_mulc(c, s->lane, s->cols), -s->halo)),
+    s->start = arith_addc(c, arith_mulc(c, s->strip, across - 2 * s->halo), -s->halo);
+    s->x = name_index(s, "x", arith_add(c, s->start, arith_mulc(c, s->lane, s->cols)),
                       -s->halo, s->width + across, s->cols);
     name_columns(s, col, false);
     Way way = {PART_ANY, col};
@@ -691,7 +691,10 @@ static void gen_walk(Stream *s)
                       arith_addc(c, arith_add(c, s->first, arith_mulc(c, loop->iter, s->phases)),
                                  -delay),
                       -delay, s->height + s->rows + delay, 1);
-    gen_part(s, PART_ANY, col);
+    if (l->options->shuffle)
+        gen_part(s, PART_ANY, col);
+    else // barriers under a condition, even a uniform one, are wrong on PoCL 3.1
+        gen_rows(s, PART_ANY, col);
     VEC_PUSH(l->arena, s->top, loop);
 }
 

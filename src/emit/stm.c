@@ -406,8 +406,11 @@ void put_opencl_start(Printer *p, const Kernel *kernel)
 void put_cuda_start(Printer *p, const Kernel *kernel)
 {
     const int64_t *local = kernel->local;
-    put_line(p, "extern \"C\" __global__ void __launch_bounds__(%lld)",
-             (long long)(local[0] * local[1] * local[2]));
+    put(p, "extern \"C\" __global__ void __launch_bounds__(%lld",
+        (long long)(local[0] * local[1] * local[2]));
+    if (kernel->resident)
+        put(p, ", %lld", (long long)kernel->resident);
+    put_line(p, ")");
 }
 
 void put_c_start(Printer *p, const Kernel *kernel)

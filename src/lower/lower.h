@@ -122,6 +122,7 @@ typedef struct {
     VEC(const Function *) funs; // used, in order of declaration
     const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
+    int64_t resident; // groups that a multiprocessor should hold at once; 0: not said
     bool wide; // some buffer needs 64-bit indices
     Map names; // taken by buffers, variables and loops
 } Kernel;
@@ -149,6 +150,7 @@ typedef struct {
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
+    int warps;         // of streams that a multiprocessor should hold at once; 0: not said
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     const char *name;  // prefix of kernel names; NULL: the definition's name

@@ -762,6 +762,7 @@ void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const
     kernel->global[0] = arith_const(c, (s.strips + s.warps - 1) / s.warps * local);
     kernel->global[1] = arith_const(c, streams);
     kernel->global[2] = arith_const(c, 1);
+    kernel->resident = l->options->warps / s.warps;
     for (int g = 0; g < s.ngrid && !l->options->shuffle; g++) {
         const Type *type = type_array(l->arena, arith_const(c, s.lanes * s.cols), s.scalar[g]);
         s.shared[g] = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "shared")->buffer;

@@ -18,6 +18,7 @@ typedef struct {
     bool stages;            // a map feeds another through a layout
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
+    Stencil stencil;        // what all iterated stencils have in common; count 0: none
     int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
 
@@ -31,8 +32,18 @@ struct Derivation {
 // derive_space.c
 int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
                       int x); // of lx, by, ...; 1 if there is no such parameter
+int64_t derive_param(const Derivation *derivation, const Point *point, const char *name);
 bool derive_word(const Derivation *derivation, const Point *point, const char *name,
                  const char *word);
+
+// derive_stream.c
+void note_stencil(Shape *shape, const Expr *iterate);
+bool has_stream(const Derivation *derivation);
+void add_stream_params(Derivation *derivation, Diags *diags);
+// Points to try first: how many; sets those parameters in which number i differs from the
+// first choices.
+int stream_starts(const Derivation *derivation);
+void stream_start(const Derivation *derivation, int i, Point *point);
 
 // derive_ask.c
 bool is_map(const Expr *expr);

@@ -123,8 +123,8 @@ typedef struct {
     const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
     int64_t resident; // groups that a multiprocessor should hold at once; 0: not said
-    bool wide; // some buffer needs 64-bit indices
-    Map names; // taken by buffers, variables and loops
+    bool wide;        // some buffer needs 64-bit indices
+    Map names;        // taken by buffers, variables and loops
 } Kernel;
 
 // One launch: buffer[i] is bound to the kernel's params.at[i].

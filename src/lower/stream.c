@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REACH_MAX = 8, GRIDS_MAX = 8 };
+enum { REACH_MAX = 8, GRIDS_MAX = 8, COLS_MAX = 64 };
 
 // Where a row and its strip are: all within, columns near the border, anything.
 typedef enum { PART_INSIDE, PART_SIDE, PART_ANY } Part;
@@ -37,26 +37,29 @@ struct Stream {
     const View *from, *to;
     int64_t height, width; // of the grid
     int64_t steps, cols, rows, lanes, warps;
-    int64_t strips, halo; // halo: columns at each end of a strip that are not written
-    int64_t phases;       // rows of a window, and of one iteration
-    int ngrid;            // components of the state
+    int64_t ncell;
+    int64_t strips, streams;
+    int64_t halo;   // halo: columns at each end of a strip that are not written
+    int64_t phases; // rows of a window, and of one iteration
+    int ngrid;      // components of the state
     const Type *scalar[GRIDS_MAX];
     // Found by a first evaluation.
     bool probing, refused, padded;
     PadMode mode;
     const View *fill;
     int64_t ry, rx;
-    bool corners;            // neighbours' columns are read in all rows, not the middle one
-    bool beside[GRIDS_MAX];  // neighbours' columns are read at all
+    bool corners;           // neighbours' columns are read in all rows, not the middle one
+    bool beside[GRIDS_MAX]; // neighbours' columns are read at all
     // The cell being computed.
     int level;
     int64_t phase, c;
     const Arith *row, *col;
     // The code being made.
-    Block *top;           // declarations
-    Var **cell, **ahead;  // windows; the row that comes next
-    const Arith *strip, *lane, *first; // first row that is written
-    const Arith *start, *x, *y;        // column of the strip, of the lane; newest row
+    Block *top;                  // declarations
+    Var **cell, **ahead;         // windows; the row that comes next
+    const char **names, **nexts; // of these, the same in each way
+    const Arith *strip, *stream, *lane;
+    const Arith *start, *x, *first; // column of the strip, of the lane; first row written
     const Buffer *shared[GRIDS_MAX];
 };
 
@@ -116,28 +119,41 @@ static int64_t slot_of(const Stream *s, int64_t from_newest)
     return floor_mod(s->phase + from_newest, s->phases);
 }
 
+static const char *cell_name(Stream *s, int level, int grid, int64_t slot, int64_t c)
+{
+    Lower *l = s->l;
+    const char *side = c < 0 ? "l" : c >= s->cols ? "r" : "";
+    int64_t number = c < 0 ? -c : c >= s->cols ? c - s->cols + 1 : c;
+    return name_new(
+        l, s->ngrid == 1
+               ? arena_printf(l->arena, "v%d_%d_%s%d", level, (int)slot, side, (int)number)
+               : arena_printf(l->arena, "v%d%c_%d_%s%d", level, 'a' + grid, (int)slot, side,
+                              (int)number));
+}
+
+static Var *declare(Stream *s, const char *name, int grid, const KExpr *value)
+{
+    Stm *decl = stm_add(s->l, ST_DECL);
+    decl->var = NEW(s->l->arena, Var);
+    *decl->var = (Var){name, s->scalar[grid], false};
+    decl->value = value;
+    return decl->var;
+}
+
 // A cell of the window of a level: its columns are the lane's own and r on each side.
 static Var *cell_var(Stream *s, int level, int grid, int64_t slot, int64_t c)
 {
     int64_t across = s->cols + 2 * s->rx;
-    Var **cell = &s->cell[((level * s->ngrid + grid) * s->phases + slot) * across + c + s->rx];
-    if (*cell)
-        return *cell;
-    Lower *l = s->l;
-    const char *side = c < 0 ? "l" : c >= s->cols ? "r" : "";
-    int64_t number = c < 0 ? -c : c >= s->cols ? c - s->cols + 1 : c;
-    const char *name =
-        s->ngrid == 1 ? arena_printf(l->arena, "v%d_%d_%s%d", level, (int)slot, side,
-                                     (int)number)
-                      : arena_printf(l->arena, "v%d%c_%d_%s%d", level, 'a' + grid,
-                                     (int)slot, side, (int)number);
-    Block *here = l->block;
-    l->block = s->top;
-    Stm *decl = stm_add(l, ST_DECL);
-    decl->var = var_new(l, name, s->scalar[grid], false);
-    decl->value = k_literal(l, 0, s->scalar[grid]);
-    l->block = here;
-    return *cell = decl->var;
+    int64_t i = ((level * s->ngrid + grid) * s->phases + slot) * across + c + s->rx;
+    if (s->cell[i])
+        return s->cell[i];
+    if (!s->names[i])
+        s->names[i] = cell_name(s, level, grid, slot, c);
+    Block *here = s->l->block;
+    s->l->block = s->top;
+    s->cell[i] = declare(s, s->names[i], grid, k_literal(s->l, 0, s->scalar[grid]));
+    s->l->block = here;
+    return s->cell[i];
 }
 
 const KExpr *window_read(Lower *l, const View *view)
@@ -255,20 +271,22 @@ static bool plan(Stream *s, const Expr *expr)
     const LowerOptions *options = s->l->options;
     if (!options->lanes || !arith_is_const(expr->num[2], &s->cols) ||
         !arith_is_const(expr->num[3], &s->rows) || s->cols < 1 || s->rows < 1 ||
-        s->cols > 64 || !are_grids(s, expr->type) || !probe(s))
+        s->cols > COLS_MAX || !are_grids(s, expr->type) || !probe(s))
         return false;
     s->lanes = options->lanes;
     s->warps = options->shuffle ? MAX(options->local[0] / s->lanes, 1) : 1;
     s->phases = 2 * s->ry + 1;
     s->halo = (s->steps * s->rx + s->cols - 1) / s->cols * s->cols;
     int64_t own = s->lanes * s->cols - 2 * s->halo;
-    if (s->steps < 1 || own < 1 || s->height < s->phases || s->width < 2 * s->rx || s->steps > 64)
+    if (s->steps < 1 || own < 1 || s->height < s->phases || s->width < 2 * s->rx ||
+        s->steps > 64)
         return false;
     s->strips = (s->width + own - 1) / own;
     // Whole iterations: what would be computed anyway is written.
     int64_t delay = 2 * s->steps * s->ry;
     s->rows = MIN(s->rows, s->height);
     s->rows = (s->rows + delay + s->phases - 1) / s->phases * s->phases - delay;
+    s->streams = (s->height + s->rows - 1) / s->rows;
     return true;
 }
 
@@ -380,15 +398,15 @@ static void fix_column(Stream *s, int level, int64_t slot, int64_t at)
             int64_t source = source_of(s, at, s->width);
             int64_t own = s->lanes - 2 * (s->halo / s->cols); // lanes
             const Arith *lane =
-                arith_sub(l->ctx,
-                          arith_const(l->ctx, (source + s->halo) / s->cols),
+                arith_sub(l->ctx, arith_const(l->ctx, (source + s->halo) / s->cols),
                           arith_mulc(l->ctx, s->strip, own));
             to = from_lane(s, level, g, slot, floor_mod(source, s->cols), lane);
             if (l->options->shuffle)
                 to = k_named(l, to, "edge");
         }
-        assign(s, cell, k_op(l, OP_SELECT, s->scalar[g],
-                             (const KExpr *[]){k_cond(l, &past, 1), to, k_var(l, cell)}, 3));
+        assign(s, cell,
+               k_op(l, OP_SELECT, s->scalar[g],
+                    (const KExpr *[]){k_cond(l, &past, 1), to, k_var(l, cell)}, 3));
     }
 }
 
@@ -490,9 +508,10 @@ static void name_columns(Stream *s, const Arith **col, bool inside)
         first = name_index(s, "col", within(s, s->x, s->width, s->cols), 0,
                            s->width - s->cols, s->cols);
     for (int64_t k = 0; k < s->cols; k++)
-        col[k] = first ? arith_addc(c, first, k)
-                       : name_index(s, "col", within(s, arith_addc(c, s->x, k), s->width, 1),
-                                    0, s->width - 1, 1);
+        col[k] = first
+                     ? arith_addc(c, first, k)
+                     : name_index(s, "col", within(s, arith_addc(c, s->x, k), s->width, 1),
+                                  0, s->width - 1, 1);
 }
 
 // Code --------------------------------------------------------------------------------
@@ -510,15 +529,15 @@ static void load_ahead(Stream *s, const Arith *row, const Way *way)
     for (int g = 0; g < s->ngrid; g++)
         for (int64_t c = 0; c < s->cols; c++) {
             const View *from = element(s, grid_of(s, s->from, g), row, way->col[c]);
-            Var **var = &s->ahead[g * s->cols + c];
+            int64_t i = g * s->cols + c;
             const KExpr *value = view_read(s->l, from);
-            if (*var) {
-                assign(s, *var, value);
+            if (s->ahead[i]) {
+                assign(s, s->ahead[i], value);
                 continue;
             }
-            Stm *decl = stm_add(s->l, ST_DECL);
-            decl->value = value;
-            decl->var = *var = var_new(s->l, "next", s->scalar[g], false);
+            if (!s->nexts[i])
+                s->nexts[i] = name_new(s->l, "next");
+            s->ahead[i] = declare(s, s->nexts[i], g, value);
         }
 }
 
@@ -537,13 +556,12 @@ static void open_writes(Stream *s, const Arith *row, const Way *way)
     ArithCtx *c = l->ctx;
     int64_t side = s->halo / s->cols;
     const Arith *from_start = arith_sub(c, row, s->first);
-    const Arith *cond[] = {
-        from_start,
-        arith_sub(c, arith_const(c, s->rows - 1), from_start),
-        arith_addc(c, s->lane, -side),
-        arith_sub(c, arith_const(c, s->lanes - side - 1), s->lane),
-        arith_sub(c, arith_const(c, s->width - 1), s->x),
-        arith_sub(c, arith_const(c, s->height - 1), row)};
+    const Arith *cond[] = {from_start,
+                           arith_sub(c, arith_const(c, s->rows - 1), from_start),
+                           arith_addc(c, s->lane, -side),
+                           arith_sub(c, arith_const(c, s->lanes - side - 1), s->lane),
+                           arith_sub(c, arith_const(c, s->width - 1), s->x),
+                           arith_sub(c, arith_const(c, s->height - 1), row)};
     const Arith *open[COUNTOF(cond)];
     int n = 0, all = way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6;
     for (int i = 0; i < all; i++)
@@ -607,95 +625,126 @@ static void next_level(Stream *s, const Arith *newest, const Way *way)
         fix_columns(s, level + 1, s->phase);
 }
 
-// One iteration: as many rows as a window has.
-static void gen_rows(Stream *s, Part part, const Arith **col)
+// One iteration: as many rows as a window has, from y on.
+static void gen_rows(Stream *s, const Way *way, const Arith *y)
 {
-    Lower *l = s->l;
-    int64_t delay = s->steps * s->ry;
-    Way way = {part, col};
-    const Arith *inside[64];
-    const Arith *y = s->y;
-    if (part == PART_INSIDE) {
-        name_columns(s, inside, true);
-        way.col = inside;
-    }
-    if (part != PART_ANY)
-        y = name_index(s, "y", y, s->ry + delay, s->height - 1 - s->phases, 1);
-    for (s->phase = 0; s->phase < s->phases && !l->failed; s->phase++) {
-        const Arith *newest = arith_addc(l->ctx, y, s->phase);
+    for (s->phase = 0; s->phase < s->phases && !s->l->failed; s->phase++) {
+        const Arith *newest = arith_addc(s->l->ctx, y, s->phase);
         take_ahead(s);
-        load_ahead(s, arith_addc(l->ctx, newest, 1), &way);
-        if (part != PART_INSIDE)
+        load_ahead(s, arith_addc(s->l->ctx, newest, 1), way);
+        if (way->part != PART_INSIDE)
             fix_columns(s, 0, s->phase);
         for (s->level = 0; s->level < s->steps; s->level++)
-            next_level(s, arith_addc(l->ctx, newest, -s->level * s->ry), &way);
+            next_level(s, arith_addc(s->l->ctx, newest, -s->level * s->ry), way);
     }
 }
 
-// Chooses by conditions that all lanes of a warp agree on.
-static void gen_choice(Stream *s, const Arith *lo, const Arith *hi, Part yes, Part no,
-                       const Arith **col);
-
-static void gen_part(Stream *s, Part part, const Arith **col)
+// Opens an `if` that all lanes of a warp agree on; returns it.
+static Stm *open_choice(Stream *s, const Arith *const *cond, int n)
 {
-    ArithCtx *c = s->l->ctx;
-    int64_t across = s->lanes * s->cols, delay = s->steps * s->ry;
-    int64_t last_y = s->height - 1 - s->phases, last_x = s->width - s->rx - across;
-    if (part == PART_ANY && s->ry + delay <= last_y)
-        gen_choice(s, arith_addc(c, s->y, -s->ry - delay),
-                   arith_sub(c, arith_const(c, last_y), s->y), PART_SIDE, PART_ANY, col);
-    else if (part == PART_SIDE && s->rx <= last_x)
-        gen_choice(s, arith_addc(c, s->start, -s->rx),
-                   arith_sub(c, arith_const(c, last_x), s->start), PART_INSIDE, PART_SIDE,
-                   col);
-    else
-        gen_rows(s, part, col);
+    Stm *branch = stm_add(s->l, ST_IF);
+    branch->value = k_cond(s->l, cond, n);
+    s->l->block = &branch->body;
+    return branch;
 }
 
-static void gen_choice(Stream *s, const Arith *lo, const Arith *hi, Part yes, Part no,
-                       const Arith **col)
+// The first and the last y of an iteration that has all its rows within the grid.
+static int64_t first_inside(const Stream *s)
+{
+    return (s->steps + 1) * s->ry;
+}
+
+static int64_t last_inside(const Stream *s)
+{
+    return s->height - 1 - s->phases;
+}
+
+// Any rows: those near the border in a way of their own.
+static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
 {
     Lower *l = s->l;
     Block *here = l->block;
-    Stm *branch = stm_add(l, ST_IF);
-    branch->value = k_cond(l, (const Arith *[]){lo, hi}, 2);
-    l->block = &branch->body;
-    if (yes == PART_SIDE)
-        gen_part(s, yes, col);
-    else
-        gen_rows(s, yes, col);
-    l->block = &branch->other;
-    gen_rows(s, no, col);
+    // Barriers under a condition, even one that all agree on, go wrong on PoCL 3.1.
+    if (l->options->shuffle && first_inside(s) <= last_inside(s)) {
+        const Arith *cond[] = {arith_addc(l->ctx, y, -first_inside(s)),
+                               arith_sub(l->ctx, arith_const(l->ctx, last_inside(s)), y)};
+        Stm *branch = open_choice(s, cond, 2);
+        Way side = {PART_SIDE, way->col};
+        gen_rows(s, &side, name_index(s, "y", y, first_inside(s), last_inside(s), 1));
+        l->block = &branch->other;
+    }
+    gen_rows(s, way, y);
     l->block = here;
 }
 
-static void gen_walk(Stream *s)
+static void gen_walk(Stream *s, Part part)
 {
     Lower *l = s->l;
     ArithCtx *c = l->ctx;
-    int64_t delay = s->steps * s->ry, across = s->lanes * s->cols;
-    const Arith *col[64];
-    s->start = arith_addc(c, arith_mulc(c, s->strip, across - 2 * s->halo), -s->halo);
-    s->x = name_index(s, "x", arith_add(c, s->start, arith_mulc(c, s->lane, s->cols)),
-                      -s->halo, s->width + across, s->cols);
-    name_columns(s, col, false);
-    Way way = {PART_ANY, col};
-    load_ahead(s, arith_addc(c, s->first, -delay), &way);
+    bool inside = part == PART_INSIDE;
+    int64_t delay = s->steps * s->ry, times = (s->rows + 2 * delay) / s->phases;
+    const Arith *col[COLS_MAX], *above = arith_addc(c, s->first, -delay);
+    Way way = {part, col};
+    memset(s->cell, 0, (size_t)s->ncell * sizeof(Var *));
+    memset(s->ahead, 0, (size_t)(s->ngrid * s->cols) * sizeof(Var *));
+    name_columns(s, col, inside);
+    load_ahead(s, above, &way);
     s->top = l->block;
     Stm *loop = NEW(l->arena, Stm);
-    int64_t times = (s->rows + 2 * delay) / s->phases;
     *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, times)};
     loop->iter = ranged(s, name_new(l, "i"), 0, MAX(times - 1, 1), 1);
     l->block = &loop->body;
-    s->y = name_index(s, "y",
-                      arith_addc(c, arith_add(c, s->first, arith_mulc(c, loop->iter, s->phases)),
-                                 -delay),
-                      -delay, s->height + s->rows + delay, 1);
-    if (l->options->shuffle)
-        gen_part(s, PART_ANY, col);
-    else // barriers under a condition, even a uniform one, are wrong on PoCL 3.1
-        gen_rows(s, PART_ANY, col);
+    const Arith *y =
+        name_index(s, "y", arith_add(c, above, arith_mulc(c, loop->iter, s->phases)),
+                   inside ? first_inside(s) : -delay,
+                   inside ? last_inside(s) : s->height + s->rows + delay, 1);
+    if (inside)
+        gen_rows(s, &way, y);
+    else
+        gen_any_rows(s, &way, y);
+    l->block = s->top;
     VEC_PUSH(l->arena, s->top, loop);
+}
+
+// The last of n comes first, and then the first, so that what takes longest, at the border,
+// is not what a launch ends with.
+static const Arith *last_first(Stream *s, const char *name, const Arith *at, int64_t n)
+{
+    ArithCtx *c = s->l->ctx;
+    if (n == 1)
+        return arith_const(c, 0);
+    at = arith_mod(c, arith_addc(c, at, n - 1), arith_const(c, n));
+    return name_index(s, name, at, 0, n - 1, 1);
+}
+
+// Most warps are nowhere near the border: they have a loop of their own, so that what the
+// others need costs them neither registers nor branches (an H200, 5 points: 3.0 against 2.1
+// T points/s).
+static void gen_ways(Stream *s)
+{
+    Lower *l = s->l;
+    ArithCtx *c = l->ctx;
+    Block *here = l->block;
+    int64_t across = s->lanes * s->cols, delay = s->steps * s->ry;
+    int64_t last_x = s->width - s->rx - across, first_y = first_inside(s) + delay,
+            last_y = s->height - 1 - s->rows - delay;
+    s->strip = last_first(s, "strip", s->strip, s->strips);
+    s->stream = last_first(s, "stream", s->stream, s->streams);
+    s->first = arith_mulc(c, s->stream, s->rows);
+    s->start = arith_addc(c, arith_mulc(c, s->strip, across - 2 * s->halo), -s->halo);
+    s->x = name_index(s, "x", arith_add(c, s->start, arith_mulc(c, s->lane, s->cols)),
+                      -s->halo, s->width + across, s->cols);
+    if (l->options->shuffle && s->rx <= last_x && first_y <= last_y) {
+        const Arith *cond[] = {arith_addc(c, s->start, -s->rx),
+                               arith_sub(c, arith_const(c, last_x), s->start),
+                               arith_addc(c, s->first, -first_y),
+                               arith_sub(c, arith_const(c, last_y), s->first)};
+        Stm *branch = open_choice(s, cond, COUNTOF(cond));
+        gen_walk(s, PART_INSIDE);
+        l->block = &branch->other;
+    }
+    gen_walk(s, PART_ANY);
+    l->block = here;
 }
 
 static void in_lane(Lower *l, void *user, const Arith *item)
@@ -707,9 +756,9 @@ static void in_lane(Lower *l, void *user, const Arith *item)
     if (s->warps > 1) {
         s->lane = name_index(s, "lane", arith_mod(c, item, arith_const(c, s->lanes)), 0,
                              s->lanes - 1, 1);
-        const Arith *warp = arith_add(c, arith_mulc(c, s->strip, s->warps),
-                                      arith_divc(c, item, s->lanes));
-        s->strip = name_index(s, "strip", warp, 0, s->strips + s->warps - 2, 1);
+        const Arith *warp =
+            arith_add(c, arith_mulc(c, s->strip, s->warps), arith_divc(c, item, s->lanes));
+        s->strip = name_index(s, "number", warp, 0, s->strips + s->warps - 2, 1);
         const Arith *left = arith_sub(c, arith_const(c, s->strips - 1), s->strip);
         if (!arith_nonneg(c, left)) {
             Stm *guard = stm_add(l, ST_IF);
@@ -717,7 +766,7 @@ static void in_lane(Lower *l, void *user, const Arith *item)
             l->block = &guard->body;
         }
     }
-    gen_walk(s);
+    gen_ways(s);
     l->block = here;
 }
 
@@ -732,7 +781,7 @@ static void in_stream(Lower *l, void *user, const Arith *stream)
 {
     Stream *s = user;
     int64_t groups = (s->strips + s->warps - 1) / s->warps;
-    s->first = arith_mulc(l->ctx, stream, s->rows);
+    s->stream = stream;
     gen_loop(l, LOOP_WRG, 0, false, arith_const(l->ctx, groups), in_strips, s);
 }
 
@@ -740,7 +789,8 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
                      const View *to)
 {
     Stream s = {.l = l, .f = expr->fun, .env = env, .from = from, .to = to};
-    if (l->failed || expr->pattern != P_ITERSTREAM || !arith_is_const(expr->num[1], &s.steps))
+    if (l->failed || expr->pattern != P_ITERSTREAM ||
+        !arith_is_const(expr->num[1], &s.steps))
         return 0;
     return plan(&s, expr) ? s.steps : 0;
 }
@@ -752,21 +802,25 @@ void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const
     if (l->failed || !plan(&s, expr))
         return;
     ArithCtx *c = l->ctx;
-    int64_t streams = (s.height + s.rows - 1) / s.rows, local = s.warps * s.lanes;
+    int64_t local = s.warps * s.lanes;
     int64_t cells = s.steps * s.ngrid * s.phases * (s.cols + 2 * s.rx);
+    s.ncell = cells;
     s.cell = NEW_ARRAY(l->arena, Var *, cells);
+    s.names = NEW_ARRAY(l->arena, const char *, cells);
+    s.nexts = NEW_ARRAY(l->arena, const char *, s.ngrid *s.cols);
     s.ahead = NEW_ARRAY(l->arena, Var *, s.ngrid * s.cols);
     kernel_begin(l, expr);
     Kernel *kernel = l->kernel;
     memcpy(kernel->local, (int64_t[]){local, 1, 1}, sizeof kernel->local);
     kernel->global[0] = arith_const(c, (s.strips + s.warps - 1) / s.warps * local);
-    kernel->global[1] = arith_const(c, streams);
+    kernel->global[1] = arith_const(c, s.streams);
     kernel->global[2] = arith_const(c, 1);
     kernel->resident = l->options->warps / s.warps;
     for (int g = 0; g < s.ngrid && !l->options->shuffle; g++) {
-        const Type *type = type_array(l->arena, arith_const(c, s.lanes * s.cols), s.scalar[g]);
+        const Type *type =
+            type_array(l->arena, arith_const(c, s.lanes * s.cols), s.scalar[g]);
         s.shared[g] = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "shared")->buffer;
     }
-    gen_loop(l, LOOP_WRG, 1, false, arith_const(c, streams), in_stream, &s);
+    gen_loop(l, LOOP_WRG, 1, false, arith_const(c, s.streams), in_stream, &s);
     kernel_end(l);
 }

@@ -149,7 +149,8 @@ static void ints_from_json(const json_t *list, int64_t *x, int n)
 #define INFO_INTS(X)                                                                       \
     X(compute_units)                                                                       \
     X(clock_mhz)                                                                           \
-    X(warp) X(lanes) X(line_bytes) X(max_group) X(local_bytes) X(global_bytes) X(alloc_bytes)
+    X(warp)                                                                                \
+    X(lanes) X(line_bytes) X(max_group) X(local_bytes) X(global_bytes) X(alloc_bytes)
 
 json_t *info_to_json(const DeviceInfo *info)
 {

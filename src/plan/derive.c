@@ -14,11 +14,11 @@ typedef struct {
     Rewriter r;
     bool tiled, separate, unroll;
     int64_t local[DIMS_MAX], block[DIMS_MAX],
-        cyclic[DIMS_MAX];  // by thread dimension: x, y, z
-    int64_t groups, steps; // steps: that an item walks
+        cyclic[DIMS_MAX];      // by thread dimension: x, y, z
+    int64_t groups, steps;     // steps: that an item walks
     int64_t fused, cols, rows; // steps of a kernel, columns and rows of a stream
-    bool window;           // walking the argument of a slide
-    bool deep;             // a position is too deep to be written
+    bool window;               // walking the argument of a slide
+    bool deep;                 // a position is too deep to be written
 } Walk;
 
 // Steps -------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parameters of iterated stencils: how many steps a kernel does (steps), outputs a lane
-// along x (cols), and rows that a group walks along (rows); with shuffles, how many warps a multiprocessor is to hold (warps). A point that does one step at a
-// time has the parameters of a single sweep, and the others not, and the reverse.
+// along x (cols), and rows that a group walks along (rows); with shuffles, how many warps a
+// multiprocessor is to hold (warps). A point that does one step at a time has the
+// parameters of a single sweep, and the others not, and the reverse.
 
 #include "plan/derive_parts.h"
 
@@ -56,10 +57,16 @@ static void constrain(Derivation *d, Diags *diags, const char *format, ...)
 // The parameters of a single sweep stay as they are where several steps are done.
 static void constrain_sweeps(Derivation *d, Diags *diags)
 {
-    static const char *const param[][2] = {
-        {"ly", "1"},  {"bx", "1"},        {"by", "1"},         {"cx", "1"},      {"cy", "1"},
-        {"vec", "1"}, {"scheme", "'global'"}, {"border", "'inline'"}, {"inner", "'loop'"},
-        {"stages", "'fused'"}};
+    static const char *const param[][2] = {{"ly", "1"},
+                                           {"bx", "1"},
+                                           {"by", "1"},
+                                           {"cx", "1"},
+                                           {"cy", "1"},
+                                           {"vec", "1"},
+                                           {"scheme", "'global'"},
+                                           {"border", "'inline'"},
+                                           {"inner", "'loop'"},
+                                           {"stages", "'fused'"}};
     for (int i = 0; i < COUNTOF(param); i++)
         if (space_find(d->space, param[i][0]) >= 0)
             constrain(d, diags, "steps == 1 or %s == %s", param[i][0], param[i][1]);
@@ -72,18 +79,21 @@ void add_stream_params(Derivation *d, Diags *diags)
     const Stencil *s = &d->shape.stencil;
     add_steps(d);
     space_add_ints(d->space, "cols", (const int64_t[]){1, 2, 4, 8}, 4);
-    space_add_ints(d->space, "rows",
-                   (const int64_t[]){64, 128, 192, 256, 384, 512, 768, 1024}, 8);
+    space_add_ints(
+        d->space, "rows",
+        (const int64_t[]){64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1280}, 11);
     // Registers that a compiler may use: 8 warps leave 255 each, 16 leave 128. Of 12 shapes
-    // of a 5-point stencil on an H200, 20 warps made one 1.3 times as fast, and three slower.
+    // of a 5-point stencil on an H200, 20 warps made one 1.3 times as fast, and three
+    // slower.
     if (d->device.shuffle)
         space_add_ints(d->space, "warps", (const int64_t[]){8, 12, 16, 20, 24, 32}, 6);
     constrain_sweeps(d, diags);
-    constrain(d, diags, d->device.shuffle ? "steps == 1 or lx >= %d" : "steps == 1 or lx == %d",
+    constrain(d, diags,
+              d->device.shuffle ? "steps == 1 or lx >= %d" : "steps == 1 or lx == %d",
               d->device.lanes);
     int64_t words = 2 * s->reach[0] * s->bytes; // of a window, times 4
-    constrain(d, diags, "steps == 1 or steps * cols * %lld <= %d",
-              (long long)MAX(words, 4), 4 * WINDOW_REGISTERS);
+    constrain(d, diags, "steps == 1 or steps * cols * %lld <= %d", (long long)MAX(words, 4),
+              4 * WINDOW_REGISTERS);
     // At least half of a strip is written.
     constrain(d, diags, "steps == 1 or steps * %lld <= cols * %d",
               (long long)(4 * s->reach[1]), d->device.lanes);

@@ -2,7 +2,8 @@
 //
 // Iterated stencils: which loops may do several steps in one kernel.
 //
-//   source  AN5D (Matsumura et al., CGO 2020): temporal blocking of stencils, streamed along
+//   source  AN5D (Matsumura et al., CGO 2020): temporal blocking of stencils, streamed
+//   along
 //           one axis
 //
 // What is looked for is a function whose grids are maps over windows of its state, a step
@@ -52,8 +53,8 @@ static bool same_padding(State *s, const Expr *pad)
     if (!s->pad)
         s->pad = pad;
     return pad->mode == s->pad->mode &&
-           (pad->mode != PAD_CONSTANT || (pad->arg[0]->kind == E_LITERAL &&
-                                          expr_equal(pad->arg[0], s->pad->arg[0])));
+           (pad->mode != PAD_CONSTANT ||
+            (pad->arg[0]->kind == E_LITERAL && expr_equal(pad->arg[0], s->pad->arg[0])));
 }
 
 static bool is_window(State *s, const Expr *slide)

@@ -45,6 +45,7 @@ struct Stream {
     const Type *scalar[GRIDS_MAX];
     // Found by a first evaluation.
     bool probing, refused, padded;
+    bool crosses; // cells beyond the grid are read
     PadMode mode;
     const View *fill;
     int64_t ry, rx;
@@ -100,8 +101,17 @@ void window_pad(const View *view, PadMode mode, const View *fill)
     s->fill = fill;
 }
 
-static void note_read(Stream *s, int grid, int64_t a, int64_t b)
+static bool is_within(Stream *s, const Arith *at, int64_t len)
 {
+    ArithCtx *c = s->l->ctx;
+    return arith_nonneg(c, at) && arith_le(c, at, arith_const(c, len - 1));
+}
+
+static void note_read(Stream *s, const View *view, int64_t a, int64_t b)
+{
+    int grid = view->field;
+    s->crosses |=
+        !is_within(s, view->index[0], s->height) || !is_within(s, view->index[1], s->width);
     s->ry = MAX(s->ry, llabs(a));
     s->rx = MAX(s->rx, llabs(b));
     s->beside[grid] |= b != 0;
@@ -168,7 +178,7 @@ const KExpr *window_read(Lower *l, const View *view)
     if (s->probing) {
         s->refused |= !near;
         if (near)
-            note_read(s, view->field, a, b);
+            note_read(s, view, a, b);
         return k_literal(l, 0, view->type);
     }
     int64_t slot = slot_of(s, a - s->ry);
@@ -362,7 +372,7 @@ static void fetch_sides(Stream *s, int level, int64_t slot)
 
 static bool has_border(const Stream *s)
 {
-    return s->padded && s->mode != PAD_WRAP; // a torus goes on as it is
+    return s->padded && s->crosses && s->mode != PAD_WRAP; // a torus goes on as it is
 }
 
 static int64_t source_of(Stream *s, int64_t at, int64_t len)

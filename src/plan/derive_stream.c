@@ -101,8 +101,8 @@ void add_stream_params(Derivation *d, Diags *diags)
 
 // What is often among the fastest, for a GPU: lx, steps, cols, rows, warps.
 static const int64_t starts[][5] = {
-    {32, 10, 4, 512, 16}, {32, 8, 4, 512, 20},  {32, 12, 8, 1024, 8}, {64, 6, 4, 256, 24},
-    {64, 8, 4, 256, 16},  {32, 10, 4, 256, 12}, {32, 6, 4, 512, 16},  {32, 8, 2, 512, 32}};
+    {32, 10, 4, 256, 16}, {32, 8, 4, 256, 16}, {32, 8, 4, 256, 12}, {32, 6, 4, 256, 16},
+    {32, 12, 4, 256, 12}, {32, 6, 4, 256, 20}, {32, 8, 2, 256, 32}, {32, 8, 4, 128, 16}};
 
 int stream_starts(const Derivation *d)
 {

@@ -142,7 +142,7 @@ static void try_case(const Case *c, const char *device)
                         .folder = "/tmp/forewarp-test",
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
-                        .tolerance = 1e-5,
+                        .tolerance = 1e-4,
                         .run_limit_s = 30,
                         .build_limit_s = 120};
     Run r = {rig_open(&config, &diags), data, NULL, problem, NULL, arena, &diags};

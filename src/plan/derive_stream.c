@@ -58,6 +58,7 @@ static void constrain(Derivation *d, Diags *diags, const char *format, ...)
 static void constrain_sweeps(Derivation *d, Diags *diags)
 {
     static const char *const param[][2] = {{"ly", "1"},
+                                           {"walk", "1"},
                                            {"bx", "1"},
                                            {"by", "1"},
                                            {"cx", "1"},

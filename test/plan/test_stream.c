@@ -143,7 +143,7 @@ static void try_case(const Case *c, const char *device)
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = 1e-4,
-                        .run_limit_s = 30,
+                        .run_limit_s = 200,
                         .build_limit_s = 120};
     Run r = {rig_open(&config, &diags), data, NULL, problem, NULL, arena, &diags};
     assert_non_null(r.rig);

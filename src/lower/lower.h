@@ -55,6 +55,7 @@ typedef enum {
     K_COND,    // every arith of cond[] is >= 0
     K_VECTOR,  // a vector of arg[]
     K_LANE,    // component lane of arg[0]
+    K_SHUFFLE, // arg[0] as work-item arith of the same warp has it; all of them take part
 } KExprKind;
 
 typedef struct KExpr KExpr;
@@ -108,7 +109,7 @@ struct Stm {
     LoopKind loop;
     LoopForm form;
     int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
-    int dim;                        // FOR of threads
+    int dim;    // FOR of threads
     bool fence_local, fence_global; // BARRIER
     Block body, other;
 };
@@ -149,11 +150,14 @@ typedef struct {
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
+    int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
+    int warps;         // of streams that a multiprocessor should hold at once; 0: not said
+    bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
     bool ahead;        // tiles are loaded while the ones before are in use
-    int resident;      // groups a multiprocessor should hold, which bounds registers; 0: any
-    const char *name;  // prefix of kernel names; NULL: the definition's name
+    int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
+    const char *name; // prefix of kernel names; NULL: the definition's name
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
     void *user;

@@ -74,6 +74,13 @@ static void put_value(Buf *out, const KExpr *e)
         type_print(out, e->type);
         put_list(out, e);
         return;
+    case K_SHUFFLE:
+        buf_puts(out, "shuffle(");
+        put_value(out, e->arg[0]);
+        buf_puts(out, ", ");
+        arith_print(out, e->arith);
+        buf_putc(out, ')');
+        return;
     case K_LANE:
         put_value(out, e->arg[0]);
         buf_printf(out, ".%d", e->lane);

@@ -42,7 +42,7 @@ typedef struct {
     VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
     Search *search;
     int asked_first; // of the points tried before the strategy's
-    Point first[8];
+    Point first[16];
     int nfirst;
     bool has_plain;      // the first of them is the plain point
     uint64_t space_hash; // without options->where: trials are the same

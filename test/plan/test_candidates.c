@@ -166,6 +166,7 @@ static void all_examples(const char *device)
         skip();
     int wrong = 0, tried = 0;
     one_folder("examples", device, &wrong, &tried);
+    one_folder("examples/an5d", device, &wrong, &tried);
     one_folder("test/programs", device, &wrong, &tried);
     assert_true(tried > 0);
     assert_int_equal(wrong, 0);

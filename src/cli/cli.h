@@ -6,6 +6,7 @@
 #ifndef FW_CLI_H
 #define FW_CLI_H
 
+#include "fuse/fuse.h"
 #include "model/dataset.h"
 #include "plan/ceiling.h"
 
@@ -41,11 +42,14 @@ enum { CLI_LIST_MAX = 64 };
 // What the command line said; strings are the command line's own.
 struct Options {
     const Command *command;
-    const char *file; // the argument, NULL if none
-    const char *data; // the second one
+    const char *file;               // the argument, NULL if none
+    const char *data;               // the second one
+    const char *list[CLI_LIST_MAX]; // all, of a command that takes FILE...
+    int nlist;
     Arena *arena;
     Diags diags;
     Problem *problem; // freed after the diagnostics that point into it were printed
+    Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
     const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg;
@@ -55,8 +59,12 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *model;
     const char *csv, *derivation, *print;
-    int64_t number, threads, sample;
+    bool derived;
+    int64_t number, threads, sample, limit, repeat;
+    const char *where;
+    int stage[2];
     bool device_given;
+    Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
     int nin;
     const char *out[CLI_LIST_MAX];
@@ -64,15 +72,15 @@ struct Options {
     bool best, check, fresh, measure, quiet, bad;
 };
 
-// The program file, parsed; bound too if bind. NULL with diagnostics.
+// The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);
-Workplace cli_place(Options *options); // caches under the user's cache folder
+Problem *cli_program(Options *options, bool bind); // not a template
+Workplace cli_place(Options *options);             // caches under the user's cache folder
 const char *cli_store(Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
-bool cli_point(Options *options, const Problem *problem, const Derivation *derivation,
-               const DeviceInfo *device, Point *point);
+bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.
 bool cli_device(Options *options, DeviceInfo *info);
 // The kind of model that the command's first argument names; NULL with a diagnostic.

@@ -14,7 +14,7 @@ typedef struct {
     const Problem *problem;
     DeviceInfo device;
     const Target *target;
-    Derivation *derivation;
+    Ways ways;
     Point point;
     Rewriting steps;
     Expr *body;
@@ -64,13 +64,14 @@ static bool read_derivation(Emission *e)
 static bool make_expression(Emission *e)
 {
     Options *o = e->o;
-    if (!cli_point(o, e->problem, e->derivation, &e->device, &e->point))
+    if (!cli_point(o, &e->ways, &e->device, &e->point))
         return false;
-    e->options = derive_options(e->derivation, &e->point);
+    const Derivation *derivation = e->ways.derivation;
+    e->options = derive_options(derivation, &e->point);
     if (o->derivation)
         return read_derivation(e);
-    e->body = derive_body(e->derivation, &e->point, &o->diags);
-    return e->body && derive_rewriting(e->derivation, &e->point, &e->steps, &o->diags);
+    e->body = derive_body(derivation, &e->point, &o->diags);
+    return e->body && derive_rewriting(derivation, &e->point, &e->steps, &o->diags);
 }
 
 // Printing ----------------------------------------------------------------------------
@@ -112,7 +113,7 @@ static bool print_derivation(Emission *e, Buf *text)
 {
     if (!e->o->derivation || e->o->point || e->o->best) {
         buf_puts(text, "// --point '");
-        point_print(text, derive_space(e->derivation), &e->point);
+        point_print(text, e->ways.space, &e->point);
         buf_puts(text, "'\n");
     }
     derivation_print(text, &e->steps);
@@ -146,11 +147,33 @@ static const Target *find_target(Options *o, const DeviceInfo *device)
     return target;
 }
 
+// A template has nothing but its kernels, in its own language.
+static bool print_template(Emission *e, Buf *text)
+{
+    Options *o = e->o;
+    Candidate candidate;
+    if (o->derivation || (o->print && strcmp(o->print, "kernel") != 0))
+        return diag_error(&o->diags, span_none, "C033",
+                          "a template has no expression and no derivation");
+    if (e->target != e->ways.target)
+        return diag_error(&o->diags, span_none, "C034", "%s is not written in %s", o->file,
+                          target_name(e->target));
+    if (!cli_point(o, &e->ways, &e->device, &e->point) ||
+        !ways_candidate(&e->ways, &e->point, e->problem->name, o->arena, &candidate,
+                        &o->diags))
+        return false;
+    ways_text(&e->ways, &candidate, text);
+    candidate_release(&candidate);
+    return true;
+}
+
 static bool emit(Emission *e, Print *print)
 {
     Buf text;
     buf_init(&text);
-    bool ok = make_expression(e) && print(e, &text) && write_text(e->o, &text);
+    bool ok = e->problem->template ? print_template(e, &text)
+                                   : make_expression(e) && print(e, &text);
+    ok = ok && write_text(e->o, &text);
     buf_release(&text);
     return ok;
 }
@@ -162,8 +185,7 @@ int cmd_emit(Options *o)
     if (!print || !(e.problem = cli_problem(o, true)) || !cli_device(o, &e.device) ||
         !(e.target = find_target(o, &e.device)))
         return 2;
-    e.derivation = derive_new(e.problem->bound, &e.device, &o->diags);
-    bool ok = e.derivation && emit(&e, print);
-    derive_free(e.derivation);
+    bool ok = ways_open(&e.ways, e.problem, &e.device, &o->diags) && emit(&e, print);
+    ways_close(&e.ways);
     return ok ? 0 : 2;
 }

@@ -59,6 +59,8 @@ static const char *command_text(Options *o, const ExploreRequest *request)
                    (long long)o->binding[i].value);
     buf_printf(&text, " -n %d --threads %d --seed %llu", request->expressions,
                request->threads, (unsigned long long)request->seed);
+    if (request->derived)
+        buf_puts(&text, " --derived");
     if (request->device)
         buf_printf(&text, " -d %s", request->device);
     if (o->device_model)
@@ -81,6 +83,8 @@ static bool make_request(Options *o, Screen *screen, ExploreRequest *request)
         return false;
     *request = (ExploreRequest){.expressions = o->number ? (int)o->number : 1000,
                                 .threads = o->threads ? (int)o->threads : 10,
+                                .derived = o->derived,
+                                .info = info,
                                 .seed = o->seed,
                                 .most_group = MIN(info.max_group, 1024),
                                 .local_bytes = info.local_bytes,
@@ -113,7 +117,7 @@ int cmd_explore(Options *o)
     Screen screen = {!o->quiet && isatty(2), 0};
     ExploreRequest request;
     ExploreResult result;
-    Problem *problem = cli_problem(o, true);
+    Problem *problem = cli_program(o, true);
     if (!problem || !make_request(o, &screen, &request))
         return 2;
     Buf csv;

@@ -13,11 +13,12 @@ typedef struct {
     double expression[FEATURES], kernels[FEATURES];
 } Found;
 
-static bool find_features(Options *o, const Problem *problem, const Derivation *derivation,
+static bool find_features(Options *o, const Problem *problem, const Ways *ways,
                           const DeviceInfo *info, const DeviceModel *model, Found *found)
 {
-    if (!cli_point(o, problem, derivation, info, &found->point))
+    if (!cli_point(o, ways, info, &found->point))
         return false;
+    const Derivation *derivation = ways->derivation;
     Expr *body = derive_body(derivation, &found->point, &o->diags);
     LowerOptions options = derive_options(derivation, &found->point);
     Unit *unit = body ? lower(problem->bound, body, &options, o->arena, &o->diags) : NULL;
@@ -87,16 +88,17 @@ int cmd_features(Options *o)
     DeviceInfo info;
     DeviceModel model;
     Found found;
-    Problem *problem = cli_problem(o, true);
+    Ways ways;
+    Problem *problem = cli_program(o, true);
     if (!problem || !cli_device(o, &info))
         return 2;
     if (!o->device_model || !device_model_find(o->device_model, &model))
         describe_device(&info, &model);
-    Derivation *derivation = derive_new(problem->bound, &info, &o->diags);
-    bool ok = derivation && find_features(o, problem, derivation, &info, &model, &found);
+    bool ok = ways_open(&ways, problem, &info, &o->diags) &&
+              find_features(o, problem, &ways, &info, &model, &found);
     if (ok && (!o->json || o->json[0] != '-'))
-        print_features(problem, derivation, &model, &found);
-    ok = ok && cli_json(o, features_json(problem, derivation, &model, &found));
-    derive_free(derivation);
+        print_features(problem, ways.derivation, &model, &found);
+    ok = ok && cli_json(o, features_json(problem, ways.derivation, &model, &found));
+    ways_close(&ways);
     return ok ? 0 : 2;
 }

@@ -1,135 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forewarp run: a program on given arrays.
+// forewarp run: a program or template on given arrays.
 
 #include "cli/cli.h"
-
-#include "plan/npy.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-// The file given for an input, or for one plane of an input of tuples (`a_0`).
-static const char *file_for(Options *o, const char *name)
-{
-    for (int i = 0; i < o->nin; i++)
-        if (strcmp(o->in_name[i], name) == 0) {
-            const char *file = o->in_file[i];
-            o->in_name[i] = ""; // used
-            return file;
-        }
-    return NULL;
-}
-
-static bool read_plane(Options *o, const char *name, const Type *type, Value *into,
-                       int plane)
-{
-    const char *file = file_for(o, name);
-    Value *read;
-    if (!file)
-        return true;
-    if (!npy_read(file, o->arena, type, &read, &o->diags))
-        return false;
-    into->plane[plane] = read->plane[0];
-    return true;
-}
-
-static bool read_inputs(Options *o, const Problem *problem, Value **inputs)
-{
-    const Function *main = problem->bound->main;
-    for (int i = 0; i < main->nparam; i++) {
-        const Type *plane[PLANES_MOST];
-        const Param *param = main->params[i];
-        int n = MIN(type_planes(o->arena, param->type, plane, PLANES_MOST), PLANES_MOST);
-        for (int k = 0; k < n; k++) {
-            const char *name =
-                n == 1 ? param->name : arena_printf(o->arena, "%s_%d", param->name, k);
-            if (!read_plane(o, name, plane[k], inputs[i], k))
-                return false;
-        }
-    }
-    for (int i = 0; i < o->nin; i++)
-        if (o->in_name[i][0])
-            return diag_error(&o->diags, span_none, "C020", "there is no input `%s`",
-                              o->in_name[i]);
-    return true;
-}
-
 typedef struct {
-    Problem *problem;
-    Value **inputs, *result;
+    const Problem *problem;
     ProblemData *data;
+    void **raw; // the outputs, by buffer
     Rig *rig;
-    Derivation *derivation;
-    Buf prelude;
+    Ways ways;
     Candidate candidate;
     Trial trial;
     Limit limit;
 } Run;
 
+static bool make_data(Options *o, Run *run)
+{
+    InputFiles files = {o->in_name, o->in_file, o->nin};
+    const ProblemKind *kind = run->problem->kind;
+    run->data = kind->data(run->problem, o->seed, &files, o->arena, &o->diags);
+    for (int i = 0; run->data && i < o->nin; i++)
+        if (o->in_name[i][0])
+            return diag_error(&o->diags, span_none, "C020", "there is no input `%s`",
+                              o->in_name[i]);
+    return run->data != NULL;
+}
+
 static bool open_run(Options *o, Run *run)
 {
-    run->data = data_new(run->problem, run->inputs, o->arena);
     Workplace place = cli_place(o);
-    if (o->check) {
-        const char *how;
-        Value *expect =
-            reference_compute(run->problem, run->inputs, &place, o->arena, &how, &o->diags);
-        if (!expect)
-            return false;
-        data_expect(run->data, expect, o->arena);
-    }
+    const char *how;
+    if (o->check && !run->problem->kind->expect(run->problem, run->data, o->device, &place,
+                                                o->arena, &how, &o->diags))
+        return false;
     RigConfig config = {.device = o->device,
                         .folder = place.folder,
-                        .nbuffer = run->data->ninput + run->data->noutput,
+                        .nbuffer = run->data->nbuffer,
                         .buffer = run->data->buffer,
-                        .tolerance = 1e-4,
+                        .tolerance = run->data->tolerance,
                         .build_limit_s = 60,
                         .run_limit_s = 120};
     run->rig = rig_open(&config, &o->diags);
-    if (!run->rig)
-        return false;
-    run->derivation = derive_new(run->problem->bound, rig_device(run->rig), &o->diags);
-    return run->derivation != NULL;
+    return run->rig && ways_open(&run->ways, run->problem, rig_device(run->rig), &o->diags);
 }
 
 static bool execute(Options *o, Run *run)
 {
-    const DeviceInfo *device = rig_device(run->rig);
-    const Target *target = target_find(device->target);
+    const ProblemData *data = run->data;
     Point point;
-    emit_prelude(&run->prelude, target, run->problem->bound);
-    if (!cli_point(o, run->problem, run->derivation, device, &point) ||
-        !candidate_make(run->problem, run->derivation, &point, run->problem->name, target,
-                        run->prelude.text, o->arena, &run->candidate, &o->diags))
+    if (!cli_point(o, &run->ways, rig_device(run->rig), &point) ||
+        !ways_candidate(&run->ways, &point, run->problem->name, o->arena, &run->candidate,
+                        &o->diags))
         return false;
-    int first = run->data->ninput;
-    void **raw = NEW_ARRAY(o->arena, void *, first + run->data->noutput);
-    run->result = value_new(o->arena, run->problem->bound->main->body->type);
-    Value *r = run->result;
-    for (int k = 0; k < r->nplane; k++)
-        raw[first + k] =
-            arena_alloc(o->arena, (size_t)r->count[k] * scalar_device_bytes(r->scalar[k]));
-    if (!rig_run_one(run->rig, &run->candidate.job, 5, &run->trial, raw, &o->diags))
+    run->raw = NEW_ARRAY(o->arena, void *, data->nbuffer);
+    for (int k = 0; k < data->noutput; k++) {
+        const RigBuffer *buffer = &data->buffer[data->output[k]];
+        run->raw[data->output[k]] = arena_alloc(
+            o->arena, (size_t)buffer->count * scalar_device_bytes(buffer->scalar));
+    }
+    if (!rig_run_one(run->rig, &run->candidate.job, 5, &run->trial, run->raw, &o->diags))
         return false;
-    if (run->trial.status != TRIAL_OK)
-        return diag_world(&o->diags, "C021", "the kernel did not run: %s%s%s",
-                          trial_status_name[run->trial.status], run->trial.log ? ": " : "",
-                          run->trial.log ? run->trial.log : "");
-    for (int k = 0; k < r->nplane; k++)
-        scalar_unpack(r->scalar[k], raw[first + k], r->count[k], r->plane[k]);
-    return true;
+    return run->trial.status == TRIAL_OK ||
+           diag_world(&o->diags, "C021", "the kernel did not run: %s%s%s",
+                      trial_status_name[run->trial.status], run->trial.log ? ": " : "",
+                      run->trial.log ? run->trial.log : "");
 }
 
 static bool write_outputs(Options *o, const Run *run)
 {
-    if (o->nout > run->result->nplane)
+    const ProblemData *data = run->data;
+    if (o->nout > data->noutput)
         return diag_error(&o->diags, span_none, "C022", "%d files for %d outputs", o->nout,
-                          run->result->nplane);
+                          data->noutput);
     for (int k = 0; k < o->nout; k++)
-        if (!npy_write(o->out[k], run->result, k, &o->diags))
+        if (!run->problem->kind->write(run->problem, data, k, run->raw[data->output[k]],
+                                       o->out[k], &o->diags))
             return false;
     return true;
 }
@@ -183,8 +134,7 @@ static void close_run(Run *run)
 {
     trial_release(&run->trial);
     candidate_release(&run->candidate);
-    buf_release(&run->prelude);
-    derive_free(run->derivation);
+    ways_close(&run->ways);
     if (run->rig)
         rig_close(run->rig);
 }
@@ -194,10 +144,8 @@ int cmd_run(Options *o)
     Run run = {.problem = cli_problem(o, true)};
     if (!run.problem)
         return 2;
-    buf_init(&run.prelude);
-    run.inputs = problem_inputs(run.problem, o->seed, o->arena);
-    bool ok = read_inputs(o, run.problem, run.inputs) && open_run(o, &run) &&
-              execute(o, &run) && write_outputs(o, &run) && find_limit(o, &run);
+    bool ok = make_data(o, &run) && open_run(o, &run) && execute(o, &run) &&
+              write_outputs(o, &run) && find_limit(o, &run);
     if (ok) {
         if (!o->json || strcmp(o->json, "-") != 0)
             print_run(o, &run);

@@ -136,17 +136,43 @@ static bool is_ready(Options *o, const char *out)
     return true;
 }
 
+// A strategy that names a heuristic file is the one that follows it.
+static bool read_steps(Options *o, const Steps **steps)
+{
+    size_t n = strlen(o->strategy);
+    if (n < 5 || strcmp(o->strategy + n - 4, ".fwh") != 0)
+        return true;
+    Buf text;
+    buf_init(&text);
+    Source *source = NEW(o->arena, Source);
+    bool ok = file_read(o->strategy, &text);
+    if (ok) {
+        *source = (Source){o->strategy, arena_strdup(o->arena, text.text), text.len};
+        *steps = steps_parse(source, o->arena, &o->diags);
+        o->strategy = "heuristic";
+    } else {
+        diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
+                   strerror(errno));
+    }
+    buf_release(&text);
+    return ok && *steps;
+}
+
 int cmd_tune(Options *o)
 {
+    const Steps *steps = NULL;
     const char *out = o->nout ? o->out[0] : "forewarp-out";
     Problem *problem = cli_problem(o, true);
-    if (!problem || !is_ready(o, out))
+    if (!problem || !read_steps(o, &steps) || !is_ready(o, out))
         return 2;
     Screen screen = {isatty(2), o->quiet, -INFINITY};
     bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
     TuneOptions options = {.device = o->device,
                            .strategy = o->strategy,
                            .model = o->model,
+                           .steps = steps,
+                           .where = o->where,
+                           .stage = {o->stage[0], o->stage[1]},
                            .seed = o->seed,
                            .budget_s = unbounded ? 30 : o->budget_s,
                            .budget_trials = o->budget_trials,

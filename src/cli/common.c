@@ -13,11 +13,22 @@
 Problem *cli_problem(Options *o, bool bind)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
-    if (!problem->program)
+    if (!problem->kind)
         return NULL;
+    problem->program->math = o->math;
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
     return problem;
+}
+
+Problem *cli_program(Options *o, bool bind)
+{
+    Problem *problem = cli_problem(o, bind);
+    if (!problem || problem->program)
+        return problem;
+    diag_error(&o->diags, span_none, "C032",
+               "forewarp %s is for programs; %s is a template", o->command->name, o->file);
+    return NULL;
 }
 
 Workplace cli_place(Options *o)
@@ -74,15 +85,14 @@ static bool set_point(Options *o, const Space *space, Point *point)
            diag_error(&o->diags, span_none, "C004", "the point breaks a constraint");
 }
 
-bool cli_point(Options *o, const Problem *problem, const Derivation *derivation,
-               const DeviceInfo *device, Point *point)
+bool cli_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
 {
-    derive_plain(derivation, point);
-    if (o->best && !plan_best(problem, derivation, cli_store(o), device, point, &o->diags))
+    ways_first(ways, point, 1);
+    if (o->best && !plan_best(ways, cli_store(o), device, point, &o->diags))
         return diag_world(&o->diags, "C005",
                           "nothing is stored for %s on this device; tune it first",
-                          problem_label(problem));
-    return !o->point || set_point(o, derive_space(derivation), point);
+                          problem_label(ways->problem));
+    return !o->point || set_point(o, ways->space, point);
 }
 
 static bool no_model(Options *o)

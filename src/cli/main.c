@@ -91,6 +91,24 @@ static bool parse_count(Options *o, const char *text, int64_t *count)
            wrong(o, "a whole number above 0 is wanted", text);
 }
 
+static bool parse_math(Options *o, const char *text)
+{
+    for (int i = 0; i < MATHS; i++)
+        if (strcmp(math_info[i].text, text) == 0) {
+            o->math = (Math)i;
+            return true;
+        }
+    return wrong(o, "--math takes standard, exact or fast", text);
+}
+
+static bool parse_stages(Options *o, const char *text)
+{
+    char end;
+    return (sscanf(text, "%7d,%7d%c", &o->stage[0], &o->stage[1], &end) == 2 &&
+            o->stage[0] > 0 && o->stage[1] > 0) ||
+           wrong(o, "--stages takes N,M, both above 0", text);
+}
+
 static bool take_option(Options *o, int key, char *arg)
 {
     switch (key) {
@@ -123,6 +141,7 @@ static bool take_option(Options *o, int key, char *arg)
     case 'n': return parse_count(o, arg, &o->number);
     case 312: return parse_count(o, arg, &o->threads);
     case 313: o->csv = arg; return true;
+    case 370: o->derived = true; return true;
     case 314: return parse_count(o, arg, &o->sample);
     case 315: o->derivation = arg; return true;
     case 316: o->print = arg; return true;
@@ -133,10 +152,20 @@ static bool take_option(Options *o, int key, char *arg)
         return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
+    case 350: return parse_math(o, arg);
     case 340: return o->measure = true;
+    case 341: return parse_count(o, arg, &o->repeat);
+    case 330: return parse_count(o, arg, &o->limit);
+    case 360: o->where = arg; return true;
+    case 361: return parse_stages(o, arg);
     case 'q': o->quiet = true; return true;
     default: return false;
     }
+}
+
+static bool takes_list(const Command *command)
+{
+    return strstr(command->args, "...") != NULL;
 }
 
 // How many arguments the command takes (at most two), and how many it got.
@@ -153,6 +182,12 @@ static int count_args(const Options *o)
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
     Options *o = state->input;
+    if (key == ARGP_KEY_ARG && takes_list(o->command)) {
+        if (o->nlist == CLI_LIST_MAX)
+            argp_error(state, "more than %d files", CLI_LIST_MAX);
+        o->file = o->list[o->nlist++] = arg;
+        return 0;
+    }
     if (key == ARGP_KEY_ARG) {
         if (count_args(o) == wanted_args(o->command))
             argp_error(state, "unexpected argument `%s`", arg);
@@ -162,7 +197,9 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     if (key == ARGP_KEY_END && count_args(o) < wanted_args(o->command) &&
         isupper((unsigned char)o->command->args[0]))
         argp_error(state,
-                   wanted_args(o->command) == 1 ? "%s: which program?" : "%s takes %s",
+                   wanted_args(o->command) == 1 && !takes_list(o->command)
+                       ? "%s: which program?"
+                       : "%s takes %s",
                    o->command->name, o->command->args);
     for (int i = 0; i < COUNTOF(option_rows); i++)
         if (option_rows[i].key == key) {
@@ -204,6 +241,7 @@ static int run_command(const Command *command, int argc, char **argv)
     buf_release(&text);
     int worst = diags_exit_status(&options.diags);
     problem_free(options.problem);
+    script_free(options.script);
     arena_free(options.arena);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "forewarp: cannot write standard output: %s\n", strerror(errno));

@@ -220,14 +220,23 @@ static bool find_device(Device *device, int index, Buf *log)
                     "cuDeviceGet", log);
 }
 
-static Device *cuda_open(int index, Buf *log)
+static Device *cuda_open_compiler(int index, Buf *log)
 {
     Device *device = xcalloc(1, sizeof *device);
     if (load_driver(&device->cu, log) && find_device(device, index, log) &&
-        (device->nvrtc = nvrtc_open(log)) && open_context(device, log)) {
+        (device->nvrtc = nvrtc_open(log))) {
         describe(device, index);
         return device;
     }
+    cuda_close(device);
+    return NULL;
+}
+
+static Device *cuda_open(int index, Buf *log)
+{
+    Device *device = cuda_open_compiler(index, log);
+    if (!device || open_context(device, log))
+        return device;
     cuda_close(device);
     return NULL;
 }
@@ -299,14 +308,29 @@ static DeviceStatus load_cubin(Device *device, const Buf *cubin, Module **module
     return DEV_OK;
 }
 
+static DeviceStatus make_cubin(const Device *device, const char *source,
+                               const char *options, Buf *cubin, Buf *log)
+{
+    return nvrtc_compile(device->nvrtc, source, device->arch, options ? options : "",
+                         getenv("FOREWARP_CACHE"), cubin, log);
+}
+
+static DeviceStatus cuda_compile(Device *device, const char *source, const char *options,
+                                 Buf *log)
+{
+    Buf cubin;
+    buf_init(&cubin);
+    DeviceStatus status = make_cubin(device, source, options, &cubin, log);
+    buf_release(&cubin);
+    return status;
+}
+
 static DeviceStatus cuda_build(Device *device, const char *source, const char *options,
                                Module **module, Buf *log)
 {
     Buf cubin;
     buf_init(&cubin);
-    DeviceStatus status =
-        nvrtc_compile(device->nvrtc, source, device->arch, options ? options : "",
-                      getenv("FOREWARP_CACHE"), &cubin, log);
+    DeviceStatus status = make_cubin(device, source, options, &cubin, log);
     if (status == DEV_OK)
         status = load_cubin(device, &cubin, module, log);
     buf_release(&cubin);
@@ -444,5 +468,7 @@ const DeviceKind device_cuda = {
     .fill = cuda_fill,
     .build = cuda_build,
     .module_free = cuda_module_free,
+    .open_compiler = cuda_open_compiler,
+    .compile = cuda_compile,
     .run = cuda_run,
 };

@@ -30,8 +30,17 @@ typedef struct Device Device;
 typedef struct Module Module;
 typedef struct Mem Mem;
 
+// An image is read by a kernel through the texture path; its elements are numbers.
 typedef struct {
-    Mem *mem;         // a buffer, or NULL:
+    int dims;        // 1, 2 or 3; 0: no image
+    int64_t size[3]; // width, height, depth
+    int channels;    // 1, 2 or 4
+    int bytes;       // of a channel
+    char kind;       // of a channel: 'f' floating, 'i' signed, 'u' unsigned
+} ImageShape;
+
+typedef struct {
+    Mem *mem;         // a buffer or image, or NULL:
     const void *data; // a scalar argument of this many bytes
     size_t bytes;
 } DeviceArg;
@@ -60,6 +69,8 @@ typedef struct {
     void (*close)(Device *device);
     const DeviceInfo *(*info)(const Device *device);
     Mem *(*mem_new)(Device *device, size_t bytes, Buf *log); // NULL on failure
+    // An image that kernels read, filled by write; NULL where the kind has none.
+    Mem *(*image_new)(Device *device, const ImageShape *shape, Buf *log);
     void (*mem_free)(Device *device, Mem *mem);
     DeviceStatus (*write)(Device *device, Mem *mem, const void *data, size_t bytes,
                           Buf *log);
@@ -70,6 +81,13 @@ typedef struct {
     DeviceStatus (*build)(Device *device, const char *source, const char *options,
                           Module **module, Buf *log);
     void (*module_free)(Device *device, Module *module);
+    // For processes that compile ahead of the one that runs. A device opened so knows its
+    // info and compiles, and takes no memory of the device. compile stores what a build of
+    // the same text and options finds in any process with the same $FOREWARP_CACHE. Both
+    // NULL: a build can only be done by the process that runs.
+    Device *(*open_compiler)(int index, Buf *log);
+    DeviceStatus (*compile)(Device *device, const char *source, const char *options,
+                            Buf *log);
     // Runs the launches in order and waits. time_ns: from the start of the first to the
     // end of the last, on the device's clock.
     DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,

@@ -37,6 +37,7 @@ struct Device {
 struct Mem {
     cl_mem mem;
     size_t bytes;
+    ImageShape image; // dims 0: a buffer
 };
 
 typedef struct Kernel {
@@ -101,6 +102,9 @@ static const ErrorInfo error_info[] = {
     PLAIN(CL_INVALID_EVENT),
     PLAIN(CL_INVALID_OPERATION),
     LARGE(CL_INVALID_BUFFER_SIZE),
+    LARGE(CL_INVALID_IMAGE_SIZE),
+    PLAIN(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
+    PLAIN(CL_IMAGE_FORMAT_NOT_SUPPORTED),
     PLAIN(CL_INVALID_GLOBAL_WORK_SIZE),
     {-1001, "CL_PLATFORM_NOT_FOUND_KHR", false},
 };
@@ -328,7 +332,51 @@ static Mem *opencl_mem_new(Device *device, size_t bytes, Buf *log)
     if (!succeeds(code, "clCreateBuffer", log))
         return NULL;
     Mem *made = xmalloc(sizeof *made);
-    *made = (Mem){mem, bytes};
+    *made = (Mem){.mem = mem, .bytes = bytes};
+    return made;
+}
+
+// Channel types by kind and bytes; integers are read as such, never as fractions of one.
+static bool image_format(const ImageShape *shape, cl_image_format *format)
+{
+    static const struct {
+        char kind;
+        int bytes;
+        cl_channel_type type;
+    } known[] = {{'f', 4, CL_FLOAT},          {'f', 2, CL_HALF_FLOAT},
+                 {'i', 1, CL_SIGNED_INT8},    {'i', 2, CL_SIGNED_INT16},
+                 {'i', 4, CL_SIGNED_INT32},   {'u', 1, CL_UNSIGNED_INT8},
+                 {'u', 2, CL_UNSIGNED_INT16}, {'u', 4, CL_UNSIGNED_INT32}};
+    static const cl_channel_order order[] = {[1] = CL_R, [2] = CL_RG, [4] = CL_RGBA};
+    for (int i = 0; i < COUNTOF(known); i++)
+        if (known[i].kind == shape->kind && known[i].bytes == shape->bytes) {
+            *format = (cl_image_format){order[shape->channels], known[i].type};
+            return true;
+        }
+    return false;
+}
+
+static Mem *opencl_image_new(Device *device, const ImageShape *shape, Buf *log)
+{
+    static const cl_mem_object_type type[] = {[1] = CL_MEM_OBJECT_IMAGE1D,
+                                              [2] = CL_MEM_OBJECT_IMAGE2D,
+                                              [3] = CL_MEM_OBJECT_IMAGE3D};
+    cl_image_format format;
+    if (!device->info.has_image || !image_format(shape, &format)) {
+        buf_puts(log, "the device has no images of such elements\n");
+        return NULL;
+    }
+    cl_image_desc desc = {.image_type = type[shape->dims],
+                          .image_width = (size_t)shape->size[0],
+                          .image_height = (size_t)shape->size[1],
+                          .image_depth = (size_t)shape->size[2]};
+    cl_int code;
+    cl_mem mem =
+        clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &code);
+    if (!succeeds(code, "clCreateImage", log))
+        return NULL;
+    Mem *made = xmalloc(sizeof *made);
+    *made = (Mem){.mem = mem, .image = *shape};
     return made;
 }
 
@@ -344,6 +392,14 @@ static DeviceStatus opencl_write(Device *device, Mem *mem, const void *data, siz
 {
     if (bytes == 0)
         return DEV_OK;
+    if (mem->image.dims) {
+        const int64_t *size = mem->image.size;
+        const size_t origin[3] = {0, 0, 0};
+        const size_t region[3] = {(size_t)size[0], (size_t)size[1], (size_t)size[2]};
+        return status_of(clEnqueueWriteImage(device->queue, mem->mem, CL_TRUE, origin,
+                                             region, 0, 0, data, 0, NULL, NULL),
+                         "clEnqueueWriteImage", log);
+    }
     return status_of(clEnqueueWriteBuffer(device->queue, mem->mem, CL_TRUE, 0, bytes, data,
                                           0, NULL, NULL),
                      "clEnqueueWriteBuffer", log);
@@ -582,6 +638,7 @@ const DeviceKind device_opencl = {
     .close = opencl_close,
     .info = opencl_info,
     .mem_new = opencl_mem_new,
+    .image_new = opencl_image_new,
     .mem_free = opencl_mem_free,
     .write = opencl_write,
     .read = opencl_read,

@@ -37,6 +37,11 @@ const char *target_extension(const Target *target)
     return target->extension;
 }
 
+const char *target_options(const Target *target, Math math)
+{
+    return target->math[math] ? target->math[math] : "";
+}
+
 // Names -------------------------------------------------------------------------------
 
 static const char *const reserved[] = {
@@ -231,6 +236,9 @@ static void put_head(Printer *p, const Unit *unit)
         put_launch(p, &unit->launches.at[i]);
     if (n < unit->launches.len)
         buf_printf(p->out, "//   and %d more\n", unit->launches.len - n);
+    const char *options = target_options(p->target, unit->program->math);
+    if (*options)
+        buf_printf(p->out, "//\n// Compiler options: %s\n", options);
     buf_putc(p->out, '\n');
 }
 

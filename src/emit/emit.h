@@ -14,6 +14,8 @@ const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unk
 const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 const char *target_extension(const Target *target); // "cl", "cu", "c"
+// What its compiler must be told so that arithmetic is as exact as asked for.
+const char *target_options(const Target *target, Math math);
 
 // True if a name means something in OpenCL C, CUDA or C, so that it cannot be used as it
 // is: emit then appends `_` to it.

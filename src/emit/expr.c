@@ -156,7 +156,7 @@ static bool has_on_vectors(const Printer *p, const KExpr *e)
 {
     bool real = scalar_info[e->type->scalar].floating;
     if (e->kind == K_CALL)
-        return false;
+        return e->callee->result->kind == T_VECTOR;
     if (e->kind == K_COND || e->kind == K_INDEX)
         BUG("a condition or an index of a vector type");
     if (e->kind == K_LOAD)

@@ -167,9 +167,21 @@ typedef struct {
     uint32_t next_id;
 } Ir;
 
+typedef enum {
+#define MATH(id, text, help) MATH_##id,
+#include "ir/math.def"
+#undef MATH
+    MATHS
+} Math;
+typedef struct {
+    const char *text, *help;
+} MathInfo;
+extern const MathInfo math_info[MATHS];
+
 typedef struct {
     Ir *ir;
     const Source *source;
+    Math math; // not said in the text: the user's choice
     VEC(SizeDecl) sizes;
     VEC(Function *) funs; // in order of declaration
     VEC(Function *) defs;

@@ -18,7 +18,7 @@
     X(EQ, "==") X(NE, "!=") X(LT, "<") X(GT, ">") X(ASSIGN, "=") X(NOT, "!") X(PLUS, "+")  \
     X(MINUS, "-") X(TIMES, "*") X(OVER, "/") X(MOD, "%") X(LPAREN, "(") X(RPAREN, ")")     \
     X(LBRACKET, "[") X(RBRACKET, "]") X(COMMA, ",") X(COLON, ":") X(DOT, ".")              \
-    X(LAMBDA, "\\")
+    X(LAMBDA, "\\") X(SEMICOLON, ";")
 // clang-format on
 
 typedef enum {

@@ -18,6 +18,12 @@ const OpInfo op_info[OPS] = {
 #undef OP
 };
 
+const MathInfo math_info[MATHS] = {
+#define MATH(id, text, help) {text, help},
+#include "ir/math.def"
+#undef MATH
+};
+
 const PatternInfo pattern_info[PATTERNS] = {
 #define PATTERN(id, text, group, fun, num, data, suffix, doc)                              \
     {text, G_##group, fun, num, data, SUFFIX_##suffix, doc},

@@ -226,16 +226,19 @@ static const KExpr *call_lanes(Lower *l, const Expr *expr, const KExpr *const *a
 
 static const View *eval_call(Lower *l, const Expr *expr, const Env *env)
 {
-    const KExpr *arg[32];
+    const KExpr *arg[32] = {0};
     if (expr->narg > COUNTOF(arg))
         return lower_fail(l, expr->span, "L013", "a function of more than 32 arguments");
-    bool lanes = expr->type->kind == T_VECTOR;
+    bool vector = expr->type->kind == T_VECTOR;
+    bool lanes = vector && expr->callee->result->kind != T_VECTOR;
     for (int i = 0; i < expr->narg; i++) {
         arg[i] = view_read(l, eval(l, expr->arg[i], env));
         arg[i] = lanes ? k_named(l, arg[i], "v") : arg[i];
     }
-    return view_value(l, lanes ? call_lanes(l, expr, arg)
-                               : k_call(l, expr->callee, expr->type, arg, expr->narg));
+    if (lanes)
+        return view_value(l, call_lanes(l, expr, arg));
+    const KExpr *call = k_call(l, expr->callee, expr->type, arg, expr->narg);
+    return view_value(l, vector ? k_named(l, call, "v") : call);
 }
 
 static const View *eval_literal(Lower *l, const Expr *expr)

@@ -139,19 +139,27 @@ bool kernel_begin(Lower *l, const Expr *expr)
     return true;
 }
 
-// The passes, in order.
+// After each pass: what the kernel uses, and that it is still one.
+static void check_pass(Lower *l, Kernel *kernel, const char *pass)
+{
+    kernel_collect(l, kernel);
+    if (l->options->observe)
+        l->options->observe(l->options->user, pass, kernel);
+    l->failed |= !kernel_verify(l->ctx, kernel, l->diags);
+}
+
 static void run_passes(Lower *l, Kernel *kernel)
 {
-    Pass pass = {l->ctx, l->arena, l->options};
-    if (l->options->interior)
-        pass_interior(&pass, kernel);
-    if (l->options->vector > 1)
-        pass_vectors(&pass, kernel);
-    pass_loads(&pass, kernel);
-    pass_barriers(&pass, kernel);
-    if (l->options->ahead)
-        pass_ahead(&pass, kernel);
-    pass_indices(&pass, kernel);
+    const LowerOptions *options = l->options;
+    Pass pass = {l->ctx, l->arena, options};
+    check_pass(l, kernel, "start");
+#define PASS(name, condition)                                                              \
+    if (!l->failed && (condition)) {                                                       \
+        pass_##name(&pass, kernel);                                                        \
+        check_pass(l, kernel, #name);                                                      \
+    }
+#include "lower/passes.def"
+#undef PASS
 }
 
 void kernel_end(Lower *l)
@@ -162,9 +170,6 @@ void kernel_end(Lower *l)
     if (l->failed)
         return;
     run_passes(l, kernel);
-    kernel_collect(l, kernel);
-    if (!kernel_verify(l->ctx, kernel, l->diags))
-        l->failed = true;
     Launch launch = {kernel, kernel->params.at};
     VEC_PUSH(l->arena, &l->launches, launch);
 }

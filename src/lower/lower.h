@@ -107,8 +107,8 @@ struct Stm {
     const Arith *threads; // FOR of threads: how many there are
     LoopKind loop;
     LoopForm form;
-    bool unroll;                    // FOR: the compiler is asked to unroll it
-    int dim;                        // FOR of threads
+    int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
+    int dim;    // FOR of threads
     bool fence_local, fence_global; // BARRIER
     Block body, other;
 };
@@ -154,6 +154,9 @@ typedef struct {
     bool ahead;        // tiles are loaded while the ones before are in use
     int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
+    // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
+    void (*observe)(void *user, const char *pass, const Kernel *kernel);
+    void *user;
 } LowerOptions;
 
 // Lowers body (of the type of the program's main result, over its parameters). The program

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes over the kernel IR: in place, one file each, in the order in which host.c runs
-// them.
+// Passes over the kernel IR: in place, one file each; passes.def says in which order and
+// when they run.
 
 #ifndef FW_LOWER_PASSES_H
 #define FW_LOWER_PASSES_H
@@ -33,6 +33,9 @@ void pass_interior(Pass *pass, Kernel *kernel);
 void pass_ahead(Pass *pass, Kernel *kernel);
 // loads.c: one load for loads of the same element in straight-line code.
 void pass_loads(Pass *pass, Kernel *kernel);
+// windows.c: what an iteration of a sequential loop loads and the next one would load again
+// stays in variables.
+void pass_windows(Pass *pass, Kernel *kernel);
 // indices.c: names the common variable part of the indices of a block, for people to read
 // and for compilers to share: `a[i - 4096]`.
 void pass_indices(Pass *pass, Kernel *kernel);

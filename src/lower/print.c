@@ -95,8 +95,11 @@ static void put_for(Buf *out, const Stm *stm)
     arith_print(out, stm->iter);
     buf_puts(out, " < ");
     arith_print(out, stm->extent);
-    if (stm->loop == LOOP_SEQ)
+    if (stm->loop == LOOP_SEQ) {
+        if (stm->unroll)
+            buf_printf(out, " unroll %d", stm->unroll);
         return;
+    }
     buf_printf(out, " %s", form[stm->form]);
     if (stm->form == FORM_LOOP) {
         buf_puts(out, " of ");

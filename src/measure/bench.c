@@ -24,6 +24,7 @@ typedef struct {
     int64_t count;
     size_t bytes;
     const void *init, *expect; // mapped files; NULL: none
+    bool inout;
     double scale;
     Mem *mem;
     Mem *expect_mem; // a copy on the device, where it compares there
@@ -38,6 +39,7 @@ struct Bench {
     double tolerance;
     GpuCheck *gpucheck; // NULL: outputs are read back and compared here
     void *readback;     // room for the largest buffer that is read
+    bool compiles;      // and has nothing else
     bool sick;
 };
 
@@ -56,7 +58,11 @@ struct Piece {
     Buf log;
     Mem **scratch;
     DeviceLaunch *launch;
+    double checked_ns; // how long the checked run took
 };
+
+// A checked run is cold: against the 3 at which a timed run is cut.
+static const double HOPELESS = 10;
 
 static const TrialStatus status_of[] = {
     [DEV_OK] = TRIAL_OK,
@@ -89,6 +95,16 @@ static bool upload(Bench *bench, const Buffer *b, Buf *log)
            bench->kind->write(bench->device, b->mem, b->init, b->bytes, log) == DEV_OK;
 }
 
+static Mem *new_mem(Bench *bench, ImageShape image, size_t bytes, Buf *log)
+{
+    if (!image.dims)
+        return bench->kind->mem_new(bench->device, bytes, log);
+    if (bench->kind->image_new)
+        return bench->kind->image_new(bench->device, &image, log);
+    buf_printf(log, "%s devices have no images\n", bench->kind->name);
+    return NULL;
+}
+
 static bool open_buffer(Bench *bench, const json_t *json, Buffer *b, Buf *log)
 {
     b->name = xstrdup(json_text_of(json, "name"));
@@ -100,7 +116,8 @@ static bool open_buffer(Bench *bench, const json_t *json, Buffer *b, Buf *log)
         return false;
     if (b->expect)
         b->scale = check_scale(b->scalar, b->expect, b->count);
-    b->mem = bench->kind->mem_new(bench->device, b->bytes, log);
+    b->inout = json_is_true(json_object_get(json, "inout"));
+    b->mem = new_mem(bench, image_from_json(json_object_get(json, "image")), b->bytes, log);
     return b->mem && upload(bench, b, log);
 }
 
@@ -129,7 +146,7 @@ static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
             return false;
         if (b->expect && bench->gpucheck)
             upload_expected(bench, b);
-        if (b->expect || !b->init)
+        if (b->expect || !b->init || b->inout)
             largest = MAX(largest, b->bytes);
     }
     bench->readback = malloc(largest);
@@ -141,19 +158,23 @@ static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
 Bench *bench_open(const json_t *message, Buf *log)
 {
     const char *id = json_text_of(message, "device");
+    bool compiles = json_is_true(json_object_get(message, "compiler"));
     const DeviceKind *kind;
     int index;
     if (!device_parse(id, &kind, &index)) {
         buf_printf(log, "'%s' names no device\n", id);
         return NULL;
     }
-    Device *device = kind->open(index, log);
+    Device *device = (compiles ? kind->open_compiler : kind->open)(index, log);
     if (!device)
         return NULL;
     Bench *bench = xcalloc(1, sizeof *bench);
     bench->kind = kind;
     bench->device = device;
     bench->info = kind->info(device);
+    bench->compiles = compiles;
+    if (compiles)
+        return bench;
     bench->tolerance = json_number_of(message, "tolerance", INFINITY);
     bench->gpucheck = gpucheck_open(kind, device);
     if (open_buffers(bench, json_object_get(message, "buffers"), log))
@@ -191,6 +212,11 @@ const DeviceInfo *bench_info(const Bench *bench)
     return bench->info;
 }
 
+bool bench_compiles(const Bench *bench)
+{
+    return bench->compiles;
+}
+
 bool bench_sick(const Bench *bench)
 {
     return bench->sick;
@@ -213,7 +239,8 @@ static void drop_built(Bench *bench, Built *built)
 {
     if (!built || --built->users > 0)
         return;
-    bench->kind->module_free(bench->device, built->module);
+    if (built->module)
+        bench->kind->module_free(bench->device, built->module);
     free(built);
 }
 
@@ -253,8 +280,11 @@ static DeviceStatus build(Bench *bench, Piece **piece, int n, Buf *log)
     for (int i = 0; i < n; i++)
         buf_printf(&text, "\n%s", piece[i]->job->source);
     buf_putc(&text, '\n');
+    const char *options = piece[0]->job->options;
     DeviceStatus status =
-        bench->kind->build(bench->device, text.text, piece[0]->job->options, &module, log);
+        bench->compiles
+            ? bench->kind->compile(bench->device, text.text, options, log)
+            : bench->kind->build(bench->device, text.text, options, &module, log);
     buf_release(&text);
     if (status != DEV_OK)
         return status;
@@ -322,6 +352,10 @@ static DeviceArg device_arg(const Bench *bench, Piece *piece, const JobArg *arg)
     Scalar scalar = arg->kind == ARG_INT ? S_INT : arg->scalar;
     double value = arg->kind == ARG_INT ? (double)arg->number : arg->value;
     void *data = arena_alloc(piece->arena, sizeof(double));
+    if (arg->kind == ARG_BITS) {
+        memcpy(data, &arg->number, sizeof arg->number);
+        return (DeviceArg){.data = data, .bytes = (size_t)arg->buffer};
+    }
     scalar_pack(scalar, &value, 1, data);
     return (DeviceArg){.data = data, .bytes = scalar_device_bytes(scalar)};
 }
@@ -387,7 +421,7 @@ static DeviceStatus prepare_buffers(Bench *bench, Piece *piece, bool restore)
         const Buffer *b = &bench->buffer[i];
         if (!b->init)
             status = kind->fill(bench->device, b->mem, 0xff, b->bytes, &piece->log);
-        else if (restore || b->expect)
+        else if (restore || b->expect || b->inout)
             status = kind->write(bench->device, b->mem, b->init, b->bytes, &piece->log);
     }
     for (int i = 0; i < piece->job->nscratch && status == DEV_OK; i++)
@@ -439,6 +473,7 @@ static DeviceStatus check_once(Bench *bench, Piece *piece, bool restore, bool *r
         double before = clock_s();
         status = run(bench, piece, &time_ns);
         double late = clock_s() - before - time_ns * 1e-9;
+        piece->checked_ns = time_ns;
         piece->trial.build_s += MAX(late, 0);
         start += MAX(late, 0);
     }
@@ -488,11 +523,26 @@ static double cpu_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+// A kernel that works in place gets the same data in every sample.
+static DeviceStatus restore_inouts(Bench *bench, Buf *log)
+{
+    DeviceStatus status = DEV_OK;
+    for (int i = 0; i < bench->nbuffer && status == DEV_OK; i++) {
+        const Buffer *b = &bench->buffer[i];
+        if (b->inout)
+            status = bench->kind->write(bench->device, b->mem, b->init, b->bytes, log);
+    }
+    return status;
+}
+
 static DeviceStatus timed_run(void *user, double *time_ns, double *used_ns)
 {
     TimedRun *timed = user;
+    DeviceStatus status = restore_inouts(timed->bench, &timed->piece->log);
+    if (status != DEV_OK)
+        return status;
     double before = cpu_ns();
-    DeviceStatus status = run(timed->bench, timed->piece, time_ns);
+    status = run(timed->bench, timed->piece, time_ns);
     *used_ns = cpu_ns() - before;
     return status;
 }
@@ -574,8 +624,24 @@ static void time_piece(Bench *bench, Piece *piece, const json_t *options)
         piece->trial.time_ns = INFINITY;
 }
 
+// So slow a checked run, with the device to itself, says enough.
+static bool is_hopeless(Piece *piece, const json_t *options)
+{
+    double cutoff_ns = json_number_of(options, "cutoff_ns", INFINITY);
+    Trial *trial = &piece->trial;
+    if (!json_is_true(json_object_get(options, "alone")) ||
+        !(piece->checked_ns > HOPELESS * cutoff_ns))
+        return false;
+    trial->cut = true;
+    trial->nsample = 1;
+    trial->time_ns = trial->sample_ns[0] = piece->checked_ns;
+    return true;
+}
+
 void bench_time(Bench *bench, Piece *piece, const json_t *options)
 {
+    if (is_hopeless(piece, options))
+        return;
     if (set_up(bench, piece))
         time_piece(bench, piece, options);
     take_down(bench, piece);

@@ -169,6 +169,24 @@ bool folder_write(const Folder *folder, const char *name, const void *bytes, siz
     return ok;
 }
 
+int folder_turn(const Folder *folder, const char *device)
+{
+    bool taken;
+    char *name = xstrdup(device), *path;
+    for (char *p = name; *p; p++)
+        if (*p == ':' || *p == '/')
+            *p = '-';
+    Buf file;
+    buf_init(&file);
+    buf_printf(&file, "%s.turn", name);
+    path = path_join(folder->path, file.text);
+    int fd = lock_file(path, LOCK_EX, &taken);
+    buf_release(&file);
+    free(path);
+    free(name);
+    return fd;
+}
+
 // Caches ------------------------------------------------------------------------------
 
 static char *mark_path(const Cache *cache)

@@ -54,12 +54,15 @@ typedef struct {
     const void *init; // count elements in the device's layout (bool: one byte, half: two);
                       // NULL: an output, poisoned before each checked run
     const void *expect; // what it must hold after a run; NULL: not compared
+    bool inout;         // written by the kernels too: restored before each run
+    ImageShape image;   // dims 0: a buffer; images are read only
 } RigBuffer;
 
 typedef struct {
-    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR } kind;
-    int buffer; // ARG_BUFFER: a RigBuffer's number, or nbuffer + k: scratch k of the job
-    int64_t number; // ARG_INT: passed as a 32-bit int
+    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR, ARG_BITS } kind;
+    int buffer; // ARG_BUFFER: a RigBuffer's number, or nbuffer + k: scratch k of the job;
+                // ARG_BITS: how many bytes are passed
+    int64_t number; // ARG_INT: passed as a 32-bit int; ARG_BITS: holds the bytes
     Scalar scalar;  // ARG_SCALAR
     double value;
 } JobArg;
@@ -109,8 +112,14 @@ int rig_batch(const Rig *rig); // how many jobs to hand over at once for full sp
 typedef double RigDone(void *user, int job, Trial *trial);
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags);
+// As rig_run for jobs that are made as they are wanted, the number-th (from 0) by the
+// number-th call of next; it must stay as it is until done is called with it. NULL: there
+// are no more. A GPU's compilers are kept busy so, whatever is being timed.
+typedef const Job *RigNext(void *user, int number);
+bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                Diags *diags);
 // As rig_run for one job, with more samples, not compared against a cut-off; the outputs
-// (each RigBuffer without init) are copied to out[i] where that is not NULL.
+// (each RigBuffer without init, or inout) are copied to out[i] where that is not NULL.
 bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
                  Diags *diags);
 

@@ -10,10 +10,12 @@
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
 //   {"do":"list","kind":K}                     {"device":INFO}... {"end":true}
 //   {"do":"open","device":ID,"buffers":[..]}   {"end":true,"info":INFO} or "log":TEXT
+//   {"do":"open","device":ID,"compiler":true}  likewise
 //   {"do":"prepare","jobs":[JOB..]}            {"at":"build"|"run","job":k},
 //                                              {"job":k,"trial":TRIAL}.. {"end":true}
 //   {"do":"time","job":k,"samples":n,..}       {"job":k,"trial":TRIAL} {"end":true}
-// A prepared job is kept by the worker until it is timed. A worker whose device may be
+// A prepared job is kept by the worker until it is timed. A compiler only builds the jobs
+// that it is to prepare, for another worker to find. A worker whose device may be
 // broken says {"quit":true} in place of "end", and ends.
 
 #ifndef FW_MEASURE_PARTS_H
@@ -45,6 +47,8 @@ void json_set_number(json_t *object, const char *key, double x);
 
 json_t *info_to_json(const DeviceInfo *info);
 void info_from_json(const json_t *json, DeviceInfo *info);
+json_t *image_to_json(const ImageShape *image);
+ImageShape image_from_json(const json_t *json); // dims 0 where there is none
 json_t *job_to_json(const Job *job, int number);
 Job *job_from_json(Arena *arena, const json_t *json);
 json_t *trial_to_json(const Trial *trial);
@@ -96,6 +100,7 @@ typedef struct Piece Piece; // a prepared job
 Bench *bench_open(const json_t *message, Buf *log);
 void bench_close(Bench *bench);
 const DeviceInfo *bench_info(const Bench *bench);
+bool bench_compiles(const Bench *bench); // all that it does
 bool bench_sick(const Bench *bench); // a run failed: the device may not work any more
 // Called before the parts of a job that may hang or crash.
 typedef void BenchTell(void *user, const char *stage, int job);
@@ -109,7 +114,8 @@ bool piece_ok(const Piece *piece);
 json_t *piece_report(const Piece *piece); // {"job":k,"trial":TRIAL}
 // Runs the job once on poisoned outputs and compares them.
 void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
-// options: samples, cutoff_ns, limit_s, and "out": files to write the outputs to.
+// options: samples, cutoff_ns, limit_s, "out": files to write the outputs to, and "alone":
+// nothing else ran on the device since the job was checked.
 void bench_time(Bench *bench, Piece *piece, const json_t *options);
 
 // folder.c: files of the controller ---------------------------------------------------
@@ -127,6 +133,10 @@ bool folder_open(Folder *folder, const char *path, Diags *diags);
 void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);
+
+// Waits until no other controller with this folder has its turn on the device. The file
+// returned is closed to end one's own; -1: none could be made, and there are no turns.
+int folder_turn(const Folder *folder, const char *device);
 
 typedef struct {
     char *path;

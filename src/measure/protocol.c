@@ -188,6 +188,20 @@ void info_from_json(const json_t *json, DeviceInfo *info)
     ints_from_json(json_object_get(json, "max_item"), info->max_item, 3);
 }
 
+json_t *image_to_json(const ImageShape *image)
+{
+    const int64_t x[7] = {image->dims,     image->size[0], image->size[1], image->size[2],
+                          image->channels, image->bytes,   image->kind};
+    return ints_to_json(x, COUNTOF(x));
+}
+
+ImageShape image_from_json(const json_t *json)
+{
+    int64_t x[7];
+    ints_from_json(json, x, COUNTOF(x));
+    return (ImageShape){(int)x[0], {x[1], x[2], x[3]}, (int)x[4], (int)x[5], (char)x[6]};
+}
+
 // Jobs --------------------------------------------------------------------------------
 
 // A scalar's value goes as its bits, so that no value is lost on the way.
@@ -204,7 +218,10 @@ static JobArg arg_from_json(const json_t *json)
     int64_t v[5];
     JobArg arg = {0};
     ints_from_json(json, v, 5);
-    arg.kind = v[0] == ARG_BUFFER ? ARG_BUFFER : v[0] == ARG_INT ? ARG_INT : ARG_SCALAR;
+    arg.kind = v[0] == ARG_BUFFER ? ARG_BUFFER
+               : v[0] == ARG_INT  ? ARG_INT
+               : v[0] == ARG_BITS ? ARG_BITS
+                                  : ARG_SCALAR;
     arg.buffer = (int)v[1];
     arg.number = v[2];
     arg.scalar = (Scalar)v[3];

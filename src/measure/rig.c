@@ -6,6 +6,13 @@
 //   method  a batch is prepared (built and checked) by all workers at once, then its jobs
 //           are timed one after the other while all else is idle. Compiling and timing
 //           never overlap: on a CPU device they would share its cores.
+//           On a GPU whose kind can compile ahead they do: the first worker alone runs
+//           anything there, and builds what the others have compiled into the cache that
+//           all of them share. Jobs flow through: compiled some at a time (a parcel: one
+//           program), then checked and timed parcel by parcel.
+//
+// Controllers that share a folder take turns on a GPU, a call each: what one of them does
+// meanwhile (derive, lower, compute a reference) does not disturb the other's times.
 //
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
@@ -25,6 +32,7 @@
 
 enum {
     WORKERS_MAX = 16,
+    AHEAD = 3,          // parcels a compiler may be ahead of the worker that runs
     WORKERS_CPU = 4,    // most that are chosen for a device that shares our cores
     SHARE = 10,         // jobs a worker builds as one program
     STARTS_MAX = 3,     // attempts to start a worker without one success
@@ -33,13 +41,22 @@ enum {
 };
 static const double OPEN_LIMIT_S = 120, LIMIT_S = 10, JOINT_LIMIT_S = 0.5;
 
-typedef enum { ITEM_WAITING, ITEM_SENT, ITEM_PREPARED, ITEM_DECIDED, ITEM_DONE } ItemState;
+typedef enum {
+    ITEM_WAITING,
+    ITEM_SENT,
+    ITEM_COMPILED, // by another worker than the one that is to run it
+    ITEM_PREPARED,
+    ITEM_DECIDED,
+    ITEM_DONE
+} ItemState;
 
 typedef struct {
     const Job *job;
     ItemState state;
     bool suspect; // to be tried alone, in a fresh process
     int worker;   // that has it
+    int parcel;   // compiled together: the number of its first job
+    double compile_s;
     int deaths;
     Trial trial;
 } Item;
@@ -47,7 +64,10 @@ typedef struct {
 // The jobs of one call, and what is wanted of them.
 typedef struct {
     Item *item;
+    int capacity;
     int first, end; // the batch at work
+    bool dry;       // there is no next job
+    RigNext *next;
     int samples;
     double cutoff_ns;
     json_t *out; // paths for the outputs, or NULL
@@ -61,6 +81,7 @@ struct Rig {
     size_t *buffer_bytes;
     bool *buffer_output;
     DeviceInfo info;
+    bool ahead; // the first worker runs jobs, the others compile
     Folder folder;
     json_t *open_message;
     int crew, nworker; // workers there may be, and those there are
@@ -86,21 +107,41 @@ static double time_limit(const Rig *rig)
 
 // Workers -----------------------------------------------------------------------------
 
+static bool is_compiler(const Rig *rig, const Worker *worker)
+{
+    return rig->ahead && worker != rig->worker;
+}
+
+static json_t *opening(const Rig *rig, const Worker *worker)
+{
+    if (!is_compiler(rig, worker))
+        return json_incref(rig->open_message);
+    return json_pack("{s:s,s:o,s:b}", "do", "open", "device", json_text(rig->config.device),
+                     "compiler", 1);
+}
+
+// The cache of a worker: one for all where some compile for another.
+static Cache *cache_of(Rig *rig, int number)
+{
+    return &rig->cache[rig->ahead ? 0 : number];
+}
+
 static bool start(Rig *rig, Worker *worker, Diags *diags)
 {
     int number = (int)(worker - rig->worker);
     char *log = arena_printf(rig->arena, "%s/worker-%d.log", rig->folder.data, number);
-    WorkerPlace place = {rig->config.worker, rig->cache[number].path, rig->folder.data,
+    WorkerPlace place = {rig->config.worker, cache_of(rig, number)->path, rig->folder.data,
                          log};
     if (!worker_start(worker, &place, diags))
         return false;
-    worker_send(worker, json_incref(rig->open_message), STAGE_OPEN, 0, OPEN_LIMIT_S);
+    worker_send(worker, opening(rig, worker), STAGE_OPEN, 0, OPEN_LIMIT_S);
     return true;
 }
 
+// Compilers alone are no use.
 static bool any_alive(const Rig *rig)
 {
-    for (int i = 0; i < rig->nworker; i++)
+    for (int i = 0; i < (rig->ahead ? 1 : rig->nworker); i++)
         if (rig->worker[i].state != CREW_OFF)
             return true;
     return false;
@@ -207,16 +248,23 @@ static void take_stage(Rig *rig, Worker *worker, const json_t *message)
     else
         worker_enter(worker, STAGE_BUILD, job,
                      build_limit(rig, job == JOINT_BUILD ? sent_to(rig, worker) : 1));
+    if (worker->stage == STAGE_BUILD && job != JOINT_BUILD && is_compiler(rig, worker))
+        rig->round->item[job].parcel = job; // its program holds nothing else
 }
 
 // The second report on a job, its timing, replaces the first.
 static void take_trial(Rig *rig, Worker *worker, const json_t *message)
 {
     Item *item = &rig->round->item[json_int_of(message, "job", 0)];
+    bool compiled = is_compiler(rig, worker);
     trial_release(&item->trial);
     trial_from_json(json_object_get(message, "trial"), &item->trial);
-    bool prepared = item->state == ITEM_SENT && item->trial.status == TRIAL_OK;
-    item->state = prepared ? ITEM_PREPARED : ITEM_DECIDED;
+    if (compiled)
+        item->compile_s = item->trial.build_s;
+    else
+        item->trial.build_s += item->compile_s;
+    bool good = item->state == ITEM_SENT && item->trial.status == TRIAL_OK;
+    item->state = !good ? ITEM_DECIDED : compiled ? ITEM_COMPILED : ITEM_PREPARED;
     worker_enter(worker, STAGE_NONE, 0, build_limit(rig, 1));
 }
 
@@ -298,24 +346,31 @@ static Item *first_waiting(const Round *round, bool suspect)
 static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
 {
     int number = (int)(worker - rig->worker);
+    cache_of(rig, number)->jobs += item->state == ITEM_WAITING;
     item->state = ITEM_SENT;
     item->worker = number;
     worker->sent++;
-    rig->cache[number].jobs++;
     json_array_append_new(jobs, job_to_json(item->job, (int)(item - rig->round->item)));
+}
+
+static void send_prepare(Rig *rig, Worker *worker, json_t *jobs, int first)
+{
+    int n = (int)json_array_size(jobs);
+    worker_send(worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs), STAGE_BUILD,
+                n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
 }
 
 static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
 {
     json_t *jobs = json_array();
     Item *item = first_waiting(rig->round, suspect);
-    int n = 0, first = (int)(item - rig->round->item);
-    for (; item && n < most; n++) {
+    int first = (int)(item - rig->round->item);
+    for (int n = 0; item && n < most; n++) {
+        item->parcel = first;
         append_job(rig, worker, item, jobs);
         item = first_waiting(rig->round, suspect);
     }
-    worker_send(worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs), STAGE_BUILD,
-                n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
+    send_prepare(rig, worker, jobs, first);
 }
 
 // An even part of what waits, among the workers that have none yet.
@@ -380,7 +435,7 @@ static bool prepare_suspects(Rig *rig, Diags *diags)
 
 // Timing ------------------------------------------------------------------------------
 
-static bool time_one(Rig *rig, Item *item, Diags *diags)
+static void send_time(Rig *rig, Item *item)
 {
     const Round *round = rig->round;
     Worker *worker = &rig->worker[item->worker];
@@ -389,9 +444,15 @@ static bool time_one(Rig *rig, Item *item, Diags *diags)
         json_pack("{s:s,s:i,s:i}", "do", "time", "job", number, "samples", round->samples);
     json_set_number(message, "limit_s", rig->config.run_limit_s);
     json_set_number(message, "cutoff_ns", round->cutoff_ns);
+    json_object_set_new(message, "alone", json_boolean(rig->ahead));
     if (round->out)
         json_object_set(message, "out", round->out);
     worker_send(worker, message, STAGE_TIME, number, time_limit(rig));
+}
+
+static bool time_one(Rig *rig, Item *item, Diags *diags)
+{
+    send_time(rig, item);
     bool ok = attend_all(rig, diags);
     if (ok && item->state == ITEM_PREPARED)
         BUG("a prepared job was not timed");
@@ -425,10 +486,139 @@ static bool run_batch(Rig *rig, Diags *diags)
     return ok;
 }
 
+static void check_job(const Rig *rig, const Job *job)
+{
+    for (int i = 0; i < job->nlaunch; i++)
+        for (int k = 0; k < job->launch[i].narg; k++) {
+            const JobArg *arg = &job->launch[i].arg[k];
+            if (arg->kind == ARG_BUFFER &&
+                (arg->buffer < 0 || arg->buffer >= rig->config.nbuffer + job->nscratch))
+                BUG("argument %d of %s is no buffer", k, job->launch[i].kernel);
+        }
+}
+
+// Flowing -----------------------------------------------------------------------------
+
+// Takes in further jobs as long as few are under way.
+static void refill(Rig *rig, int most)
+{
+    Round *round = rig->round;
+    while (round->first < round->end && round->item[round->first].state == ITEM_DONE)
+        round->first++;
+    while (!round->dry && round->end - round->first < most) {
+        const Job *job = round->next(round->user, round->end);
+        round->dry = !job;
+        if (!job)
+            break;
+        check_job(rig, job);
+        if (round->end == round->capacity) {
+            round->capacity = MAX(2 * round->capacity, 64);
+            round->item = xrealloc(round->item, sizeof(Item) * (size_t)round->capacity);
+        }
+        round->item[round->end++] = (Item){.job = job};
+    }
+}
+
+static void hand_to_compilers(Rig *rig)
+{
+    for (int i = 1; i < rig->nworker; i++) {
+        int waiting = count_items(rig->round, ITEM_WAITING);
+        int share = (waiting + rig->crew - 2) / MAX(rig->crew - 1, 1);
+        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, false))
+            send_jobs(rig, &rig->worker[i], false, MIN(share, SHARE));
+    }
+}
+
+static bool is_whole(const Round *round, int parcel)
+{
+    for (int i = round->first; i < round->end; i++)
+        if (round->item[i].parcel == parcel && round->item[i].state == ITEM_SENT)
+            return false;
+    return true;
+}
+
+// Hands the worker that runs the next parcel; false if there is none.
+static bool send_parcel(Rig *rig)
+{
+    Round *round = rig->round;
+    json_t *jobs = NULL;
+    int parcel = -1;
+    for (int i = round->first; i < round->end; i++) {
+        Item *item = &round->item[i];
+        if (item->state != ITEM_COMPILED)
+            continue;
+        if (!jobs && is_whole(round, item->parcel)) {
+            parcel = item->parcel;
+            jobs = json_array();
+        }
+        if (jobs && item->parcel == parcel)
+            append_job(rig, rig->worker, item, jobs);
+    }
+    if (jobs)
+        send_prepare(rig, rig->worker, jobs, parcel);
+    return jobs != NULL;
+}
+
+static bool any_compiler(const Rig *rig)
+{
+    for (int i = 1; i < rig->nworker; i++)
+        if (rig->worker[i].state != CREW_OFF)
+            return true;
+    return false;
+}
+
+// Gives the worker that runs something to do, if it is idle: it times what it has
+// prepared, prepares what was compiled, and tries a suspect when all else is done.
+static bool keep_running(Rig *rig, Diags *diags)
+{
+    Round *round = rig->round;
+    Item *prepared = first_item(round, ITEM_PREPARED);
+    if (rig->worker->state != CREW_IDLE)
+        return true;
+    if (prepared)
+        send_time(rig, prepared);
+    else if (send_parcel(rig))
+        return true;
+    else if (first_waiting(round, false) && !any_compiler(rig))
+        send_jobs(rig, rig->worker, false, SHARE);
+    else if (!first_waiting(round, false) && !any_busy(rig) && first_waiting(round, true)) {
+        if (rig->worker->sent > 0)
+            return freshen(rig, diags);
+        send_jobs(rig, rig->worker, true, 1);
+    }
+    return true;
+}
+
+static bool run_ahead(Rig *rig, Diags *diags)
+{
+    Round *round = rig->round;
+    bool ok = true;
+    for (;;) {
+        report(round);
+        refill(rig, AHEAD * SHARE * rig->crew);
+        if (!ok || round->first == round->end)
+            break;
+        hand_to_compilers(rig);
+        ok = keep_running(rig, diags) && (!any_busy(rig) || attend(rig, diags));
+    }
+    return ok && attend_all(rig, diags);
+}
+
+static bool run_batches(Rig *rig, Diags *diags)
+{
+    Round *round = rig->round;
+    for (bool ok = true;;) {
+        refill(rig, rig->config.batch);
+        if (!ok || round->first == round->end)
+            return ok;
+        ok = run_batch(rig, diags);
+    }
+}
+
 static bool add_worker(Rig *rig, Diags *diags)
 {
     int i = rig->nworker;
-    if (!cache_open(&rig->cache[i], &rig->folder, diags))
+    if ((i == 0 || !rig->ahead) && !cache_open(&rig->cache[i], &rig->folder, diags))
         return false;
     rig->nworker++;
     return start(rig, &rig->worker[i], diags);
@@ -454,44 +644,66 @@ static bool revive(Rig *rig, Diags *diags)
     return ok;
 }
 
-static void check_job(const Rig *rig, const Job *job)
+static bool run_round(Rig *rig, int workers, Round *round, Diags *diags)
 {
-    for (int i = 0; i < job->nlaunch; i++)
-        for (int k = 0; k < job->launch[i].narg; k++) {
-            const JobArg *arg = &job->launch[i].arg[k];
-            if (arg->kind == ARG_BUFFER &&
-                (arg->buffer < 0 || arg->buffer >= rig->config.nbuffer + job->nscratch))
-                BUG("argument %d of %s is no buffer", k, job->launch[i].kernel);
-        }
-}
-
-static bool run_round(Rig *rig, const Job *job, int n, Round *round, Diags *diags)
-{
-    round->item = xcalloc((size_t)n, sizeof *round->item);
-    for (int i = 0; i < n; i++) {
-        check_job(rig, &job[i]);
-        round->item[i].job = &job[i];
-    }
     rig->round = round;
-    bool ok = revive(rig, diags) && enlist(rig, n, diags);
-    for (int at = 0; ok && at < n; at = round->end) {
-        round->first = at;
-        round->end = MIN(at + rig->config.batch, n);
-        ok = run_batch(rig, diags);
-    }
-    for (int i = 0; i < n; i++)
+    int turn = rig->info.is_cpu ? -1 : folder_turn(&rig->folder, rig->config.device);
+    bool ok = revive(rig, diags) && enlist(rig, workers, diags) &&
+              (rig->ahead ? run_ahead : run_batches)(rig, diags);
+    for (int i = 0; i < round->end; i++)
         trial_release(&round->item[i].trial);
     free(round->item);
+    if (turn >= 0)
+        close(turn);
     rig->round = NULL;
     return ok;
+}
+
+bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                Diags *diags)
+{
+    Round round = {.samples = rig->config.samples,
+                   .cutoff_ns = cutoff_ns,
+                   .next = next,
+                   .done = done,
+                   .user = user};
+    return run_round(rig, WORKERS_MAX, &round, diags);
+}
+
+// Jobs of an array.
+typedef struct {
+    const Job *job;
+    int n;
+    RigDone *done;
+    void *user;
+} Array;
+
+static const Job *next_of_array(void *user, int number)
+{
+    const Array *array = user;
+    return number < array->n ? &array->job[number] : NULL;
+}
+
+static double done_of_array(void *user, int number, Trial *trial)
+{
+    const Array *array = user;
+    return array->done(array->user, number, trial);
+}
+
+static bool run_array(Rig *rig, Array *array, Round *round, Diags *diags)
+{
+    round->next = next_of_array;
+    round->done = done_of_array;
+    round->user = array;
+    return run_round(rig, array->n, round, diags);
 }
 
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags)
 {
-    Round round = {
-        .samples = rig->config.samples, .cutoff_ns = cutoff_ns, .done = done, .user = user};
-    return run_round(rig, job, n, &round, diags);
+    Array array = {job, n, done, user};
+    Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
+    return run_array(rig, &array, &round, diags);
 }
 
 // One job -----------------------------------------------------------------------------
@@ -549,10 +761,9 @@ bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out
     *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
     Round round = {.samples = samples ? samples : rig->config.samples,
                    .cutoff_ns = INFINITY,
-                   .out = out ? output_paths(rig, out) : NULL,
-                   .done = keep_trial,
-                   .user = trial};
-    bool ok = run_round(rig, job, 1, &round, diags);
+                   .out = out ? output_paths(rig, out) : NULL};
+    Array array = {job, 1, keep_trial, trial};
+    bool ok = run_array(rig, &array, &round, diags);
     for (int i = 0; ok && out && trial->status == TRIAL_OK && i < rig->config.nbuffer; i++)
         if (out[i] && rig->buffer_output[i])
             ok = read_output(rig, i, out[i], diags);
@@ -610,11 +821,12 @@ static bool write_buffers(Rig *rig, const RigBuffer *buffer, json_t *list, Diags
     for (int i = 0; i < rig->config.nbuffer; i++) {
         const RigBuffer *b = &buffer[i];
         size_t bytes = (size_t)b->count * scalar_device_bytes(b->scalar);
-        json_t *json = json_pack("{s:o,s:i,s:I}", "name", json_text(b->name), "scalar",
-                                 (int)b->scalar, "count", (json_int_t)b->count);
+        json_t *json = json_pack("{s:o,s:i,s:I,s:b,s:o}", "name", json_text(b->name),
+                                 "scalar", (int)b->scalar, "count", (json_int_t)b->count,
+                                 "inout", b->inout, "image", image_to_json(&b->image));
         json_array_append_new(list, json);
         rig->buffer_bytes[i] = bytes;
-        rig->buffer_output[i] = !b->init;
+        rig->buffer_output[i] = !b->init || b->inout;
         if (!write_data(rig, b->init, bytes, "init", i, json, diags) ||
             !write_data(rig, b->expect, bytes, "expect", i, json, diags))
             return false;
@@ -637,23 +849,31 @@ static bool open_first(Rig *rig, Diags *diags)
     return add_worker(rig, diags) && attend_all(rig, diags);
 }
 
-// As many as cores, and as their copies of the buffers leave room for. A GPU leaves the
-// cores to the compilers: NVRTC gets on best with one process a core.
+// As many as cores, and as their copies of the buffers leave room for (a compiler has
+// none). A GPU leaves the cores to the compilers: NVRTC gets on best with one process a
+// core.
 static int choose_workers(const Rig *rig)
 {
     double bytes = 0;
     int cores = (int)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
-    int n = rig->info.is_cpu ? MIN(cores, WORKERS_CPU) : MIN(cores - 1, WORKERS_MAX);
+    int n = rig->info.is_cpu ? MIN(cores, WORKERS_CPU)
+            : rig->ahead     ? MIN(MAX(cores, 2), WORKERS_MAX)
+                             : MIN(cores - 1, WORKERS_MAX);
     n = MAX(n, 1);
     for (int i = 0; i < rig->config.nbuffer; i++)
         bytes += (double)rig->buffer_bytes[i];
-    while (n > 1 && n * bytes > 0.5 * (double)rig->info.global_bytes)
+    while (!rig->ahead && n > 1 && n * bytes > 0.5 * (double)rig->info.global_bytes)
         n--;
     return rig->config.workers > 0 ? MIN(rig->config.workers, WORKERS_MAX) : n;
 }
 
+// Where one worker is all there is to be, it compiles for itself.
 static void choose_crew(Rig *rig)
 {
+    const DeviceKind *kind;
+    int index;
+    device_parse(rig->config.device, &kind, &index);
+    rig->ahead = !rig->info.is_cpu && kind->compile && rig->config.workers != 1;
     rig->crew = choose_workers(rig);
     if (rig->config.batch <= 0)
         rig->config.batch = SHARE * rig->crew;

@@ -71,10 +71,11 @@ static void keep(Side *side, Piece *piece)
 // Checks a piece that is built, reports, and keeps it if all is well so far.
 static void finish_preparing(Side *side, Piece *piece)
 {
-    if (piece_ok(piece))
+    bool compiled = bench_compiles(side->bench);
+    if (piece_ok(piece) && !compiled)
         bench_check(side->bench, piece, tell, side);
     message_send(side->fd, piece_report(piece));
-    if (piece_ok(piece))
+    if (piece_ok(piece) && !compiled)
         keep(side, piece);
     else
         piece_free(side->bench, piece);

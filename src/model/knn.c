@@ -63,21 +63,18 @@ static void drop(void *p)
 static json_t *save(const void *p)
 {
     const Knn *knn = p;
-    const Scaler *s = &knn->scaler;
+    int d = knn->scaler.d;
     Matrix points;
     const double *value, *weight;
     nearest_points(knn->nearest, &points, &value, &weight);
-    json_t *columns = json_array();
-    for (int c = 0; c < s->d; c++)
-        json_array_append_new(columns, json_integer(s->column[c]));
-    return json_pack(
-        "{s:o, s:o, s:o, s:i, s:o, s:o, s:f, s:i, s:o, s:o, s:o}", "columns", columns,
-        "mean", json_numbers(s->mean, s->d), "deviation", json_numbers(s->deviation, s->d),
-        "components", knn->pca.d, "axes",
-        json_numbers(knn->pca.axis, (int64_t)knn->pca.d * s->d), "variance",
+    json_t *json = json_pack(
+        "{s:i, s:o, s:o, s:f, s:i, s:o, s:o, s:o}", "components", knn->pca.d, "axes",
+        json_numbers(knn->pca.axis, (int64_t)knn->pca.d * d), "variance",
         json_numbers(knn->pca.variance, knn->pca.d), "total", knn->pca.total, "rows",
         points.n, "points", json_numbers(points.at, (int64_t)points.n * points.d), "value",
         json_numbers(value, points.n), "weight", json_numbers(weight, points.n));
+    scaler_save(&knn->scaler, json);
+    return json;
 }
 
 static bool all_at_least(const double *at, int n, double least)
@@ -86,24 +83,6 @@ static bool all_at_least(const double *at, int n, double least)
         if (!(at[i] >= least))
             return false;
     return true;
-}
-
-static bool load_scaler(Scaler *s, const json_t *json, int d)
-{
-    const json_t *columns = json_object_get(json, "columns");
-    *s = (Scaler){.from = d, .d = (int)json_array_size(columns)};
-    if (!json_is_array(columns) || json_array_size(columns) > (size_t)d)
-        return false;
-    s->column = xcalloc((size_t)s->d + 1, sizeof(int));
-    s->mean = json_get_numbers(json, "mean", s->d);
-    s->deviation = json_get_numbers(json, "deviation", s->d);
-    for (int c = 0; c < s->d; c++) {
-        json_int_t column = json_integer_value(json_array_get(columns, (size_t)c));
-        if (column < 0 || column >= d)
-            return false;
-        s->column[c] = (int)column;
-    }
-    return s->mean && s->deviation && all_at_least(s->deviation, s->d, 1e-300);
 }
 
 static bool load_pca(Pca *pca, const json_t *json, int d)
@@ -138,7 +117,7 @@ static Nearest *load_nearest(const json_t *json, int d)
 static void *load(const json_t *json, int d)
 {
     Knn *knn = xcalloc(1, sizeof *knn);
-    if (load_scaler(&knn->scaler, json, d) && load_pca(&knn->pca, json, knn->scaler.d))
+    if (scaler_load(&knn->scaler, json, d) && load_pca(&knn->pca, json, knn->scaler.d))
         knn->nearest = load_nearest(json, knn->pca.d);
     if (knn->nearest)
         return knn;

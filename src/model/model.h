@@ -38,6 +38,10 @@ typedef struct {
 Scaler scaler_fit(const Matrix *x);
 Matrix scaler_apply(const Scaler *scaler, const Matrix *x); // n by scaler->d
 void scaler_free(Scaler *scaler);
+// Sets the keys columns, mean and deviation of an object, and reads them back; false if it
+// is not a scaler of d columns (free what it holds all the same).
+void scaler_save(const Scaler *scaler, json_t *object);
+bool scaler_load(Scaler *scaler, const json_t *object, int d);
 
 // pca.c: principal components ------------------------------------------------------------
 

@@ -69,3 +69,33 @@ void scaler_free(Scaler *s)
     free(s->deviation);
     *s = (Scaler){0};
 }
+
+void scaler_save(const Scaler *s, json_t *object)
+{
+    json_t *columns = json_array();
+    for (int c = 0; c < s->d; c++)
+        json_array_append_new(columns, json_integer(s->column[c]));
+    json_object_set_new(object, "columns", columns);
+    json_object_set_new(object, "mean", json_numbers(s->mean, s->d));
+    json_object_set_new(object, "deviation", json_numbers(s->deviation, s->d));
+}
+
+bool scaler_load(Scaler *s, const json_t *object, int d)
+{
+    const json_t *columns = json_object_get(object, "columns");
+    *s = (Scaler){.from = d, .d = (int)json_array_size(columns)};
+    if (!json_is_array(columns) || json_array_size(columns) > (size_t)d)
+        return false;
+    s->column = xcalloc((size_t)s->d + 1, sizeof(int));
+    s->mean = json_get_numbers(object, "mean", s->d);
+    s->deviation = json_get_numbers(object, "deviation", s->d);
+    for (int c = 0; c < s->d; c++) {
+        json_int_t column = json_integer_value(json_array_get(columns, (size_t)c));
+        if (column < 0 || column >= d)
+            return false;
+        s->column[c] = (int)column;
+        if (s->deviation && !(s->deviation[c] >= 1e-300))
+            return false;
+    }
+    return s->mean && s->deviation;
+}

@@ -140,6 +140,17 @@ static void best_of_feature(const Grower *g, int feature, int from, int to, Part
     }
 }
 
+// A feature may be drawn twice: then another is not tried.
+static void best_of_features(const Grower *g, int from, int to, Part all, Split *best)
+{
+    const TreeOptions *o = g->options;
+    int n = o->tries ? o->tries : g->nfeature;
+    for (int i = 0; i < n; i++) {
+        int k = o->tries ? (int)rng_below(o->rng, (uint64_t)g->nfeature) : i;
+        best_of_feature(g, g->feature[k], from, to, all, best);
+    }
+}
+
 // Moves rows that go left to the front; returns where the others begin.
 static int partition(const Grower *g, const Split *split, int from, int to)
 {
@@ -163,8 +174,8 @@ static void grow(Grower *g, int node, int from, int to, int depth)
     Split best = {0};
     best.gain = 1e-12 * (1 + score(g, all)); // less is rounding
     double least = best.gain;
-    for (int i = 0; i < g->nfeature && depth < o->depth && all.n >= 2 * o->least_rows; i++)
-        best_of_feature(g, g->feature[i], from, to, all, &best);
+    if (depth < o->depth && all.n >= 2 * o->least_rows)
+        best_of_features(g, from, to, all, &best);
     if (best.gain == least) {
         g->trees->node[node].value = o->rate * all.sum / (all.n + o->ridge);
         return;

@@ -7,7 +7,7 @@
 
 #include "model/model.h"
 
-enum { TREE_BINS = 64, TREE_DEPTH_MOST = 10 };
+enum { TREE_BINS = 64, TREE_DEPTH_MOST = 16 };
 
 // Columns cut at quantiles into at most TREE_BINS bins. A column of one value has one bin.
 typedef struct {
@@ -39,6 +39,8 @@ typedef struct {
     int least_rows; // of a leaf
     double ridge;   // rows of residual 0 that each leaf counts besides its own
     double rate;    // what the values of leaves are multiplied by
+    int tries;      // features tried at a node, drawn from those given; 0: all of them
+    Rng *rng;       // for tries
 } TreeOptions;
 
 // Grows one more tree on the rows given (reordered) and the features given.

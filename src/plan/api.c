@@ -63,7 +63,7 @@ static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char
 {
     Binding binding[64];
     int n = 0;
-    bool ok = problem->program &&
+    bool ok = problem->kind &&
               parse_sizes(sizes, problem->arena, binding, COUNTOF(binding), &n, diags) &&
               problem_bind(problem, binding, n, diags);
     give_message(diags, message);

@@ -52,15 +52,12 @@ typedef struct {
     Problem *problem;
     ProblemData *data;
     Rig *rig;
-    Derivation *derivation;
-    Buf prelude;
-    const Target *target;
+    Ways ways;
 } Bench;
 
 static void bench_close(Bench *b)
 {
-    buf_release(&b->prelude);
-    derive_free(b->derivation);
+    ways_close(&b->ways);
     if (b->rig)
         rig_close(b->rig);
     problem_free(b->problem);
@@ -72,7 +69,6 @@ static bool bench_open(Bench *b, const char *name, const char *text, const Bindi
                        Diags *diags)
 {
     *b = (Bench){.arena = arena_new()};
-    buf_init(&b->prelude);
     b->problem = problem_parse(name, text, diags);
     if (!b->problem->program || !problem_bind(b->problem, binding, n, diags))
         BUG("the program `%s` is wrong", name);
@@ -84,20 +80,15 @@ static bool bench_open(Bench *b, const char *name, const char *text, const Bindi
                         .nbuffer = 2,
                         .buffer = b->data->buffer};
     b->rig = rig_open(&config, diags);
-    b->derivation = b->rig ? derive_new(b->problem->bound, device, diags) : NULL;
-    if (!b->derivation)
-        return false;
-    b->target = target_find(device->target);
-    emit_prelude(&b->prelude, b->target, b->problem->bound);
-    return true;
+    return b->rig && ways_open(&b->ways, b->problem, device, diags);
 }
 
 // The point that a row of the table names; false if the space has no such point.
 static bool set_shape(const Bench *b, const char *text, Point *point)
 {
-    const Space *space = derive_space(b->derivation);
+    const Space *space = b->ways.space;
     char *save = NULL;
-    derive_plain(b->derivation, point);
+    ways_first(&b->ways, point, 1);
     for (char *item = strtok_r(arena_strdup(b->arena, text), " ", &save); item;
          item = strtok_r(NULL, " ", &save)) {
         char *eq = strchr(item, '=');
@@ -117,9 +108,8 @@ static double bench_best(Bench *b, int shapes, Diags *diags)
         Candidate candidate;
         Trial trial = {0};
         if (!set_shape(b, shape[i], &point) ||
-            !candidate_make(b->problem, b->derivation, &point,
-                            arena_printf(b->arena, "ceiling%d", i), b->target,
-                            b->prelude.text, b->arena, &candidate, diags))
+            !ways_candidate(&b->ways, &point, arena_printf(b->arena, "ceiling%d", i),
+                            b->arena, &candidate, diags))
             continue;
         if (rig_run_one(b->rig, &candidate.job, SAMPLES, &trial, NULL, diags) &&
             trial.status == TRIAL_OK)

@@ -4,6 +4,10 @@
 
 #include "plan/plan.h"
 
+// Relative to the value or to a tenth of the mean one: sums of a few thousand floats in
+// another order differ by up to a few 1e-5.
+static const double TOLERANCE = 1e-4;
+
 static const void *packed(const Value *value, int plane, Arena *arena)
 {
     Scalar scalar = value->scalar[plane];
@@ -34,6 +38,12 @@ ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
     data->noutput =
         MIN(type_planes(arena, main->body->type, plane, PLANES_MOST), PLANES_MOST);
     data->buffer = NEW_ARRAY(arena, RigBuffer, data->ninput + data->noutput);
+    data->nbuffer = data->ninput + data->noutput;
+    data->tolerance = TOLERANCE;
+    int *output = NEW_ARRAY(arena, int, MAX(data->noutput, 1));
+    for (int k = 0; k < data->noutput; k++)
+        output[k] = data->ninput + k;
+    data->output = output;
     RigBuffer *at = data->buffer;
     for (int i = 0; i < main->nparam; i++)
         for (int k = 0; k < inputs[i]->nplane; k++, at++) {

@@ -17,9 +17,10 @@ typedef struct {
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups, lanes;
-    bool rows;   // a work-group folds a row
-    bool window; // walking the argument of a slide
-    bool deep;   // a position is too deep to be written
+    int64_t steps; // that an item walks
+    bool rows;     // a work-group folds a row
+    bool window;   // walking the argument of a slide
+    bool deep;     // a position is too deep to be written
 } Walk;
 
 // Steps -------------------------------------------------------------------------------
@@ -85,7 +86,8 @@ static void unroll_inner(Walk *w, Path at)
 
 typedef struct {
     int dims;
-    int64_t item[DIMS_MAX]; // outputs of a work-item
+    int64_t step[DIMS_MAX]; // outputs of a work-item that are written out
+    int64_t item[DIMS_MAX]; // outputs of a work-item: as many steps as it walks
     int64_t tile[DIMS_MAX]; // outputs of a group
     bool one_each;
 } Nest;
@@ -95,7 +97,8 @@ static Nest nest_of(const Walk *w, const Expr *map)
     Nest nest = {.dims = map->dims, .one_each = true};
     for (int k = 0; k < nest.dims; k++) {
         int x = nest.dims - 1 - k;
-        nest.item[k] = w->block[x] * w->cyclic[x];
+        nest.step[k] = w->block[x] * w->cyclic[x];
+        nest.item[k] = nest.step[k] * (k == 0 ? w->steps : 1);
         nest.tile[k] = nest.item[k] * w->local[x];
         nest.one_each &= nest.item[k] == 1;
     }
@@ -110,6 +113,19 @@ static void stage_windows(Walk *w, Path in, int dims)
         apply_threads(w, RULE_TO_LOCAL, below(w, in, 0), dims);
     for (int i = 0; is_zip(expr, dims) && i < expr->narg; i++)
         stage_windows(w, below(w, in, i), dims);
+}
+
+// One work-item's outputs: it walks along the outermost dimension, straight-line code a
+// step.
+static void derive_item(Walk *w, const Nest *nest, Path item)
+{
+    if (nest->item[0] > nest->step[0] &&
+        apply(w, RULE_SPLIT_JOIN, item, nest->step, nest->dims)) {
+        item = below(w, item, 0);
+        apply_plain(w, RULE_MAP_SEQ, item);
+        item = inside_nest(w, item, nest->dims);
+    }
+    apply_plain(w, RULE_MAP_UNROLL, item);
 }
 
 // One group's outputs: strided ones (cyclic merging) of neighbouring ones (block merging)
@@ -160,7 +176,7 @@ static void derive_nest(Walk *w, Path at)
         stage_windows(w, below(w, work, 0), dims);
     Path item = derive_items(w, &nest, work);
     if (!nest.one_each)
-        apply_plain(w, RULE_MAP_UNROLL, item);
+        derive_item(w, &nest, item);
 }
 
 // Maps written inside one another: one thread dimension each.
@@ -347,7 +363,7 @@ static void walk(Walk *w, Path at, bool root)
 
 static Walk walk_of(const Derivation *d, const Point *point)
 {
-    Walk w = {.groups = 1, .lanes = 1};
+    Walk w = {.groups = 1, .lanes = 1, .steps = 1};
     w.tiled = derive_word(d, point, "scheme", "tiled");
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.separate = derive_word(d, point, "stages", "separate");
@@ -359,6 +375,8 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
+    if (space_find(d->space, "walk") >= 0)
+        w.steps = space_int(d->space, point, "walk");
     for (int x = 0; x < DIMS_MAX; x++) {
         w.local[x] = derive_number(d, point, "l", x);
         w.block[x] = derive_number(d, point, "b", x);

@@ -133,6 +133,18 @@ static void constrain_product(Derivation *d, const char *const *stem, int n, int
 // s).
 enum { ITEM_OUTPUTS = 64, UNROLL_CAP = 64 };
 
+// Steps that a work-item walks along the outermost dimension. Strided elements of an item
+// lie between those of its neighbours, and a tile has no room for a walk.
+static void add_walk(Derivation *d, Diags *diags)
+{
+    const int64_t steps[] = {1, 2, 4, 8, 16, 32, 64};
+    space_add_ints(d->space, "walk", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
+    char text[64];
+    snprintf(text, sizeof text, "walk == 1 or scheme == 'global' and c%s == 1",
+             axis[d->shape.dims - 1]);
+    space_constrain(d->space, text, diags);
+}
+
 static void add_nest_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
@@ -158,6 +170,8 @@ static void add_nest_params(Derivation *d, Diags *diags)
         return;
     space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled"}, 2);
     constrain_tile(d, diags);
+    if (shape->dims > 1)
+        add_walk(d, diags);
 }
 
 // Straight-line code for a short reduction, as long as an item stays below 512 copies.
@@ -278,22 +292,51 @@ static bool is_new(const Derivation *d, const Point *point, int n)
     return memcmp(&plain, &point[n], sizeof plain) != 0;
 }
 
+// Work-group, outputs of an item, its walk and its vectors, with the border split off.
+typedef struct {
+    int64_t lx, ly, bx, by, bz, walk, vec;
+    bool split;
+} Start;
+
+enum { STARTS = 6 };
+// Measured among the best: on PoCL; on an H200 for the stencils of the examples, where rows
+// in three dimensions are short, so that a border split off would take part of every warp.
+static const Start start_cpu[STARTS] = {
+    {64, 4, 1, 1, 1, 1, 1, true},  {256, 1, 1, 1, 1, 1, 1, true},
+    {16, 1, 8, 4, 1, 1, 1, true},  {32, 4, 4, 2, 1, 1, 1, true},
+    {128, 1, 4, 4, 1, 1, 1, true}, {8, 4, 16, 4, 1, 1, 1, true}};
+static const Start start_flat[STARTS] = {
+    {32, 4, 4, 2, 1, 1, 4, true},  {64, 2, 4, 4, 1, 1, 4, true},
+    {128, 2, 2, 4, 1, 1, 2, true}, {64, 4, 4, 2, 1, 1, 4, true},
+    {128, 1, 4, 4, 1, 1, 4, true}, {256, 1, 1, 1, 1, 1, 1, true}};
+static const Start start_deep[STARTS] = {
+    {64, 4, 2, 2, 4, 1, 2, false},  {32, 4, 4, 2, 1, 4, 4, false},
+    {64, 4, 2, 2, 1, 8, 2, false},  {32, 4, 4, 2, 4, 1, 4, false},
+    {128, 2, 4, 2, 1, 4, 4, false}, {32, 8, 4, 1, 2, 4, 4, false}};
+
+static void set_start(const Derivation *d, const Start *start, Point *point)
+{
+    derive_plain(d, point);
+    set_number(d, point, "lx", start->lx);
+    set_number(d, point, "ly", start->ly);
+    set_number(d, point, "lz", 1);
+    set_number(d, point, "bx", start->bx);
+    set_number(d, point, "by", start->by);
+    set_number(d, point, "bz", start->bz);
+    set_number(d, point, "walk", start->walk);
+    set_number(d, point, "vec", start->vec);
+    space_set(d->space, point, "border", start->split ? "split" : "inline");
+    space_set(d->space, point, "inner", "unroll");
+}
+
 int derive_first(const Derivation *d, Point *point, int max)
 {
-    // Work-group shape, outputs an item; measured among the best on PoCL and on GPUs.
-    static const int64_t start[][4] = {{64, 4, 1, 1}, {256, 1, 1, 1}, {16, 1, 8, 4},
-                                       {32, 4, 4, 2}, {128, 1, 4, 4}, {8, 4, 16, 4}};
+    const Start *start = d->device.is_cpu     ? start_cpu
+                         : d->shape.dims == 3 ? start_deep
+                                              : start_flat;
     int n = 0;
-    for (int i = 0; i < COUNTOF(start) && n < max; i++) {
-        derive_plain(d, &point[n]);
-        set_number(d, &point[n], "lx", start[i][0]);
-        set_number(d, &point[n], "ly", start[i][1]);
-        set_number(d, &point[n], "bx", start[i][2]);
-        set_number(d, &point[n], "by", start[i][3]);
-        space_set(d->space, &point[n], "border", "split");
-        space_set(d->space, &point[n], "inner", "unroll");
-        if (start[i][2] >= 4)
-            space_set(d->space, &point[n], "vec", "4");
+    for (int i = 0; i < STARTS && n < max; i++) {
+        set_start(d, &start[i], &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
     for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Explorations: random expressions (rewrite), thread counts, features (cost), and times.
+// Explorations: random expressions (rewrite) at several thread counts, or random points of
+// the derivation; features (cost), and times.
 
 #include "plan/explore.h"
 
+#include "plan/derive.h"
 #include "rewrite/rewrite.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_MOST = 512, GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };
+enum { OUTPUTS_MOST = 64, GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };
 
-// One expression at one thread count.
+static const double RUN_LIMIT_S = 5;
+
+// One expression at one thread count, or one point of the derivation.
 typedef struct {
-    const Explored *of;
+    const Explored *of; // NULL: the point
+    Point point;
     LowerOptions options;
     int64_t global[3], local[3]; // of its first launch
     double feature[FEATURES];
@@ -29,8 +34,10 @@ typedef struct {
     Diags *diags;
     Arena *arena, *scratch;
     Exploration *found;
+    Derivation *derivation; // NULL: not of its points
     VEC(Row) rows;
     Rng rng;
+    int64_t least_items;
 } Explorer;
 
 // Half of the expressions are lowered with vector accesses.
@@ -48,6 +55,12 @@ static LowerOptions options_of(const Explored *found)
     for (int d = 0; d < 3; d++)
         options.local[d] = found->local[d];
     return options;
+}
+
+// In the program's memory: the caller releases the mark.
+static Expr *body_of(Explorer *x, const Row *row, Diags *diags)
+{
+    return row->of ? row->of->expr : derive_body(x->derivation, &row->point, diags);
 }
 
 // Lowers in scratch memory; the caller releases the mark. NULL if it cannot be.
@@ -78,14 +91,45 @@ static void release(Explorer *x, Mark m)
 
 // Generation ----------------------------------------------------------------------------
 
+// The launch of the first kernel in constants; false if it has generic sizes.
+static bool first_launch(const Unit *unit, int64_t global[3], int64_t local[3])
+{
+    const Kernel *kernel = unit->launches.at[0].kernel;
+    for (int d = 0; d < 3; d++) {
+        local[d] = kernel->local[d];
+        if (!arith_is_const(kernel->global[d], &global[d]))
+            return false;
+    }
+    return true;
+}
+
+static bool has_items(const Explorer *x, const int64_t global[3])
+{
+    return global[0] * global[1] * global[2] >= x->least_items;
+}
+
 static bool accept(void *user, const Explored *found)
 {
     Explorer *x = user;
+    int64_t global[3], local[3];
     Mark m = mark(x);
     LowerOptions options = options_of(found);
-    bool ok = lowered(x, found->expr, &options) != NULL;
+    const Unit *unit = lowered(x, found->expr, &options);
+    bool ok = unit && first_launch(unit, global, local) && has_items(x, global);
     release(x, m);
     return ok;
+}
+
+// A GPU is not asked to run kernels with fewer work-items than one multiprocessor holds, if
+// the program has that much to do: of 6,559 points of 4096 x 4096 stencils on an H200 those
+// with at most 512 were 18 times slower than the best and worse, and took 80 % of the time.
+static void set_least_items(Explorer *x)
+{
+    int64_t outputs = 0;
+    const Program *program = x->problem->bound;
+    arith_is_const(type_count(x->problem->ir->arith, program->main->body->type), &outputs);
+    if (!x->request->model.is_cpu)
+        x->least_items = MIN(x->request->model.mp_items, outputs / OUTPUTS_MOST);
 }
 
 static bool find_expressions(Explorer *x)
@@ -103,18 +147,6 @@ static bool find_expressions(Explorer *x)
 }
 
 // Thread counts -------------------------------------------------------------------------
-
-// The launch of the first kernel in constants; false if it has generic sizes.
-static bool first_launch(const Unit *unit, int64_t global[3], int64_t local[3])
-{
-    const Kernel *kernel = unit->launches.at[0].kernel;
-    for (int d = 0; d < 3; d++) {
-        local[d] = kernel->local[d];
-        if (!arith_is_const(kernel->global[d], &global[d]))
-            return false;
-    }
-    return true;
-}
 
 // Groups that have nothing to do: more than there are tiles.
 static bool wastes_groups(const Block *block)
@@ -167,10 +199,14 @@ static bool complete(Explorer *x, Row *row, int first)
     Mark m = mark(x);
     FeatureSetting setting = {&x->request->model, x->problem->binding,
                               x->problem->nbinding};
-    Unit *unit = lowered(x, row->of->expr, &row->options);
+    Diags quiet;
+    diags_init(&quiet, x->scratch);
+    Expr *body = body_of(x, row, &quiet);
+    Unit *unit = body ? lowered(x, body, &row->options) : NULL;
     bool ok = unit && first_launch(unit, row->global, row->local) &&
+              has_items(x, row->global) &&
               !wastes_groups(&unit->launches.at[0].kernel->body);
-    for (int i = first; ok && i < x->rows.len; i++)
+    for (int i = first; ok && row->of && i < x->rows.len; i++)
         ok = !same_shape(&x->rows.at[i], row);
     ok = ok && features_unit(unit, &setting, row->feature);
     release(x, m);
@@ -205,16 +241,59 @@ static void add_rows(Explorer *x, const Explored *found)
     }
 }
 
-static bool generate(Explorer *x)
+static void show(const Explorer *x, int64_t done, int64_t of)
 {
-    double start = clock_s();
+    if (x->request->progress)
+        x->request->progress(x->request->user, "features", done, of);
+}
+
+static bool explore_expressions(Explorer *x)
+{
     if (!find_expressions(x))
         return false;
     for (int i = 0; i < x->found->found.len; i++) {
         add_rows(x, &x->found->found.at[i]);
-        if (x->request->progress)
-            x->request->progress(x->request->user, "features", i + 1, x->found->found.len);
+        show(x, i + 1, x->found->found.len);
     }
+    return true;
+}
+
+// The plain point, then others at random, each once.
+static bool explore_points(Explorer *x)
+{
+    x->derivation = derive_new(x->problem->bound, &x->request->info, x->diags);
+    if (!x->derivation)
+        return false;
+    const Space *space = derive_space(x->derivation);
+    Map seen;
+    map_init(&seen, x->arena);
+    int wanted = x->request->expressions;
+    for (int draw = 0; draw < DRAWS * wanted && x->rows.len < wanted; draw++) {
+        Row row = {0};
+        if (draw == 0)
+            derive_plain(x->derivation, &row.point);
+        else
+            space_sample(space, &x->rng, &row.point);
+        const char *text = arena_printf(x->arena, "%016llx",
+                                        (unsigned long long)point_hash(space, &row.point));
+        row.options = derive_options(x->derivation, &row.point);
+        if (map_get(&seen, text))
+            continue;
+        map_put(&seen, text, x);
+        if (complete(x, &row, 0))
+            VEC_PUSH(x->arena, &x->rows, row);
+        show(x, x->rows.len, wanted);
+    }
+    x->result->expressions = x->rows.len;
+    return x->rows.len > 0 || diag_world(x->diags, "X003", "no point can be lowered");
+}
+
+static bool generate(Explorer *x)
+{
+    double start = clock_s();
+    set_least_items(x);
+    if (!(x->request->derived ? explore_points : explore_expressions)(x))
+        return false;
     x->result->rows = x->rows.len;
     x->result->generation_s = clock_s() - start;
     return true;
@@ -222,101 +301,101 @@ static bool generate(Explorer *x)
 
 // Measuring -----------------------------------------------------------------------------
 
+// A row on its way through the rig; its job lives in an arena of its own.
+typedef struct {
+    Row *row;
+    Arena *arena;
+    Candidate candidate;
+} Flight;
+
 typedef struct {
     Explorer *x;
-    Candidate candidate[BATCH_MOST];
-    Job job[BATCH_MOST];
-    Row *row[BATCH_MOST];
-    int n;
+    Flight *flight; // one a row to measure
+    const Target *target;
+    const char *prelude;
     double best_ns;
     int64_t done, of;
-} Batch;
+} Measuring;
 
 static double on_trial(void *user, int job, Trial *trial)
 {
-    Batch *batch = user;
-    ExploreResult *result = batch->x->result;
-    Row *row = batch->row[job];
-    row->status = trial_status_name[trial->status];
-    row->time_ns = trial->time_ns;
+    Measuring *m = user;
+    const ExploreRequest *request = m->x->request;
+    ExploreResult *result = m->x->result;
+    Flight *flight = &m->flight[job];
+    flight->row->status = trial_status_name[trial->status];
+    flight->row->time_ns = trial->time_ns;
     result->count[trial->status]++;
     result->measured++;
     result->compilation_s += trial->build_s;
     result->execution_s += trial->check_s + trial->timing_s;
     if (trial->status == TRIAL_OK)
-        batch->best_ns = fmin(batch->best_ns, trial->time_ns);
-    else if (trial->log && batch->x->result->count[trial->status] <= 3)
-        diag_warning(batch->x->diags, span_none, "X002", "%s: %.200s", row->status,
+        m->best_ns = fmin(m->best_ns, trial->time_ns);
+    else if (trial->log && result->count[trial->status] <= 3)
+        diag_warning(m->x->diags, span_none, "X002", "%s: %.200s", flight->row->status,
                      trial->log);
-    return batch->best_ns;
-}
-
-static bool run_batch(Batch *batch, Rig *rig)
-{
-    bool ok = rig_run(rig, batch->job, batch->n, batch->best_ns, on_trial, batch,
-                      batch->x->diags);
-    for (int i = 0; i < batch->n; i++)
-        candidate_release(&batch->candidate[i]);
-    batch->done += batch->n;
-    const ExploreRequest *request = batch->x->request;
+    candidate_release(&flight->candidate);
+    arena_free(flight->arena);
+    flight->arena = NULL;
+    m->done++;
     if (request->progress)
-        request->progress(request->user, "measure", batch->done, batch->of);
-    batch->n = 0;
-    return ok;
+        request->progress(request->user, "measure", m->done, m->of);
+    return m->best_ns;
 }
 
-static void add_job(Batch *batch, Row *row, int serial, const Target *target,
-                    const char *prelude)
+static const Job *next_job(void *user, int number)
 {
-    Explorer *x = batch->x;
+    Measuring *m = user;
+    Explorer *x = m->x;
+    if (number >= m->of)
+        return NULL;
+    Flight *flight = &m->flight[number];
+    Mark before = mark(x);
     Diags quiet;
-    diags_init(&quiet, x->scratch);
-    LowerOptions options = row->options;
-    options.name = arena_printf(x->scratch, "%.80s_c%d", x->problem->name, serial);
-    Candidate *candidate = &batch->candidate[batch->n];
-    if (!candidate_build(x->problem, row->of->expr, &options, target, prelude, x->scratch,
-                         candidate, &quiet))
+    flight->arena = arena_new();
+    diags_init(&quiet, flight->arena);
+    LowerOptions options = flight->row->options;
+    options.name = arena_printf(flight->arena, "%.80s_c%d", x->problem->name, number);
+    Expr *body = body_of(x, flight->row, &quiet);
+    if (!body || !candidate_build(x->problem, body, &options, m->target, m->prelude,
+                                  flight->arena, &flight->candidate, &quiet))
         BUG("a row that was lowered before cannot be");
-    batch->job[batch->n] = candidate->job;
-    batch->row[batch->n++] = row;
+    release(x, before);
+    return &flight->candidate.job;
 }
 
 // The rows to measure, in the order to do so: shuffled, so that the cut-off is soon good.
-static Row **chosen_rows(Explorer *x, int64_t *n)
+static Flight *chosen_rows(Explorer *x, int64_t *n)
 {
     int64_t all = x->rows.len, want = x->request->sample;
-    Row **row = NEW_ARRAY(x->arena, Row *, MAX(all, 1));
+    Flight *flight = NEW_ARRAY(x->arena, Flight, MAX(all, 1));
     for (int64_t i = 0; i < all; i++)
-        row[i] = &x->rows.at[i];
+        flight[i].row = &x->rows.at[i];
     for (int64_t i = all - 1; i > 0; i--) {
         int64_t k = (int64_t)rng_below(&x->rng, (uint64_t)i + 1);
-        Row *swapped = row[i];
-        row[i] = row[k];
-        row[k] = swapped;
+        Row *swapped = flight[i].row;
+        flight[i].row = flight[k].row;
+        flight[k].row = swapped;
     }
     *n = want && want < all ? want : all;
-    return row;
+    return flight;
 }
 
 static bool measure_rows(Explorer *x, Rig *rig)
 {
-    const Target *target = target_find(rig_device(rig)->target);
     Buf prelude;
     buf_init(&prelude);
-    emit_prelude(&prelude, target, x->problem->bound);
-    Batch *batch = xcalloc(1, sizeof *batch);
-    *batch = (Batch){.x = x, .best_ns = INFINITY};
-    Row **row = chosen_rows(x, &batch->of);
-    int most = MIN(rig_batch(rig), BATCH_MOST);
-    bool ok = true;
-    for (int64_t i = 0; ok && i < batch->of;) {
-        Mark m = mark(x);
-        for (; i < batch->of && batch->n < most; i++)
-            add_job(batch, row[i], (int)i, target, prelude.text);
-        ok = run_batch(batch, rig);
-        release(x, m);
-    }
-    free(batch);
+    Measuring m = {
+        .x = x, .target = target_find(rig_device(rig)->target), .best_ns = INFINITY};
+    emit_prelude(&prelude, m.target, x->problem->bound);
+    m.prelude = prelude.text;
+    m.flight = chosen_rows(x, &m.of);
+    bool ok = rig_stream(rig, next_job, INFINITY, on_trial, &m, x->diags);
+    for (int64_t i = 0; i < m.of; i++)
+        if (m.flight[i].arena) {
+            candidate_release(&m.flight[i].candidate);
+            arena_free(m.flight[i].arena);
+        }
     buf_release(&prelude);
     return ok;
 }
@@ -337,6 +416,7 @@ static bool measure(Explorer *x, Buf *device)
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = 1e-4,
+                        .run_limit_s = RUN_LIMIT_S,
                         .samples = 3};
     Rig *rig = rig_open(&config, x->diags);
     if (!rig)
@@ -378,14 +458,17 @@ static void write_size(const Problem *problem, Buf *csv)
         buf_putc(csv, '1');
 }
 
-// The derivation on one line, and the width of vector accesses.
-static void write_steps(const Explored *found, Buf *csv)
+// The rules on one line, and the width of vector accesses; or the point.
+static void write_steps(const Explorer *x, const Row *row, Buf *csv)
 {
     Buf text;
     buf_init(&text);
-    derivation_print(&text, &found->steps);
-    if (vector_of(found) > 1)
-        buf_printf(&text, "// vectors of %d\n", vector_of(found));
+    if (row->of)
+        derivation_print(&text, &row->of->steps);
+    else
+        point_print(&text, derive_space(x->derivation), &row->point);
+    if (row->of && vector_of(row->of) > 1)
+        buf_printf(&text, "// vectors of %d\n", vector_of(row->of));
     buf_putc(csv, '"');
     for (size_t i = 0; i < text.len; i++)
         if (text.text[i] == '\n')
@@ -401,7 +484,7 @@ static void write_row(Explorer *x, const Row *row, Buf *csv)
     buf_printf(csv, "%s,", x->problem->name);
     write_size(x->problem, csv);
     buf_putc(csv, ',');
-    write_steps(row->of, csv);
+    write_steps(x, row, csv);
     for (int d = 0; d < 3; d++)
         buf_printf(csv, ",%lld", (long long)row->global[d]);
     for (int d = 0; d < 3; d++)
@@ -437,6 +520,7 @@ bool explore(const Problem *problem, const ExploreRequest *request, Buf *csv,
                 write_row(&x, &x.rows.at[i], csv);
     }
     buf_release(&device);
+    derive_free(x.derivation);
     arena_free(x.scratch);
     arena_free(x.arena);
     return ok;

@@ -13,6 +13,8 @@
 
 typedef struct {
     int expressions, threads; // wanted: distinct expressions, thread counts of each
+    bool derived;             // instead so many random points of the derivation
+    DeviceInfo info;          // that it asks
     uint64_t seed;
     DeviceModel model; // what features are computed for
     int64_t most_group, local_bytes;

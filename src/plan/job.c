@@ -57,7 +57,7 @@ static void make_job(const Problem *problem, const Unit *unit, const Target *tar
         emit_kernel(&candidate->source, target, unit, unit->kernels.at[i]);
     job->prelude = prelude;
     job->source = candidate->source.text;
-    job->options = "";
+    job->options = target_options(target, problem->bound->math);
     make_scratch(problem, unit, arena, job);
     JobLaunch *launch = NEW_ARRAY(arena, JobLaunch, MAX(unit->launches.len, 1));
     for (int i = 0; i < unit->launches.len; i++)

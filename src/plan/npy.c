@@ -257,15 +257,23 @@ static bool same_shape(const Shape *a, const Shape *b)
     return a->n == b->n && !memcmp(a->len, b->len, (size_t)a->n * sizeof a->len[0]);
 }
 
-static bool check_header(const char *path, Arena *arena, const Header *header,
-                         const Shape *shape, Scalar scalar, Diags *diags)
+// A word for an element type.
+static const char *dtype_name(const char *dtype)
 {
-    const char *want = dtype_text[scalar];
+    for (int i = 0; i < SCALARS; i++)
+        if (strcmp(dtype_text[i], dtype) == 0)
+            return scalar_info[i].name;
+    return dtype[1] == 'u' ? "unsigned integer" : "integer";
+}
+
+static bool check_header(const char *path, Arena *arena, const Header *header,
+                         const Shape *shape, const char *want, Diags *diags)
+{
     if (strcmp(header->descr, want) != 0 &&
-        !(scalar == S_BOOL && !strcmp(header->descr, "?")))
+        !(!strcmp(want, dtype_text[S_BOOL]) && !strcmp(header->descr, "?")))
         return diag_error(diags, span_none, "N003",
                           "%s holds elements of type '%s', but '%s' (%s) is needed", path,
-                          header->descr, want, scalar_info[scalar].name);
+                          header->descr, want, dtype_name(want));
     if (!same_shape(&header->shape, shape))
         return diag_error(diags, span_none, "N004", "%s has shape %s, but %s is needed",
                           path, shape_text(arena, &header->shape),
@@ -290,29 +298,69 @@ static void decode(const char *bytes, Value *value)
     }
 }
 
-static bool read_value(const char *path, const Buf *file, Arena *arena, Value *value,
-                       Diags *diags)
+// Where the numbers begin, if the file holds `need` bytes of such; 0 with a diagnostic.
+static size_t find_numbers(const char *path, const Buf *file, Arena *arena,
+                           const Shape *shape, const char *dtype, int64_t need,
+                           Diags *diags)
 {
     Header header = {0};
-    Shape shape = {0};
-    Scalar scalar = S_FLOAT;
-    int plane = 0;
-    shape_of(value->type, &plane, &shape, &scalar);
     size_t start = read_header(arena, file, &header);
     if (!start)
         return diag_error(diags, span_none, "N002", "%s is not a .npy file", path);
-    if (!check_header(path, arena, &header, &shape, scalar, diags))
-        return false;
+    if (!check_header(path, arena, &header, shape, dtype, diags))
+        return 0;
     int64_t have = (int64_t)(file->len - start);
-    int64_t need = value->count[0] * scalar_info[scalar].bytes;
     if (have != need)
         return diag_error(diags, span_none, "N006",
                           "%s is %s: %" PRId64 " bytes of numbers, %" PRId64
                           " are needed for shape %s",
                           path, have < need ? "truncated" : "too long", have, need,
-                          shape_text(arena, &shape));
-    decode(file->text + start, value);
-    return true;
+                          shape_text(arena, shape));
+    return start;
+}
+
+static bool read_value(const char *path, const Buf *file, Arena *arena, Value *value,
+                       Diags *diags)
+{
+    Shape shape = {0};
+    Scalar scalar = S_FLOAT;
+    int plane = 0;
+    shape_of(value->type, &plane, &shape, &scalar);
+    size_t start = find_numbers(path, file, arena, &shape, dtype_text[scalar],
+                                value->count[0] * scalar_info[scalar].bytes, diags);
+    if (start)
+        decode(file->text + start, value);
+    return start != 0;
+}
+
+static Shape layout_shape(const NpyLayout *layout, int64_t *bytes)
+{
+    Shape shape = {0};
+    *bytes = layout->bytes;
+    for (int i = 0; i < layout->ndim; i++) {
+        shape_push(&shape, layout->shape[i]);
+        *bytes *= layout->shape[i];
+    }
+    return shape;
+}
+
+bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *diags)
+{
+    Buf file;
+    int64_t bytes;
+    Arena *arena = arena_new();
+    Shape shape = layout_shape(layout, &bytes);
+    buf_init(&file);
+    size_t start = 0;
+    if (!file_read(path, &file))
+        diag_world(diags, "N001", "cannot read %s: %s", path, strerror(errno));
+    else
+        start = find_numbers(path, &file, arena, &shape, layout->dtype, bytes, diags);
+    if (start)
+        memcpy(to, file.text + start, (size_t)bytes);
+    buf_release(&file);
+    arena_free(arena);
+    return start != 0;
 }
 
 bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
@@ -334,12 +382,11 @@ bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
 // Writing ------------------------------------------------------------------------------
 
 // The dictionary, padded so that the numbers begin at a multiple of 64 bytes.
-static void write_header(Buf *out, const Shape *shape, Scalar scalar)
+static void write_header(Buf *out, const Shape *shape, const char *dtype)
 {
     Buf text;
     buf_init(&text);
-    buf_printf(&text,
-               "{'descr': '%s', 'fortran_order': False, 'shape': ", dtype_text[scalar]);
+    buf_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': ", dtype);
     print_shape(&text, shape);
     buf_puts(&text, ", }");
     while ((10 + text.len + 1) % 64)
@@ -364,6 +411,15 @@ static void encode(Buf *out, Scalar scalar, const double *x, int64_t count)
     }
 }
 
+// Releases the text.
+static bool write_file(const char *path, Buf *file, Diags *diags)
+{
+    bool ok = file_write(path, file->text, file->len);
+    int saved = errno;
+    buf_release(file);
+    return ok || diag_world(diags, "N001", "cannot write %s: %s", path, strerror(saved));
+}
+
 bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
 {
     Shape shape = {0};
@@ -373,10 +429,19 @@ bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
         BUG("no plane %d", plane);
     Buf file;
     buf_init(&file);
-    write_header(&file, &shape, scalar);
+    write_header(&file, &shape, dtype_text[scalar]);
     encode(&file, scalar, value->plane[plane], value->count[plane]);
-    bool ok = file_write(path, file.text, file.len);
-    int saved = errno;
-    buf_release(&file);
-    return ok || diag_world(diags, "N001", "cannot write %s: %s", path, strerror(saved));
+    return write_file(path, &file, diags);
+}
+
+bool npy_write_raw(const char *path, const NpyLayout *layout, const void *from,
+                   Diags *diags)
+{
+    Buf file;
+    int64_t bytes;
+    Shape shape = layout_shape(layout, &bytes);
+    buf_init(&file);
+    write_header(&file, &shape, layout->dtype);
+    buf_write(&file, from, (size_t)bytes);
+    return write_file(path, &file, diags);
 }

@@ -16,4 +16,17 @@ bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
 // Writes one plane, in C order; a reader never sees half a file. A scalar has shape ().
 bool npy_write(const char *path, const Value *value, int plane, Diags *diags);
 
+// Numbers as they lie in a file, for what no Value holds; the machine's order is the
+// file's.
+typedef struct {
+    const char *dtype; // "<u4"
+    const int64_t *shape;
+    int ndim, bytes; // bytes: of one number
+} NpyLayout;
+
+// As npy_read, into room for as many numbers as the layout has.
+bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *diags);
+bool npy_write_raw(const char *path, const NpyLayout *layout, const void *from,
+                   Diags *diags);
+
 #endif

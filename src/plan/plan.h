@@ -11,24 +11,31 @@
 #include "model/model.h"
 #include "plan/derive.h"
 #include "search/search.h"
+#include "search/steps.h"
 #include "store/store.h"
 
 // problem.c -----------------------------------------------------------------------------
 
-// A program with its sizes bound, everything it needs in one place.
+typedef struct Template Template; // template.h
+typedef struct ProblemKind ProblemKind;
+
+// A program or a template with its sizes bound, everything it needs in one place.
 typedef struct {
+    const ProblemKind *kind; // NULL if it is wrong
     Ir *ir;
     Arena *arena; // lives as long as the problem
     Source source;
-    Program *program; // as parsed and inferred; NULL if it is wrong
-    Program *bound;   // with its sizes; NULL if only checked
-    const char *name; // of the main definition
+    Program *program;   // as parsed and inferred; NULL if it is wrong or a template
+    Program *bound;     // with its sizes; NULL if only checked, or a template
+    Template *template; // NULL: a program
+    const char *name;   // of the main definition
     const Binding *binding;
     int nbinding;
 } Problem;
 
-// Reads, parses and infers a file; program is NULL, with diagnostics, if that fails. They
-// point into the problem's source, so print them before problem_free. Owner: the caller.
+// Reads, parses and infers a file, a template's if its name ends in .json; kind is NULL,
+// with diagnostics, if that fails. They point into the problem's source, so print them
+// before problem_free. Owner: the caller.
 Problem *problem_load(const char *path, Diags *diags);
 Problem *problem_parse(const char *name, const char *text, Diags *diags);
 void problem_free(Problem *problem); // accepts NULL
@@ -36,7 +43,7 @@ void problem_free(Problem *problem); // accepts NULL
 bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags);
 uint64_t problem_hash(const Problem *problem);     // of the bound program as printed
 const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
-// Inputs: seeded random values; owner: arena.
+// Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
 // A number of the bound program, generic sizes by their binding.
 int64_t problem_number(const Problem *problem, const Arith *a);
@@ -51,19 +58,23 @@ int type_planes(Arena *arena, const Type *type, const Type **plane, int max);
 // data.c: values as a rig's buffers ---------------------------------------------------
 
 typedef struct {
-    RigBuffer *buffer; // input planes, then output planes
-    int ninput, noutput;
+    RigBuffer *buffer;
+    int nbuffer, noutput;
+    const int *output; // the buffer of each output
+    double tolerance;  // as of a RigConfig
+    int ninput;        // of a program: input planes, then output planes
     Value **input;
     Value *expect; // NULL until the reference was computed
 } ProblemData;
 
+// Those of a program.
 ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
 void data_expect(ProblemData *data, Value *expect, Arena *arena);
 
 // job.c: a candidate as a job ---------------------------------------------------------
 
 typedef struct {
-    Unit *unit;
+    Unit *unit; // of a program
     Job job;
     Buf source;
     const Point *point;
@@ -80,14 +91,76 @@ bool candidate_build(const Problem *problem, Expr *body, const LowerOptions *opt
                      Candidate *candidate, Diags *diags);
 void candidate_release(Candidate *candidate);
 
+// program.c, template.c: the two kinds of problem ---------------------------------------
+
+typedef struct {
+    const char *folder, *worker;
+} Workplace;
+
+// Files for inputs, in place of random values; a name is set to "" once it was used.
+typedef struct {
+    const char **name;
+    const char *const *file;
+    int n;
+} InputFiles;
+
+// The ways to run a bound problem on a device: a space, and the candidate of each point.
+typedef struct {
+    const Problem *problem;
+    const Target *target; // the device's
+    const Space *space;
+    Derivation *derivation; // of a program
+    Buf prelude;            // of a program
+} Ways;
+
+// What tuning asks of a problem, whichever of the two it is.
+struct ProblemKind {
+    const char *name; // "program", "template"
+    bool (*bind)(Problem *problem, Diags *diags);
+    void (*free)(Problem *problem);
+    uint64_t (*hash)(const Problem *problem); // of what makes trials comparable
+    double (*bytes)(const Problem *problem);
+    // Inputs, and outputs of which nothing is known yet; owner: arena.
+    ProblemData *(*data)(const Problem *problem, uint64_t seed, const InputFiles *files,
+                         Arena *arena, Diags *diags);
+    // Computes what the outputs must be; how: in words.
+    bool (*expect)(const Problem *problem, ProblemData *data, const char *device,
+                   const Workplace *place, Arena *arena, const char **how, Diags *diags);
+    // Writes an output, as read from its buffer, to a .npy file.
+    bool (*write)(const Problem *problem, const ProblemData *data, int output,
+                  const void *raw, const char *path, Diags *diags);
+    bool (*open)(Ways *ways, const DeviceInfo *device, Diags *diags);
+    void (*close)(Ways *ways);
+    int (*first)(const Ways *ways, Point *point, int max);
+    bool (*candidate)(const Ways *ways, const Point *point, const char *name, Arena *arena,
+                      Candidate *candidate, Diags *diags);
+    void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);
+};
+extern const ProblemKind problem_program, problem_template;
+
+// False with a diagnostic: the device cannot run it, or the space is empty. Close it in
+// either case.
+bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags);
+void ways_close(Ways *ways);
+// One constraint more on the space; false with a diagnostic if it is wrong, or if no point
+// is left.
+bool ways_constrain(Ways *ways, const char *text, Diags *diags);
+// The plain point, then points that are often good, each once; returns how many there are.
+int ways_first(const Ways *ways, Point *point, int max);
+// A point as a job, its kernels named after `name` if they can be; see candidate_make.
+bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
+                    Candidate *candidate, Diags *diags);
+// The kernels of a candidate as a file for the user.
+void ways_text(const Ways *ways, const Candidate *candidate, Buf *text);
+
+// Starts `name` as a problem of no kind yet, with room for what it needs.
+Problem *problem_new(const char *name, const char *text, size_t len);
+
 // reference.c -------------------------------------------------------------------------
 
 // What the outputs must be: by the interpreter where that is quick; else by the plain
 // kernel as C, after it was checked against the interpreter at small sizes. NULL with
 // diagnostics.
-typedef struct {
-    const char *folder, *worker;
-} Workplace;
 Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
                          Arena *arena, const char **how, Diags *diags);
 
@@ -120,7 +193,10 @@ typedef struct {
 
 typedef struct {
     const char *device, *strategy;
-    const char *model; // path of a fitted model, for strategies that need a ranking
+    const char *model;  // path of a fitted model, for strategies that need a ranking
+    const Steps *steps; // of a heuristic file, for the strategy that follows one
+    const char *where;  // a constraint more on the space, or NULL
+    int stage[2];       // of a strategy in two stages; 0: its own choice
     uint64_t seed;
     double budget_s;       // INFINITY: not bounded by time
     int64_t budget_trials; // 0: not bounded by trials
@@ -159,8 +235,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
           TuneResult *result, Diags *diags);
 
 // The best stored point of the problem on the device, or the plain one; true if stored.
-bool plan_best(const Problem *problem, const Derivation *derivation, const char *store,
-               const DeviceInfo *device, Point *point, Diags *diags);
+bool plan_best(const Ways *ways, const char *store, const DeviceInfo *device, Point *point,
+               Diags *diags);
 
 // Version of the code generator: trials of another one are not comparable.
 #define CODEGEN_VERSION FW_VERSION "-2"

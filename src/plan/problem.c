@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A problem: a program text with its sizes bound, and its data.
+// A problem: a program or a template with its sizes bound, and a program's data.
 
-#include "plan/plan.h"
+#include "plan/template.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static Problem *problem_new(const char *name, const char *text, size_t len)
+Problem *problem_new(const char *name, const char *text, size_t len)
 {
     Ir *ir = ir_new();
     Problem *problem = NEW(ir->arena, Problem);
@@ -26,6 +26,7 @@ static Problem *parsed(Problem *problem, Diags *diags)
     if (program && ir_infer(program, diags)) {
         problem->program = program;
         problem->name = program->main->name;
+        problem->kind = &problem_program;
     }
     return problem;
 }
@@ -33,6 +34,12 @@ static Problem *parsed(Problem *problem, Diags *diags)
 Problem *problem_parse(const char *name, const char *text, Diags *diags)
 {
     return parsed(problem_new(name, text, strlen(text)), diags);
+}
+
+static bool is_template(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".json") == 0;
 }
 
 Problem *problem_load(const char *path, Diags *diags)
@@ -44,13 +51,21 @@ Problem *problem_load(const char *path, Diags *diags)
         diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
     Problem *problem = problem_new(path, text.text, text.len);
     buf_release(&text);
+    if (read && is_template(path)) {
+        if (template_load(problem, diags))
+            problem->kind = &problem_template;
+        return problem;
+    }
     return read ? parsed(problem, diags) : problem;
 }
 
 void problem_free(Problem *problem)
 {
-    if (problem)
-        ir_free(problem->ir);
+    if (!problem)
+        return;
+    if (problem->template)
+        problem_template.free(problem);
+    ir_free(problem->ir);
 }
 
 bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
@@ -61,18 +76,17 @@ bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
             (Binding){arena_strdup(problem->arena, binding[i].name), binding[i].value};
     problem->binding = copy;
     problem->nbinding = n;
-    problem->bound = problem->program ? ir_bind(problem->program, copy, n, diags) : NULL;
-    return problem->bound != NULL;
+    return problem->kind && problem->kind->bind(problem, diags);
 }
 
 uint64_t problem_hash(const Problem *problem)
 {
-    Buf text;
-    buf_init(&text);
-    ir_print(&text, problem->bound);
-    uint64_t hash = hash_bytes(text.text, text.len, 0);
-    buf_release(&text);
-    return hash;
+    return problem->kind->hash(problem);
+}
+
+double problem_bytes(const Problem *problem)
+{
+    return problem->kind->bytes(problem);
 }
 
 const char *problem_label(const Problem *problem)
@@ -130,30 +144,6 @@ int type_planes(Arena *arena, const Type *type, const Type **plane, int max)
     for (int i = 0; i < tuple->n; i++)
         n += type_planes(arena, type_field(arena, type, i), plane + n, max - n);
     return n;
-}
-
-static double type_bytes(const Problem *problem, const Type *type)
-{
-    const Type *plane[PLANES_MOST];
-    int n = MIN(type_planes(problem->arena, type, plane, PLANES_MOST), PLANES_MOST);
-    double bytes = 0;
-    for (int i = 0; i < n; i++) {
-        const Type *scalar = plane[i];
-        while (scalar->kind == T_ARRAY)
-            scalar = scalar->elem;
-        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
-        bytes += (double)count * scalar_info[scalar->scalar].bytes;
-    }
-    return bytes;
-}
-
-double problem_bytes(const Problem *problem)
-{
-    const Function *main = problem->bound->main;
-    double bytes = type_bytes(problem, main->body->type);
-    for (int i = 0; i < main->nparam; i++)
-        bytes += type_bytes(problem, main->params[i]->type);
-    return bytes;
 }
 
 const char *plan_cache_folder(Arena *arena)

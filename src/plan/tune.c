@@ -32,10 +32,8 @@ typedef struct {
     double start_s, search_s; // when tuning began, and its first trial
     ProblemData *data;
     Rig *rig;
-    Derivation *derivation;
+    Ways ways;
     const Space *space;
-    const Target *target;
-    Buf prelude;
     Store *store;
     int64_t session;
     Map known; // point text to Known
@@ -43,6 +41,8 @@ typedef struct {
     int asked_first; // of the points tried before the strategy's
     Point first[8];
     int nfirst;
+    bool has_plain;      // the first of them is the plain point
+    uint64_t space_hash; // without options->where: trials are the same
     struct {
         Point point;
         double ns;
@@ -169,8 +169,8 @@ static bool add_candidate(Batch *batch, const Point *point)
     snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
     batch->point[batch->n] = *point;
     Candidate *candidate = &batch->candidate[batch->n];
-    if (candidate_make(t->problem, t->derivation, point, arena_strdup(t->scratch, name),
-                       t->target, t->prelude.text, t->scratch, candidate, &quiet)) {
+    if (ways_candidate(&t->ways, point, arena_strdup(t->scratch, name), t->scratch,
+                       candidate, &quiet)) {
         batch->job[batch->n++] = candidate->job;
         return true;
     }
@@ -307,7 +307,7 @@ static void find_flight(Tune *t, const Unit *unit)
     double feature[FEATURES];
     describe_device(rig_device(t->rig), &model);
     FeatureSetting setting = {&model, t->problem->binding, t->problem->nbinding};
-    if (!model.is_cpu && features_unit(unit, &setting, feature))
+    if (unit && !model.is_cpu && features_unit(unit, &setting, feature))
         t->result->in_flight_bytes = feature[FEATURE_IN_FLIGHT];
 }
 
@@ -316,13 +316,11 @@ static void find_flight(Tune *t, const Unit *unit)
 static bool compute_reference(Tune *t)
 {
     report(t, "reference", TRIAL_OK, INFINITY);
-    Value **inputs = problem_inputs(t->problem, t->options->seed, t->arena);
-    t->data = data_new(t->problem, inputs, t->arena);
-    Value *expect = reference_compute(t->problem, inputs, &t->options->place, t->arena,
-                                      &t->result->reference, t->diags);
-    if (expect)
-        data_expect(t->data, expect, t->arena);
-    return expect != NULL;
+    const ProblemKind *kind = t->problem->kind;
+    t->data = kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+    return t->data &&
+           kind->expect(t->problem, t->data, t->options->device, &t->options->place,
+                        t->arena, &t->result->reference, t->diags);
 }
 
 static bool open_device(Tune *t)
@@ -330,39 +328,47 @@ static bool open_device(Tune *t)
     RigConfig config = {.device = t->options->device,
                         .worker = t->options->place.worker,
                         .folder = t->options->place.folder,
-                        .nbuffer = t->data->ninput + t->data->noutput,
+                        .nbuffer = t->data->nbuffer,
                         .buffer = t->data->buffer,
-                        .tolerance = 1e-4};
+                        .tolerance = t->data->tolerance};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)
         return false;
     const DeviceInfo *device = rig_device(t->rig);
     t->result->device = arena_strdup(t->arena, device->name);
     t->result->fingerprint = arena_strdup(t->arena, device->fingerprint);
-    t->target = target_find(device->target);
-    t->result->target = target_name(t->target);
-    emit_prelude(&t->prelude, t->target, t->problem->bound);
+    t->result->target = target_name(target_find(device->target));
     return true;
+}
+
+static void set_first(Tune *t)
+{
+    int n = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    t->has_plain = space_valid(t->space, &t->first[0]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(t->space, &t->first[i]))
+            t->first[t->nfirst++] = t->first[i];
 }
 
 static bool open_space(Tune *t)
 {
-    t->derivation = derive_new(t->problem->bound, rig_device(t->rig), t->diags);
-    if (!t->derivation)
+    if (!ways_open(&t->ways, t->problem, rig_device(t->rig), t->diags))
         return false;
-    t->space = derive_space(t->derivation);
+    t->space = t->ways.space;
+    t->space_hash = space_hash(t->space);
+    if (t->options->where && !ways_constrain(&t->ways, t->options->where, t->diags))
+        return false;
     t->result->space_points = space_count(t->space);
-    derive_plain(t->derivation, &t->first[0]);
-    t->nfirst = 1 + derive_first(t->derivation, &t->first[1], COUNTOF(t->first) - 1);
+    set_first(t);
     return true;
 }
 
-static void fill_key(const Problem *problem, const Space *space, const DeviceInfo *device,
+static void fill_key(const Problem *problem, uint64_t hash, const DeviceInfo *device,
                      StoreKey *key)
 {
     *key = (StoreKey){.problem = problem_label(problem),
                       .problem_hash = problem_hash(problem),
-                      .space_hash = space_hash(space),
+                      .space_hash = hash,
                       .fingerprint = device->fingerprint,
                       .device = device->name,
                       .version = CODEGEN_VERSION};
@@ -374,7 +380,7 @@ static bool open_store(Tune *t)
     if (!t->store)
         return false;
     StoreKey key;
-    fill_key(t->problem, t->space, rig_device(t->rig), &key);
+    fill_key(t->problem, t->space_hash, rig_device(t->rig), &key);
     t->session = store_session(t->store, &key, t->diags);
     if (!t->session)
         return false;
@@ -387,6 +393,10 @@ static bool open_store(Tune *t)
 static bool set_ranking(Tune *t)
 {
     const DeviceInfo *device = rig_device(t->rig);
+    if (t->problem->template)
+        return diag_error(t->diags, span_none, "C019",
+                          "strategy `%s` ranks programs; %s is a template",
+                          t->options->strategy, t->problem->name);
     if (!t->options->model)
         return diag_error(t->diags, span_none, "C017", "strategy `%s` needs a fitted model",
                           t->options->strategy);
@@ -412,6 +422,23 @@ static bool set_ranking(Tune *t)
     return ok;
 }
 
+// The steps begin at the plain point.
+static bool set_steps(Tune *t)
+{
+    const Problem *problem = t->problem;
+    StepsSize *size = NEW_ARRAY(t->arena, StepsSize, problem->nbinding + 1);
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = (StepsSize){problem->binding[i].name, (double)problem->binding[i].value};
+    if (!t->options->steps)
+        return diag_error(t->diags, span_none, "C041", "strategy `%s` needs a FILE.fwh",
+                          t->options->strategy);
+    t->search->steps = t->options->steps;
+    t->search->size = size;
+    t->search->nsize = problem->nbinding;
+    t->search->start = t->nfirst ? &t->first[0] : NULL;
+    return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
+}
+
 static bool open_search(Tune *t)
 {
     const SearchKind *kind = search_find(t->options->strategy);
@@ -420,8 +447,10 @@ static bool open_search(Tune *t)
                           t->options->strategy);
     double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
     t->search = search_open(kind, t->space, t->options->seed, limit);
+    t->search->stage[0] = t->options->stage[0];
+    t->search->stage[1] = t->options->stage[1];
     t->result->strategy = kind->name;
-    return !kind->needs_ranking || set_ranking(t);
+    return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
 }
 
 // The first points, among them the plain one, are tried before any strategy.
@@ -430,15 +459,10 @@ static bool try_first(Tune *t)
     t->search_s = clock_s();
     if (!run_points(t, next_first, false))
         return false;
-    const Known *plain = map_get(&t->known, point_text(t, &t->first[0]));
+    const Known *plain =
+        t->has_plain ? map_get(&t->known, point_text(t, &t->first[0])) : NULL;
     t->result->baseline_ns = plain && plain->status == TRIAL_OK ? plain->time_ns : INFINITY;
     return true;
-}
-
-static bool make_named(Tune *t, const Point *point, const char *name, Candidate *candidate)
-{
-    return candidate_make(t->problem, t->derivation, point, name, t->target,
-                          t->prelude.text, t->arena, candidate, t->diags);
 }
 
 // Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
@@ -451,7 +475,8 @@ static bool measure_again(Tune *t)
         Trial trial = {0};
         char name[128];
         snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
-        if (!make_named(t, &t->best[i].point, arena_strdup(t->arena, name), &candidate) ||
+        if (!ways_candidate(&t->ways, &t->best[i].point, arena_strdup(t->arena, name),
+                            t->arena, &candidate, t->diags) ||
             !rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, NULL, t->diags))
             return false;
         t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
@@ -470,13 +495,14 @@ static bool write_kernel(Tune *t)
         return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
                           t->options->out, strerror(errno));
     Candidate candidate;
-    if (!make_named(t, &t->best[0].point, t->problem->name, &candidate))
+    if (!ways_candidate(&t->ways, &t->best[0].point, t->problem->name, t->arena, &candidate,
+                        t->diags))
         return false;
     Buf text;
     buf_init(&text);
-    emit_unit(&text, t->target, candidate.unit);
+    ways_text(&t->ways, &candidate, &text);
     const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
-                                    target_extension(t->target));
+                                    target_extension(t->ways.target));
     bool ok = file_write(path, text.text, text.len);
     if (!ok)
         diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
@@ -522,10 +548,9 @@ static void close_all(Tune *t)
     if (t->search)
         search_close(t->search);
     store_close(t->store);
-    derive_free(t->derivation);
+    ways_close(&t->ways);
     if (t->rig)
         rig_close(t->rig);
-    buf_release(&t->prelude);
     arena_free(t->scratch);
 }
 
@@ -544,7 +569,6 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
                            .seed = options->seed,
                            .bytes = problem_bytes(problem),
                            .best_ns = INFINITY};
-    buf_init(&t.prelude);
     map_init(&t.known, arena);
     bool ok = compute_reference(&t) && open_device(&t) && open_space(&t) &&
               open_store(&t) && open_search(&t) && try_first(&t) &&
@@ -573,16 +597,16 @@ static void keep_stored(void *user, const StoreTrial *trial)
     }
 }
 
-bool plan_best(const Problem *problem, const Derivation *derivation, const char *path,
-               const DeviceInfo *device, Point *point, Diags *diags)
+bool plan_best(const Ways *ways, const char *path, const DeviceInfo *device, Point *point,
+               Diags *diags)
 {
-    derive_plain(derivation, point);
+    ways_first(ways, point, 1);
     Store *store = store_open(path, diags);
     if (!store)
         return false;
     StoreKey key;
-    BestStored best = {derive_space(derivation), point, INFINITY};
-    fill_key(problem, best.space, device, &key);
+    BestStored best = {ways->space, point, INFINITY};
+    fill_key(ways->problem, space_hash(best.space), device, &key);
     int64_t session = store_session(store, &key, diags);
     if (session)
         store_each(store, session, keep_stored, &best, diags);

@@ -75,7 +75,8 @@ Work problem_work(const Problem *problem)
 {
     Work work = {.bytes = problem_bytes(problem)};
     Counter counter = {problem, &work};
-    count_expr(&counter, problem->bound->main->body, 1);
+    if (problem->bound) // of a template's operations nothing is known
+        count_expr(&counter, problem->bound->main->body, 1);
     return work;
 }
 

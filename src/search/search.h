@@ -15,8 +15,10 @@ typedef struct {
     const char *name;
     const char *doc;
     bool needs_ranking;            // search->ranking must be set before the first ask
+    bool needs_steps;              // search->steps likewise
     void *(*open)(Search *search); // the strategy's own state; NULL if it needs none
-    // Writes the next point; false when it has none left.
+    // Writes the next point; false when it has none left, or none before it is told of
+    // points that were asked for.
     bool (*ask)(Search *search, Point *point);
     // The cost of an asked point in nanoseconds; INFINITY if its trial did not end ok.
     void (*tell)(Search *search, const Point *point, double cost_ns); // may be NULL
@@ -30,11 +32,17 @@ struct Search {
     Rng rng;      // seeded; the only source of chance
     double limit; // trials the budget allows; INFINITY if bounded by time alone
     int told;     // points told so far
+    int given;    // distinct points given out, or told without
     Point best;
     double best_ns;       // INFINITY before the first success
     const Point *ranking; // points in the order to try them in; the caller's
     int nranking;
-    void *state; // owned by the strategy
+    const Point *start;        // a sensible first point, or NULL; the caller's
+    const struct Steps *steps; // steps.h: a heuristic file that was checked; the caller's
+    const struct StepsSize *size;
+    int nsize;
+    int stage[2]; // points of a strategy's stages; 0: its own choice
+    void *state;  // owned by the strategy
 };
 
 const SearchKind *search_find(const char *name); // NULL if there is none
@@ -42,9 +50,13 @@ const SearchKind *const *search_all(int *n);
 
 Search *search_open(const SearchKind *kind, const Space *space, uint64_t seed,
                     double limit);
-// No point is given out twice in one search; false when nothing is left.
+// No point is given out twice in one search; false when nothing is left, or nothing before
+// all the points that were given out are told.
 bool search_ask(Search *search, Point *point);
 void search_tell(Search *search, const Point *point, double cost_ns);
 void search_close(Search *search);
+
+// For strategies: true if the point was given out or told; its cost, NAN if not told yet.
+bool search_known(const Search *search, const Point *point, double *cost_ns);
 
 #endif

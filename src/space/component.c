@@ -413,6 +413,39 @@ bool component_build(Component *component, const Space *space, uint64_t params,
     return true;
 }
 
+// The node of sorted points that agree in all choices before a depth.
+static uint32_t build_list(Builder *b, int depth, const Point *point, int n)
+{
+    if (depth == b->c->nparam)
+        return END;
+    size_t base = b->npending;
+    for (int from = 0, to; from < n && !b->failed; from = to) {
+        int choice = point[from].choice[depth];
+        for (to = from + 1; to < n && point[to].choice[depth] == choice;)
+            to++;
+        push_edge(b, build_list(b, depth + 1, point + from, to - from), choice);
+    }
+    uint32_t node = NONE;
+    if (n > 0 && !b->failed)
+        node = intern_node(b, b->pending + base, b->npending - base);
+    b->npending = base;
+    return node;
+}
+
+bool component_build_list(Component *component, const Space *space, const Point *point,
+                          int n, Diags *diags)
+{
+    *component = (Component){.nparam = space->nparam};
+    for (int i = 0; i < space->nparam; i++)
+        component->param[i] = i;
+    Builder b = {.space = space, .c = component};
+    builder_init(&b, 0);
+    component->root = build_list(&b, 0, point, n);
+    component->count = component->root == NONE ? 0 : component->node[component->root].count;
+    builder_release(&b);
+    return !b.failed || too_large(space, component, diags);
+}
+
 void component_release(Component *component)
 {
     free(component->node);
@@ -432,16 +465,35 @@ static const Edge *edge_before(const Edge *edge, int n, uint64_t number)
     return &edge[lo];
 }
 
-static const Edge *edge_of(const Edge *edge, int n, int choice)
+// The edge of a choice, or NULL.
+static const Edge *find_edge(const Edge *edge, int n, int choice)
 {
     int lo = 0, hi = n;
     while (hi - lo > 1) {
         int mid = lo + (hi - lo) / 2;
         *(edge[mid].choice <= choice ? &lo : &hi) = mid;
     }
-    if (edge[lo].choice != choice)
+    return edge[lo].choice == choice ? &edge[lo] : NULL;
+}
+
+static const Edge *edge_of(const Edge *edge, int n, int choice)
+{
+    const Edge *found = find_edge(edge, n, choice);
+    if (!found)
         BUG("the point is not valid");
-    return &edge[lo];
+    return found;
+}
+
+bool component_has(const Component *component, const Point *point)
+{
+    uint32_t at = component->root;
+    for (int d = 0; d < component->nparam && at != NONE; d++) {
+        const Node *node = &component->node[at];
+        const Edge *edge = find_edge(component->edge + node->edge, node->n,
+                                     point->choice[component->param[d]]);
+        at = edge ? edge->child : NONE;
+    }
+    return at != NONE;
 }
 
 void component_point(const Component *component, uint64_t number, Point *point)

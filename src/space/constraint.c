@@ -25,7 +25,8 @@ typedef struct {
     Space *space;
     Diags *diags;
     const Source *source;
-    const char *end; // of the current token
+    const char *text; // of the source, up to the end of the constraint
+    const char *end;  // of the current token
     Token token;
     int nesting, stack; // depth of the text, and of the values at run time
     int ncode;
@@ -69,7 +70,7 @@ static const char *const reserved[] = {"and", "or", "not", "in"};
 
 static Span span_of(const Parser *p, Token token)
 {
-    uint32_t start = (uint32_t)(token.text - p->source->text);
+    uint32_t start = (uint32_t)(token.text - p->text);
     return (Span){p->source, start, start + (uint32_t)token.len};
 }
 
@@ -96,10 +97,12 @@ static int sign_len(const char *text)
     return 1;
 }
 
+// A point belongs to a name if a letter follows: `best.lx`.
 static int name_len(const char *text)
 {
     int n = 0;
-    while (isalnum((unsigned char)text[n]) || text[n] == '_')
+    while (isalnum((unsigned char)text[n]) || text[n] == '_' ||
+           (text[n] == '.' && isalpha((unsigned char)text[n + 1])))
         n++;
     return n;
 }
@@ -245,6 +248,21 @@ static bool is_reserved(const Parser *p)
     return false;
 }
 
+// A defined name, or one element `name[2]` of several; NULL if there is none.
+static const double *parse_defined(Parser *p, Token token)
+{
+    const char *start = token.text, *end = start + token.len;
+    if (at(p, "[")) {
+        const char *close = strchr(p->token.text, ']');
+        end = close ? close + 1 : end;
+    }
+    const char *name = arena_strndup(p->space->arena, start, (size_t)(end - start));
+    const double *number = map_get(&p->space->names, name);
+    while (number && p->token.kind != T_END && p->token.text < end)
+        advance(p);
+    return number;
+}
+
 static bool parse_name(Parser *p)
 {
     Token token = p->token;
@@ -262,6 +280,9 @@ static bool parse_name(Parser *p)
     }
     char *name = arena_strndup(p->space->arena, token.text, (size_t)token.len);
     int param = space_find(p->space, name);
+    const double *number = param < 0 ? parse_defined(p, token) : NULL;
+    if (number)
+        return emit(p, (Code){.op = OP_NUMBER, .number = *number});
     if (param < 0)
         return diag_error(p->diags, span_of(p, token), "S002",
                           "there is no parameter named `%s`", name);
@@ -370,7 +391,7 @@ static bool parse(Parser *p, Level level)
 
 // Conjuncts ------------------------------------------------------------------------------
 
-static void add_conjunct(Space *space, const Code *code, int n)
+static Constraint constraint_of(Space *space, const Code *code, int n)
 {
     Code *copy = NEW_ARRAY(space->arena, Code, n);
     memcpy(copy, code, sizeof *copy * (size_t)n);
@@ -378,6 +399,12 @@ static void add_conjunct(Space *space, const Code *code, int n)
     for (int i = 0; i < n; i++)
         if (code[i].op == OP_PARAM)
             constraint.params |= (uint64_t)1 << code[i].param;
+    return constraint;
+}
+
+static void add_conjunct(Space *space, const Code *code, int n)
+{
+    Constraint constraint = constraint_of(space, code, n);
     VEC_PUSH(space->arena, &space->constraints, constraint);
 }
 
@@ -399,17 +426,22 @@ static void split_conjuncts(Space *space, const Code *code, int n)
     split_conjuncts(space, code + right, n - 1 - right);
 }
 
-bool constraint_parse(Space *space, const char *text, Diags *diags)
+bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
 {
-    Source *source = NEW(space->arena, Source);
-    char *copy = arena_strdup(space->arena, text);
-    *source = (Source){"<constraint>", copy, strlen(copy)};
-    Parser p = {.space = space, .diags = diags, .source = source, .end = copy};
+    char *text = arena_strndup(space->arena, span.source->text, span.end);
+    Parser p = {.space = space,
+                .diags = diags,
+                .source = span.source,
+                .text = text,
+                .end = text + span.start};
     advance(&p);
     if (!parse(&p, LEVEL_OR))
         return false;
     if (p.token.kind != T_END)
         return error_at(&p, "S001", "expected an operator");
-    split_conjuncts(space, p.code, p.ncode);
+    if (whole)
+        *whole = constraint_of(space, p.code, p.ncode);
+    else
+        split_conjuncts(space, p.code, p.ncode);
     return true;
 }

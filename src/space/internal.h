@@ -64,8 +64,9 @@ typedef struct {
 } Range;
 typedef enum { ALWAYS_FALSE, ALWAYS_TRUE, UNDECIDED } Verdict;
 
-// Appends the conjuncts of a text to the space.
-bool constraint_parse(Space *space, const char *text, Diags *diags);
+// Appends the conjuncts of a part of a source to the space; with `whole` it is kept there
+// instead, in one piece.
+bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags);
 
 // Where the operand that ends before `end` begins in postfix code.
 int constraint_operand(const Code *code, int end);
@@ -139,11 +140,19 @@ typedef struct {
 // The parameters are those of the mask. False with a diagnostic if it grows too large.
 bool component_build(Component *component, const Space *space, uint64_t params,
                      Diags *diags);
+// The same of exactly the points listed, over all parameters; points are sorted by choices.
+bool component_build_list(Component *component, const Space *space, const Point *point,
+                          int n, Diags *diags);
+bool component_has(const Component *component, const Point *point);
 void component_release(Component *component);
 void component_point(const Component *component, uint64_t number, Point *point);
 uint64_t component_number(const Component *component, const Point *point);
 
 // space.c ---------------------------------------------------------------------------
+
+struct SpaceExpr {
+    Constraint code;
+};
 
 typedef struct {
     SpaceParam shown;
@@ -156,10 +165,13 @@ struct Space {
     int nparam;
     Param param[SPACE_PARAMS_MAX];
     Map words; // word to interned number
+    Map names; // defined name to its number
     int nword;
     VEC(const char *) texts; // constraints as given
     VEC(Constraint) constraints;
     bool built, empty; // empty: a constraint without parameters is false
+    bool listed;       // only the points of the list are valid
+    VEC(Point) list;   // sorted by choices, none twice
     int ncomponent;
     Component component[SPACE_PARAMS_MAX];
 };

@@ -20,6 +20,7 @@ Space *space_new(void)
     Space *space = xcalloc(1, sizeof *space);
     space->arena = arena_new();
     map_init(&space->words, space->arena);
+    map_init(&space->names, space->arena);
     return space;
 }
 
@@ -108,13 +109,94 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
     return add_param(space, name, value, label, number, n);
 }
 
-bool space_constrain(Space *space, const char *text, Diags *diags)
+bool space_constrain_span(Space *space, Span span, Diags *diags)
 {
     unbuild(space);
-    if (!constraint_parse(space, text, diags))
+    if (!constraint_parse(space, span, NULL, diags))
         return false;
-    VEC_PUSH(space->arena, &space->texts, arena_strdup(space->arena, text));
+    const char *text = span.source->text + span.start;
+    VEC_PUSH(space->arena, &space->texts,
+             arena_strndup(space->arena, text, span.end - span.start));
     return true;
+}
+
+// A text as a source of the space's own, under a name.
+static Span whole_text(Space *space, const char *name, const char *text)
+{
+    Source *source = NEW(space->arena, Source);
+    *source = (Source){arena_strdup(space->arena, name), arena_strdup(space->arena, text),
+                       strlen(text)};
+    return (Span){source, 0, (uint32_t)source->len};
+}
+
+bool space_constrain_at(Space *space, const char *where, const char *text, Diags *diags)
+{
+    return space_constrain_span(space, whole_text(space, where, text), diags);
+}
+
+bool space_constrain(Space *space, const char *text, Diags *diags)
+{
+    return space_constrain_at(space, "<constraint>", text, diags);
+}
+
+void space_define(Space *space, const char *name, double value)
+{
+    double *number = NEW(space->arena, double);
+    *number = value;
+    map_put(&space->names, arena_strdup(space->arena, name), number);
+}
+
+int space_constraints(const Space *space)
+{
+    return space->texts.len;
+}
+
+const char *space_constraint(const Space *space, int i)
+{
+    return space->texts.at[i];
+}
+
+const SpaceExpr *space_expression(Space *space, const char *where, const char *text,
+                                  Diags *diags)
+{
+    SpaceExpr *expr = NEW(space->arena, SpaceExpr);
+    Span span = whole_text(space, where, text);
+    return constraint_parse(space, span, &expr->code, diags) ? expr : NULL;
+}
+
+double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point)
+{
+    double value[SPACE_PARAMS_MAX] = {0}, result;
+    if (point)
+        space_numbers(space, point, value);
+    constraint_eval(&expr->code, value, -1, NULL, 1, &result);
+    return result;
+}
+
+static int compare_points(const void *p, const void *q)
+{
+    const Point *a = p, *b = q;
+    for (int i = 0; i < SPACE_PARAMS_MAX; i++)
+        if (a->choice[i] != b->choice[i])
+            return a->choice[i] < b->choice[i] ? -1 : 1;
+    return 0;
+}
+
+void space_only(Space *space, const Point *point, int n)
+{
+    unbuild(space);
+    Point *sorted = NEW_ARRAY(space->arena, Point, n + 1);
+    for (int i = 0; i < n; i++)
+        memcpy(sorted[i].choice, point[i].choice,
+               sizeof *point->choice * (size_t)space->nparam);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_points);
+    space->listed = true;
+    space->list.at = sorted;
+    space->list.len = 0;
+    space->list.cap = n + 1;
+    for (int i = 0; i < n; i++)
+        if (i == 0 || compare_points(&sorted[i], &sorted[i - 1]) != 0)
+            sorted[space->list.len++] = sorted[i];
 }
 
 int space_params(const Space *space)
@@ -141,6 +223,33 @@ double space_raw_count(const Space *space)
     for (int i = 0; i < space->nparam; i++)
         count *= space->param[i].shown.n;
     return count;
+}
+
+void space_numbers(const Space *space, const Point *point, double *value)
+{
+    for (int i = 0; i < space->nparam; i++)
+        value[i] = space->param[i].number[point->choice[i]];
+}
+
+static bool in_domains(const Space *space, const Point *point)
+{
+    for (int i = 0; i < space->nparam; i++)
+        if (point->choice[i] < 0 || point->choice[i] >= space->param[i].shown.n)
+            return false;
+    return true;
+}
+
+// In the domains, and no constraint is broken.
+static bool passes(const Space *space, const Point *point)
+{
+    double value[SPACE_PARAMS_MAX];
+    if (!in_domains(space, point))
+        return false;
+    space_numbers(space, point, value);
+    for (int i = 0; i < space->constraints.len; i++)
+        if (!constraint_holds(&space->constraints.at[i], value))
+            return false;
+    return true;
 }
 
 // Components ------------------------------------------------------------------------
@@ -176,12 +285,28 @@ static bool has_false_constant(const Space *space)
     return false;
 }
 
+// One component of the points listed that pass the constraints.
+static bool build_listed(Space *space, Diags *diags)
+{
+    Point *kept = xmalloc(sizeof *kept * ((size_t)space->list.len + 1));
+    int n = 0;
+    for (int i = 0; i < space->list.len; i++)
+        if (passes(space, &space->list.at[i]))
+            kept[n++] = space->list.at[i];
+    space->ncomponent = 1;
+    space->built = component_build_list(&space->component[0], space, kept, n, diags);
+    free(kept);
+    return space->built;
+}
+
 bool space_build(Space *space, Diags *diags)
 {
     if (space->built)
         return true;
     unbuild(space);
     space->empty = has_false_constant(space);
+    if (space->listed)
+        return build_listed(space, diags);
     uint64_t group[SPACE_PARAMS_MAX];
     int n = group_params(space, group);
     for (int i = 0; i < n; i++) {
@@ -214,30 +339,12 @@ double space_count(const Space *space)
     return count;
 }
 
-void space_numbers(const Space *space, const Point *point, double *value)
-{
-    for (int i = 0; i < space->nparam; i++)
-        value[i] = space->param[i].number[point->choice[i]];
-}
-
-static bool in_domains(const Space *space, const Point *point)
-{
-    for (int i = 0; i < space->nparam; i++)
-        if (point->choice[i] < 0 || point->choice[i] >= space->param[i].shown.n)
-            return false;
-    return true;
-}
-
 bool space_valid(const Space *space, const Point *point)
 {
-    double value[SPACE_PARAMS_MAX];
-    if (!in_domains(space, point))
-        return false;
-    space_numbers(space, point, value);
-    for (int i = 0; i < space->constraints.len; i++)
-        if (!constraint_holds(&space->constraints.at[i], value))
-            return false;
-    return true;
+    if (!space->listed)
+        return passes(space, point);
+    need_built(space);
+    return in_domains(space, point) && component_has(&space->component[0], point);
 }
 
 void space_point(const Space *space, uint64_t number, Point *point)

@@ -47,12 +47,34 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
 // A division by zero makes a constraint false. False with a diagnostic whose span points
 // into the text on a syntax error or an unknown name.
 bool space_constrain(Space *space, const char *text, Diags *diags);
+// The same of a part of a larger text, where its diagnostics then point.
+bool space_constrain_span(Space *space, Span span, Diags *diags);
+int space_constraints(const Space *space);
+const char *space_constraint(const Space *space, int i); // as given
+
+// The same; its messages name the text by `where`.
+bool space_constrain_at(Space *space, const char *where, const char *text, Diags *diags);
+// A name that stands for a number in what is read after it, and is no parameter: a size.
+// `X[0]` and `best.lx` are such names too.
+void space_define(Space *space, const char *name, double value);
+
+// An expression in the language of constraints, for its value at points. Owner: the space.
+// NULL with a diagnostic, as above.
+typedef struct SpaceExpr SpaceExpr;
+const SpaceExpr *space_expression(Space *space, const char *where, const char *text,
+                                  Diags *diags);
+// point may be NULL if the space has no parameters. NAN: a division by zero.
+double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
 
 // Builds the components; called by the questions below when needed. False with a
 // diagnostic if one component has more than 2^53 valid points, or so little structure that
 // its diagram would outgrow memory or patience. Spaces from users' text: ask first, since
 // a question about a space that cannot be built ends the program.
 bool space_build(Space *space, Diags *diags);
+
+// Only these points are valid any more, as far as the constraints allow them: a space that
+// somebody has recorded. They are copied, and may repeat.
+void space_only(Space *space, const Point *point, int n);
 
 int space_params(const Space *space);
 const SpaceParam *space_param(const Space *space, int i);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "search/steps.h"
 #include "search/search.h"
 
 #include <math.h>
@@ -51,11 +52,21 @@ static double cost_of(const Space *space, const Point *point)
     return a == 3 ? INFINITY : 10 + (a - 2) * (a - 2) + (b - 4) * (b - 4);
 }
 
+// A script that a strategy needs tries everything.
+static const Steps *everything(void)
+{
+    static Vary vary[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+    static Step step = {.kind = STEP_TUNE, .vary = {vary, 3, 3}};
+    static Steps script = {.steps = {&step, 1, 1}};
+    return &script;
+}
+
 // A ranking that a strategy needs is every point, last number first.
 static Search *open_search(const SearchKind *kind, const Space *space, uint64_t seed)
 {
     static Point ranking[256];
     Search *search = search_open(kind, space, seed, INFINITY);
+    search->steps = everything();
     if (!kind->needs_ranking)
         return search;
     int n = search->nranking = (int)space_count(space);

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp fuse: which calls of a script may run as one kernel, what each such kernel needs
+// and moves, and the cheapest ways to cover the script.
+
+#include "cli/cli.h"
+#include "fuse/fuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *set_json(Set set)
+{
+    json_t *list = json_array();
+    for (Set s = set; s; s &= s - 1)
+        json_array_append_new(list, json_integer(__builtin_ctzll(s) + 1));
+    return list;
+}
+
+// 123, or 9.10.11 where a number has two digits.
+static void put_set(Buf *out, const Script *script, Set set)
+{
+    const char *separator = script->ncall > 9 ? "." : "";
+    for (Set s = set; s; s &= s - 1)
+        buf_printf(out, "%d%s", __builtin_ctzll(s) + 1, s & (s - 1) ? separator : "");
+}
+
+static void put_order(Buf *out, const Script *script, const Fusion *f)
+{
+    const char *separator = script->ncall > 9 ? "." : "";
+    for (int i = 0; i < f->ncall; i++)
+        buf_printf(out, "%s%d", i ? separator : "", f->order[i] + 1);
+}
+
+typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
+
+static void put_elems(Buf *out, const Script *script, const Fusion *f, ElemTest *test)
+{
+    const char *separator = "";
+    for (int e = 0; e < script->nelem; e++)
+        if (fusion_place(f, e) >= 0 && test(script, f, e)) {
+            buf_printf(out, "%s%s", separator, script->elem[e].name);
+            separator = " ";
+        }
+}
+
+static json_t *elems_json(const Script *script, const Fusion *f, ElemTest *test)
+{
+    json_t *list = json_array();
+    for (int e = 0; e < script->nelem; e++)
+        if (fusion_place(f, e) >= 0 && test(script, f, e))
+            json_array_append_new(list, json_string(script->elem[e].name));
+    return list;
+}
+
+// By size, then by members, as one would list them by hand.
+static int by_size(const void *a, const void *b)
+{
+    const Fusion *f = *(const Fusion *const *)a, *g = *(const Fusion *const *)b;
+    if (f->ncall != g->ncall)
+        return f->ncall - g->ncall;
+    Set differ = f->set ^ g->set;
+    return differ & -differ & f->set ? -1 : differ != 0;
+}
+
+static const Fusion **sorted(const FuseSpace *space, Arena *arena)
+{
+    const Fusion **list = NEW_ARRAY(arena, const Fusion *, space->fusion.len);
+    for (int i = 0; i < space->fusion.len; i++)
+        list[i] = &space->fusion.at[i];
+    qsort(list, (size_t)space->fusion.len, sizeof(const Fusion *), by_size);
+    return list;
+}
+
+// JSON --------------------------------------------------------------------------------
+
+static json_t *calls_json(const Script *script)
+{
+    json_t *list = json_array();
+    for (int v = 0; v < script->ncall; v++) {
+        const Call *call = &script->call[v];
+        json_t *threads = json_array();
+        for (int i = 0; i < call->function->nimpl; i++)
+            json_array_append_new(threads, json_integer(call->function->impl[i].lanes));
+        json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:f, s:o}", "number", v + 1,
+                                              "result", script->elem[call->out].name,
+                                              "function", call->function->name, "flops",
+                                              call->function->flops, "threads", threads));
+    }
+    return list;
+}
+
+static json_t *fusion_json(const Script *script, const Fusion *f)
+{
+    json_t *order = json_array();
+    for (int i = 0; i < f->ncall; i++)
+        json_array_append_new(order, json_integer(f->order[i] + 1));
+    return json_pack("{s:o, s:f, s:[i, i], s:o, s:i, s:f, s:o, s:o, s:i, s:i}", "calls",
+                     set_json(f->set), "orders", f->orders, "need", f->need_min,
+                     f->need_max, "order", order, "allocated", f->top, "implementations",
+                     f->impls, "loads", elems_json(script, f, fusion_loads), "stores",
+                     elems_json(script, f, fusion_stores), "words", f->moved, "apart",
+                     f->apart);
+}
+
+static json_t *cover_json(const FuseSpace *space, const Cover *cover)
+{
+    json_t *kernels = json_array();
+    for (int i = 0; i < cover->n; i++)
+        json_array_append_new(kernels, set_json(space->fusion.at[cover->unit[i]].set));
+    return json_pack("{s:o, s:f}", "kernels", kernels, "words", cover->cost);
+}
+
+static json_t *space_json(const FuseSpace *space, const Fusion *const *list,
+                          const Cover *cover, int ncover, double cover_s)
+{
+    const Script *script = space->graph.script;
+    json_t *fusions = json_array(), *covers = json_array();
+    for (int i = 0; i < space->fusion.len; i++)
+        if (list[i]->ncall > 1)
+            json_array_append_new(fusions, fusion_json(script, list[i]));
+    for (int i = 0; i < ncover; i++)
+        json_array_append_new(covers, cover_json(space, &cover[i]));
+    json_t *counts = json_pack(
+        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "subsets", space->subsets, "convex",
+        space->convex, "connected", space->connected, "fusions", space->fusions,
+        "implementations", space->impls, "covers", space->covers, "cover_implementations",
+        space->cover_impls, "covers_cut", space->covers_cut);
+    return json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:f, s:f}", "script", script->name,
+                     "calls", calls_json(script), "limit", space->limit, "counts", counts,
+                     "fusions", fusions, "covers", covers, "space_s", space->seconds,
+                     "cover_s", cover_s);
+}
+
+// Text --------------------------------------------------------------------------------
+
+static void print_counts(const FuseSpace *space)
+{
+    const Script *script = space->graph.script;
+    printf("%s: %d calls, %d inputs; fusions of at most %d\n", script->name, script->ncall,
+           script->ninput, space->limit);
+    if (space->subsets > 0)
+        printf("  %.0f sets of calls, %.0f convex, ", space->subsets, space->convex);
+    else
+        printf("  ");
+    printf("%.0f convex and connected: %d single, %.0f fusions\n", space->connected,
+           script->ncall, space->fusions);
+    printf("  %.0f implementations of fusions by threads an instance\n", space->impls);
+    if (space->covers > 0)
+        printf("  %s%.0f covers, %.0f with their implementations\n",
+               space->covers_cut ? "at least " : "", space->covers, space->cover_impls);
+}
+
+enum { ROWS_MOST = 40 };
+
+static void print_fusions(const FuseSpace *space, const Fusion *const *list)
+{
+    const Script *script = space->graph.script;
+    Buf set, order, loads, stores;
+    Buf *text[] = {&set, &order, &loads, &stores};
+    for (int i = 0; i < COUNTOF(text); i++)
+        buf_init(text[i]);
+    printf("\n  %-10s %6s %9s %-10s %5s %6s  %11s  loads; stores\n", "calls", "orders",
+           "need", "order", "words", "impls", "moved/apart");
+    int shown = 0;
+    for (int i = 0; i < space->fusion.len && shown < ROWS_MOST; i++) {
+        const Fusion *f = list[i];
+        if (f->ncall < 2)
+            continue;
+        for (int k = 0; k < COUNTOF(text); k++)
+            buf_clear(text[k]);
+        put_set(&set, script, f->set);
+        put_order(&order, script, f);
+        put_elems(&loads, script, f, fusion_loads);
+        put_elems(&stores, script, f, fusion_stores);
+        printf("  %-10s %6.0f %4d..%-3d %-10s %5d %6.0f  %5d/%-5d  %s; %s\n", set.text,
+               f->orders, f->need_min, f->need_max, order.text, f->top, f->impls, f->moved,
+               f->apart, loads.text, stores.text);
+        shown++;
+    }
+    if (shown < space->fusions)
+        printf("  ... and %.0f more\n", space->fusions - shown);
+    for (int i = 0; i < COUNTOF(text); i++)
+        buf_release(text[i]);
+}
+
+static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
+{
+    Buf text;
+    buf_init(&text);
+    printf("\n  covers that move the fewest words an instance\n");
+    for (int i = 0; i < ncover; i++) {
+        buf_clear(&text);
+        for (int k = 0; k < cover[i].n; k++) {
+            buf_puts(&text, k ? "|" : "");
+            put_set(&text, space->graph.script, space->fusion.at[cover[i].unit[k]].set);
+        }
+        printf("  %5.0f  %s\n", cover[i].cost, text.text);
+    }
+    buf_release(&text);
+}
+
+// The command -------------------------------------------------------------------------
+
+// Each set as a unit that costs the words it moves.
+static int cover_by_words(const FuseSpace *space, int k, Arena *arena, Cover **cover)
+{
+    int n = space->fusion.len;
+    CoverUnit *unit = NEW_ARRAY(arena, CoverUnit, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        unit[i] =
+            (CoverUnit){space->fusion.at[i].set, (double)space->fusion.at[i].moved, i};
+    return cover_best(&space->graph, unit, n, k, arena, cover);
+}
+
+int cmd_fuse(Options *o)
+{
+    if (o->print && strcmp(o->print, "library") == 0) {
+        fputs(fuse_library, stdout);
+        return 0;
+    }
+    bool ok;
+    Script *script = o->script = script_load(o->file, &o->diags, &ok);
+    if (!ok)
+        return 2;
+    FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
+    Cover *cover;
+    double start = clock_s();
+    int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);
+    double cover_s = clock_s() - start;
+    const Fusion **list = sorted(space, o->arena);
+    if (!o->json || strcmp(o->json, "-") != 0) {
+        print_counts(space);
+        print_fusions(space, list);
+        print_covers(space, cover, n);
+        printf("\n  space %.2f ms, covers %.2f ms\n", 1e3 * space->seconds, 1e3 * cover_s);
+    }
+    ok = cli_json(o, space_json(space, list, cover, n, cover_s));
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp replay: strategies on recorded spaces, scored.
+
+#include "cli/cli.h"
+#include "plan/replay.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    Options *o;
+    int nspace, nkind;
+    Recorded *recorded[CLI_LIST_MAX];
+    ScoreSpace space[CLI_LIST_MAX];
+    const SearchKind *kind[CLI_LIST_MAX];
+    Replay *result; // a strategy after the other, nspace each
+    ReplayOptions options;
+} Table;
+
+static bool add_kinds(Table *t, const char *name)
+{
+    int n;
+    const SearchKind *const *all = search_all(&n);
+    for (int i = 0; i < n && t->nkind < CLI_LIST_MAX; i++)
+        if (strcmp(name, "all") == 0 ? !all[i]->needs_ranking
+                                     : strcmp(name, all[i]->name) == 0)
+            t->kind[t->nkind++] = all[i];
+    if (!t->nkind)
+        return diag_error(&t->o->diags, span_none, "C010", "there is no strategy `%s`",
+                          name);
+    return !t->kind[0]->needs_ranking ||
+           diag_error(&t->o->diags, span_none, "C040",
+                      "strategy `%s` needs a model of kernels, and a record has none",
+                      name);
+}
+
+static bool read_spaces(Table *t)
+{
+    for (; t->nspace < t->o->nlist; t->nspace++) {
+        Recorded *recorded = recorded_read(t->o->list[t->nspace], &t->o->diags);
+        t->recorded[t->nspace] = recorded;
+        if (!recorded || !replay_space(recorded, &t->space[t->nspace], &t->o->diags))
+            return false;
+    }
+    return true;
+}
+
+static const Replay *result_of(const Table *t, int kind, int space)
+{
+    return &t->result[kind * t->nspace + space];
+}
+
+static bool run_all(Table *t)
+{
+    t->result = NEW_ARRAY(t->o->arena, Replay, t->nkind * t->nspace);
+    for (int k = 0; k < t->nkind; k++)
+        for (int s = 0; s < t->nspace; s++)
+            if (!replay(t->recorded[s], &t->space[s], t->kind[k], &t->options,
+                        &t->result[k * t->nspace + s], &t->o->diags))
+                return false;
+    return true;
+}
+
+// Text --------------------------------------------------------------------------------
+
+static void print_space(const Table *t, int s)
+{
+    const Recorded *r = t->recorded[s];
+    const ScoreSpace *space = &t->space[s];
+    printf("%s%s%s: %d configurations, %d valid, %s %g to %g (best, median)\n", r->name,
+           *r->device ? " on " : "", r->device, r->n, r->nvalid, r->objective,
+           r->maximise ? -space->sorted[0] : space->sorted[0],
+           fabs(space->sorted[(space->nvalid - 1) / 2] + space->sorted[space->nvalid / 2]) /
+               2);
+    printf("  scored from %d to %d random evaluations, %.4g s to %.4g s\n",
+           space->start_evals, space->end_evals, space->start_s, space->end_s);
+}
+
+static void print_row(const char *name, const Replay *r)
+{
+    printf("  %-24s %7.3f %7.3f %7.3f %9.1f %% %6.0f %%\n", name, r->score.mean,
+           r->score.spread, r->score.end, 100 * r->found, 100 * r->optimum_runs);
+}
+
+static double mean_score(const Table *t, int kind)
+{
+    double sum = 0;
+    for (int s = 0; s < t->nspace; s++)
+        sum += result_of(t, kind, s)->score.mean;
+    return sum / t->nspace;
+}
+
+// What an evaluation took here, and the strategy's part of it; unit: microseconds.
+static void evaluation_us(const Table *t, int kind, double *all, double *search)
+{
+    double evaluations = 0;
+    *all = *search = 0;
+    for (int s = 0; s < t->nspace; s++) {
+        const Replay *r = result_of(t, kind, s);
+        evaluations += (double)r->evaluations;
+        *all += 1e6 * r->wall_s;
+        *search += 1e6 * r->search_s;
+    }
+    *all /= evaluations;
+    *search /= evaluations;
+}
+
+static void print_one(const Table *t)
+{
+    double all, search;
+    printf("%s, %d runs a space\n", t->kind[0]->name, t->options.repeats);
+    printf("  %-24s %7s %7s %7s %11s %8s\n", "space", "score", "spread", "at end",
+           "best/found", "optimum");
+    for (int s = 0; s < t->nspace; s++)
+        print_row(t->recorded[s]->name, result_of(t, 0, s));
+    if (t->nspace > 1)
+        printf("  %-24s %7.3f\n", "mean", mean_score(t, 0));
+    evaluation_us(t, 0, &all, &search);
+    printf("  %.1f us an evaluation, %.1f us of it the strategy\n", all, search);
+}
+
+static void print_table(const Table *t)
+{
+    printf("%-12s %7s", "strategy", "mean");
+    for (int s = 0; s < t->nspace; s++)
+        printf(" %*s", (int)MAX(strlen(t->recorded[s]->name), 7), t->recorded[s]->name);
+    printf(" %9s %9s\n", "us/eval", "strategy");
+    for (int k = 0; k < t->nkind; k++) {
+        double all, search;
+        printf("%-12s %7.3f", t->kind[k]->name, mean_score(t, k));
+        for (int s = 0; s < t->nspace; s++)
+            printf(" %*.3f", (int)MAX(strlen(t->recorded[s]->name), 7),
+                   result_of(t, k, s)->score.mean);
+        evaluation_us(t, k, &all, &search);
+        printf(" %9.1f %9.1f\n", all, search);
+    }
+}
+
+// JSON --------------------------------------------------------------------------------
+
+static json_t *space_json(const Table *t, int s)
+{
+    const Recorded *r = t->recorded[s];
+    const ScoreSpace *space = &t->space[s];
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:i, s:i, s:f, s:f}", "file",
+                     t->o->list[s], "name", r->name, "device", r->device, "objective",
+                     r->objective, "configurations", r->n, "valid", r->nvalid, "optimum",
+                     r->maximise ? -space->sorted[0] : space->sorted[0],
+                     "start_evaluations", space->start_evals, "end_evaluations",
+                     space->end_evals, "start_s", space->start_s, "end_s", space->end_s);
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *result_json(const Table *t, int s, const Replay *r)
+{
+    json_t *curve = json_array();
+    for (int i = 0; i < SCORE_POINTS; i++)
+        json_array_append_new(curve, real_or_null(r->score.at[i]));
+    double evaluations = (double)r->evaluations;
+    return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o}",
+                     "space", t->recorded[s]->name, "score", r->score.mean, "spread",
+                     r->score.spread, "end", r->score.end, "best", real_or_null(r->best),
+                     "worst", real_or_null(r->worst), "found", r->found, "optimum_runs",
+                     r->optimum_runs, "evaluations", evaluations / t->options.repeats,
+                     "evaluation_us", 1e6 * r->wall_s / evaluations, "strategy_us",
+                     1e6 * r->search_s / evaluations, "performance", curve);
+}
+
+static json_t *table_json(const Table *t)
+{
+    json_t *spaces = json_array(), *strategies = json_array();
+    for (int s = 0; s < t->nspace; s++)
+        json_array_append_new(spaces, space_json(t, s));
+    for (int k = 0; k < t->nkind; k++) {
+        json_t *results = json_array();
+        for (int s = 0; s < t->nspace; s++)
+            json_array_append_new(results, result_json(t, s, result_of(t, k, s)));
+        json_array_append_new(strategies,
+                              json_pack("{s:s, s:f, s:o}", "strategy", t->kind[k]->name,
+                                        "score", mean_score(t, k), "results", results));
+    }
+    return json_pack("{s:i, s:I, s:o, s:o}", "repeat", t->options.repeats, "seed",
+                     (json_int_t)t->options.seed, "spaces", spaces, "strategies",
+                     strategies);
+}
+
+static bool show(Table *t)
+{
+    if (!t->o->json || strcmp(t->o->json, "-") != 0) {
+        for (int s = 0; s < t->nspace; s++)
+            print_space(t, s);
+        if (t->nkind == 1)
+            print_one(t);
+        else
+            print_table(t);
+    }
+    return cli_json(t->o, table_json(t));
+}
+
+int cmd_replay(Options *o)
+{
+    Table t = {.o = o,
+               .options = {.budget_s = o->budget_s,
+                           .budget_trials = o->budget_trials,
+                           .repeats = o->repeat ? (int)o->repeat : 100,
+                           .seed = o->seed}};
+    bool ok = add_kinds(&t, o->strategy) && read_spaces(&t) && run_all(&t) && show(&t);
+    for (int i = 0; i < t.nspace; i++)
+        score_release(&t.space[i]);
+    for (int i = 0; i < t.nspace + (t.nspace < o->nlist); i++)
+        recorded_free(t.recorded[i]);
+    return ok ? 0 : 1;
+}

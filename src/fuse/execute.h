@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// execute: a cover of fused kernels as a job of a rig, its data, and its reference.
+
+#ifndef FW_FUSE_EXECUTE_H
+#define FW_FUSE_EXECUTE_H
+
+#include "fuse/kernel.h"
+#include "measure/measure.h"
+
+// Kernels that together make every call, in an order they can run in.
+typedef struct {
+    int n;
+    FusedKernel kernel[CALLS_MAX];
+    double predicted_ns; // an instance
+} Solution;
+
+// As text: `123/3.3.1 x32 | 456/5.5.5 x16`: the calls in their order, the threads an
+// instance of each, the instances of a block; + for loads first, * for registers, then how
+// it copies. The same text, the same kernels.
+void solution_print(Buf *out, const Script *script, const Solution *solution);
+
+// What a solution works on: a list of instances of every element.
+typedef struct {
+    int64_t instances;
+    float **value;     // of each element; what calls make: as the reference has it
+    RigBuffer *buffer; // inputs, then outputs
+    int nbuffer;
+    int buffer_of[ELEMS_MAX]; // its number; -1: an intermediate
+} ScriptData;
+
+// Inputs are seeded, uniform in [0.5, 1.5). The values of calls come from the first
+// implementation of each, one after another, as C on the host device, after the
+// interpreter gave the same for the first instances. NULL with diagnostics.
+typedef struct {
+    const char *folder, *worker; // for the rig
+} FusePlace;
+ScriptData *script_data(const Script *script, int64_t instances, uint64_t seed,
+                        const FusePlace *place, Arena *arena, Diags *diags);
+
+// A solution as a job: its kernels are named PREFIX0, PREFIX1, ..; their text goes to
+// source.
+void solution_job(const Script *script, Solution *solution, int64_t instances,
+                  const int *buffer_of, int nbuffer, const char *target, const char *prefix,
+                  const char *prelude, Arena *arena, Buf *source, Job *job);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fuse: a sequence of calls of elementary functions, mapped over a list of instances, as
+// few kernels: the dependence graph, its fusible subgraphs, orders and on-chip allocations,
+// the cheapest covers, their prediction, the kernels.
+//
+//   source  paper 004 (Fousek, Filipovic, Madzin, SIGARCH CAN 39(4), 2011), sections 3 and
+//   4
+//
+// An element is a value of one instance, stored as an array of structures: instance t of x
+// lies at t * words(x). All words are floats. It does not know how a time is measured.
+
+#ifndef FW_FUSE_H
+#define FW_FUSE_H
+
+#include "ir/ir.h"
+
+// Call v of a script is bit v.
+typedef uint64_t Set;
+enum {
+    CALLS_MAX = 64,
+    ELEMS_MAX = 512,
+    ARITY_MAX = 8,
+    IMPLS_MAX = 8,
+    MEMBERS_MAX = 16,   // calls of a fusion
+    THREADS_MAX = 1024, // of an instance
+};
+
+// read.c: scripts and libraries -----------------------------------------------------------
+
+// Which words of an element each of the threads of an instance touches: bit w of the row
+// of lane l. Whoever asks whether two accesses are by the same threads compares rows.
+typedef struct {
+    int lanes, words;
+    const uint64_t *bit; // lanes rows of map_row_words(words)
+} WordMap;
+int map_row_words(int words);
+bool map_has(const WordMap *map, int lane, int word);
+
+// One way to compute a function: by how many threads, and which of them touches what.
+typedef struct {
+    int lanes;                  // threads an instance: the paper's granularity
+    const char *text;           // the compute routine; NULL: made from the function's def
+    WordMap map[ARITY_MAX + 1]; // of each parameter, then of the result
+    bool is_static; // every index is known when the kernel is compiled: registers will do
+} Impl;
+
+typedef struct {
+    const char *name;
+    Span span;
+    int nparam;
+    const char *param[ARITY_MAX];
+    const Type *type[ARITY_MAX + 1]; // of each parameter, then of the result
+    int words[ARITY_MAX + 1];
+    const Function *def;    // NULL: implementations are text
+    const Program *program; // that the def is in
+    double flops;           // an instance
+    int nimpl;
+    Impl impl[IMPLS_MAX];
+} Elementary;
+
+typedef struct {
+    const char *name;
+    const Type *type;
+    const char *type_name;
+    Span span;
+    int words;
+    int producer; // a call; -1: an input
+    Set users;
+    bool is_input, is_output;
+} Elem;
+
+typedef struct {
+    const Elementary *function;
+    int in[ARITY_MAX], out; // elements
+    Span span;
+} Call;
+
+// A script as read: its calls in an order in which each comes after those it needs.
+typedef struct {
+    Arena *arena;
+    Ir *ir;
+    const char *name; // of the file, without folder and suffix
+    Source source;
+    VEC(Elementary *) functions; // the library's, then the script's own
+    int ncall, nelem, ninput;
+    Call call[CALLS_MAX];
+    Elem elem[ELEMS_MAX]; // inputs first, in the order they were named
+} Script;
+
+// Reads a script; NULL with diagnostics that point into its source. Owner: the caller,
+// script_free after the diagnostics were printed.
+Script *script_load(const char *path, Diags *diags, bool *ok);
+Script *script_parse(const char *name, const char *text, Diags *diags, bool *ok);
+void script_free(Script *script);      // accepts NULL
+extern const char *const fuse_library; // the text of the functions that are shipped
+uint64_t script_hash(const Script *script);
+
+// space.c: what may be fused
+// ----------------------------------------------------------------
+
+typedef struct {
+    const Script *script;
+    int n;
+    Set succ[CALLS_MAX], pred[CALLS_MAX]; // by an element that is passed on
+    Set desc[CALLS_MAX], anc[CALLS_MAX];  // transitively
+    Set adj[CALLS_MAX];                   // succ, pred, or an input in common
+} Graph;
+
+void graph_init(Graph *graph, const Script *script);
+// No path leaves the set and comes back.
+bool graph_convex(const Graph *graph, Set set);
+bool graph_connected(const Graph *graph, Set set);
+
+// A set of calls that may run as one kernel, and what is known of it before implementations
+// are chosen. A single call is one too.
+typedef struct {
+    Set set;
+    int ncall;
+    uint8_t order[MEMBERS_MAX]; // the calls, in the order with the least need of words
+    double orders;              // how many there are
+    int need_min, need_max;     // words an instance that are live at once, over all orders
+    int nelem;                  // elements it touches
+    uint16_t elem[MEMBERS_MAX * (ARITY_MAX + 1)];
+    uint16_t offset[MEMBERS_MAX * (ARITY_MAX + 1)]; // on chip, in words an instance
+    int top;                                        // words allocated
+    int nodes;                                      // of the branch and bound
+    int moved, apart; // words moved an instance: fused, and by the calls one by one
+    double impls;     // product of the numbers of implementations
+} Fusion;
+
+bool fusion_loads(const Script *script, const Fusion *fusion, int elem);
+bool fusion_stores(const Script *script, const Fusion *fusion, int elem);
+int fusion_place(const Fusion *fusion, int elem); // index into elem[]; -1: none of its own
+
+typedef struct {
+    Graph graph;
+    int limit; // most calls in one
+    VEC(Fusion) fusion;
+    double subsets, convex, connected; // counts; subsets and convex 0 above 20 calls
+    double fusions, impls;             // of two calls and more
+    double covers, cover_impls;        // at least so many if covers_cut
+    bool covers_cut;
+    double seconds;
+} FuseSpace;
+
+enum { LIMIT_DEFAULT = 8 };
+
+// All fusible sets of at most limit calls (0: LIMIT_DEFAULT). Owner: arena.
+FuseSpace *fuse_space(const Script *script, int limit, Arena *arena);
+
+// When each element must be on chip, as steps of an order; first > last: not at all.
+typedef struct {
+    int first, last, words;
+} Live;
+// Offsets that keep elements apart whose steps meet, with the least top; offset[i] of an
+// absent element is 0. Returns the top; *nodes the branches tried.
+int fuse_allocate(const Live *live, int n, uint16_t *offset, int *nodes);
+
+// cover.c: the cheapest covers, in order
+// ------------------------------------------------------
+
+typedef struct {
+    Set set;
+    double cost;
+    int id; // the caller's
+} CoverUnit;
+
+typedef struct {
+    double cost;
+    int n;
+    int unit[CALLS_MAX]; // positions in the units given, in an order they can run in
+} Cover;
+
+// The k cheapest ways to cover every call exactly once by units whose quotient graph has no
+// cycle, in order of cost; returns how many there are, at most k. Owner of *cover: arena.
+int cover_best(const Graph *graph, const CoverUnit *unit, int n, int k, Arena *arena,
+               Cover **cover);
+
+#endif

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reader of scripts and libraries: one grammar (doc/fusion.md) for both, after paper
+// 004, Listing 1. Definitions of functions in it are in the language of programs and are
+// read by its parser, from a copy of the text in which everything else is blank, so that
+// places in messages are those of the file.
+//
+// Errors: the first of a statement is reported, and reading goes on after its semicolon.
+
+#include "fuse/read.h"
+
+#include "ir/lex.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef struct {
+    Script *script;
+    Draft *draft;
+    Diags *diags;
+    const Source *source;
+    const Token *token;
+    int at;
+    bool failed;
+    char *defs; // the copy for the language's parser
+    bool any_def;
+} Reader;
+
+// Tokens ------------------------------------------------------------------------------
+
+static const Token *look(const Reader *r)
+{
+    return &r->token[r->at];
+}
+
+static bool expected(Reader *r, const char *what)
+{
+    const Token *t = look(r);
+    bool named = t->kind == TOK_NAME;
+    if (!r->failed && t->kind != TOK_BAD)
+        diag_error(r->diags, t->span, "F001", "expected %s, found %s%s%s", what,
+                   named ? "`" : "", named ? t->text : token_text[t->kind],
+                   named ? "`" : "");
+    r->failed = true;
+    return false;
+}
+
+static bool accept(Reader *r, TokenKind kind)
+{
+    bool is = !r->failed && look(r)->kind == kind;
+    r->at += is;
+    return is;
+}
+
+static bool need(Reader *r, TokenKind kind)
+{
+    return accept(r, kind) || expected(r, token_text[kind]);
+}
+
+static bool at_word(const Reader *r, const char *word)
+{
+    return look(r)->kind == TOK_NAME && strcmp(look(r)->text, word) == 0;
+}
+
+static bool accept_word(Reader *r, const char *word)
+{
+    bool is = !r->failed && at_word(r, word);
+    r->at += is;
+    return is;
+}
+
+static bool need_word(Reader *r, const char *word)
+{
+    return accept_word(r, word) || expected(r, word);
+}
+
+static Name take_name(Reader *r, const char *what)
+{
+    const Token *t = look(r);
+    if (r->failed || t->kind != TOK_NAME) {
+        expected(r, what);
+        return (Name){"", span_none};
+    }
+    r->at++;
+    return (Name){t->text, t->span};
+}
+
+static int take_count(Reader *r, const char *what, int most)
+{
+    const Token *t = look(r);
+    if (r->failed || t->kind != TOK_INT)
+        return expected(r, what);
+    r->at++;
+    if (t->integer > most) {
+        diag_error(r->diags, t->span, "F002", "%s is at most %d", what, most);
+        r->failed = true;
+        return 0;
+    }
+    return (int)t->integer;
+}
+
+// Types -------------------------------------------------------------------------------
+
+enum { WORDS_MAX = 1 << 20 };
+
+int type_words(const Type *type)
+{
+    int64_t words = 1;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        words *= type->len->value;
+    return (int)words;
+}
+
+static const TypeName *find_type(const Reader *r, const char *name)
+{
+    for (int i = 0; i < r->draft->types.len; i++)
+        if (strcmp(r->draft->types.at[i]->name, name) == 0)
+            return r->draft->types.at[i];
+    return NULL;
+}
+
+// [5][5]float
+static const Type *take_type(Reader *r)
+{
+    int len[8], n = 0;
+    int64_t words = 1;
+    Ir *ir = r->script->ir;
+    while (n < COUNTOF(len) && accept(r, TOK_LBRACKET)) {
+        Span span = look(r)->span;
+        len[n] = take_count(r, "a length", WORDS_MAX);
+        words *= MAX(len[n], 1);
+        if (!r->failed && (len[n] < 1 || words > WORDS_MAX)) {
+            diag_error(r->diags, span, "F002",
+                       "an element has 1 to %d words: it must fit on chip", WORDS_MAX);
+            r->failed = true;
+        }
+        n++;
+        need(r, TOK_RBRACKET);
+    }
+    Name scalar = take_name(r, "`float`");
+    if (!r->failed && strcmp(scalar.text, "float") != 0) {
+        diag_error(r->diags, scalar.span, "F003",
+                   "elements are made of `float`: there is no `%s` here", scalar.text);
+        r->failed = true;
+    }
+    const Type *type = type_scalar(S_FLOAT);
+    while (n-- > 0 && !r->failed)
+        type = type_array(ir->arena, arith_const(ir->arith, len[n]), type);
+    return type;
+}
+
+// type MATRIX33 = [3][3]float;
+static void read_type(Reader *r)
+{
+    Name name = take_name(r, "a name of a type");
+    need(r, TOK_ASSIGN);
+    const Type *type = take_type(r);
+    if (r->failed)
+        return;
+    if (find_type(r, name.text)) {
+        diag_error(r->diags, name.span, "F004", "the type `%s` is there already",
+                   name.text);
+        return;
+    }
+    TypeName *made = NEW(r->script->arena, TypeName);
+    *made = (TypeName){name.text, type};
+    VEC_PUSH(r->script->arena, &r->draft->types, made);
+}
+
+// Functions whose implementations are text ---------------------------------------------
+
+static uint64_t *new_rows(Reader *r, WordMap *map)
+{
+    uint64_t *bit =
+        NEW_ARRAY(r->script->arena, uint64_t, map->lanes * map_row_words(map->words));
+    map->bit = bit;
+    return bit;
+}
+
+static void touch(const WordMap *map, uint64_t *bit, int lane, int64_t word)
+{
+    bit[lane * map_row_words(map->words) + word / 64] |= (uint64_t)1 << word % 64;
+}
+
+// [all], or [3*lane + 1*k : k < 3]
+static void read_map(Reader *r, WordMap *map, const char *name)
+{
+    Span span = look(r)->span;
+    uint64_t *bit = new_rows(r, map);
+    int by_lane = 0, step = 1, count = map->words;
+    need(r, TOK_LBRACKET);
+    if (!accept_word(r, "all")) {
+        by_lane = take_count(r, "a stride", WORDS_MAX);
+        need(r, TOK_TIMES);
+        need_word(r, "lane");
+        need(r, TOK_PLUS);
+        step = take_count(r, "a stride", WORDS_MAX);
+        need(r, TOK_TIMES);
+        need_word(r, "k");
+        need(r, TOK_COLON);
+        need_word(r, "k");
+        need(r, TOK_LT);
+        count = take_count(r, "a count", WORDS_MAX);
+    }
+    need(r, TOK_RBRACKET);
+    for (int lane = 0; lane < map->lanes && !r->failed; lane++)
+        for (int k = 0; k < count && !r->failed; k++) {
+            int64_t word = (int64_t)by_lane * lane + (int64_t)step * k;
+            if (word < map->words)
+                touch(map, bit, lane, word);
+            else
+                r->failed = !diag_error(r->diags, span, "F005",
+                                        "`%s` has %d words: there is no word %lld", name,
+                                        map->words, (long long)word);
+        }
+}
+
+// threads 3 (a[3*lane + 1*k : k < 3], b[all], out[..]) c"..."
+static void read_impl(Reader *r, Elementary *f)
+{
+    Span span = look(r)->span;
+    if (f->nimpl == IMPLS_MAX) {
+        r->failed = !diag_error(r->diags, span, "F006",
+                                "a function has at most %d implementations", IMPLS_MAX);
+        return;
+    }
+    Impl *impl = &f->impl[f->nimpl++];
+    impl->lanes = take_count(r, "a number of threads", 1024);
+    if (!r->failed && impl->lanes < 1)
+        expected(r, "at least one thread");
+    need(r, TOK_LPAREN);
+    for (int p = 0; p <= f->nparam && !r->failed; p++) {
+        const char *name = p < f->nparam ? f->param[p] : "out";
+        need_word(r, name);
+        impl->map[p] = (WordMap){impl->lanes, f->words[p], NULL};
+        read_map(r, &impl->map[p], name);
+        need(r, p < f->nparam ? TOK_COMMA : TOK_RPAREN);
+    }
+    const Token *text = look(r);
+    if (need(r, TOK_STRING))
+        impl->text = text->text;
+}
+
+static const Type *take_type_name(Reader *r, int *words)
+{
+    Name name = take_name(r, "a type");
+    const TypeName *type = r->failed ? NULL : find_type(r, name.text);
+    if (!r->failed && !type)
+        r->failed =
+            !diag_error(r->diags, name.span, "F007", "there is no type `%s`", name.text);
+    *words = type ? type_words(type->type) : 0;
+    return type ? type->type : NULL;
+}
+
+static const Elementary *find_function(const Script *script, const char *name)
+{
+    for (int i = 0; i < script->functions.len; i++)
+        if (strcmp(script->functions.at[i]->name, name) == 0)
+            return script->functions.at[i];
+    return NULL;
+}
+
+static void add_function(Reader *r, Elementary *f)
+{
+    if (find_function(r->script, f->name))
+        diag_error(r->diags, f->span, "F004", "the function `%s` is there already",
+                   f->name);
+    else
+        VEC_PUSH(r->script->arena, &r->script->functions, f);
+}
+
+// function f(a: MATRIX33, b: MATRIX33): MATRIX33 flops 45 threads ... threads ... ;
+static void read_function(Reader *r)
+{
+    Elementary *f = NEW(r->script->arena, Elementary);
+    Name name = take_name(r, "a name of a function");
+    f->name = name.text;
+    f->span = name.span;
+    need(r, TOK_LPAREN);
+    do {
+        if (f->nparam == ARITY_MAX)
+            expected(r, "at most 8 parameters");
+        else {
+            f->param[f->nparam] = take_name(r, "a parameter").text;
+            need(r, TOK_COLON);
+            f->type[f->nparam] = take_type_name(r, &f->words[f->nparam]);
+            f->nparam++;
+        }
+    } while (accept(r, TOK_COMMA));
+    need(r, TOK_RPAREN);
+    need(r, TOK_COLON);
+    f->type[f->nparam] = take_type_name(r, &f->words[f->nparam]);
+    need_word(r, "flops");
+    f->flops = take_count(r, "a number of operations", WORDS_MAX);
+    do {
+        need_word(r, "threads");
+        read_impl(r, f);
+    } while (!r->failed && at_word(r, "threads"));
+    if (!r->failed)
+        add_function(r, f);
+}
+
+// Functions that are definitions of the language ----------------------------------------
+
+// Keeps the text up to the semicolon for the language's parser.
+static void read_def(Reader *r)
+{
+    uint32_t start = look(r)->span.start;
+    while (look(r)->kind != TOK_SEMICOLON && look(r)->kind != TOK_END)
+        r->at++;
+    if (look(r)->kind == TOK_END) {
+        expected(r, "`;` after the definition");
+        return;
+    }
+    memcpy(r->defs + start, r->source->text + start, look(r)->span.start - start);
+    r->any_def = true;
+}
+
+static bool is_element(const Type *type)
+{
+    int64_t words = 1;
+    for (; type->kind == T_ARRAY; type = type->elem) {
+        if (!arith_is_const(type->len, NULL) || type->len->value > WORDS_MAX)
+            return false;
+        words *= type->len->value;
+        if (words > WORDS_MAX)
+            return false;
+    }
+    return type->kind == T_SCALAR && type->scalar == S_FLOAT;
+}
+
+static bool set_type(Reader *r, Elementary *f, int i, const Type *type)
+{
+    if (!is_element(type))
+        return diag_error(r->diags, f->span, "F003",
+                          "`%s`: elements are `float` or arrays of it with constant "
+                          "lengths",
+                          f->name);
+    f->type[i] = type;
+    f->words[i] = type_words(type);
+    return true;
+}
+
+static void take_def(Reader *r, const Program *program, const Function *def)
+{
+    Elementary *f = NEW(r->script->arena, Elementary);
+    *f = (Elementary){.name = def->name, .span = def->span, .def = def, .program = program};
+    if (def->nparam < 1 || def->nparam > ARITY_MAX) {
+        diag_error(r->diags, def->span, "F006", "a function has 1 to %d parameters",
+                   ARITY_MAX);
+        return;
+    }
+    f->nparam = def->nparam;
+    for (int i = 0; i < f->nparam; i++) {
+        f->param[i] = def->params[i]->name;
+        if (!set_type(r, f, i, def->params[i]->type))
+            return;
+    }
+    if (set_type(r, f, f->nparam, def->result) &&
+        routine_implementations(r->script, f, r->diags))
+        add_function(r, f);
+}
+
+static void take_defs(Reader *r)
+{
+    Source *source = NEW(r->script->arena, Source);
+    *source = (Source){r->source->name, r->defs, r->source->len};
+    Program *program = ir_parse(r->script->ir, source, r->diags);
+    if (program && ir_infer(program, r->diags))
+        for (int i = 0; i < program->defs.len; i++)
+            take_def(r, program, program->defs.at[i]);
+}
+
+// Statements --------------------------------------------------------------------------
+
+static void read_variables(Reader *r)
+{
+    Name name = take_name(r, "a type");
+    const TypeName *type = find_type(r, name.text);
+    if (!type) {
+        r->failed =
+            !diag_error(r->diags, name.span, "F007", "there is no type `%s`", name.text);
+        return;
+    }
+    do {
+        Variable v = {take_name(r, "a variable"), type};
+        if (!r->failed)
+            VEC_PUSH(r->script->arena, &r->draft->variables, v);
+    } while (accept(r, TOK_COMMA));
+}
+
+static void read_call(Reader *r)
+{
+    Statement s = {.result = take_name(r, "a variable")};
+    need(r, TOK_ASSIGN);
+    s.function = take_name(r, "a function");
+    need(r, TOK_LPAREN);
+    do {
+        Name argument = take_name(r, "an argument");
+        if (!r->failed && s.n == ARITY_MAX)
+            expected(r, "at most 8 arguments");
+        else if (!r->failed)
+            s.argument[s.n++] = argument;
+    } while (accept(r, TOK_COMMA));
+    need(r, TOK_RPAREN);
+    if (!r->failed)
+        VEC_PUSH(r->script->arena, &r->draft->statements, s);
+}
+
+typedef VEC(Name) Names;
+
+static void read_names(Reader *r, const char *what, void *names)
+{
+    Names *list = names;
+    do {
+        Name name = take_name(r, what);
+        if (!r->failed)
+            VEC_PUSH(r->script->arena, list, name);
+    } while (accept(r, TOK_COMMA));
+}
+
+static void read_statement(Reader *r)
+{
+    TokenKind after = look(r)[look(r)->kind != TOK_END].kind;
+    if (look(r)->kind == TOK_DEF || look(r)->kind == TOK_FUN)
+        read_def(r);
+    else if (look(r)->kind == TOK_NAME && after == TOK_ASSIGN)
+        read_call(r);
+    else if (accept_word(r, "type"))
+        read_type(r);
+    else if (accept_word(r, "function"))
+        read_function(r);
+    else if (accept_word(r, "input"))
+        read_names(r, "an input", &r->draft->inputs);
+    else if (accept_word(r, "return"))
+        read_names(r, "an output", &r->draft->outputs);
+    else
+        read_variables(r);
+    need(r, TOK_SEMICOLON);
+}
+
+static bool read_text(Reader *r, const Source *source)
+{
+    int errors = r->diags->errors;
+    r->source = source;
+    r->at = 0;
+    r->any_def = false;
+    r->token = lex(r->script->arena, source, r->diags);
+    r->defs = arena_alloc(r->script->arena, source->len + 1);
+    for (size_t i = 0; i < source->len; i++)
+        r->defs[i] = source->text[i] == '\n' ? '\n' : ' ';
+    while (look(r)->kind != TOK_END) {
+        r->failed = false;
+        read_statement(r);
+        while (r->failed && look(r)->kind != TOK_END && look(r)->kind != TOK_SEMICOLON)
+            r->at++;
+        r->at += r->failed && look(r)->kind == TOK_SEMICOLON;
+    }
+    if (r->any_def && r->diags->errors == errors)
+        take_defs(r);
+    return r->diags->errors == errors;
+}
+
+// Scripts -----------------------------------------------------------------------------
+
+static const char *base_name(Arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return arena_strndup(arena, name, strcspn(name, "."));
+}
+
+static bool read_script(Script *script, Diags *diags)
+{
+    Draft draft = {0};
+    Reader r = {.script = script, .draft = &draft, .diags = diags};
+    Source *library = NEW(script->arena, Source);
+    *library = (Source){"<library>", fuse_library, strlen(fuse_library)};
+    if (!read_text(&r, library))
+        return false;
+    bool ok = read_text(&r, &script->source);
+    return ok && script_resolve(script, &draft, diags);
+}
+
+Script *script_parse(const char *name, const char *text, Diags *diags, bool *ok)
+{
+    Ir *ir = ir_new();
+    Script *script = NEW(ir->arena, Script);
+    script->ir = ir;
+    script->arena = ir->arena;
+    script->name = base_name(ir->arena, name);
+    script->source = (Source){arena_strdup(ir->arena, name), arena_strdup(ir->arena, text),
+                              strlen(text)};
+    *ok = read_script(script, diags);
+    return script;
+}
+
+Script *script_load(const char *path, Diags *diags, bool *ok)
+{
+    Buf text;
+    buf_init(&text);
+    Script *script = NULL;
+    *ok = file_read(path, &text);
+    if (*ok)
+        script = script_parse(path, text.text, diags, ok);
+    else
+        diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
+    buf_release(&text);
+    return script;
+}
+
+void script_free(Script *script)
+{
+    if (script)
+        ir_free(script->ir);
+}
+
+uint64_t script_hash(const Script *script)
+{
+    return hash_bytes(script->source.text, script->source.len,
+                      hash_bytes(fuse_library, strlen(fuse_library), 0));
+}
+
+int map_row_words(int words)
+{
+    return (words + 63) / 64;
+}
+
+bool map_has(const WordMap *map, int lane, int word)
+{
+    return map->bit[lane * map_row_words(map->words) + word / 64] >> word % 64 & 1;
+}

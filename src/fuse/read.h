@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the reader (read.c) hands to the checks (script.c): statements with names.
+
+#ifndef FW_FUSE_READ_H
+#define FW_FUSE_READ_H
+
+#include "fuse/fuse.h"
+
+typedef struct {
+    const char *text;
+    Span span;
+} Name;
+
+typedef struct {
+    const char *name;
+    const Type *type;
+} TypeName;
+
+typedef struct {
+    Name name;
+    const TypeName *type;
+} Variable;
+
+typedef struct {
+    Name result, function;
+    int n;
+    Name argument[ARITY_MAX];
+} Statement;
+
+typedef struct {
+    VEC(const TypeName *) types;
+    VEC(Variable) variables;
+    VEC(Name) inputs, outputs;
+    VEC(Statement) statements;
+} Draft;
+
+int type_words(const Type *type); // scalars in a type of constant lengths
+
+// routine.c: the implementations that the def of a function has: by one thread, and by as
+// many as the leading dimensions of its result have elements. False with diagnostics if the
+// def has what no routine can be made of.
+bool routine_implementations(Script *script, Elementary *function, Diags *diags);
+
+// script.c: makes calls and elements of the statements; false with diagnostics.
+bool script_resolve(Script *script, const Draft *draft, Diags *diags);
+
+#endif

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compute routines made of definitions of the language. A def maps arrays to one array; the
+// threads of an instance share the leading dimensions of that, and the rest are loops. The
+// expression is evaluated with indices that are symbols: layout patterns become index
+// arithmetic, a reduction becomes a loop with an accumulator, and what remains is C text.
+// The same walk, without its text, finds which words each thread touches and how many
+// operations there are.
+//
+// It knows the patterns below and no other; slide and pad belong to stencils, which are not
+// functions of small elements.
+
+#include "fuse/routine.h"
+
+#include "fuse/read.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+typedef enum {
+    V_SCALAR,
+    V_TUPLE,
+    V_PARAM,
+    V_MAP,
+    V_ZIP,
+    V_TRANSPOSED,
+    V_SPLIT,
+    V_JOINED,
+    V_COMPUTED,
+    V_ROW
+} ValueKind;
+
+typedef struct Env Env;
+typedef struct Val Val;
+
+struct Val {
+    ValueKind kind;
+    const char *text; // SCALAR
+    bool atom;        // SCALAR: needs no parentheses
+    const Arith *num; // SCALAR: the same as an index; NULL if it is none. PARAM: first word
+    int param;        // PARAM
+    const Type *type; // PARAM
+    int n, dims;      // TUPLE, ZIP: items; SPLIT: row length; MAP, ZIP: dimensions
+    const Val *const *item;
+    const Val *src;
+    const Expr *fun;
+    const Env *env;
+};
+
+struct Env {
+    const Param *param;
+    const Val *val;
+    const Env *outer;
+};
+
+typedef struct {
+    const Arith *var;
+    int64_t len;
+} Loop;
+
+typedef struct {
+    const Script *script;
+    ArithCtx *ctx;
+    Arena *arena;
+    const Elementary *function;
+    const Impl *impl;
+    const Held *held; // NULL: only find what is touched
+    uint64_t *bit[ARITY_MAX + 1];
+    double flops;
+    const Arith *lane;
+    Loop loop[16];
+    int nloop, serial, indent;
+    const char *unroll;
+    Buf *out;
+    Diags *diags;
+    jmp_buf refuse;
+} Maker;
+
+FW_NORETURN static void refuse(Maker *m, Span span, const char *what)
+{
+    if (!m->diags)
+        BUG("a routine that was accepted is refused: %s", what);
+    diag_error(m->diags, span, "F016", "no compute routine can be made of %s", what);
+    longjmp(m->refuse, 1);
+}
+
+static Val *val_new(Maker *m, ValueKind kind)
+{
+    Val *v = NEW(m->arena, Val);
+    v->kind = kind;
+    return v;
+}
+
+static const Val *scalar(Maker *m, const char *text, bool atom)
+{
+    Val *v = val_new(m, V_SCALAR);
+    v->text = text;
+    v->atom = atom;
+    return v;
+}
+
+static void put_line(Maker *m, const char *format, ...) FW_PRINTF(2, 3);
+static void put_line(Maker *m, const char *format, ...)
+{
+    if (!m->held)
+        return;
+    va_list args;
+    buf_printf(m->out, "%*s", 4 * m->indent, "");
+    va_start(args, format);
+    buf_vprintf(m->out, format, args);
+    va_end(args);
+    buf_putc(m->out, '\n');
+}
+
+static const char *arith_text(Maker *m, const Arith *a)
+{
+    Buf text;
+    buf_init(&text);
+    arith_print(&text, a);
+    const char *copy = arena_strdup(m->arena, text.text);
+    buf_release(&text);
+    return copy;
+}
+
+// Words touched -----------------------------------------------------------------------
+
+typedef struct {
+    const Maker *m;
+    int lane;
+    int64_t at[16];
+} Moment;
+
+static bool look_up(void *user, const Arith *var, int64_t *value)
+{
+    const Moment *now = user;
+    if (var == now->m->lane) {
+        *value = now->lane;
+        return true;
+    }
+    for (int i = 0; i < now->m->nloop; i++)
+        if (var == now->m->loop[i].var) {
+            *value = now->at[i];
+            return true;
+        }
+    return false;
+}
+
+static bool step(const Maker *m, Moment *now)
+{
+    for (int i = m->nloop - 1; i >= 0; i--) {
+        if (++now->at[i] < m->loop[i].len)
+            return true;
+        now->at[i] = 0;
+    }
+    return false;
+}
+
+static void touch(Maker *m, int param, const Arith *word, Span span)
+{
+    int words = m->function->words[param], row = map_row_words(words);
+    for (int lane = 0; lane < m->impl->lanes; lane++) {
+        Moment now = {.m = m, .lane = lane};
+        do {
+            int64_t w;
+            if (!arith_eval(word, look_up, &now, &w) || w < 0 || w >= words)
+                refuse(m, span, "an index that is not known or out of bounds");
+            m->bit[param][lane * row + w / 64] |= (uint64_t)1 << w % 64;
+        } while (step(m, &now));
+    }
+}
+
+// A word of a parameter or of the result, as it is written.
+static const char *place(Maker *m, int param, const Arith *word, Span span)
+{
+    if (!m->held) {
+        touch(m, param, word, span);
+        return "0";
+    }
+    const Held *held = &m->held[param];
+    int own = m->function->words[param] / m->impl->lanes;
+    if (held->kind == HELD_SCALAR)
+        return held->name;
+    if (held->kind == HELD_ARRAY)
+        word = arith_sub(m->ctx, word, arith_mulc(m->ctx, m->lane, own));
+    return arena_printf(m->arena, "%s[%s]", held->name, arith_text(m, word));
+}
+
+// Loops -------------------------------------------------------------------------------
+
+static const Arith *loop_begin(Maker *m, int64_t len, Span span)
+{
+    static const char letter[] = "rcklmpqstuvwxyz";
+    if (m->nloop == COUNTOF(m->loop) - 1)
+        refuse(m, span, "loops nested so deeply");
+    const char *name = arena_printf(m->arena, "%c", letter[m->nloop]);
+    const Arith *var =
+        arith_var(m->ctx, name, arith_const(m->ctx, 0), arith_const(m->ctx, len - 1));
+    m->loop[m->nloop++] = (Loop){var, len};
+    if (m->held && m->unroll[0])
+        put_line(m, "%s", m->unroll);
+    put_line(m, "for (int %s = 0; %s < %lld; %s++) {", name, name, (long long)len, name);
+    m->indent++;
+    return var;
+}
+
+static void loop_end(Maker *m)
+{
+    m->nloop--;
+    m->indent--;
+    put_line(m, "}");
+}
+
+// What one operation here costs an instance.
+static double times(const Maker *m)
+{
+    double n = m->impl->lanes;
+    for (int i = 0; i < m->nloop; i++)
+        n *= (double)m->loop[i].len;
+    return n;
+}
+
+// Values ------------------------------------------------------------------------------
+
+static const Val *eval(Maker *m, const Expr *e, const Env *env);
+
+static const Val *apply(Maker *m, const Expr *fun, const Env *env, const Val *const *arg)
+{
+    for (int i = 0; i < fun->nparam; i++) {
+        Env *inner = NEW(m->arena, Env);
+        *inner = (Env){fun->params[i], arg[i], env};
+        env = inner;
+    }
+    return eval(m, fun->arg[0], env);
+}
+
+static const Val *param_at(Maker *m, int param, const Type *type, const Arith *word,
+                           Span span)
+{
+    if (type->kind == T_SCALAR)
+        return scalar(m, place(m, param, word, span), true);
+    Val *v = val_new(m, V_PARAM);
+    v->param = param;
+    v->type = type;
+    v->num = word;
+    return v;
+}
+
+static const Val *at(Maker *m, const Val *array, const Arith *i, Span span);
+
+static const Val *zipped_at(Maker *m, const Val *zip, const Arith *i, Span span)
+{
+    const Val **item = NEW_ARRAY(m->arena, const Val *, zip->n);
+    for (int k = 0; k < zip->n; k++)
+        item[k] = at(m, zip->item[k], i, span);
+    Val *v = val_new(m, zip->dims > 1 ? V_ZIP : V_TUPLE);
+    v->n = zip->n;
+    v->dims = zip->dims - 1;
+    v->item = item;
+    return v;
+}
+
+// Element i of an array.
+static const Val *at(Maker *m, const Val *array, const Arith *i, Span span)
+{
+    const Val *src = array->src;
+    Val *v;
+    switch (array->kind) {
+    case V_PARAM: {
+        const Type *elem = array->type->elem;
+        const Arith *word =
+            arith_add(m->ctx, array->num, arith_mulc(m->ctx, i, type_words(elem)));
+        return param_at(m, array->param, elem, word, span);
+    }
+    case V_MAP:
+        src = at(m, src, i, span);
+        if (array->dims == 1)
+            return apply(m, array->fun, array->env, &src);
+        v = val_new(m, V_MAP);
+        *v = *array;
+        v->dims--;
+        v->src = src;
+        return v;
+    case V_ZIP: return zipped_at(m, array, i, span);
+    case V_TRANSPOSED: // row i of the transposed: element j is element (j, i)
+    case V_SPLIT:      // row i: element j is element n * i + j
+        v = val_new(m, V_ROW);
+        v->src = array;
+        v->num = i;
+        return v;
+    case V_ROW:
+        if (src->kind == V_TRANSPOSED)
+            return at(m, at(m, src->src, i, span), array->num, span);
+        return at(m, src->src, arith_add(m->ctx, arith_mulc(m->ctx, array->num, src->n), i),
+                  span);
+    case V_JOINED:
+        src = at(m, src, arith_divc(m->ctx, i, array->n), span);
+        return at(m, src, arith_mod(m->ctx, i, arith_const(m->ctx, array->n)), span);
+    case V_COMPUTED: {
+        Val *index = val_new(m, V_SCALAR);
+        index->num = i;
+        index->text = arena_printf(m->arena, "(%s)", arith_text(m, i));
+        index->atom = true;
+        const Val *arg = index;
+        return apply(m, array->fun, array->env, &arg);
+    }
+    case V_SCALAR:
+    case V_TUPLE: break;
+    }
+    BUG("an index into what is no array");
+}
+
+// Operations --------------------------------------------------------------------------
+
+static const char *closed(Maker *m, const Val *v)
+{
+    return v->atom ? v->text : arena_printf(m->arena, "(%s)", v->text);
+}
+
+// How an operation is written in C, CUDA and OpenCL alike (C through <tgmath.h>).
+static const char *op_format(Op op)
+{
+    switch (op) {
+    case OP_ADD: return "%s + %s";
+    case OP_SUB: return "%s - %s";
+    case OP_MUL: return "%s*%s";
+    case OP_DIV: return "%s / %s";
+    case OP_NEG: return "-%s";
+    case OP_LT: return "%s < %s";
+    case OP_LE: return "%s <= %s";
+    case OP_GT: return "%s > %s";
+    case OP_GE: return "%s >= %s";
+    case OP_EQ: return "%s == %s";
+    case OP_NE: return "%s != %s";
+    case OP_AND: return "%s && %s";
+    case OP_OR: return "%s || %s";
+    case OP_NOT: return "!%s";
+    case OP_SELECT: return "%s ? %s : %s";
+    case OP_MINIMUM: return "fmin(%s, %s)";
+    case OP_MAXIMUM: return "fmax(%s, %s)";
+    case OP_ABS: return "fabs(%s)";
+    case OP_SQRT: return "sqrt(%s)";
+    case OP_RSQRT: return "1.0f / sqrt(%s)";
+    case OP_EXP: return "exp(%s)";
+    case OP_LOG: return "log(%s)";
+    case OP_POW: return "pow(%s, %s)";
+    case OP_SIN: return "sin(%s)";
+    case OP_COS: return "cos(%s)";
+    case OP_TAN: return "tan(%s)";
+    case OP_TANH: return "tanh(%s)";
+    case OP_ERF: return "erf(%s)";
+    case OP_FLOOR: return "floor(%s)";
+    case OP_CEIL: return "ceil(%s)";
+    case OP_FMA: return "fma(%s, %s, %s)";
+    case OP_FLOAT: return "(float)%s";
+    case OP_INT: return "(int)%s";
+    case OP_MOD:
+    case OP_BOOL:
+    case OP_HALF:
+    case OP_DOUBLE:
+    case OPS: break;
+    }
+    return NULL;
+}
+
+static const Val *eval_op(Maker *m, const Expr *e, const Env *env)
+{
+    const char *format = op_format(e->op), *arg[3] = {"", "", ""};
+    if (!format)
+        refuse(m, e->span,
+               arena_printf(m->arena, "the operation `%s`", op_info[e->op].text));
+    bool call = op_info[e->op].form == FORM_CALL && e->op != OP_SELECT;
+    const Val *v[3];
+    for (int i = 0; i < e->narg; i++)
+        v[i] = eval(m, e->arg[i], env);
+    // Sums of products need no parentheses.
+    bool product = e->op == OP_ADD;
+    for (int i = 0; i < e->narg; i++) {
+        bool bare = call || (product && e->arg[i]->kind == E_OP && e->arg[i]->op == OP_MUL);
+        arg[i] = bare ? v[i]->text : closed(m, v[i]);
+    }
+    if (op_info[e->op].kind != OPK_FREE)
+        m->flops += times(m);
+    Buf text;
+    buf_init(&text);
+    const char *rest = format;
+    for (int i = 0; *rest; rest++)
+        if (rest[0] == '%' && rest[1] == 's')
+            buf_puts(&text, arg[i++]), rest++;
+        else
+            buf_putc(&text, *rest);
+    const Val *made = scalar(m, arena_strdup(m->arena, text.text), call);
+    buf_release(&text);
+    return made;
+}
+
+static const Val *eval_literal(Maker *m, const Expr *e)
+{
+    Buf text;
+    buf_init(&text);
+    Val *v = val_new(m, V_SCALAR);
+    if (e->boolean) {
+        buf_puts(&text, e->number != 0 ? "1" : "0");
+    } else if (e->type && e->type->kind == T_SCALAR && e->type->scalar == S_INT) {
+        v->num = arith_const(m->ctx, (int64_t)e->number);
+        buf_printf(&text, "%lld", (long long)e->number);
+    } else {
+        buf_printf(&text, "%.9g", e->number);
+        if (!strpbrk(text.text, ".en"))
+            buf_puts(&text, ".0");
+        buf_putc(&text, 'f');
+    }
+    v->text = arena_strdup(m->arena, text.text);
+    v->atom = text.text[0] != '-';
+    buf_release(&text);
+    return v;
+}
+
+static const Val *bound(Maker *m, const Expr *e, const Env *env)
+{
+    for (; env; env = env->outer)
+        if (env->param == e->param)
+            return env->val;
+    refuse(m, e->span, "a name that is not bound");
+}
+
+// A value that is used more than once gets a name, if it is a scalar.
+static const Val *named(Maker *m, const Val *v)
+{
+    if (v->kind != V_SCALAR || v->num)
+        return v;
+    const char *name = arena_printf(m->arena, "t%d", m->serial++);
+    put_line(m, "const float %s = %s;", name, v->text);
+    return scalar(m, name, true);
+}
+
+static const Val *eval_let(Maker *m, const Expr *e, const Env *env)
+{
+    Env *inner = NEW(m->arena, Env);
+    const Val *v = eval(m, e->arg[0], env);
+    bool is_float = e->arg[0]->type && type_is_float(e->arg[0]->type);
+    *inner = (Env){e->param, is_float ? named(m, v) : v, env};
+    return eval(m, e->arg[1], inner);
+}
+
+static const Val *eval_call(Maker *m, const Expr *e, const Env *env)
+{
+    const Function *f = e->callee;
+    const Env *inner = NULL;
+    if (!f->body)
+        refuse(m, e->span, "a function that is C text");
+    for (int i = 0; i < e->narg; i++) {
+        Env *next = NEW(m->arena, Env);
+        *next = (Env){f->params[i], named(m, eval(m, e->arg[i], env)), inner};
+        inner = next;
+    }
+    return eval(m, f->body, inner);
+}
+
+// Patterns ----------------------------------------------------------------------------
+
+static int64_t length(Maker *m, const Expr *array)
+{
+    int64_t len = 0;
+    if (!array->type || array->type->kind != T_ARRAY ||
+        !arith_is_const(array->type->len, &len))
+        refuse(m, array->span, "an array of unknown length");
+    return len;
+}
+
+static const Val *eval_reduce(Maker *m, const Expr *e, const Env *env)
+{
+    const Expr *array = e->arg[e->narg - 1];
+    int64_t len = length(m, array);
+    if (!e->type || e->type->kind != T_SCALAR || e->type->scalar != S_FLOAT)
+        refuse(m, e->span, "a reduction to what is not a float");
+    const Val *start = eval(m, e->arg[0], env), *src = eval(m, array, env);
+    const char *name = arena_printf(m->arena, "s%d", m->serial++);
+    put_line(m, "float %s = %s;", name, start->text);
+    m->flops -= times(m); // the first element is only added to the neutral one
+    const Arith *var = loop_begin(m, len, e->span);
+    const Val *arg[2] = {scalar(m, name, true), at(m, src, var, e->span)};
+    const Val *sum = apply(m, e->fun, env, arg);
+    put_line(m, "%s = %s;", name, sum->text);
+    loop_end(m);
+    return arg[0];
+}
+
+// What a pattern's value is; V_SCALAR: nothing here. Stencils, permutations, loops of
+// threads and address spaces are not for functions of small elements.
+static const ValueKind value_of[PATTERNS] = {
+    [P_MAP] = V_MAP,     [P_ZIP] = V_ZIP,     [P_TRANSPOSE] = V_TRANSPOSED,
+    [P_SPLIT] = V_SPLIT, [P_JOIN] = V_JOINED, [P_ARRAY] = V_COMPUTED,
+};
+
+static const Val *eval_zip(Maker *m, const Expr *e, const Env *env)
+{
+    const Val **item = NEW_ARRAY(m->arena, const Val *, e->narg);
+    for (int i = 0; i < e->narg; i++)
+        item[i] = eval(m, e->arg[i], env);
+    Val *v = val_new(m, V_ZIP);
+    v->n = e->narg;
+    v->dims = e->dims;
+    v->item = item;
+    return v;
+}
+
+static const Val *eval_pattern(Maker *m, const Expr *e, const Env *env)
+{
+    ValueKind kind = value_of[e->pattern];
+    if (e->pattern == P_REDUCE)
+        return eval_reduce(m, e, env);
+    if (kind == V_ZIP)
+        return eval_zip(m, e, env);
+    if (kind == V_SCALAR || (kind != V_MAP && e->dims > 1))
+        refuse(m, e->span,
+               arena_printf(m->arena, "the pattern `%s`", pattern_info[e->pattern].text));
+    Val *v = val_new(m, kind);
+    int64_t n = 0;
+    if (kind == V_SPLIT && arith_is_const(e->num[0], &n))
+        v->n = (int)n;
+    if (kind == V_JOINED && arith_is_const(e->arg[0]->type->elem->len, &n))
+        v->n = (int)n;
+    v->dims = e->dims;
+    v->fun = e->fun;
+    v->env = env;
+    if (e->narg)
+        v->src = eval(m, e->arg[e->narg - 1], env);
+    return v;
+}
+
+static const Val *eval(Maker *m, const Expr *e, const Env *env)
+{
+    switch (e->kind) {
+    case E_LITERAL: return eval_literal(m, e);
+    case E_PARAM: return bound(m, e, env);
+    case E_NUM: {
+        Val *v = val_new(m, V_SCALAR);
+        v->num = e->num[0];
+        v->text = arena_printf(m->arena, "(%s)", arith_text(m, e->num[0]));
+        v->atom = true;
+        return v;
+    }
+    case E_OP: return eval_op(m, e, env);
+    case E_CALL: return eval_call(m, e, env);
+    case E_LET: return eval_let(m, e, env);
+    case E_TUPLE: {
+        const Val **item = NEW_ARRAY(m->arena, const Val *, e->narg);
+        for (int i = 0; i < e->narg; i++)
+            item[i] = eval(m, e->arg[i], env);
+        Val *v = val_new(m, V_TUPLE);
+        v->n = e->narg;
+        v->item = item;
+        return v;
+    }
+    case E_GET: {
+        const Val *tuple = eval(m, e->arg[0], env);
+        if (tuple->kind != V_TUPLE)
+            refuse(m, e->span, "a component of an array of tuples");
+        return tuple->item[e->index];
+    }
+    case E_AT: {
+        const Val *array = eval(m, e->arg[0], env), *i = eval(m, e->arg[1], env);
+        if (!i->num)
+            refuse(m, e->span, "an index that is computed");
+        return at(m, array, i->num, e->span);
+    }
+    case E_PATTERN: return eval_pattern(m, e, env);
+    case E_LAMBDA: break;
+    }
+    refuse(m, e->span, "a function that is not applied");
+}
+
+// The whole routine -------------------------------------------------------------------
+
+// Index d of the result: of the threads, as long as they last; then a loop.
+static void run_over(Maker *m, const Val *v, const Type *type, int64_t lanes,
+                     const Arith *word)
+{
+    Span span = m->function->span;
+    if (type->kind == T_SCALAR) {
+        put_line(m, "%s = %s;", place(m, m->function->nparam, word, span), v->text);
+        return;
+    }
+    int64_t len = type->len->value;
+    const Arith *i;
+    bool by_lane = lanes > 1;
+    if (by_lane) {
+        i = arith_divc(m->ctx, m->lane, lanes / len);
+        if (lanes != m->impl->lanes)
+            i = arith_mod(m->ctx, i, arith_const(m->ctx, len));
+    } else {
+        i = loop_begin(m, len, span);
+    }
+    const Arith *next =
+        arith_add(m->ctx, word, arith_mulc(m->ctx, i, type_words(type->elem)));
+    run_over(m, at(m, v, i, span), type->elem, by_lane ? lanes / len : 1, next);
+    if (!by_lane)
+        loop_end(m);
+}
+
+static void make(Maker *m)
+{
+    const Function *def = m->function->def;
+    const Env *env = NULL;
+    const Arith *zero = arith_const(m->ctx, 0);
+    m->lane = m->impl->lanes == 1 ? zero
+                                  : arith_var(m->ctx, "lane", zero,
+                                              arith_const(m->ctx, m->impl->lanes - 1));
+    for (int i = 0; i < def->nparam; i++) {
+        Val *v = val_new(m, V_PARAM);
+        v->param = i;
+        v->type = def->params[i]->type;
+        v->num = arith_const(m->ctx, 0);
+        Env *inner = NEW(m->arena, Env);
+        *inner = (Env){def->params[i], v, env};
+        // A scalar is read where it is used, once.
+        if (v->type->kind == T_SCALAR)
+            inner->val = param_at(m, i, v->type, v->num, def->span);
+        env = inner;
+    }
+    const Type *type = m->function->type[m->function->nparam];
+    run_over(m, eval(m, def->body, env), type, m->impl->lanes, arith_const(m->ctx, 0));
+}
+
+static bool find_maps(Script *script, Elementary *f, int i, Diags *diags)
+{
+    Impl *impl = &f->impl[i];
+    Maker m = {.script = script,
+               .ctx = script->ir->arith,
+               .arena = script->arena,
+               .function = f,
+               .impl = impl,
+               .unroll = "",
+               .diags = diags};
+    for (int p = 0; p <= f->nparam; p++) {
+        m.bit[p] =
+            NEW_ARRAY(script->arena, uint64_t, impl->lanes * map_row_words(f->words[p]));
+        impl->map[p] = (WordMap){impl->lanes, f->words[p], m.bit[p]};
+    }
+    if (setjmp(m.refuse))
+        return false;
+    make(&m);
+    f->flops = m.flops;
+    impl->is_static = true;
+    return true;
+}
+
+bool routine_implementations(Script *script, Elementary *f, Diags *diags)
+{
+    int64_t lanes = 1;
+    const Type *type = f->type[f->nparam];
+    do {
+        f->impl[f->nimpl++].lanes = (int)lanes;
+        if (!find_maps(script, f, f->nimpl - 1, diags))
+            return false;
+        if (type->kind == T_ARRAY) {
+            lanes *= type->len->value;
+            type = type->elem;
+        } else {
+            type = NULL;
+        }
+    } while (type && lanes <= THREADS_MAX && f->nimpl < IMPLS_MAX);
+    return true;
+}
+
+void routine_emit(const Script *script, const Elementary *f, int impl, const Held *held,
+                  const char *unroll, int indent, Buf *out)
+{
+    ArithMark mark = arith_mark(script->ir->arith);
+    ArenaMark arena = arena_mark(script->arena);
+    Maker m = {.script = script,
+               .ctx = script->ir->arith,
+               .arena = script->arena,
+               .function = f,
+               .impl = &f->impl[impl],
+               .held = held,
+               .unroll = unroll,
+               .indent = indent,
+               .out = out};
+    make(&m);
+    arena_reset(script->arena, arena);
+    arith_release(script->ir->arith, mark);
+}

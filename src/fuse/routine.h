@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// routine: the compute routine of an elementary function, as C text.
+
+#ifndef FW_FUSE_ROUTINE_H
+#define FW_FUSE_ROUTINE_H
+
+#include "fuse/fuse.h"
+
+// Where a routine finds a parameter or the result: words of an instance in memory, the
+// words of one thread in an array of its own, or the one word of a thread.
+typedef enum { HELD_MEMORY, HELD_ARRAY, HELD_SCALAR } HeldKind;
+
+typedef struct {
+    HeldKind kind;
+    const char *name;
+} Held;
+
+// Prints the statements of an implementation made of a def: parameters, then the result,
+// are found where held says; `lane` is the thread of the instance. unroll: what stands
+// before a loop whose indices must be known when it is compiled, or "".
+void routine_emit(const Script *script, const Elementary *function, int impl,
+                  const Held *held, const char *unroll, int indent, Buf *out);
+
+#endif

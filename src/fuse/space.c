@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The space of paper 004, section 4: the dependence graph, its fusible subgraphs (convex,
+// connected, of a limited size), the order of each with the least need of on-chip words,
+// and the allocation of its elements.
+//
+// Sets are enumerated by extension (ESU, Wernicke 2006): each connected set once, from its
+// lowest call. Orders are not walked one by one as in the paper: what is live while call v
+// runs depends on the set of calls done before, not on their order, so a table over those
+// sets gives the least and the greatest need and the number of orders. Offsets are found by
+// branch and bound over left-justified places.
+
+#include "fuse/fuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static Set bit(int v)
+{
+    return (Set)1 << v;
+}
+
+static int lowest(Set set)
+{
+    return __builtin_ctzll(set);
+}
+
+// The calls above v.
+static Set above(int v)
+{
+    return v == CALLS_MAX - 1 ? 0 : ~(Set)0 << (v + 1);
+}
+
+// The graph ---------------------------------------------------------------------------
+
+void graph_init(Graph *graph, const Script *script)
+{
+    *graph = (Graph){.script = script, .n = script->ncall};
+    for (int e = 0; e < script->nelem; e++) {
+        const Elem *elem = &script->elem[e];
+        if (elem->producer >= 0)
+            graph->succ[elem->producer] |= elem->users;
+        for (Set s = elem->users; s; s &= s - 1)
+            if (elem->producer >= 0)
+                graph->pred[lowest(s)] |= bit(elem->producer);
+            else
+                graph->adj[lowest(s)] |= elem->users;
+    }
+    for (int v = graph->n - 1; v >= 0; v--) {
+        graph->desc[v] = graph->succ[v];
+        for (Set s = graph->succ[v]; s; s &= s - 1)
+            graph->desc[v] |= graph->desc[lowest(s)];
+    }
+    for (int v = 0; v < graph->n; v++) {
+        graph->anc[v] = graph->pred[v];
+        for (Set s = graph->pred[v]; s; s &= s - 1)
+            graph->anc[v] |= graph->anc[lowest(s)];
+        graph->adj[v] |= graph->succ[v] | graph->pred[v];
+        graph->adj[v] &= ~bit(v);
+    }
+}
+
+bool graph_convex(const Graph *graph, Set set)
+{
+    Set desc = 0, anc = 0;
+    for (Set s = set; s; s &= s - 1) {
+        desc |= graph->desc[lowest(s)];
+        anc |= graph->anc[lowest(s)];
+    }
+    return !(desc & anc & ~set);
+}
+
+bool graph_connected(const Graph *graph, Set set)
+{
+    Set seen = set & -set, front = seen;
+    while (front) {
+        Set next = graph->adj[lowest(front)] & set & ~seen;
+        front = (front & (front - 1)) | next;
+        seen |= next;
+    }
+    return seen == set;
+}
+
+// A fusion's elements -------------------------------------------------------------------
+
+bool fusion_loads(const Script *script, const Fusion *fusion, int elem)
+{
+    int producer = script->elem[elem].producer;
+    return producer < 0 || !(fusion->set & bit(producer));
+}
+
+bool fusion_stores(const Script *script, const Fusion *fusion, int elem)
+{
+    const Elem *e = &script->elem[elem];
+    return !fusion_loads(script, fusion, elem) &&
+           (e->is_output || (e->users & ~fusion->set) != 0);
+}
+
+int fusion_place(const Fusion *fusion, int elem)
+{
+    for (int i = 0; i < fusion->nelem; i++)
+        if (fusion->elem[i] == elem)
+            return i;
+    return -1;
+}
+
+static void add_elem(Fusion *fusion, int elem)
+{
+    if (fusion_place(fusion, elem) < 0)
+        fusion->elem[fusion->nelem++] = (uint16_t)elem;
+}
+
+static int call_words(const Script *script, const Call *call)
+{
+    int words = script->elem[call->out].words;
+    for (int k = 0; k < call->function->nparam; k++) {
+        bool again = false;
+        for (int j = 0; j < k; j++)
+            again = again || call->in[j] == call->in[k];
+        words += again ? 0 : script->elem[call->in[k]].words;
+    }
+    return words;
+}
+
+static void collect_elems(const Script *script, Fusion *f)
+{
+    f->impls = 1;
+    for (Set s = f->set; s; s &= s - 1) {
+        const Call *call = &script->call[lowest(s)];
+        f->ncall++;
+        for (int k = 0; k < call->function->nparam; k++)
+            add_elem(f, call->in[k]);
+        add_elem(f, call->out);
+        f->apart += call_words(script, call);
+        f->impls *= call->function->nimpl;
+    }
+    for (int i = 0; i < f->nelem; i++)
+        if (fusion_loads(script, f, f->elem[i]) || fusion_stores(script, f, f->elem[i]))
+            f->moved += script->elem[f->elem[i]].words;
+}
+
+// Orders ------------------------------------------------------------------------------
+
+// A fusion with its calls numbered from 0, as sets of 16 bits.
+typedef struct {
+    int n, nelem;
+    uint8_t call[MEMBERS_MAX];
+    uint16_t pred[MEMBERS_MAX];
+    struct {
+        int words, producer; // -1: loaded
+        uint16_t users;
+    } elem[MEMBERS_MAX * (ARITY_MAX + 1)];
+} Local;
+
+// By the set of calls that are done.
+typedef struct {
+    int least, most; // greatest need of the calls still to come, over the orders of them
+    double orders;
+    int8_t next; // the first of them in an order with the least need
+} Rest;
+
+static void number_calls(const Graph *graph, const Fusion *f, Local *local)
+{
+    int place[CALLS_MAX] = {0};
+    for (Set s = f->set; s; s &= s - 1) {
+        place[lowest(s)] = local->n;
+        local->call[local->n++] = (uint8_t)lowest(s);
+    }
+    for (int i = 0; i < local->n; i++)
+        for (Set s = graph->pred[local->call[i]] & f->set; s; s &= s - 1)
+            local->pred[i] |= (uint16_t)(1 << place[lowest(s)]);
+    local->nelem = f->nelem;
+    for (int i = 0; i < f->nelem; i++) {
+        const Elem *e = &graph->script->elem[f->elem[i]];
+        bool inside = e->producer >= 0 && (f->set & bit(e->producer));
+        local->elem[i].words = e->words;
+        local->elem[i].producer = inside ? place[e->producer] : -1;
+        for (Set s = e->users & f->set; s; s &= s - 1)
+            local->elem[i].users |= (uint16_t)(1 << place[lowest(s)]);
+    }
+}
+
+// The words that are on chip while call v runs, after the calls in done.
+static int words_live(const Local *local, unsigned done, int v)
+{
+    unsigned begun = done | 1u << v;
+    int words = 0;
+    for (int i = 0; i < local->nelem; i++) {
+        int producer = local->elem[i].producer;
+        unsigned users = local->elem[i].users;
+        bool made = producer >= 0 ? (begun >> producer & 1) : (users & begun) != 0;
+        if (made && (producer == v || (users & ~done) != 0))
+            words += local->elem[i].words;
+    }
+    return words;
+}
+
+static void weigh_next(const Local *local, const Rest *table, unsigned done, int v,
+                       Rest *rest)
+{
+    const Rest *after = &table[done | 1u << v];
+    int words = words_live(local, done, v);
+    int least = MAX(words, after->least), most = MAX(words, after->most);
+    if (rest->orders == 0 || least < rest->least) {
+        rest->least = least;
+        rest->next = (int8_t)v;
+    }
+    rest->most = MAX(rest->most, most);
+    rest->orders += after->orders;
+}
+
+static void choose_order(const Graph *graph, Fusion *f, Rest *table)
+{
+    Local local = {0};
+    number_calls(graph, f, &local);
+    unsigned all = (1u << local.n) - 1;
+    table[all] = (Rest){.orders = 1};
+    for (unsigned done = all; done-- > 0;) {
+        table[done] = (Rest){.next = -1};
+        for (int v = 0; v < local.n; v++)
+            if (!(done >> v & 1) && !(local.pred[v] & ~done))
+                weigh_next(&local, table, done, v, &table[done]);
+    }
+    f->orders = table[0].orders;
+    f->need_min = table[0].least;
+    f->need_max = table[0].most;
+    unsigned done = 0;
+    for (int step = 0; step < f->ncall; step++) {
+        int v = table[done].next;
+        f->order[step] = local.call[v];
+        done |= 1u << v;
+    }
+}
+
+// Allocation --------------------------------------------------------------------------
+
+enum { PLACED_MAX = MEMBERS_MAX * (ARITY_MAX + 1), NODES_MAX = 20000 };
+
+typedef struct {
+    const Live *live;
+    int n, need, best, nodes;
+    uint16_t by_size[PLACED_MAX];
+    int offset[PLACED_MAX], found[PLACED_MAX];
+} Allocator;
+
+static bool meet(const Live *a, const Live *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+static bool fits(const Allocator *a, int depth, int e, int offset)
+{
+    for (int i = 0; i < depth; i++) {
+        int o = a->by_size[i];
+        if (meet(&a->live[o], &a->live[e]) && offset < a->offset[o] + a->live[o].words &&
+            a->offset[o] < offset + a->live[e].words)
+            return false;
+    }
+    return true;
+}
+
+// Offset 0 and the ends of the placed elements that it meets, ascending.
+static int candidates(const Allocator *a, int depth, int e, int *place)
+{
+    int n = 0;
+    place[n++] = 0;
+    for (int i = 0; i < depth; i++) {
+        int o = a->by_size[i], end = a->offset[o] + a->live[o].words, k = n;
+        if (!meet(&a->live[o], &a->live[e]))
+            continue;
+        while (k > 0 && place[k - 1] > end)
+            k--;
+        if (k > 0 && place[k - 1] == end)
+            continue;
+        memmove(place + k + 1, place + k, (size_t)(n - k) * sizeof *place);
+        place[k] = end;
+        n++;
+    }
+    return n;
+}
+
+// True once the lower bound is met, or the nodes are spent.
+static bool place_from(Allocator *a, int depth, int top)
+{
+    a->nodes++;
+    if (top >= a->best)
+        return false;
+    if (depth == a->n) {
+        a->best = top;
+        memcpy(a->found, a->offset, sizeof a->found);
+        return top <= a->need;
+    }
+    int e = a->by_size[depth], place[PLACED_MAX + 1];
+    int n = candidates(a, depth, e, place);
+    for (int i = 0; i < n; i++) {
+        if (!fits(a, depth, e, place[i]))
+            continue;
+        a->offset[e] = place[i];
+        if (place_from(a, depth + 1, MAX(top, place[i] + a->live[e].words)) ||
+            a->nodes > NODES_MAX)
+            return true;
+    }
+    return false;
+}
+
+static int need_of(const Live *live, int n)
+{
+    int need = 0;
+    for (int i = 0; i < n; i++) {
+        int words = 0; // live when i begins: the need is reached at some beginning
+        for (int k = 0; k < n; k++)
+            if (live[k].first <= live[i].first && live[i].first <= live[k].last)
+                words += live[k].words;
+        need = MAX(need, words);
+    }
+    return need;
+}
+
+int fuse_allocate(const Live *live, int n, uint16_t *offset, int *nodes)
+{
+    Allocator a = {.live = live, .need = need_of(live, n), .best = 1 << 30};
+    for (int i = 0; i < n; i++) {
+        offset[i] = 0;
+        if (live[i].first > live[i].last)
+            continue;
+        int k = a.n++;
+        for (; k > 0 && live[a.by_size[k - 1]].words < live[i].words; k--)
+            a.by_size[k] = a.by_size[k - 1];
+        a.by_size[k] = (uint16_t)i;
+    }
+    place_from(&a, 0, 0);
+    for (int i = 0; i < a.n; i++)
+        offset[a.by_size[i]] = (uint16_t)a.found[a.by_size[i]];
+    *nodes = a.nodes;
+    return a.best;
+}
+
+static void allocate(const Script *script, Fusion *f)
+{
+    Live live[PLACED_MAX];
+    for (int i = 0; i < f->nelem; i++) {
+        const Elem *e = &script->elem[f->elem[i]];
+        live[i] = (Live){.first = f->ncall, .last = -1, .words = e->words};
+        for (int step = 0; step < f->ncall; step++) {
+            int v = f->order[step];
+            if (e->producer == v || (e->users & bit(v))) {
+                live[i].first = MIN(live[i].first, step);
+                live[i].last = step;
+            }
+        }
+    }
+    f->top = fuse_allocate(live, f->nelem, f->offset, &f->nodes);
+}
+
+// Sets --------------------------------------------------------------------------------
+
+typedef struct {
+    FuseSpace *space;
+    Arena *arena;
+    Rest *table;
+} Finder;
+
+static void add_fusion(Finder *finder, Set set)
+{
+    FuseSpace *space = finder->space;
+    Fusion f = {.set = set};
+    collect_elems(space->graph.script, &f);
+    choose_order(&space->graph, &f, finder->table);
+    allocate(space->graph.script, &f);
+    VEC_PUSH(finder->arena, &space->fusion, f);
+    space->connected++;
+    space->fusions += f.ncall > 1;
+    space->impls += f.ncall > 1 ? f.impls : 0;
+}
+
+// Grows set by calls of ext; near: everything adjacent to it or in it so far.
+static void extend(Finder *finder, Set set, Set ext, Set near, int root, int size)
+{
+    const Graph *graph = &finder->space->graph;
+    if (graph_convex(graph, set))
+        add_fusion(finder, set);
+    if (size == finder->space->limit)
+        return;
+    while (ext) {
+        int w = lowest(ext);
+        ext &= ext - 1;
+        Set fresh = graph->adj[w] & ~near & above(root);
+        extend(finder, set | bit(w), ext | fresh, near | graph->adj[w], root, size + 1);
+    }
+}
+
+// Covers, counted -----------------------------------------------------------------------
+
+enum { COUNT_CALLS = 20, COVERS_MOST = 1000000 };
+
+typedef struct {
+    FuseSpace *space;
+    int first[CALLS_MAX + 1]; // fusions with that lowest call
+    Set chosen[CALLS_MAX];
+    int nchosen;
+} Counter;
+
+// True if the sets can run one after another: no cycle between them.
+static bool runs(const Graph *graph, const Set *set, int n)
+{
+    Set done = 0;
+    bool moved = true;
+    int left = n;
+    while (moved && left) {
+        moved = false;
+        for (int i = 0; i < n; i++) {
+            Set pred = 0;
+            if (set[i] & done)
+                continue;
+            for (Set s = set[i]; s; s &= s - 1)
+                pred |= graph->pred[lowest(s)];
+            if (pred & ~set[i] & ~done)
+                continue;
+            done |= set[i];
+            moved = true;
+            left--;
+        }
+    }
+    return left == 0;
+}
+
+static void count_covers(Counter *c, Set rest, double impls)
+{
+    FuseSpace *space = c->space;
+    if (space->covers >= COVERS_MOST) {
+        space->covers_cut = true;
+        return;
+    }
+    if (!rest) {
+        if (runs(&space->graph, c->chosen, c->nchosen)) {
+            space->covers++;
+            space->cover_impls += impls;
+        }
+        return;
+    }
+    int v = lowest(rest);
+    for (int i = c->first[v]; i < c->first[v + 1]; i++) {
+        const Fusion *f = &space->fusion.at[i];
+        if (f->set & ~rest)
+            continue;
+        c->chosen[c->nchosen++] = f->set;
+        count_covers(c, rest & ~f->set, impls * f->impls);
+        c->nchosen--;
+    }
+}
+
+static Set all_calls(const Graph *graph)
+{
+    return graph->n == CALLS_MAX ? ~(Set)0 : bit(graph->n) - 1;
+}
+
+static void count_all(FuseSpace *space)
+{
+    const Graph *graph = &space->graph;
+    if (graph->n > COUNT_CALLS)
+        return;
+    for (Set s = 1; s <= all_calls(graph); s++) {
+        space->subsets++;
+        space->convex += graph_convex(graph, s);
+    }
+    Counter c = {.space = space};
+    for (int i = 0; i < space->fusion.len; i++)
+        c.first[lowest(space->fusion.at[i].set) + 1]++;
+    for (int v = 0; v < graph->n; v++)
+        c.first[v + 1] += c.first[v];
+    count_covers(&c, all_calls(graph), 1);
+}
+
+FuseSpace *fuse_space(const Script *script, int limit, Arena *arena)
+{
+    double start = clock_s();
+    FuseSpace *space = NEW(arena, FuseSpace);
+    graph_init(&space->graph, script);
+    const Graph *graph = &space->graph;
+    space->limit = MIN(limit > 0 ? limit : LIMIT_DEFAULT, MIN(graph->n, MEMBERS_MAX));
+    Finder finder = {.space = space, .arena = arena};
+    finder.table = xcalloc((size_t)1 << space->limit, sizeof *finder.table);
+    for (int v = 0; v < graph->n; v++)
+        extend(&finder, bit(v), graph->adj[v] & above(v), graph->adj[v] | bit(v), v, 1);
+    free(finder.table);
+    space->seconds = clock_s() - start;
+    count_all(space);
+    return space;
+}

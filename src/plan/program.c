@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs as problems: what tuning asks of them, answered by the modules that read, lower
+// and emit them. And the ways to run any problem.
+
+#include "plan/npy.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+static bool program_bind(Problem *problem, Diags *diags)
+{
+    problem->bound = ir_bind(problem->program, problem->binding, problem->nbinding, diags);
+    return problem->bound != NULL;
+}
+
+static void program_free(Problem *problem)
+{
+    (void)problem; // all of it is the arena's
+}
+
+static uint64_t program_hash(const Problem *problem)
+{
+    Buf text;
+    buf_init(&text);
+    ir_print(&text, problem->bound);
+    if (problem->bound->math != MATH_STANDARD)
+        buf_printf(&text, "math %s\n", math_info[problem->bound->math].text);
+    uint64_t hash = hash_bytes(text.text, text.len, 0);
+    buf_release(&text);
+    return hash;
+}
+
+static double type_bytes(const Problem *problem, const Type *type)
+{
+    const Type *plane[PLANES_MOST];
+    int n = MIN(type_planes(problem->arena, type, plane, PLANES_MOST), PLANES_MOST);
+    double bytes = 0;
+    for (int i = 0; i < n; i++) {
+        const Type *scalar = plane[i];
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
+        bytes += (double)count * scalar_info[scalar->scalar].bytes;
+    }
+    return bytes;
+}
+
+static double program_bytes(const Problem *problem)
+{
+    const Function *main = problem->bound->main;
+    double bytes = type_bytes(problem, main->body->type);
+    for (int i = 0; i < main->nparam; i++)
+        bytes += type_bytes(problem, main->params[i]->type);
+    return bytes;
+}
+
+// Data --------------------------------------------------------------------------------
+
+// The file given for an input, or for one plane of an input of tuples (`a_0`).
+static const char *file_for(const InputFiles *files, const char *name)
+{
+    for (int i = 0; files && i < files->n; i++)
+        if (strcmp(files->name[i], name) == 0) {
+            files->name[i] = ""; // used
+            return files->file[i];
+        }
+    return NULL;
+}
+
+static bool read_plane(const InputFiles *files, const char *name, const Type *type,
+                       Value *into, int plane, Arena *arena, Diags *diags)
+{
+    const char *file = file_for(files, name);
+    Value *read;
+    if (!file)
+        return true;
+    if (!npy_read(file, arena, type, &read, diags))
+        return false;
+    into->plane[plane] = read->plane[0];
+    return true;
+}
+
+static bool read_inputs(const Problem *problem, const InputFiles *files, Value **inputs,
+                        Arena *arena, Diags *diags)
+{
+    const Function *main = problem->bound->main;
+    for (int i = 0; i < main->nparam; i++) {
+        const Type *plane[PLANES_MOST];
+        const Param *param = main->params[i];
+        int n = MIN(type_planes(arena, param->type, plane, PLANES_MOST), PLANES_MOST);
+        for (int k = 0; k < n; k++) {
+            const char *name =
+                n == 1 ? param->name : arena_printf(arena, "%s_%d", param->name, k);
+            if (!read_plane(files, name, plane[k], inputs[i], k, arena, diags))
+                return false;
+        }
+    }
+    return true;
+}
+
+static ProblemData *program_data(const Problem *problem, uint64_t seed,
+                                 const InputFiles *files, Arena *arena, Diags *diags)
+{
+    Value **inputs = problem_inputs(problem, seed, arena);
+    if (!read_inputs(problem, files, inputs, arena, diags))
+        return NULL;
+    return data_new(problem, inputs, arena);
+}
+
+static bool program_expect(const Problem *problem, ProblemData *data, const char *device,
+                           const Workplace *place, Arena *arena, const char **how,
+                           Diags *diags)
+{
+    (void)device; // what it computes does not depend on where
+    Value *expect = reference_compute(problem, data->input, place, arena, how, diags);
+    if (expect)
+        data_expect(data, expect, arena);
+    return expect != NULL;
+}
+
+static bool program_write(const Problem *problem, const ProblemData *data, int output,
+                          const void *raw, const char *path, Diags *diags)
+{
+    Arena *arena = arena_new();
+    Value *value = value_new(arena, problem->bound->main->body->type);
+    const RigBuffer *buffer = &data->buffer[data->output[output]];
+    scalar_unpack(buffer->scalar, raw, buffer->count, value->plane[output]);
+    bool ok = npy_write(path, value, output, diags);
+    arena_free(arena);
+    return ok;
+}
+
+// Ways --------------------------------------------------------------------------------
+
+static bool program_open(Ways *ways, const DeviceInfo *device, Diags *diags)
+{
+    emit_prelude(&ways->prelude, ways->target, ways->problem->bound);
+    ways->derivation = derive_new(ways->problem->bound, device, diags);
+    ways->space = ways->derivation ? derive_space(ways->derivation) : NULL;
+    return ways->space != NULL;
+}
+
+static void program_close(Ways *ways)
+{
+    derive_free(ways->derivation);
+}
+
+static int program_first(const Ways *ways, Point *point, int max)
+{
+    derive_plain(ways->derivation, &point[0]);
+    return 1 + derive_first(ways->derivation, &point[1], max - 1);
+}
+
+static bool program_candidate(const Ways *ways, const Point *point, const char *name,
+                              Arena *arena, Candidate *candidate, Diags *diags)
+{
+    return candidate_make(ways->problem, ways->derivation, point, name, ways->target,
+                          ways->prelude.text, arena, candidate, diags);
+}
+
+static void program_text(const Ways *ways, const Candidate *candidate, Buf *text)
+{
+    emit_unit(text, ways->target, candidate->unit);
+}
+
+const ProblemKind problem_program = {.name = "program",
+                                     .bind = program_bind,
+                                     .free = program_free,
+                                     .hash = program_hash,
+                                     .bytes = program_bytes,
+                                     .data = program_data,
+                                     .expect = program_expect,
+                                     .write = program_write,
+                                     .open = program_open,
+                                     .close = program_close,
+                                     .first = program_first,
+                                     .candidate = program_candidate,
+                                     .text = program_text};
+
+bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags)
+{
+    *ways = (Ways){.problem = problem, .target = target_find(device->target)};
+    buf_init(&ways->prelude);
+    return problem->kind->open(ways, device, diags);
+}
+
+void ways_close(Ways *ways)
+{
+    if (!ways->problem)
+        return;
+    ways->problem->kind->close(ways);
+    buf_release(&ways->prelude);
+    *ways = (Ways){0};
+}
+
+bool ways_constrain(Ways *ways, const char *text, Diags *diags)
+{
+    Space *space = (Space *)ways->space; // const to others: these ways own it
+    if (!space_constrain_at(space, "--where", text, diags) || !space_build(space, diags))
+        return false;
+    return space_count(space) > 0 ||
+           diag_error(diags, span_none, "C042", "no point of the space is left by `%s`",
+                      text);
+}
+
+int ways_first(const Ways *ways, Point *point, int max)
+{
+    return ways->problem->kind->first(ways, point, max);
+}
+
+bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
+                    Candidate *candidate, Diags *diags)
+{
+    *candidate = (Candidate){0};
+    bool ok = ways->problem->kind->candidate(ways, point, name, arena, candidate, diags);
+    candidate->point = point;
+    return ok;
+}
+
+void ways_text(const Ways *ways, const Candidate *candidate, Buf *text)
+{
+    ways->problem->kind->text(ways, candidate, text);
+}

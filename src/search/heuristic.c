@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Follows a heuristic file (paper 001, sections 6.2 and 7.3): each step tries every
+// combination of the parameters it names, all others fixed, and keeps the best.
+//
+// A step is a space of its own: the parameters with the values they may take there, the
+// constraints of the whole space, and those of the step; so counting, pruning and sampling
+// are those of space.h. A step waits until all its points were told.
+#include "search/search.h"
+#include "search/steps.h"
+
+#include "search/numbers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEP_MOST = 1 << 24 };
+
+// A repetition under way.
+typedef struct {
+    int64_t left; // passes after this one
+    Point base;   // when this pass began
+    int given;
+} Pass;
+
+typedef struct {
+    bool started;
+    Point base;   // what parameters that a step does not name are
+    int at;       // the step being done, or next
+    Pass pass[REPEAT_DEPTH];
+    int depth;
+    Space *space;                    // of the step; NULL between steps
+    int16_t *from[SPACE_PARAMS_MAX]; // its choices as those of the whole space
+    uint64_t *number;                // of the points of a sample; NULL: all
+    uint64_t next, count;
+} Walk;
+
+static void *open_walk(Search *search)
+{
+    (void)search;
+    return xcalloc(1, sizeof(Walk));
+}
+
+static void end_step(Walk *walk)
+{
+    space_free(walk->space);
+    walk->space = NULL;
+    free(walk->number);
+    walk->number = NULL;
+    for (int i = 0; i < SPACE_PARAMS_MAX; i++) {
+        free(walk->from[i]);
+        walk->from[i] = NULL;
+    }
+}
+
+static void close_walk(Search *search)
+{
+    Walk *walk = search->state;
+    end_step(walk);
+    free(walk);
+}
+
+// Expressions as constraints --------------------------------------------------------------
+
+static void put_span(Buf *text, const char *before, Span span, const char *after)
+{
+    buf_printf(text, "%s%.*s%s", before, (int)(span.end - span.start),
+               span.source->text + span.start, after);
+}
+
+// The constraint that an item of a step means; false if it means none.
+static bool put_vary(Buf *text, const Vary *vary)
+{
+    buf_clear(text);
+    buf_puts(text, vary->name);
+    switch (vary->kind) {
+    case VARY_ALL: return false;
+    case VARY_EQUAL: put_span(text, " == (", vary->a, ")"); return true;
+    case VARY_LIST: put_span(text, " in ", vary->a, ""); return true;
+    case VARY_RANGE:
+        put_span(text, " >= (", vary->a, ") && ");
+        buf_puts(text, vary->name);
+        put_span(text, " <= (", vary->b, ")");
+        return true;
+    }
+    BUG("item of kind %d", (int)vary->kind);
+}
+
+// The script was checked: what goes wrong now is a value that nothing can take.
+static bool add_constraint(Space *space, const char *text)
+{
+    Arena *arena = arena_new();
+    Diags quiet;
+    diags_init(&quiet, arena);
+    bool ok = space_constrain(space, text, &quiet);
+    arena_free(arena);
+    return ok;
+}
+
+static bool is_built(Space *space)
+{
+    Arena *arena = arena_new();
+    Diags quiet;
+    diags_init(&quiet, arena);
+    bool ok = space_build(space, &quiet);
+    arena_free(arena);
+    return ok;
+}
+
+// Adds a parameter with some of its values: choice[0 .. n - 1].
+static void add_some(Space *to, const SpaceParam *param, const int16_t *choice, int n)
+{
+    double *value = xcalloc((size_t)n + 1, sizeof *value);
+    const char **label = xcalloc((size_t)n + 1, sizeof *label);
+    for (int i = 0; i < n; i++) {
+        value[i] = param->value[choice[i]];
+        label[i] = param->label ? param->label[choice[i]] : NULL;
+    }
+    if (param->label)
+        space_add_words(to, param->name, label, n);
+    else
+        space_add(to, param->name, value, n);
+    free(value);
+    free(label);
+}
+
+static int16_t *all_choices(int n)
+{
+    int16_t *choice = xcalloc((size_t)n + 1, sizeof *choice);
+    for (int i = 0; i < n; i++)
+        choice[i] = (int16_t)i;
+    return choice;
+}
+
+static void shuffle_first(int16_t *choice, int n, int most, Rng *rng)
+{
+    for (int i = 0; i < most && i < n; i++) {
+        int k = i + (int)rng_below(rng, (uint64_t)(n - i));
+        int16_t swap = choice[i];
+        choice[i] = choice[k];
+        choice[k] = swap;
+    }
+}
+
+// Values of one parameter that its item allows while all others stand as they are.
+static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice)
+{
+    Walk *walk = search->state;
+    const SpaceParam *param = space_param(search->space, p);
+    Space *alone = space_new();
+    add_some(alone, param, choice, param->n);
+    steps_define(alone, search->steps, search->space, search->size, search->nsize,
+                 &walk->base);
+    for (int i = 0; i < space_params(search->space); i++)
+        if (i != p && !space_param(search->space, i)->label)
+            space_define(alone, space_param(search->space, i)->name,
+                         space_value(search->space, &walk->base, i));
+    Buf text;
+    buf_init(&text);
+    int n = 0;
+    if (!put_vary(&text, vary) || add_constraint(alone, text.text))
+        for (int i = 0; i < param->n; i++) {
+            Point point = {{(int16_t)i}};
+            if (space_valid(alone, &point))
+                choice[n++] = (int16_t)i;
+        }
+    if (vary->sample) {
+        shuffle_first(choice, n, vary->sample, &search->rng);
+        n = MIN(n, vary->sample);
+    }
+    buf_release(&text);
+    space_free(alone);
+    return n;
+}
+
+// Steps -----------------------------------------------------------------------------------
+
+static const Vary *find_vary(const Step *step, const char *name)
+{
+    for (int i = 0; i < step->vary.len; i++)
+        if (strcmp(step->vary.at[i].name, name) == 0)
+            return &step->vary.at[i];
+    return NULL;
+}
+
+// A value that the parameter lacks leaves it as it is.
+static void do_set(Search *search, const Step *step)
+{
+    Walk *walk = search->state;
+    for (int i = 0; i < step->vary.len; i++) {
+        int p = space_find(search->space, step->vary.at[i].name);
+        if (p < 0)
+            continue;
+        int16_t *choice = all_choices(space_param(search->space, p)->n);
+        if (some_choices(search, &step->vary.at[i], p, choice))
+            walk->base.choice[p] = choice[0];
+        free(choice);
+    }
+}
+
+static void add_step_params(Search *search, const Step *step)
+{
+    Walk *walk = search->state;
+    for (int p = 0; p < space_params(search->space); p++) {
+        const SpaceParam *param = space_param(search->space, p);
+        const Vary *vary = find_vary(step, param->name);
+        int n = param->n;
+        walk->from[p] = all_choices(n);
+        if (!vary) {
+            walk->from[p][0] = walk->base.choice[p];
+            n = 1;
+        } else if (vary->sample) {
+            n = some_choices(search, vary, p, walk->from[p]);
+        }
+        add_some(walk->space, param, walk->from[p], n);
+    }
+}
+
+static bool constrain_step(Search *search, const Step *step)
+{
+    Walk *walk = search->state;
+    Buf text;
+    buf_init(&text);
+    bool ok = true;
+    for (int i = 0; ok && i < space_constraints(search->space); i++)
+        ok = add_constraint(walk->space, space_constraint(search->space, i));
+    for (int i = 0; ok && i < step->vary.len; i++) {
+        const Vary *vary = &step->vary.at[i];
+        if (!vary->sample && space_find(search->space, vary->name) >= 0 &&
+            put_vary(&text, vary))
+            ok = add_constraint(walk->space, text.text);
+    }
+    if (ok && step->where.source) {
+        buf_clear(&text);
+        put_span(&text, "", step->where, "");
+        ok = add_constraint(walk->space, text.text);
+    }
+    buf_release(&text);
+    return ok;
+}
+
+static void draw_sample(Walk *walk, uint64_t n, Rng *rng)
+{
+    Numbers seen = {0};
+    walk->number = xcalloc((size_t)n, sizeof *walk->number);
+    for (uint64_t i = 0; i < n;) {
+        uint64_t number = rng_below(rng, walk->count);
+        if (numbers_put(&seen, number, 0))
+            walk->number[i++] = number;
+    }
+    numbers_release(&seen);
+    walk->count = n;
+}
+
+static bool begin_step(Search *search, const Step *step)
+{
+    Walk *walk = search->state;
+    walk->space = space_new();
+    add_step_params(search, step);
+    steps_define(walk->space, search->steps, search->space, search->size, search->nsize,
+                 &walk->base);
+    bool ok = constrain_step(search, step) && is_built(walk->space);
+    double count = ok ? space_count(walk->space) : 0;
+    walk->next = 0;
+    walk->count = count <= STEP_MOST ? (uint64_t)count : STEP_MOST;
+    if (step->n && (uint64_t)step->n < walk->count)
+        draw_sample(walk, (uint64_t)step->n, &search->rng);
+    return walk->count > 0;
+}
+
+static void step_point(const Search *search, uint64_t i, Point *point)
+{
+    const Walk *walk = search->state;
+    Point own;
+    space_point(walk->space, walk->number ? walk->number[i] : i, &own);
+    *point = (Point){0};
+    for (int p = 0; p < space_params(search->space); p++)
+        point->choice[p] = walk->from[p][own.choice[p]];
+}
+
+static void keep_best(Search *search)
+{
+    Walk *walk = search->state;
+    double best = INFINITY;
+    for (uint64_t i = 0; i < walk->count; i++) {
+        Point point;
+        step_point(search, i, &point);
+        double cost = INFINITY;
+        search_known(search, &point, &cost);
+        if (cost < best) {
+            best = cost;
+            walk->base = point;
+        }
+    }
+    end_step(walk);
+}
+
+static void begin_pass(Search *search, int64_t left)
+{
+    Walk *walk = search->state;
+    walk->pass[walk->depth++] = (Pass){left, walk->base, search->given};
+}
+
+// A pass that tried nothing new and changed nothing is the last.
+static void end_pass(Search *search, int repeat)
+{
+    Walk *walk = search->state;
+    Pass pass = walk->pass[--walk->depth];
+    bool still =
+        point_equal(search->space, &pass.base, &walk->base) && pass.given == search->given;
+    if (pass.left == 0 || still)
+        return;
+    begin_pass(search, pass.left - 1);
+    walk->at = repeat + 1;
+}
+
+// Goes on to the next step with points; false at the end of the script.
+static bool advance(Search *search)
+{
+    Walk *walk = search->state;
+    const Steps *script = search->steps;
+    while (walk->at < script->steps.len) {
+        const Step *step = &script->steps.at[walk->at++];
+        switch (step->kind) {
+        case STEP_SET: do_set(search, step); break;
+        case STEP_TUNE:
+            if (begin_step(search, step))
+                return true;
+            end_step(walk);
+            break;
+        case STEP_REPEAT: begin_pass(search, step->n - 1); break;
+        case STEP_END: end_pass(search, step->partner); break;
+        }
+    }
+    return false;
+}
+
+static void start(Search *search)
+{
+    Walk *walk = search->state;
+    walk->started = true;
+    if (search->best_ns < INFINITY)
+        walk->base = search->best;
+    else if (search->start)
+        walk->base = *search->start;
+    else
+        space_point(search->space, 0, &walk->base);
+}
+
+static bool ask_walk(Search *search, Point *point)
+{
+    Walk *walk = search->state;
+    if (!walk->started)
+        start(search);
+    for (;;) {
+        while (walk->space && walk->next < walk->count) {
+            step_point(search, walk->next++, point);
+            if (space_valid(search->space, point)) // one of a recorded space
+                return true;
+        }
+        if (search->given > search->told)
+            return false; // until the points on their way are told
+        if (walk->space)
+            keep_best(search);
+        if (!advance(search))
+            return false;
+    }
+}
+
+const SearchKind search_heuristic = {
+    .name = "heuristic",
+    .doc = "the steps of a heuristic file (--strategy FILE.fwh)",
+    .needs_steps = true,
+    .open = open_walk,
+    .ask = ask_walk,
+    .close = close_walk,
+};

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads recorded spaces (recorded.h). Both formats become the same table first: a row a
+// configuration, a column a parameter; then the columns become domains in ascending order,
+// so that a space is the same in whichever format it came.
+//
+// What evaluating a point cost is what the methodology of Willemsen et al. (2024) counts:
+// building, all runs, and what tuner, search and validation took. Times are milliseconds in
+// cache files, and in T4 what metadata.timeunit says.
+//
+// It writes neither format, and guesses no constraints: the points are the space.
+#include "store/recorded.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { BYTES_MOST = 1 << 30, ROWS_MOST = 1 << 24 };
+
+// What old cache files hold as the time of a failure.
+#define FAILED_TIME 1e20
+
+typedef struct {
+    bool is_number;
+    double number;
+    const char *text;
+} Cell;
+
+typedef struct {
+    const char *file;
+    Arena *arena; // of the reading
+    Diags *diags;
+    Recorded *made;
+    int nparam;
+    const char *param[SPACE_PARAMS_MAX];
+    VEC(Cell) cells; // nparam a row
+    VEC(RecordedPoint) rows;
+    double unit_s; // of the file's times
+} Reader;
+
+static bool wrong(const Reader *r, const char *what)
+{
+    return diag_error(r->diags, span_none, "X001", "%s: %s", r->file, what);
+}
+
+static bool wrong_at(const Reader *r, const char *what, const char *where)
+{
+    return diag_error(r->diags, span_none, "X001", "%s: %s `%s`", r->file, what, where);
+}
+
+// The table ---------------------------------------------------------------------------
+
+static bool add_param(Reader *r, const char *name)
+{
+    for (int i = 0; i < r->nparam; i++)
+        if (strcmp(r->param[i], name) == 0)
+            return wrong_at(r, "two parameters are named", name);
+    if (r->nparam == SPACE_PARAMS_MAX)
+        return wrong(r, "more than 64 parameters");
+    r->param[r->nparam++] = name;
+    return true;
+}
+
+static bool add_cell(Reader *r, const json_t *value, const char *where)
+{
+    Cell cell = {json_is_number(value), json_number_value(value), NULL};
+    if (json_is_string(value))
+        cell.text = json_string_value(value);
+    else if (json_is_boolean(value))
+        cell.text = json_is_true(value) ? "True" : "False";
+    else if (!cell.is_number)
+        return wrong_at(r, "a value of a parameter is neither number, word nor truth in",
+                        where);
+    VEC_PUSH(r->arena, &r->cells, cell);
+    return true;
+}
+
+// The cells of one configuration, in the order of the parameters.
+static bool add_cells(Reader *r, const json_t *values, const char *where)
+{
+    for (int i = 0; i < r->nparam; i++) {
+        const json_t *value = json_object_get(values, r->param[i]);
+        if (!value)
+            return wrong_at(r, "a parameter has no value in", where);
+        if (!add_cell(r, value, where))
+            return false;
+    }
+    return true;
+}
+
+static double number_or(const json_t *value, double otherwise)
+{
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+// Lists are summed; what is no time counts nothing.
+static double seconds(const Reader *r, const json_t *value)
+{
+    double sum = fmax(number_or(value, 0), 0);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        sum += fmax(number_or(json_array_get(value, i), 0), 0);
+    return sum * r->unit_s;
+}
+
+static double mean_of(const json_t *list)
+{
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        sum += number_or(json_array_get(list, i), NAN);
+    return sum / (double)json_array_size(list);
+}
+
+static bool add_row(Reader *r, double value, double cost_s)
+{
+    if (!isfinite(value) || value >= FAILED_TIME)
+        value = NAN;
+    if (r->rows.len == ROWS_MOST)
+        return wrong(r, "too many configurations");
+    VEC_PUSH(r->arena, &r->rows, ((RecordedPoint){value, cost_s}));
+    return true;
+}
+
+// As the units and the names of Kernel Tuner's metrics have it: rates are to be high.
+static bool is_rate(const char *objective)
+{
+    size_t n = strlen(objective);
+    const char *end = n > 2 ? objective + n - 2 : "";
+    return strcmp(end, "/s") == 0 || strcmp(end, "/W") == 0 || strcmp(end, "/J") == 0 ||
+           strcmp(objective, "score") == 0;
+}
+
+// A name, or a list of which the first counts; "time" where nothing is said.
+static void set_objective(Reader *r, const json_t *objective)
+{
+    if (json_is_array(objective))
+        objective = json_array_get(objective, 0);
+    const char *name = json_string_value(objective);
+    r->made->objective = arena_strdup(r->made->arena, name && *name ? name : "time");
+    r->made->maximise = is_rate(r->made->objective);
+}
+
+// Kernel Tuner's cache files
+// ----------------------------------------------------------------
+
+static double entry_value(const Reader *r, const json_t *entry)
+{
+    const json_t *value = json_object_get(entry, r->made->objective);
+    if (json_object_get(entry, "__error__"))
+        return NAN;
+    return number_or(value, NAN);
+}
+
+static double entry_cost(const Reader *r, const json_t *entry)
+{
+    static const char *const key[] = {"compile_time", "framework_time", "strategy_time",
+                                      "verification_time"};
+    const json_t *times = json_object_get(entry, "times");
+    double cost = seconds(r, times ? times : json_object_get(entry, "benchmark_time"));
+    for (int i = 0; i < COUNTOF(key); i++)
+        cost += seconds(r, json_object_get(entry, key[i]));
+    return cost;
+}
+
+static bool read_cache(Reader *r, json_t *root)
+{
+    const json_t *keys = json_object_get(root, "tune_params_keys");
+    json_t *cache = json_object_get(root, "cache"), *entry;
+    const char *device = json_string_value(json_object_get(root, "device_name")), *key;
+    if (!json_is_array(keys) || !json_is_object(cache))
+        return wrong(r, "a cache file needs `tune_params_keys` and `cache`");
+    r->unit_s = 1e-3;
+    r->made->device = arena_strdup(r->made->arena, device ? device : "");
+    set_objective(r, json_object_get(root, "objective"));
+    for (size_t i = 0; i < json_array_size(keys); i++) {
+        const char *name = json_string_value(json_array_get(keys, i));
+        if (!name)
+            return wrong(r, "`tune_params_keys` is not a list of names");
+        if (!add_param(r, name))
+            return false;
+    }
+    json_object_foreach(cache, key,
+                        entry) if (!json_is_object(entry) || !add_cells(r, entry, key) ||
+                                   !add_row(r, entry_value(r, entry), entry_cost(r, entry)))
+    {
+        return json_is_object(entry) ? false : wrong_at(r, "not an object:", key);
+    }
+    return true;
+}
+
+// T4
+// ----------------------------------------------------------------------------------------
+
+static const struct {
+    const char *name;
+    double seconds;
+} units[] = {
+    {"seconds", 1},         {"s", 1},
+    {"milliseconds", 1e-3}, {"miliseconds", 1e-3},
+    {"ms", 1e-3},           {"microseconds", 1e-6},
+    {"us", 1e-6},           {"nanoseconds", 1e-9},
+    {"ns", 1e-9},
+};
+
+static bool set_unit(Reader *r, const json_t *unit)
+{
+    const char *name = json_string_value(unit);
+    r->unit_s = 1;
+    for (int i = 0; name && i < COUNTOF(units); i++)
+        if (strcasecmp(units[i].name, name) == 0) {
+            r->unit_s = units[i].seconds;
+            return true;
+        }
+    return !unit || wrong_at(r, "unknown unit of time", name ? name : "(no word)");
+}
+
+static double result_value(const Reader *r, const json_t *result)
+{
+    const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
+    const json_t *list = json_object_get(result, "measurements");
+    if (invalidity && strcmp(invalidity, "correct") != 0)
+        return NAN;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *measured = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(measured, "name"));
+        if (name && strcmp(name, r->made->objective) == 0)
+            return number_or(json_object_get(measured, "value"), NAN);
+    }
+    return strcmp(r->made->objective, "time") == 0
+               ? mean_of(json_object_get(json_object_get(result, "times"), "runtimes"))
+               : NAN;
+}
+
+static double result_cost(const Reader *r, const json_t *times)
+{
+    static const char *const key[] = {"runtimes", "framework", "search_algorithm",
+                                      "validation"};
+    const json_t *compilation = json_object_get(times, "compilation");
+    double cost =
+        seconds(r, compilation ? compilation : json_object_get(times, "compilation_time"));
+    for (int i = 0; i < COUNTOF(key); i++)
+        cost += seconds(r, json_object_get(times, key[i]));
+    return cost;
+}
+
+static bool read_result(Reader *r, json_t *result, size_t number)
+{
+    json_t *configuration = json_object_get(result, "configuration"), *value;
+    const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
+    const char *where = arena_printf(r->arena, "result %zu", number), *name;
+    if (!json_is_object(configuration))
+        return wrong_at(r, "no configuration in", where);
+    if (invalidity && strcmp(invalidity, "constraints") == 0)
+        return true; // not a point of the space
+    if (!r->nparam) {
+        set_objective(r, json_object_get(result, "objectives"));
+        json_object_foreach(configuration, name,
+                            value) if (!add_param(r, name)) return false;
+    }
+    if (json_object_size(configuration) != (size_t)r->nparam)
+        return wrong_at(r, "other parameters than before in", where);
+    return add_cells(r, configuration, where) &&
+           add_row(r, result_value(r, result),
+                   result_cost(r, json_object_get(result, "times")));
+}
+
+static bool read_t4(Reader *r, json_t *root)
+{
+    json_t *results = json_object_get(root, "results");
+    const json_t *metadata = json_object_get(root, "metadata");
+    r->made->device = "";
+    if (!json_is_array(results))
+        return wrong(r, "`results` is not a list");
+    if (!set_unit(r, json_object_get(metadata, "timeunit")))
+        return false;
+    for (size_t i = 0; i < json_array_size(results); i++)
+        if (!read_result(r, json_array_get(results, i), i))
+            return false;
+    return true;
+}
+
+// The space -----------------------------------------------------------------------------
+
+static int compare_numbers(const void *p, const void *q)
+{
+    double a = *(const double *)p, b = *(const double *)q;
+    return (a > b) - (a < b);
+}
+
+static int compare_words(const void *p, const void *q)
+{
+    return strcmp(*(const char *const *)p, *(const char *const *)q);
+}
+
+static size_t unique(void *at, size_t n, size_t size,
+                     int (*compare)(const void *, const void *))
+{
+    char *item = at;
+    size_t kept = 0;
+    qsort(at, n, size, compare);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || compare(item + i * size, item + (kept - 1) * size) != 0)
+            memmove(item + kept++ * size, item + i * size, size);
+    return kept;
+}
+
+static size_t place(const void *key, const void *at, size_t n, size_t size,
+                    int (*compare)(const void *, const void *))
+{
+    const char *found = bsearch(key, at, n, size, compare);
+    return (size_t)(found - (const char *)at) / size;
+}
+
+static bool is_domain(const Reader *r, int param, size_t n)
+{
+    return n <= INT16_MAX || wrong_at(r, "too many values of parameter", r->param[param]);
+}
+
+static bool number_column(Reader *r, int param, Point *point)
+{
+    int n = r->rows.len;
+    double *value = NEW_ARRAY(r->arena, double, n + 1);
+    for (int i = 0; i < n; i++)
+        value[i] = r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].number;
+    size_t size = sizeof *value, values = unique(value, (size_t)n, size, compare_numbers);
+    if (!is_domain(r, param, values))
+        return false;
+    space_add(r->made->space, r->param[param], value, (int)values);
+    for (int i = 0; i < n; i++) {
+        double own = r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].number;
+        point[i].choice[param] = (int16_t)place(&own, value, values, size, compare_numbers);
+    }
+    return true;
+}
+
+static bool word_column(Reader *r, int param, Point *point)
+{
+    int n = r->rows.len;
+    const char **value = NEW_ARRAY(r->arena, const char *, n + 1);
+    const char **own = NEW_ARRAY(r->arena, const char *, n + 1);
+    for (int i = 0; i < n; i++) {
+        const Cell *cell = &r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param];
+        own[i] = cell->text ? cell->text : arena_printf(r->arena, "%.17g", cell->number);
+        value[i] = own[i];
+    }
+    size_t size = sizeof *value, values = unique(value, (size_t)n, size, compare_words);
+    if (!is_domain(r, param, values))
+        return false;
+    space_add_words(r->made->space, r->param[param], value, (int)values);
+    for (int i = 0; i < n; i++)
+        point[i].choice[param] =
+            (int16_t)place(&own[i], value, values, size, compare_words);
+    return true;
+}
+
+static bool is_number_column(const Reader *r, int param)
+{
+    for (int i = 0; i < r->rows.len; i++)
+        if (!r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].is_number)
+            return false;
+    return true;
+}
+
+// A configuration that is there twice is what it was last.
+static bool make_space(Reader *r)
+{
+    Recorded *made = r->made;
+    if (!r->nparam || !r->rows.len)
+        return wrong(r, "no configurations");
+    Point *point = NEW_ARRAY(r->arena, Point, r->rows.len);
+    made->space = space_new();
+    for (int i = 0; i < r->nparam; i++)
+        if (!(is_number_column(r, i) ? number_column(r, i, point)
+                                     : word_column(r, i, point)))
+            return false;
+    space_only(made->space, point, r->rows.len);
+    if (!space_build(made->space, r->diags))
+        return false;
+    made->n = (int)space_count(made->space);
+    made->at = NEW_ARRAY(made->arena, RecordedPoint, made->n);
+    for (int i = 0; i < r->rows.len; i++)
+        made->at[space_number(made->space, &point[i])] = r->rows.at[i];
+    for (int i = 0; i < made->n; i++)
+        made->nvalid += !isnan(made->at[i].value);
+    return made->nvalid > 0 || wrong(r, "every configuration failed");
+}
+
+// Text ----------------------------------------------------------------------------------
+
+// Python's json writes words that JSON lacks: they become empty texts, which are no
+// numbers.
+static void replace_words(char *text, size_t len)
+{
+    static const char *const word[] = {"NaN", "-Infinity", "Infinity"};
+    bool quoted = false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"')
+            quoted = !quoted;
+        else if (quoted && text[i] == '\\')
+            i++;
+        for (int w = 0; !quoted && w < COUNTOF(word); w++) {
+            size_t n = strlen(word[w]);
+            if (len - i < n || memcmp(text + i, word[w], n) != 0)
+                continue;
+            memset(text + i, ' ', n);
+            memcpy(text + i, "\"\"", 2);
+            i += n - 1;
+        }
+    }
+}
+
+// The last place at which an entry of a cache file, on a line of its own, ends.
+static size_t whole_lines(const char *text, size_t len)
+{
+    for (size_t i = len; i > 2; i--)
+        if (text[i - 1] == '\n' || i == len) {
+            size_t end = i;
+            while (end > 0 && strchr(" \t\r\n,", text[end - 1]))
+                end--;
+            if (end > 0 && text[end - 1] == '}')
+                return end;
+        }
+    return 0;
+}
+
+// A cache file grows by lines and is closed at the end: closes it after its last whole one.
+static json_t *load_unclosed(const char *text, size_t len)
+{
+    Buf closed;
+    buf_init(&closed);
+    buf_write(&closed, text, whole_lines(text, len));
+    buf_puts(&closed, "\n}}");
+    json_t *root = json_loadb(closed.text, closed.len, 0, NULL);
+    buf_release(&closed);
+    return root;
+}
+
+static json_t *load(const Reader *r, char *text, size_t len)
+{
+    json_error_t error;
+    replace_words(text, len);
+    json_t *root = json_loadb(text, len, 0, &error);
+    if (!root && json_error_code(&error) == json_error_premature_end_of_input)
+        root = load_unclosed(text, len);
+    if (!root)
+        diag_error(r->diags, span_none, "X001", "%s:%d:%d: %s", r->file, error.line,
+                   error.column, error.text);
+    return root;
+}
+
+static bool read_root(Reader *r, json_t *root)
+{
+    if (json_object_get(root, "cache"))
+        return read_cache(r, root) && make_space(r);
+    if (json_object_get(root, "results"))
+        return read_t4(r, root) && make_space(r);
+    return wrong(r, "neither T4 results (`results`) nor a cache file (`cache`)");
+}
+
+static const char *plain_name(Arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = arena_strdup(arena, slash ? slash + 1 : path);
+    static const char *const ending[] = {".gz", ".json"};
+    for (int i = 0; i < COUNTOF(ending); i++) {
+        size_t n = strlen(name), m = strlen(ending[i]);
+        if (n > m && strcmp(name + n - m, ending[i]) == 0)
+            name[n - m] = 0;
+    }
+    return name;
+}
+
+static Recorded *parse(const char *name, char *text, size_t len, Diags *diags)
+{
+    Recorded *made = xcalloc(1, sizeof *made);
+    made->arena = arena_new();
+    made->name = plain_name(made->arena, name);
+    Reader r = {.file = name, .arena = arena_new(), .diags = diags, .made = made};
+    json_t *root = load(&r, text, len);
+    bool ok = root && read_root(&r, root);
+    json_decref(root);
+    arena_free(r.arena);
+    if (ok)
+        return made;
+    recorded_free(made);
+    return NULL;
+}
+
+Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *diags)
+{
+    Buf copy;
+    buf_init(&copy);
+    buf_write(&copy, text, len);
+    Recorded *made = parse(name, copy.text, copy.len, diags);
+    buf_release(&copy);
+    return made;
+}
+
+// zlib reads what is not gzipped as it is.
+static bool read_bytes(const char *path, Buf *text, Diags *diags)
+{
+    gzFile file = gzopen(path, "rb");
+    if (!file)
+        return diag_world(diags, "X002", "cannot read %s: %s", path, strerror(errno));
+    enum { BLOCK = 1 << 18 };
+    char *bytes = xmalloc(BLOCK);
+    int got, error;
+    gzbuffer(file, BLOCK);
+    while ((got = gzread(file, bytes, BLOCK)) > 0 && text->len < BYTES_MOST)
+        buf_write(text, bytes, (size_t)got);
+    free(bytes);
+    const char *why = gzerror(file, &error);
+    bool world = error == Z_ERRNO,
+         ok = got == 0 && (error == Z_OK || error == Z_STREAM_END);
+    if (world)
+        diag_world(diags, "X002", "cannot read %s: %s", path, strerror(errno));
+    else if (!ok)
+        diag_error(diags, span_none, "X001", "%s: %s", path,
+                   got > 0 ? "more than 1 GiB of text" : why);
+    gzclose(file);
+    return ok;
+}
+
+Recorded *recorded_read(const char *path, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    Recorded *made = NULL;
+    if (read_bytes(path, &text, diags))
+        made = parse(path, text.text, text.len, diags);
+    buf_release(&text);
+    return made;
+}
+
+void recorded_free(Recorded *recorded)
+{
+    if (!recorded)
+        return;
+    space_free(recorded->space);
+    arena_free(recorded->arena);
+    free(recorded);
+}
+
+// Rates turn round. A time of nothing is still better than any other.
+double recorded_cost(const Recorded *recorded, const RecordedPoint *point)
+{
+    if (isnan(point->value))
+        return INFINITY;
+    if (!recorded->maximise)
+        return point->value * 1e6;
+    return point->value > 0 ? 1e9 / point->value : INFINITY;
+}

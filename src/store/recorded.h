@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Spaces that somebody has measured from end to end, as others publish them: results in the
+// T4 format (FAIR auto-tuning results, JSON) and cache files of Kernel Tuner, gzipped or
+// not. A recorded space stands in for a device: every point has its time and what measuring
+// it took.
+
+#ifndef FW_STORE_RECORDED_H
+#define FW_STORE_RECORDED_H
+
+#include "space/space.h"
+
+typedef struct {
+    double value;  // of the objective, as recorded; NAN: the configuration failed
+    double cost_s; // building and running it, as recorded
+} RecordedPoint;
+
+typedef struct {
+    Space *space;          // valid are exactly the recorded points
+    const char *name;      // the file's, without folders and endings
+    const char *device;    // "" where the file does not say
+    const char *objective; // "time", "GFLOP/s", ...
+    bool maximise;         // the objective is better when it is higher
+    int n, nvalid;
+    RecordedPoint *at; // by space_number
+    Arena *arena;
+} Recorded;
+
+// NULL with a diagnostic: the world's if the file cannot be read, else the user's, which
+// says where the text is wrong. A cache file that was not closed, since the tuner that
+// wrote it was killed, is read up to its last whole line. Owner: the caller.
+Recorded *recorded_read(const char *path, Diags *diags);
+Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *diags);
+void recorded_free(Recorded *recorded); // accepts NULL
+
+// The cost that a strategy is told, least for the best; INFINITY if the point failed.
+double recorded_cost(const Recorded *recorded, const RecordedPoint *point);
+
+#endif

@@ -1,0 +1,55 @@
+# Scripts of calls: the worked example's counts, and what is said of wrong scripts.
+. test/cli/common
+paper=examples/fusion/paper.fws
+
+passes "fuse" "$FOREWARP" fuse $paper --json "$tmp/f.json" -n 40
+holds "counts" "$tmp/f.json" "j['counts'] == dict(subsets=63, convex=39, connected=21, fusions=15,
+    implementations=410, covers=32, cover_implementations=5184, covers_cut=False)"
+holds "the best covers" "$tmp/f.json" "[(c['words'], c['kernels']) for c in j['covers'][:3]] == [
+    (96, [[1, 2, 3, 4, 5, 6]]), (98, [[1, 2, 3], [4, 5, 6]]), (102, [[1, 2], [3, 4, 5, 6]])]"
+holds "all covers" "$tmp/f.json" "len(j['covers']) == 32 and j['covers'][-1]['words'] == 247"
+holds "ten orders" "$tmp/f.json" "[(f['orders'], f['need'], f['order'], f['allocated'])
+    for f in j['fusions'] if len(f['calls']) == 6] == [(10, [75, 84], [4, 5, 1, 2, 3, 6], 75)]"
+holds "space and covers in 5 ms" "$tmp/f.json" "j['space_s'] + j['cover_s'] < 0.005"
+passes "the library" "$FOREWARP" fuse --print library $paper
+grep -q "def mmul33" "$tmp/stdout" && ok "the library's text" || not_ok "the library's text"
+
+script() { printf '%s\n' "$2" >"$tmp/$1.fws"; }
+script cycle 'MATRIX33 A, X, Y, Z; input A;
+X = mmul33(A, Y); Y = madd33(A, Z); Z = madd33(X, A);
+return X;'
+fails 2 'the calls form a cycle: `X` needs `Y`, which needs `Z`, which needs `X`' \
+    "$FOREWARP" fuse "$tmp/cycle.fws"
+grep -q '^  *^' "$tmp/stderr" && ok "a caret" || not_ok "a caret"
+script undeclared 'MATRIX33 A, X; input A;
+X = mmul34(A, A); return X;'
+fails 2 'undeclared.fws:2:5: error F008: there is no function `mmul34`' \
+    "$FOREWARP" fuse "$tmp/undeclared.fws"
+script mismatch 'MATRIX33 A, X; VECTOR3 v; input A, v;
+X = mmul33(A, v); return X;'
+fails 2 'mismatch.fws:2:15: error F009: `v` is a VECTOR3, [3]float; the parameter `b` of mmul33 is [3][3]float' \
+    "$FOREWARP" fuse "$tmp/mismatch.fws"
+script arity 'MATRIX33 A, X; input A; X = mmul33(A); return X;'
+fails 2 'takes 2 arguments, here 1' "$FOREWARP" fuse "$tmp/arity.fws"
+script twice 'SCALAR x, y; input x; y = add(x, x); y = mul(x, x); return y;'
+fails 2 'each variable gets one' "$FOREWARP" fuse "$tmp/twice.fws"
+script novalue 'SCALAR x, y, z; input x; y = add(x, z); return y;'
+fails 2 '`z` has no value' "$FOREWARP" fuse "$tmp/novalue.fws"
+script nothing 'SCALAR x, y; input x; y = add(x, x);'
+fails 2 'returns nothing' "$FOREWARP" fuse "$tmp/nothing.fws"
+script syntax 'SCALAR x y; input x; return x;'
+fails 2 'syntax.fws:1:10: error F001: expected ;, found `y`' "$FOREWARP" fuse "$tmp/syntax.fws"
+script slide 'type V = [9]float; V x, y; input x;
+def blur(x: [9]float): [7]float = x |> slide(3, 1) |> map(\w -> w[0] + w[1] + w[2]);
+y = blur(x); return y;'
+fails 2 'no compute routine can be made of the pattern `slide`' "$FOREWARP" fuse "$tmp/slide.fws"
+head -c 4096 /dev/urandom >"$tmp/noise.fws"
+fails 2 "error" "$FOREWARP" fuse "$tmp/noise.fws"
+: >"$tmp/empty.fws"
+fails 2 "returns nothing" "$FOREWARP" fuse "$tmp/empty.fws"
+fails 2 "No such file" "$FOREWARP" fuse "$tmp/absent.fws"
+script unused 'SCALAR x, y, z, w; input x;
+y = add(x, x); z = mul(x, x); w = add(x, x); return y;'
+passes "unused calls" "$FOREWARP" fuse "$tmp/unused.fws"
+grep -q 'no output needs `z`' "$tmp/stderr" && ok "said" || not_ok "said"
+finish

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The space of the worked example against counts made by hand and by an independent script:
+// sets, orders, words, allocations, covers in order; cycles between convex sets; large
+// graphs in the time a user waits for.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fuse/fuse.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Arena *arena;
+    Diags diags;
+    Script *script;
+} Fixture;
+
+static int set_up(void **state)
+{
+    Fixture *f = xcalloc(1, sizeof *f);
+    f->arena = arena_new();
+    diags_init(&f->diags, f->arena);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    script_free(f->script);
+    arena_free(f->arena);
+    free(f);
+    return 0;
+}
+
+static FuseSpace *open_space(Fixture *f, const char *text, int limit)
+{
+    bool ok;
+    f->script = script_parse("test.fws", text, &f->diags, &ok);
+    if (!ok) {
+        Buf said;
+        buf_init(&said);
+        diags_print(&said, &f->diags);
+        print_error("%s", said.text);
+        buf_release(&said);
+    }
+    assert_true(ok);
+    return fuse_space(f->script, limit, f->arena);
+}
+
+static FuseSpace *open_example(Fixture *f)
+{
+    bool ok;
+    f->script = script_load("examples/fusion/paper.fws", &f->diags, &ok);
+    assert_true(ok);
+    return fuse_space(f->script, 0, f->arena);
+}
+
+static void set_text(char *out, const FuseSpace *space, const Cover *cover)
+{
+    for (int i = 0; i < cover->n; i++) {
+        for (Set s = space->fusion.at[cover->unit[i]].set; s; s &= s - 1)
+            *out++ = (char)('1' + __builtin_ctzll(s));
+        *out++ = '|';
+    }
+    out[-1] = 0;
+}
+
+static int cheapest(const FuseSpace *space, int k, Arena *arena, Cover **cover)
+{
+    CoverUnit *unit = NEW_ARRAY(arena, CoverUnit, space->fusion.len);
+    for (int i = 0; i < space->fusion.len; i++)
+        unit[i] = (CoverUnit){space->fusion.at[i].set, space->fusion.at[i].moved, i};
+    return cover_best(&space->graph, unit, space->fusion.len, k, arena, cover);
+}
+
+static void test_counts(void **state)
+{
+    FuseSpace *s = open_example(*state);
+    assert_int_equal(s->subsets, 63);
+    assert_int_equal(s->convex, 39);
+    assert_int_equal(s->connected, 21);
+    assert_int_equal(s->fusions, 15);
+    assert_int_equal(s->impls, 410);
+    assert_int_equal(s->covers, 32);
+    assert_int_equal(s->cover_impls, 5184);
+    assert_false(s->covers_cut);
+}
+
+// calls, orders, least and greatest need, order, words allocated, implementations, words
+// moved fused and apart
+static const struct {
+    const char *calls;
+    int orders, least, most;
+    const char *order;
+    int top, impls, moved, apart;
+} golden[] = {
+    {"12", 1, 27, 27, "12", 27, 6, 24, 42},
+    {"23", 1, 15, 15, "23", 15, 2, 13, 19},
+    {"36", 1, 51, 51, "36", 51, 3, 53, 55},
+    {"45", 1, 75, 75, "45", 75, 9, 75, 150},
+    {"56", 1, 75, 75, "56", 75, 9, 76, 126},
+    {"123", 1, 27, 27, "123", 27, 6, 22, 46},
+    {"236", 1, 51, 51, "236", 51, 6, 62, 70},
+    {"356", 2, 75, 76, "536", 75, 9, 78, 130},
+    {"456", 1, 75, 75, "456", 75, 27, 76, 201},
+    {"1236", 1, 51, 51, "1236", 51, 18, 71, 97},
+    {"2356", 3, 75, 78, "5236", 75, 18, 87, 145},
+    {"3456", 3, 75, 76, "4536", 75, 27, 78, 205},
+    {"12356", 4, 75, 84, "51236", 75, 54, 96, 172},
+    {"23456", 6, 75, 78, "45236", 75, 54, 87, 220},
+    {"123456", 10, 75, 84, "451236", 75, 162, 96, 247},
+};
+
+static Set set_of(const char *calls)
+{
+    Set set = 0;
+    for (; *calls; calls++)
+        set |= (Set)1 << (*calls - '1');
+    return set;
+}
+
+static const Fusion *find(const FuseSpace *space, Set set)
+{
+    for (int i = 0; i < space->fusion.len; i++)
+        if (space->fusion.at[i].set == set)
+            return &space->fusion.at[i];
+    return NULL;
+}
+
+static void test_fusions(void **state)
+{
+    FuseSpace *s = open_example(*state);
+    for (int i = 0; i < COUNTOF(golden); i++) {
+        const Fusion *f = find(s, set_of(golden[i].calls));
+        assert_non_null(f);
+        assert_int_equal(f->orders, golden[i].orders);
+        assert_int_equal(f->need_min, golden[i].least);
+        assert_int_equal(f->need_max, golden[i].most);
+        for (int k = 0; k < f->ncall; k++)
+            assert_int_equal(f->order[k], golden[i].order[k] - '1');
+        assert_int_equal(f->top, golden[i].top);
+        assert_int_equal(f->impls, golden[i].impls);
+        assert_int_equal(f->moved, golden[i].moved);
+        assert_int_equal(f->apart, golden[i].apart);
+        assert_in_range(f->nodes, 1, 20);
+    }
+}
+
+static void test_single_calls(void **state)
+{
+    FuseSpace *s = open_example(*state);
+    static const int words[] = {27, 15, 4, 75, 75, 51}, flops[] = {45, 15, 6, 225, 25, 25};
+    for (int v = 0; v < 6; v++) {
+        assert_int_equal(find(s, (Set)1 << v)->moved, words[v]);
+        assert_int_equal(s->graph.script->call[v].function->flops, flops[v]);
+    }
+}
+
+static void test_covers_in_order(void **state)
+{
+    Fixture *f = *state;
+    FuseSpace *s = open_example(f);
+    static const struct {
+        int words;
+        const char *sets;
+    } want[] = {{96, "123456"},
+                {98, "123|456"},
+                {102, "12|3456"},
+                {104, "12|3|456"},
+                {114, "1|23456"}};
+    Cover *cover;
+    int n = cheapest(s, 100, f->arena, &cover);
+    assert_int_equal(n, 32);
+    for (int i = 0; i < n; i++) {
+        char text[64];
+        set_text(text, s, &cover[i]);
+        if (i < COUNTOF(want)) {
+            assert_int_equal(cover[i].cost, want[i].words);
+            assert_string_equal(text, want[i].sets);
+        }
+        for (int k = 0; k < i; k++) {
+            char other[64];
+            set_text(other, s, &cover[k]);
+            assert_string_not_equal(text, other);
+        }
+        assert_true(i == 0 || cover[i].cost >= cover[i - 1].cost);
+    }
+    assert_int_equal(cover[31].cost, 247);
+}
+
+// Elements that are live together lie apart, and offsets of the worked example fill 75.
+static void test_offsets(void **state)
+{
+    FuseSpace *s = open_example(*state);
+    const Fusion *f = find(s, 63);
+    const Script *script = s->graph.script;
+    int first[32], last[32];
+    for (int i = 0; i < f->nelem; i++) {
+        const Elem *e = &script->elem[f->elem[i]];
+        first[i] = 99;
+        for (int step = 0; step < f->ncall; step++)
+            if (e->producer == f->order[step] || (e->users >> f->order[step] & 1)) {
+                first[i] = step < first[i] ? step : first[i];
+                last[i] = step;
+            }
+        assert_in_range(f->offset[i] + e->words, 1, 75);
+    }
+    for (int i = 0; i < f->nelem; i++)
+        for (int k = 0; k < i; k++)
+            if (first[i] <= last[k] && first[k] <= last[i])
+                assert_true(f->offset[i] + script->elem[f->elem[i]].words <= f->offset[k] ||
+                            f->offset[k] + script->elem[f->elem[k]].words <= f->offset[i]);
+}
+
+// a -> b and c -> d; b, c share an input, and so do a, d. {a, d} and {b, c} are convex, and
+// together they wait for each other.
+static void test_quotient_cycle(void **state)
+{
+    Fixture *f = *state;
+    FuseSpace *s =
+        open_space(f,
+                   "SCALAR p, q, a, b, c, d; input p, q;\n"
+                   "a = add(p, p); b = add(a, q); c = add(q, q); d = add(c, p);\n"
+                   "return b, d;",
+                   0);
+    Set ad = 1 | 8, bc = 2 | 4;
+    const Script *script = s->graph.script;
+    // The calls keep their order: a 0, b 1, c 2, d 3.
+    assert_string_equal(script->elem[script->call[3].out].name, "d");
+    assert_non_null(find(s, ad));
+    assert_non_null(find(s, bc));
+    CoverUnit unit[] = {{ad, 1, 0}, {bc, 1, 1}, {1, 5, 2}, {2, 5, 3}, {4, 5, 4}, {8, 5, 5}};
+    Cover *cover;
+    int n = cover_best(&s->graph, unit, COUNTOF(unit), 10, f->arena, &cover);
+    assert_int_equal(n, 3); // {a,d} with two singles, {b,c} with two, four singles
+    assert_int_equal(cover[0].cost, 11);
+    assert_int_equal(cover[2].cost, 20);
+}
+
+// Costs without a pattern: the list is what trying all subsets of units gives.
+static void test_covers_against_brute_force(void **state)
+{
+    Fixture *f = *state;
+    FuseSpace *s = open_example(f);
+    Rng rng;
+    rng_seed(&rng, 7);
+    for (int round = 0; round < 5; round++) {
+        CoverUnit unit[32];
+        int n = s->fusion.len;
+        for (int i = 0; i < n; i++)
+            unit[i] = (CoverUnit){s->fusion.at[i].set, 1 + (double)rng_below(&rng, 50), i};
+        double cost[64];
+        int found = 0;
+        for (uint32_t mask = 0; mask < (uint32_t)1 << n; mask++) {
+            Set all = 0;
+            double sum = 0;
+            bool apart = true;
+            for (int i = 0; i < n && apart; i++)
+                if (mask >> i & 1) {
+                    apart = !(all & unit[i].set);
+                    all |= unit[i].set;
+                    sum += unit[i].cost;
+                }
+            if (!apart || all != 63)
+                continue;
+            int k = found++;
+            for (; k > 0 && cost[k - 1] > sum; k--)
+                cost[k] = cost[k - 1];
+            cost[k] = sum;
+        }
+        Cover *cover;
+        assert_int_equal(cover_best(&s->graph, unit, n, 64, f->arena, &cover), found);
+        for (int i = 0; i < found; i++)
+            assert_true(fabs(cover[i].cost - cost[i]) < 1e-9);
+    }
+}
+
+// A graph of n calls, each of one or two of the last six values.
+static char *random_graph(Arena *arena, int n, uint64_t seed)
+{
+    Buf text;
+    Rng rng;
+    rng_seed(&rng, seed);
+    buf_init(&text);
+    buf_puts(&text, "SCALAR x, y");
+    for (int v = 0; v < n; v++)
+        buf_printf(&text, ", v%d", v);
+    buf_puts(&text, "; input x, y;\n");
+    for (int v = 0; v < n; v++) {
+        int a = v - 1 - (int)rng_below(&rng, 6), b = v - 1 - (int)rng_below(&rng, 6);
+        buf_printf(&text, "v%d = %s(", v, v % 3 ? "add" : "mul");
+        buf_printf(&text, a < 0 ? "x, " : "v%d, ", a);
+        buf_printf(&text, b < 0 ? "y);\n" : "v%d);\n", b);
+    }
+    buf_puts(&text, "return v0");
+    for (int v = 1; v < n; v++)
+        buf_printf(&text, ", v%d", v);
+    buf_puts(&text, ";");
+    char *copy = arena_strdup(arena, text.text);
+    buf_release(&text);
+    return copy;
+}
+
+static void test_large_graph(void **state)
+{
+    Fixture *f = *state;
+    double start = clock_s();
+    FuseSpace *s = open_space(f, random_graph(f->arena, 48, 3), 6);
+    Cover *cover;
+    assert_int_equal(s->graph.n, 48);
+    assert_int_equal(cheapest(s, 1, f->arena, &cover), 1);
+    double spent = clock_s() - start;
+    print_message("space %.3f s\n", s->seconds);
+    print_message("48 calls: %d sets, %.3f s\n", s->fusion.len, spent);
+    assert_true(spent < 20); // a second on an idle machine, without sanitizers
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_counts),       TEST(test_fusions),
+        TEST(test_single_calls), TEST(test_covers_in_order),
+        TEST(test_offsets),      TEST(test_quotient_cycle),
+        TEST(test_large_graph),  TEST(test_covers_against_brute_force),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// libcuda and libnvrtc of a machine that has neither, for tests: kernels are compiled as C
+// by the system compiler, and a launch runs its threads one after the other. Built by
+// test_ahead.c into one shared object that stands for both libraries.
+//
+// It knows one device, no barriers, and kernels written `extern "C" __global__ void
+// NAME(...)` whose parameters are scalars and pointers. Text with the word CRASH ends the
+// process that compiles it, with HANG holds it up. $FAKE_CUDA_LOG gets a line a
+// compilation: the process and the length of the text.
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static const char head[] = "typedef struct { int x, y, z; } Three;\n"
+                           "Three blockIdx, blockDim, gridDim, threadIdx;\n"
+                           "#define __global__\n"
+                           "#define __device__ static\n"
+                           "#define __launch_bounds__(n)\n";
+
+// The compiler --------------------------------------------------------------------------
+
+typedef struct {
+    char *source, *code, log[256];
+    size_t bytes;
+} Program;
+
+EXPORT int nvrtcVersion(int *major, int *minor)
+{
+    *major = 13;
+    *minor = 0;
+    return 0;
+}
+
+EXPORT int nvrtcCreateProgram(void **program, const char *source, const char *name, int n,
+                              const char *const *headers, const char *const *names)
+{
+    (void)name, (void)n, (void)headers, (void)names;
+    Program *p = calloc(1, sizeof *p);
+    p->source = strdup(source);
+    *program = p;
+    return 0;
+}
+
+EXPORT int nvrtcDestroyProgram(void **program)
+{
+    Program *p = *program;
+    free(p->source);
+    free(p->code);
+    free(p);
+    return 0;
+}
+
+// `float *z` of argument i as `*(float **)arg[i]`.
+static void put_argument(FILE *out, const char *at, size_t len, int i)
+{
+    char type[256];
+    snprintf(type, sizeof type, "%.*s", (int)len, at);
+    char *word = strstr(type, "__restrict__");
+    if (word)
+        memset(word, ' ', strlen("__restrict__"));
+    size_t end = strlen(type);
+    while (end > 0 && strchr(" \n", type[end - 1]))
+        end--;
+    while (end > 0 && !strchr(" *\n", type[end - 1]))
+        end--;
+    fprintf(out, "%s*(%.*s *)arg[%d]", i ? ", " : "", (int)end, type, i);
+}
+
+// void NAME_entry(void **arg), for each kernel.
+static void put_entries(FILE *out, const char *text)
+{
+    static const char mark[] = "__global__ void", bounds[] = "__launch_bounds__";
+    for (const char *at = text; (at = strstr(at, mark));) {
+        at += strlen(mark);
+        at += strspn(at, " ");
+        if (strncmp(at, bounds, strlen(bounds)) == 0)
+            at = strchr(at, ')') + 1;
+        const char *open = strchr(at, '('), *name = open;
+        while (name > at && !strchr(" \n*", name[-1]))
+            name--;
+        const char *close = strchr(open, ')');
+        fprintf(out, "void %.*s_entry(void **arg) { %.*s(", (int)(open - name), name,
+                (int)(open - name), name);
+        int i = 0;
+        for (const char *p = open + 1; p < close; i++) {
+            size_t len = strcspn(p, ",)");
+            put_argument(out, p, len, i);
+            p += len + 1;
+        }
+        fprintf(out, "); }\n");
+        at = close;
+    }
+}
+
+static void write_text(const char *path, const char *source)
+{
+    static const char linkage[] = "extern \"C\"";
+    FILE *out = fopen(path, "w");
+    char *text = strdup(source);
+    for (char *p; (p = strstr(text, linkage));)
+        memset(p, ' ', strlen(linkage));
+    fprintf(out, "%s%s", head, text);
+    put_entries(out, text);
+    fclose(out);
+    free(text);
+}
+
+static void note(size_t length)
+{
+    const char *path = getenv("FAKE_CUDA_LOG");
+    FILE *log = path ? fopen(path, "a") : NULL;
+    if (!log)
+        return;
+    fprintf(log, "%d %zu\n", (int)getpid(), length);
+    fclose(log);
+}
+
+static int read_code(Program *p, const char *path)
+{
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return 6;
+    fseek(in, 0, SEEK_END);
+    p->bytes = (size_t)ftell(in);
+    rewind(in);
+    p->code = malloc(p->bytes);
+    int short_by = fread(p->code, 1, p->bytes, in) != p->bytes;
+    fclose(in);
+    return short_by ? 6 : 0;
+}
+
+EXPORT int nvrtcCompileProgram(void *program, int n, const char *const *options)
+{
+    (void)n, (void)options;
+    Program *p = program;
+    const char *temp = getenv("TMPDIR");
+    char text[512], code[512], command[2048];
+    note(strlen(p->source));
+    if (strstr(p->source, "CRASH"))
+        abort();
+    if (strstr(p->source, "HANG"))
+        sleep(60);
+    snprintf(text, sizeof text, "%s/fake-%d.c", temp ? temp : "/tmp", (int)getpid());
+    snprintf(code, sizeof code, "%s/fake-%d.so", temp ? temp : "/tmp", (int)getpid());
+    write_text(text, p->source);
+    snprintf(command, sizeof command, "cc -shared -fPIC -O1 -o %s %s 2>/dev/null", code,
+             text);
+    int error = system(command) == 0 ? read_code(p, code) : 6;
+    snprintf(p->log, sizeof p->log, "%s", error ? "the text is wrong" : "");
+    unlink(text);
+    unlink(code);
+    return error;
+}
+
+EXPORT int nvrtcGetProgramLogSize(void *program, size_t *size)
+{
+    *size = strlen(((Program *)program)->log) + 1;
+    return 0;
+}
+
+EXPORT int nvrtcGetProgramLog(void *program, char *log)
+{
+    strcpy(log, ((Program *)program)->log);
+    return 0;
+}
+
+EXPORT int nvrtcGetCUBINSize(void *program, size_t *size)
+{
+    *size = ((Program *)program)->bytes;
+    return 0;
+}
+
+EXPORT int nvrtcGetCUBIN(void *program, char *cubin)
+{
+    memcpy(cubin, ((Program *)program)->code, ((Program *)program)->bytes);
+    return 0;
+}
+
+// The driver ----------------------------------------------------------------------------
+
+EXPORT int cuInit(unsigned flags)
+{
+    return (int)flags;
+}
+
+EXPORT int cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+
+EXPORT int cuGetErrorName(int error, const char **name)
+{
+    *name = error ? "CUDA_ERROR_FAKE" : "CUDA_SUCCESS";
+    return 0;
+}
+
+EXPORT int cuDeviceGetCount(int *n)
+{
+    *n = 1;
+    return 0;
+}
+
+EXPORT int cuDeviceGet(int *device, int index)
+{
+    *device = index;
+    return 0;
+}
+
+EXPORT int cuDeviceGetName(char *name, int size, int device)
+{
+    snprintf(name, (size_t)size, "Fake GPU %d", device);
+    return 0;
+}
+
+// Numbers as in cuda.c.
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = attribute == 8    ? 49152
+             : attribute == 10 ? 32
+             : attribute <= 7  ? 1024
+             : attribute == 76 ? 0
+                               : 9;
+    return 0;
+}
+
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = (size_t)1 << 30;
+    return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    (void)device;
+    *context = context;
+    return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    return device;
+}
+
+EXPORT int cuCtxSetCurrent(void *context)
+{
+    return context == NULL;
+}
+
+EXPORT int cuCtxSynchronize(void)
+{
+    return 0;
+}
+
+EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+    *address = (uint64_t)(uintptr_t)malloc(bytes);
+    return 0;
+}
+
+EXPORT int cuMemFree_v2(uint64_t address)
+{
+    free((void *)(uintptr_t)address);
+    return 0;
+}
+
+EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
+{
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
+{
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+EXPORT int cuMemsetD8_v2(uint64_t to, unsigned char byte, size_t bytes)
+{
+    memset((void *)(uintptr_t)to, byte, bytes);
+    return 0;
+}
+
+// An image says itself how long it is: the table of sections ends it.
+EXPORT int cuModuleLoadData(void **module, const void *image)
+{
+    const Elf64_Ehdr *elf = image;
+    size_t bytes = elf->e_shoff + (size_t)elf->e_shnum * elf->e_shentsize;
+    char path[] = "/tmp/fake-module-XXXXXX";
+    int fd = mkstemp(path);
+    int error = fd < 0 || write(fd, image, bytes) != (ssize_t)bytes;
+    close(fd);
+    *module = error ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    return *module ? 0 : 200;
+}
+
+EXPORT int cuModuleUnload(void *module)
+{
+    return dlclose(module);
+}
+
+typedef struct {
+    int x, y, z;
+} Three;
+
+// A kernel is found by name in its module at each launch: function holds both.
+typedef struct {
+    void (*entry)(void **arg);
+    Three *block_index, *block, *grid, *thread;
+} Function;
+
+EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    static Function found[64]; // as many as a test has launches in flight
+    static int n;
+    char entry[256];
+    Function *f = &found[n++ % 64];
+    snprintf(entry, sizeof entry, "%s_entry", name);
+    void *symbol = dlsym(module, entry);
+    memcpy(&f->entry, &symbol, sizeof symbol);
+    f->block_index = dlsym(module, "blockIdx");
+    f->block = dlsym(module, "blockDim");
+    f->grid = dlsym(module, "gridDim");
+    f->thread = dlsym(module, "threadIdx");
+    *function = f;
+    return symbol ? 0 : 500;
+}
+
+EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    (void)function;
+    *value = attribute == 0 ? 1024 : 0;
+    return 0;
+}
+
+// One dimension is enough.
+EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
+                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                          void *stream, void **arg, void **extra)
+{
+    (void)shared, (void)stream, (void)extra;
+    Function *f = function;
+    *f->grid = (Three){(int)gx, (int)gy, (int)gz};
+    *f->block = (Three){(int)bx, (int)by, (int)bz};
+    for (unsigned group = 0; group < gx; group++)
+        for (unsigned item = 0; item < bx; item++) {
+            f->block_index->x = (int)group;
+            f->thread->x = (int)item;
+            f->entry(arg);
+        }
+    return 0;
+}
+
+EXPORT int cuEventCreate(void **event, unsigned flags)
+{
+    (void)flags;
+    *event = calloc(1, sizeof(double));
+    return 0;
+}
+
+EXPORT int cuEventDestroy_v2(void *event)
+{
+    free(event);
+    return 0;
+}
+
+EXPORT int cuEventRecord(void *event, void *stream)
+{
+    struct timespec t;
+    (void)stream;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    *(double *)event = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+    return 0;
+}
+
+EXPORT int cuEventElapsedTime(float *ms, void *start, void *end)
+{
+    *ms = (float)(*(double *)end - *(double *)start);
+    return 0;
+}

@@ -52,7 +52,8 @@ struct Options {
     Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg;
+    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg, *t4,
+        *cache;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;
@@ -71,6 +72,10 @@ struct Options {
     int nout;
     bool best, check, fresh, measure, quiet, bad;
 };
+
+// cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
+bool cli_is_script(const char *path);
+int cli_tune_script(Options *options, const char *out);
 
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);

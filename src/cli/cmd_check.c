@@ -4,6 +4,8 @@
 
 #include "cli/cli.h"
 
+#include "plan/template.h"
+
 #include <string.h>
 
 static json_t *type_json(const char *name, const Type *type)
@@ -74,11 +76,79 @@ static void print_program(const Program *program)
     buf_release(&text);
 }
 
+// Templates ---------------------------------------------------------------------------
+
+static const char *const access_name[] = {
+    [ACCESS_IN] = "in", [ACCESS_OUT] = "out", [ACCESS_INOUT] = "inout"};
+
+static void print_arg(const TemplateArg *arg)
+{
+    if (arg->value) {
+        printf("  in     %s: %s = %s", arg->name, arg->type, arg->value);
+    } else {
+        printf("  %-5s  %s: ", access_name[arg->access], arg->name);
+        for (int d = 0; d < arg->ndim; d++)
+            printf("[%lld]", (long long)arg->length[d]);
+        printf("%s%s", arg->type, arg->image ? " image" : "");
+    }
+    printf("%s%s\n", arg->when ? "  if " : "", arg->when ? arg->when : "");
+}
+
+static void print_template(const Problem *problem)
+{
+    const Template *t = problem->template;
+    Buf plain;
+    buf_init(&plain);
+    point_print(&plain, t->space, &t->plain);
+    printf("%s, %s\n", problem_label(problem), t->language);
+    for (int i = 0; i < t->arg.len; i++)
+        print_arg(&t->arg.at[i]);
+    printf("  space  %.0f points of %.0f\n  plain  %s\n", space_count(t->space),
+           space_raw_count(t->space), plain.text);
+    buf_release(&plain);
+}
+
+static json_t *arg_json(const TemplateArg *arg)
+{
+    json_t *shape = json_array();
+    for (int d = 0; d < arg->ndim; d++)
+        json_array_append_new(shape, json_integer(arg->length[d]));
+    return json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", arg->name, "type", arg->type,
+                     "access", arg->value ? "in" : access_name[arg->access], "shape", shape,
+                     "image", arg->image);
+}
+
+static json_t *template_json(const Problem *problem)
+{
+    const Template *t = problem->template;
+    json_t *args = json_array(), *sizes = json_object();
+    for (int i = 0; i < t->arg.len; i++)
+        json_array_append_new(args, arg_json(&t->arg.at[i]));
+    for (int i = 0; i < problem->nbinding; i++)
+        json_object_set_new(sizes, problem->binding[i].name,
+                            json_integer(problem->binding[i].value));
+    return json_pack("{s:s, s:s, s:o, s:o, s:f, s:f}", "name", problem->name, "language",
+                     t->language, "sizes", sizes, "arguments", args, "points",
+                     space_count(t->space), "raw_points", space_raw_count(t->space));
+}
+
+static int check_template(Options *o, const Problem *problem)
+{
+    if (!o->json || strcmp(o->json, "-") != 0)
+        print_template(problem);
+    return cli_json(o, template_json(problem)) ? 0 : 1;
+}
+
 int cmd_check(Options *o)
 {
     Problem *problem = cli_problem(o, o->nbinding > 0);
     if (!problem)
         return 2;
+    if (problem->template)
+        return problem->template->space ||
+                       problem_bind(problem, o->binding, o->nbinding, &o->diags)
+                   ? check_template(o, problem)
+                   : 2;
     const Program *program = problem->bound ? problem->bound : problem->program;
     if (!o->json || strcmp(o->json, "-") != 0)
         print_program(program);

@@ -15,7 +15,13 @@ Problem *cli_problem(Options *o, bool bind)
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
         return NULL;
-    problem->program->math = o->math;
+    if (problem->program)
+        problem->program->math = o->math;
+    else if (o->math != MATH_STANDARD) {
+        diag_error(&o->diags, span_none, "C035",
+                   "--math is for programs; a template says it in \"options\"");
+        return NULL;
+    }
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
     return problem;

@@ -158,6 +158,8 @@ static bool take_option(Options *o, int key, char *arg)
     case 330: return parse_count(o, arg, &o->limit);
     case 360: o->where = arg; return true;
     case 361: return parse_stages(o, arg);
+    case 380: o->t4 = arg; return true;
+    case 381: o->cache = arg; return true;
     case 'q': o->quiet = true; return true;
     default: return false;
     }
@@ -225,7 +227,7 @@ static int run_command(const Command *command, int argc, char **argv)
                         .doc = command->doc};
     Options options = {.command = command,
                        .device = "opencl:0",
-                       .strategy = "random",
+                       .strategy = "auto",
                        .seed = 1,
                        .budget_s = INFINITY,
                        .arena = arena_new()};

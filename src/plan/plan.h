@@ -12,6 +12,7 @@
 #include "plan/derive.h"
 #include "search/search.h"
 #include "search/steps.h"
+#include "store/exchange.h"
 #include "store/store.h"
 
 // problem.c -----------------------------------------------------------------------------
@@ -198,10 +199,11 @@ typedef struct {
     const char *where;  // a constraint more on the space, or NULL
     int stage[2];       // of a strategy in two stages; 0: its own choice
     uint64_t seed;
-    double budget_s;       // INFINITY: not bounded by time
-    int64_t budget_trials; // 0: not bounded by trials
-    const char *store;     // path of the database
-    const char *out;       // folder for the kernel
+    double budget_s;        // INFINITY: not bounded by time
+    int64_t budget_trials;  // 0: not bounded by trials
+    const char *store;      // path of the database
+    const char *out;        // folder for the kernel
+    const char *t4, *cache; // files for the trials in others' forms; NULL: none
     Workplace place;
     bool fresh; // forget stored trials first
     void (*progress)(void *user, const Progress *progress);

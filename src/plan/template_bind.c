@@ -62,25 +62,33 @@ static bool constrain(const Template *t, Diags *diags)
                       t->path);
 }
 
-// The default point: what the file says of each parameter; without a word the first point.
+// The default point: what the file says of each parameter, else its first value. Where that
+// breaks a constraint, which smaller sizes may bring about, the first point of all.
 static bool set_plain(Template *t, Diags *diags)
 {
     bool said = false;
-    if (space_count(t->space) < 0x1p63)
-        space_point(t->space, 0, &t->plain);
-    else
-        for (int i = 0; i < t->param.len; i++)
-            t->plain.choice[i] = 0;
     for (int i = 0; i < t->param.len; i++) {
         const TemplateParam *p = &t->param.at[i];
         said |= p->first != NULL;
+        t->plain.choice[i] = 0;
         if (p->first && !space_set(t->space, &t->plain, p->name, p->first))
             return diag_error(diags, span_none, "J005", "%s: parameters.%s: %s is no value",
                               t->path, p->name, p->first);
     }
-    return space_valid(t->space, &t->plain) ||
-           diag_error(diags, span_none, "J005", "%s: the default point %s", t->path,
-                      said ? "breaks a constraint" : "must be said");
+    if (space_valid(t->space, &t->plain))
+        return true;
+    if (said)
+        diag_warning(diags, span_none, "J005",
+                     "%s: the default point breaks a constraint; another one is taken",
+                     t->path);
+    if (space_count(t->space) < 0x1p63) {
+        space_point(t->space, 0, &t->plain);
+    } else {
+        Rng rng;
+        rng_seed(&rng, 1);
+        space_sample(t->space, &rng, &t->plain);
+    }
+    return true;
 }
 
 // Lengths -----------------------------------------------------------------------------

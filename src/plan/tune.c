@@ -21,6 +21,7 @@ typedef struct {
     TrialStatus status;
     double time_ns, max_error;
     bool counted; // in this run's result
+    ExchangeTrial exchange;
 } Known;
 
 typedef struct {
@@ -36,7 +37,8 @@ typedef struct {
     const Space *space;
     Store *store;
     int64_t session;
-    Map known; // point text to Known
+    Map known;                   // point text to Known
+    VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
     Search *search;
     int asked_first; // of the points tried before the strategy's
     Point first[8];
@@ -107,11 +109,58 @@ static void remember(Tune *t, const char *text, const Known *trial)
     map_put(&t->known, text, known);
 }
 
+static bool exchanges(const Tune *t)
+{
+    return t->options->t4 || t->options->cache;
+}
+
+static const double *copy_samples(Tune *t, const double *sample, int n)
+{
+    double *copy = NEW_ARRAY(t->arena, double, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        copy[i] = sample[i];
+    return copy;
+}
+
 static void load_stored(void *user, const StoreTrial *trial)
 {
     Tune *t = user;
-    remember(t, trial->point,
-             &(Known){trial->status, trial->time_ns, trial->max_error, false});
+    Known known = {
+        .status = trial->status, .time_ns = trial->time_ns, .max_error = trial->max_error};
+    if (exchanges(t)) {
+        known.exchange =
+            (ExchangeTrial){.status = trial->status,
+                            .time_ns = trial->time_ns,
+                            .sample_ns = copy_samples(t, trial->sample_ns, trial->nsample),
+                            .nsample = trial->nsample,
+                            .spent_s = trial->spent_s,
+                            .when = exchange_now(t->arena)};
+    }
+    remember(t, trial->point, &known);
+}
+
+static void exchange_stored(Tune *t, const Point *point, const Known *known)
+{
+    ExchangeTrial trial = known->exchange;
+    trial.point = *point;
+    if (exchanges(t))
+        VEC_PUSH(t->arena, &t->exchange, trial);
+}
+
+static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
+{
+    ExchangeTrial made = {.point = *point,
+                          .status = trial->status,
+                          .time_ns = trial->time_ns,
+                          .nsample = trial->nsample,
+                          .build_s = trial->build_s,
+                          .check_s = trial->check_s,
+                          .timing_s = trial->timing_s};
+    if (!exchanges(t))
+        return;
+    made.sample_ns = copy_samples(t, trial->sample_ns, trial->nsample);
+    made.when = exchange_now(t->arena);
+    VEC_PUSH(t->arena, &t->exchange, made);
 }
 
 // Batches -----------------------------------------------------------------------------
@@ -125,6 +174,14 @@ typedef struct {
     bool told; // outcomes go to the strategy
     bool store_failed;
 } Batch;
+
+static void count_known(Tune *t, Known *known, const Point *point)
+{
+    known->counted = true;
+    t->result->reused++;
+    exchange_stored(t, point, known);
+    record(t, point, known->status, known->time_ns, known->max_error);
+}
 
 static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns)
 {
@@ -151,7 +208,12 @@ static double on_trial(void *user, int job, Trial *trial)
         t->last_log = arena_strndup(t->arena, trial->log, strcspn(trial->log, "\n"));
     if (!batch->store_failed)
         batch->store_failed = !store_put(t->store, t->session, &stored, t->diags);
-    remember(t, text, &(Known){trial->status, trial->time_ns, trial->max_error, true});
+    remember(t, text,
+             &(Known){.status = trial->status,
+                      .time_ns = trial->time_ns,
+                      .max_error = trial->max_error,
+                      .counted = true});
+    exchange_trial(t, point, trial);
     record(t, point, trial->status, trial->time_ns, trial->max_error);
     tell(t, batch->told, point, trial->status, trial->time_ns);
     report(t, "search", trial->status, trial->time_ns);
@@ -200,12 +262,11 @@ static bool take_known(Batch *batch, const Point *point)
     Known *known = map_get(&t->known, point_text(t, point));
     if (!known)
         return false;
-    if (!known->counted) {
-        known->counted = true;
-        t->result->reused++;
-        record(t, point, known->status, known->time_ns, known->max_error);
-    }
-    tell(t, batch->told, point, known->status, known->time_ns);
+    bool news = !known->counted;
+    if (news)
+        count_known(t, known, point);
+    if (news || !t->search->kind->learns)
+        tell(t, batch->told, point, known->status, known->time_ns);
     return true;
 }
 
@@ -439,6 +500,19 @@ static bool set_steps(Tune *t)
     return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
 }
 
+// A strategy that learns from any point begins with what is stored.
+static void tell_stored(void *user, const StoreTrial *trial)
+{
+    Tune *t = user;
+    Point point;
+    Known *known = map_get(&t->known, trial->point);
+    if (!known || !point_parse(t->space, trial->point, &point) ||
+        !space_valid(t->space, &point))
+        return;
+    count_known(t, known, &point);
+    tell(t, true, &point, known->status, known->time_ns);
+}
+
 static bool open_search(Tune *t)
 {
     const SearchKind *kind = search_find(t->options->strategy);
@@ -450,6 +524,8 @@ static bool open_search(Tune *t)
     t->search->stage[0] = t->options->stage[0];
     t->search->stage[1] = t->options->stage[1];
     t->result->strategy = kind->name;
+    if (kind->learns && !store_each(t->store, t->session, tell_stored, t, t->diags))
+        return false;
     return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
 }
 
@@ -457,7 +533,7 @@ static bool open_search(Tune *t)
 static bool try_first(Tune *t)
 {
     t->search_s = clock_s();
-    if (!run_points(t, next_first, false))
+    if (!run_points(t, next_first, t->search->kind->learns))
         return false;
     const Known *plain =
         t->has_plain ? map_get(&t->known, point_text(t, &t->first[0])) : NULL;
@@ -543,6 +619,25 @@ static bool conclude(Tune *t)
     return find_floor(t) && write_kernel(t);
 }
 
+// What was tried is written even if nothing of it was right.
+static bool write_exchange(Tune *t)
+{
+    const Problem *problem = t->problem;
+    int64_t *size = NEW_ARRAY(t->arena, int64_t, MAX(problem->nbinding, 1));
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = problem->binding[i].value;
+    const Exchange exchange = {.device = t->result->device,
+                               .kernel = problem->name,
+                               .size = size,
+                               .nsize = problem->nbinding,
+                               .space = t->space,
+                               .trial = t->exchange.at,
+                               .n = t->exchange.len};
+    return (!t->options->t4 || exchange_write_t4(t->options->t4, &exchange, t->diags)) &&
+           (!t->options->cache ||
+            exchange_write_cache(t->options->cache, &exchange, t->diags));
+}
+
 static void close_all(Tune *t)
 {
     if (t->search)
@@ -572,7 +667,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     map_init(&t.known, arena);
     bool ok = compute_reference(&t) && open_device(&t) && open_space(&t) &&
               open_store(&t) && open_search(&t) && try_first(&t) &&
-              run_points(&t, next_asked, true) && measure_again(&t) && conclude(&t);
+              run_points(&t, next_asked, true) && write_exchange(&t) && measure_again(&t) &&
+              conclude(&t);
     result->elapsed_s = clock_s() - t.start_s;
     close_all(&t);
     return ok;

@@ -16,6 +16,7 @@ typedef struct {
     const char *doc;
     bool needs_ranking;            // search->ranking must be set before the first ask
     bool needs_steps;              // search->steps likewise
+    bool learns;                   // from any point told, whoever asked for it
     void *(*open)(Search *search); // the strategy's own state; NULL if it needs none
     // Writes the next point; false when it has none left, or none before it is told of
     // points that were asked for.

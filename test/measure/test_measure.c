@@ -134,9 +134,12 @@ static int set_up(void **state)
         f->y[i] = 1.0f + (float)(i % 7);
         f->z[i] = 2.0f * f->x[i] + f->y[i];
     }
-    f->buffer[0] = (RigBuffer){"x", S_FLOAT, N, f->x, NULL};
-    f->buffer[1] = (RigBuffer){"y", S_FLOAT, N, f->y, NULL};
-    f->buffer[2] = (RigBuffer){"z", S_FLOAT, N, NULL, f->z};
+    f->buffer[0] = (RigBuffer){
+        .name = "x", .scalar = S_FLOAT, .count = N, .init = f->x, .expect = NULL};
+    f->buffer[1] = (RigBuffer){
+        .name = "y", .scalar = S_FLOAT, .count = N, .init = f->y, .expect = NULL};
+    f->buffer[2] = (RigBuffer){
+        .name = "z", .scalar = S_FLOAT, .count = N, .init = NULL, .expect = f->z};
     f->config = (RigConfig){.device = "opencl:0",
                             .folder = f->folder,
                             .nbuffer = 3,

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// exchange: trials in the forms that other tuners read: T4 results and Kernel Tuner's cache
+// files.
+//
+//   source  TuningSchema, T4 1.0.0; Kernel Tuner 1.4.0, util.py (store_cache)
+
+#ifndef FW_STORE_EXCHANGE_H
+#define FW_STORE_EXCHANGE_H
+
+#include "measure/measure.h"
+#include "space/space.h"
+
+// One trial; times in the units of a Trial.
+typedef struct {
+    Point point;
+    TrialStatus status;
+    double time_ns;
+    const double *sample_ns;
+    int nsample;
+    double build_s, check_s, timing_s;
+    double spent_s;   // the whole of it, of a stored trial of which no more is known
+    const char *when; // "2026-01-31 12:00:00.000000+00:00"
+} ExchangeTrial;
+
+typedef struct {
+    const char *device, *kernel;
+    const int64_t *size; // of the problem
+    int nsize;
+    const Space *space;
+    const ExchangeTrial *trial;
+    int n;
+} Exchange;
+
+// False with a diagnostic: the file cannot be written.
+bool exchange_write_t4(const char *path, const Exchange *exchange, Diags *diags);
+bool exchange_write_cache(const char *path, const Exchange *exchange, Diags *diags);
+// The time now, as in ExchangeTrial; owner: arena.
+const char *exchange_now(Arena *arena);
+
+#endif

@@ -1,0 +1,107 @@
+# Problem files: tuned, run, checked and printed like programs; every fault of a kernel is
+# a status, and every fault of a file is said with its place.
+. test/cli/common
+bad=test/programs/templates/bad.json
+convolution=templates/convolution.json
+
+# A kernel with a fault a point: one is right, and nothing ends the run. A machine under
+# load may be too late anywhere.
+passes "a kernel with ten faults is tuned" timeout 300 "$FOREWARP" tune $bad --strategy exhaustive \
+    --budget 20t --store "$tmp/bad.db" --out "$tmp/out" --json "$tmp/bad.json" -q
+holds "each point is a trial" "$tmp/bad.json" 'sum(j["trials"].values()) == 11'
+holds "the right one wins" "$tmp/bad.json" 'j["best"]["point"] == "FAULT=0" and j["trials"]["ok"] == 1'
+status_of() { rows "$tmp/bad.db" | sed -n "s/^[0-9]*|FAULT=$1|\([a-z-]*\)|.*/\1/p"; }
+expect() {
+    got=$(status_of "$1")
+    case " $2 timed-out " in
+    *" $got "*) ok "fault $1: $3" ;;
+    *) not_ok "fault $1: $3" "its status is $got" ;;
+    esac
+}
+expect 1 "wrong-result crashed failed" "divides an integer by zero"
+expect 2 "crashed wrong-result failed" "reads far out of bounds"
+expect 3 "timed-out" "never ends"
+expect 4 "build-failed" "a syntax error"
+expect 5 "wrong-result" "not-a-number"
+expect 6 "out-of-resources" "a gigabyte of local memory"
+expect 7 "wrong-result" "writes nothing"
+expect 8 "crashed wrong-result failed" "writes far out of bounds"
+expect 9 "out-of-resources" "a group larger than the device's"
+expect 10 "wrong-result" "leaves every seventh element"
+log=$("$PYTHON" -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT log FROM trial WHERE point = ?", ("FAULT=4",)).fetchone()[0])' "$tmp/bad.db")
+case $log in
+*bad.cl:28*) ok "the log names the user's file and line" ;;
+*) not_ok "the log names the user's file and line" "$log" ;;
+esac
+
+sizes=H=70,W=45
+passes "check" "$FOREWARP" check $convolution -s $sizes --json "$tmp/check.json"
+holds "its space is the paper's" "$tmp/check.json" 'j["points"] == 131072 and j["sizes"]["W"] == 45'
+passes "run with the reference" "$FOREWARP" run $convolution -s $sizes -p 'PX=2 PADDING=1 IMAGE=1 LOCAL=1' \
+    --check -o "$tmp/out.npy"
+passes "run gives what NumPy gives" "$PYTHON" - "$tmp" <<'END'
+import subprocess, sys, os
+import numpy as np
+tmp = sys.argv[1]
+rng = np.random.default_rng(1)
+image = rng.random((70, 45), np.float32)
+weights = rng.random((5, 5), np.float32)
+np.save(tmp + "/image.npy", image)
+np.save(tmp + "/filter.npy", weights)
+subprocess.check_call([os.environ["FOREWARP"], "run", "templates/convolution.json", "-s", "H=70,W=45",
+                       "--in", f"image={tmp}/image.npy", "--in", f"filter={tmp}/filter.npy",
+                       "-p", "PY=4 PADDING=1 UNROLL=1", "-o", tmp + "/got.npy"])
+padded = np.pad(image, 2)
+want = sum(weights[j, i] * padded[j:j + 70, i:i + 45] for j in range(5) for i in range(5))
+assert np.allclose(np.load(tmp + "/got.npy"), want, 1e-4)
+END
+passes "emit" "$FOREWARP" emit $convolution -p 'PX=8' -o "$tmp/emitted.cl"
+grep -q '^#define PX 8$' "$tmp/emitted.cl" && ok "with the point's macros" || not_ok "with the point's macros"
+fails 2 "not written in cuda" "$FOREWARP" emit $convolution --target cuda
+fails 2 "is for programs" "$FOREWARP" features $convolution
+
+# What others read.
+passes "a T1 file is tuned" "$FOREWARP" tune test/programs/templates/t1.json --budget 6t --store "$tmp/t1.db" \
+    --out "$tmp/out" --t4 "$tmp/t4.json" --cache "$tmp/cache.json" --json "$tmp/t1.json" -q
+holds "all its points are right" "$tmp/t1.json" 'j["trials"]["wrong-result"] == 0 and j["trials"]["ok"] > 0'
+holds "its T4 results" "$tmp/t4.json" 'j["schema_version"] == "1.0.0" and len(j["results"]) == 6 and all(
+    r["invalidity"] in ("correct", "timeout") and set(r["configuration"]) == {"block_size_x", "tile", "mirror"}
+    and len(r["times"]["runtimes"]) >= (r["correctness"] == 1) for r in j["results"])'
+holds "its cache file" "$tmp/cache.json" 'j["tune_params_keys"] == ["block_size_x", "tile", "mirror"] and all(
+    k == ",".join(str(e[p]) for p in j["tune_params_keys"]) for k, e in j["cache"].items()) and len(j["cache"]) == 6'
+tail -c 3 "$tmp/cache.json" | tr '\n' '.' | grep -q '^}.}$' && ok "that Kernel Tuner goes on with" ||
+    not_ok "that Kernel Tuner goes on with"
+
+# A syntax error in half of the points.
+cat >"$tmp/half.cl" <<'END'
+kernel void fill(global int *out) { out[get_global_id(0)] = VALUE
+#if VALUE % 2 == 0
+;
+#endif
+}
+END
+cat >"$tmp/half.json" <<'END'
+{"files": "half.cl", "parameters": {"VALUE": {"values": "[4 for i in range(1)] + [1, 3]"}, "WG": [1, 2]},
+ "arguments": [{"name": "out", "type": "int", "shape": 64, "access": "out"}],
+ "launch": {"kernel": "fill", "global": 64, "local": "WG"}}
+END
+passes "an error in some points" "$FOREWARP" tune "$tmp/half.json" --budget 9t --store "$tmp/half.db" --out "$tmp/out" \
+    --json "$tmp/half.out" -q
+holds "others win" "$tmp/half.out" 'j["trials"]["build-failed"] == 4 and j["trials"]["ok"] == 2'
+
+# What cannot be read is refused.
+sed 's/half.cl/absent.cl/' "$tmp/half.json" >"$tmp/absent.json"
+fails 2 "cannot read $tmp/absent.cl" "$FOREWARP" tune "$tmp/absent.json"
+sed 's/"shape": 64/"shape": 64,,/' "$tmp/half.json" >"$tmp/comma.json"
+fails 2 "comma.json:2:" "$FOREWARP" tune "$tmp/comma.json"
+sed 's/"local": "WG"/"local": "WGX"/' "$tmp/half.json" >"$tmp/name.json"
+fails 2 'no parameter named `WGX`' "$FOREWARP" tune "$tmp/name.json"
+sed 's/"kernel": "fill"/"kernel": "absent"/' "$tmp/half.json" >"$tmp/kernel.json"
+fails 1 "absent" "$FOREWARP" tune "$tmp/kernel.json" --budget 3t --store "$tmp/k.db" --out "$tmp/out"
+fails 2 'no size `Q`' "$FOREWARP" tune $convolution -s Q=3
+fails 2 "no input" "$FOREWARP" run $convolution -s $sizes --in "nothing=$tmp/image.npy"
+fails 2 "shape" "$FOREWARP" run $convolution -s H=71,W=45 --in "image=$tmp/image.npy"
+fails 2 "written in opencl" "$FOREWARP" run $bad -d host
+fails 1 "no images" "$FOREWARP" run $convolution -s $sizes -d host
+finish

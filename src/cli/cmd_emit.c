@@ -3,6 +3,7 @@
 // forewarp emit: one candidate, of a point or of a derivation in a file, as text.
 
 #include "cli/cli.h"
+#include "plan/describe.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -185,6 +186,7 @@ int cmd_emit(Options *o)
     if (!print || !(e.problem = cli_problem(o, true)) || !cli_device(o, &e.device) ||
         !(e.target = find_target(o, &e.device)))
         return 2;
+    describe_target(target_name(e.target), &e.device);
     bool ok = ways_open(&e.ways, e.problem, &e.device, &o->diags) && emit(&e, print);
     ways_close(&e.ways);
     return ok ? 0 : 2;

@@ -29,8 +29,7 @@ static bool add_kinds(Table *t, const char *name)
     int n;
     const SearchKind *const *all = search_all(&n);
     for (int i = 0; i < n && t->nkind < CLI_LIST_MAX; i++)
-        if (strcmp(name, "all") == 0 ? is_free(all[i])
-                                     : strcmp(name, all[i]->name) == 0)
+        if (strcmp(name, "all") == 0 ? is_free(all[i]) : strcmp(name, all[i]->name) == 0)
             t->kind[t->nkind++] = all[i];
     if (!t->nkind)
         return diag_error(&t->o->diags, span_none, "C010", "there is no strategy `%s`",

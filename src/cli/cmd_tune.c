@@ -119,12 +119,12 @@ static bool is_ready(Options *o, const char *out)
     if (!kind)
         return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
                           o->strategy);
-    if (kind->needs_ranking && !o->model)
+    if (kind->needs_ranking && !kind->by_weights && !o->model)
         return diag_error(&o->diags, span_none, "C017",
                           "strategy `%s` needs --model FILE; make one with `forewarp fit "
                           "boost DATA -o FILE`, and DATA with `forewarp explore`",
                           o->strategy);
-    if (kind->needs_ranking) {
+    if (kind->needs_ranking && !kind->by_weights) {
         Model *model = model_load(o->model, &o->diags);
         if (!model)
             return false;

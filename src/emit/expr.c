@@ -418,6 +418,15 @@ static void put_vector(Printer *p, const KExpr *e, Prec prec)
     put(p, "%s", p->target->close);
 }
 
+static void put_shuffle(Printer *p, const KExpr *e)
+{
+    put(p, "%s", p->target->shuffle);
+    put_value(p, e->arg[0], PREC_SELECT);
+    put(p, ", ");
+    put_index(p, e->arith, PREC_ANY);
+    put(p, ")");
+}
+
 static void put_variable(Printer *p, const KExpr *e)
 {
     put_name(p, e->var->name);
@@ -444,6 +453,7 @@ void put_value(Printer *p, const KExpr *e, Prec prec)
     case K_COND: put_conds(p, e->cond, e->n, prec); return;
     case K_VECTOR: put_vector(p, e, prec); return;
     case K_LANE: put_lane(p, e->arg[0], e->lane, prec); return;
+    case K_SHUFFLE: put_shuffle(p, e); return;
     }
     BUG("value of kind %d", e->kind);
 }

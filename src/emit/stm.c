@@ -163,7 +163,7 @@ static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
 
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
-    if (stm->unroll && p->target->unroll)
+    if (stm->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
     put_loop_head(p, stm, false);
     put_line(p, "++) {");

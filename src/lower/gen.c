@@ -90,7 +90,13 @@ static const Arith *index_op(Lower *l, Op op, const KExpr *const *arg)
     }
 }
 
-// A comparison of indices as a condition that range analysis understands.
+static const KExpr *truth(Lower *l, bool value)
+{
+    return k_literal(l, value, type_scalar(S_BOOL));
+}
+
+// A comparison of indices as a condition that range analysis understands, or its value if
+// that is known.
 static const KExpr *index_compare(Lower *l, Op op, const KExpr *const *arg)
 {
     const Arith *a = arg[0]->arith, *b = arg[1]->arith, *cond;
@@ -101,6 +107,10 @@ static const KExpr *index_compare(Lower *l, Op op, const KExpr *const *arg)
     case OP_GE: cond = arith_sub(l->ctx, a, b); break;
     default: return NULL;
     }
+    int64_t lo, hi;
+    arith_range(l->ctx, cond, &lo, &hi);
+    if (hi < 0 || arith_nonneg(l->ctx, cond))
+        return truth(l, hi >= 0);
     return k_cond(l, &cond, 1);
 }
 
@@ -131,6 +141,10 @@ static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr 
     }
     if (op == OP_AND && arg[0]->kind == K_COND && arg[1]->kind == K_COND)
         return both_conds(l, arg[0], arg[1]);
+    if (op == OP_AND && arg[0]->kind == K_LITERAL)
+        return arg[0]->number != 0 ? arg[1] : arg[0];
+    if (op == OP_AND && arg[1]->kind == K_LITERAL && arg[1]->number != 0)
+        return arg[0];
     return k_op(l, op, type, arg, n);
 }
 
@@ -182,6 +196,8 @@ static const View *select_part(Lower *l, const Expr *expr, const Env *env,
 static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
 {
     const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
+    if (cond->kind == K_LITERAL)
+        return eval(l, expr->arg[cond->number != 0 ? 1 : 2], env);
     if (expr->type->kind == T_TUPLE && cond->kind != K_COND)
         cond = k_named(l, cond, "chosen"); // each component asks for it
     return select_part(l, expr, env, cond, expr->type, (Part){0});
@@ -340,7 +356,8 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDUNROLL: return eval_reduce(l, expr, env);
-    case P_ITERATE: return eval_iterate(l, expr, env);
+    case P_ITERATE:
+    case P_ITERSTREAM: return eval_iterate(l, expr, env);
     case P_TOGLOBAL: return materialise(l, last, env, MEM_GLOBAL);
     case P_TOLOCAL: return materialise(l, last, env, MEM_LOCAL);
     case P_TOPRIVATE: return materialise(l, last, env, MEM_PRIVATE);
@@ -677,6 +694,7 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_REDSEQ:
     case P_REDUNROLL: gen_reduce(l, expr, env, out); break;
     case P_ITERATE:
+    case P_ITERSTREAM:
         if (l->kernel)
             gen_view(l, expr, env, out);
         else

@@ -103,6 +103,12 @@ static void gen_inside(Lower *l, LoopKind kind, int dim, bool all, const Arith *
         l->item[dim] = outer;
 }
 
+// Iterations that the compiler is asked to write out: all or none.
+static int asks_unrolling(const Lower *l, LoopKind kind, bool known, int64_t n)
+{
+    return kind == LOOP_SEQ && known && n <= l->options->unroll_loops ? (int)n : 0;
+}
+
 void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent,
               LoopBody *body, void *user)
 {
@@ -120,16 +126,15 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
         return;
     }
     Stm *loop = stm_add(l, ST_FOR);
-    *loop = (Stm){
-        .kind = ST_FOR,
-        .unroll = kind == LOOP_SEQ && known && n <= l->options->unroll_loops ? (int)n : 0,
-        .loop = kind,
-        .dim = dim,
-        .extent = extent,
-        .threads = threads,
-        .form = loop_form(l, kind, dim, extent, threads),
-        .iter = kind == LOOP_SEQ ? iter_new(l, "i", extent)
-                                 : thread_iter(l, kind, dim, extent)};
+    *loop = (Stm){.kind = ST_FOR,
+                  .unroll = asks_unrolling(l, kind, known, n),
+                  .loop = kind,
+                  .dim = dim,
+                  .extent = extent,
+                  .threads = threads,
+                  .form = loop_form(l, kind, dim, extent, threads),
+                  .iter = kind == LOOP_SEQ ? iter_new(l, "i", extent)
+                                           : thread_iter(l, kind, dim, extent)};
     Block *outer = l->block;
     bool tile = l->shared_tile;
     l->shared_tile = false;

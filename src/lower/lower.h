@@ -55,6 +55,7 @@ typedef enum {
     K_COND,    // every arith of cond[] is >= 0
     K_VECTOR,  // a vector of arg[]
     K_LANE,    // component lane of arg[0]
+    K_SHUFFLE, // arg[0] as work-item arith of the same warp has it; all of them take part
 } KExprKind;
 
 typedef struct KExpr KExpr;
@@ -149,6 +150,9 @@ typedef struct {
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
+    int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
+    int warps;         // of streams that a multiprocessor should hold at once; 0: not said
+    bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
     bool ahead;        // tiles are loaded while the ones before are in use
@@ -167,7 +171,7 @@ Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Are
             Diags *diags);
 
 // Kernel IR by text, for golden files and for people: one statement a line.
-void kernel_print(Buf *out, const Kernel *kernel);
+void kir_print(Buf *out, const Kernel *kernel);
 
 // Checks a kernel: every variable declared before use, barriers in uniform code only,
 // indices provably within their buffers or under a guard, no store to an input. False with

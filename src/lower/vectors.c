@@ -89,8 +89,7 @@ static Chunk *chunk_of(Vectors *v, const Buffer *buffer, const Arith *index,
                        const Type *type, int *lane)
 {
     int64_t c = constant_part(index), start = floor_to(c, v->width);
-    if (buffer->space == MEM_PRIVATE || type->kind != T_SCALAR || type->scalar == S_BOOL ||
-        type->scalar == S_HALF)
+    if (buffer->space == MEM_PRIVATE || type->kind != T_SCALAR || type->scalar == S_BOOL)
         return NULL;
     const Arith *base = arith_addc(v->pass->ctx, index, -c);
     *lane = (int)(c - start);

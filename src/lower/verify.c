@@ -150,6 +150,10 @@ static bool check_value(Check *c, const KExpr *e)
     case K_INDEX: return check_arith(c, e->arith);
     case K_VAR: return check_variable(c, e->var);
     case K_LOAD: check_access(c, e->buffer, e->arith, e->type, false); return true;
+    case K_SHUFFLE:
+        check_arith(c, e->arith);
+        check_value(c, e->arg[0]);
+        return true;
     case K_COND:
         for (int i = 0; i < e->n; i++)
             divergent |= check_arith(c, e->cond[i]);

@@ -17,10 +17,11 @@ typedef struct {
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups, lanes;
-    int64_t steps; // that an item walks
-    bool rows;     // a work-group folds a row
-    bool window;   // walking the argument of a slide
-    bool deep;     // a position is too deep to be written
+    int64_t steps;              // that an item walks
+    int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
+    bool rows;                  // a work-group folds a row
+    bool window;                // walking the argument of a slide
+    bool deep;                  // a position is too deep to be written
 } Walk;
 
 // Steps -------------------------------------------------------------------------------
@@ -310,7 +311,10 @@ static void walk_pattern(Walk *w, Path at, bool root)
         return;
     }
     walk_args(w, at);
-    if (pattern == P_ITERATE)
+    int64_t stream[] = {w->fused, w->cols, w->strip};
+    if (w->fused > 1 && apply(w, RULE_ITERATE_STREAM, at, stream, 3))
+        unroll_inner(w, below(w, at, CHILD_FUN));
+    else if (pattern == P_ITERATE)
         walk(w, below(w, at, CHILD_FUN), true);
     else if (pattern == P_REDUCE)
         derive_reduce(w, at);
@@ -368,7 +372,7 @@ static Walk walk_of(const Derivation *d, const Point *point)
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.separate = derive_word(d, point, "stages", "separate");
     w.blocks = derive_word(d, point, "product", "blocks");
-    w.rows = derive_word(d, point, "rows", "group");
+    w.rows = derive_word(d, point, "fold", "group");
     if (space_find(d->space, "lanes") >= 0)
         w.lanes = space_int(d->space, point, "lanes");
     if (space_find(d->space, "stage") >= 0)
@@ -377,6 +381,9 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.groups = space_int(d->space, point, "groups");
     if (space_find(d->space, "walk") >= 0)
         w.steps = space_int(d->space, point, "walk");
+    w.fused = derive_param(d, point, "steps");
+    w.cols = derive_param(d, point, "cols");
+    w.strip = derive_param(d, point, "rows");
     for (int x = 0; x < DIMS_MAX; x++) {
         w.local[x] = derive_number(d, point, "l", x);
         w.block[x] = derive_number(d, point, "b", x);

@@ -78,11 +78,11 @@ void add_fold_params(Derivation *d, Diags *diags)
     space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
     if (!d->shape.rows)
         return;
-    space_add_words(d->space, "rows", (const char *const[]){"item", "group"}, 2);
+    space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
     if (!d->shape.reduction)
-        space_constrain(d->space, "rows == 'group' or lanes == 1", diags);
+        space_constrain(d->space, "fold == 'group' or lanes == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
-        space_constrain(d->space, "rows == 'item' or (bx == 1 and cx == 1)", diags);
+        space_constrain(d->space, "fold == 'item' or (bx == 1 and cx == 1)", diags);
 }
 
 bool derive_fold_first(const Derivation *d, int i, Point *point)
@@ -95,7 +95,7 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     set_number(d, point, "lx", first[i][0]);
     set_number(d, point, "lanes", first[i][1]);
     set_number(d, point, "groups", first[i][2]);
-    space_set(d->space, point, "rows", "group");
+    space_set(d->space, point, "fold", "group");
     return true;
 }
 

@@ -20,6 +20,7 @@ typedef struct {
     bool product;           // a fold over each pair of rows of two arrays
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
+    Stencil stencil;        // what all iterated stencils have in common; count 0: none
     int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
 
@@ -33,6 +34,7 @@ struct Derivation {
 // derive_space.c
 int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
                       int x); // of lx, by, ...; 1 if there is no such parameter
+int64_t derive_param(const Derivation *derivation, const Point *point, const char *name);
 bool derive_word(const Derivation *derivation, const Point *point, const char *name,
                  const char *word);
 
@@ -47,6 +49,14 @@ void product_options(const Derivation *derivation, const Point *point,
                      LowerOptions *options);
 bool set_number(const Derivation *derivation, Point *point, const char *name,
                 int64_t value); // false where there is no such parameter or value
+// derive_stream.c
+void note_stencil(Shape *shape, const Expr *iterate);
+bool has_stream(const Derivation *derivation);
+void add_stream_params(Derivation *derivation, Diags *diags);
+// Points to try first: how many; sets those parameters in which number i differs from the
+// first choices.
+int stream_starts(const Derivation *derivation);
+void stream_start(const Derivation *derivation, int i, Point *point);
 
 // derive_ask.c
 bool is_map(const Expr *expr);

@@ -7,6 +7,7 @@
 
 #include "cost/features.h"
 #include "plan/describe.h"
+#include "plan/predict.h"
 
 #include <errno.h>
 #include <math.h>
@@ -41,7 +42,7 @@ typedef struct {
     VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
     Search *search;
     int asked_first; // of the points tried before the strategy's
-    Point first[8];
+    Point first[16];
     int nfirst;
     bool has_plain;      // the first of them is the plain point
     uint64_t space_hash; // without options->where: trials are the same
@@ -450,36 +451,57 @@ static bool open_store(Tune *t)
     return store_each(t->store, t->session, load_stored, t, t->diags);
 }
 
-// The model's points, after the plain one, are all that is run.
-static bool set_ranking(Tune *t)
+static void compare_device(Tune *t, const char *fingerprint)
+{
+    if (strcmp(fingerprint, rig_device(t->rig)->fingerprint) != 0)
+        diag_warning(t->diags, span_none, "C018", "%s was fitted on another device",
+                     t->options->model);
+}
+
+// Points in the order of the predictions of a model, or of the device's weights.
+static bool make_ranking(Tune *t, Ranking *ranking)
 {
     const DeviceInfo *device = rig_device(t->rig);
+    if (t->search->kind->by_weights) {
+        Weights *weights = NEW(t->arena, Weights);
+        if (!weights_load(weights, t->options->model, device->fingerprint, t->diags))
+            return false;
+        compare_device(t, weights->device.fingerprint);
+        t->result->model = "weights";
+        return rank_predicted(t->problem, device, weights, t->options->seed, t->arena,
+                              ranking, t->diags);
+    }
+    Model *model = model_load(t->options->model, t->diags);
+    if (!model)
+        return false;
+    compare_device(t, model->fingerprint);
+    bool ok = rank_points(t->problem, device, model, t->options->seed, t->arena, ranking,
+                          t->diags);
+    t->result->model = model->kind->name;
+    model_free(model);
+    return ok;
+}
+
+// The predicted points, after the plain one, are all that is run.
+static bool set_ranking(Tune *t)
+{
     if (t->problem->template)
         return diag_error(t->diags, span_none, "C019",
                           "strategy `%s` ranks programs; %s is a template",
                           t->options->strategy, t->problem->name);
-    if (!t->options->model)
+    if (!t->options->model && !t->search->kind->by_weights)
         return diag_error(t->diags, span_none, "C017", "strategy `%s` needs a fitted model",
                           t->options->strategy);
-    Model *model = model_load(t->options->model, t->diags);
-    if (!model)
-        return false;
-    if (strcmp(model->fingerprint, device->fingerprint) != 0)
-        diag_warning(t->diags, span_none, "C018", "%s was fitted on another device",
-                     t->options->model);
     report(t, "rank", TRIAL_OK, INFINITY);
     Ranking ranking;
-    bool ok = rank_points(t->problem, device, model, t->options->seed, t->arena, &ranking,
-                          t->diags);
+    bool ok = make_ranking(t, &ranking);
     if (ok) {
         t->search->ranking = ranking.point;
         t->search->nranking = ranking.n;
         t->result->ranked = ranking.n;
         t->result->ranking_s = ranking.seconds;
-        t->result->model = model->kind->name;
         t->nfirst = 1;
     }
-    model_free(model);
     return ok;
 }
 

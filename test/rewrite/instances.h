@@ -224,6 +224,14 @@ static const Instance instances[] = {
      "def p(x: [N][M][K]int) = map3(\\w -> w[0][1][0] - w[2][0][1], "
      "slide3(3, 1, 2, 1, 2, 1, x))",
      "root", ""},
+    {"iterateStream",
+     "def p(x: [N][M]int) = iterate(3, \\a -> a |> pad2(1, 1, clamp) |> slide2(3, 1) "
+     "|> map2(\\w -> w[0][1] - w[2][0]), x)",
+     "root", "12 14 8"},
+    {"iterateStream",
+     "def p(x, y: [N][M]int) = iterate(2, \\a b -> (b, zip2(a, b |> pad2(0, 1, 2) "
+     "|> slide2(2, 1)) |> map2(\\e w -> mix(e, reduce(+, 0, join(w))))), (x, y))",
+     "root", "2 2 9"},
 };
 
 #endif

@@ -367,14 +367,14 @@ int derive_first(const Derivation *d, Point *point, int max)
         stream_start(d, i, &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
-    for (int i = 0; i < STARTS && start[i].lx && n < max; i++) {
-        set_start(d, &start[i], &point[n]);
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
-    }
     for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; i < STARTS && n < max; i++) {
+        set_start(d, &start[i], &point[n]);
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    }
     return n;
 }
 

@@ -27,7 +27,6 @@ typedef struct {
 typedef struct {
     bool started;
     Point base;   // what parameters that a step does not name are
-    Numbers cost; // of every point told: the bits of a double
     int at;       // the step being done, or next
     Pass pass[REPEAT_DEPTH];
     int depth;
@@ -59,16 +58,7 @@ static void close_walk(Search *search)
 {
     Walk *walk = search->state;
     end_step(walk);
-    numbers_release(&walk->cost);
     free(walk);
-}
-
-static void tell_walk(Search *search, const Point *point, double cost_ns)
-{
-    Walk *walk = search->state;
-    uint64_t bits;
-    memcpy(&bits, &cost_ns, sizeof bits);
-    numbers_put(&walk->cost, point_hash(search->space, point), bits);
 }
 
 // Expressions as constraints --------------------------------------------------------------
@@ -296,10 +286,8 @@ static void keep_best(Search *search)
     for (uint64_t i = 0; i < walk->count; i++) {
         Point point;
         step_point(search, i, &point);
-        const uint64_t *bits = numbers_get(&walk->cost, point_hash(search->space, &point));
         double cost = INFINITY;
-        if (bits)
-            memcpy(&cost, bits, sizeof cost);
+        search_known(search, &point, &cost);
         if (cost < best) {
             best = cost;
             walk->base = point;
@@ -386,6 +374,5 @@ const SearchKind search_heuristic = {
     .needs_steps = true,
     .open = open_walk,
     .ask = ask_walk,
-    .tell = tell_walk,
     .close = close_walk,
 };

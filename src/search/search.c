@@ -60,12 +60,23 @@ Search *search_open(const SearchKind *kind, const Space *space, uint64_t seed, d
 }
 
 // True if the point was not given out before.
-static bool remember(Search *search, const Point *point)
+static bool remember(Search *search, const Point *point, double cost_ns)
 {
+    uint64_t bits;
+    memcpy(&bits, &cost_ns, sizeof bits);
     bool fresh =
-        numbers_put(&((Given *)search)->hashes, point_hash(search->space, point), 0);
+        numbers_put(&((Given *)search)->hashes, point_hash(search->space, point), bits);
     search->given += fresh;
     return fresh;
+}
+
+bool search_known(const Search *search, const Point *point, double *cost_ns)
+{
+    const Given *given = (const Given *)search;
+    const uint64_t *bits = numbers_get(&given->hashes, point_hash(search->space, point));
+    if (bits)
+        memcpy(cost_ns, bits, sizeof *bits);
+    return bits;
 }
 
 bool search_ask(Search *search, Point *point)
@@ -78,7 +89,7 @@ bool search_ask(Search *search, Point *point)
             return false;
         if (!space_valid(search->space, point))
             BUG("strategy %s gave out an invalid point", search->kind->name);
-        if (remember(search, point))
+        if (remember(search, point, NAN))
             return true;
     }
     return false;
@@ -88,7 +99,7 @@ void search_tell(Search *search, const Point *point, double cost_ns)
 {
     if (!space_valid(search->space, point))
         BUG("told of an invalid point");
-    remember(search, point);
+    remember(search, point, cost_ns);
     search->told++;
     if (cost_ns < search->best_ns) {
         search->best_ns = cost_ns;

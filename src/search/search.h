@@ -56,4 +56,7 @@ bool search_ask(Search *search, Point *point);
 void search_tell(Search *search, const Point *point, double cost_ns);
 void search_close(Search *search);
 
+// For strategies: true if the point was given out or told; its cost, NAN if not told yet.
+bool search_known(const Search *search, const Point *point, double *cost_ns);
+
 #endif

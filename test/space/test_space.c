@@ -723,6 +723,50 @@ static void test_space_hash(void **state)
     assert_true(hash_of("a", 3, NULL, f) != hash_of("b", 3, NULL, f));
 }
 
+// A list of points is a space like another: counts, numbers, samples and neighbours are
+// those of the points; constraints still hold.
+static void test_only(void **state)
+{
+    Fixture *f = *state;
+    enum { N = 60 };
+    static const int64_t v[] = {1, 2, 3, 4, 5};
+    Space *space = space_new();
+    for (int i = 0; i < 3; i++)
+        space_add_ints(space, (const char[]){(char)('a' + i), 0}, v, COUNTOF(v));
+    uint64_t plain = space_hash(space);
+    Point list[N] = {{{0}}}, other = {{0}};
+    Rng rng;
+    rng_seed(&rng, 5);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 3; k++)
+            list[i].choice[k] = (int16_t)rng_below(&rng, COUNTOF(v));
+    space_only(space, list, N);
+    assert_true(space_hash(space) != plain);
+    int expect = 0;
+    do {
+        bool listed = false;
+        for (int i = 0; i < N; i++)
+            listed |= point_equal(space, &list[i], &other);
+        assert_int_equal(space_valid(space, &other), listed);
+        expect += listed;
+    } while (next_raw(space, &other));
+    assert_true(space_count(space) == expect);
+    for (int i = 0; i < expect; i++) {
+        space_point(space, (uint64_t)i, &other);
+        assert_true(space_valid(space, &other));
+        assert_int_equal(space_number(space, &other), i);
+        check_neighbours(space, &other, true);
+        check_neighbours(space, &other, false);
+    }
+    assert_true(space_constrain(space, "a < 3", &f->diags));
+    assert_true(space_count(space) < expect);
+    space_sample(space, &rng, &other);
+    assert_true(space_value(space, &other, 0) < 3);
+    space_only(space, list, 0);
+    assert_true(space_count(space) == 0);
+    space_free(space);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -733,7 +777,7 @@ int main(void)
         TEST(test_ranges),     TEST(test_uniform),        TEST(test_many),
         TEST(test_large),      TEST(test_gemm),           TEST(test_without_structure),
         TEST(test_too_large),  TEST(test_beyond_64_bits), TEST(test_empty),
-        TEST(test_text),       TEST(test_space_hash),
+        TEST(test_text),       TEST(test_space_hash),     TEST(test_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

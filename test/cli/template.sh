@@ -92,7 +92,7 @@ holds "others win" "$tmp/half.out" 'j["trials"]["build-failed"] == 4 and j["tria
 
 # References of each kind; a buffer that is changed in place is restored before each run.
 cat >"$tmp/inplace.cl" <<'END'
-kernel void step(global uchar *x, global float2 *y, long add)
+kernel void advance(global uchar *x, global float2 *y, long add)
 {
     int i = get_global_id(0);
     x[i] = 2 * x[i] + add;
@@ -118,13 +118,13 @@ in_place() {
  "arguments": [{"name": "x", "type": "uchar", "shape": "N", "access": "inout", "fill": {"random": [1, 99]}},
                {"name": "y", "type": "float2", "shape": "N // 4", "access": "inout", "check": $2},
                {"name": "add", "type": "long", "value": "3 + 0 * WG"}],
- "launch": {"kernel": "step", "global": "N", "local": "WG"}, "reference": $3}
+ "launch": {"kernel": "advance", "global": "N", "local": "WG"}, "reference": $3}
 END
     passes "in place against $1" "$FOREWARP" tune "$tmp/inplace.json" --budget 2t --fresh --store "$tmp/in.db" --out "$tmp/out" --json "$tmp/in.json" -q
     holds "both points are right" "$tmp/in.json" 'j["trials"]["ok"] == 2'
 }
 in_place "a C function" false '{"c": "inplace.c", "function": "step_c"}'
-in_place "another kernel" false '{"file": "inplace.cl", "kernel": "step", "groups": "N", "local": 1}'
+in_place "another kernel" false '{"file": "inplace.cl", "kernel": "advance", "groups": "N", "local": 1}'
 passes "its outputs as files" "$FOREWARP" run "$tmp/inplace.json" -o "$tmp/x.npy" -o "$tmp/y.npy"
 in_place "files" true '{"npy": {"x": "x.npy"}}'
 "$PYTHON" -c 'import sys, numpy as np

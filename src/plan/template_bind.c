@@ -241,6 +241,7 @@ bool template_bind(Problem *problem, Diags *diags)
     Template *t = problem->template;
     if (!bind_sizes(problem, diags))
         return false;
+    space_free(t->space); // of other sizes
     t->space = space_new();
     define_sizes(t, t->sizes);
     define_sizes(t, t->space);

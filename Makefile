@@ -18,10 +18,10 @@ PREFIX   ?= /usr/local
 PYTHON   ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
 VERSION  := 0.1.0
 
-PKGS     := sqlite3 jansson zlib OpenCL lapacke
+PKGS     := sqlite3 jansson zlib OpenCL lapacke isl
 # What `make deps` installs: see tools/deps.
 DEBS     := gcc make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
-            ocl-icd-opencl-dev liblapacke-dev pocl-opencl-icd libcmocka-dev clang-format clang \
+            ocl-icd-opencl-dev liblapacke-dev libisl-dev pocl-opencl-icd libcmocka-dev clang-format clang \
             python3-numpy man-db
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -146,7 +146,7 @@ LIB      := $(DESTDIR)$(PREFIX)/lib
 INCLUDE  := $(DESTDIR)$(PREFIX)/include
 SHARE    := $(DESTDIR)$(PREFIX)/share
 HEADERS  := $(wildcard include/*.h)
-EXAMPLES := $(wildcard examples/*.fw)
+EXAMPLES := $(wildcard examples/*.fw examples/*/*.fw)
 TEMPLATES := $(wildcard templates/*)
 
 $(B)/forewarp.pc: Makefile $(B)/flags

@@ -58,7 +58,7 @@ FW_API double fw_problem_bytes(const fw_problem *problem);
 /* How to search. Zero, NULL or "" in a field means the default in brackets. */
 typedef struct {
     const char *device;   /* "opencl:0", "cuda:0", "host" ["opencl:0"] */
-    const char *strategy; /* a name of `forewarp help strategies` ["random"] */
+    const char *strategy; /* a name of `forewarp help strategies` ["auto"] */
     double budget_s;      /* seconds of search [30, unless budget_trials is set] */
     long budget_trials;   /* trials, those taken from the store included [no bound] */
     uint64_t seed;        /* of inputs and search [1] */

@@ -73,6 +73,10 @@ struct Options {
     bool best, check, fresh, measure, quiet, bad;
 };
 
+// cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
+bool cli_is_script(const char *path);
+int cli_tune_script(Options *options, const char *out);
+
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);
 Problem *cli_program(Options *options, bool bind); // not a template
@@ -89,6 +93,7 @@ const ModelKind *cli_model_kind(Options *options);
 // The columns that --features names, else those of the kind.
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"
+int eval_linear(Options *options);  // eval of the model of symbolic counts
 // The time below which no kernel of a problem gets, with what bounds it.
 typedef struct {
     Floor floor;

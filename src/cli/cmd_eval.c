@@ -104,6 +104,8 @@ static bool write_results(Options *o, const Eval *e)
 
 int cmd_eval(Options *o)
 {
+    if (strcmp(o->file, "linear") == 0)
+        return eval_linear(o);
     const ModelKind *kind = cli_model_kind(o);
     if (!kind)
         return 2;

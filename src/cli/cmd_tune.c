@@ -119,12 +119,12 @@ static bool is_ready(Options *o, const char *out)
     if (!kind)
         return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
                           o->strategy);
-    if (kind->needs_ranking && !o->model)
+    if (kind->needs_ranking && !kind->by_weights && !o->model)
         return diag_error(&o->diags, span_none, "C017",
                           "strategy `%s` needs --model FILE; make one with `forewarp fit "
                           "boost DATA -o FILE`, and DATA with `forewarp explore`",
                           o->strategy);
-    if (kind->needs_ranking) {
+    if (kind->needs_ranking && !kind->by_weights) {
         Model *model = model_load(o->model, &o->diags);
         if (!model)
             return false;
@@ -162,6 +162,8 @@ int cmd_tune(Options *o)
 {
     const Steps *steps = NULL;
     const char *out = o->nout ? o->out[0] : "forewarp-out";
+    if (cli_is_script(o->file))
+        return cli_tune_script(o, out);
     Problem *problem = cli_problem(o, true);
     if (!problem || !read_steps(o, &steps) || !is_ready(o, out))
         return 2;

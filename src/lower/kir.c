@@ -99,6 +99,15 @@ const KExpr *k_lane(Lower *l, const KExpr *vector, int lane)
     return k;
 }
 
+const KExpr *k_shuffle(Lower *l, const KExpr *value, const Arith *lane)
+{
+    KExpr *k = k_new(l, K_SHUFFLE, value->type);
+    k->arg = copy_args(l, &value, 1);
+    k->n = 1;
+    k->arith = lane;
+    return k;
+}
+
 Stm *stm_add(Lower *l, StmKind kind)
 {
     if (!l->block)

@@ -9,6 +9,7 @@
 #include "cost/features.h"
 #include "model/dataset.h"
 #include "plan/describe.h"
+#include "plan/predict.h"
 #include "search/numbers.h"
 
 #include <math.h>
@@ -49,11 +50,13 @@ static Point *some_points(const Space *space, uint64_t seed, Arena *arena, int *
 typedef struct {
     const Problem *problem;
     const DeviceInfo *device;
-    const Model *model;
+    const Model *model;     // or:
+    const Weights *weights; // predict from counts
     const Point *point;
     int n, threads;
-    Matrix x;
-    bool *known; // the point can be lowered
+    Matrix x;          // of the model
+    double *predicted; // the larger, the better
+    bool *known;       // the point can be lowered
 } Rank;
 
 typedef struct {
@@ -84,8 +87,12 @@ static bool find_features(const Rank *rank, const Problem *own,
     Expr *body = derive_body(derivation, &rank->point[i], &quiet);
     LowerOptions options = derive_options(derivation, &rank->point[i]);
     Unit *unit = body ? lower(own->bound, body, &options, scratch, &quiet) : NULL;
-    double feature[FEATURES];
-    bool ok = unit && features_unit(unit, setting, feature) && set_row(rank, feature, i);
+    double feature[FEATURES], count[PROPERTIES], cost[PROPERTIES];
+    bool ok = unit != NULL;
+    if (rank->model)
+        ok = ok && features_unit(unit, setting, feature) && set_row(rank, feature, i);
+    else if ((ok = ok && counts_numbers(unit, setting, count)))
+        rank->predicted[i] = -weights_predict(rank->weights, count, cost);
     arena_free(scratch);
     arena_reset(own->ir->arena, exprs);
     arith_release(own->ir->arith, arith);
@@ -153,9 +160,10 @@ static int compare_places(const void *a, const void *b)
 static void sort_points(const Rank *rank, uint64_t seed, Arena *arena, Ranking *ranking)
 {
     Place *place = xcalloc((size_t)rank->n + 1, sizeof *place);
-    double *predicted = xcalloc((size_t)rank->n + 1, sizeof *predicted);
+    const double *predicted = rank->predicted;
     Point *point = NEW_ARRAY(arena, Point, rank->n);
-    model_predict(rank->model, &rank->x, predicted);
+    if (rank->model)
+        model_predict(rank->model, &rank->x, rank->predicted);
     ranking->n = 0;
     for (int i = 0; i < rank->n; i++)
         if (rank->known[i])
@@ -165,7 +173,6 @@ static void sort_points(const Rank *rank, uint64_t seed, Arena *arena, Ranking *
         point[i] = rank->point[place[i].number];
     ranking->point = point;
     free(place);
-    free(predicted);
 }
 
 static bool check_model(const Model *model, Diags *diags)
@@ -180,27 +187,41 @@ static bool check_model(const Model *model, Diags *diags)
     return true;
 }
 
-bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
-                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags)
+static bool rank_all(Rank *rank, uint64_t seed, Arena *arena, Ranking *ranking,
+                     Diags *diags)
 {
     double start = clock_s();
-    if (!check_model(model, diags))
-        return false;
-    Derivation *derivation = derive_new(problem->bound, device, diags);
+    Derivation *derivation = derive_new(rank->problem->bound, rank->device, diags);
     if (!derivation)
         return false;
     const Space *space = derive_space(derivation);
-    Rank rank = {.problem = problem, .device = device, .model = model};
-    rank.point = space_count(space) <= POINTS_ALL
-                     ? all_points(space, arena, &rank.n)
-                     : some_points(space, seed, arena, &rank.n);
-    rank.x = matrix_new(rank.n, model->d);
-    rank.known = xcalloc((size_t)rank.n + 1, sizeof *rank.known);
-    find_all_features(&rank);
-    sort_points(&rank, seed, arena, ranking);
+    rank->point = space_count(space) <= POINTS_ALL
+                      ? all_points(space, arena, &rank->n)
+                      : some_points(space, seed, arena, &rank->n);
+    rank->x = matrix_new(rank->n, rank->model ? rank->model->d : 0);
+    rank->predicted = xcalloc((size_t)rank->n + 1, sizeof *rank->predicted);
+    rank->known = xcalloc((size_t)rank->n + 1, sizeof *rank->known);
+    find_all_features(rank);
+    sort_points(rank, seed, arena, ranking);
     ranking->seconds = clock_s() - start;
-    matrix_free(&rank.x);
-    free(rank.known);
+    matrix_free(&rank->x);
+    free(rank->known);
+    free(rank->predicted);
     derive_free(derivation);
     return true;
+}
+
+bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
+                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags)
+{
+    Rank rank = {.problem = problem, .device = device, .model = model};
+    return check_model(model, diags) && rank_all(&rank, seed, arena, ranking, diags);
+}
+
+bool rank_predicted(const Problem *problem, const DeviceInfo *device,
+                    const Weights *weights, uint64_t seed, Arena *arena, Ranking *ranking,
+                    Diags *diags)
+{
+    Rank rank = {.problem = problem, .device = device, .weights = weights};
+    return rank_all(&rank, seed, arena, ranking, diags);
 }

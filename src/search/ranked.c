@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The points of search->ranking, first to last: an order that someone else worked out, say
-// by a model's predictions (000, section 8). It looks at nothing else.
+// by a model's predictions (000, section 8) or by weights of counts (003, section 6.2). It
+// looks at nothing else.
 #include "search/search.h"
 
 #include <stdlib.h>
@@ -30,6 +31,16 @@ const SearchKind search_ranked = {
     .name = "ranked",
     .doc = "the points that a fitted model predicts to be fastest (needs --model)",
     .needs_ranking = true,
+    .open = open_ranked,
+    .ask = ask_ranked,
+    .close = close_ranked,
+};
+
+const SearchKind search_predicted = {
+    .name = "predicted",
+    .doc = "the points that the device's weights predict to be fastest (see calibrate)",
+    .needs_ranking = true,
+    .by_weights = true,
     .open = open_ranked,
     .ask = ask_ranked,
     .close = close_ranked,

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The walk over one kernel: what each statement does, and for which iterations.
+//
+//   source  paper 003, algorithm 1
+
+#include "cost/counts_internal.h"
+
+#include <string.h>
+
+static void tally_block(Tally *t, const Block *block);
+static void tally_value(Tally *t, const KExpr *e);
+
+// Domains -----------------------------------------------------------------------------
+
+// The domain where the walk stands, made new after a loop or condition was entered.
+static void renew(Tally *t)
+{
+    Domain *d = NEW(t->arena, Domain);
+    const Stm **loop = NEW_ARRAY(t->arena, const Stm *, t->loops.len + 1);
+    Guard *guard = NEW_ARRAY(t->arena, Guard, t->guards.len + 1);
+    for (int i = 0; i < t->loops.len; i++)
+        loop[i] = t->loops.at[i];
+    for (int i = 0; i < t->guards.len; i++)
+        guard[i] = t->guards.at[i];
+    *d = (Domain){loop, t->loops.len, guard, t->guards.len, t->halves, t->unguarded};
+    d->exec *= scope_share(&t->scope, guard, d->nguard);
+    for (int i = 0; i < t->halves; i++)
+        d->exec *= 0.5;
+    t->domain = d;
+}
+
+// One side of a condition: a value or a block, and back.
+static void tally_side(Tally *t, const KExpr *cond, bool negated, const KExpr *value,
+                       const Block *block)
+{
+    const Domain *before = t->domain;
+    Guard guard = {cond->cond, cond->n, negated};
+    bool data = cond->kind != K_COND;
+    if (data)
+        t->halves++;
+    else
+        VEC_PUSH(t->arena, &t->guards, guard);
+    renew(t);
+    if (value)
+        tally_value(t, value);
+    if (block)
+        tally_block(t, block);
+    t->halves -= data;
+    t->guards.len -= !data;
+    t->domain = before;
+}
+
+void tally_item(Tally *t, const Domain *domain, int property, int64_t times)
+{
+    for (int i = t->items.len - 1; i >= 0 && i >= t->items.len - 16; i--)
+        if (t->items.at[i].domain == domain && t->items.at[i].property == property) {
+            t->items.at[i].times += times;
+            return;
+        }
+    Item item = {domain, property, times};
+    VEC_PUSH(t->arena, &t->items, item);
+}
+
+// Values ------------------------------------------------------------------------------
+
+static void tally_access(Tally *t, const Buffer *buffer, const Arith *index,
+                         const Type *type, bool store)
+{
+    int width = type->kind == T_VECTOR ? type->width : 1;
+    if (buffer->space == MEM_PRIVATE)
+        return;
+    if (buffer->space == MEM_LOCAL) {
+        int degree = store ? 0 : stride_bank_degree(t, buffer, index, width);
+        tally_item(t, t->domain, store ? COUNT_PUT : COUNT_LOCAL + degree, 1);
+        return;
+    }
+    Touch touch = {.domain = t->domain,
+                   .buffer = buffer,
+                   .index = index,
+                   .width = width,
+                   .store = store};
+    stride_note(t, &touch);
+    VEC_PUSH(t->arena, &t->touches, touch);
+}
+
+// The property of an operation, or -1: integers and conversions are free.
+static int op_property(Op op, const Type *type)
+{
+    if (!type_is_float(type) || op_info[op].types == TY_SELECT ||
+        op_info[op].types == TY_CAST)
+        return -1;
+    int is_double = type->scalar == S_DOUBLE;
+    switch (op_info[op].kind) {
+    case OPK_ADD: return COUNT_ADD + is_double;
+    case OPK_MUL: return COUNT_MUL + is_double;
+    case OPK_DIV: return COUNT_DIV + is_double;
+    case OPK_EXP: return (op == OP_POW ? COUNT_POW : COUNT_SPECIAL) + is_double;
+    case OPK_SPECIAL: return COUNT_SPECIAL + is_double;
+    case OPK_FREE: return -1;
+    }
+    return -1;
+}
+
+static void tally_op(Tally *t, Op op, const Type *type)
+{
+    int property = op_property(op, type);
+    int lanes = type->kind == T_VECTOR ? type->width : 1;
+    if (property < 0)
+        return;
+    tally_item(t, t->domain, property, lanes);
+    if (op == OP_FMA)
+        tally_item(t, t->domain, property - COUNT_MUL + COUNT_ADD, lanes);
+}
+
+static void tally_function(Tally *t, const Function *function);
+
+// Inside a function an `if` is on data.
+static void tally_expr(Tally *t, const Expr *e)
+{
+    bool select = e->kind == E_OP && e->op == OP_SELECT;
+    if (e->kind == E_OP && e->type)
+        tally_op(t, e->op, e->type);
+    if (e->kind == E_CALL)
+        tally_function(t, e->callee);
+    for (int i = 0; i < e->narg; i++) {
+        const Domain *before = t->domain;
+        t->halves += select && i > 0;
+        if (select && i > 0)
+            renew(t);
+        tally_expr(t, e->arg[i]);
+        t->halves -= select && i > 0;
+        t->domain = before;
+    }
+}
+
+// An opaque function costs what it declares, as additions.
+static void tally_function(Tally *t, const Function *function)
+{
+    if (function->body)
+        tally_expr(t, function->body);
+    else if (function->flops > 0)
+        tally_item(t, t->domain, COUNT_ADD + (function->result->scalar == S_DOUBLE),
+                   (int64_t)function->flops);
+}
+
+static void tally_value(Tally *t, const KExpr *e)
+{
+    if (e->kind == K_COND)
+        return;
+    if (e->kind == K_LOAD)
+        tally_access(t, e->buffer, e->arith, e->type, false);
+    if (e->kind == K_CALL)
+        tally_function(t, e->callee);
+    if (e->kind == K_OP && e->op == OP_SELECT) {
+        tally_value(t, e->arg[0]);
+        tally_side(t, e->arg[0], false, e->arg[1], NULL);
+        tally_side(t, e->arg[0], true, e->arg[2], NULL);
+        return;
+    }
+    if (e->kind == K_OP)
+        tally_op(t, e->op, e->type);
+    for (int i = 0; i < kexpr_args(e); i++)
+        tally_value(t, e->arg[i]);
+}
+
+// Statements --------------------------------------------------------------------------
+
+static double threads_of(const Tally *t, const Stm *stm)
+{
+    switch (stm->loop) {
+    case LOOP_GLB: return (double)t->scope.global[stm->dim];
+    case LOOP_WRG: return (double)t->scope.groups[stm->dim];
+    case LOOP_LCL: return (double)t->kernel->local[stm->dim];
+    case LOOP_SEQ: break;
+    }
+    return 1;
+}
+
+static void tally_for(Tally *t, const Stm *stm)
+{
+    const Domain *before = t->domain;
+    double unguarded = t->unguarded;
+    int64_t extent = 1;
+    if (!scope_constant(&t->scope, stm->extent, &extent))
+        BUG("the extent of a loop depends on more than sizes");
+    scope_declare(&t->scope, stm, extent);
+    t->unguarded *= (double)MAX(extent, 0) / threads_of(t, stm);
+    VEC_PUSH(t->arena, &t->loops, stm);
+    renew(t);
+    tally_block(t, &stm->body);
+    t->loops.len--;
+    t->unguarded = unguarded;
+    t->domain = before;
+}
+
+static void tally_stm(Tally *t, const Stm *stm)
+{
+    if (stm->value)
+        tally_value(t, stm->value);
+    switch (stm->kind) {
+    case ST_DECL:
+    case ST_ASSIGN:
+    case ST_ARRAY: return;
+    case ST_STORE: tally_access(t, stm->buffer, stm->index, stm->value->type, true); return;
+    case ST_INT: {
+        Definition def = {stm->iter, stm->value ? NULL : stm->index};
+        VEC_PUSH(t->arena, &t->defs, def);
+        scope_declare(&t->scope, stm, 0);
+        return;
+    }
+    case ST_FOR: tally_for(t, stm); return;
+    case ST_IF:
+        tally_side(t, stm->value, false, NULL, &stm->body);
+        if (stm->other.len)
+            tally_side(t, stm->value, true, NULL, &stm->other);
+        return;
+    case ST_BARRIER: tally_item(t, t->domain, COUNT_BARRIER, 1); return;
+    }
+    BUG("statement of kind %d", stm->kind);
+}
+
+static void tally_block(Tally *t, const Block *block)
+{
+    for (int i = 0; i < block->len; i++)
+        tally_stm(t, block->at[i]);
+}
+
+bool tally_kernel(Tally *t, Arena *arena, const Unit *unit, const Kernel *kernel,
+                  const FeatureSetting *setting)
+{
+    static const DeviceModel any = {.warp = 32, .line_bytes = 128};
+    *t = (Tally){.arena = arena, .unit = unit, .kernel = kernel};
+    for (int i = 0; i < unit->launches.len; i++)
+        t->launches += unit->launches.at[i].kernel == kernel;
+    t->setting = *setting;
+    t->setting.device = &any;
+    if (!scope_init(&t->scope, arena, kernel, &t->setting))
+        return false;
+    t->unguarded = 1;
+    for (int d = 0; d < 3; d++)
+        t->unguarded *= (double)t->scope.global[d];
+    renew(t);
+    tally_block(t, &kernel->body);
+    stride_classes(t);
+    return true;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// predict: counts of a program's points, symbolic or at its sizes, and what they cost.
+//
+//   source  paper 003
+
+#ifndef FW_PLAN_PREDICT_H
+#define FW_PLAN_PREDICT_H
+
+#include "cost/counts.h"
+#include "model/linear.h"
+#include "plan/plan.h"
+
+// Leaves all sizes open but those that say how often an iterate goes round: these take
+// their value from binding. False with diagnostics.
+bool problem_open(Problem *problem, const Binding *binding, int n, Diags *diags);
+// The sizes of an opened problem: those of binding, and OPEN_SAMPLE where it says nothing.
+enum { OPEN_SAMPLE = 1000 };
+int problem_sample(const Problem *problem, const Binding *binding, int n, Binding *out,
+                   int max);
+
+// Weights of a device ------------------------------------------------------------------
+
+typedef struct Weights {
+    DeviceInfo device; // the fields that a derivation asks, name and fingerprint
+    int rows;          // measurements behind the weights
+    double rms;        // of their relative residuals
+    double weight[PROPERTIES], error[PROPERTIES]; // seconds an operation
+    int support[PROPERTIES]; // measurements in which the property is not 0
+} Weights;
+
+bool weights_save(const Weights *weights, const char *path, Diags *diags);
+// NULL path: those stored for the device: its id, its fingerprint, or part of its name.
+bool weights_load(Weights *weights, const char *path, const char *device, Diags *diags);
+// Where the weights of a device are stored: under the user's data folder.
+const char *weights_path(Arena *arena, const char *fingerprint);
+
+// The cost of each property in seconds; returns their sum. A property without support is
+// charged like the one most like it that has some (weights_stand_in).
+double weights_predict(const Weights *weights, const double count[PROPERTIES],
+                       double cost[PROPERTIES]);
+// The property whose weight is charged for this one, and how many times; itself if it has
+// support; -1 if nothing is charged.
+int weights_stand_in(const Weights *weights, int property, double *factor);
+
+// rank.c: as rank_points, by the weights and counts at the problem's sizes.
+bool rank_predicted(const Problem *problem, const DeviceInfo *device,
+                    const Weights *weights, uint64_t seed, Arena *arena, Ranking *ranking,
+                    Diags *diags);
+
+#endif

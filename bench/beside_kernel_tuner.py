@@ -5,7 +5,7 @@
 # with checked outputs: templates/convolution_cuda.json on cuda:0, or convolution.json without
 # images and padding on opencl:0.
 #
-#   bench/kernel_tuner.py FOREWARP POINTS OUT.json [cuda:0 | opencl:0 [SIZE]]
+#   bench/beside_kernel_tuner.py FOREWARP POINTS OUT.json [cuda:0 | opencl:0 [SIZE]]
 #
 # forewarp picks the points and writes them with --cache; its time is the whole run, the
 # reference and the final measurements included. Kernel Tuner's time is what it says it

@@ -40,7 +40,7 @@ FW_API void fw_free_text(char *text);
 /* A program with its sizes bound. */
 typedef struct fw_problem fw_problem;
 
-/* Reads a .fw file, or parses a text (name is shown in messages), and binds its sizes.
+/* Reads a .fw file or a problem file (.json, a kernel of the user's), or parses a text (name is shown in messages), and binds its sizes.
  *   sizes   "N=4096,M=4096"; "" or NULL for a program without sizes
  *   error   NULL: a syntax or type error, an unbound or wrong size, an unreadable file
  *   owner   the caller: fw_problem_free */

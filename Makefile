@@ -146,7 +146,7 @@ LIB      := $(DESTDIR)$(PREFIX)/lib
 INCLUDE  := $(DESTDIR)$(PREFIX)/include
 SHARE    := $(DESTDIR)$(PREFIX)/share
 HEADERS  := $(wildcard include/*.h)
-EXAMPLES := $(wildcard examples/*.fw)
+EXAMPLES := $(wildcard examples/*.fw examples/*/*.fw)
 TEMPLATES := $(wildcard templates/*)
 
 $(B)/forewarp.pc: Makefile $(B)/flags

@@ -40,7 +40,7 @@ FW_API void fw_free_text(char *text);
 /* A program with its sizes bound. */
 typedef struct fw_problem fw_problem;
 
-/* Reads a .fw file, or parses a text (name is shown in messages), and binds its sizes.
+/* Reads a .fw file or a problem file (.json, a kernel of the user's), or parses a text (name is shown in messages), and binds its sizes.
  *   sizes   "N=4096,M=4096"; "" or NULL for a program without sizes
  *   error   NULL: a syntax or type error, an unbound or wrong size, an unreadable file
  *   owner   the caller: fw_problem_free */
@@ -58,7 +58,7 @@ FW_API double fw_problem_bytes(const fw_problem *problem);
 /* How to search. Zero, NULL or "" in a field means the default in brackets. */
 typedef struct {
     const char *device;   /* "opencl:0", "cuda:0", "host" ["opencl:0"] */
-    const char *strategy; /* a name of `forewarp help strategies` ["random"] */
+    const char *strategy; /* a name of `forewarp help strategies` ["auto"] */
     double budget_s;      /* seconds of search [30, unless budget_trials is set] */
     long budget_trials;   /* trials, those taken from the store included [no bound] */
     uint64_t seed;        /* of inputs and search [1] */

@@ -73,6 +73,10 @@ struct Options {
     bool best, check, fresh, measure, quiet, bad;
 };
 
+// cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
+bool cli_is_script(const char *path);
+int cli_tune_script(Options *options, const char *out);
+
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);
 Problem *cli_program(Options *options, bool bind); // not a template

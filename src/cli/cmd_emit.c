@@ -3,6 +3,7 @@
 // forewarp emit: one candidate, of a point or of a derivation in a file, as text.
 
 #include "cli/cli.h"
+#include "plan/describe.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -80,6 +81,12 @@ static bool print_kernel(Emission *e, Buf *text)
 {
     Options *o = e->o;
     Unit *unit = lower(e->problem->bound, e->body, &e->options, o->arena, &o->diags);
+    for (int i = 0; unit && i < unit->kernels.len; i++)
+        if (!target_has_threads(e->target) && kernel_needs_threads(unit->kernels.at[i]))
+            return diag_error(&o->diags, span_none, "C033",
+                              "work-items of this kernel wait for each other, which target "
+                              "%s cannot express",
+                              target_name(e->target));
     if (unit)
         emit_unit(text, e->target, unit);
     return unit != NULL;
@@ -179,6 +186,7 @@ int cmd_emit(Options *o)
     if (!print || !(e.problem = cli_problem(o, true)) || !cli_device(o, &e.device) ||
         !(e.target = find_target(o, &e.device)))
         return 2;
+    describe_target(target_name(e.target), &e.device);
     bool ok = ways_open(&e.ways, e.problem, &e.device, &o->diags) && emit(&e, print);
     ways_close(&e.ways);
     return ok ? 0 : 2;

@@ -4,10 +4,13 @@
 // and moves, and the cheapest ways to cover the script.
 
 #include "cli/cli.h"
-#include "fuse/fuse.h"
+#include "fuse/tune.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static json_t *set_json(Set set)
 {
@@ -200,6 +203,173 @@ static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
     buf_release(&text);
 }
 
+// Tuning ------------------------------------------------------------------------------
+
+bool cli_is_script(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 4 && strcmp(path + len - 4, ".fws") == 0;
+}
+
+typedef struct {
+    bool terminal, quiet;
+    double last_s;
+} Screen;
+
+static void show(void *user, const FuseProgress *p)
+{
+    Screen *screen = user;
+    Buf line;
+    if (screen->quiet || p->elapsed_s - screen->last_s < (screen->terminal ? 0.05 : 5))
+        return;
+    screen->last_s = p->elapsed_s;
+    buf_init(&line);
+    buf_printf(&line, "%6.1f s  %-10s %d of %d", p->elapsed_s, p->stage, p->done,
+               p->wanted);
+    if (isfinite(p->best_ns)) {
+        buf_puts(&line, "  best ");
+        cli_time(&line, p->best_ns);
+    }
+    fprintf(stderr, screen->terminal ? "\r%s\033[K" : "%s\n", line.text);
+    buf_release(&line);
+}
+
+// The number of instances: -s T=N.
+static bool take_instances(Options *o, int64_t *instances)
+{
+    *instances = -1;
+    for (int i = 0; i < o->nbinding; i++) {
+        if (strcmp(o->binding[i].name, "T") != 0)
+            return diag_error(&o->diags, span_none, "F031",
+                              "there is no size `%s`: a script has one, the number of "
+                              "instances T",
+                              o->binding[i].name);
+        *instances = o->binding[i].value;
+    }
+    if (!o->nbinding)
+        return diag_error(&o->diags, span_none, "F031",
+                          "size T has no value: give the number of instances, -s T=N");
+    if (*instances == 0)
+        return diag_error(&o->diags, span_none, "F032",
+                          "T is 0: with no instances there is nothing to launch or time");
+    return (*instances > 0 && *instances <= INT32_MAX / 2) ||
+           diag_error(&o->diags, span_none, "F032", "T must be from 1 to %d, here %lld",
+                      INT32_MAX / 2, (long long)*instances);
+}
+
+static json_t *number_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *trial_json(const FuseTrial *t)
+{
+    json_t *kernels = json_array();
+    for (int i = 0; i < t->n; i++)
+        json_array_append_new(kernels, set_json(t->set[i]));
+    return json_pack("{s:s, s:o, s:f, s:o, s:s, s:i, s:b}", "solution", t->text, "kernels",
+                     kernels, "predicted_ns", t->predicted_ns, "time_ns",
+                     number_or_null(t->time_ns), "status", trial_status_name[t->status],
+                     "partition", t->partition, "reused", t->reused);
+}
+
+static json_t *tuned_json(const Script *script, int64_t instances, const FuseResult *r)
+{
+    json_t *list = json_array(), *random = json_array(), *trials = json_object();
+    for (int i = 0; i < r->ntrial; i++)
+        json_array_append_new(list, trial_json(&r->trial[i]));
+    for (int i = 0; i < r->nrandom; i++)
+        json_array_append_new(random, trial_json(&r->random[i]));
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        json_object_set_new(trials, trial_status_name[i], json_integer(r->count[i]));
+    json_t *best =
+        json_pack("{s:s, s:f, s:i, s:i, s:i, s:s, s:f, s:b}", "solution",
+                  r->trial[r->best].text, "time_ns", r->best_ns, "rank", r->best,
+                  "partition_rank", r->best_partition, "within_3_percent", r->within,
+                  "kernel", r->kernel_path, "max_error", r->max_error, "checked", true);
+    return json_pack(
+        "{s:s, s:I, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:i, "
+        "s:I, s:f, s:f, s:f}",
+        "script", script->name, "instances", (json_int_t)instances, "device", "name",
+        r->device, "fingerprint", r->fingerprint, "trials", trials, "best", best,
+        "solutions", list, "random", random, "unfused_ns", number_or_null(r->unfused_ns),
+        "single_ns", number_or_null(r->single_ns), "copy_ns", number_or_null(r->copy_ns),
+        "bytes", r->bytes, "rank_correlation", r->correlation, "routines_timed",
+        r->routines, "reused", (json_int_t)r->reused, "space_s", r->space_s, "cover_s",
+        r->cover_s, "elapsed_s", r->elapsed_s);
+}
+
+static void print_row(const char *what, double ns, double instances, double bytes)
+{
+    Buf time;
+    buf_init(&time);
+    if (!isfinite(ns)) {
+        buf_release(&time);
+        return;
+    }
+    cli_time(&time, ns);
+    printf("  %-10s %12s  %9.2f M instances/s  %8.1f GB/s\n", what, time.text,
+           1e3 * instances / ns, bytes / ns);
+    buf_release(&time);
+}
+
+static void print_tuned(const Script *script, int64_t instances, const FuseResult *r)
+{
+    printf("%s T=%lld on %s\n  %d solutions (%lld from the store) in %.1f s:", script->name,
+           (long long)instances, r->device, r->ntrial, (long long)r->reused, r->elapsed_s);
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        if (r->count[i])
+            printf(" %lld %s", (long long)r->count[i], trial_status_name[i]);
+    printf("\n  largest relative error %.2g\n", r->max_error);
+    print_row("unfused", r->unfused_ns, (double)instances, r->bytes);
+    print_row("one kernel", r->single_ns, (double)instances, r->bytes);
+    print_row("best", r->best_ns, (double)instances, r->bytes);
+    print_row("copy", r->copy_ns, (double)instances, r->bytes);
+    printf("  the best was number %d by prediction, of partition %d; number %d is within "
+           "3 %%\n  rank correlation of prediction and time %.2f over %d %s\n",
+           r->best, r->best_partition, r->within, r->correlation,
+           r->nrandom ? r->nrandom : r->ntrial, r->nrandom ? "at random" : "solutions");
+    printf("  solution   %s\n  kernels    %s\n", r->trial[r->best].text, r->kernel_path);
+}
+
+int cli_tune_script(Options *o, const char *out)
+{
+    bool ok;
+    Screen screen = {isatty(2), o->quiet, -INFINITY};
+    int64_t instances;
+    Script *script = o->script = script_load(o->file, &o->diags, &ok);
+    if (!ok || !take_instances(o, &instances))
+        return 2;
+    if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0) {
+        diag_world(&o->diags, "C011", "cannot write in the folder %s: %s", out,
+                   strerror(errno));
+        return 1;
+    }
+    Workplace place = cli_place(o);
+    FuseOptions options = {.device = o->device,
+                           .store = cli_store(o),
+                           .out = out,
+                           .place = {place.folder, place.worker},
+                           .instances = instances,
+                           .limit = (int)o->limit,
+                           .solutions = (int)MIN(o->budget_trials, 100000),
+                           .sample = (int)o->sample,
+                           .seed = o->seed,
+                           .budget_s = o->budget_s,
+                           .fresh = o->fresh,
+                           .progress = show,
+                           .user = &screen};
+    FuseResult result;
+    ok = fuse_tune(script, &options, o->arena, &result, &o->diags);
+    if (screen.terminal && !screen.quiet)
+        fputs("\r\033[K", stderr);
+    if (ok) {
+        print_tuned(script, instances, &result);
+        ok = cli_json(o, tuned_json(script, instances, &result));
+    }
+    return ok ? 0 : 1;
+}
+
 // The command -------------------------------------------------------------------------
 
 // Each set as a unit that costs the words it moves.
@@ -213,6 +383,29 @@ static int cover_by_words(const FuseSpace *space, int k, Arena *arena, Cover **c
     return cover_best(&space->graph, unit, n, k, arena, cover);
 }
 
+// The kernels of a solution, for a target.
+static int print_kernels(Options *o, const FuseSpace *space)
+{
+    Solution *solution = NEW(o->arena, Solution);
+    const char *target = o->target ? o->target : "opencl";
+    int64_t instances = 1 << 20;
+    if (o->nbinding && !take_instances(o, &instances))
+        return 2;
+    if (!target_find(target))
+        return !diag_error(&o->diags, span_none, "C008", "there is no target `%s`", target);
+    if (!solution_parse(space, o->point, NULL, solution, &o->diags))
+        return 2;
+    Buf text;
+    buf_init(&text);
+    solution_source(space->graph.script, solution, instances, target, &text);
+    fputs(text.text, stdout);
+    buf_release(&text);
+    return 0;
+}
+
+// What a block of any GPU has, where no device is asked.
+enum { ON_CHIP_BYTES = 48 * 1024 };
+
 int cmd_fuse(Options *o)
 {
     if (o->print && strcmp(o->print, "library") == 0) {
@@ -224,6 +417,10 @@ int cmd_fuse(Options *o)
     if (!ok)
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
+    if (!fused_fits(space, ON_CHIP_BYTES, THREADS_MAX, &o->diags))
+        return 2;
+    if (o->point)
+        return print_kernels(o, space);
     Cover *cover;
     double start = clock_s();
     int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);

@@ -18,21 +18,25 @@ typedef struct {
     ReplayOptions options;
 } Table;
 
+// Whether a strategy needs nothing but a space.
+static bool is_free(const SearchKind *kind)
+{
+    return !kind->needs_ranking && !kind->needs_steps;
+}
+
 static bool add_kinds(Table *t, const char *name)
 {
     int n;
     const SearchKind *const *all = search_all(&n);
     for (int i = 0; i < n && t->nkind < CLI_LIST_MAX; i++)
-        if (strcmp(name, "all") == 0 ? !all[i]->needs_ranking
-                                     : strcmp(name, all[i]->name) == 0)
+        if (strcmp(name, "all") == 0 ? is_free(all[i]) : strcmp(name, all[i]->name) == 0)
             t->kind[t->nkind++] = all[i];
     if (!t->nkind)
         return diag_error(&t->o->diags, span_none, "C010", "there is no strategy `%s`",
                           name);
-    return !t->kind[0]->needs_ranking ||
+    return is_free(t->kind[0]) ||
            diag_error(&t->o->diags, span_none, "C040",
-                      "strategy `%s` needs a model of kernels, and a record has none",
-                      name);
+                      "strategy `%s` needs more than a record of times", name);
 }
 
 static bool read_spaces(Table *t)

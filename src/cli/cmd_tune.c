@@ -162,6 +162,8 @@ int cmd_tune(Options *o)
 {
     const Steps *steps = NULL;
     const char *out = o->nout ? o->out[0] : "forewarp-out";
+    if (cli_is_script(o->file))
+        return cli_tune_script(o, out);
     Problem *problem = cli_problem(o, true);
     if (!problem || !read_steps(o, &steps) || !is_ready(o, out))
         return 2;

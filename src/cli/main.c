@@ -227,7 +227,7 @@ static int run_command(const Command *command, int argc, char **argv)
                         .doc = command->doc};
     Options options = {.command = command,
                        .device = "opencl:0",
-                       .strategy = "random",
+                       .strategy = "auto",
                        .seed = 1,
                        .budget_s = INFINITY,
                        .arena = arena_new()};

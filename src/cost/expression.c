@@ -411,7 +411,8 @@ static const Place *eval_pattern(Count *c, const Expr *expr, const Names *names)
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDUNROLL: return eval_reduce(c, expr, names);
-    case P_ITERATE: return eval_iterate(c, expr, names);
+    case P_ITERATE:
+    case P_ITERSTREAM: return eval_iterate(c, expr, names);
     case P_TOGLOBAL: return materialise(c, last, names, MEM_GLOBAL);
     case P_TOLOCAL: return materialise(c, last, names, MEM_LOCAL);
     case P_TOPRIVATE: return materialise(c, last, names, MEM_PRIVATE);
@@ -643,6 +644,7 @@ static void gen_pattern(Count *c, const Expr *expr, const Names *names, AddrSpac
     case P_REDSEQ:
     case P_REDUNROLL: gen_fold(c, expr, names, to, false); return;
     case P_ITERATE:
+    case P_ITERSTREAM: // counted as the plain loop it means
         if (c->in_kernel)
             gen_view(c, expr, names, to);
         else

@@ -151,6 +151,7 @@ static void walk_value(Walk *w, const KExpr *e)
         w->flops += w->exec * op_flops(e->op, e->type);
         break;
     case K_CALL: w->flops += w->exec * function_flops(w, e->callee); break;
+    case K_SHUFFLE:
     case K_VECTOR:
     case K_LANE: break;
     }

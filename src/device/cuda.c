@@ -171,6 +171,8 @@ static void describe(Device *device, int index)
     info->compute_units = attribute(device, ATTR_MULTIPROCESSORS);
     info->clock_mhz = attribute(device, ATTR_CLOCK_KHZ) / 1000;
     info->warp = attribute(device, ATTR_WARP);
+    info->lanes = info->warp;
+    info->shuffle = true;
     info->line_bytes = LINE_BYTES;
     info->max_group = attribute(device, ATTR_MAX_THREADS);
     info->local_bytes = attribute(device, ATTR_SHARED_BYTES);

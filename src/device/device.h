@@ -20,6 +20,8 @@ typedef struct {
     bool is_cpu, has_double, has_half, has_image;
     int compute_units, clock_mhz;
     int warp;          // work-items that execute together; CPU: the float SIMD width
+    int lanes;         // work-items that can walk along an axis together; 0: none can
+    bool shuffle;      // these are a warp that exchanges registers in the target's text
     int line_bytes;    // cache line
     int64_t max_group; // work-items in a group
     int64_t max_item[3];

@@ -207,6 +207,9 @@ static bool has_extension(cl_device_id id, const char *name)
     return strstr(text, name) != NULL;
 }
 
+// Lanes of a stream, which meet in local memory: OpenCL C has no shuffles.
+enum { CPU_LANES = 8, GPU_LANES = 32 };
+
 static int warp_width(cl_device_id id, bool is_cpu)
 {
     if (is_cpu)
@@ -260,6 +263,7 @@ static void describe(cl_device_id id, int index, DeviceInfo *info)
     info->compute_units = get_uint(id, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
     info->clock_mhz = get_uint(id, CL_DEVICE_MAX_CLOCK_FREQUENCY, 0);
     info->warp = warp_width(id, info->is_cpu);
+    info->lanes = info->is_cpu ? CPU_LANES : GPU_LANES;
     info->line_bytes = get_uint(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 64);
     describe_sizes(id, info);
     set_fingerprint(info);

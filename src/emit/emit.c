@@ -22,6 +22,11 @@ const Target *target_find(const char *name)
     return NULL;
 }
 
+bool target_has_threads(const Target *target)
+{
+    return target->threads;
+}
+
 const char *target_name(const Target *target)
 {
     return target->name;

@@ -132,7 +132,8 @@ static bool is_cast(Op op)
 static bool is_aligned(const Printer *p, const Buffer *buffer, const Arith *index,
                        int width)
 {
-    if (buffer->space != MEM_GLOBAL)
+    if (buffer->space == MEM_PRIVATE ||
+        (buffer->space == MEM_LOCAL && buffer->vector < width))
         return false;
     for (int i = p->ints.len - 1; i >= 0; i--) {
         const Stm *stm = p->ints.at[i];
@@ -231,7 +232,9 @@ bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
     bool any_address = p->target->unaligned[0] != 0;
     if (!any_address && !is_aligned(p, buffer, index, type->width))
         return false;
-    put(p, "*(%s%s%s", p->target->global, is_const ? "const " : "", p->target->unaligned);
+    put(p, "*(%s%s%s",
+        buffer->space == MEM_LOCAL ? p->target->local_pointer : p->target->global,
+        is_const ? "const " : "", p->target->unaligned);
     put_type(p, type);
     put(p, " *)&");
     put_element(p, buffer, index);
@@ -415,6 +418,15 @@ static void put_vector(Printer *p, const KExpr *e, Prec prec)
     put(p, "%s", p->target->close);
 }
 
+static void put_shuffle(Printer *p, const KExpr *e)
+{
+    put(p, "%s", p->target->shuffle);
+    put_value(p, e->arg[0], PREC_SELECT);
+    put(p, ", ");
+    put_index(p, e->arith, PREC_ANY);
+    put(p, ")");
+}
+
 static void put_variable(Printer *p, const KExpr *e)
 {
     put_name(p, e->var->name);
@@ -441,6 +453,7 @@ void put_value(Printer *p, const KExpr *e, Prec prec)
     case K_COND: put_conds(p, e->cond, e->n, prec); return;
     case K_VECTOR: put_vector(p, e, prec); return;
     case K_LANE: put_lane(p, e->arg[0], e->lane, prec); return;
+    case K_SHUFFLE: put_shuffle(p, e); return;
     }
     BUG("value of kind %d", e->kind);
 }

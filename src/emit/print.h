@@ -26,7 +26,8 @@ struct Target {
     VectorForm vectors;
     void (*put_head)(Buf *out, const Program *program, const Uses *uses);
     void (*put_start)(Printer *p, const Kernel *kernel);
-    const char *function, *global, *local, *byte, *restricted, *barrier;
+    const char *function, *global, *local, *byte, *restricted, *barrier, *shuffle;
+    const char *local_pointer, *align, *align_close;
     const char *id[4], *dim, *id_close;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
     const char *math[MATHS], *unroll;

@@ -66,7 +66,11 @@ static const char *memory_type(const Printer *p, Scalar scalar)
 
 static void put_array(Printer *p, const char *space, const Buffer *buffer)
 {
-    put(p, "%s%s ", space, memory_type(p, buffer->scalar));
+    put(p, "%s", space);
+    if (buffer->vector > 1 && p->target->align)
+        put(p, "%s%d%s", p->target->align,
+            buffer->vector * scalar_info[buffer->scalar].bytes, p->target->align_close);
+    put(p, "%s ", memory_type(p, buffer->scalar));
     put_element(p, buffer, buffer->count);
     put_line(p, ";");
 }
@@ -159,7 +163,7 @@ static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
 
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
-    if (stm->unroll && p->target->unroll)
+    if (stm->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
@@ -287,10 +291,13 @@ static void put_if(Printer *p, const Stm *stm)
 
 static void put_scalar_store(Printer *p, const Stm *stm, int lane)
 {
+    const KExpr *e = stm->value, *to = e->kind == K_OP && e->op == OP_ADD ? e->arg[0] : e;
+    bool adds = to != e && to->kind == K_LOAD && to->buffer == stm->buffer &&
+                to->arith == stm->index && lane < 0;
     p->lane = lane;
     put_element(p, stm->buffer, arith_addc(p->ctx, stm->index, MAX(lane, 0)));
-    put(p, " = ");
-    put_value(p, stm->value, PREC_SELECT);
+    put(p, adds ? " += " : " = ");
+    put_value(p, adds ? e->arg[1] : e, PREC_SELECT);
     put_line(p, ";");
     p->lane = -1;
 }
@@ -406,8 +413,11 @@ void put_opencl_start(Printer *p, const Kernel *kernel)
 void put_cuda_start(Printer *p, const Kernel *kernel)
 {
     const int64_t *local = kernel->local;
-    put_line(p, "extern \"C\" __global__ void __launch_bounds__(%lld)",
-             (long long)(local[0] * local[1] * local[2]));
+    int64_t items = local[0] * local[1] * local[2];
+    put(p, "extern \"C\" __global__ void __launch_bounds__(%lld", (long long)items);
+    if (kernel->resident)
+        put(p, ", %d", kernel->resident);
+    put_line(p, ")");
 }
 
 void put_c_start(Printer *p, const Kernel *kernel)

@@ -62,7 +62,9 @@ static bool walk(Watch *w, const ChipAccess *a, bool ask)
                 int thread = t * lanes + l;
                 if (a->map && !map_has(a->map, l, k))
                     continue;
-                if (!a->map)
+                if (a->by_word)
+                    thread = k % w->threads;
+                else if (!a->map)
                     thread = (t * a->words + k) / a->vector % w->threads;
                 if (!ask)
                     note(w, word, thread, a->write);

@@ -14,6 +14,7 @@ typedef struct {
     const WordMap *map; // of a routine: thread lanes * t + l touches the words of row l;
                         // NULL: a copy, whose thread k touches words k, k + threads, ..
     int vector;         // of a copy: words a thread takes at a time
+    bool by_word; // of a sum: thread k touches words k, k + threads, .. of all instances
     bool write;
 } ChipAccess;
 

@@ -20,6 +20,14 @@ typedef struct {
 // it copies. The same text, the same kernels.
 void solution_print(Buf *out, const Script *script, const Solution *solution);
 
+// Reads what solution_print writes; false with a diagnostic if it is no solution of the
+// script, or does not fit a group of the device.
+bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *device,
+                    Solution *solution, Diags *diags);
+// The launches as comments, then everything the kernels need and the kernels.
+void solution_source(const Script *script, Solution *solution, int64_t instances,
+                     const char *target, Buf *out);
+
 // What a solution works on: a list of instances of every element.
 typedef struct {
     int64_t instances;

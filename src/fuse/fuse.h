@@ -45,7 +45,11 @@ typedef struct {
     bool is_static; // every index is known when the kernel is compiled: registers will do
 } Impl;
 
+// A map makes an element of each instance; a sum adds its argument's over all instances.
+typedef enum { FUNCTION_MAP, FUNCTION_SUM } FunctionKind;
+
 typedef struct {
+    FunctionKind kind;
     const char *name;
     Span span;
     int nparam;
@@ -68,11 +72,13 @@ typedef struct {
     int producer; // a call; -1: an input
     Set users;
     bool is_input, is_output;
+    bool is_uniform; // one value for all instances
 } Elem;
 
 typedef struct {
     const Elementary *function;
     int in[ARITY_MAX], out; // elements
+    bool is_uniform;        // of uniform elements alone: made once
     Span span;
 } Call;
 
@@ -87,6 +93,10 @@ typedef struct {
     Call call[CALLS_MAX];
     Elem elem[ELEMS_MAX]; // inputs first, in the order they were named
 } Script;
+
+// How many instances of an element or of a set of calls there are, of a list this long.
+int64_t elem_count(const Elem *elem, int64_t instances);
+int64_t call_count(const Call *call, int64_t instances);
 
 // Reads a script; NULL with diagnostics that point into its source. Owner: the caller,
 // script_free after the diagnostics were printed.
@@ -110,6 +120,9 @@ typedef struct {
 void graph_init(Graph *graph, const Script *script);
 // No path leaves the set and comes back.
 bool graph_convex(const Graph *graph, Set set);
+// Nor is the result of a sum used in the set, for it is known only when all blocks are
+// done; and what is made once stays apart from what every instance makes.
+bool graph_fusible(const Graph *graph, Set set);
 bool graph_connected(const Graph *graph, Set set);
 
 // A set of calls that may run as one kernel, and what is known of it before implementations
@@ -129,6 +142,8 @@ typedef struct {
     double impls;     // product of the numbers of implementations
 } Fusion;
 
+// The sum that makes an element; NULL: it is made otherwise.
+const Call *sum_of(const Script *script, int elem);
 bool fusion_loads(const Script *script, const Fusion *fusion, int elem);
 bool fusion_stores(const Script *script, const Fusion *fusion, int elem);
 int fusion_place(const Fusion *fusion, int elem); // index into elem[]; -1: none of its own

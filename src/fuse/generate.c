@@ -47,29 +47,35 @@ static const char copy_words[] = "{\n"
                                  "            to[k] = from[k];\n"
                                  "}\n";
 
+// Where all words are there, loads may overlap: nothing is asked between them.
 static const char copy_fours[] = "{\n"
-                                 "    for (int k = 4*lid; k < words; k += 4*threads)\n"
-                                 "        if (k + 4 <= left)\n"
+                                 "    if (left >= words) {\n"
+                                 "        #pragma unroll 8\n"
+                                 "        for (int k = 4*lid; k < words; k += 4*threads)\n"
                                  "            %;\n"
-                                 "        else\n"
+                                 "    } else {\n"
+                                 "        for (int k = 4*lid; k < left; k += 4*threads)\n"
                                  "            for (int j = k; j < left && j < k + 4; j++)\n"
                                  "                to[j] = from[j];\n"
+                                 "    }\n"
                                  "}\n";
 
-// Ends what has been begun before the barrier that follows.
+// The same without registers in between; fw_wait ends what has been begun.
 static const char async_text[] =
     "__device__ __forceinline__ void fw_load_async(float *to, const float *from, int "
     "words,\n"
-    "                                              int left, int lid, int threads)\n"
+    "    int left, int lid, int threads)\n"
     "{\n"
+    "    if (left < words) {\n"
+    "        fw_load4(to, from, words, left, lid, threads);\n"
+    "        return;\n"
+    "    }\n"
+    "    #pragma unroll 8\n"
     "    for (int k = 4*lid; k < words; k += 4*threads)\n"
-    "        if (k + 4 <= left)\n"
-    "            asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
-    "                         ::\"r\"((unsigned)__cvta_generic_to_shared(to + k)),\n"
-    "                           \"l\"(from + k) : \"memory\");\n"
-    "        else\n"
-    "            for (int j = k; j < left && j < k + 4; j++)\n"
-    "                to[j] = from[j];\n"
+    "        asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
+    "                     ::\"r\"((unsigned)__cvta_generic_to_shared(to + k)), \"l\"(from "
+    "+ k)\n"
+    "                     : \"memory\");\n"
     "}\n"
     "__device__ __forceinline__ void fw_wait(void)\n"
     "{\n"
@@ -101,7 +107,7 @@ static void put_copy(const Dialect *d, const char *name, const char *to, const c
             buf_putc(out, *c);
 }
 
-void kernel_prelude(const char *target, Buf *out)
+void fused_prelude(const char *target, Buf *out)
 {
     const Dialect *d = find_dialect(target);
     if (d->loops)
@@ -128,6 +134,7 @@ typedef struct {
     Watch *watch;
     Buf *out;
     int indent;
+    bool routine;            // a routine on its own: it sums nothing
     bool pending;            // asynchronous loads that nobody has waited for
     bool loaded[PLACES_MAX]; // elements whose load was printed
 } Generator;
@@ -141,6 +148,13 @@ static void put(Generator *g, const char *format, ...)
     buf_vprintf(g->out, format, args);
     va_end(args);
     buf_putc(g->out, '\n');
+}
+
+// "3*", or nothing for 1.
+static const char *times(char text[16], int factor)
+{
+    snprintf(text, 16, "%d*", factor);
+    return factor == 1 ? "" : text;
 }
 
 static bool is_async(const Generator *g)
@@ -206,6 +220,20 @@ static ChipAccess copy_access(const Generator *g, int place, bool write)
                         .write = write};
 }
 
+typedef struct {
+    char text[32];
+} Address;
+
+// Where an element's first instance lies on chip.
+static Address chip(const Generator *g, int place)
+{
+    Address a = {"sm"};
+    int at = g->kernel->offset[place] * instances(g);
+    if (at)
+        snprintf(a.text, sizeof a.text, "sm + %d", at);
+    return a;
+}
+
 // What follows the name of what a thread holds: its index where threads are loops.
 static const char *own_suffix(const Generator *g)
 {
@@ -215,14 +243,15 @@ static const char *own_suffix(const Generator *g)
 static void put_load(Generator *g, int place)
 {
     const Elem *e = elem_at(g, place);
-    int w = e->words, i = instances(g), at = g->kernel->offset[place] * i;
+    char text[16];
+    const char *by = times(text, e->words);
     if (g->loaded[place])
         return;
     g->loaded[place] = true;
     if (g->kernel->held[place] == HELD_SCALAR) {
-        put(g, "if (lid < %d*n)", w);
-        put(g, "    x_%s%s = g_%s[%d*(long)base + lid];", e->name, own_suffix(g), e->name,
-            w);
+        put(g, "if (lid < %sn)", by);
+        put(g, "    x_%s%s = g_%s[%s(long)base + lid];", e->name, own_suffix(g), e->name,
+            by);
         return;
     }
     ChipAccess access = copy_access(g, place, true);
@@ -230,37 +259,45 @@ static void put_load(Generator *g, int place)
     const char *name = g->kernel->choice.copy == COPY_WORDS ? "fw_load"
                        : is_async(g)                        ? "fw_load_async"
                                                             : "fw_load4";
-    put(g, "%s(sm + %d, g_%s + %d*(long)base, %d, %d*n, lid, %d);", name, at, e->name, w,
-        w * i, w, g->kernel->threads);
+    put(g, "%s(%s, g_%s + %s(long)base, %d, %sn, lid, %d);", name, chip(g, place).text,
+        e->name, by, e->words * instances(g), by, g->kernel->threads);
     g->pending = g->pending || is_async(g);
 }
 
 static void put_store(Generator *g, int place)
 {
     const Elem *e = elem_at(g, place);
-    int w = e->words, i = instances(g), at = g->kernel->offset[place] * i;
+    char text[16];
+    const char *by = times(text, e->words);
     if (g->kernel->held[place] == HELD_SCALAR) {
-        put(g, "if (lid < %d*n)", w);
-        put(g, "    g_%s[%d*(long)base + lid] = x_%s%s;", e->name, w, e->name,
+        put(g, "if (lid < %sn)", by);
+        put(g, "    g_%s[%s(long)base + lid] = x_%s%s;", e->name, by, e->name,
             own_suffix(g));
         return;
     }
     ChipAccess access = copy_access(g, place, false);
     guard(g, &access, 1);
     const char *name = g->kernel->choice.copy == COPY_WORDS ? "fw_store" : "fw_store4";
-    put(g, "%s(g_%s + %d*(long)base, sm + %d, %d, %d*n, lid, %d);", name, e->name, w, at,
-        w * i, w, g->kernel->threads);
+    put(g, "%s(g_%s + %s(long)base, %s, %d, %sn, lid, %d);", name, e->name, by,
+        chip(g, place).text, e->words * instances(g), by, g->kernel->threads);
 }
 
 // Loads of what a call takes.
 static void put_loads(Generator *g, const Call *call)
 {
     for (int p = 0; p < call->function->nparam; p++)
-        if (fusion_loads(g->script, g->fusion, call->in[p]))
+        if (fusion_place(g->fusion, call->in[p]) >= 0 &&
+            fusion_loads(g->script, g->fusion, call->in[p]))
             put_load(g, fusion_place(g->fusion, call->in[p]));
 }
 
 // Compute routines ----------------------------------------------------------------------
+
+// A C compiler has caches.
+static bool is_copied(const Generator *g, int elem)
+{
+    return !g->d->loops && fused_copies(g->script, g->fusion, elem);
+}
 
 static int element_of(const Call *call, int p)
 {
@@ -273,7 +310,7 @@ static void guard_routine(Generator *g, const Call *call, const Impl *impl)
     int n = 0;
     for (int p = 0; p <= call->function->nparam; p++) {
         int place = fusion_place(g->fusion, element_of(call, p));
-        if (g->kernel->held[place] == HELD_MEMORY)
+        if (place >= 0 && g->kernel->held[place] == HELD_MEMORY)
             access[n++] = (ChipAccess){.base = g->kernel->offset[place] * instances(g),
                                        .stride = elem_at(g, place)->words,
                                        .words = elem_at(g, place)->words,
@@ -296,13 +333,21 @@ static void put_title(Generator *g, const Call *call, const Impl *impl)
 }
 
 // The pointer by which a routine reaches an element on chip.
-static void put_pointer(Generator *g, const Call *call, int p, const char *name)
+static void put_pointer(Generator *g, const Call *call, const Impl *impl, int p,
+                        const char *name)
 {
     int place = fusion_place(g->fusion, element_of(call, p));
     bool out = p == call->function->nparam;
-    if (g->kernel->held[place] == HELD_MEMORY)
-        put(g, "%s%sfloat *%s = sm + %d + %d*inst;", out ? "" : "const ", g->d->local, name,
-            g->kernel->offset[place] * instances(g), elem_at(g, place)->words);
+    char text[16];
+    const char *element = g->script->elem[element_of(call, p)].name;
+    if (place < 0 && is_copied(g, element_of(call, p)))
+        put(g, "const %sfloat *%s = u_%s;", g->d->local, name, element);
+    else if (place < 0)
+        put(g, "const %sfloat *%s = g_%s;", g->d->global, name, element);
+    else if (g->kernel->held[place] == HELD_MEMORY)
+        put(g, "%s%sfloat *%s = %s + %s%s;", out ? "" : "const ", g->d->local, name,
+            chip(g, place).text, times(text, elem_at(g, place)->words),
+            impl->lanes == 1 ? "lid" : "inst");
 }
 
 static bool seen_before(const Call *call, int p)
@@ -313,14 +358,21 @@ static bool seen_before(const Call *call, int p)
     return false;
 }
 
-static void put_made(Generator *g, const Call *call, int impl, Arena *arena)
+static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *arena)
 {
     Held held[ARITY_MAX + 1];
     for (int p = 0; p <= call->function->nparam; p++) {
         int place = fusion_place(g->fusion, element_of(call, p));
-        const char *name = arena_printf(arena, "x_%s", elem_at(g, place)->name);
+        const char *name = g->script->elem[element_of(call, p)].name;
+        const char *prefix = place >= 0                          ? "x"
+                             : is_copied(g, element_of(call, p)) ? "u"
+                                                                 : "g";
+        name = arena_printf(arena, "%s_%s", prefix, name);
+        held[p] = (Held){HELD_MEMORY, name};
+        if (place < 0)
+            continue;
         if (!seen_before(call, p))
-            put_pointer(g, call, p, name);
+            put_pointer(g, call, impl, p, name);
         held[p] = (Held){g->kernel->held[place], name};
         if (held[p].kind != HELD_MEMORY)
             held[p].name = arena_printf(arena, "%s%s", name, own_suffix(g));
@@ -328,52 +380,177 @@ static void put_made(Generator *g, const Call *call, int impl, Arena *arena)
     bool any_array = false;
     for (int p = 0; p <= call->function->nparam; p++)
         any_array = any_array || held[p].kind == HELD_ARRAY;
-    routine_emit(g->script, call->function, impl, held, any_array ? g->d->unroll : "",
-                 g->indent, g->out);
+    routine_emit(g->script, call->function, (int)(impl - call->function->impl), held,
+                 any_array ? g->d->unroll : "", g->indent, g->out);
 }
 
 static void put_text(Generator *g, const Call *call, const Impl *impl)
 {
     for (int p = 0; p <= call->function->nparam; p++)
-        put_pointer(g, call, p,
+        put_pointer(g, call, impl, p,
                     p < call->function->nparam ? call->function->param[p] : "out");
     put(g, "%s", impl->text);
 }
 
-static void put_routine(Generator *g, int step, Arena *arena)
+// A call's routine, for the threads that have an instance.
+static void put_compute(Generator *g, int step, Arena *arena)
 {
     const Call *call = &g->script->call[g->fusion->order[step]];
-    int number = g->kernel->choice.impl[step];
-    const Impl *impl = &call->function->impl[number];
-    guard_routine(g, call, impl);
+    const Impl *impl = &call->function->impl[g->kernel->choice.impl[step]];
     put_title(g, call, impl);
-    if (impl->lanes == 1)
-        put(g, "if (lid < n) {");
-    else
-        put(g, "if (lid < %d*n) {", impl->lanes);
+    char text[16];
+    put(g, "if (lid < %sn) {", times(text, impl->lanes));
     g->indent++;
-    if (impl->lanes == 1)
-        put(g, "const int inst = lid;");
-    else
+    if (impl->lanes > 1)
         put(g, "const int inst = lid / %d, lane = lid %% %d;", impl->lanes, impl->lanes);
     if (impl->text && impl->lanes == 1)
         put(g, "const int lane = 0;");
     if (impl->text)
         put_text(g, call, impl);
     else
-        put_made(g, call, number, arena);
+        put_made(g, call, impl, arena);
     g->indent--;
     put(g, "}");
-    int place = fusion_place(g->fusion, call->out);
+}
+
+// Sums ----------------------------------------------------------------------------------
+
+// Words of a sum that a thread keeps: in registers as long as the loop over them is
+// unrolled, which takes compilers too long where threads are few.
+enum { UNROLLED = 16 };
+static int kept_words(const Generator *g, const Call *call)
+{
+    return (call->function->words[0] + g->kernel->threads - 1) / g->kernel->threads;
+}
+
+static bool is_sum(const Call *call)
+{
+    return call->function->kind == FUNCTION_SUM;
+}
+
+// A scalar is added by the thread that has the instance, an array by the threads that have
+// its words, so that neither asks another thread before the end.
+static void put_sum(Generator *g, const Call *call)
+{
+    int place = fusion_place(g->fusion, call->in[0]), words = call->function->words[0];
+    const char *name = g->script->elem[call->out].name, *in = elem_at(g, place)->name;
+    bool memory = g->kernel->held[place] == HELD_MEMORY;
+    ChipAccess access = {.base = g->kernel->offset[place] * instances(g),
+                         .stride = words,
+                         .words = words,
+                         .map = words == 1 ? &call->function->impl[0].map[0] : NULL,
+                         .by_word = words > 1};
+    guard(g, &access, memory);
+    wait_for_loads(g);
+    put(g, "// %s = sum(%s)", name, in);
+    if (words == 1 && memory)
+        put(g, "if (lid < n)\n%*sa_%s%s += (%s)[lid];", 4 * g->indent + 4, "", name,
+            own_suffix(g), chip(g, place).text);
+    else if (words == 1)
+        put(g, "if (lid < n)\n%*sa_%s%s += x_%s%s;", 4 * g->indent + 4, "", name,
+            own_suffix(g), in, own_suffix(g));
+    if (words == 1)
+        return;
+    if (kept_words(g, call) <= UNROLLED)
+        put(g, "%s", g->d->unroll);
+    put(g, "for (int j = 0; j < %d; j++) {", kept_words(g, call));
+    put(g, "    const int k = lid + %d*j;", g->kernel->threads);
+    put(g, "    for (int t = 0; t < n && k < %d; t++)", words);
+    put(g, "        a_%s%s[j] += (%s)[%d*t + k];", name, own_suffix(g), chip(g, place).text,
+        words);
+    put(g, "}");
+}
+
+static void put_accumulator(Generator *g, const Call *call)
+{
+    const char *name = g->script->elem[call->out].name;
+    char each[32] = "", kept[32] = "";
+    if (g->d->loops)
+        snprintf(each, sizeof each, "[%d]", g->kernel->threads);
+    if (call->function->words[0] > 1)
+        snprintf(kept, sizeof kept, "[%d]", kept_words(g, call));
+    put(g, each[0] || kept[0] ? "float a_%s%s%s = {0};" : "float a_%s%s%s = 0;", name, each,
+        kept);
+}
+
+// The threads' sums of a scalar, added in pairs that do not depend on the device.
+static void put_tree(Generator *g, const char *from, const char *shared, const char *to)
+{
+    int half = 1;
+    if (g->d->loops) {
+        put(g, "for (int lid = 0; lid < %d; lid++)", g->kernel->threads);
+        put(g, "    %s += %s[lid];", to, from);
+        return;
+    }
+    while (2 * half < g->kernel->threads)
+        half *= 2;
+    put(g, "%s[lid] = %s;", shared, from);
+    put(g, "for (int s = %d; s > 0; s /= 2) {", half);
+    put(g, "    %s;", g->d->barrier);
+    put(g, "    if (lid < s && lid + s < %d)", g->kernel->threads);
+    put(g, "        %s[lid] += %s[lid + s];", shared, shared);
+    put(g, "}");
+    put(g, "if (lid == 0)");
+    put(g, "    %s = %s[0];", to, shared);
+}
+
+static void put_part(Generator *g, const Call *call)
+{
+    const char *name = g->script->elem[call->out].name;
+    int words = call->function->words[0];
+    if (words == 1) {
+        char from[128], shared[128], to[128];
+        snprintf(from, sizeof from, "a_%.100s", name);
+        snprintf(shared, sizeof shared, "part_%.100s", name);
+        snprintf(to, sizeof to, "p_%.100s[block]", name);
+        if (g->d->loops)
+            put(g, "%s = 0;", to);
+        put_tree(g, from, shared, to);
+        return;
+    }
+    open_threads(g);
+    if (kept_words(g, call) <= UNROLLED)
+        put(g, "%s", g->d->unroll);
+    put(g, "for (int j = 0; j < %d; j++)", kept_words(g, call));
+    put(g, "    if (lid + %d*j < %d)", g->kernel->threads, words);
+    put(g, "        p_%s[%d*(long)block + lid + %d*j] = a_%s%s[j];", name, words,
+        g->kernel->threads, name, own_suffix(g));
+    close_threads(g);
+}
+
+static void each_sum(Generator *g, void (*what)(Generator *g, const Call *call))
+{
+    for (int step = 0; step < g->fusion->ncall && !g->routine; step++)
+        if (is_sum(&g->script->call[g->fusion->order[step]]))
+            what(g, &g->script->call[g->fusion->order[step]]);
+}
+
+static void put_shared_part(Generator *g, const Call *call)
+{
+    const char *space = strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
+    if (call->function->words[0] == 1 && !g->d->loops)
+        put(g, "%sfloat part_%s[%d];", space, g->script->elem[call->out].name,
+            g->kernel->threads);
+}
+
+static void put_step(Generator *g, int step, Arena *arena)
+{
+    const Call *call = &g->script->call[g->fusion->order[step]];
+    put_loads(g, call);
+    if (is_sum(call)) {
+        put_sum(g, call);
+        return;
+    }
+    guard_routine(g, call, &call->function->impl[g->kernel->choice.impl[step]]);
+    put_compute(g, step, arena);
     if (fusion_stores(g->script, g->fusion, call->out))
-        put_store(g, place);
+        put_store(g, fusion_place(g->fusion, call->out));
 }
 
 // The kernel ------------------------------------------------------------------------------
 
-static void put_head(Generator *g, const char *name)
+static void put_start(Generator *g, const char *name)
 {
-    int elem[PLACES_MAX], n = kernel_arguments(g->script, g->fusion, elem);
     buf_puts(g->out, g->d->start);
     if (strcmp(g->d->name, "opencl") == 0)
         buf_printf(g->out, " __attribute__((reqd_work_group_size(%d, 1, 1)))",
@@ -382,20 +559,40 @@ static void put_head(Generator *g, const char *name)
     if (strcmp(g->d->name, "cuda") == 0)
         buf_printf(g->out, " __launch_bounds__(%d)", g->kernel->threads);
     buf_printf(g->out, "\n%s(", name);
-    for (int i = 0; i < n; i++)
-        buf_printf(g->out, "%s%sfloat *%s g_%s, ", g->d->global,
-                   fusion_loads(g->script, g->fusion, elem[i]) ? "const " : "",
-                   g->d->restricted, g->script->elem[elem[i]].name);
+}
+
+static bool is_loaded(const Generator *g, int elem)
+{
+    return fusion_place(g->fusion, elem) < 0
+               ? !sum_of(g->script, elem) ||
+                     !(g->fusion->set >> (sum_of(g->script, elem) - g->script->call) & 1)
+               : fusion_loads(g->script, g->fusion, elem);
+}
+
+static void put_head(Generator *g, const char *name)
+{
+    int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
+    put_start(g, name);
+    for (int i = 0; i < n; i++) {
+        bool load = is_loaded(g, elem[i]);
+        bool part = !load && fusion_place(g->fusion, elem[i]) < 0;
+        buf_printf(g->out, "%s%sfloat *%s %s_%s, ", g->d->global, load ? "const " : "",
+                   g->d->restricted, part ? "p" : "g", g->script->elem[elem[i]].name);
+    }
     buf_puts(g->out, "int N)\n{\n");
 }
 
-static void put_storage(Generator *g)
+static void put_storage(Generator *g, int extra)
 {
-    int words = g->kernel->top * instances(g);
+    int words = (g->kernel->top + extra) * instances(g);
     const char *space = strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
     if (words)
         put(g, "%sfloat sm[%d]%s;", space, words,
             g->d->loops ? "" : " __attribute__((aligned(16)))");
+    for (int e = 0; e < g->script->nelem; e++)
+        if (is_copied(g, e))
+            put(g, "%sfloat u_%s[%d];", space, g->script->elem[e].name,
+                g->script->elem[e].words);
     for (int i = 0; i < g->fusion->nelem; i++) {
         const Elem *e = elem_at(g, i);
         char each[32] = "";
@@ -413,54 +610,246 @@ static void put_body(Generator *g, Arena *arena)
     open_threads(g);
     for (int step = 0; step < g->fusion->ncall && g->kernel->choice.early; step++)
         put_loads(g, &g->script->call[g->fusion->order[step]]);
-    for (int step = 0; step < g->fusion->ncall; step++) {
-        put_loads(g, &g->script->call[g->fusion->order[step]]);
-        put_routine(g, step, arena);
-    }
+    for (int step = 0; step < g->fusion->ncall; step++)
+        put_step(g, step, arena);
     close_threads(g);
 }
 
 // C: the host calls by this name, with the addresses of all arguments.
 static void put_entry(Generator *g, const char *name)
 {
-    int elem[PLACES_MAX], n = kernel_arguments(g->script, g->fusion, elem);
+    int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
     buf_printf(g->out, "void %s_entry(void *const *arg)\n{\n    %s(", name, name);
     for (int i = 0; i < n; i++)
         buf_printf(g->out, "arg[%d], ", i);
     buf_printf(g->out, "*(const int *)arg[%d]);\n}\n", n);
 }
 
-void kernel_print(const Script *script, FusedKernel *kernel, const char *target,
-                  const char *name, Buf *out)
+// What is the same for all instances is copied once a block.
+static void put_common(Generator *g)
 {
-    Generator g = {.script = script,
-                   .kernel = kernel,
-                   .fusion = kernel->fusion,
-                   .d = find_dialect(target),
-                   .out = out,
-                   .indent = 1};
-    int block = kernel->choice.instances;
+    bool any = false;
+    for (int e = 0; e < g->script->nelem; e++)
+        if (is_copied(g, e)) {
+            int words = g->script->elem[e].words;
+            put(g, "fw_load(u_%s, g_%s, %d, %d, lid, %d);", g->script->elem[e].name,
+                g->script->elem[e].name, words, words, g->kernel->threads);
+            any = true;
+        }
+    if (any)
+        put(g, "%s;", g->d->barrier);
+}
+
+// What stands around the body: blocks as loops, storage, coordinates.
+static void open_block(Generator *g, int extra)
+{
+    int serial = fused_serial(g->kernel), block = instances(g);
+    if (g->d->loops) {
+        put(g, "#pragma omp parallel for");
+        put(g, "for (int block = 0; block < (N + %d) / %d; block++) {", block * serial - 1,
+            block * serial);
+        g->indent++;
+    }
+    put_storage(g, extra);
+    each_sum(g, put_shared_part);
+    each_sum(g, put_accumulator);
+    if (!g->d->loops)
+        put(g, "const int lid = %s, block = %s;", g->d->thread, g->d->block);
+    put_common(g);
+    if (serial > 1) {
+        if (g->kernel->top == 0 && !g->d->loops)
+            put(g, "%s", g->d->unroll);
+        put(g, "for (int step = 0; step < %d; step++) {", serial);
+        g->indent++;
+        put(g, "const int base = %d*(%d*block + step);", block, serial);
+    } else {
+        put(g, "const int base = %d*block;", block);
+    }
+    put(g, "const int n = N - base < %d ? N - base : %d;", block, block);
+}
+
+static void close_block(Generator *g)
+{
+    if (fused_serial(g->kernel) > 1) {
+        if (g->kernel->top && g->d->barrier)
+            put(g, "%s;", g->d->barrier);
+        g->indent--;
+        put(g, "}");
+    }
+    each_sum(g, put_part);
+    if (g->d->loops) {
+        g->indent--;
+        put(g, "}");
+    }
+    buf_puts(g->out, "}\n");
+}
+
+static Generator generator(const Script *script, FusedKernel *kernel, const char *target,
+                           Buf *out)
+{
+    return (Generator){.script = script,
+                       .kernel = kernel,
+                       .fusion = kernel->fusion,
+                       .d = find_dialect(target),
+                       .out = out,
+                       .indent = 1};
+}
+
+void fused_print(const Script *script, FusedKernel *kernel, const char *target,
+                 const char *name, Buf *out)
+{
+    Generator g = generator(script, kernel, target, out);
     Arena *arena = arena_new();
-    g.watch = watch_new(kernel->top * block, block, kernel->threads);
+    g.watch = watch_new(kernel->top * instances(&g), instances(&g), kernel->threads);
     kernel->barriers = 0;
     put_head(&g, name);
-    if (g.d->loops) {
-        put(&g, "#pragma omp parallel for");
-        put(&g, "for (int base = 0; base < N; base += %d) {", block);
-        g.indent++;
-    }
-    put_storage(&g);
-    if (!g.d->loops)
-        put(&g, "const int lid = %s, base = %d*%s;", g.d->thread, block, g.d->block);
-    put(&g, "const int n = N - base < %d ? N - base : %d;", block, block);
+    open_block(&g, 0);
     put_body(&g, arena);
-    if (g.d->loops) {
-        g.indent--;
-        put(&g, "}");
-    }
-    buf_puts(out, "}\n");
+    close_block(&g);
     if (g.d->loops)
         put_entry(&g, name);
     watch_free(g.watch);
     arena_free(arena);
+}
+
+// Routines on their own -------------------------------------------------------------------
+
+static void put_barrier(Generator *g)
+{
+    close_threads(g);
+    if (g->d->barrier)
+        put(g, "%s;", g->d->barrier);
+}
+
+// One part again and again; what it leaves on chip could be asked for at the end, so that
+// no compiler drops it.
+static void put_repeated(Generator *g, RoutineKind kind, Arena *arena)
+{
+    put(g, "for (int repeat = 0; repeat < R; repeat++) {");
+    g->indent++;
+    open_threads(g);
+    if (kind == ROUTINE_COMPUTE)
+        put_compute(g, 0, arena);
+    put_barrier(g);
+    g->indent--;
+    put(g, "}");
+}
+
+static void put_moved(Generator *g, RoutineKind kind, int words)
+{
+    static const char *const load[] = {"fw_load", "fw_load4", "fw_load_async"};
+    CopyKind copy = g->kernel->choice.copy;
+    bool async = is_async(g);
+    const char *name = load[copy == COPY_ASYNC && !async ? COPY_FOURS : copy];
+    if (kind == ROUTINE_STORE)
+        name = copy == COPY_WORDS ? "fw_store" : "fw_store4";
+    open_threads(g);
+    put(g,
+        kind == ROUTINE_STORE ? "%s(g_out + %d*(long)base, sm, %d, %d*n, lid, %d);"
+                              : "%s(sm, g_in + %d*(long)base, %d, %d*n, lid, %d);",
+        name, words, words * instances(g), words, g->kernel->threads);
+    if (async && kind == ROUTINE_LOAD)
+        put(g, "fw_wait();");
+    put_barrier(g);
+}
+
+void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind kind,
+                         int words, int extra, const char *target, const char *name,
+                         Buf *out)
+{
+    Generator g = generator(script, kernel, target, out);
+    Arena *arena = arena_new();
+    int elem[PLACES_MAX], n = fused_arguments(script, kernel->fusion, elem);
+    g.routine = true;
+    put_start(&g, name);
+    buf_printf(out, "%sconst float *%s g_in, %sfloat *%s g_out, int N, int R)\n{\n",
+               g.d->global, g.d->restricted, g.d->global, g.d->restricted);
+    for (int i = 0; i < n; i++) // what is the same for all may be anything
+        if (fusion_place(kernel->fusion, elem[i]) < 0)
+            put(&g, "const %sfloat *g_%s = g_in;", g.d->global, script->elem[elem[i]].name);
+    open_block(&g, extra);
+    if (kind != ROUTINE_LOAD) {
+        open_threads(&g);
+        put(&g, "for (int k = lid; k < %d; k += %d)",
+            MAX(kernel->top, words) * instances(&g), kernel->threads);
+        put(&g, "    sm[k] = 1.0f;");
+        put_barrier(&g);
+    }
+    if (kind == ROUTINE_COMPUTE || kind == ROUTINE_BARRIER)
+        put_repeated(&g, kind, arena);
+    else
+        put_moved(&g, kind, words);
+    open_threads(&g);
+    put(&g, "if (R < 0)");
+    put(&g, "    g_out[base + lid] = sm[lid];");
+    close_threads(&g);
+    close_block(&g);
+    if (g.d->loops)
+        buf_printf(out,
+                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
+                   "*(const int *)arg[2], *(const int *)arg[3]);\n}\n",
+                   name, name);
+    arena_free(arena);
+}
+
+void fused_print_copy(const char *target, const char *name, Buf *out)
+{
+    FusedKernel kernel = {.threads = 256};
+    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
+    if (g.d->loops)
+        buf_puts(out, "#include <string.h>\n\n");
+    put_start(&g, name);
+    buf_printf(out, "%sconst float *%s from, %sfloat *%s to, int fours)\n{\n", g.d->global,
+               g.d->restricted, g.d->global, g.d->restricted);
+    if (g.d->loops) {
+        buf_puts(out, "    memcpy(to, from, 16*(size_t)fours);\n}\n");
+        buf_printf(out,
+                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
+                   "*(const int *)arg[2]);\n}\n",
+                   name, name);
+        return;
+    }
+    put(&g, "const long first = 4096L*%s + 4*%s;", g.d->block, g.d->thread);
+    put(&g, "%s", g.d->unroll);
+    put(&g, "for (long k = first; k < first + 4096; k += 1024)");
+    buf_puts(out, "        ");
+    put_four(g.d, g.d->global, g.d->global, out);
+    buf_puts(out, ";\n}\n");
+}
+
+void fused_print_sum(const char *target, const char *name, int words, Buf *out)
+{
+    FusedKernel kernel = {.threads = SUM_THREADS};
+    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
+    put_start(&g, name);
+    buf_printf(out, "%sconst float *%s part, %sfloat *%s sum, int blocks)\n{\n",
+               g.d->global, g.d->restricted, g.d->global, g.d->restricted);
+    if (g.d->loops) {
+        put(&g, "for (int k = 0; k < %d; k++) {", words);
+        put(&g, "    double a = 0;");
+        put(&g, "    for (int b = 0; b < blocks; b++)");
+        put(&g, "        a += part[%d*(long)b + k];", words);
+        put(&g, "    sum[k] = (float)a;\n    }");
+    } else if (words == 1) {
+        put(&g, "%sfloat all[%d];", g.d->local[0] ? g.d->local : "__shared__ ",
+            SUM_THREADS);
+        put(&g, "const int lid = %s;", g.d->thread);
+        put(&g, "float a = 0;");
+        put(&g, "for (int b = lid; b < blocks; b += %d)", SUM_THREADS);
+        put(&g, "    a += part[b];");
+        put_tree(&g, "a", "all", "sum[0]");
+    } else {
+        put(&g, "const int k = %d*%s + %s;", SUM_THREADS, g.d->block, g.d->thread);
+        put(&g, "float a = 0;");
+        put(&g, "for (int b = 0; b < blocks && k < %d; b++)", words);
+        put(&g, "    a += part[%d*(long)b + k];", words);
+        put(&g, "if (k < %d)", words);
+        put(&g, "    sum[k] = a;");
+    }
+    buf_puts(out, "}\n");
+    if (g.d->loops)
+        buf_printf(out,
+                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
+                   "*(const int *)arg[2]);\n}\n",
+                   name, name);
 }

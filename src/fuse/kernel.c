@@ -91,7 +91,7 @@ static void find_live(const Script *script, const FusedKernel *k, Live *live)
     }
 }
 
-int kernel_lanes(const Script *script, const FusedKernel *k)
+int fused_lanes(const Script *script, const FusedKernel *k)
 {
     int lanes = 1;
     for (int step = 0; step < k->fusion->ncall; step++)
@@ -99,8 +99,39 @@ int kernel_lanes(const Script *script, const FusedKernel *k)
     return lanes;
 }
 
-bool kernel_make(const Script *script, const Fusion *fusion, const Choice *choice,
-                 int64_t local_bytes, int64_t group_max, FusedKernel *k)
+// Elements of one value that the fusion's calls use.
+static bool is_shared(const Script *script, const Fusion *f, int elem)
+{
+    const Elem *e = &script->elem[elem];
+    return e->is_uniform && (e->users & f->set) && fusion_place(f, elem) < 0;
+}
+
+static bool is_summed(const Script *script, const Fusion *f, int elem)
+{
+    const Call *sum = sum_of(script, elem);
+    return sum && (f->set >> (sum - script->call) & 1);
+}
+
+bool fused_copies(const Script *script, const Fusion *f, int elem)
+{
+    return is_shared(script, f, elem) && script->elem[elem].words > 1;
+}
+
+// Copies of what is the same for all, and the threads' parts of sums of scalars.
+static int common_words(const Script *script, const FusedKernel *k)
+{
+    int words = 0;
+    for (int e = 0; e < script->nelem; e++) {
+        if (fused_copies(script, k->fusion, e))
+            words += script->elem[e].words;
+        if (is_summed(script, k->fusion, e) && script->elem[e].words == 1)
+            words += k->threads;
+    }
+    return words;
+}
+
+bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice,
+                int64_t local_bytes, int64_t group_max, FusedKernel *k)
 {
     Live live[PLACES_MAX];
     int nodes;
@@ -108,27 +139,91 @@ bool kernel_make(const Script *script, const Fusion *fusion, const Choice *choic
     choose_held(script, k);
     find_live(script, k, live);
     k->top = fuse_allocate(live, fusion->nelem, k->offset, &nodes);
-    k->threads = choice->instances * kernel_lanes(script, k);
+    k->threads = choice->instances * fused_lanes(script, k);
+    k->common = common_words(script, k);
     bool whole = choice->copy == COPY_WORDS || choice->instances % 4 == 0;
     return whole && k->threads <= group_max &&
-           (int64_t)k->top * choice->instances * (int64_t)sizeof(float) <= local_bytes;
+           ((int64_t)k->top * choice->instances + k->common) * (int64_t)sizeof(float) <=
+               local_bytes;
 }
 
-double kernel_flops(const Script *script, const Fusion *fusion)
-{
-    double flops = 0;
-    for (Set s = fusion->set; s; s &= s - 1)
-        flops += script->call[__builtin_ctzll(s)].function->flops;
-    return flops;
-}
-
-int kernel_arguments(const Script *script, const Fusion *f, int *elem)
+int fused_arguments(const Script *script, const Fusion *f, int *elem)
 {
     int n = 0;
-    for (int store = 0; store < 2; store++)
-        for (int e = 0; e < script->nelem; e++)
-            if (fusion_place(f, e) >= 0 &&
-                (store ? fusion_stores(script, f, e) : fusion_loads(script, f, e)))
+    for (int kind = 0; kind < 4; kind++)
+        for (int e = 0; e < script->nelem; e++) {
+            bool mine = fusion_place(f, e) >= 0;
+            if (kind == 0   ? mine && fusion_loads(script, f, e)
+                : kind == 1 ? is_shared(script, f, e)
+                : kind == 2 ? mine && fusion_stores(script, f, e)
+                            : is_summed(script, f, e))
                 elem[n++] = e;
+        }
     return n;
+}
+
+int fused_serial(const FusedKernel *k)
+{
+    return MAX(k->choice.serial, 1);
+}
+
+int64_t fused_count(const Script *script, const Fusion *f, int64_t instances)
+{
+    return call_count(&script->call[f->order[0]], instances);
+}
+
+int64_t fused_blocks(const Script *script, const FusedKernel *k, int64_t instances)
+{
+    int64_t block = (int64_t)k->choice.instances * fused_serial(k);
+    return (fused_count(script, k->fusion, instances) + block - 1) / block;
+}
+
+int64_t fused_sum_size(int words)
+{
+    return words == 1 ? SUM_THREADS
+                      : ((int64_t)words + SUM_THREADS - 1) / SUM_THREADS * SUM_THREADS;
+}
+
+int64_t fused_local_bytes(const DeviceInfo *device)
+{
+    bool keeps = strcmp(device->target, "opencl") == 0 && !device->is_cpu;
+    return device->local_bytes - (keeps ? 1024 : 0);
+}
+
+static bool call_fits(const Script *script, const Fusion *single, int64_t local_bytes,
+                      int64_t group_max)
+{
+    FusedKernel kernel;
+    Choice choice = {.instances = 1};
+    int nimpl = script->call[single->order[0]].function->nimpl;
+    for (int i = 0; i < nimpl; i++)
+        for (int registers = 0; registers < 2; registers++) {
+            choice.impl[0] = (uint8_t)i;
+            choice.registers = registers;
+            if (fused_make(script, single, &choice, local_bytes, group_max, &kernel))
+                return true;
+        }
+    return false;
+}
+
+bool fused_fits(const FuseSpace *space, int64_t local_bytes, int64_t group_max,
+                Diags *diags)
+{
+    const Script *script = space->graph.script;
+    bool ok = true;
+    for (int i = 0; i < space->fusion.len; i++) {
+        const Fusion *f = &space->fusion.at[i];
+        const Elem *most = &script->elem[f->elem[0]];
+        if (f->ncall > 1 || call_fits(script, f, local_bytes, group_max))
+            continue;
+        for (int k = 1; k < f->nelem; k++)
+            if (script->elem[f->elem[k]].words > most->words)
+                most = &script->elem[f->elem[k]];
+        ok = diag_error(diags, most->span, "F017",
+                        "`%s` has %d words, and %s needs %d at once: %lld bytes, where a "
+                        "block has %lld on chip; divide the element",
+                        most->name, most->words, script->call[f->order[0]].function->name,
+                        f->top, 4LL * f->top, (long long)local_bytes);
+    }
+    return ok;
 }

@@ -432,6 +432,8 @@ static void read_statement(Reader *r)
         read_function(r);
     else if (accept_word(r, "input"))
         read_names(r, "an input", &r->draft->inputs);
+    else if (accept_word(r, "uniform"))
+        read_names(r, "an input", &r->draft->uniforms);
     else if (accept_word(r, "return"))
         read_names(r, "an output", &r->draft->outputs);
     else
@@ -518,6 +520,16 @@ uint64_t script_hash(const Script *script)
 {
     return hash_bytes(script->source.text, script->source.len,
                       hash_bytes(fuse_library, strlen(fuse_library), 0));
+}
+
+int64_t elem_count(const Elem *elem, int64_t instances)
+{
+    return elem->is_uniform ? 1 : instances;
+}
+
+int64_t call_count(const Call *call, int64_t instances)
+{
+    return call->is_uniform ? 1 : instances;
 }
 
 int map_row_words(int words)

@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     VEC(const TypeName *) types;
     VEC(Variable) variables;
-    VEC(Name) inputs, outputs;
+    VEC(Name) inputs, uniforms, outputs;
     VEC(Statement) statements;
 } Draft;
 

@@ -41,6 +41,26 @@ static int need_variable(Resolver *r, const Name *name)
     return v;
 }
 
+// The sum of elements of a type over all instances.
+static const Elementary *sum_function(Resolver *r, const Type *type)
+{
+    Elementary *f = NEW(r->script->arena, Elementary);
+    *f = (Elementary){.kind = FUNCTION_SUM,
+                      .name = "sum",
+                      .nparam = 1,
+                      .param = {"x"},
+                      .type = {type, type},
+                      .words = {type_words(type), type_words(type)},
+                      .flops = type_words(type),
+                      .nimpl = 1};
+    uint64_t *row = NEW_ARRAY(r->script->arena, uint64_t, map_row_words(f->words[0]));
+    for (int w = 0; w < f->words[0]; w++)
+        row[w / 64] |= (uint64_t)1 << w % 64;
+    WordMap map = {1, f->words[0], row};
+    f->impl[0] = (Impl){.lanes = 1, .map = {map, map}, .is_static = f->words[0] == 1};
+    return f;
+}
+
 static const Elementary *need_function(Resolver *r, const Name *name)
 {
     for (int i = 0; i < r->script->functions.len; i++)
@@ -97,10 +117,21 @@ static void set_producer(Resolver *r, const Name *name, int variable, int produc
                    name->text);
 }
 
+static const Name *input_at(const Draft *draft, int i)
+{
+    int n = draft->inputs.len;
+    return i < n ? &draft->inputs.at[i] : &draft->uniforms.at[i - n];
+}
+
+static int count_inputs(const Draft *draft)
+{
+    return draft->inputs.len + draft->uniforms.len;
+}
+
 static void resolve_inputs(Resolver *r)
 {
-    for (int i = 0; i < r->draft->inputs.len; i++) {
-        const Name *name = &r->draft->inputs.at[i];
+    for (int i = 0; i < count_inputs(r->draft); i++) {
+        const Name *name = input_at(r->draft, i);
         int v = need_variable(r, name);
         if (v >= 0)
             set_producer(r, name, v, INPUT);
@@ -110,7 +141,11 @@ static void resolve_inputs(Resolver *r)
 static void resolve_statement(Resolver *r, int i)
 {
     const Statement *s = &r->draft->statements.at[i];
-    const Elementary *f = r->function[i] = need_function(r, &s->function);
+    bool sum = strcmp(s->function.text, "sum") == 0 && s->n == 1;
+    int of = sum ? find_variable(r, s->argument[0].text) : -1;
+    const Elementary *f = of >= 0 ? sum_function(r, r->draft->variables.at[of].type->type)
+                                  : need_function(r, &s->function);
+    r->function[i] = f;
     int result = r->result[i] = need_variable(r, &s->result);
     if (result >= 0)
         set_producer(r, &s->result, result, i);
@@ -210,7 +245,8 @@ static bool is_output(const Resolver *r, int variable)
 
 static bool same_call(const Resolver *r, int a, int b)
 {
-    if (r->function[a] != r->function[b])
+    const Elementary *f = r->function[a], *g = r->function[b];
+    if (f != g && !(f->kind == FUNCTION_SUM && g->kind == FUNCTION_SUM))
         return false;
     for (int k = 0; k < r->draft->statements.at[a].n; k++)
         if (r->same[r->argument[k][a]] != r->same[r->argument[k][b]])
@@ -269,12 +305,28 @@ static void add_call(Resolver *r, int s)
     Call *call = &script->call[number];
     call->function = r->function[s];
     call->span = r->draft->statements.at[s].result.span;
+    call->is_uniform = true;
     for (int k = 0; k < r->draft->statements.at[s].n; k++) {
         call->in[k] = r->elem[r->same[r->argument[k][s]]];
         script->elem[call->in[k]].users |= (Set)1 << number;
+        call->is_uniform = call->is_uniform && script->elem[call->in[k]].is_uniform;
     }
     call->out = add_elem(r, r->result[s]);
+    script->elem[call->out].is_uniform =
+        call->is_uniform || call->function->kind == FUNCTION_SUM;
     script->elem[call->out].producer = number;
+}
+
+static bool check_sums(Resolver *r)
+{
+    for (int v = 0; v < r->script->ncall; v++) {
+        const Call *call = &r->script->call[v];
+        if (call->function->kind == FUNCTION_SUM && call->is_uniform)
+            return diag_error(r->diags, call->span, "F018",
+                              "`%s` is the same for all instances: there is nothing to sum",
+                              r->script->elem[call->in[0]].name);
+    }
+    return true;
 }
 
 static bool build(Resolver *r)
@@ -283,22 +335,24 @@ static bool build(Resolver *r)
     int calls = 0;
     for (int s = 0; s < r->nstatement; s++)
         calls += r->used[s];
-    if (r->draft->inputs.len > ELEMS_MAX - CALLS_MAX)
-        return diag_error(r->diags, r->draft->inputs.at[0].span, "F014",
-                          "%d inputs: a script has at most %d", r->draft->inputs.len,
+    int inputs = count_inputs(r->draft);
+    if (inputs > ELEMS_MAX - CALLS_MAX)
+        return diag_error(r->diags, input_at(r->draft, 0)->span, "F014",
+                          "%d inputs: a script has at most %d", inputs,
                           ELEMS_MAX - CALLS_MAX);
     if (calls > CALLS_MAX)
         return diag_error(r->diags, r->draft->statements.at[0].result.span, "F014",
                           "%d calls: a script has at most %d; divide it", calls, CALLS_MAX);
-    for (int i = 0; i < r->draft->inputs.len; i++) {
-        int v = find_variable(r, r->draft->inputs.at[i].text);
-        script->elem[add_elem(r, v)].is_input = true;
+    for (int i = 0; i < inputs; i++) {
+        int e = add_elem(r, find_variable(r, input_at(r->draft, i)->text));
+        script->elem[e].is_input = true;
+        script->elem[e].is_uniform = i >= r->draft->inputs.len;
     }
     script->ninput = script->nelem;
     for (int i = 0; i < r->norder; i++)
         if (r->used[r->order[i]])
             add_call(r, r->order[i]);
-    return true;
+    return check_sums(r);
 }
 
 static void prepare(Resolver *r)

@@ -43,7 +43,7 @@ void graph_init(Graph *graph, const Script *script)
         for (Set s = elem->users; s; s &= s - 1)
             if (elem->producer >= 0)
                 graph->pred[lowest(s)] |= bit(elem->producer);
-            else
+            else if (!elem->is_uniform)
                 graph->adj[lowest(s)] |= elem->users;
     }
     for (int v = graph->n - 1; v >= 0; v--) {
@@ -70,6 +70,19 @@ bool graph_convex(const Graph *graph, Set set)
     return !(desc & anc & ~set);
 }
 
+bool graph_fusible(const Graph *graph, Set set)
+{
+    const Script *script = graph->script;
+    bool once = script->call[lowest(set)].is_uniform;
+    for (Set s = set; s; s &= s - 1) {
+        const Call *call = &script->call[lowest(s)];
+        if (call->is_uniform != once ||
+            (call->function->kind == FUNCTION_SUM && (graph->succ[lowest(s)] & set)))
+            return false;
+    }
+    return true;
+}
+
 bool graph_connected(const Graph *graph, Set set)
 {
     Set seen = set & -set, front = seen;
@@ -82,6 +95,13 @@ bool graph_connected(const Graph *graph, Set set)
 }
 
 // A fusion's elements -------------------------------------------------------------------
+
+const Call *sum_of(const Script *script, int elem)
+{
+    int v = script->elem[elem].producer;
+    return v >= 0 && script->call[v].function->kind == FUNCTION_SUM ? &script->call[v]
+                                                                    : NULL;
+}
 
 bool fusion_loads(const Script *script, const Fusion *fusion, int elem)
 {
@@ -104,17 +124,21 @@ int fusion_place(const Fusion *fusion, int elem)
     return -1;
 }
 
-static void add_elem(Fusion *fusion, int elem)
+// What is the same for all instances takes no words of an instance.
+static void add_elem(const Script *script, Fusion *fusion, int elem, bool once)
 {
+    if (script->elem[elem].is_uniform && !once)
+        return;
     if (fusion_place(fusion, elem) < 0)
         fusion->elem[fusion->nelem++] = (uint16_t)elem;
 }
 
 static int call_words(const Script *script, const Call *call)
 {
-    int words = script->elem[call->out].words;
+    bool sum = call->function->kind == FUNCTION_SUM;
+    int words = sum ? 0 : script->elem[call->out].words;
     for (int k = 0; k < call->function->nparam; k++) {
-        bool again = false;
+        bool again = script->elem[call->in[k]].is_uniform && !call->is_uniform;
         for (int j = 0; j < k; j++)
             again = again || call->in[j] == call->in[k];
         words += again ? 0 : script->elem[call->in[k]].words;
@@ -129,12 +153,13 @@ static void collect_elems(const Script *script, Fusion *f)
         const Call *call = &script->call[lowest(s)];
         f->ncall++;
         for (int k = 0; k < call->function->nparam; k++)
-            add_elem(f, call->in[k]);
-        add_elem(f, call->out);
-        f->apart += call_words(script, call);
+            add_elem(script, f, call->in[k], call->is_uniform);
+        add_elem(script, f, call->out, call->is_uniform);
+        f->apart += call->is_uniform ? 0 : call_words(script, call);
         f->impls *= call->function->nimpl;
     }
-    for (int i = 0; i < f->nelem; i++)
+    bool once = script->call[lowest(f->set)].is_uniform; // that is nothing an instance
+    for (int i = 0; i < f->nelem && !once; i++)
         if (fusion_loads(script, f, f->elem[i]) || fusion_stores(script, f, f->elem[i]))
             f->moved += script->elem[f->elem[i]].words;
 }
@@ -377,7 +402,7 @@ static void add_fusion(Finder *finder, Set set)
 static void extend(Finder *finder, Set set, Set ext, Set near, int root, int size)
 {
     const Graph *graph = &finder->space->graph;
-    if (graph_convex(graph, set))
+    if (graph_convex(graph, set) && graph_fusible(graph, set))
         add_fusion(finder, set);
     if (size == finder->space->limit)
         return;

@@ -548,7 +548,8 @@ const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
     case P_REDUNROLL: return infer_reduce(in, e);
     case P_SCAN:
     case P_SCANSEQ: return infer_scan(in, e);
-    case P_ITERATE: return infer_iterate(in, e, want);
+    case P_ITERATE:
+    case P_ITERSTREAM: return infer_iterate(in, e, want);
     case P_ARRAY: return infer_array(in, e, want);
     case P_ZIP: return infer_zip(in, e);
     case P_UNZIP: return infer_unzip(in, e);

@@ -463,7 +463,8 @@ static Val eval_pattern(Interp *in, const Expr *e, const Env *env)
     case P_REDUNROLL: return eval_reduce(in, e, arg[0], arg[1].view, env);
     case P_SCAN:
     case P_SCANSEQ: return eval_scan(in, e, arg[0], arg[1].view, env);
-    case P_ITERATE: return eval_iterate(in, e, arg[0], env);
+    case P_ITERATE:
+    case P_ITERSTREAM: return eval_iterate(in, e, arg[0], env);
     case P_ARRAY: return store_elements(in, e, e->dims, array_elem, NULL, env);
     case P_SCATTER: return eval_scatter(in, e, arg[0].view, env);
     case P_MAPSLIDE: return eval_map_slide(in, e, arg, env);

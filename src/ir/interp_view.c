@@ -242,6 +242,7 @@ static int move_indices(Interp *in, const View *view, const int64_t *index, int6
     case P_REDUCE:
     case P_SCAN:
     case P_ITERATE:
+    case P_ITERSTREAM:
     case P_ARRAY:
     case P_ZIP:
     case P_UNZIP:

@@ -42,21 +42,21 @@ static const View *env_find(const Env *env, const Param *param)
 }
 
 // How often a parameter occurs, counted up to 2.
-static int uses(const Expr *expr, const Param *param)
+int param_uses(const Expr *expr, const Param *param)
 {
     int n = expr->kind == E_PARAM && expr->param == param;
     if (expr->fun)
-        n += 2 * uses(expr->fun, param);
+        n += 2 * param_uses(expr->fun, param);
     for (int i = 0; i < expr->narg && n < 2; i++)
-        n += uses(expr->arg[i], param);
+        n += param_uses(expr->arg[i], param);
     return n;
 }
 
 // A scalar computed once and used often gets a name.
-static const Env *bind_named(Lower *l, const Env *env, const Param *param, const View *view,
-                             const Expr *body)
+const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
+                          const Expr *body)
 {
-    if (view->kind == V_VALUE && uses(body, param) > 1)
+    if (view->kind == V_VALUE && param_uses(body, param) > 1)
         view = view_value(l, k_named(l, view->value, param->name));
     return env_bind(l, env, param, view);
 }
@@ -64,7 +64,7 @@ static const Env *bind_named(Lower *l, const Env *env, const Param *param, const
 const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *const *arg)
 {
     for (int i = 0; i < lambda->nparam; i++)
-        env = bind_named(l, env, lambda->params[i], arg[i], lambda->arg[0]);
+        env = env_bind_named(l, env, lambda->params[i], arg[i], lambda->arg[0]);
     return eval(l, lambda->arg[0], env);
 }
 
@@ -90,7 +90,13 @@ static const Arith *index_op(Lower *l, Op op, const KExpr *const *arg)
     }
 }
 
-// A comparison of indices as a condition that range analysis understands.
+static const KExpr *truth(Lower *l, bool value)
+{
+    return k_literal(l, value, type_scalar(S_BOOL));
+}
+
+// A comparison of indices as a condition that range analysis understands, or its value if
+// that is known.
 static const KExpr *index_compare(Lower *l, Op op, const KExpr *const *arg)
 {
     const Arith *a = arg[0]->arith, *b = arg[1]->arith, *cond;
@@ -101,6 +107,10 @@ static const KExpr *index_compare(Lower *l, Op op, const KExpr *const *arg)
     case OP_GE: cond = arith_sub(l->ctx, a, b); break;
     default: return NULL;
     }
+    int64_t lo, hi;
+    arith_range(l->ctx, cond, &lo, &hi);
+    if (hi < 0 || arith_nonneg(l->ctx, cond))
+        return truth(l, hi >= 0);
     return k_cond(l, &cond, 1);
 }
 
@@ -131,6 +141,10 @@ static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr 
     }
     if (op == OP_AND && arg[0]->kind == K_COND && arg[1]->kind == K_COND)
         return both_conds(l, arg[0], arg[1]);
+    if (op == OP_AND && arg[0]->kind == K_LITERAL)
+        return arg[0]->number != 0 ? arg[1] : arg[0];
+    if (op == OP_AND && arg[1]->kind == K_LITERAL && arg[1]->number != 0)
+        return arg[0];
     return k_op(l, op, type, arg, n);
 }
 
@@ -182,6 +196,8 @@ static const View *select_part(Lower *l, const Expr *expr, const Env *env,
 static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
 {
     const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
+    if (cond->kind == K_LITERAL)
+        return eval(l, expr->arg[cond->number != 0 ? 1 : 2], env);
     if (expr->type->kind == T_TUPLE && cond->kind != K_COND)
         cond = k_named(l, cond, "chosen"); // each component asks for it
     return select_part(l, expr, env, cond, expr->type, (Part){0});
@@ -288,75 +304,6 @@ const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace sp
     return memory;
 }
 
-// The accumulator of a reduction: variables, a tuple of them, or private arrays.
-static const View *accumulator(Lower *l, const View *init, const Type *type)
-{
-    if (type->kind == T_ARRAY) {
-        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "acc");
-        gen_copy(l, init, memory);
-        return memory;
-    }
-    if (type->kind == T_TUPLE) {
-        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-        for (int i = 0; i < type->n; i++)
-            item[i] = accumulator(l, view_get(l, init, i), type->item[i]);
-        return view_tuple(l, type, item);
-    }
-    Stm *decl = stm_add(l, ST_DECL);
-    decl->value = view_read(l, init);
-    decl->var = var_new(l, "acc", type, false);
-    return view_var(l, decl->var);
-}
-
-// All components are read before any is written: they may depend on each other.
-static const View *named_copy(Lower *l, const View *view, const Type *type)
-{
-    if (type->kind == T_ARRAY) {
-        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "next");
-        gen_copy(l, view, memory);
-        return memory;
-    }
-    if (type->kind == T_TUPLE) {
-        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-        for (int i = 0; i < type->n; i++)
-            item[i] = named_copy(l, view_get(l, view, i), type->item[i]);
-        return view_tuple(l, type, item);
-    }
-    return view_value(l, k_named(l, view_read(l, view), "next"));
-}
-
-static void update(Lower *l, const View *acc, const View *value)
-{
-    if (acc->type->kind != T_TUPLE && acc->type->kind != T_ARRAY)
-        gen_copy(l, value, acc);
-    else
-        gen_copy(l, named_copy(l, value, acc->type), acc);
-}
-
-typedef struct {
-    const Expr *expr;
-    const Env *env;
-    const View *in, *acc, *out; // out: each prefix is stored there (scan)
-} Fold;
-
-static void fold_step(Lower *l, void *user, const Arith *iter)
-{
-    Fold *fold = user;
-    const View *arg[] = {fold->acc, view_elem(l, fold->in, iter)};
-    update(l, fold->acc, apply(l, fold->expr->fun, fold->env, arg));
-    if (fold->out)
-        gen_copy(l, fold->acc, view_elem(l, fold->out, iter));
-}
-
-static const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
-                            const View *in, const View *out)
-{
-    const Type *type = out ? out->type->elem : expr->type;
-    Fold fold = {expr, env, in, accumulator(l, init, type), out};
-    gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
-    return fold.acc;
-}
-
 // At host level a reduction is a kernel of its own.
 static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
 {
@@ -409,7 +356,8 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDUNROLL: return eval_reduce(l, expr, env);
-    case P_ITERATE: return eval_iterate(l, expr, env);
+    case P_ITERATE:
+    case P_ITERSTREAM: return eval_iterate(l, expr, env);
     case P_TOGLOBAL: return materialise(l, last, env, MEM_GLOBAL);
     case P_TOLOCAL: return materialise(l, last, env, MEM_LOCAL);
     case P_TOPRIVATE: return materialise(l, last, env, MEM_PRIVATE);
@@ -442,7 +390,7 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
 static const View *eval_let(Lower *l, const Expr *expr, const Env *env)
 {
     const View *value = eval(l, expr->arg[0], env);
-    return eval(l, expr->arg[1], bind_named(l, env, expr->param, value, expr->arg[1]));
+    return eval(l, expr->arg[1], env_bind_named(l, env, expr->param, value, expr->arg[1]));
 }
 
 static const View *eval_tuple(Lower *l, const Expr *expr, const Env *env)
@@ -545,6 +493,12 @@ static void copy_scalar(Lower *l, const View *from, const View *out)
     l->block = outer;
 }
 
+// In registers, if every index is a constant.
+static bool is_own(const View *view)
+{
+    return view->kind == V_MEM && view->buffer->space == MEM_PRIVATE;
+}
+
 void gen_copy(Lower *l, const View *from, const View *out)
 {
     if (l->failed)
@@ -554,8 +508,8 @@ void gen_copy(Lower *l, const View *from, const View *out)
             gen_copy(l, view_get(l, from, i), view_get(l, out, i));
     } else if (from->type->kind == T_ARRAY) {
         Copy copy = {from, out};
-        bool own = out->kind == V_MEM && out->buffer->space == MEM_PRIVATE;
-        gen_loop(l, LOOP_SEQ, 0, own, from->type->len, copy_step, &copy);
+        gen_loop(l, LOOP_SEQ, 0, is_own(from) || is_own(out), from->type->len, copy_step,
+                 &copy);
     } else {
         copy_scalar(l, from, out);
     }
@@ -581,7 +535,7 @@ static void map_step(Lower *l, void *user, const Arith *iter)
         return;
     }
     const Expr *f = map.expr->fun;
-    gen(l, f->arg[0], bind_named(l, map.env, f->params[0], map.in, f->arg[0]), map.out);
+    gen(l, f->arg[0], env_bind_named(l, map.env, f->params[0], map.in, f->arg[0]), map.out);
 }
 
 static void gen_map_dim(Lower *l, MapLoop *map)
@@ -740,6 +694,7 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_REDSEQ:
     case P_REDUNROLL: gen_reduce(l, expr, env, out); break;
     case P_ITERATE:
+    case P_ITERSTREAM:
         if (l->kernel)
             gen_view(l, expr, env, out);
         else
@@ -794,7 +749,7 @@ static bool gen_only(Lower *l, const Expr *expr, const Env *env, const View *out
 static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const View *value = eval(l, expr->arg[0], env);
-    gen(l, expr->arg[1], bind_named(l, env, expr->param, value, expr->arg[1]), out);
+    gen(l, expr->arg[1], env_bind_named(l, env, expr->param, value, expr->arg[1]), out);
 }
 
 void gen(Lower *l, const Expr *expr, const Env *env, const View *out)

@@ -127,6 +127,7 @@ bool kernel_begin(Lower *l, const Expr *expr)
     Extents found = {0};
     find_extents(l, expr, false, &found);
     set_launch(l, kernel, &found);
+    kernel->resident = l->options->resident;
     VEC_PUSH(l->arena, &l->unit->kernels, kernel);
     l->kernel = kernel;
     l->block = &kernel->body;
@@ -239,9 +240,26 @@ static const View *state_buffers(Lower *l, const View *view, const Expr *expr,
     return own;
 }
 
+// The launches of some steps at once, from buffers to buffers; stream: in one kernel.
+static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool stream,
+                              int64_t steps, const View *from, const View *to)
+{
+    const Expr *f = expr->fun;
+    Launches before = l->launches;
+    l->launches = (Launches){0};
+    if (stream)
+        gen_stream(l, expr, env, steps, from, to);
+    else
+        gen(l, f->arg[0], env_bind(l, env, f->params[0], from), to);
+    Launches step = l->launches;
+    l->launches = before;
+    return step;
+}
+
 // Kernels of one step are made once, reading the first state and writing the second; step
 // k binds their parameters to the buffers it really reads and writes. The last one writes
-// the destination, so states alternate between it and one temporary.
+// the destination, so states alternate between it and one temporary. A stream does several
+// steps in a kernel, and what is left of the count in another.
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     int64_t steps;
@@ -270,19 +288,22 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     whole_buffers(formal_out, formal + n, &planes);
     for (int i = 0; i < 2 * n; i++)
         formal[i]->formal = true;
-    Launches before = l->launches;
-    l->launches = (Launches){0};
-    const Expr *f = expr->fun;
-    gen(l, f->arg[0], env_bind(l, env, f->params[0], formal_in), formal_out);
-    Launches step = l->launches;
-    l->launches = before;
+    int64_t at_once = stream_steps(l, expr, env, formal_in, formal_out), rest = 0;
+    bool stream = at_once > 0;
+    at_once = stream ? MIN(at_once, steps) : 1;
+    rest = steps % at_once;
+    Launches step = step_launches(l, expr, env, stream, at_once, formal_in, formal_out);
+    Launches last = step;
+    if (rest)
+        last = step_launches(l, expr, env, stream, rest, formal_in, formal_out);
+    steps = steps / at_once + (rest > 0);
     for (int64_t k = 0; k < steps && !l->failed; k++) {
         bool even = (steps - 1 - k) % 2 == 0;
         for (int i = 0; i < n; i++) {
             actual[i] = k == 0 ? first[i] : even ? other[i] : final[i];
             actual[n + i] = even ? final[i] : other[i];
         }
-        launch_again(l, &step, formal, actual, 2 * n);
+        launch_again(l, k + 1 < steps ? &step : &last, formal, actual, 2 * n);
     }
     if (dest != out)
         gen_view_kernel(l, expr, dest, out);

@@ -24,6 +24,7 @@ typedef enum {
     V_GUARD,  // written only where every cond >= 0
     V_CROP,   // the writing side of take: `dims` more indices are to be guarded
     V_UNMAP,  // the writing side of a map of a layout function
+    V_WINDOW, // one grid of the state of a stream, in registers around the cell computed
 } ViewKind;
 
 typedef struct View View;
@@ -47,13 +48,14 @@ struct View {
     const Var *var;          // VAR
     const KExpr *value;      // VALUE
     const View *const *item; // TUPLE
-    int field;               // FIELD
+    int field;               // FIELD; WINDOW: which grid
+    struct Stream *stream;   // WINDOW
     const Expr *expr;        // LAYOUT, MAP, ARRAY, UNMAP: the pattern
     Pattern pattern;         // LAYOUT
     const Arith *const *num; // LAYOUT, CROP: the pattern's integers
     const Env *env;          // of expr
     int dims;                // dimensions still to be indexed
-    int nindex;              // LAYOUT, MAP, ARRAY: indices so far
+    int nindex;              // LAYOUT, MAP, ARRAY, WINDOW: indices so far
     const Arith *index[2 * DIMS_MAX];
     int ncond; // COND, GUARD
     const Arith *cond[CONDS_MAX];
@@ -82,6 +84,7 @@ typedef struct {
     Block *block;           // where statements go; NULL at host level
     VEC(ThreadVar) threads; // thread variables of this kernel
     int inside[4];          // how many loops of each LoopKind we are inside
+    const Arith *item[3];   // of the loop over all items of the group that we are inside
     bool shared_tile;       // a local buffer was written since the last loop began
     Launches launches;      // of the part being lowered
 } Lower;
@@ -96,6 +99,8 @@ const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const 
 const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src);
 const View *view_elem(Lower *l, const View *view, const Arith *index);
 const View *view_get(Lower *l, const View *view, int field);
+// The position in an array of that length of position i of a padded one.
+const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len);
 const KExpr *view_read(Lower *l, const View *view); // of scalar type
 // The destination that expr's argument must be written to so that expr lands in out; NULL
 // if the pattern has no inverse on the writing side.
@@ -114,6 +119,13 @@ const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *cons
 const Arith *eval_index(Lower *l, const Expr *expr, const Env *env);
 void gen(Lower *l, const Expr *expr, const Env *env, const View *out);
 const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *view);
+// As env_bind; a computed scalar that body uses more than once gets a name.
+const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
+                          const Expr *body);
+int param_uses(const Expr *expr, const Param *param); // counted up to 2
+// fold.c: folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
+const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
+                     const View *in, const View *out);
 const View *lower_fail(Lower *l, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);
 const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space);
@@ -125,6 +137,18 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
 // Begins a kernel for a pattern met at host level, if we are there; true if it did.
 bool kernel_begin(Lower *l, const Expr *expr);
 void kernel_end(Lower *l);
+
+// stream.c: what reading and padding the state of a stream means.
+const View *window_elem(Lower *l, const View *view, const Arith *index);
+const KExpr *window_read(Lower *l, const View *view);
+void window_pad(const View *view, PadMode mode, const View *fill);
+// How many steps of an iterateStream from buffers to buffers one kernel does; 0 for any
+// other pattern, and if its function is not a stencil that can be streamed.
+int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *from,
+                     const View *to);
+// A kernel that does that many, at most those. Needs: stream_steps is not 0.
+void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
+                const View *to);
 
 // uses.c: fills params, sizes, funs and wide of a kernel from its statements.
 void kernel_collect(Lower *l, Kernel *kernel);
@@ -139,6 +163,7 @@ const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
                     const KExpr *const *arg, int n);
 const KExpr *k_cond(Lower *l, const Arith *const *cond, int n);
 const KExpr *k_vector(Lower *l, const Type *type, const KExpr *const *arg);
+const KExpr *k_shuffle(Lower *l, const KExpr *value, const Arith *lane);
 const KExpr *k_lane(Lower *l, const KExpr *vector, int lane);
 Stm *stm_add(Lower *l, StmKind kind);
 Var *var_new(Lower *l, const char *name, const Type *type, bool is_const);

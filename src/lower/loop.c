@@ -79,6 +79,36 @@ static void gen_unrolled(Lower *l, int64_t n, LoopBody *body, void *user)
         body(l, user, arith_const(l->ctx, i));
 }
 
+// Where every item runs what an inner loop over all items encloses: it is the same item.
+static bool gen_together(Lower *l, LoopKind kind, int dim, const Arith *extent,
+                         LoopBody *body, void *user)
+{
+    if (kind != LOOP_LCL || !l->item[dim] || extent != thread_count(l, kind, dim))
+        return false;
+    body(l, user, l->item[dim]);
+    return true;
+}
+
+// Runs the body inside a loop; iter: its variable, which stands for an item if all run it.
+static void gen_inside(Lower *l, LoopKind kind, int dim, bool all, const Arith *iter,
+                       LoopBody *body, void *user)
+{
+    const Arith *outer = kind == LOOP_LCL ? l->item[dim] : NULL;
+    if (kind == LOOP_LCL)
+        l->item[dim] = all ? iter : NULL;
+    l->inside[kind]++;
+    body(l, user, iter);
+    l->inside[kind]--;
+    if (kind == LOOP_LCL)
+        l->item[dim] = outer;
+}
+
+// Iterations that the compiler is asked to write out: all or none.
+static int asks_unrolling(const Lower *l, LoopKind kind, bool known, int64_t n)
+{
+    return kind == LOOP_SEQ && known && n <= l->options->unroll_loops ? (int)n : 0;
+}
+
 void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent,
               LoopBody *body, void *user)
 {
@@ -89,14 +119,15 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
         gen_unrolled(l, n, body, user);
         return;
     }
+    if (gen_together(l, kind, dim, extent, body, user))
+        return;
     if (n == 1 && extent == threads && kind != LOOP_WRG) { // a group loop marks its group
-        l->inside[kind]++;
-        body(l, user, arith_const(l->ctx, 0));
-        l->inside[kind]--;
+        gen_inside(l, kind, dim, true, arith_const(l->ctx, 0), body, user);
         return;
     }
     Stm *loop = stm_add(l, ST_FOR);
     *loop = (Stm){.kind = ST_FOR,
+                  .unroll = asks_unrolling(l, kind, known, n),
                   .loop = kind,
                   .dim = dim,
                   .extent = extent,
@@ -108,9 +139,8 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     bool tile = l->shared_tile;
     l->shared_tile = false;
     l->block = &loop->body;
-    l->inside[kind]++;
-    body(l, user, n == 1 ? arith_const(l->ctx, 0) : loop->iter);
-    l->inside[kind]--;
+    gen_inside(l, kind, dim, loop->form == FORM_ONCE,
+               n == 1 ? arith_const(l->ctx, 0) : loop->iter, body, user);
     // The next iteration may overwrite a tile that slower work-items still read.
     if (l->shared_tile && loop->form == FORM_LOOP && kind != LOOP_LCL) {
         l->block = group_block(&loop->body);

@@ -35,6 +35,7 @@ typedef struct {
     bool formal;        // stands for what a launch binds to it; never allocated
     int plane;          // INPUT, OUTPUT: which plane of which parameter or result
     int param;
+    int vector; // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
 } Buffer;
 
 // A variable of one work-item.
@@ -54,6 +55,7 @@ typedef enum {
     K_COND,    // every arith of cond[] is >= 0
     K_VECTOR,  // a vector of arg[]
     K_LANE,    // component lane of arg[0]
+    K_SHUFFLE, // arg[0] as work-item arith of the same warp has it; all of them take part
 } KExprKind;
 
 typedef struct KExpr KExpr;
@@ -107,7 +109,7 @@ struct Stm {
     LoopKind loop;
     LoopForm form;
     int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
-    int dim;                        // FOR of threads
+    int dim;    // FOR of threads
     bool fence_local, fence_global; // BARRIER
     Block body, other;
 };
@@ -121,8 +123,9 @@ typedef struct {
     VEC(const Function *) funs; // used, in order of declaration
     const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
-    bool wide; // some buffer needs 64-bit indices
-    Map names; // taken by buffers, variables and loops
+    int resident; // as in LowerOptions
+    bool wide;    // some buffer needs 64-bit indices
+    Map names;    // taken by buffers, variables and loops
 } Kernel;
 
 // One launch: buffer[i] is bound to the kernel's params.at[i].
@@ -147,8 +150,14 @@ typedef struct {
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
+    int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
+    int warps;         // of streams that a multiprocessor should hold at once; 0: not said
+    bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
-    const char *name;  // prefix of kernel names; NULL: the definition's name
+    int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
+    bool ahead;        // tiles are loaded while the ones before are in use
+    int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
+    const char *name; // prefix of kernel names; NULL: the definition's name
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
     void *user;
@@ -162,12 +171,16 @@ Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Are
             Diags *diags);
 
 // Kernel IR by text, for golden files and for people: one statement a line.
-void kernel_print(Buf *out, const Kernel *kernel);
+void kir_print(Buf *out, const Kernel *kernel);
 
 // Checks a kernel: every variable declared before use, barriers in uniform code only,
 // indices provably within their buffers or under a guard, no store to an input. False with
 // a diagnostic. Run after every pass.
 bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
+
+// Do items of a group wait for each other inside what one of them runs? Where items are a
+// loop that cannot be.
+bool kernel_needs_threads(const Kernel *kernel);
 
 // Static facts used before building: bytes of local memory, and of private arrays of an
 // item.

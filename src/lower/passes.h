@@ -28,6 +28,9 @@ void pass_barriers(Pass *pass, Kernel *kernel);
 // interior.c: splits the work of an item into interior (no boundary condition left in any
 // index) and border, behind one condition.
 void pass_interior(Pass *pass, Kernel *kernel);
+// ahead.c: a loop that first copies inputs to local memory loads what the next iteration
+// copies while this one computes.
+void pass_ahead(Pass *pass, Kernel *kernel);
 // loads.c: one load for loads of the same element in straight-line code.
 void pass_loads(Pass *pass, Kernel *kernel);
 // windows.c: what an iteration of a sequential loop loads and the next one would load again

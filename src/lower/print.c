@@ -74,6 +74,13 @@ static void put_value(Buf *out, const KExpr *e)
         type_print(out, e->type);
         put_list(out, e);
         return;
+    case K_SHUFFLE:
+        buf_puts(out, "shuffle(");
+        put_value(out, e->arg[0]);
+        buf_puts(out, ", ");
+        arith_print(out, e->arith);
+        buf_putc(out, ')');
+        return;
     case K_LANE:
         put_value(out, e->arg[0]);
         buf_printf(out, ".%d", e->lane);
@@ -188,7 +195,7 @@ static void put_params(Buf *out, const Kernel *kernel)
     }
 }
 
-void kernel_print(Buf *out, const Kernel *kernel)
+void kir_print(Buf *out, const Kernel *kernel)
 {
     buf_printf(out, "kernel %s(", kernel->name);
     put_params(out, kernel);

@@ -12,7 +12,8 @@
 //           on GPUs (Laplace in single precision, A100 and H100, 20 to 28 % faster)
 //
 // Only buffers that the kernel does not write are loaded so, and only buffers that it does
-// not read are stored so: order cannot matter then. Loads in a branch of a select stay.
+// not read are stored so: order cannot matter then. Of local memory that need hold only
+// between two barriers. Loads in a branch of a select stay.
 
 #include "lower/passes.h"
 #include "lower/table.h"
@@ -30,12 +31,15 @@ typedef struct {
     int seen;                      // of its stores
 } Chunk;
 
+typedef VEC(const Buffer *) Buffers;
+
 typedef struct {
     Pass *pass;
     Kernel *kernel;
     Chunk *chunk;
     int nchunk, width, names;
-    VEC(const Buffer *) read, written; // by the kernel
+    Buffers read, written;           // by the kernel
+    Buffers read_here, written_here; // between the barriers at hand
     Block *out;
 } Vectors;
 
@@ -47,25 +51,26 @@ static bool listed(const Buffer *const *list, int n, const Buffer *buffer)
     return false;
 }
 
-static void find_loads(Vectors *v, const KExpr *e)
+static void find_loads(Vectors *v, Buffers *read, const KExpr *e)
 {
     if (!e)
         return;
-    if (e->kind == K_LOAD && !listed(v->read.at, v->read.len, e->buffer))
-        VEC_PUSH(v->pass->arena, &v->read, e->buffer);
+    if (e->kind == K_LOAD && !listed(read->at, read->len, e->buffer))
+        VEC_PUSH(v->pass->arena, read, e->buffer);
     for (int i = 0; i < kexpr_args(e); i++)
-        find_loads(v, e->arg[i]);
+        find_loads(v, read, e->arg[i]);
 }
 
-static void find_accesses(Vectors *v, const Block *block)
+static void find_accesses(Vectors *v, const Block *block, int from, int to, Buffers *read,
+                          Buffers *written)
 {
-    for (int i = 0; i < block->len; i++) {
+    for (int i = from; i < to; i++) {
         const Stm *stm = block->at[i];
-        if (stm->kind == ST_STORE && !listed(v->written.at, v->written.len, stm->buffer))
-            VEC_PUSH(v->pass->arena, &v->written, stm->buffer);
-        find_loads(v, stm->value);
-        find_accesses(v, &stm->body);
-        find_accesses(v, &stm->other);
+        if (stm->kind == ST_STORE && !listed(written->at, written->len, stm->buffer))
+            VEC_PUSH(v->pass->arena, written, stm->buffer);
+        find_loads(v, read, stm->value);
+        find_accesses(v, &stm->body, 0, stm->body.len, read, written);
+        find_accesses(v, &stm->other, 0, stm->other.len, read, written);
     }
 }
 
@@ -84,8 +89,7 @@ static Chunk *chunk_of(Vectors *v, const Buffer *buffer, const Arith *index,
                        const Type *type, int *lane)
 {
     int64_t c = constant_part(index), start = floor_to(c, v->width);
-    if (buffer->space != MEM_GLOBAL || type->kind != T_SCALAR || type->scalar == S_BOOL ||
-        type->scalar == S_HALF)
+    if (buffer->space == MEM_PRIVATE || type->kind != T_SCALAR || type->scalar == S_BOOL)
         return NULL;
     const Arith *base = arith_addc(v->pass->ctx, index, -c);
     *lane = (int)(c - start);
@@ -108,14 +112,18 @@ static bool is_conditional(const KExpr *e)
 
 static Chunk *load_chunk(Vectors *v, const KExpr *e, int *lane)
 {
-    if (e->kind != K_LOAD || listed(v->written.at, v->written.len, e->buffer))
+    const Buffers *written =
+        e->kind == K_LOAD && e->buffer->space == MEM_LOCAL ? &v->written_here : &v->written;
+    if (e->kind != K_LOAD || listed(written->at, written->len, e->buffer))
         return NULL;
     return chunk_of(v, e->buffer, e->arith, e->type, lane);
 }
 
 static Chunk *store_chunk(Vectors *v, const Stm *stm, int *lane)
 {
-    if (stm->kind != ST_STORE || listed(v->read.at, v->read.len, stm->buffer))
+    const Buffers *read =
+        stm->kind == ST_STORE && stm->buffer->space == MEM_LOCAL ? &v->read_here : &v->read;
+    if (stm->kind != ST_STORE || listed(read->at, read->len, stm->buffer))
         return NULL;
     return chunk_of(v, stm->buffer, stm->index, stm->value->type, lane);
 }
@@ -131,9 +139,9 @@ static void note_value(Vectors *v, const KExpr *e)
         note_value(v, e->arg[i]);
 }
 
-static void note_block(Vectors *v, const Block *block)
+static void note_block(Vectors *v, const Block *block, int from, int to)
 {
-    for (int i = 0; i < block->len; i++) {
+    for (int i = from; i < to; i++) {
         const Stm *stm = block->at[i];
         int lane;
         if (stm->value)
@@ -199,9 +207,20 @@ static const Arith *chunk_index(Vectors *v, const Chunk *chunk)
     return arith_addc(v->pass->ctx, chunk->base, chunk->start);
 }
 
+// Local memory is aligned to its widest access.
+static void note_width(Vectors *v, const Buffer *buffer)
+{
+    for (int i = 0; i < v->kernel->locals.len; i++) {
+        Buffer *local = v->kernel->locals.at[i];
+        if (local == buffer)
+            local->vector = MAX(local->vector, v->width);
+    }
+}
+
 static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *type)
 {
     if (!chunk->vector) {
+        note_width(v, chunk->buffer);
         KExpr *load = NEW(v->pass->arena, KExpr);
         *load = (KExpr){.kind = K_LOAD,
                         .type = type_vector(type->scalar, v->width),
@@ -234,32 +253,52 @@ static const KExpr *rewrite(Vectors *v, const KExpr *e, bool certain)
     return copy;
 }
 
-static void store_lane(Vectors *v, Chunk *chunk, int lane, const KExpr *value)
+// The vector that lanes are those of, in order; NULL if they are not.
+static const KExpr *whole_vector(const KExpr *const *lane, int width)
 {
-    chunk->value[lane] = var_value(v, declare(v, chunk->buffer, value));
-    if (++chunk->seen < v->width)
-        return;
+    for (int i = 0; i < width; i++)
+        if (lane[i]->kind != K_LANE || lane[i]->lane != i ||
+            lane[i]->arg[0]->kind != K_VAR || !lane[i]->arg[0]->var->is_const ||
+            lane[i]->arg[0]->var != lane[0]->arg[0]->var)
+            return NULL;
+    return lane[0]->arg[0]->type->width == width ? lane[0]->arg[0] : NULL;
+}
+
+static const KExpr *vector_value(Vectors *v, const Chunk *chunk, const Type *scalar)
+{
+    const KExpr *whole = whole_vector(chunk->value, v->width);
+    if (whole)
+        return whole;
     const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, v->width);
     for (int i = 0; i < v->width; i++)
         arg[i] = chunk->value[i];
     KExpr *vector = NEW(v->pass->arena, KExpr);
     *vector = (KExpr){.kind = K_VECTOR,
-                      .type = type_vector(value->type->scalar, v->width),
+                      .type = type_vector(scalar->scalar, v->width),
                       .n = v->width,
                       .arg = arg};
+    return vector;
+}
+
+static void store_lane(Vectors *v, Chunk *chunk, int lane, const KExpr *value)
+{
+    bool named = value->kind == K_LANE && value->arg[0]->kind == K_VAR &&
+                 value->arg[0]->var->is_const;
+    chunk->value[lane] = named ? value : var_value(v, declare(v, chunk->buffer, value));
+    if (++chunk->seen < v->width)
+        return;
+    note_width(v, chunk->buffer);
     Stm *store = stm_new(v, ST_STORE);
     store->buffer = chunk->buffer;
     store->index = chunk_index(v, chunk);
-    store->value = vector;
+    store->value = vector_value(v, chunk, value->type);
     VEC_PUSH(v->pass->arena, v->out, store);
 }
 
-static void rewrite_block(Vectors *v, Block *block)
+static void rewrite_block(Vectors *v, const Block *block, int from, int to)
 {
-    Block from = *block, to = {0};
-    v->out = &to;
-    for (int i = 0; i < from.len; i++) {
-        Stm *stm = from.at[i];
+    for (int i = from; i < to; i++) {
+        Stm *stm = block->at[i];
         int lane;
         if (stm->value)
             stm->value = rewrite(v, stm->value, true);
@@ -267,19 +306,48 @@ static void rewrite_block(Vectors *v, Block *block)
         if (stores_whole(v, chunk))
             store_lane(v, chunk, lane, stm->value);
         else
-            VEC_PUSH(v->pass->arena, &to, stm);
+            VEC_PUSH(v->pass->arena, v->out, stm);
     }
-    *block = to;
-    v->out = NULL;
 }
 
-static void vector_block(Vectors *v, Block *block)
+// A part of a block without barriers of its own.
+static void vector_part(Vectors *v, const Block *block, int from, int to)
 {
     Chunk chunk[CHUNKS_MAX];
     v->chunk = chunk;
     v->nchunk = 0;
-    note_block(v, block);
-    rewrite_block(v, block);
+    v->read_here.len = v->written_here.len = 0;
+    find_accesses(v, block, from, to, &v->read_here, &v->written_here);
+    note_block(v, block, from, to);
+    rewrite_block(v, block, from, to);
+}
+
+static bool has_barrier(const Stm *stm)
+{
+    if (stm->kind == ST_BARRIER)
+        return true;
+    for (int i = 0; i < stm->body.len; i++)
+        if (has_barrier(stm->body.at[i]))
+            return true;
+    for (int i = 0; i < stm->other.len; i++)
+        if (has_barrier(stm->other.at[i]))
+            return true;
+    return false;
+}
+
+static void vector_block(Vectors *v, Block *block)
+{
+    Block out = {0};
+    for (int from = 0, to; from < block->len; from = to) {
+        to = from + 1;
+        while (!has_barrier(block->at[from]) && to < block->len &&
+               !has_barrier(block->at[to]))
+            to++;
+        v->out = &out;
+        vector_part(v, block, from, to);
+    }
+    *block = out;
+    v->out = NULL;
     for (int i = 0; i < block->len; i++) {
         vector_block(v, &block->at[i]->body);
         vector_block(v, &block->at[i]->other);
@@ -290,6 +358,6 @@ void pass_vectors(Pass *pass, Kernel *kernel)
 {
     Vectors v = {
         .pass = pass, .kernel = kernel, .width = MIN(pass->options->vector, LANES_MAX)};
-    find_accesses(&v, &kernel->body);
+    find_accesses(&v, &kernel->body, 0, kernel->body.len, &v.read, &v.written);
     vector_block(&v, &kernel->body);
 }

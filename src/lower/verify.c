@@ -150,6 +150,10 @@ static bool check_value(Check *c, const KExpr *e)
     case K_INDEX: return check_arith(c, e->arith);
     case K_VAR: return check_variable(c, e->var);
     case K_LOAD: check_access(c, e->buffer, e->arith, e->type, false); return true;
+    case K_SHUFFLE:
+        check_arith(c, e->arith);
+        check_value(c, e->arg[0]);
+        return true;
     case K_COND:
         for (int i = 0; i < e->n; i++)
             divergent |= check_arith(c, e->cond[i]);
@@ -348,4 +352,21 @@ static int64_t private_bytes(const Block *block)
 int64_t kernel_private_bytes(const Kernel *kernel)
 {
     return private_bytes(&kernel->body);
+}
+
+static bool waits_inside(const Block *block, bool inside)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        bool item = stm->kind == ST_FOR && stm->loop == LOOP_LCL;
+        if ((stm->kind == ST_BARRIER && inside) ||
+            waits_inside(&stm->body, inside || item) || waits_inside(&stm->other, inside))
+            return true;
+    }
+    return false;
+}
+
+bool kernel_needs_threads(const Kernel *kernel)
+{
+    return waits_inside(&kernel->body, false);
 }

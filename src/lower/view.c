@@ -120,8 +120,7 @@ static const View *view_cond(Lower *l, ViewKind kind, const Arith *const *cond, 
 
 // Indexing ----------------------------------------------------------------------------
 
-// The position in the unpadded array of position i of the padded one.
-static const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
+const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
 {
     ArithCtx *c = l->ctx;
     const Arith *zero = arith_const(c, 0), *last = arith_addc(c, len, -1);
@@ -141,7 +140,10 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
     const Arith *len = view->src->type->len;
     const Arith *i = arith_sub(l->ctx, index, view->num[0]);
     PadMode mode = view->expr->mode;
-    const View *src = view_elem(l, view->src, boundary(l, mode, i, len));
+    bool window = view->src->kind == V_WINDOW; // has its border in registers
+    if (window)
+        window_pad(view->src, mode, view->fill);
+    const View *src = view_elem(l, view->src, window ? i : boundary(l, mode, i, len));
     if (view->dims > 1) {
         View *rest = view_copy(l, view, view->type->elem);
         rest->src = src;
@@ -149,7 +151,7 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
         rest->num += 2;
         src = rest;
     }
-    if (mode != PAD_CONSTANT)
+    if (mode != PAD_CONSTANT || window)
         return src;
     const Arith *cond[] = {i, arith_sub(l->ctx, arith_addc(l->ctx, len, -1), i)};
     return view_cond(l, V_COND, cond, 2, src, view->fill);
@@ -333,6 +335,7 @@ const View *view_elem(Lower *l, const View *view, const Arith *index)
         return view_cond(l, view->kind, view->cond, view->ncond,
                          view_elem(l, view->src, index), view->fill);
     case V_CROP: return at_part(l, view, index);
+    case V_WINDOW: return window_elem(l, view, index);
     case V_UNMAP: return at_unmap(l, view, index);
     case V_VAR:
     case V_VALUE: break;
@@ -384,6 +387,7 @@ const KExpr *view_read(Lower *l, const View *view)
     case V_VALUE: return view->value;
     case V_COND: return read_cond(l, view);
     case V_GUARD: return view_read(l, view->src);
+    case V_WINDOW: return window_read(l, view);
     case V_TUPLE:
     case V_FIELD:
     case V_FILL:

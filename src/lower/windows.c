@@ -25,7 +25,8 @@ enum { NONE = -1, WINDOW_LOADS_MAX = 256 };
 
 // Between iterations that are written out, values change their names instead of moving, and
 // loads of several are in flight (j3d27pt 512^3 on an H200, 4 steps: 279 us, else 302).
-enum { UNROLL_WHOLE = 8, UNROLL_PART = 4 };
+// Not more than so many outputs: compiling takes as long as there are.
+enum { UNROLL_WHOLE = 8, UNROLL_PART = 4, UNROLL_OUTPUTS = 64 };
 
 // A load of the loop body, once for each (buffer, index, type).
 typedef struct {
@@ -258,6 +259,19 @@ static void shift(Windows *w, int i, Block *body)
     stm_new(w, body, ST_ASSIGN, load->var, use_of(w, w->load[from].var));
 }
 
+static int copies(const Block *body, int64_t extent)
+{
+    int outputs = 0;
+    for (int i = 0; i < body->len; i++)
+        if (body->at[i]->kind == ST_STORE)
+            outputs += MAX(body->at[i]->value->type->width, 1);
+    int most = UNROLL_OUTPUTS / MAX(outputs, 1);
+    int wanted = extent <= UNROLL_WHOLE ? (int)extent : UNROLL_PART;
+    while (wanted > 1 && wanted > most)
+        wanted /= 2;
+    return wanted;
+}
+
 static void carry(Windows *w, Stm *loop, int64_t extent)
 {
     w->n = 0;
@@ -266,7 +280,7 @@ static void carry(Windows *w, Stm *loop, int64_t extent)
             note_loads(w, loop->body.at[i]->value, loop->body.at[i]);
     if (!link_loads(w, loop, extent))
         return;
-    loop->unroll = extent <= UNROLL_WHOLE ? (int)extent : UNROLL_PART;
+    loop->unroll = copies(&loop->body, extent);
     open_windows(w, loop);
     rewrite_body(w, loop);
     for (int i = 0; i < w->n; i++)

@@ -3,8 +3,8 @@
 // measure, inside: what the files of this folder share and nobody else includes.
 //
 //   both sides      protocol.c (messages), pack.c (layouts)
-//   the controller  rig.c (the pipeline), crew.c (worker processes), folder.c (files),
-//                   list.c (the devices there are)
+//   the controller  rig.c (the interface), round.c (the pipeline), crew.c (worker
+//                   processes), folder.c (files), list.c (the devices there are)
 //   the worker      worker.c (commands), bench.c (one job), check.c, gpucheck.c, sample.c
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
@@ -101,7 +101,7 @@ Bench *bench_open(const json_t *message, Buf *log);
 void bench_close(Bench *bench);
 const DeviceInfo *bench_info(const Bench *bench);
 bool bench_compiles(const Bench *bench); // all that it does
-bool bench_sick(const Bench *bench); // a run failed: the device may not work any more
+bool bench_sick(const Bench *bench);     // a run failed: the device may not work any more
 // Called before the parts of a job that may hang or crash.
 typedef void BenchTell(void *user, const char *stage, int job);
 // Builds n jobs, as one program where their preludes and options agree. Those that cannot

@@ -131,7 +131,7 @@ static bool make_plan(fw_plan *plan, const Problem *problem, const fw_tune_optio
     bool unbounded = !(o->budget_s > 0) && o->budget_trials <= 0;
     TuneOptions options = {
         .device = or_else(o->device, "opencl:0"),
-        .strategy = or_else(o->strategy, "random"),
+        .strategy = or_else(o->strategy, "auto"),
         .seed = o->seed ? o->seed : 1,
         .budget_s = o->budget_s > 0 ? o->budget_s
                     : unbounded     ? 30

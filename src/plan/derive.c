@@ -12,12 +12,16 @@
 // The point, as the walk wants it, and the program on its way.
 typedef struct {
     Rewriter r;
-    bool tiled, separate, unroll;
+    bool tiled, separate, unroll, blocks;
+    int64_t stage; // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],
-        cyclic[DIMS_MAX];  // by thread dimension: x, y, z
-    int64_t groups, steps; // steps: that an item walks
-    bool window;           // walking the argument of a slide
-    bool deep;             // a position is too deep to be written
+        cyclic[DIMS_MAX]; // by thread dimension: x, y, z
+    int64_t groups, lanes;
+    int64_t steps;              // that an item walks
+    int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
+    bool rows;                  // a work-group folds a row
+    bool window;                // walking the argument of a slide
+    bool deep;                  // a position is too deep to be written
 } Walk;
 
 // Steps -------------------------------------------------------------------------------
@@ -126,8 +130,8 @@ static void derive_item(Walk *w, const Nest *nest, Path item)
 }
 
 // One group's outputs: strided ones (cyclic merging) of neighbouring ones (block merging)
-// for each work-item.
-static void derive_items(Walk *w, const Nest *nest, Path work)
+// for each work-item. Where the outputs of an item are, which are left as they stand.
+static Path derive_items(Walk *w, const Nest *nest, Path work)
 {
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
@@ -138,8 +142,7 @@ static void derive_items(Walk *w, const Nest *nest, Path work)
     if (!nest->one_each && apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
         work = below(w, work, 0);
     apply_threads(w, RULE_MAP_LCL, work, nest->dims);
-    if (!nest->one_each)
-        derive_item(w, nest, inside_nest(w, work, nest->dims));
+    return inside_nest(w, work, nest->dims);
 }
 
 static bool reads_window(const Expr *in, int dims)
@@ -172,7 +175,9 @@ static void derive_nest(Walk *w, Path at)
     Path work = inside_nest(w, groups, dims);
     if (tiled)
         stage_windows(w, below(w, work, 0), dims);
-    derive_items(w, &nest, work);
+    Path item = derive_items(w, &nest, work);
+    if (!nest.one_each)
+        derive_item(w, &nest, item);
 }
 
 // Maps written inside one another: one thread dimension each.
@@ -186,8 +191,50 @@ static void derive_nested(Walk *w, Path at, int depth)
     }
 }
 
+// A product: tiles for groups, blocks of outputs in registers for items. What does not
+// match leaves less of it.
+static void derive_product(Walk *w, Path at)
+{
+    Nest nest = {.dims = 2};
+    for (int k = 0; k < 2; k++) {
+        nest.item[k] = w->block[1 - k] * w->cyclic[1 - k];
+        nest.tile[k] = nest.item[k] * w->local[1 - k];
+    }
+    if (!apply(w, RULE_PRODUCT_TILE, at, nest.tile, 2))
+        return;
+    while (!w->deep && !is_map(node(w, at)))
+        at = below(w, at, 0);
+    Path work = inside_nest(w, at, 2), block;
+    apply(w, RULE_MAP_WRG, at, (int64_t[]){1}, 1);
+    apply(w, RULE_MAP_WRG, below(w, at, CHILD_FUN), (int64_t[]){0}, 1);
+    block = derive_items(w, &nest, work);
+    if (!apply_plain(w, RULE_MAP_REDUCE_BLOCK, block))
+        return;
+    if (w->stage)
+        apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
+    while (!w->deep && !is_map(node(w, block)))
+        block = below(w, block, node(w, block)->kind == E_LET ? 1 : CHILD_FUN);
+    apply_plain(w, RULE_MAP_UNROLL, block);
+}
+
+// A map of a fold of each element: a work-group for each.
+static bool derive_rows(Walk *w, Path at)
+{
+    Path fold = below(w, at, CHILD_FUN);
+    if (w->deep || !row_fold(node(w, at), &fold))
+        return false;
+    apply_plain(w, RULE_REDUCE_FISSION, fold);
+    return apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], w->lanes}, 2);
+}
+
 static void derive_map(Walk *w, Path at)
 {
+    if (w->rows && derive_rows(w, at))
+        return;
+    if (w->blocks && is_product(node(w, at))) {
+        derive_product(w, at);
+        return;
+    }
     if (w->unroll)
         unroll_inner(w, below(w, at, CHILD_FUN));
     const Expr *map = node(w, at);
@@ -201,12 +248,12 @@ static void derive_map(Walk *w, Path at)
 // Reductions --------------------------------------------------------------------------
 
 // Leaves one element for each of that many equal parts, reduced by a work-group.
-static bool reduce_parts(Walk *w, Path at, int64_t groups)
+static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
 {
     int64_t local = w->local[0];
     Path parts = below(w, at, 1);
-    return apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local}, 2) &&
-           apply(w, RULE_REDUCE_WRG, parts, &local, 1) &&
+    return apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local * lanes}, 2) &&
+           apply(w, RULE_REDUCE_WRG, parts, (int64_t[]){local, lanes}, 2) &&
            apply_plain(w, RULE_TO_GLOBAL, parts);
 }
 
@@ -215,9 +262,9 @@ static void derive_reduce(Walk *w, Path at)
     if (!reduce_shares(node(w, at)))
         return;
     apply_plain(w, RULE_REDUCE_FISSION, at);
-    bool ok = reduce_parts(w, at, w->groups);
+    bool ok = reduce_parts(w, at, w->groups, w->lanes);
     if (ok && w->groups > 1)
-        ok = reduce_parts(w, at, 1);
+        ok = reduce_parts(w, at, 1, 1);
     if (ok)
         apply_plain(w, RULE_REDUCE_ONE, at);
 }
@@ -264,7 +311,10 @@ static void walk_pattern(Walk *w, Path at, bool root)
         return;
     }
     walk_args(w, at);
-    if (pattern == P_ITERATE)
+    int64_t stream[] = {w->fused, w->cols, w->strip};
+    if (w->fused > 1 && apply(w, RULE_ITERATE_STREAM, at, stream, 3))
+        unroll_inner(w, below(w, at, CHILD_FUN));
+    else if (pattern == P_ITERATE)
         walk(w, below(w, at, CHILD_FUN), true);
     else if (pattern == P_REDUCE)
         derive_reduce(w, at);
@@ -317,14 +367,23 @@ static void walk(Walk *w, Path at, bool root)
 
 static Walk walk_of(const Derivation *d, const Point *point)
 {
-    Walk w = {.groups = 1, .steps = 1};
+    Walk w = {.groups = 1, .lanes = 1, .steps = 1};
     w.tiled = derive_word(d, point, "scheme", "tiled");
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.separate = derive_word(d, point, "stages", "separate");
+    w.blocks = derive_word(d, point, "product", "blocks");
+    w.rows = derive_word(d, point, "fold", "group");
+    if (space_find(d->space, "lanes") >= 0)
+        w.lanes = space_int(d->space, point, "lanes");
+    if (space_find(d->space, "stage") >= 0)
+        w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
     if (space_find(d->space, "walk") >= 0)
         w.steps = space_int(d->space, point, "walk");
+    w.fused = derive_param(d, point, "steps");
+    w.cols = derive_param(d, point, "cols");
+    w.strip = derive_param(d, point, "rows");
     for (int x = 0; x < DIMS_MAX; x++) {
         w.local[x] = derive_number(d, point, "l", x);
         w.block[x] = derive_number(d, point, "b", x);

@@ -38,6 +38,35 @@ bool is_map(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_MAP;
 }
 
+static bool find_row_fold(const Expr *expr, Path *at)
+{
+    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
+        return reduce_shares(expr) && !inner_length(expr);
+    for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
+        if (!path_push(at, i))
+            return false;
+        if (find_row_fold(expr->arg[i], at))
+            return true;
+        at->n--;
+    }
+    return false;
+}
+
+bool row_fold(const Expr *map, Path *at)
+{
+    return is_map(map) && map->dims == 1 && find_row_fold(map->fun->arg[0], at);
+}
+
+bool is_product(const Expr *map)
+{
+    if (!is_map(map) || map->dims != 1)
+        return false;
+    const Expr *inner = map->fun->arg[0], *fold = is_map(inner) ? inner->fun->arg[0] : NULL;
+    return fold && inner->dims == 1 && fold->kind == E_PATTERN &&
+           fold->pattern == P_REDUCE && type_is_scalar(fold->type) &&
+           !expr_mentions(inner->arg[0], map->fun->params[0]);
+}
+
 static const Expr *tail_of_lets(const Expr *expr)
 {
     while (expr->kind == E_LET)

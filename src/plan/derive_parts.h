@@ -16,8 +16,11 @@ typedef struct {
     bool window;            // some nest reads windows a step of 1 apart
     bool reduction;         // a whole array is reduced
     bool stages;            // a map feeds another through a layout
+    bool rows;              // a long fold of each element of an array
+    bool product;           // a fold over each pair of rows of two arrays
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
+    Stencil stencil;        // what all iterated stencils have in common; count 0: none
     int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
 
@@ -31,14 +34,40 @@ struct Derivation {
 // derive_space.c
 int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
                       int x); // of lx, by, ...; 1 if there is no such parameter
+int64_t derive_param(const Derivation *derivation, const Point *point, const char *name);
 bool derive_word(const Derivation *derivation, const Point *point, const char *name,
                  const char *word);
+
+// derive_fold.c: the parameters of products, and points to try first.
+void add_product_params(Derivation *derivation, Diags *diags);
+// Writes point number i of those that are often good; false if there are no more.
+bool derive_product_first(const Derivation *derivation, int i, Point *point);
+// Of reductions, and of folds of rows.
+void add_fold_params(Derivation *derivation, Diags *diags);
+bool derive_fold_first(const Derivation *derivation, int i, Point *point);
+void product_options(const Derivation *derivation, const Point *point,
+                     LowerOptions *options);
+bool set_number(const Derivation *derivation, Point *point, const char *name,
+                int64_t value); // false where there is no such parameter or value
+// derive_stream.c
+void note_stencil(Shape *shape, const Expr *iterate);
+bool has_stream(const Derivation *derivation);
+void add_stream_params(Derivation *derivation, Diags *diags);
+// Points to try first: how many; sets those parameters in which number i differs from the
+// first choices.
+int stream_starts(const Derivation *derivation);
+void stream_start(const Derivation *derivation, int i, Point *point);
 
 // derive_ask.c
 bool is_map(const Expr *expr);
 bool is_zip(const Expr *expr, int dims);
 // Windows over something, a step of 1 apart in every dimension.
 bool is_window(const Expr *expr, int dims);
+// Is a long fold that work-items may share all that a map does, but for operations on
+// scalars? `at` goes on to where it is.
+bool row_fold(const Expr *map, Path *at);
+// A map in a map, over arrays that do not depend on each other, of a fold to a scalar.
+bool is_product(const Expr *map);
 // Maps written inside one another: one thread dimension each, outermost slowest.
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line

@@ -48,6 +48,8 @@ static void note_map(Shape *shape, Expr *map)
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
     shape->dims = MAX(shape->dims, depth);
     find_inner(shape, map->fun);
+    shape->product |= is_product(map);
+    shape->rows |= row_fold(map, &(Path){0});
     if (depth != map->dims)
         return;
     shape->rectangular = true;
@@ -68,6 +70,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
         shape->reduction |= reduce_shares(expr);
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
+        note_stencil(shape, expr);
         find_shape(shape, expr->fun->arg[0], true, false);
     } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
         shape->dims = MAX(shape->dims, array_dims(expr->type));
@@ -143,6 +146,19 @@ static void add_walk(Derivation *d, Diags *diags)
     space_constrain(d->space, text, diags);
 }
 
+static bool only_halves(const Derivation *d)
+{
+    const Function *main = d->program->main;
+    for (int i = 0; i < main->nparam; i++) {
+        const Type *scalar = main->params[i]->type;
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        if (scalar->kind != T_SCALAR || scalar->scalar != S_HALF)
+            return false;
+    }
+    return true;
+}
+
 static void add_nest_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
@@ -151,7 +167,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
     for (int x = 0; x < shape->dims; x++)
         add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
     constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
-    if (!shape->rectangular)
+    if (!shape->rectangular && !shape->product)
         return;
     for (int x = 0; x < shape->dims; x++) {
         add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
@@ -162,7 +178,10 @@ static void add_nest_params(Derivation *d, Diags *diags)
     constrain_product(d, (const char *const[]){"b", "c"}, 2, ITEM_OUTPUTS, diags);
     // One 128-bit access for several; a CPU's compiler does better by itself (hand-written
     // float4 on PoCL: 42 against 56 GB/s).
-    space_add_ints(d->space, "vec", (const int64_t[]){1, 2, 4}, d->device.is_cpu ? 1 : 3);
+    space_add_ints(d->space, "vec", (const int64_t[]){1, 2, 4, 8},
+                   d->device.is_cpu ? 1
+                   : only_halves(d) ? 4
+                                    : 3);
     space_constrain(d->space, "bx % vec == 0", diags);
     if (!shape->window)
         return;
@@ -194,24 +213,35 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_nest_params(d, diags);
     if (shape->window)
         space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
+    if (shape->product)
+        add_product_params(d, diags);
     if (shape->inner > 1)
         add_inner(d, diags);
     if (shape->stages)
         space_add_words(d->space, "stages", (const char *const[]){"fused", "separate"}, 2);
+    if (shape->reduction || shape->rows)
+        add_fold_params(d, diags);
     if (shape->reduction)
         space_add_ints(d->space, "groups",
                        (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
+    if (has_stream(d) && shape->dims == 2 && shape->rectangular)
+        add_stream_params(d, diags);
     if (!space_params(d->space)) // a program with nothing to choose has one point
         space_add_ints(d->space, "lx", (const int64_t[]){1}, 1);
     return d->space;
+}
+
+int64_t derive_param(const Derivation *d, const Point *point, const char *name)
+{
+    int param = space_find(d->space, name);
+    return param < 0 ? 1 : (int64_t)space_value(d->space, point, param);
 }
 
 int64_t derive_number(const Derivation *d, const Point *point, const char *stem, int x)
 {
     char name[8];
     snprintf(name, sizeof name, "%s%s", stem, axis[x]);
-    int param = space_find(d->space, name);
-    return param < 0 ? 1 : (int64_t)space_value(d->space, point, param);
+    return derive_param(d, point, name);
 }
 
 bool derive_word(const Derivation *d, const Point *point, const char *name,
@@ -253,7 +283,7 @@ const Space *derive_space(const Derivation *d)
     return d->space;
 }
 
-static bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
+bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
@@ -292,9 +322,10 @@ typedef struct {
     bool split;
 } Start;
 
-enum { STARTS = 6 };
 // Measured among the best: on PoCL; on an H200 for the stencils of the examples, where rows
 // in three dimensions are short, so that a border split off would take part of every warp.
+// The last is for rows of odd lengths, which have no aligned vectors.
+enum { STARTS = 7 };
 static const Start start_cpu[STARTS] = {
     {64, 4, 1, 1, 1, 1, 1, true},  {256, 1, 1, 1, 1, 1, 1, true},
     {16, 1, 8, 4, 1, 1, 1, true},  {32, 4, 4, 2, 1, 1, 1, true},
@@ -302,11 +333,13 @@ static const Start start_cpu[STARTS] = {
 static const Start start_flat[STARTS] = {
     {32, 4, 4, 2, 1, 1, 4, true},  {64, 2, 4, 4, 1, 1, 4, true},
     {128, 2, 2, 4, 1, 1, 2, true}, {64, 4, 4, 2, 1, 1, 4, true},
-    {128, 1, 4, 4, 1, 1, 4, true}, {256, 1, 1, 1, 1, 1, 1, true}};
+    {128, 1, 4, 4, 1, 1, 4, true}, {256, 1, 1, 1, 1, 1, 1, true},
+    {128, 1, 1, 8, 1, 1, 1, true}};
 static const Start start_deep[STARTS] = {
-    {64, 4, 2, 2, 4, 1, 2, false},  {32, 4, 4, 2, 1, 4, 4, false},
-    {64, 4, 2, 2, 1, 8, 2, false},  {32, 4, 4, 2, 4, 1, 4, false},
-    {128, 2, 4, 2, 1, 4, 4, false}, {32, 8, 4, 1, 2, 4, 4, false}};
+    {128, 4, 2, 2, 4, 1, 2, false}, {32, 4, 4, 2, 1, 4, 4, false},
+    {64, 4, 2, 2, 1, 8, 2, false},  {64, 4, 2, 2, 4, 1, 2, false},
+    {32, 4, 4, 2, 4, 1, 4, false},  {32, 8, 4, 1, 2, 4, 4, false},
+    {64, 4, 1, 2, 4, 1, 1, false}};
 
 static void set_start(const Derivation *d, const Start *start, Point *point)
 {
@@ -329,11 +362,27 @@ int derive_first(const Derivation *d, Point *point, int max)
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
     int n = 0;
+    for (int i = 0; i < stream_starts(d) && n < max; i++) {
+        memset(&point[n], 0, sizeof *point);
+        stream_start(d, i, &point[n]);
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    }
+    for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; i < STARTS && n < max; i++) {
         set_start(d, &start[i], &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
     return n;
+}
+
+// Of one 128-bit access, as far as a lane has that many columns.
+static int stream_vector(const Derivation *d, const Point *point)
+{
+    int64_t most = 16 / MAX(d->shape.stencil.bytes, 4);
+    return (int)MIN(space_int(d->space, point, "cols"), most);
 }
 
 LowerOptions derive_options(const Derivation *d, const Point *point)
@@ -343,6 +392,12 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
         options.local[x] = derive_number(d, point, "l", x);
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
+    if (derive_param(d, point, "steps") > 1)
+        options.vector = stream_vector(d, point);
+    options.warps = (int)derive_param(d, point, "warps");
+    options.lanes = d->device.lanes;
+    options.shuffle = d->device.shuffle;
     options.interior = derive_word(d, point, "border", "split");
+    product_options(d, point, &options);
     return options;
 }

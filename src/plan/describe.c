@@ -4,6 +4,8 @@
 
 #include "plan/describe.h"
 
+#include <string.h>
+
 void describe_device(const DeviceInfo *info, DeviceModel *model)
 {
     *model = (DeviceModel){.is_cpu = info->is_cpu,
@@ -26,6 +28,7 @@ void describe_model(const DeviceModel *model, DeviceInfo *info)
                          .compute_units = model->units,
                          .clock_mhz = model->clock_mhz,
                          .warp = model->warp,
+                         .lanes = 32,
                          .line_bytes = model->line_bytes,
                          .max_group = model->max_group,
                          .local_bytes = model->local_bytes,
@@ -36,4 +39,17 @@ void describe_model(const DeviceModel *model, DeviceInfo *info)
     snprintf(info->id, sizeof info->id, "%s", model->id ? model->id : "");
     snprintf(info->name, sizeof info->name, "%s", model->name);
     snprintf(info->target, sizeof info->target, "opencl");
+}
+
+void describe_target(const char *target, DeviceInfo *info)
+{
+    if (strcmp(target, "c") == 0)
+        info->lanes = 0;
+    if (strcmp(target, "opencl") == 0)
+        info->shuffle = false;
+    if (strcmp(target, "cuda") == 0) {
+        info->lanes = 32;
+        info->shuffle = true;
+    }
+    snprintf(info->target, sizeof info->target, "%s", target);
 }

@@ -10,5 +10,7 @@
 
 void describe_device(const DeviceInfo *info, DeviceModel *model);
 void describe_model(const DeviceModel *model, DeviceInfo *info);
+// The same device, for which text is printed in another language.
+void describe_target(const char *target, DeviceInfo *info);
 
 #endif

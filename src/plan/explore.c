@@ -14,7 +14,7 @@
 
 enum { OUTPUTS_MOST = 64, GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };
 
-static const double RUN_LIMIT_S = 5;
+static const double RUN_LIMIT_S = 5, SAMPLED_BYTES = 1e9;
 
 // One expression at one thread count, or one point of the derivation.
 typedef struct {
@@ -400,6 +400,14 @@ static bool measure_rows(Explorer *x, Rig *rig)
     return ok;
 }
 
+// Kernels of a few microseconds are timed more often: their times scatter more, and cost
+// nothing.
+static int samples_for(const Problem *problem)
+{
+    double fair = SAMPLED_BYTES / MAX(problem_bytes(problem), 1);
+    return (int)MIN(MAX(fair, 3), 10);
+}
+
 static bool measure(Explorer *x, Buf *device)
 {
     Value **inputs = problem_inputs(x->problem, 1, x->arena);
@@ -417,7 +425,7 @@ static bool measure(Explorer *x, Buf *device)
                         .buffer = data->buffer,
                         .tolerance = 1e-4,
                         .run_limit_s = RUN_LIMIT_S,
-                        .samples = 3};
+                        .samples = samples_for(x->problem)};
     Rig *rig = rig_open(&config, x->diags);
     if (!rig)
         return false;

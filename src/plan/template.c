@@ -123,18 +123,20 @@ static JobArg job_arg(const Template *t, const TemplateArg *arg, const Point *po
     return made;
 }
 
+bool template_passes(const Template *t, const TemplateArg *arg, const Point *point)
+{
+    double holds = arg->when_expr ? space_evaluate(t->space, arg->when_expr, point) : 1;
+    return holds != 0 && !isnan(holds);
+}
+
 static void set_args(const Template *t, const TemplateLaunch *from, const Point *point,
                      Arena *arena, JobLaunch *to)
 {
     JobArg *args = NEW_ARRAY(arena, JobArg, MAX(from->arg.len, 1));
     for (int k = 0; k < from->arg.len; k++) {
         const TemplateArg *arg = &t->arg.at[from->arg.at[k]];
-        if (arg->when_expr) {
-            double passed = space_evaluate(t->space, arg->when_expr, point);
-            if (passed == 0 || isnan(passed))
-                continue;
-        }
-        args[to->narg++] = job_arg(t, arg, point);
+        if (from->passed || template_passes(t, arg, point))
+            args[to->narg++] = job_arg(t, arg, point);
     }
     to->arg = args;
 }

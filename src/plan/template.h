@@ -83,6 +83,7 @@ typedef struct {
     bool groups;                // global counts groups
     VEC(const char *) argument; // names; empty: all, in order
     VEC(int) arg;               // their numbers
+    bool passed;                // all of them, whatever their `if` says
     const SpaceExpr *global_expr[DIMS_MAX], *local_expr[DIMS_MAX];
 } TemplateLaunch;
 
@@ -183,7 +184,8 @@ bool template_write(const Problem *problem, const ProblemData *data, int output,
 bool template_expect(const Problem *problem, ProblemData *data, const char *device,
                      const Workplace *place, Arena *arena, const char **how, Diags *diags);
 
-// template_job.c
+// template.c
+bool template_passes(const Template *t, const TemplateArg *arg, const Point *point);
 bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
                   const Point *point, Arena *arena, Job *job, Diags *diags);
 

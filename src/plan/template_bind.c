@@ -185,6 +185,19 @@ static bool bind_launch(const Template *t, const char *where, TemplateLaunch *la
     return true;
 }
 
+// A reference is passed what it names, or what the plain point is passed.
+static void resolve_args(const Template *t, TemplateLaunch *launch)
+{
+    int n = 0;
+    for (int k = 0; k < launch->arg.len; k++) {
+        int i = launch->arg.at[k];
+        if (launch->argument.len || template_passes(t, &t->arg.at[i], &t->plain))
+            launch->arg.at[n++] = i;
+    }
+    launch->arg.len = n;
+    launch->passed = true;
+}
+
 static bool bind_launches(Template *t, Diags *diags)
 {
     for (int i = 0; i < t->launch.len; i++) {
@@ -193,8 +206,10 @@ static bool bind_launches(Template *t, Diags *diags)
         if (!bind_launch(t, where, &t->launch.at[i], diags))
             return false;
     }
-    return t->reference.kind == REFERENCE_POINT ||
-           bind_launch(t, "reference", &t->reference.launch, diags);
+    if (!bind_launch(t, "reference", &t->reference.launch, diags))
+        return false;
+    resolve_args(t, &t->reference.launch);
+    return true;
 }
 
 // Macros ------------------------------------------------------------------------------
@@ -226,6 +241,7 @@ bool template_bind(Problem *problem, Diags *diags)
     Template *t = problem->template;
     if (!bind_sizes(problem, diags))
         return false;
+    space_free(t->space); // of other sizes
     t->space = space_new();
     define_sizes(t, t->sizes);
     define_sizes(t, t->space);

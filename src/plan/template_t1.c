@@ -63,6 +63,29 @@ static bool read_sizes(const T1 *f)
 
 // Parameters and conditions -----------------------------------------------------------
 
+// The default, if it is one of the values: files in use have lists of one, and others.
+static const json_t *default_of(const json_t *param, const json_t *values)
+{
+    const json_t *first = json_object_get(param, "Default");
+    if (json_is_array(first))
+        first = json_array_get(first, 0);
+    for (size_t i = 0; first && i < json_array_size(values); i++)
+        if (json_equal(json_array_get(values, i), first))
+            return first;
+    return NULL;
+}
+
+// In lengths a parameter stands for its largest value, as `max(filter_width)` does where
+// these files are read as Python.
+static void define_largest(const Template *t)
+{
+    const TemplateParam *param = &t->param.at[t->param.len - 1];
+    double largest = param->value[0];
+    for (int i = 1; i < param->n; i++)
+        largest = MAX(largest, param->value[i]);
+    space_define(t->sizes, param->name, largest);
+}
+
 static bool read_params(const T1 *f)
 {
     const json_t *list = json_object_get(f->space, "TuningParameters");
@@ -76,11 +99,11 @@ static bool read_params(const T1 *f)
         if (!name || !values)
             return reader_wrong(f->r, where, "`Name` and `Values` are wanted, as texts");
         json_t *made = list_parse(f->r->t, where, values, f->r->diags);
-        bool ok = made &&
-                  reader_param(f->r, where, name, made, json_object_get(param, "Default"));
+        bool ok = made && reader_param(f->r, where, name, made, default_of(param, made));
         json_decref(made);
         if (!ok)
             return false;
+        define_largest(f->r->t);
     }
     return true;
 }

@@ -42,7 +42,7 @@ typedef struct {
     VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
     Search *search;
     int asked_first; // of the points tried before the strategy's
-    Point first[8];
+    Point first[16];
     int nfirst;
     bool has_plain;      // the first of them is the plain point
     uint64_t space_hash; // without options->where: trials are the same
@@ -176,6 +176,14 @@ typedef struct {
     bool store_failed;
 } Batch;
 
+static void count_known(Tune *t, Known *known, const Point *point)
+{
+    known->counted = true;
+    t->result->reused++;
+    exchange_stored(t, point, known);
+    record(t, point, known->status, known->time_ns, known->max_error);
+}
+
 static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns)
 {
     if (told)
@@ -255,13 +263,11 @@ static bool take_known(Batch *batch, const Point *point)
     Known *known = map_get(&t->known, point_text(t, point));
     if (!known)
         return false;
-    if (!known->counted) {
-        known->counted = true;
-        t->result->reused++;
-        exchange_stored(t, point, known);
-        record(t, point, known->status, known->time_ns, known->max_error);
-    }
-    tell(t, batch->told, point, known->status, known->time_ns);
+    bool news = !known->counted;
+    if (news)
+        count_known(t, known, point);
+    if (news || !t->search->kind->learns)
+        tell(t, batch->told, point, known->status, known->time_ns);
     return true;
 }
 
@@ -271,7 +277,7 @@ typedef bool NextPoint(Tune *t, Point *point);
 static bool budget_left(const Tune *t)
 {
     const TuneOptions *o = t->options;
-    return clock_s() - t->start_s < o->budget_s &&
+    return clock_s() - t->search_s < o->budget_s &&
            (!o->budget_trials || t->result->trials < o->budget_trials);
 }
 
@@ -295,7 +301,7 @@ static bool fill_batch(Batch *batch, NextPoint *next, int most)
 static int batch_size(const Tune *t)
 {
     int most = MIN(rig_batch(t->rig), BATCH_MOST);
-    double now = clock_s(), left = t->options->budget_s - (now - t->start_s);
+    double now = clock_s(), left = t->options->budget_s - (now - t->search_s);
     int64_t done = t->result->trials - t->result->reused;
     if (done < 1)
         return most;
@@ -516,6 +522,19 @@ static bool set_steps(Tune *t)
     return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
 }
 
+// A strategy that learns from any point begins with what is stored.
+static void tell_stored(void *user, const StoreTrial *trial)
+{
+    Tune *t = user;
+    Point point;
+    Known *known = map_get(&t->known, trial->point);
+    if (!known || !point_parse(t->space, trial->point, &point) ||
+        !space_valid(t->space, &point))
+        return;
+    count_known(t, known, &point);
+    tell(t, true, &point, known->status, known->time_ns);
+}
+
 static bool open_search(Tune *t)
 {
     const SearchKind *kind = search_find(t->options->strategy);
@@ -527,6 +546,8 @@ static bool open_search(Tune *t)
     t->search->stage[0] = t->options->stage[0];
     t->search->stage[1] = t->options->stage[1];
     t->result->strategy = kind->name;
+    if (kind->learns && !store_each(t->store, t->session, tell_stored, t, t->diags))
+        return false;
     return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
 }
 
@@ -534,7 +555,7 @@ static bool open_search(Tune *t)
 static bool try_first(Tune *t)
 {
     t->search_s = clock_s();
-    if (!run_points(t, next_first, false))
+    if (!run_points(t, next_first, t->search->kind->learns))
         return false;
     const Known *plain =
         t->has_plain ? map_get(&t->known, point_text(t, &t->first[0])) : NULL;

@@ -75,7 +75,7 @@ static bool parts_by_groups(Walk *w, Path at, int64_t len, int64_t parts)
     int64_t l = w->local[0];
     int64_t chunk = ((len + parts - 1) / parts + l - 1) / l * l;
     return apply_rule(w, RULE_PARTIAL_REDUCE, at, &chunk, 1) &&
-           apply_rule(w, RULE_REDUCE_WRG, below(at, 1), &l, 1);
+           apply_rule(w, RULE_REDUCE_WRG, below(at, 1), (int64_t[]){l, 1}, 2);
 }
 
 // Parts reduced by one work-item each, of neighbours or of elements apart.
@@ -113,7 +113,7 @@ static bool fold_parts(Walk *w, Path at)
         l /= 2;
     Path map = below(at, 0);
     return apply_plain(w, RULE_REDUCE_AS_MAP, at) &&
-           apply_rule(w, RULE_REDUCE_WRG, map, &l, 1) &&
+           apply_rule(w, RULE_REDUCE_WRG, map, (int64_t[]){l, 1}, 2) &&
            apply_plain(w, RULE_TO_GLOBAL, map);
 }
 

@@ -109,6 +109,7 @@ Expr *rule_scanSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // A reduction by a work-group -------------------------------------------------------------
 
+// Folds of one function, over other arrays.
 static Expr *fold_of(Rewrite *rw, const Expr *reduce, Param *in)
 {
     return make_reduce(rw, P_REDSEQ, copy_of(rw, reduce->fun), copy_of(rw, reduce->arg[0]),
@@ -128,19 +129,88 @@ static Expr *one_index(Rewrite *rw)
                         0);
 }
 
-// Every work-item folds the elements l apart, then one of them what they found.
+// The way down to the only fold among the operands of a scalar; false if there is none.
+static bool find_fold(const Expr *expr, Path *at)
+{
+    if (is(expr, P_REDUCE))
+        return true;
+    for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
+        if (!path_push(at, i))
+            return false;
+        if (find_fold(expr->arg[i], at))
+            return true;
+        at->n--;
+    }
+    return false;
+}
+
+// A copy of the expression with another one in that place.
+static Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
+{
+    if (!at->n)
+        return value;
+    Expr *copy = copy_of(rw, expr), *node = copy;
+    for (int i = 0; i + 1 < at->n; i++)
+        node = node->arg[at->step[i]];
+    node->arg[at->step[at->n - 1]] = value;
+    return copy;
+}
+
+// What each of l items folds: every l-th group of v neighbours.
+static Expr *own_shares(Rewrite *rw, const Expr *reduce, int64_t l, int64_t v)
+{
+    const Arith *more = missing(rw, len_of(reduce->arg[1], 0), l * v);
+    Expr *in = copy_of(rw, reduce->arg[1]);
+    if (more != num(rw, 0)) {
+        Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
+        const Arith *both[] = {num(rw, 0), more};
+        in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
+        in->mode = PAD_CONSTANT;
+    }
+    Param *own = fresh(rw, "own");
+    if (v == 1) {
+        Expr *lines = make_sized(rw, P_SPLIT, num(rw, l), in);
+        return lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
+    }
+    Expr *lanes = make_sized(rw, P_SPLIT, num(rw, v), in);
+    Expr *lines = make_sized(rw, P_SPLIT, num(rw, l), lanes);
+    Param *a = fresh(rw, "a"), *near = fresh(rw, "near");
+    Expr *more_of =
+        make_reduce(rw, P_REDUNROLL, copy_of(rw, reduce->fun), use(rw, a), use(rw, near));
+    Expr *f = expr_lambda(rw->ir, (Param *[]){a, near}, 2, more_of);
+    Expr *each = make_reduce(rw, P_REDSEQ, f, copy_of(rw, reduce->arg[0]), use(rw, own));
+    return lcl(rw, own, each, make1(rw, P_TRANSPOSE, lines));
+}
+
+enum { TREE_FAN = 8, TREE_LEVELS = 8 };
+
+// In levels: an eighth of the items fold eight of what is left, till one has it all. Eight
+// make three barriers of 256 items, and none needs more than eight loads.
 Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *reduce = is_dims(at, P_MAP, 1) ? inner_of(at, P_REDUCE) : NULL;
-    if (!reduce || !regroupable(reduce) || !is_commutative(reduce) || !at_host(rw) ||
-        !divides(rw, args->at[0], len_of(at->arg[0], 1)))
+    int64_t l = args->at[0], v = args->at[1];
+    Path where = {0};
+    if (!is_dims(at, P_MAP, 1) || !find_fold(at->fun->arg[0], &where))
         return NULL;
-    Param *row = fresh(rw, "row"), *own = fresh(rw, "own"), *found = fresh(rw, "found");
-    Expr *lines = make_sized(rw, P_SPLIT, num(rw, args->at[0]), use(rw, row));
-    Expr *each = lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
-    Expr *last = lcl(rw, fresh(rw, "only"), fold_of(rw, reduce, found), one_index(rw));
-    Expr *body = expr_let(rw->ir, found, make1(rw, P_TOLOCAL, each), last);
-    Expr *groups =
-        make(rw, P_MAPWRG, 1, NULL, make_lambda(rw, row, body), copy_of(rw, at->arg[0]));
-    return make1(rw, P_JOIN, groups);
+    const Expr *reduce = path_find(at->fun->arg[0], &where);
+    if (!regroupable(reduce) || !is_commutative(reduce) || !at_host(rw) || l < 1 || v < 1 ||
+        l > 1 << 16 || v > 16)
+        return NULL;
+    Param *level[TREE_LEVELS];
+    Expr *value[TREE_LEVELS];
+    int n = 0;
+    level[0] = fresh(rw, "found");
+    value[n++] = own_shares(rw, reduce, l, v);
+    for (; l % TREE_FAN == 0 && l > TREE_FAN && n < TREE_LEVELS; l /= TREE_FAN) {
+        Param *own = fresh(rw, "own");
+        Expr *lines = make_sized(rw, P_SPLIT, num(rw, l / TREE_FAN), use(rw, level[n - 1]));
+        level[n] = fresh(rw, "found");
+        value[n++] = lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
+    }
+    Expr *whole = put_at(rw, at->fun->arg[0], &where, fold_of(rw, reduce, level[n - 1]));
+    Expr *body = lcl(rw, fresh(rw, "only"), whole, one_index(rw));
+    while (n-- > 0)
+        body = expr_let(rw->ir, level[n], make1(rw, P_TOLOCAL, value[n]), body);
+    Expr *f = copy_of(rw, make_lambda(rw, at->fun->params[0], body));
+    return make1(rw, P_JOIN, make(rw, P_MAPWRG, 1, NULL, f, copy_of(rw, at->arg[0])));
 }

@@ -79,6 +79,14 @@ void rule_args_range(const RuleInfo *rule, int *least, int *most);
 // as it stands or once reduceFission took a map out of it; both sides are one scalar type.
 bool reduce_shares(const Expr *reduce);
 
+// An iterate over a stencil whose steps may be done several in a kernel (stencil.c).
+typedef struct {
+    int64_t count;    // of steps
+    int64_t reach[2]; // rows and columns that it reads beyond its own
+    int64_t bytes;    // of one cell of all grids
+} Stencil;
+bool iterates_stencil(const Expr *iterate, Stencil *found);
+
 // Positions -----------------------------------------------------------------------------
 
 // From the root inwards: an argument's number, or CHILD_FUN. As text `0.f.1`, or `root`.

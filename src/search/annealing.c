@@ -86,6 +86,7 @@ static void close_annealing(Search *search)
 const SearchKind search_annealing = {
     .name = "annealing",
     .doc = "simulated annealing: random steps, worse ones ever more seldom",
+    .learns = true,
     .open = open_annealing,
     .ask = ask_annealing,
     .tell = tell_annealing,

@@ -102,6 +102,7 @@ static void close_differential(Search *search)
 const SearchKind search_differential = {
     .name = "differential",
     .doc = "differential evolution: points move by the differences of others",
+    .learns = true,
     .open = open_differential,
     .ask = ask_differential,
     .tell = tell_differential,

@@ -2,13 +2,12 @@
 //
 // Numbers become their logarithm where they are not negative, since sizes double: 64 is to
 // 128 what 1 is to 2. Integers with odd and even values get a second column: how often 2
-// divides them, since speed is often a matter of alignment. Words become a column each.
+// divides them, since speed is often a matter of alignment. Words become a column
+// each; a parameter of more than ENCODE_WORDS_MOST words is one column, in their order.
 #include "search/encode.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum { WORDS_MOST = 8 }; // a parameter of more words is one column, in their order
 
 static bool is_whole(const SpaceParam *param)
 {
@@ -68,7 +67,7 @@ static int columns_of(const SpaceParam *param)
 {
     if (param->n < 2)
         return 0;
-    if (param->label && param->n > 2 && param->n <= WORDS_MOST)
+    if (param->label && param->n > 2 && param->n <= ENCODE_WORDS_MOST)
         return param->n;
     return is_uneven(param) ? 2 : 1;
 }
@@ -92,7 +91,7 @@ Encoding *encode_new(const Space *space)
     Encoding *e = xcalloc(1, sizeof *e);
     int n = space_params(space);
     e->space = space;
-    e->group = xcalloc(SPACE_PARAMS_MAX * WORDS_MOST, sizeof *e->group);
+    e->group = xcalloc(ENCODE_COLUMNS_MOST, sizeof *e->group);
     for (int i = 0; i < n; i++) {
         const SpaceParam *param = space_param(space, i);
         int width = columns_of(param);

@@ -9,6 +9,8 @@
 
 // Columns are between 0 and 1; those of one parameter may share a group. Parameters of one
 // value have none.
+enum { ENCODE_WORDS_MOST = 8, ENCODE_COLUMNS_MOST = SPACE_PARAMS_MAX * ENCODE_WORDS_MOST };
+
 typedef struct {
     const Space *space;
     int d, ngroup;

@@ -87,6 +87,7 @@ static void close_genetic(Search *search)
 const SearchKind search_genetic = {
     .name = "genetic",
     .doc = "a population of points that breed and mutate",
+    .learns = true,
     .open = open_genetic,
     .ask = ask_genetic,
     .tell = tell_genetic,

@@ -26,8 +26,8 @@ typedef struct {
 
 typedef struct {
     bool started;
-    Point base;   // what parameters that a step does not name are
-    int at;       // the step being done, or next
+    Point base; // what parameters that a step does not name are
+    int at;     // the step being done, or next
     Pass pass[REPEAT_DEPTH];
     int depth;
     Space *space;                    // of the step; NULL between steps

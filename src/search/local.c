@@ -119,6 +119,7 @@ const SearchKind search_local = {
     .name = "local",
     .doc = "to better neighbours until there are none, with restarts near the best and "
            "anywhere",
+    .learns = true,
     .open = open_local,
     .ask = ask_local,
     .tell = tell_local,

@@ -16,6 +16,7 @@ typedef struct {
     const char *doc;
     bool needs_ranking;            // search->ranking must be set before the first ask
     bool needs_steps;              // search->steps likewise
+    bool learns;                   // from any point told, whoever asked for it
     bool by_weights;               // the ranking is that of a device's weights, no model's
     void *(*open)(Search *search); // the strategy's own state; NULL if it needs none
     // Writes the next point; false when it has none left, or none before it is told of

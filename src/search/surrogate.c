@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// prototype
-#include "search/search.h"
-
+// Search led by a Gaussian process of the logarithm of the costs: the next point is that of
+// a pool of candidates which promises the largest expected improvement (Jones, Schonlau and
+// Welch, 1998). The pool is the neighbours of the best points and a random sample of the
+// space, or all of a small space; it is never more than POOL_MOST points, so that a
+// question costs the same however large the space is.
+//
+// The first points are spread out, and rather in the middle of the space than at its edges:
+// extreme block and tile sizes are mostly slow. Costs above a quantile of those told count
+// as that quantile, and so do failures: the model need not tell bad points from worse ones.
+//
+// The model sees at most ROWS_MOST points: the best ones and a sample of the others, chosen
+// anew whenever it is full or a third more are known; then its rates are improved too. A
+// point that was given out and is not told yet counts as what the model expected of it.
+//
+// It does not model the chance to fail by itself, nor noise that differs between points.
 #include "model/gp.h"
 #include "search/encode.h"
+#include "search/moves.h"
 #include "search/numbers.h"
+#include "search/search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-static double env(const char *n, double d)
-{
-    const char *s = getenv(n);
-    return s ? atof(s) : d;
-}
 
-enum { ROWS_MOST = 256, POOL_MOST = 1024, NEIGHBOURS_MOST = 512 };
+enum {
+    FIRST = 6,       // spread points before the model is asked
+    FIRST_TRIED = 8, // candidates for each of them
+    ROWS_KEPT = 112, // rows that are left when the model is full
+    ROWS_MOST = 168,
+    POOL_SAMPLE = 400, // random candidates
+    POOL_MOST = 640,   // with neighbours
+    CENTRES = 3,       // points whose neighbours are candidates
+    SWEEPS = 1,
+};
+static const double GROWTH = 1.3, CEILING = 0.8;
 
 typedef struct {
     Point point;
@@ -24,49 +43,133 @@ typedef struct {
 } Told;
 
 typedef struct {
+    Point point;
+    double expected; // what the model said of it; NAN: it was not asked
+    bool counted;    // the model has it as a row
+} Pending;
+
+typedef struct {
     Encoding *code;
     Gp *gp;
     GpPool *pool;
     Point *candidate; // of the pool
+    double *row;      // of candidates to be added
+    int nrow;
+    Numbers pooled; // hashes of the candidates
     Told *told;
-    int ntold, cap, nok;
-    int modelled; // told points that the model has seen
-    int refit_at;
-    int initial;
-    Point best;
-    double best_cost;
-    double ceiling;
-    double *wait;
-    int nwait;
-    Numbers inpool;
-    bool stale;
-    double best_y;
-    double p_pool, p_init, p_kappa, p_refit, p_rows, p_sweeps, p_ei, p_clip, p_local,
-        p_centre;
+    int ntold, nok, cap;
+    Pending *pending;
+    int npending, pending_cap;
+    int fit_at;     // told points at which the model is made anew
+    bool stale;     // it has expected costs of points that are told now
+    double ceiling; // costs above count as this
 } Surrogate;
 
 static void *open_surrogate(Search *search)
 {
     Surrogate *s = xcalloc(1, sizeof *s);
-    s->p_pool = env("POOL", 600);
-    s->p_init = env("INIT", 8);
-    s->p_kappa = env("KAPPA", 1);
-    s->p_refit = env("REFIT", 1.3);
-    s->p_rows = env("ROWS", 200);
-    s->p_sweeps = env("SWEEPS", 2);
-    s->p_ei = env("EI", 1);
-    s->p_clip = env("CLIP", 0.75);
-    s->p_local = env("LOCAL", 0.5);
-    s->p_centre = env("CENTRE", 1);
     s->code = encode_new(search->space);
     s->gp = gp_new(s->code->d, s->code->group, s->code->ngroup, ROWS_MOST);
     s->pool = gp_pool_new(s->gp, POOL_MOST);
     s->candidate = xcalloc(POOL_MOST, sizeof *s->candidate);
-    s->wait = xcalloc(POOL_MOST * 512, sizeof(double));
-    s->best_cost = INFINITY;
-    s->refit_at = (int)s->p_init;
+    s->row = xcalloc((size_t)(POOL_MOST * s->code->d) + 1, sizeof *s->row);
+    s->fit_at = FIRST;
     return s;
 }
+
+// The first points ------------------------------------------------------------------------
+
+static double square_distance(const double *a, const double *b, int d)
+{
+    double sum = 0;
+    for (int c = 0; c < d; c++)
+        sum += (a[c] - b[c]) * (a[c] - b[c]);
+    return sum;
+}
+
+// How near the closest of the last points given out is.
+static double isolation(const Surrogate *s, const double *row)
+{
+    double other[ENCODE_COLUMNS_MOST], least = INFINITY;
+    for (int i = MAX(0, s->ntold - 64); i < s->ntold; i++) {
+        encode_point(s->code, &s->told[i].point, other);
+        least = fmin(least, square_distance(row, other, s->code->d));
+    }
+    for (int i = MAX(0, s->npending - 64); i < s->npending; i++) {
+        encode_point(s->code, &s->pending[i].point, other);
+        least = fmin(least, square_distance(row, other, s->code->d));
+    }
+    return isfinite(least) ? least : 0;
+}
+
+// Far from the points so far, and near the middle.
+static void spread(Search *search, Point *point)
+{
+    const Surrogate *s = search->state;
+    double row[ENCODE_COLUMNS_MOST], middle[ENCODE_COLUMNS_MOST], cost, best = -INFINITY;
+    Point tried;
+    for (int c = 0; c < s->code->d; c++)
+        middle[c] = 0.5;
+    for (int i = 0; i < FIRST_TRIED; i++) {
+        space_sample(search->space, &search->rng, &tried);
+        encode_point(s->code, &tried, row);
+        double merit = isolation(s, row) - square_distance(row, middle, s->code->d);
+        if (search_known(search, &tried, &cost))
+            merit -= 1e9;
+        if (merit > best) {
+            best = merit;
+            *point = tried;
+        }
+    }
+}
+
+// The pool --------------------------------------------------------------------------------
+
+static void add_candidate(Search *search, const Point *point)
+{
+    Surrogate *s = search->state;
+    int at = s->pool->n + s->nrow;
+    double cost;
+    if (at >= POOL_MOST || search_known(search, point, &cost) ||
+        !numbers_put(&s->pooled, point_hash(search->space, point), 0))
+        return;
+    s->candidate[at] = *point;
+    encode_point(s->code, point, s->row + (size_t)(s->nrow++ * s->code->d));
+}
+
+static void add_neighbours(Search *search, const Point *of)
+{
+    Point near[MOVES_MOST];
+    int n = move_all(search->space, &search->rng, of, near);
+    for (int i = 0; i < n; i++)
+        add_candidate(search, &near[i]);
+}
+
+static void push_candidates(Surrogate *s)
+{
+    gp_pool_push(s->pool, s->gp, s->row, s->nrow);
+    s->nrow = 0;
+}
+
+// All that is left of a small space, else a sample.
+static void add_sample(Search *search)
+{
+    double count = space_count(search->space);
+    Point point;
+    if (count <= 2 * POOL_SAMPLE) {
+        for (uint64_t i = 0; i < (uint64_t)count; i++) {
+            space_point(search->space, i, &point);
+            add_candidate(search, &point);
+        }
+        return;
+    }
+    for (int i = 0; i < POOL_SAMPLE; i++) {
+        space_sample(search->space, &search->rng, &point);
+        add_candidate(search, &point);
+    }
+}
+
+// The model -------------------------------------------------------------------------------
 
 static int compare(const void *p, const void *q)
 {
@@ -76,161 +179,156 @@ static int compare(const void *p, const void *q)
 
 static double target(const Surrogate *s, double cost)
 {
-    return log(fmax(fmin(cost, s->ceiling), 1e-30));
+    return log(fmax(fmin(cost, s->ceiling), 1e-9));
 }
 
-static void push(Surrogate *s, const Search *search, const Point *point)
+// The best half of the rows, and others at random behind it; sorted holds all told points.
+static int choose_rows(Search *search, Told *sorted)
 {
-    double cost, row[512];
-    if (s->pool->n + s->nwait >= s->pool->cap || search_known(search, point, &cost))
-        return;
-    if (!numbers_put(&s->inpool, point_hash(search->space, point), 0))
-        return;
-    (void)row;
-    s->candidate[s->pool->n + s->nwait] = *point;
-    encode_point(s->code, point, s->wait + s->nwait++ * s->code->d);
-}
-static void flush(Surrogate *s)
-{
-    gp_pool_push(s->pool, s->gp, s->wait, s->nwait);
-    s->nwait = 0;
-}
-
-static void push_neighbours(Surrogate *s, Search *search, const Point *of)
-{
-    Point near[NEIGHBOURS_MOST];
-    int n = space_neighbours(search->space, of, false, near, NEIGHBOURS_MOST);
-    if (n > NEIGHBOURS_MOST)
-        n = NEIGHBOURS_MOST;
-    for (int i = 0; i < n; i++)
-        push(s, search, &near[i]);
-}
-
-static void refit(Surrogate *s, Search *search)
-{
-    // rows: the best half, and random others
-    Told *sorted = xmalloc(sizeof *sorted * (size_t)s->ntold);
-    memcpy(sorted, s->told, sizeof *sorted * (size_t)s->ntold);
-    qsort(sorted, (size_t)s->ntold, sizeof *sorted, compare);
-    int rows = MIN(s->ntold, (int)s->p_rows), best = rows == s->ntold ? rows : rows / 2;
-    for (int i = best; i < rows; i++) {
+    const Surrogate *s = search->state;
+    int rows = MIN(s->ntold, ROWS_KEPT);
+    for (int i = rows == s->ntold ? rows : rows / 2; i < rows; i++) {
         int k = i + (int)rng_below(&search->rng, (uint64_t)(s->ntold - i));
         Told swap = sorted[i];
         sorted[i] = sorted[k];
         sorted[k] = swap;
     }
-    int ok = 0;
-    while (ok < s->ntold && isfinite(s->told[ok].cost))
-        ok++;
-    Told *t2 = xmalloc(sizeof *t2 * (size_t)s->ntold);
-    memcpy(t2, s->told, sizeof *t2 * (size_t)s->ntold);
-    qsort(t2, (size_t)s->ntold, sizeof *t2, compare);
-    s->ceiling = s->nok ? t2[(int)((s->nok - 1) * s->p_clip)].cost : 1;
-    if (s->nok)
-        s->ceiling = fmax(s->ceiling, t2[0].cost * 1.0001);
-    free(t2);
-    double *x = xmalloc(sizeof *x * (size_t)(rows * s->code->d)),
-           *y = xmalloc(sizeof *y * (size_t)rows);
-    for (int i = 0; i < rows; i++) {
-        encode_point(s->code, &sorted[i].point, x + i * s->code->d);
-        y[i] = target(s, sorted[i].cost);
-    }
-    gp_set(s->gp, x, y, rows);
-    if (s->ntold <= 130)
-        gp_tune(s->gp, (int)s->p_sweeps);
-    free(x);
-    free(y);
-    gp_pool_clear(s->pool);
-    numbers_release(&s->inpool);
-    for (int i = 0; i < MIN(3, s->nok) && s->p_local > 0; i++)
-        push_neighbours(s, search, &sorted[i].point);
-    Point point;
-    for (int i = 0; i < 2 * POOL_MOST && s->nwait < (int)s->p_pool; i++) {
-        space_sample(search->space, &search->rng, &point);
-        push(s, search, &point);
-    }
-    flush(s);
-    free(sorted);
-    s->refit_at = MAX((int)(s->p_refit * s->ntold), s->ntold + 1);
-    s->refit_at = MIN(s->refit_at, s->ntold + ROWS_MOST - rows);
+    return rows;
 }
 
-static double normal_cdf(double u)
+static void set_rows(Surrogate *s, const Told *told, int n)
+{
+    int d = s->code->d;
+    double *x = xcalloc((size_t)(n * d) + 1, sizeof *x), y[ROWS_MOST];
+    for (int i = 0; i < n; i++) {
+        encode_point(s->code, &told[i].point, x + (size_t)(i * d));
+        y[i] = target(s, told[i].cost);
+    }
+    gp_set(s->gp, x, y, n);
+    free(x);
+}
+
+static void fit(Search *search)
+{
+    Surrogate *s = search->state;
+    Told *sorted = xcalloc((size_t)s->ntold, sizeof *sorted);
+    bool grown = s->ntold >= s->fit_at;
+    memcpy(sorted, s->told, sizeof *sorted * (size_t)s->ntold);
+    qsort(sorted, (size_t)s->ntold, sizeof *sorted, compare);
+    s->ceiling = fmax(sorted[(int)((s->nok - 1) * CEILING)].cost, 1.001 * sorted[0].cost);
+    Told centre[CENTRES];
+    int centres = MIN(CENTRES, s->nok);
+    memcpy(centre, sorted, sizeof *sorted * (size_t)centres);
+    set_rows(s, sorted, choose_rows(search, sorted));
+    free(sorted);
+    if (grown) {
+        gp_tune(s->gp, SWEEPS);
+        s->fit_at = MAX((int)(GROWTH * s->ntold), s->ntold + 1);
+    }
+    gp_pool_clear(s->pool);
+    numbers_release(&s->pooled);
+    for (int i = 0; i < centres; i++)
+        add_neighbours(search, &centre[i].point);
+    add_sample(search);
+    push_candidates(s);
+    for (int i = 0; i < s->npending; i++)
+        s->pending[i].counted = false;
+    s->stale = false;
+}
+
+static void add_row(Surrogate *s, const Point *point, double y)
+{
+    double row[ENCODE_COLUMNS_MOST];
+    encode_point(s->code, point, row);
+    gp_add(s->gp, row, y);
+    gp_pool_follow(s->pool, s->gp);
+}
+
+// Points that are out count as what was expected of them.
+static void count_pending(Surrogate *s)
+{
+    for (int i = 0; i < s->npending && s->gp->n < ROWS_MOST; i++) {
+        Pending *p = &s->pending[i];
+        if (p->counted)
+            continue;
+        p->counted = true;
+        add_row(s, &p->point, isnan(p->expected) ? s->gp->mean : p->expected);
+    }
+}
+
+static double normal_share(double u)
 {
     return 0.5 * erfc(-u * M_SQRT1_2);
 }
-static double acquisition(const Surrogate *s, int i)
+
+static double expected_improvement(double best, double mean, double variance)
 {
-    double sd = sqrt(fmax(s->pool->variance[i], 1e-12));
-    if (!s->p_ei)
-        return -(s->pool->mean[i] - s->p_kappa * sd);
-    double u = (s->best_y - s->pool->mean[i]) / sd;
-    return sd * (u * normal_cdf(u) + exp(-u * u / 2) * 0.3989422804);
+    double sd = sqrt(fmax(variance, 1e-12)), u = (best - mean) / sd;
+    static const double root = 0.39894228040143268; // 1/sqrt(2 pi)
+    return sd * (u * normal_share(u) + root * exp(-u * u / 2));
+}
+
+static int choose_candidate(const Surrogate *s, double best_ns)
+{
+    double best = target(s, best_ns), most = -INFINITY;
+    int chosen = -1;
+    for (int i = 0; i < s->pool->n; i++) {
+        double gain = expected_improvement(best, s->pool->mean[i], s->pool->variance[i]);
+        if (gain > most) {
+            most = gain;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+// Asking and telling
+// ------------------------------------------------------------------------
+
+static bool give(Surrogate *s, const Point *point, double expected)
+{
+    if (s->npending == s->pending_cap) {
+        s->pending_cap = s->pending_cap ? 2 * s->pending_cap : 16;
+        s->pending = xrealloc(s->pending, sizeof *s->pending * (size_t)s->pending_cap);
+    }
+    s->pending[s->npending++] = (Pending){*point, expected, false};
+    return true;
 }
 
 static bool ask_surrogate(Search *search, Point *point)
 {
     Surrogate *s = search->state;
-    if (s->ntold < (int)s->p_init || !s->nok) {
-        // candidates: the one nearest to centre among several and far from others
-        Point p;
-        double bestv = -INFINITY;
-        if (space_count(search->space) < 1)
-            return false;
-        for (int i = 0; i < 8; i++) {
-            space_sample(search->space, &search->rng, &p);
-            double row[512], dist = 0;
-            encode_point(s->code, &p, row);
-            for (int c = 0; c < s->code->d; c++)
-                dist += (row[c] - .5) * (row[c] - .5);
-            double c2;
-            if (search_known(search, &p, &c2))
-                continue;
-            double v = -dist * s->p_centre;
-            double near = INFINITY;
-            for (int k = 0; k < s->ntold; k++) {
-                double q[512], e = 0;
-                encode_point(s->code, &s->told[k].point, q);
-                for (int c = 0; c < s->code->d; c++)
-                    e += (row[c] - q[c]) * (row[c] - q[c]);
-                near = fmin(near, e);
-            }
-            if (s->ntold)
-                v += near * env("SPREAD", 1);
-            if (v > bestv) {
-                bestv = v;
-                *point = p;
-            }
+    double cost;
+    if (space_count(search->space) == 0)
+        return false;
+    if (s->nok && s->ntold >= FIRST) {
+        if (s->ntold >= s->fit_at || s->stale || s->gp->n + s->npending > ROWS_MOST)
+            fit(search);
+        count_pending(s);
+        for (int i; (i = choose_candidate(s, search->best_ns)) >= 0;) {
+            double expected = s->pool->mean[i];
+            *point = s->candidate[i];
+            s->candidate[i] = s->candidate[s->pool->n - 1];
+            gp_pool_swap(s->pool, i);
+            if (!search_known(search, point, &cost))
+                return give(s, point, expected);
         }
-        if (bestv == -INFINITY)
-            space_sample(search->space, &search->rng, point);
-        return true;
+        s->stale = true; // the pool is empty
     }
-    if (s->ntold >= s->refit_at)
-        refit(s, search);
-    for (;;) {
-        int pick = -1;
-        double top = -INFINITY;
-        s->best_y = target(s, s->best_cost);
-        for (int i = 0; i < s->pool->n; i++) {
-            double a = acquisition(s, i);
-            if (a > top) {
-                top = a;
-                pick = i;
-            }
+    spread(search, point);
+    return search_known(search, point, &cost) || give(s, point, NAN);
+}
+
+// Forgets that a point is out; whether the model has it as a row.
+static bool take_back(Surrogate *s, const Space *space, const Point *point)
+{
+    for (int i = 0; i < s->npending; i++)
+        if (point_equal(space, &s->pending[i].point, point)) {
+            bool counted = s->pending[i].counted;
+            s->pending[i] = s->pending[--s->npending];
+            return counted;
         }
-        if (pick < 0) {
-            space_sample(search->space, &search->rng, point);
-            s->refit_at = s->ntold + 1;
-            return true;
-        }
-        *point = s->candidate[pick];
-        s->candidate[pick] = s->candidate[s->pool->n - 1];
-        gp_pool_swap(s->pool, pick);
-        double c;
-        if (!search_known(search, point, &c))
-            return true;
-    }
+    return false;
 }
 
 static void tell_surrogate(Search *search, const Point *point, double cost)
@@ -240,22 +338,16 @@ static void tell_surrogate(Search *search, const Point *point, double cost)
         s->cap = s->cap ? 2 * s->cap : 64;
         s->told = xrealloc(s->told, sizeof *s->told * (size_t)s->cap);
     }
+    bool best = cost == search->best_ns;
     s->told[s->ntold++] = (Told){*point, cost};
     s->nok += isfinite(cost);
-    bool better = cost < s->best_cost;
-    if (better) {
-        s->best = *point;
-        s->best_cost = cost;
-    }
-    if (s->gp->n && s->gp->n < ROWS_MOST && s->ntold < s->refit_at) {
-        double row[512];
-        encode_point(s->code, point, row);
-        gp_add(s->gp, row, target(s, cost));
-        gp_pool_follow(s->pool, s->gp);
-        if (better && s->p_local > 0) {
-            push_neighbours(s, search, point);
-            flush(s);
-        }
+    s->stale |= take_back(s, search->space, point) || s->gp->n == ROWS_MOST;
+    if (!s->gp->n || s->stale)
+        return;
+    add_row(s, point, target(s, cost));
+    if (best) {
+        add_neighbours(search, point);
+        push_candidates(s);
     }
 }
 
@@ -265,16 +357,18 @@ static void close_surrogate(Search *search)
     encode_free(s->code);
     gp_free(s->gp);
     gp_pool_free(s->pool);
+    numbers_release(&s->pooled);
     free(s->candidate);
+    free(s->row);
     free(s->told);
-    free(s->wait);
-    numbers_release(&s->inpool);
+    free(s->pending);
     free(s);
 }
 
 const SearchKind search_surrogate = {
     .name = "surrogate",
-    .doc = "a Gaussian process of the costs, and where it expects to gain most",
+    .doc = "a Gaussian process of the costs so far, asked where most is to be gained",
+    .learns = true,
     .open = open_surrogate,
     .ask = ask_surrogate,
     .tell = tell_surrogate,

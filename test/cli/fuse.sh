@@ -43,6 +43,18 @@ script slide 'type V = [9]float; V x, y; input x;
 def blur(x: [9]float): [7]float = x |> slide(3, 1) |> map(\w -> w[0] + w[1] + w[2]);
 y = blur(x); return y;'
 fails 2 'no compute routine can be made of the pattern `slide`' "$FOREWARP" fuse "$tmp/slide.fws"
+script large 'type BIG = [128][128]float; BIG x, y; input x;
+def scale(a: [128][128]float): [128][128]float = a |> map2(\w -> 2 * w);
+y = scale(x); return y;'
+fails 2 'large.fws:1:33: error F017: `x` has 16384 words' "$FOREWARP" fuse "$tmp/large.fws"
+fails 2 'there is nothing to launch' "$FOREWARP" tune $paper -s T=0
+fails 2 'size T has no value' "$FOREWARP" tune $paper
+fails 2 'there is no size `N`' "$FOREWARP" tune $paper -s N=4
+fails 2 'is no solution' "$FOREWARP" fuse $paper -p '12/1.1 x8 words'
+fails 2 'is no solution' "$FOREWARP" fuse $paper -p '123456/1 x8 words'
+passes "kernels" "$FOREWARP" fuse $paper -t cuda \
+    -p '123/3.3.1 x32+ fours | 456/5.5.5 x16 words'
+grep -q "__global__" "$tmp/stdout" && ok "CUDA kernels" || not_ok "CUDA kernels"
 head -c 4096 /dev/urandom >"$tmp/noise.fws"
 fails 2 "error" "$FOREWARP" fuse "$tmp/noise.fws"
 : >"$tmp/empty.fws"
@@ -52,4 +64,14 @@ script unused 'SCALAR x, y, z, w; input x;
 y = add(x, x); z = mul(x, x); w = add(x, x); return y;'
 passes "unused calls" "$FOREWARP" fuse "$tmp/unused.fws"
 grep -q 'no output needs `z`' "$tmp/stderr" && ok "said" || not_ok "said"
+
+# A small run: what is found is right, and is stored.
+tune() { "$FOREWARP" tune "$tmp/small.fws" -s T=1003 --budget 4t -q -o "$tmp/out" "$@"; }
+script small 'VECTOR3 x; SCALAR n, y; input x; n = vnorm3(x); y = mul(n, n); return n, y;'
+passes "tune a script" tune --json "$tmp/t.json"
+holds "the best is right" "$tmp/t.json" "(j['best']['checked'] and j['best']['max_error'] < 1e-4
+    and j['trials']['ok'] >= 2 and j['trials']['wrong-result'] == 0)"
+[ -s "$tmp/out/small.cl" ] && ok "kernels written" || not_ok "kernels written"
+passes "tune it again" tune --json "$tmp/u.json"
+holds "from the store" "$tmp/u.json" "j['routines_timed'] == 0 and j['reused'] >= 2"
 finish

@@ -3,8 +3,8 @@
 . test/cli/common
 
 tune() {
-    exec "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --budget 60t --seed 9 \
-        --store "$1" -o "$tmp/out" --json "$2"
+    exec "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --strategy random --budget 60t \
+        --seed 9 --store "$1" -o "$tmp/out" --json "$2"
 }
 points() { rows "$1" | cut -d '|' -f 2 | sort; }
 
@@ -34,7 +34,7 @@ print(*(round(random.uniform(1.2, 3.5), 2) for _ in range(4)))'); do
     fi
 done
 passes "the same command to its end" sh -c "exec $FOREWARP tune examples/jacobi2d.fw \
-    -s N=64,M=64 -q --budget 60t --seed 9 --store $tmp/killed.db -o $tmp/out --json $tmp/j"
+    -s N=64,M=64 -q --strategy random --budget 60t --seed 9 --store $tmp/killed.db -o $tmp/out --json $tmp/j"
 rows "$tmp/killed.db" >"$tmp/after"
 kept "$tmp/before" "$tmp/after" && ok "no trial lost or repeated" ||
     not_ok "no trial lost or repeated"

@@ -90,6 +90,47 @@ passes "an error in some points" "$FOREWARP" tune "$tmp/half.json" --budget 9t -
     --json "$tmp/half.out" -q
 holds "others win" "$tmp/half.out" 'j["trials"]["build-failed"] == 4 and j["trials"]["ok"] == 2'
 
+# References of each kind; a buffer that is changed in place is restored before each run.
+cat >"$tmp/inplace.cl" <<'END'
+kernel void advance(global uchar *x, global float2 *y, long add)
+{
+    int i = get_global_id(0);
+    x[i] = 2 * x[i] + add;
+    if (i < N / 4)
+        y[i] = (float2)(y[i].y + x[0], y[i].x);
+}
+END
+cat >"$tmp/inplace.c" <<'END'
+void step_c(unsigned char *x, float (*y)[2], long long add)
+{
+    for (int i = 0; i < N; i++)
+        x[i] = 2 * x[i] + add;
+    for (int i = 0; i < N / 4; i++) {
+        float first = y[i][0];
+        y[i][0] = y[i][1];
+        y[i][1] = first;
+    }
+}
+END
+in_place() {
+    cat >"$tmp/inplace.json" <<END
+{"files": "inplace.cl", "sizes": {"N": 61}, "parameters": {"WG": [1, 61]},
+ "arguments": [{"name": "x", "type": "uchar", "shape": "N", "access": "inout", "fill": {"random": [1, 99]}},
+               {"name": "y", "type": "float2", "shape": "N // 4", "access": "inout", "check": $2},
+               {"name": "add", "type": "long", "value": "3 + 0 * WG"}],
+ "launch": {"kernel": "advance", "global": "N", "local": "WG"}, "reference": $3}
+END
+    passes "in place against $1" "$FOREWARP" tune "$tmp/inplace.json" --budget 2t --fresh --store "$tmp/in.db" --out "$tmp/out" --json "$tmp/in.json" -q
+    holds "both points are right" "$tmp/in.json" 'j["trials"]["ok"] == 2'
+}
+in_place "a C function" false '{"c": "inplace.c", "function": "step_c"}'
+in_place "another kernel" false '{"file": "inplace.cl", "kernel": "advance", "groups": "N", "local": 1}'
+passes "its outputs as files" "$FOREWARP" run "$tmp/inplace.json" -o "$tmp/x.npy" -o "$tmp/y.npy"
+in_place "files" true '{"npy": {"x": "x.npy"}}'
+"$PYTHON" -c 'import sys, numpy as np
+x = np.load(sys.argv[1]); x[60] += 1; np.save(sys.argv[1], x)' "$tmp/x.npy"
+fails 1 "x: element 15" "$FOREWARP" run "$tmp/inplace.json" --check
+
 # What cannot be read is refused.
 sed 's/half.cl/absent.cl/' "$tmp/half.json" >"$tmp/absent.json"
 fails 2 "cannot read $tmp/absent.cl" "$FOREWARP" tune "$tmp/absent.json"

@@ -9,7 +9,7 @@ passes "tune" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --seed 5
 for fact in \
     'j["problem"] == "jacobi2d N=96 M=64"' \
     'j["device"]["name"] and len(j["device"]["fingerprint"]) == 16' \
-    'j["strategy"] == "random" and j["seed"] == 5' \
+    'j["strategy"] == "auto" and j["seed"] == 5' \
     'j["elapsed_s"] > 0 and j["reused"] == 0' \
     'set(j["trials"]) == {"ok", "build-failed", "out-of-resources", "crashed", "timed-out",
                           "wrong-result", "failed"}' \
@@ -36,12 +36,13 @@ passes "tune again" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --see
 holds "all trials come from the store" "$tmp/j" 'j["reused"] == 12'
 rows "$tmp/a.db" | cmp -s - "$tmp/rows" && ok "no row changed" || not_ok "no row changed"
 
-passes "tune elsewhere" tune --store "$tmp/b.db" -o "$tmp/out" --seed 5
+passes "tune at random" tune --strategy random --store "$tmp/r.db" -o "$tmp/out" --seed 5
+passes "tune elsewhere" tune --strategy random --store "$tmp/b.db" -o "$tmp/out" --seed 5
 points() { rows "$1" | cut -d '|' -f 2 | sort; }
-points "$tmp/a.db" >"$tmp/pa"
+points "$tmp/r.db" >"$tmp/pa"
 points "$tmp/b.db" | cmp -s - "$tmp/pa" && ok "same seed, same points" ||
     not_ok "same seed, same points"
-passes "tune with another seed" tune --store "$tmp/c.db" -o "$tmp/out" --seed 6
+passes "tune with another seed" tune --strategy random --store "$tmp/c.db" -o "$tmp/out" --seed 6
 points "$tmp/c.db" | cmp -s - "$tmp/pa" && not_ok "other seed, other points" ||
     ok "other seed, other points"
 

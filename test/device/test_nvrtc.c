@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA text of every example, and of small programs of vectors, halfs and doubles,
-// through NVIDIA's compiler; its cache; and CUDA where there is none. No GPU is needed.
-// FW_POINTS sets the sampled points an example (1).
+// The CUDA text of every example (at odd sizes the plain point and random ones, at sizes
+// that vectors and tiles divide one of the points to try first), and of small programs of
+// vectors, halfs and doubles, through NVIDIA's compiler; its cache; and CUDA where there is
+// none. No GPU is needed. FW_POINTS sets the sampled points an example (1).
 
 #include "device/nvrtc.h"
 #include "plan/plan.h"
@@ -83,10 +84,13 @@ static bool put_point(Buf *text, const Problem *problem, const Derivation *deriv
     return true;
 }
 
-// The text of a problem's prelude and of n + 1 points: the plain one and n at random. A
+// The text of a problem's prelude and of n + 1 points: the plain one and n at random; for n
+// 0 the first of those to try first. A
 // random one may not suit the sizes, which lower then says.
 static bool put_text(Buf *text, const Problem *problem, int n, Arena *arena, Diags *diags)
 {
+    Point first[8];
+    int nfirst = 0;
     DeviceInfo device = gpu();
     Derivation *derivation = derive_new(problem->bound, &device, diags);
     Point point;
@@ -96,6 +100,10 @@ static bool put_text(Buf *text, const Problem *problem, int n, Arena *arena, Dia
     rng_seed(&rng, 7);
     emit_prelude(text, target_find("cuda"), problem->bound);
     derive_plain(derivation, &point);
+    if (!n)
+        nfirst = derive_first(derivation, first, COUNTOF(first));
+    if (nfirst)
+        point = first[0];
     bool ok = put_point(text, problem, derivation, &point, 0, arena, diags);
     for (int i = 1, tries = 0; ok && i <= n && tries < 10 * n; tries++) {
         Diags ignored;
@@ -139,6 +147,7 @@ static int try_file(const Nvrtc *nvrtc, const char *path)
     diags_init(&diags, arena);
     int wrong = try_problem(nvrtc, path, problem_load(path, &diags), 13,
                             points ? atoi(points) : 1, arena, &diags);
+    wrong += try_problem(nvrtc, path, problem_load(path, &diags), 128, 0, arena, &diags);
     arena_free(arena);
     return wrong;
 }

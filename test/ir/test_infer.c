@@ -105,6 +105,7 @@ static const struct {
     {"a |> reduceSeq(+, 0)", "float"},
     {"a |> reduceSeqUnroll(+, 0)", "float"},
     {"a |> scanSeq(+, 0)", "[N]float"},
+    {"a |> iterateStream(3, 2, 4, 64, \\v -> map(sqrt, v))", "[N]float"},
     {"a |> pad(1, 1, clamp) |> mapSeqSlide(3, 1, \\w -> w[0] + w[2])", "[N]float"},
     {"a |> mapSeq(\\x -> x) |> toGlobal", "[N]float"},
     {"a |> toLocal", "[N]float"},

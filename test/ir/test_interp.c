@@ -149,6 +149,7 @@ static const struct {
     {"a |> reduceSeq(+, 0)", "100"},
     {"a |> reduceSeqUnroll(+, 0)", "100"},
     {"a |> scanSeq(+, 0)", "10 30 60 100"},
+    {"a |> iterateStream(3, 2, 1, 1, \\v -> map(\\x -> x + 1, v))", "13 23 33 43"},
     {"a |> mapSeqSlide(3, 1, \\w -> w[0] + w[2])", "40 60"},
     {"a |> mapSeqSlide(2, 2, \\w -> w[1])", "20 40"},
     {"let b = a |> map(\\x -> x / 10) in (b[1], b |> reduce(*, 1))", "2|24"},

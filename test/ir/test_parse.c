@@ -169,6 +169,7 @@ static const char *const round_trips[] = {
     "x |> reduceSeqUnroll(\\acc e -> acc + e, 0.0)",
     "x |> scanSeq(min, 0.0)",
     "x |> mapSeqSlide(3, 1, reduceSeq(+, 0))",
+    "x |> iterateStream(3, 2, 4, 64, \\v -> map(\\e -> e + f, v))",
     // operations, precedence, literals
     "i + j * 3 - 4 / 5 % 6 - (i - (j - 1)) * (i * (j / 2))",
     "b || i < j && !(i == j) || i >= j && (b && (f != g || f > g || f <= g))",

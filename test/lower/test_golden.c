@@ -88,7 +88,7 @@ static void on_pass(void *user, const char *pass, const Kernel *kernel)
     if (wanted)
         buf_puts(&seen->before, seen->now.text);
     buf_clear(&seen->now);
-    kernel_print(&seen->now, kernel);
+    kir_print(&seen->now, kernel);
     if (wanted)
         buf_puts(&seen->after, seen->now.text);
     seen->seen |= wanted;

@@ -48,7 +48,7 @@ static void expect_text(Build *b, const char *text)
 {
     Buf out;
     buf_init(&out);
-    kernel_print(&out, b->kernel);
+    kir_print(&out, b->kernel);
     assert_string_equal(out.text, text);
     buf_release(&out);
 }

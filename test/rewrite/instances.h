@@ -150,7 +150,11 @@ static const Instance instances[] = {
     {"reduceSeqUnroll", "def p(x: [N]float) = reduceSeq(+, 0, x)", "root", ""},
     {"reduceSeqUnroll", "def p(x: [N]float) = reduce(+, 0, x)", "root", ""},
     {"scanSeq", "def p(x: [N]float) = scan(+, 0, x)", "root", ""},
-    {"reduceWrg", "def p(x: [N][M]int) = map(reduce(+, 0), x)", "root", "123"},
+    {"reduceWrg", "def p(x: [N][M]int) = map(reduce(+, 0), x)", "root", "1238 124"},
+    {"reduceWrg",
+     "def p(x: [N][M]int, y: [M]int) = map(\\r -> 3 * reduce(max, -9, map(mix, zip(r, y))) "
+     "- 1, x)",
+     "root", "1236 12"},
     {"toLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "f.0", "012"},
     {"toLocal",
      "def p(x: [N][M]int, y: [N][M]float) = mapWrg0(\\r -> mapLcl0(\\t -> t, r), zip2(x, "
@@ -181,6 +185,31 @@ static const Instance instances[] = {
      "def p(x, y: [N][M]int) = map2(\\w e -> w[0][1] - w[2][0] * e, "
      "zip2(slide2(3, 1, pad2(1, 1, mirror, x)), y))",
      "root", "124 123"},
+    {"productTile", "def p(x: [N]int, y: [M]int) = map(\\a -> map(\\b -> mix(a, b), y), x)",
+     "root", "1235 124"},
+    {"productTile",
+     "def p(x: [N][K]int, y: [K][M]int) = map(\\r -> map(\\c -> reduce(\\s t -> s + t.0 * "
+     "t.1, 0, zip(r, c)), transpose(y)), x)",
+     "root", "124 23"},
+    {"mapReduceBlock", "def p(x: [N][M]int) = map(reduce(+, 0), x)", "root", ""},
+    {"mapReduceBlock",
+     "def p(x: [N][M]float, y: [M]float) = map(\\r -> reduce(\\s t -> soft(s, t.0) * t.1, "
+     "0.5, zip(r, map(\\e -> e * e, y))), x)",
+     "root", ""},
+    {"mapReduceBlock", "def p(x: [N][M][K]int) = map2(reduce(max, -9), x)", "root", ""},
+    {"stageTiles",
+     "def p(x: [N][4][6]int) = mapWrg0(\\r -> mapLcl1(\\j -> mapLcl0(\\i -> reduceSeq(\\a "
+     "k "
+     "-> a + r[i][k] * j + k, 0, array(6, \\k -> k)), array(2, \\i -> i)), array(2, \\j -> "
+     "j)), x)",
+     "f.f.f", "1236"},
+    {"stageTiles",
+     "def p(x: [N][6]float, y: [M][6]float) = mapWrg1(\\p -> mapWrg0(\\q -> mapLcl1(\\j -> "
+     "mapLcl0(\\i -> reduceSeq(\\a k -> a + p[j + i][k] * q[i][k], 0.0, array(6, \\k -> "
+     "k)), "
+     "array(2, \\i -> i)), array(1, \\j -> j)), split(2, take(M/2*2, y))), split(2, "
+     "take(N/2*2, x)))",
+     "f.f.f.f", "123"},
     {"vectorize", "def p(x: [N]int) = map(twice, x)", "root", "24"},
     {"vectorize", "def p(x: [N]float, a: float) = map(\\e -> a * e + 1, x)", "root", "248"},
     {"vectorize", "def p(x, y: [N]float) = map(\\a b -> soft(a, b) - b, zip(x, y))", "root",
@@ -195,6 +224,14 @@ static const Instance instances[] = {
      "def p(x: [N][M][K]int) = map3(\\w -> w[0][1][0] - w[2][0][1], "
      "slide3(3, 1, 2, 1, 2, 1, x))",
      "root", ""},
+    {"iterateStream",
+     "def p(x: [N][M]int) = iterate(3, \\a -> a |> pad2(1, 1, clamp) |> slide2(3, 1) "
+     "|> map2(\\w -> w[0][1] - w[2][0]), x)",
+     "root", "12 14 8"},
+    {"iterateStream",
+     "def p(x, y: [N][M]int) = iterate(2, \\a b -> (b, zip2(a, b |> pad2(0, 1, 2) "
+     "|> slide2(2, 1)) |> map2(\\e w -> mix(e, reduce(+, 0, join(w))))), (x, y))",
+     "root", "2 2 9"},
 };
 
 #endif

@@ -58,10 +58,10 @@ static void test_two_stages(void **state)
     const Rewriting *steps = parse(&e,
                                    "reduceFission() @ root\n"
                                    "partialReduce(256) @ root\n"
-                                   "reduceWrg(32) @ 1\n"
+                                   "reduceWrg(32, 1) @ 1\n"
                                    "toGlobal() @ 1\n"
                                    "reduceAsMap() @ root\n"
-                                   "reduceWrg(4) @ 0\n"
+                                   "reduceWrg(4, 1) @ 0\n"
                                    "toGlobal() @ 0\n",
                                    &source);
     assert_non_null(steps);

@@ -206,6 +206,204 @@ static void test_told_before(void **state)
     }
 }
 
+// A valley over constrained parameters, of numbers and words; one in eight points fails.
+typedef struct {
+    Space *space;
+    Point optimum;
+} Valley;
+
+static Valley make_valley(Diags *diags)
+{
+    static const int64_t size[] = {1, 2, 4, 8, 16, 32, 64, 128},
+                         step[] = {1, 2, 3, 4, 5, 6};
+    static const char *const how[] = {"global", "local", "private"};
+    Valley v = {.space = space_new()};
+    space_add_ints(v.space, "x", size, COUNTOF(size));
+    space_add_ints(v.space, "y", size, COUNTOF(size));
+    space_add_ints(v.space, "s", step, COUNTOF(step));
+    space_add_ints(v.space, "t", step, COUNTOF(step));
+    space_add_words(v.space, "how", how, COUNTOF(how));
+    assert_true(space_constrain(v.space, "x * y <= 256 && x * y >= 8", diags));
+    assert_true(space_constrain(v.space, "s * t <= 12 || how == 'local'", diags));
+    assert_true(point_parse(v.space, "x=32 y=4 s=2 t=5 how=local", &v.optimum));
+    assert_true(space_valid(v.space, &v.optimum));
+    return v;
+}
+
+static double valley_cost(const Valley *v, const Point *point)
+{
+    double cost = 1;
+    for (int i = 0; i < space_params(v->space); i++) {
+        double off = point->choice[i] - v->optimum.choice[i];
+        cost += i == 4 ? off != 0 : off * off / 4;
+    }
+    return cost > 1 && point_hash(v->space, point) % 8 == 0 ? INFINITY : cost;
+}
+
+static bool is_guided(const SearchKind *kind)
+{
+    return kind->learns;
+}
+
+// Asks `batch` points at a time and tells them in reverse; the trials until the optimum was
+// found. No point comes twice.
+static int trials_to_optimum(const SearchKind *kind, const Valley *v, int batch,
+                             uint64_t seed)
+{
+    Search *search = search_open(kind, v->space, seed, INFINITY);
+    int count = (int)space_count(v->space), found = 0;
+    char *given = xcalloc((size_t)count, 1);
+    Point point[16];
+    for (int n = 0; !found && n < count;) {
+        int got = 0;
+        while (got < batch && search_ask(search, &point[got]))
+            assert_int_equal(given[space_number(v->space, &point[got++])]++, 0);
+        assert_true(got > 0);
+        n += got;
+        while (got-- > 0)
+            search_tell(search, &point[got], valley_cost(v, &point[got]));
+        if (search->best_ns == 1)
+            found = n;
+    }
+    assert_true(found > 0);
+    search_close(search);
+    free(given);
+    return found;
+}
+
+// Of 2,226 points random search looks at half until it finds the best.
+static void test_easy(void **state)
+{
+    Fixture *f = *state;
+    Valley v = make_valley(&f->diags);
+    int nkind, count = (int)space_count(v.space);
+    const SearchKind *const *kind = search_all(&nkind);
+    for (int k = 0; k < nkind; k++) {
+        if (!is_guided(kind[k]))
+            continue;
+        int one = 0, many = 0;
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            one += trials_to_optimum(kind[k], &v, 1, seed);
+            many += trials_to_optimum(kind[k], &v, 16, seed);
+        }
+        if (one / 3 > count / 5 || many / 3 > count / 3)
+            fail_msg("%s: %d and %d trials of %d", kind[k]->name, one / 3, many / 3, count);
+    }
+    space_free(v.space);
+}
+
+// A model of the costs needs few of them.
+static void test_few_trials(void **state)
+{
+    Fixture *f = *state;
+    Valley v = make_valley(&f->diags);
+    static const char *const name[] = {"auto", "surrogate"};
+    for (int i = 0; i < COUNTOF(name); i++) {
+        int trials = 0;
+        for (uint64_t seed = 1; seed <= 5; seed++)
+            trials += trials_to_optimum(search_find(name[i]), &v, 1, seed);
+        assert_true(trials / 5 < 120);
+    }
+    space_free(v.space);
+}
+
+static void test_one_point(void **state)
+{
+    Fixture *f = *state;
+    assert_true(space_constrain(f->space, "a == 2 && b == 3 && c == 1", &f->diags));
+    int nkind;
+    const SearchKind *const *kind = search_all(&nkind);
+    for (int k = 0; k < nkind; k++) {
+        Search *search = open_search(kind[k], f->space, 1);
+        Point point;
+        assert_true(search_ask(search, &point));
+        assert_false(search_ask(search, &point)); // before it is told, and after
+        search_tell(search, &point, 5);
+        assert_false(search_ask(search, &point));
+        search_close(search);
+    }
+}
+
+// Every trial fails: the search goes on to the end.
+static void test_all_fail(void **state)
+{
+    Fixture *f = *state;
+    int nkind, count = (int)space_count(f->space);
+    const SearchKind *const *kind = search_all(&nkind);
+    for (int k = 0; k < nkind; k++) {
+        Search *search = open_search(kind[k], f->space, 1);
+        Point point;
+        int n = 0;
+        for (; search_ask(search, &point); n++)
+            search_tell(search, &point, INFINITY);
+        assert_int_equal(n, count);
+        assert_true(search->best_ns == INFINITY);
+        search_close(search);
+    }
+}
+
+// What an earlier run has found is gone on from.
+static void test_resume(void **state)
+{
+    Fixture *f = *state;
+    Valley v = make_valley(&f->diags);
+    int nkind;
+    const SearchKind *const *kind = search_all(&nkind);
+    for (int k = 0; k < nkind; k++) {
+        if (!is_guided(kind[k]))
+            continue;
+        Search *search = search_open(kind[k], v.space, 1, INFINITY);
+        Rng rng;
+        rng_seed(&rng, 9);
+        for (int i = 0; i < 300; i++) {
+            Point known;
+            space_sample(v.space, &rng, &known);
+            if (!point_equal(v.space, &known, &v.optimum))
+                search_tell(search, &known, valley_cost(&v, &known));
+        }
+        int told = search->told;
+        for (Point point; search->best_ns > 1 && search_ask(search, &point);)
+            search_tell(search, &point, valley_cost(&v, &point));
+        assert_true(search->best_ns == 1);
+        assert_true(search->told - told < 900);
+        search_close(search);
+    }
+    space_free(v.space);
+}
+
+// Questions do not grow with the space: 2.6 x 10^10 points here.
+static void test_guided_in_large_spaces(void **state)
+{
+    (void)state;
+    double v[20];
+    for (int i = 0; i < COUNTOF(v); i++)
+        v[i] = i;
+    Space *space = space_new();
+    for (int i = 0; i < 8; i++)
+        space_add(space, (const char[]){(char)('A' + i), 0}, v, COUNTOF(v));
+    int nkind;
+    const SearchKind *const *kind = search_all(&nkind);
+    for (int k = 0; k < nkind; k++) {
+        if (!is_guided(kind[k]))
+            continue;
+        Search *search = search_open(kind[k], space, 1, INFINITY);
+        double best = INFINITY, first = 0;
+        for (int i = 0; i < 400; i++) {
+            Point point;
+            double cost = 1;
+            assert_true(search_ask(search, &point));
+            for (int p = 0; p < 8; p++)
+                cost += (point.choice[p] - 7) * (point.choice[p] - 7);
+            search_tell(search, &point, cost);
+            best = fmin(best, cost);
+            first += i < 20 ? cost / 20 : 0;
+        }
+        assert_true(best < first / 3);
+        search_close(search);
+    }
+    space_free(space);
+}
+
 static void test_empty(void **state)
 {
     Fixture *f = *state;
@@ -231,6 +429,12 @@ int main(void)
         TEST(test_ranked),
         cmocka_unit_test(test_large_spaces),
         TEST(test_told_before),
+        TEST(test_easy),
+        TEST(test_few_trials),
+        TEST(test_one_point),
+        TEST(test_all_fail),
+        TEST(test_resume),
+        cmocka_unit_test(test_guided_in_large_spaces),
         TEST(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Trials a second, forewarp and Kernel Tuner, on the same kernel at the same points of
-# templates/convolution_cuda.json on cuda:0, both with checked outputs.
+# Trials a second, forewarp and Kernel Tuner, on the same kernel at the same points, both
+# with checked outputs: templates/convolution_cuda.json on cuda:0, or convolution.json without
+# images and padding on opencl:0.
 #
-#   bench/kernel_tuner.py FOREWARP POINTS OUT.json
+#   bench/beside_kernel_tuner.py FOREWARP POINTS OUT.json [cuda:0 | opencl:0 [SIZE]]
 #
 # forewarp picks the points and writes them with --cache; its time is the whole run, the
 # reference and the final measurements included. Kernel Tuner's time is what it says it
@@ -20,11 +21,20 @@ import time
 import numpy as np
 
 
-def tune_with_forewarp(forewarp, points, folder):
+# What differs between the two: forewarp's options; Kernel Tuner's language and its kernel.
+DEVICES = {
+    "cuda:0": (["templates/convolution_cuda.json"], "CUDA", "templates/convolution.cu"),
+    "opencl:0": (["templates/convolution.json", "--where", "IMAGE == 0 and PADDING == 0 and 32 <= WX * WY <= 1024 and "
+                  "PX <= 8 and PY <= 8 and (LOCAL == 0 or (WX * PX + 4) * (WY * PY + 4) * 4 <= 49152)"],
+                 "OPENCL", "templates/convolution.cl"),
+}
+
+
+def tune_with_forewarp(forewarp, points, folder, device, size):
     out, cache = folder + "/result.json", folder + "/cache.json"
     start = time.time()
-    subprocess.check_call([forewarp, "tune", "templates/convolution_cuda.json", "-d", "cuda:0", "--strategy", "random",
-                           "--budget", f"{points}t", "--store", folder + "/trials.db", "--out", folder, "--cache", cache,
+    subprocess.check_call([forewarp, "tune", *DEVICES[device][0], "-d", device, "-s", f"H={size},W={size}",
+                           "--strategy", "random", "--budget", f"{points}t", "--store", folder + "/trials.db", "--out", folder, "--cache", cache,
                            "--json", out, "-q"])
     seconds = time.time() - start
     result = json.load(open(out))
@@ -38,7 +48,7 @@ def expected(image, weights):
     return sum(weights[j, i] * padded[j:j + h, i:i + w] for j in range(5) for i in range(5)).astype(np.float32)
 
 
-def tune_with_kernel_tuner(cache):
+def tune_with_kernel_tuner(cache, device):
     from kernel_tuner import tune_kernel
     keys = cache["tune_params_keys"]
     wanted = {tuple(entry[k] for k in keys) for entry in cache["cache"].values()}
@@ -53,8 +63,8 @@ def tune_with_kernel_tuner(cache):
 
     start = time.time()
     results, _ = tune_kernel(
-        "convolution", "templates/convolution.cu", (w, h), [image, weights, np.zeros_like(image)], params,
-        grid_div_x=["WX", "PX"], grid_div_y=["WY", "PY"], block_size_names=["WX", "WY"], lang="CUDA",
+        "convolution", DEVICES[device][2], (w, h), [image, weights, np.zeros_like(image)], params,
+        grid_div_x=["WX", "PX"], grid_div_y=["WY", "PY"], block_size_names=["WX", "WY"], lang=DEVICES[device][1],
         restrictions=[chosen], answer=[None, None, expected(image, weights)],
         atol=1e-3, quiet=True)
     wall = time.time() - start
@@ -69,11 +79,13 @@ def tune_with_kernel_tuner(cache):
 
 def main():
     forewarp, points, out = os.path.abspath(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    device = sys.argv[4] if len(sys.argv) > 4 else "cuda:0"
+    size = int(sys.argv[5]) if len(sys.argv) > 5 else 2048
     with tempfile.TemporaryDirectory() as folder:
-        mine, cache = tune_with_forewarp(forewarp, points, folder)
+        mine, cache = tune_with_forewarp(forewarp, points, folder, device, size)
     n = sum(mine["trials"].values())
     print(f"forewarp      {n} trials in {mine['seconds']:.1f} s: {n / mine['seconds']:.2f} a second", flush=True)
-    theirs = tune_with_kernel_tuner(cache)
+    theirs = tune_with_kernel_tuner(cache, device)
     print(f"Kernel Tuner  {theirs['trials']} trials in {theirs['seconds']:.1f} s: "
           f"{theirs['trials'] / theirs['seconds']:.2f} a second")
     ratio = (n / mine["seconds"]) / (theirs["trials"] / theirs["seconds"])

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// predict: how long a fused kernel takes, from times of its parts.
+
+#ifndef FW_FUSE_PREDICT_H
+#define FW_FUSE_PREDICT_H
+
+#include "fuse/execute.h"
+#include "store/store.h"
+
+// psi of paper 004, section 4.4: the time of a routine an instance, by the instances of a
+// block and by the words an instance that others hold on chip.
+typedef struct Psi Psi;
+
+// Reads the table of the script's routines on a device from the store; what is missing is
+// measured, and stored. NULL with diagnostics. Owner: the caller. measured: routines timed.
+Psi *psi_open(const Script *script, const char *device, const char *store,
+              const FusePlace *place, int *measured, Diags *diags);
+// A table of a device that nobody has measured: a routine takes as long as the words it
+// moves, computing nothing.
+Psi *psi_by_words(void);
+void psi_free(Psi *psi); // accepts NULL
+
+// Equation 3, with the barriers and the start of the kernel: unit ns an instance, of
+// `instances` in all.
+double psi_predict(const Psi *psi, const Script *script, const FusedKernel *kernel,
+                   int64_t instances);
+
+#endif

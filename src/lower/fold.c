@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions and scans by one work-item: an accumulator in registers, and the loop that
+// changes it. A step that changes an array element by element does so in place; of others
+// the next value is complete before the accumulator changes.
+
+#include "lower/internal.h"
+
+// The accumulator of a reduction: variables, a tuple of them, or private arrays.
+static const View *accumulator(Lower *l, const View *init, const Type *type)
+{
+    if (type->kind == T_ARRAY) {
+        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "acc");
+        gen_copy(l, init, memory);
+        return memory;
+    }
+    if (type->kind == T_TUPLE) {
+        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+        for (int i = 0; i < type->n; i++)
+            item[i] = accumulator(l, view_get(l, init, i), type->item[i]);
+        return view_tuple(l, type, item);
+    }
+    Stm *decl = stm_add(l, ST_DECL);
+    decl->value = view_read(l, init);
+    decl->var = var_new(l, "acc", type, false);
+    return view_var(l, decl->var);
+}
+
+// All components are read before any is written: they may depend on each other.
+static const View *named_copy(Lower *l, const View *view, const Type *type)
+{
+    if (type->kind == T_ARRAY) {
+        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "next");
+        gen_copy(l, view, memory);
+        return memory;
+    }
+    if (type->kind == T_TUPLE) {
+        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+        for (int i = 0; i < type->n; i++)
+            item[i] = named_copy(l, view_get(l, view, i), type->item[i]);
+        return view_tuple(l, type, item);
+    }
+    return view_value(l, k_named(l, view_read(l, view), "next"));
+}
+
+static void update(Lower *l, const View *acc, const View *value)
+{
+    if (acc->type->kind != T_TUPLE && acc->type->kind != T_ARRAY)
+        gen_copy(l, value, acc);
+    else
+        gen_copy(l, named_copy(l, value, acc->type), acc);
+}
+
+// Folds -----------------------------------------------------------------------------------
+
+typedef struct {
+    const Expr *expr;
+    const Env *env;
+    const View *in, *acc, *out; // out: each prefix is stored there (scan)
+} Fold;
+
+// Changes in place --------------------------------------------------------------------
+
+static bool is_loop_over(const Expr *map, const Param *param)
+{
+    return map->kind == E_PATTERN &&
+           (map->pattern == P_MAPSEQ || map->pattern == P_MAPUNROLL) &&
+           map->arg[0]->kind == E_PARAM && map->arg[0]->param == param;
+}
+
+// Is it elementwise in a parameter of that many dimensions: loops over a zip of it, which
+// is not mentioned elsewhere?
+static bool is_elementwise(const Expr *map, const Param *param, int dims)
+{
+    const Expr *zip = map->arg[0];
+    int found = 0;
+    if (map->kind != E_PATTERN ||
+        (map->pattern != P_MAPSEQ && map->pattern != P_MAPUNROLL) ||
+        zip->kind != E_PATTERN || zip->pattern != P_ZIP || param_uses(map, param) != 1)
+        return false;
+    for (int i = 0; i < zip->narg; i++)
+        found += zip->arg[i]->kind == E_PARAM && zip->arg[i]->param == param;
+    for (; dims > 1; dims--) {
+        const Param *row = map->fun->params[0];
+        map = map->fun->arg[0];
+        if (!is_loop_over(map, row) || expr_mentions(map->fun, row))
+            return false;
+    }
+    return found == 1;
+}
+
+static int dims_of(const Type *type)
+{
+    int dims = 0;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        dims++;
+    return dims;
+}
+
+// Can a step change an array of registers where it is: element by element, perhaps many
+// times over?
+static bool changes_in_place(const Expr *body, const Param *param, const Type *type)
+{
+    if (type->kind != T_ARRAY || type_tuple_of(type) || body->kind == E_PARAM)
+        return false;
+    if (body->kind == E_LET)
+        return !expr_mentions(body->arg[0], param) &&
+               changes_in_place(body->arg[1], param, type);
+    if (body->kind == E_PATTERN && body->pattern == P_REDSEQ)
+        return body->arg[0]->kind == E_PARAM && body->arg[0]->param == param &&
+               param_uses(body, param) == 1 &&
+               changes_in_place(body->fun->arg[0], body->fun->params[0], type);
+    return body->narg > 0 && is_elementwise(body, param, dims_of(type));
+}
+
+static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *acc);
+
+static void change_in_place(Lower *l, const Expr *body, const Env *env, const View *acc)
+{
+    if (body->kind == E_LET) {
+        const View *value = eval(l, body->arg[0], env);
+        env = env_bind_named(l, env, body->param, value, body->arg[1]);
+        change_in_place(l, body->arg[1], env, acc);
+    } else if (body->pattern == P_REDSEQ) {
+        fold_into(l, body, env, acc);
+    } else {
+        gen(l, body, env, acc);
+    }
+}
+
+static void fold_step(Lower *l, void *user, const Arith *iter)
+{
+    Fold *fold = user;
+    const View *arg[] = {fold->acc, view_elem(l, fold->in, iter)};
+    const Expr *f = fold->expr->fun;
+    if (!fold->out && fold->acc->kind == V_MEM &&
+        changes_in_place(f->arg[0], f->params[0], fold->acc->type)) {
+        const Env *env = env_bind(l, fold->env, f->params[0], arg[0]);
+        env = env_bind_named(l, env, f->params[1], arg[1], f->arg[0]);
+        change_in_place(l, f->arg[0], env, fold->acc);
+        return;
+    }
+    update(l, fold->acc, apply(l, f, fold->env, arg));
+    if (fold->out)
+        gen_copy(l, fold->acc, view_elem(l, fold->out, iter));
+}
+
+static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *acc)
+{
+    Fold fold = {expr, env, eval(l, expr->arg[1], env), acc, NULL};
+    gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, fold.in->type->len, fold_step,
+             &fold);
+}
+
+const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
+                     const View *in, const View *out)
+{
+    const Type *type = out ? out->type->elem : expr->type;
+    Fold fold = {expr, env, in, accumulator(l, init, type), out};
+    gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
+    return fold.acc;
+}

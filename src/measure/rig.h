@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rig, inside: what rig.c (opening, the calls) and round.c (the jobs of a call on their
+// way through the workers) share.
+
+#ifndef FW_MEASURE_RIG_H
+#define FW_MEASURE_RIG_H
+
+#include "measure/parts.h"
+
+enum { WORKERS_MAX = 16, SHARE = 10 }; // SHARE: jobs a worker builds as one program
+
+typedef enum {
+    ITEM_WAITING,
+    ITEM_SENT,
+    ITEM_COMPILED, // by another worker than the one that is to run it
+    ITEM_PREPARED,
+    ITEM_DECIDED,
+    ITEM_DONE
+} ItemState;
+
+typedef struct {
+    const Job *job;
+    ItemState state;
+    bool suspect; // to be tried alone, in a fresh process
+    int worker;   // that has it
+    int parcel;   // compiled together: the number of its first job
+    double compile_s;
+    int deaths;
+    Trial trial;
+} Item;
+
+// The jobs of one call, and what is wanted of them.
+typedef struct {
+    Item *item;
+    int capacity;
+    int first, end; // the batch at work
+    bool dry;       // there is no next job
+    RigNext *next;
+    int samples;
+    double cutoff_ns;
+    json_t *out; // paths for the outputs, or NULL
+    RigDone *done;
+    void *user;
+} Round;
+
+struct Rig {
+    Arena *arena;
+    RigConfig config; // its texts are the rig's; buffer: only the sizes are looked at
+    size_t *buffer_bytes;
+    bool *buffer_output;
+    DeviceInfo info;
+    bool ahead; // the first worker runs jobs, the others compile
+    Folder folder;
+    json_t *open_message;
+    int crew, nworker; // workers there may be, and those there are
+    Worker worker[WORKERS_MAX];
+    Cache cache[WORKERS_MAX];
+    int failed[WORKERS_MAX]; // starts of each since the last that succeeded
+    Buf trouble;             // why the last start failed
+    Round *round;            // NULL between calls
+};
+
+// round.c -----------------------------------------------------------------------------
+
+// Starts one more worker, which opens its device.
+bool crew_add(Rig *rig, Diags *diags);
+// Until every worker is idle or off. False: none is left that can run a job.
+bool crew_settle(Rig *rig, Diags *diags);
+// Runs the round's jobs with at most so many workers; frees its items.
+bool round_run(Rig *rig, int workers, Round *round, Diags *diags);
+
+#endif

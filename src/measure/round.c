@@ -1,0 +1,604 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The controller: hands jobs to workers, watches their time, and turns what becomes of
+// them into trials.
+//
+//   method  a batch is prepared (built and checked) by all workers at once, then its jobs
+//           are timed one after the other while all else is idle. Compiling and timing
+//           never overlap: on a CPU device they would share its cores.
+//           On a GPU whose kind can compile ahead they do: the first worker alone runs
+//           anything there, and builds what the others have compiled into the cache that
+//           all of them share. Jobs flow through: compiled some at a time (a parcel: one
+//           program), then checked and timed parcel by parcel.
+//
+// Controllers that share a folder take turns on a GPU, a call each: what one of them does
+// meanwhile (derive, lower, compute a reference) does not disturb the other's times.
+//
+// Who is to blame when a worker dies: the job it was at, if that is the only one the
+// process had. An earlier one may have spoilt the process (PoCL notices no write past a
+// buffer's end), so a job that crashed among others becomes a suspect, and so do jobs
+// built together when the compiler died, and jobs that were there at many deaths. When
+// the rest of the batch is done each suspect is tried alone in a fresh process. A time
+// limit passed while a job runs is a verdict at once. What else a dead worker had prepared
+// is prepared again, which is quick with a compile cache. No device call is made here.
+#include "measure/rig.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    AHEAD = 3,          // parcels a compiler may be ahead of the worker that runs
+    STARTS_MAX = 3,     // attempts to start a worker without one success
+    DEATHS_SUSPECT = 4, // of workers a job was with, before it is tried alone
+    DEATHS_MAX = 8,     // before it is given up
+};
+static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5;
+
+// Limits ------------------------------------------------------------------------------
+
+static double build_limit(const Rig *rig, int jobs)
+{
+    return rig->config.build_limit_s + JOINT_LIMIT_S * (jobs - 1);
+}
+
+// The sampler stops by itself after the limit for a run; a last run may then be under way.
+static double time_limit(const Rig *rig)
+{
+    return 2 * rig->config.run_limit_s + 1;
+}
+
+// Workers -----------------------------------------------------------------------------
+
+static bool is_compiler(const Rig *rig, const Worker *worker)
+{
+    return rig->ahead && worker != rig->worker;
+}
+
+static json_t *opening(const Rig *rig, const Worker *worker)
+{
+    if (!is_compiler(rig, worker))
+        return json_incref(rig->open_message);
+    return json_pack("{s:s,s:o,s:b}", "do", "open", "device", json_text(rig->config.device),
+                     "compiler", 1);
+}
+
+// The cache of a worker: one for all where some compile for another.
+static Cache *cache_of(Rig *rig, int number)
+{
+    return &rig->cache[rig->ahead ? 0 : number];
+}
+
+static bool start(Rig *rig, Worker *worker, Diags *diags)
+{
+    int number = (int)(worker - rig->worker);
+    char *log = arena_printf(rig->arena, "%s/worker-%d.log", rig->folder.data, number);
+    WorkerPlace place = {rig->config.worker, cache_of(rig, number)->path, rig->folder.data,
+                         log};
+    if (!worker_start(worker, &place, diags))
+        return false;
+    worker_send(worker, opening(rig, worker), STAGE_OPEN, 0, OPEN_LIMIT_S);
+    return true;
+}
+
+// Compilers alone are no use.
+static bool any_alive(const Rig *rig)
+{
+    for (int i = 0; i < (rig->ahead ? 1 : rig->nworker); i++)
+        if (rig->worker[i].state != CREW_OFF)
+            return true;
+    return false;
+}
+
+static bool any_busy(const Rig *rig)
+{
+    for (int i = 0; i < rig->nworker; i++)
+        if (rig->worker[i].state == CREW_BUSY)
+            return true;
+    return false;
+}
+
+static int sent_to(const Rig *rig, const Worker *worker)
+{
+    int n = 0;
+    for (int i = rig->round->first; i < rig->round->end; i++)
+        n += rig->round->item[i].state == ITEM_SENT &&
+             &rig->worker[rig->round->item[i].worker] == worker;
+    return n;
+}
+
+// Verdicts ----------------------------------------------------------------------------
+
+static void decide(Item *item, TrialStatus status, const char *why)
+{
+    trial_release(&item->trial);
+    item->trial.status = status;
+    item->trial.time_ns = INFINITY;
+    item->trial.max_error = INFINITY;
+    item->trial.log = xstrdup(why);
+    item->state = ITEM_DECIDED;
+}
+
+static void again(Item *item, bool suspect)
+{
+    item->suspect |= suspect;
+    item->state = ITEM_WAITING;
+}
+
+// What becomes of the job that a dead worker was at.
+static void blame(Item *item, const Worker *dead, const char *why)
+{
+    if (dead->late)
+        decide(item, TRIAL_TIMED_OUT, why);
+    else if (dead->sent == 1)
+        decide(item, TRIAL_CRASHED, why);
+    else
+        again(item, true);
+}
+
+// What becomes of another that it had.
+static void bereave(Item *item, const Worker *dead, const char *why)
+{
+    bool joint = dead->stage == STAGE_BUILD && dead->job == JOINT_BUILD;
+    item->deaths += dead->stage != STAGE_QUIT;
+    if (item->deaths >= DEATHS_MAX)
+        decide(item, TRIAL_CRASHED, why);
+    else
+        again(item, (joint && item->state == ITEM_SENT) || item->deaths >= DEATHS_SUSPECT);
+}
+
+// Settles what a dead worker, the number-th, had been given.
+static void settle_jobs(Rig *rig, int number, const Worker *dead, const char *why)
+{
+    for (int i = rig->round->first; i < rig->round->end; i++) {
+        Item *item = &rig->round->item[i];
+        bool held = (item->state == ITEM_SENT || item->state == ITEM_PREPARED) &&
+                    item->worker == number;
+        if (!held)
+            continue;
+        if (dead->stage >= STAGE_BUILD && dead->job == i)
+            blame(item, dead, why);
+        else
+            bereave(item, dead, why);
+    }
+}
+
+// Ends a worker that died, is late, or could not open its device, and starts another.
+static bool replace(Rig *rig, Worker *worker, Diags *diags)
+{
+    Worker dead = *worker;
+    int number = (int)(worker - rig->worker);
+    Buf why;
+    buf_init(&why);
+    worker_end(worker, &why);
+    if (rig->round)
+        settle_jobs(rig, number, &dead, why.text);
+    int *failed = &rig->failed[number];
+    *failed += dead.stage == STAGE_OPEN;
+    if (dead.stage == STAGE_OPEN && rig->trouble.len == 0)
+        buf_write(&rig->trouble, why.text, why.len);
+    buf_release(&why);
+    return *failed >= STARTS_MAX || !rig->round || start(rig, worker, diags);
+}
+
+// Messages ----------------------------------------------------------------------------
+
+static void take_stage(Rig *rig, Worker *worker, const json_t *message)
+{
+    int job = (int)json_int_of(message, "job", JOINT_BUILD);
+    if (strcmp(json_text_of(message, "at"), "run") == 0)
+        worker_enter(worker, STAGE_RUN, job, rig->config.run_limit_s);
+    else
+        worker_enter(worker, STAGE_BUILD, job,
+                     build_limit(rig, job == JOINT_BUILD ? sent_to(rig, worker) : 1));
+    if (worker->stage == STAGE_BUILD && job != JOINT_BUILD && is_compiler(rig, worker))
+        rig->round->item[job].parcel = job; // its program holds nothing else
+}
+
+// The second report on a job, its timing, replaces the first.
+static void take_trial(Rig *rig, Worker *worker, const json_t *message)
+{
+    Item *item = &rig->round->item[json_int_of(message, "job", 0)];
+    bool compiled = is_compiler(rig, worker);
+    trial_release(&item->trial);
+    trial_from_json(json_object_get(message, "trial"), &item->trial);
+    if (compiled)
+        item->compile_s = item->trial.build_s;
+    else
+        item->trial.build_s += item->compile_s;
+    bool good = item->state == ITEM_SENT && item->trial.status == TRIAL_OK;
+    item->state = !good ? ITEM_DECIDED : compiled ? ITEM_COMPILED : ITEM_PREPARED;
+    worker_enter(worker, STAGE_NONE, 0, build_limit(rig, 1));
+}
+
+static bool take_end(Rig *rig, Worker *worker, const json_t *message, Diags *diags)
+{
+    const json_t *info = json_object_get(message, "info");
+    if (worker->stage == STAGE_OPEN && !info) {
+        buf_clear(&rig->trouble);
+        buf_puts(&rig->trouble, json_text_of(message, "log"));
+        return replace(rig, worker, diags);
+    }
+    if (worker->stage == STAGE_OPEN) {
+        if (!*rig->info.id) // memory sizes may differ from one process to the next
+            info_from_json(info, &rig->info);
+        rig->failed[worker - rig->worker] = 0;
+        buf_clear(&rig->trouble);
+    }
+    worker_enter(worker, STAGE_NONE, 0, INFINITY);
+    worker->state = CREW_IDLE;
+    return true;
+}
+
+static bool take(Rig *rig, Worker *worker, const json_t *message, Diags *diags)
+{
+    if (json_object_get(message, "end"))
+        return take_end(rig, worker, message, diags);
+    if (json_object_get(message, "quit")) {
+        worker_enter(worker, STAGE_QUIT, 0, 0);
+        return replace(rig, worker, diags);
+    }
+    if (json_object_get(message, "at"))
+        take_stage(rig, worker, message);
+    else
+        take_trial(rig, worker, message);
+    return true;
+}
+
+// Waits until one thing has happened, and deals with it; false: no worker is left.
+static bool attend(Rig *rig, Diags *diags)
+{
+    json_t *message;
+    Worker *worker = worker_wait(rig->worker, rig->nworker, &message);
+    bool ok = !worker ||
+              (message ? take(rig, worker, message, diags) : replace(rig, worker, diags));
+    json_decref(message);
+    if (!ok || any_alive(rig))
+        return ok;
+    return diag_world(diags, "", "no worker can use the device %s: %s", rig->config.device,
+                      rig->trouble.text);
+}
+
+// Preparing ---------------------------------------------------------------------------
+
+static int count_items(const Round *round, ItemState state)
+{
+    int n = 0;
+    for (int i = round->first; i < round->end; i++)
+        n += round->item[i].state == state;
+    return n;
+}
+
+static Item *first_item(const Round *round, ItemState state)
+{
+    for (int i = round->first; i < round->end; i++)
+        if (round->item[i].state == state)
+            return &round->item[i];
+    return NULL;
+}
+
+// The first that waits, of the suspects or of the others.
+static Item *first_waiting(const Round *round, bool suspect)
+{
+    for (int i = round->first; i < round->end; i++)
+        if (round->item[i].state == ITEM_WAITING && round->item[i].suspect == suspect)
+            return &round->item[i];
+    return NULL;
+}
+
+static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
+{
+    int number = (int)(worker - rig->worker);
+    cache_of(rig, number)->jobs += item->state == ITEM_WAITING;
+    item->state = ITEM_SENT;
+    item->worker = number;
+    worker->sent++;
+    json_array_append_new(jobs, job_to_json(item->job, (int)(item - rig->round->item)));
+}
+
+static void send_prepare(Rig *rig, Worker *worker, json_t *jobs, int first)
+{
+    int n = (int)json_array_size(jobs);
+    worker_send(worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs), STAGE_BUILD,
+                n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
+}
+
+static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
+{
+    json_t *jobs = json_array();
+    Item *item = first_waiting(rig->round, suspect);
+    int first = (int)(item - rig->round->item);
+    for (int n = 0; item && n < most; n++) {
+        item->parcel = first;
+        append_job(rig, worker, item, jobs);
+        item = first_waiting(rig->round, suspect);
+    }
+    send_prepare(rig, worker, jobs, first);
+}
+
+// An even part of what waits, among the workers that have none yet.
+static int even_share(const Rig *rig)
+{
+    int waiting = 0, free_workers = 0;
+    for (int i = rig->round->first; i < rig->round->end; i++)
+        waiting +=
+            rig->round->item[i].state == ITEM_WAITING && !rig->round->item[i].suspect;
+    for (int i = 0; i < rig->nworker; i++)
+        free_workers +=
+            rig->worker[i].state != CREW_OFF && rig->worker[i].stage <= STAGE_OPEN;
+    return MIN((waiting + free_workers - 1) / MAX(free_workers, 1), 2 * SHARE);
+}
+
+static void hand_out(Rig *rig)
+{
+    for (int i = 0; i < rig->nworker; i++)
+        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, false))
+            send_jobs(rig, &rig->worker[i], false, even_share(rig));
+}
+
+bool crew_settle(Rig *rig, Diags *diags)
+{
+    bool ok = true;
+    while (ok && any_busy(rig))
+        ok = attend(rig, diags);
+    return ok;
+}
+
+// Until every job of the batch is prepared, decided or suspect, and every worker idle.
+static bool prepare(Rig *rig, Diags *diags)
+{
+    bool ok = true;
+    while (ok && (any_busy(rig) || first_waiting(rig->round, false))) {
+        hand_out(rig);
+        ok = attend(rig, diags);
+    }
+    return ok;
+}
+
+// Starts the workers anew that have done something; they hold no job.
+static bool freshen(Rig *rig, Diags *diags)
+{
+    bool ok = true;
+    for (int i = 0; i < rig->nworker && ok; i++)
+        if (rig->worker[i].state == CREW_IDLE && rig->worker[i].sent > 0) {
+            worker_end(&rig->worker[i], NULL);
+            ok = start(rig, &rig->worker[i], diags);
+        }
+    return ok && crew_settle(rig, diags);
+}
+
+static bool prepare_suspects(Rig *rig, Diags *diags)
+{
+    bool ok = freshen(rig, diags);
+    for (int i = 0; i < rig->nworker && ok; i++)
+        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, true))
+            send_jobs(rig, &rig->worker[i], true, 1);
+    return ok && crew_settle(rig, diags);
+}
+
+// Timing ------------------------------------------------------------------------------
+
+static void send_time(Rig *rig, Item *item)
+{
+    const Round *round = rig->round;
+    Worker *worker = &rig->worker[item->worker];
+    int number = (int)(item - round->item);
+    json_t *message =
+        json_pack("{s:s,s:i,s:i}", "do", "time", "job", number, "samples", round->samples);
+    json_set_number(message, "limit_s", rig->config.run_limit_s);
+    json_set_number(message, "cutoff_ns", round->cutoff_ns);
+    json_object_set_new(message, "alone", json_boolean(rig->ahead));
+    if (round->out)
+        json_object_set(message, "out", round->out);
+    worker_send(worker, message, STAGE_TIME, number, time_limit(rig));
+}
+
+static bool time_one(Rig *rig, Item *item, Diags *diags)
+{
+    send_time(rig, item);
+    bool ok = crew_settle(rig, diags);
+    if (ok && item->state == ITEM_PREPARED)
+        BUG("a prepared job was not timed");
+    return ok;
+}
+
+static void report(Round *round)
+{
+    Item *item;
+    while ((item = first_item(round, ITEM_DECIDED))) {
+        item->state = ITEM_DONE;
+        double cutoff = round->done(round->user, (int)(item - round->item), &item->trial);
+        round->cutoff_ns = MIN(round->cutoff_ns, cutoff);
+        trial_release(&item->trial);
+    }
+}
+
+// Prepares all it can and times that; then the suspects, as many as workers at a time.
+static bool run_batch(Rig *rig, Diags *diags)
+{
+    bool ok = true;
+    Item *next;
+    while (ok && count_items(rig->round, ITEM_DONE) < rig->round->end - rig->round->first) {
+        ok = prepare(rig, diags);
+        if (ok && (next = first_item(rig->round, ITEM_PREPARED)))
+            ok = time_one(rig, next, diags);
+        else if (ok && first_waiting(rig->round, true))
+            ok = prepare_suspects(rig, diags);
+        report(rig->round);
+    }
+    return ok;
+}
+
+static void check_job(const Rig *rig, const Job *job)
+{
+    for (int i = 0; i < job->nlaunch; i++)
+        for (int k = 0; k < job->launch[i].narg; k++) {
+            const JobArg *arg = &job->launch[i].arg[k];
+            if (arg->kind == ARG_BUFFER &&
+                (arg->buffer < 0 || arg->buffer >= rig->config.nbuffer + job->nscratch))
+                BUG("argument %d of %s is no buffer", k, job->launch[i].kernel);
+        }
+}
+
+// Flowing -----------------------------------------------------------------------------
+
+// Takes in further jobs as long as few are under way.
+static void refill(Rig *rig, int most)
+{
+    Round *round = rig->round;
+    while (round->first < round->end && round->item[round->first].state == ITEM_DONE)
+        round->first++;
+    while (!round->dry && round->end - round->first < most) {
+        const Job *job = round->next(round->user, round->end);
+        round->dry = !job;
+        if (!job)
+            break;
+        check_job(rig, job);
+        if (round->end == round->capacity) {
+            round->capacity = MAX(2 * round->capacity, 64);
+            round->item = xrealloc(round->item, sizeof(Item) * (size_t)round->capacity);
+        }
+        round->item[round->end++] = (Item){.job = job};
+    }
+}
+
+static void hand_to_compilers(Rig *rig)
+{
+    for (int i = 1; i < rig->nworker; i++) {
+        int waiting = count_items(rig->round, ITEM_WAITING);
+        int share = (waiting + rig->crew - 2) / MAX(rig->crew - 1, 1);
+        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, false))
+            send_jobs(rig, &rig->worker[i], false, MIN(share, SHARE));
+    }
+}
+
+static bool is_whole(const Round *round, int parcel)
+{
+    for (int i = round->first; i < round->end; i++)
+        if (round->item[i].parcel == parcel && round->item[i].state == ITEM_SENT)
+            return false;
+    return true;
+}
+
+// Hands the worker that runs the next parcel; false if there is none.
+static bool send_parcel(Rig *rig)
+{
+    Round *round = rig->round;
+    json_t *jobs = NULL;
+    int parcel = -1;
+    for (int i = round->first; i < round->end; i++) {
+        Item *item = &round->item[i];
+        if (item->state != ITEM_COMPILED)
+            continue;
+        if (!jobs && is_whole(round, item->parcel)) {
+            parcel = item->parcel;
+            jobs = json_array();
+        }
+        if (jobs && item->parcel == parcel)
+            append_job(rig, rig->worker, item, jobs);
+    }
+    if (jobs)
+        send_prepare(rig, rig->worker, jobs, parcel);
+    return jobs != NULL;
+}
+
+static bool any_compiler(const Rig *rig)
+{
+    for (int i = 1; i < rig->nworker; i++)
+        if (rig->worker[i].state != CREW_OFF)
+            return true;
+    return false;
+}
+
+// Gives the worker that runs something to do, if it is idle: it times what it has
+// prepared, prepares what was compiled, and tries a suspect when all else is done.
+static bool keep_running(Rig *rig, Diags *diags)
+{
+    Round *round = rig->round;
+    Item *prepared = first_item(round, ITEM_PREPARED);
+    if (rig->worker->state != CREW_IDLE)
+        return true;
+    if (prepared)
+        send_time(rig, prepared);
+    else if (send_parcel(rig))
+        return true;
+    else if (first_waiting(round, false) && !any_compiler(rig))
+        send_jobs(rig, rig->worker, false, SHARE);
+    else if (!first_waiting(round, false) && !any_busy(rig) && first_waiting(round, true)) {
+        if (rig->worker->sent > 0)
+            return freshen(rig, diags);
+        send_jobs(rig, rig->worker, true, 1);
+    }
+    return true;
+}
+
+static bool run_ahead(Rig *rig, Diags *diags)
+{
+    Round *round = rig->round;
+    bool ok = true;
+    for (;;) {
+        report(round);
+        refill(rig, AHEAD * SHARE * rig->crew);
+        if (!ok || round->first == round->end)
+            break;
+        hand_to_compilers(rig);
+        ok = keep_running(rig, diags) && (!any_busy(rig) || attend(rig, diags));
+    }
+    return ok && crew_settle(rig, diags);
+}
+
+static bool run_batches(Rig *rig, Diags *diags)
+{
+    Round *round = rig->round;
+    for (bool ok = true;;) {
+        refill(rig, rig->config.batch);
+        if (!ok || round->first == round->end)
+            return ok;
+        ok = run_batch(rig, diags);
+    }
+}
+
+bool crew_add(Rig *rig, Diags *diags)
+{
+    int i = rig->nworker;
+    if ((i == 0 || !rig->ahead) && !cache_open(&rig->cache[i], &rig->folder, diags))
+        return false;
+    rig->nworker++;
+    return start(rig, &rig->worker[i], diags);
+}
+
+// Workers are added when there is work for them: to open a GPU takes longer than a kernel.
+static bool enlist(Rig *rig, int jobs, Diags *diags)
+{
+    bool ok = true;
+    while (ok && rig->nworker < MIN(rig->crew, jobs))
+        ok = crew_add(rig, diags);
+    return ok;
+}
+
+// A call that finds every worker gone, after an earlier failure, starts them again.
+static bool revive(Rig *rig, Diags *diags)
+{
+    bool ok = true, alive = any_alive(rig);
+    for (int i = 0; i < rig->nworker && ok && !alive; i++) {
+        rig->failed[i] = 0;
+        ok = start(rig, &rig->worker[i], diags);
+    }
+    return ok;
+}
+
+bool round_run(Rig *rig, int workers, Round *round, Diags *diags)
+{
+    rig->round = round;
+    int turn = rig->info.is_cpu ? -1 : folder_turn(&rig->folder, rig->config.device);
+    bool ok = revive(rig, diags) && enlist(rig, workers, diags) &&
+              (rig->ahead ? run_ahead : run_batches)(rig, diags);
+    for (int i = 0; i < round->end; i++)
+        trial_release(&round->item[i].trial);
+    free(round->item);
+    if (turn >= 0)
+        close(turn);
+    rig->round = NULL;
+    return ok;
+}

@@ -20,7 +20,7 @@
 
 // The counting execution --------------------------------------------------------------
 
-enum { NAMES_MAX = 4096 };
+enum { NAMES_MAX = 4096, STEPS_MOST = 60000 };
 
 typedef struct {
     const Arith *var;
@@ -43,7 +43,7 @@ typedef struct {
     double weight;
     Truth *truth;
     const Buffer *touched[64]; // by this launch, loads and stores apart
-    int ntouched;
+    int ntouched, steps;
 } Run;
 
 static void run_block(Run *r, const Block *block);
@@ -208,7 +208,7 @@ static void run_if(Run *r, const Stm *stm)
 static void run_block(Run *r, const Block *block)
 {
     int names = r->nname;
-    for (int i = 0; i < block->len; i++) {
+    for (int i = 0; i < block->len && r->steps++ < STEPS_MOST; i++) {
         const Stm *stm = block->at[i];
         if (stm->value && stm->kind != ST_IF)
             run_value(r, stm->value);
@@ -241,28 +241,16 @@ static void run_group(Run *r)
             }
 }
 
-// Too many work-items would take long, and show nothing that fewer do not.
-static bool is_small(const Unit *unit, const Binding *binding, int n)
-{
-    Run *r = calloc(1, sizeof *r);
-    int64_t items = 0;
-    *r = (Run){.binding = binding, .nbinding = n};
-    for (int i = 0; i < unit->launches.len; i++) {
-        const Kernel *kernel = unit->launches.at[i].kernel;
-        items += value_of(r, kernel->global[0]) * value_of(r, kernel->global[1]) *
-                 value_of(r, kernel->global[2]);
-    }
-    free(r);
-    return items <= 1600;
-}
-
-static void run_unit(const Unit *unit, const Binding *binding, int n, Truth *truth)
+// False if that takes more than STEPS_MOST statements.
+static bool run_unit(const Unit *unit, const Binding *binding, int n, Truth *truth)
 {
     Run *r = calloc(1, sizeof *r);
     memset(truth, 0, sizeof *truth);
-    for (int i = 0; i < unit->launches.len; i++) {
+    int steps = 0;
+    for (int i = 0; i < unit->launches.len && steps < STEPS_MOST; i++) {
         int64_t groups[3];
         *r = (Run){.kernel = unit->launches.at[i].kernel,
+                   .steps = steps,
                    .binding = binding,
                    .nbinding = n,
                    .truth = truth};
@@ -272,8 +260,10 @@ static void run_unit(const Unit *unit, const Binding *binding, int n, Truth *tru
             for (r->group[1] = 0; r->group[1] < groups[1]; r->group[1]++)
                 for (r->group[0] = 0; r->group[0] < groups[0]; r->group[0]++)
                     run_group(r);
+        steps = r->steps;
     }
     free(r);
+    return steps < STEPS_MOST;
 }
 
 // Comparison --------------------------------------------------------------------------
@@ -365,9 +355,8 @@ static void try_point(Report *report, const Problem *problem, const Derivation *
         Truth truth;
         for (int i = 0; i < n; i++)
             binding[i].value = strcmp(binding[i].name, "T") == 0 ? 3 : sizes[k][i];
-        if (!is_small(unit, binding, n))
-            continue;
-        run_unit(unit, binding, n, &truth);
+        if (!run_unit(unit, binding, n, &truth))
+            continue; // too long to run
         assert_true(counts_numbers(unit, &setting, number));
         compare_all(&(Compare){report, counts, number, binding, n, text.text}, &truth);
     }

@@ -119,11 +119,15 @@ char *arena_strdup(Arena *arena, const char *text)
 char *arena_printf(Arena *arena, const char *format, ...)
 {
     va_list args, again;
+    char brief[128]; // most are names
     va_start(args, format);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = vsnprintf(brief, sizeof brief, format, args);
     char *text = arena_alloc(arena, (size_t)n + 1);
-    vsnprintf(text, (size_t)n + 1, format, again);
+    if (n < (int)sizeof brief)
+        memcpy(text, brief, (size_t)n + 1);
+    else
+        vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);
     va_end(args);
     return text;

@@ -93,7 +93,9 @@ const ModelKind *cli_model_kind(Options *options);
 // The columns that --features names, else those of the kind.
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"
-int eval_linear(Options *options);  // eval of the model of symbolic counts
+// eval and fit of the model of symbolic counts.
+int eval_linear(Options *options);
+int fit_linear(Options *options);
 // The time below which no kernel of a problem gets, with what bounds it.
 typedef struct {
     Floor floor;

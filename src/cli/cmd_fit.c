@@ -51,13 +51,16 @@ static bool fit_rows(Options *o, const ModelKind *kind, const Dataset *data, con
 
 int cmd_fit(Options *o)
 {
-    const ModelKind *kind = cli_model_kind(o);
-    if (!kind)
+    bool linear = strcmp(o->file, "linear") == 0;
+    const ModelKind *kind = linear ? NULL : cli_model_kind(o);
+    if (!kind && !linear)
         return 2;
     if (!o->nout) {
         diag_error(&o->diags, span_none, "C016", "name the file for the model with -o");
         return 2;
     }
+    if (linear)
+        return fit_linear(o);
     const Dataset *data = dataset_read(o->data, o->arena, &o->diags);
     if (!data)
         return 1;

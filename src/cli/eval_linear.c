@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// forewarp fit linear: weights from measured kernels.
 // forewarp eval linear: the table of paper 003 (its Table 1) from measured kernels: weights
 // are fitted to the measurement kernels, and predict the four test kernels, which the fit
 // has not seen. Errors are |predicted - measured| / measured; their means are geometric.
@@ -97,4 +98,18 @@ int eval_linear(Options *o)
                                  mean_error(&cases, NULL), "cases", list))
                ? 0
                : 1;
+}
+
+int fit_linear(Options *o)
+{
+    Calibration c;
+    Weights w;
+    if (!calibration_read(o->data, o->arena, &c, &o->diags))
+        return 1;
+    calibrate_fit(&c, &w);
+    if (!weights_save(&w, o->out[0], &o->diags))
+        return 1;
+    printf("%s: weights of %s from %d measurements, residuals %.1f %%\n", o->out[0],
+           w.device.name, w.rows, 100 * w.rms);
+    return 0;
 }

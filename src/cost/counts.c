@@ -17,6 +17,17 @@ static void add_overheads(Tally *t)
     tally_item(t, &once, COUNT_ONE, 1);
 }
 
+static double array_bytes(Tally *t)
+{
+    double bytes = 0;
+    for (int i = 0; i < t->arrays.len; i++) {
+        int64_t count = 0;
+        scope_constant(&t->scope, t->arrays.at[i]->count, &count);
+        bytes += (double)count * scalar_info[t->arrays.at[i]->scalar].bytes;
+    }
+    return bytes;
+}
+
 static double groups_of(const Tally *t)
 {
     return (double)t->scope.groups[0] * (double)t->scope.groups[1] *
@@ -44,6 +55,7 @@ bool counts_numbers(const Unit *unit, const FeatureSetting *setting, double out[
                 (double)t.launches * (double)item->times * item->domain->exec;
         }
         out[COUNT_GROUP] += ok ? (double)t.launches * groups_of(&t) : 0;
+        out[COUNT_ARRAY] += ok ? (double)t.launches * array_bytes(&t) : 0;
         arena_free(arena);
         if (!ok)
             return false;
@@ -132,16 +144,16 @@ static void add_domain(Counts *c, Tally *t, int first)
     }
 }
 
-static void add_groups(Counts *c, Tally *t)
+// So many times the product of three numbers of sizes.
+static void add_box(Counts *c, Tally *t, int property, const Arith *const n[3],
+                    int64_t times)
 {
     Stm loop[3];
     const Stm *loops[3];
     for (int d = 0; d < 3; d++) {
-        const Arith *n =
-            arith_divc(c->symbols.ctx, t->kernel->global[d], t->kernel->local[d]);
         loop[d] = (Stm){.kind = ST_FOR,
-                        .iter = arith_var(c->symbols.ctx, "group", NULL, NULL),
-                        .extent = n,
+                        .iter = arith_var(c->symbols.ctx, "box", NULL, NULL),
+                        .extent = n[d],
                         .loop = LOOP_GLB,
                         .dim = d};
         loops[d] = &loop[d];
@@ -149,8 +161,22 @@ static void add_groups(Counts *c, Tally *t)
     Domain domain = {.loop = loops, .nloop = 3};
     Pieces pieces = {0};
     bool ok = symbols_count(&c->symbols, t, &domain, &pieces);
-    add_count(c, &c->count[COUNT_GROUP], &pieces, ok ? NULL : c->symbols.sum.refused, 0,
-              t->launches);
+    add_count(c, &c->count[property], &pieces, ok ? NULL : c->symbols.sum.refused, 0,
+              t->launches * times);
+}
+
+static void add_boxes(Counts *c, Tally *t)
+{
+    ArithCtx *ctx = c->symbols.ctx;
+    const Arith *one = arith_const(ctx, 1), *groups[3];
+    for (int d = 0; d < 3; d++)
+        groups[d] = arith_divc(ctx, t->kernel->global[d], t->kernel->local[d]);
+    add_box(c, t, COUNT_GROUP, groups, 1);
+    for (int i = 0; i < t->arrays.len; i++) {
+        const Buffer *buffer = t->arrays.at[i];
+        add_box(c, t, COUNT_ARRAY, (const Arith *const[]){buffer->count, one, one},
+                scalar_info[buffer->scalar].bytes);
+    }
 }
 
 static void add_launches(Counts *c, const Tally *t)
@@ -202,7 +228,7 @@ Counts *counts_new(const Unit *unit, const FeatureSetting *setting)
             if (t.items.at[i].times)
                 add_domain(c, &t, i);
         if (ok) {
-            add_groups(c, &t);
+            add_boxes(c, &t);
             add_launches(c, &t);
         }
     }

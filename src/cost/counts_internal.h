@@ -51,7 +51,8 @@ typedef struct {
     Scope scope;
     VEC(Item) items;
     VEC(Touch) touches;
-    VEC(Definition) defs; // integers of the kernel; value NULL: read from memory
+    VEC(const Buffer *) arrays; // loaded from; stored to: one entry for each
+    VEC(Definition) defs;       // integers of the kernel; value NULL: read from memory
 
     // Where the walk stands.
     VEC(const Stm *) loops;

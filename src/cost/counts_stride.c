@@ -36,6 +36,12 @@ static int64_t common_difference(const Lanes *lanes, int n)
 
 void stride_note(Tally *t, Touch *touch)
 {
+    bool seen = false;
+    for (int i = 0; i < t->touches.len; i++)
+        seen |= t->touches.at[i].buffer == touch->buffer &&
+                t->touches.at[i].store == touch->store;
+    if (!seen)
+        VEC_PUSH(t->arena, &t->arrays, touch->buffer);
     Lanes lanes;
     touch->data = !scope_lanes(&t->scope, touch->index, &lanes);
     touch->stride = touch->data ? 0 : llabs(common_difference(&lanes, t->scope.lanes));

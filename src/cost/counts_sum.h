@@ -71,8 +71,8 @@ typedef struct {
     Arena *arena;
     struct isl_ctx *isl;
     int nparam, nlive;
-    uint32_t alive;    // live columns in use while a system is read: bit i is SUM_LIVE + i
-    Rows context;      // true of the parameters, taken as known
+    uint32_t alive; // live columns in use while a system is read: bit i is SUM_LIVE + i
+    Rows context;   // true of the parameters, taken as known
     VEC(FloorRow) floors; // column SUM_FLOOR + i is floor(row / den)
     VEC(Counted) counted; // parts of systems that share no variable with the rest
     int steps;            // taken, all systems together

@@ -3,10 +3,8 @@
 // CUDA devices through the driver's own interface (libcuda) and NVRTC, both loaded at run
 // time: nothing of CUDA's is needed to build, and without a driver there are no devices.
 //
-// Times are those between two events on one stream. A kernel that only waits goes before
-// them, so that all is queued when the first event comes: without it the GPU may wait for
-// the launch, or not. Of 2,500 kernels of about 5.4 us each on an H200, 10 runs each, a few
-// came out 0.8 us shorter than any other, and so as the best of all. An error met while waiting is a fault inside a kernel; CUDA then refuses
+// Times are those between two events on one stream, so a launch's own start (a few us) is
+// in them. An error met while waiting is a fault inside a kernel; CUDA then refuses
 // every further call of the process, so it is DEV_FAILED, after which a worker ends.
 // It chooses no build options, and uses no more than the 48 KB of shared memory that a
 // kernel has without asking.
@@ -37,12 +35,6 @@ enum {
 
 enum { LINE_BYTES = 128, ARGS_MAX = 256 };
 
-// To queue an event or a launch takes 1 to 3 us.
-enum { WAIT_US = 10, WAIT_LAUNCH_US = 3, WAIT_MOST_US = 1000 };
-static const char wait_text[] =
-    "extern \"C\" __global__ void fw_wait(long long cycles)\n"
-    "{ long long start = clock64(); while (clock64() - start < cycles) ; }\n";
-
 typedef struct {
 #define DRIVER(name, args) int(*name) args;
 #include "device/cuda.def"
@@ -55,7 +47,6 @@ struct Device {
     DeviceInfo info;
     int device;
     void *context, *start, *end; // events
-    void *wait_module, *wait;    // NULL: not built, and not waited
     int64_t max_grid[3];
     char arch[16];
 };
@@ -197,8 +188,6 @@ static void describe(Device *device, int index)
 
 static void cuda_close(Device *device)
 {
-    if (device->wait_module)
-        device->cu.cuModuleUnload(device->wait_module);
     if (device->start)
         device->cu.cuEventDestroy_v2(device->start);
     if (device->end)
@@ -245,17 +234,11 @@ static Device *cuda_open_compiler(int index, Buf *log)
     return NULL;
 }
 
-static void build_wait(Device *device);
-
 static Device *cuda_open(int index, Buf *log)
 {
     Device *device = cuda_open_compiler(index, log);
-    if (!device)
-        return NULL;
-    if (open_context(device, log)) {
-        build_wait(device);
+    if (!device || open_context(device, log))
         return device;
-    }
     cuda_close(device);
     return NULL;
 }
@@ -332,18 +315,6 @@ static DeviceStatus make_cubin(const Device *device, const char *source,
 {
     return nvrtc_compile(device->nvrtc, source, device->arch, options ? options : "",
                          getenv("FOREWARP_CACHE"), cubin, log);
-}
-
-static void build_wait(Device *device)
-{
-    Buf cubin, ignored;
-    buf_init(&cubin);
-    buf_init(&ignored);
-    if (make_cubin(device, wait_text, "", &cubin, &ignored) == DEV_OK &&
-        device->cu.cuModuleLoadData(&device->wait_module, cubin.text) == CU_OK)
-        device->cu.cuModuleGetFunction(&device->wait, device->wait_module, "fw_wait");
-    buf_release(&cubin);
-    buf_release(&ignored);
 }
 
 static DeviceStatus cuda_compile(Device *device, const char *source, const char *options,
@@ -451,22 +422,12 @@ static int enqueue(const Driver *cu, Ready *r)
                               r->block[1], r->block[2], 0, NULL, r->arg, NULL);
 }
 
-static void wait_some(const Device *device, int launches)
-{
-    int64_t us = MIN(WAIT_US + (int64_t)WAIT_LAUNCH_US * launches, WAIT_MOST_US);
-    long long cycles = us * device->info.clock_mhz;
-    void *arg[] = {&cycles};
-    if (device->wait)
-        device->cu.cuLaunchKernel(device->wait, 1, 1, 1, 1, 1, 1, 0, NULL, arg, NULL);
-}
-
 // Everything that can be done before the first launch is: it would be in the time.
 static DeviceStatus run_ready(Device *device, Ready *ready, int n, double *time_ns,
                               Buf *log)
 {
     const Driver *cu = &device->cu;
     float ms = 0;
-    wait_some(device, n);
     DeviceStatus status =
         status_of(cu, cu->cuEventRecord(device->start, NULL), "cuEventRecord", log);
     for (int i = 0; i < n && status == DEV_OK; i++)

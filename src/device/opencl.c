@@ -207,8 +207,8 @@ static bool has_extension(cl_device_id id, const char *name)
     return strstr(text, name) != NULL;
 }
 
-// Lanes of a stream where they meet in local memory; few, for it is slow in any case.
-enum { OTHER_LANES = 8 };
+// Lanes of a stream, which meet in local memory: OpenCL C has no shuffles.
+enum { CPU_LANES = 8, GPU_LANES = 32 };
 
 static int warp_width(cl_device_id id, bool is_cpu)
 {
@@ -263,8 +263,7 @@ static void describe(cl_device_id id, int index, DeviceInfo *info)
     info->compute_units = get_uint(id, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
     info->clock_mhz = get_uint(id, CL_DEVICE_MAX_CLOCK_FREQUENCY, 0);
     info->warp = warp_width(id, info->is_cpu);
-    info->shuffle = has_extension(id, "cl_nv_device_attribute_query");
-    info->lanes = info->shuffle ? info->warp : OTHER_LANES;
+    info->lanes = info->is_cpu ? CPU_LANES : GPU_LANES;
     info->line_bytes = get_uint(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 64);
     describe_sizes(id, info);
     set_fingerprint(info);

@@ -50,7 +50,7 @@ static const char copy_words[] = "{\n"
 // Where all words are there, loads may overlap: nothing is asked between them.
 static const char copy_fours[] = "{\n"
                                  "    if (left >= words) {\n"
-                                 "        #pragma unroll\n"
+                                 "        #pragma unroll 8\n"
                                  "        for (int k = 4*lid; k < words; k += 4*threads)\n"
                                  "            %;\n"
                                  "    } else {\n"
@@ -70,7 +70,7 @@ static const char async_text[] =
     "        fw_load4(to, from, words, left, lid, threads);\n"
     "        return;\n"
     "    }\n"
-    "    #pragma unroll\n"
+    "    #pragma unroll 8\n"
     "    for (int k = 4*lid; k < words; k += 4*threads)\n"
     "        asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
     "                     ::\"r\"((unsigned)__cvta_generic_to_shared(to + k)), \"l\"(from "
@@ -134,6 +134,7 @@ typedef struct {
     Watch *watch;
     Buf *out;
     int indent;
+    bool routine;            // a routine on its own: it sums nothing
     bool pending;            // asynchronous loads that nobody has waited for
     bool loaded[PLACES_MAX]; // elements whose load was printed
 } Generator;
@@ -292,6 +293,12 @@ static void put_loads(Generator *g, const Call *call)
 
 // Compute routines ----------------------------------------------------------------------
 
+// A C compiler has caches.
+static bool is_copied(const Generator *g, int elem)
+{
+    return !g->d->loops && fused_copies(g->script, g->fusion, elem);
+}
+
 static int element_of(const Call *call, int p)
 {
     return p < call->function->nparam ? call->in[p] : call->out;
@@ -332,9 +339,11 @@ static void put_pointer(Generator *g, const Call *call, const Impl *impl, int p,
     int place = fusion_place(g->fusion, element_of(call, p));
     bool out = p == call->function->nparam;
     char text[16];
-    if (place < 0)
-        put(g, "const %sfloat *%s = g_%s;", g->d->global, name,
-            g->script->elem[element_of(call, p)].name);
+    const char *element = g->script->elem[element_of(call, p)].name;
+    if (place < 0 && is_copied(g, element_of(call, p)))
+        put(g, "const %sfloat *%s = u_%s;", g->d->local, name, element);
+    else if (place < 0)
+        put(g, "const %sfloat *%s = g_%s;", g->d->global, name, element);
     else if (g->kernel->held[place] == HELD_MEMORY)
         put(g, "%s%sfloat *%s = %s + %s%s;", out ? "" : "const ", g->d->local, name,
             chip(g, place).text, times(text, elem_at(g, place)->words),
@@ -355,7 +364,10 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
     for (int p = 0; p <= call->function->nparam; p++) {
         int place = fusion_place(g->fusion, element_of(call, p));
         const char *name = g->script->elem[element_of(call, p)].name;
-        name = arena_printf(arena, place < 0 ? "g_%s" : "x_%s", name);
+        const char *prefix = place >= 0                          ? "x"
+                             : is_copied(g, element_of(call, p)) ? "u"
+                                                                 : "g";
+        name = arena_printf(arena, "%s_%s", prefix, name);
         held[p] = (Held){HELD_MEMORY, name};
         if (place < 0)
             continue;
@@ -403,7 +415,9 @@ static void put_compute(Generator *g, int step, Arena *arena)
 
 // Sums ----------------------------------------------------------------------------------
 
-// Words of a sum that a thread keeps.
+// Words of a sum that a thread keeps: in registers as long as the loop over them is
+// unrolled, which takes compilers too long where threads are few.
+enum { UNROLLED = 16 };
 static int kept_words(const Generator *g, const Call *call)
 {
     return (call->function->words[0] + g->kernel->threads - 1) / g->kernel->threads;
@@ -437,7 +451,8 @@ static void put_sum(Generator *g, const Call *call)
             own_suffix(g), in, own_suffix(g));
     if (words == 1)
         return;
-    put(g, "%s", g->d->unroll);
+    if (kept_words(g, call) <= UNROLLED)
+        put(g, "%s", g->d->unroll);
     put(g, "for (int j = 0; j < %d; j++) {", kept_words(g, call));
     put(g, "    const int k = lid + %d*j;", g->kernel->threads);
     put(g, "    for (int t = 0; t < n && k < %d; t++)", words);
@@ -494,7 +509,8 @@ static void put_part(Generator *g, const Call *call)
         return;
     }
     open_threads(g);
-    put(g, "%s", g->d->unroll);
+    if (kept_words(g, call) <= UNROLLED)
+        put(g, "%s", g->d->unroll);
     put(g, "for (int j = 0; j < %d; j++)", kept_words(g, call));
     put(g, "    if (lid + %d*j < %d)", g->kernel->threads, words);
     put(g, "        p_%s[%d*(long)block + lid + %d*j] = a_%s%s[j];", name, words,
@@ -504,7 +520,7 @@ static void put_part(Generator *g, const Call *call)
 
 static void each_sum(Generator *g, void (*what)(Generator *g, const Call *call))
 {
-    for (int step = 0; step < g->fusion->ncall; step++)
+    for (int step = 0; step < g->fusion->ncall && !g->routine; step++)
         if (is_sum(&g->script->call[g->fusion->order[step]]))
             what(g, &g->script->call[g->fusion->order[step]]);
 }
@@ -573,6 +589,10 @@ static void put_storage(Generator *g, int extra)
     if (words)
         put(g, "%sfloat sm[%d]%s;", space, words,
             g->d->loops ? "" : " __attribute__((aligned(16)))");
+    for (int e = 0; e < g->script->nelem; e++)
+        if (is_copied(g, e))
+            put(g, "%sfloat u_%s[%d];", space, g->script->elem[e].name,
+                g->script->elem[e].words);
     for (int i = 0; i < g->fusion->nelem; i++) {
         const Elem *e = elem_at(g, i);
         char each[32] = "";
@@ -605,6 +625,21 @@ static void put_entry(Generator *g, const char *name)
     buf_printf(g->out, "*(const int *)arg[%d]);\n}\n", n);
 }
 
+// What is the same for all instances is copied once a block.
+static void put_common(Generator *g)
+{
+    bool any = false;
+    for (int e = 0; e < g->script->nelem; e++)
+        if (is_copied(g, e)) {
+            int words = g->script->elem[e].words;
+            put(g, "fw_load(u_%s, g_%s, %d, %d, lid, %d);", g->script->elem[e].name,
+                g->script->elem[e].name, words, words, g->kernel->threads);
+            any = true;
+        }
+    if (any)
+        put(g, "%s;", g->d->barrier);
+}
+
 // What stands around the body: blocks as loops, storage, coordinates.
 static void open_block(Generator *g, int extra)
 {
@@ -620,6 +655,7 @@ static void open_block(Generator *g, int extra)
     each_sum(g, put_accumulator);
     if (!g->d->loops)
         put(g, "const int lid = %s, block = %s;", g->d->thread, g->d->block);
+    put_common(g);
     if (serial > 1) {
         if (g->kernel->top == 0 && !g->d->loops)
             put(g, "%s", g->d->unroll);
@@ -723,9 +759,14 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
 {
     Generator g = generator(script, kernel, target, out);
     Arena *arena = arena_new();
+    int elem[PLACES_MAX], n = fused_arguments(script, kernel->fusion, elem);
+    g.routine = true;
     put_start(&g, name);
     buf_printf(out, "%sconst float *%s g_in, %sfloat *%s g_out, int N, int R)\n{\n",
                g.d->global, g.d->restricted, g.d->global, g.d->restricted);
+    for (int i = 0; i < n; i++) // what is the same for all may be anything
+        if (fusion_place(kernel->fusion, elem[i]) < 0)
+            put(&g, "const %sfloat *g_%s = g_in;", g.d->global, script->elem[elem[i]].name);
     open_block(&g, extra);
     if (kind != ROUTINE_LOAD) {
         open_threads(&g);

@@ -99,21 +99,6 @@ int fused_lanes(const Script *script, const FusedKernel *k)
     return lanes;
 }
 
-bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice,
-                int64_t local_bytes, int64_t group_max, FusedKernel *k)
-{
-    Live live[PLACES_MAX];
-    int nodes;
-    *k = (FusedKernel){.fusion = fusion, .choice = *choice};
-    choose_held(script, k);
-    find_live(script, k, live);
-    k->top = fuse_allocate(live, fusion->nelem, k->offset, &nodes);
-    k->threads = choice->instances * fused_lanes(script, k);
-    bool whole = choice->copy == COPY_WORDS || choice->instances % 4 == 0;
-    return whole && k->threads <= group_max &&
-           (int64_t)k->top * choice->instances * (int64_t)sizeof(float) <= local_bytes;
-}
-
 // Elements of one value that the fusion's calls use.
 static bool is_shared(const Script *script, const Fusion *f, int elem)
 {
@@ -125,6 +110,41 @@ static bool is_summed(const Script *script, const Fusion *f, int elem)
 {
     const Call *sum = sum_of(script, elem);
     return sum && (f->set >> (sum - script->call) & 1);
+}
+
+bool fused_copies(const Script *script, const Fusion *f, int elem)
+{
+    return is_shared(script, f, elem) && script->elem[elem].words > 1;
+}
+
+// Copies of what is the same for all, and the threads' parts of sums of scalars.
+static int common_words(const Script *script, const FusedKernel *k)
+{
+    int words = 0;
+    for (int e = 0; e < script->nelem; e++) {
+        if (fused_copies(script, k->fusion, e))
+            words += script->elem[e].words;
+        if (is_summed(script, k->fusion, e) && script->elem[e].words == 1)
+            words += k->threads;
+    }
+    return words;
+}
+
+bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice,
+                int64_t local_bytes, int64_t group_max, FusedKernel *k)
+{
+    Live live[PLACES_MAX];
+    int nodes;
+    *k = (FusedKernel){.fusion = fusion, .choice = *choice};
+    choose_held(script, k);
+    find_live(script, k, live);
+    k->top = fuse_allocate(live, fusion->nelem, k->offset, &nodes);
+    k->threads = choice->instances * fused_lanes(script, k);
+    k->common = common_words(script, k);
+    bool whole = choice->copy == COPY_WORDS || choice->instances % 4 == 0;
+    return whole && k->threads <= group_max &&
+           ((int64_t)k->top * choice->instances + k->common) * (int64_t)sizeof(float) <=
+               local_bytes;
 }
 
 int fused_arguments(const Script *script, const Fusion *f, int *elem)

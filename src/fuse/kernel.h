@@ -36,6 +36,7 @@ typedef struct {
     HeldKind held[PLACES_MAX];   // of each element of the fusion
     uint16_t offset[PLACES_MAX]; // of those in memory, in words an instance
     int top;                     // on-chip words an instance
+    int common;                  // on-chip words of a block that belong to no instance
     int lanes[PLACES_MAX];       // of those held by a thread: threads an instance
     int barriers;                // in its kernel, once that is printed
 } FusedKernel;
@@ -81,6 +82,9 @@ void fused_print_copy(const char *target, const char *name, Buf *out);
 // Elements: those that are loaded, those of one value for all, those that are stored, and
 // those that are sums, of which each block stores its part; returns how many.
 int fused_arguments(const Script *script, const Fusion *fusion, int *elem);
+// True for an argument of one value for all, of several words: a block keeps a copy on
+// chip.
+bool fused_copies(const Script *script, const Fusion *fusion, int elem);
 int fused_serial(const FusedKernel *kernel);
 // The same for the result of a fusion's calls: 1 if they are made once.
 int64_t fused_count(const Script *script, const Fusion *fusion, int64_t instances);

@@ -263,6 +263,10 @@ static double on_routine(void *user, int job, Trial *trial)
 static void on_stored(void *user, const StoreTrial *trial)
 {
     Bench *b = user;
+    bool again = trial->status == TRIAL_TIMED_OUT || trial->status == TRIAL_CRASHED ||
+                 trial->status == TRIAL_FAILED;
+    if (again)
+        return;
     double *ns = NEW(b->psi->arena, double);
     *ns = trial->status == TRIAL_OK ? trial->time_ns : INFINITY;
     map_put(&b->known, arena_strdup(b->psi->arena, trial->point), ns);

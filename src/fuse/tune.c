@@ -299,8 +299,9 @@ static bool choose_solutions(Tuner *t, int *ranked)
     t->first_random = t->nsolution;
     add_random(t, t->options->sample);
     *ranked = n;
-    return n > 0 || diag_error(t->diags, t->script->elem[0].span, "F030",
-                               "no kernel of any call fits the device");
+    return n > 0 ||
+           diag_error(t->diags, t->script->elem[0].span, "F030",
+                      "a call has no kernel whose parts could be timed on the device");
 }
 
 // Trials ------------------------------------------------------------------------------

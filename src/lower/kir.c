@@ -120,11 +120,18 @@ Stm *stm_add(Lower *l, StmKind kind)
 
 const char *name_new(Lower *l, const char *stem)
 {
-    int next = 1;
-    if (map_get(&l->kernel->names, stem))
-        return name_fresh(l->arena, l->kernel, arena_printf(l->arena, "%s_", stem), &next);
-    name_take(l->kernel, stem);
-    return stem;
+    void *seen = map_get(&l->kernel->names, stem);
+    if (!seen) {
+        name_take(l->kernel, stem);
+        return stem;
+    }
+    int *next = seen; // how far the numbers of this stem have come, once it has any
+    if (seen == l->kernel) {
+        next = NEW(l->arena, int);
+        *next = 1;
+        map_put(&l->kernel->names, stem, next);
+    }
+    return name_fresh(l->arena, l->kernel, arena_printf(l->arena, "%s_", stem), next);
 }
 
 Var *var_new(Lower *l, const char *name, const Type *type, bool is_const)

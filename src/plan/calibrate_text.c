@@ -14,6 +14,14 @@ static const char *const class_names[CLASSES] = {"empty",      "stride-1", "scal
                                                  "transpose",  "filled",   "product",
                                                  "arithmetic", "extra",    "test"};
 
+// What a derivation asks of the device, with the range that is believed.
+#define DEVICE_NUMBERS(X)                                                                  \
+    X("units", compute_units, 1, 1 << 20)                                                  \
+    X("warp", warp, 1, 64)                                                                 \
+    X("line_bytes", line_bytes, 16, 4096)                                                  \
+    X("max_group", max_group, 1, 1 << 20)                                                  \
+    X("local_bytes", local_bytes, 0, 1 << 30)
+
 void calibration_write(Buf *out, const Calibration *c)
 {
     bool used[PROPERTIES] = {false};
@@ -22,6 +30,10 @@ void calibration_write(Buf *out, const Calibration *c)
             used[p] |= c->rows.at[i].count[p] != 0;
     buf_printf(out, "# device: %s\n# fingerprint: %s\n# id: %s\n# is_cpu: %d\n",
                c->device.name, c->device.fingerprint, c->device.id, c->device.is_cpu);
+#define X(key, field, least, most)                                                         \
+    buf_printf(out, "# " key ": %lld\n", (long long)c->device.field);
+    DEVICE_NUMBERS(X)
+#undef X
     buf_printf(out, "# version: %s\n", CODEGEN_VERSION);
     buf_puts(out, "class,kernel,n,point,time_ns");
     for (int p = 0; p < PROPERTIES; p++)
@@ -61,17 +73,36 @@ static char *next_field(char **rest)
     return at;
 }
 
+// The rest of the line if it begins with `# key: `.
+static const char *value_of(const char *line, const char *key)
+{
+    size_t n = strlen(key);
+    bool same = strncmp(line, "# ", 2) == 0 && strncmp(line + 2, key, n) == 0 &&
+                strncmp(line + 2 + n, ": ", 2) == 0;
+    return same ? line + 2 + n + 2 : NULL;
+}
+
 static void read_head(Calibration *c, const char *line)
 {
-    static const char device[] = "# device: ", print[] = "# fingerprint: ", id[] = "# id: ";
     DeviceInfo *d = &c->device;
-    if (strncmp(line, device, strlen(device)) == 0)
-        snprintf(d->name, sizeof d->name, "%s", line + strlen(device));
-    if (strncmp(line, print, strlen(print)) == 0)
-        snprintf(d->fingerprint, sizeof d->fingerprint, "%s", line + strlen(print));
-    if (strncmp(line, id, strlen(id)) == 0)
-        snprintf(d->id, sizeof d->id, "%s", line + strlen(id));
-    d->is_cpu |= strcmp(line, "# is_cpu: 1") == 0;
+    const char *value;
+    if ((value = value_of(line, "device")))
+        snprintf(d->name, sizeof d->name, "%s", value);
+    if ((value = value_of(line, "fingerprint")))
+        snprintf(d->fingerprint, sizeof d->fingerprint, "%s", value);
+    if ((value = value_of(line, "id")))
+        snprintf(d->id, sizeof d->id, "%s", value);
+    if ((value = value_of(line, "is_cpu")))
+        d->is_cpu = *value == '1';
+#define X(key, field, least, most)                                                         \
+    if ((value = value_of(line, key))) {                                                   \
+        long long number = strtoll(value, NULL, 10);                                       \
+        d->field = (int)MIN(MAX(number, least), most);                                     \
+    }
+    DEVICE_NUMBERS(X)
+#undef X
+    for (int i = 0; i < 3; i++)
+        d->max_item[i] = d->max_group;
 }
 
 // The property of each column after the first five; false if one is unknown.
@@ -146,6 +177,8 @@ bool calibration_read(const char *path, Arena *arena, Calibration *c, Diags *dia
     Buf text;
     int line = 0;
     *c = (Calibration){.launch_ns = INFINITY};
+    // Counts do not depend on it; a derivation wants one.
+    snprintf(c->device.target, sizeof c->device.target, "opencl");
     buf_init(&text);
     bool ok = file_read(path, &text) ||
               diag_world(diags, "M002", "cannot read %s: %s", path, strerror(errno));

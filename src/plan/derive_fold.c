@@ -30,31 +30,31 @@ void add_product_params(Derivation *d, Diags *diags)
     bool threads = strcmp(d->device.target, "c") != 0;
     space_add_ints(space, "stage", (const int64_t[]){0, 8, 16, 32}, threads ? 4 : 1);
     space_add_words(space, "load", (const char *const[]){"now", "ahead"}, 2);
-    space_add_words(space, "steps", (const char *const[]){"loop", "unroll"}, 2);
+    space_add_words(space, "tiles", (const char *const[]){"loop", "unroll"}, 2);
     // Two groups of 256 a multiprocessor, or four of 128, bound the registers of an item to
     // 128.
     space_add_ints(space, "resident", (const int64_t[]){0, 2, 4}, d->device.is_cpu ? 1 : 3);
     space_constrain(space,
                     "product == 'blocks' or (bx*by*cx*cy == 1 and vec == 1 and stage == 0)",
                     diags);
-    space_constrain(space, "stage > 0 or (load == 'now' and steps == 'loop')", diags);
+    space_constrain(space, "stage > 0 or (load == 'now' and tiles == 'loop')", diags);
     space_constrain(space, "product == 'blocks' or resident == 0", diags);
     constrain_stage(d, diags);
 }
 
 bool derive_product_first(const Derivation *d, int i, Point *point)
 {
-    // The first on PoCL, the others on an H200 at 4096 x 4096 x 4096, the best last.
+    // On an H200 at 4096 x 4096 x 4096, the best first; the last on PoCL.
     static const struct {
         int64_t lx, ly, bx, by, cx, cy, stage, resident;
-        const char *load, *steps;
+        const char *load, *tiles;
     } first[] = {
-        {16, 1, 16, 4, 1, 1, 0, 0, "now", "loop"},
-        {16, 16, 4, 4, 2, 2, 8, 2, "ahead", "unroll"},
-        {16, 16, 4, 4, 2, 2, 8, 0, "ahead", "unroll"},
-        {16, 16, 4, 4, 1, 1, 16, 0, "now", "unroll"},
         {16, 16, 4, 4, 2, 2, 16, 2, "ahead", "unroll"},
+        {16, 16, 4, 4, 2, 2, 8, 2, "ahead", "unroll"},
+        {16, 16, 4, 8, 2, 1, 16, 2, "ahead", "unroll"},
+        {16, 1, 16, 4, 1, 1, 0, 0, "now", "loop"},
     };
+    i += d->device.is_cpu ? COUNTOF(first) - 1 : 0;
     if (!d->shape.product || i >= COUNTOF(first))
         return false;
     derive_plain(d, point);
@@ -69,7 +69,7 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
     set_number(d, point, "stage", first[i].stage);
     set_number(d, point, "resident", first[i].resident);
     space_set(d->space, point, "load", first[i].load);
-    space_set(d->space, point, "steps", first[i].steps);
+    space_set(d->space, point, "tiles", first[i].tiles);
     return true;
 }
 
@@ -99,12 +99,24 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     return true;
 }
 
+void derive_reference(const Derivation *d, Point *point)
+{
+    derive_plain(d, point);
+    if (!d->shape.product)
+        return;
+    space_set(d->space, point, "product", "blocks");
+    set_number(d, point, "lx", 1);
+    set_number(d, point, "ly", 1);
+    set_number(d, point, "bx", 16);
+    set_number(d, point, "by", 4);
+}
+
 void product_options(const Derivation *d, const Point *point, LowerOptions *options)
 {
     if (space_find(d->space, "lanes") >= 0)
         options->vector = MAX(options->vector, (int)space_int(d->space, point, "lanes"));
     options->ahead = derive_word(d, point, "load", "ahead");
-    options->unroll_loops = derive_word(d, point, "steps", "unroll") ? UNROLL_LOOPS : 0;
+    options->unroll_loops = derive_word(d, point, "tiles", "unroll") ? UNROLL_LOOPS : 0;
     if (space_find(d->space, "resident") >= 0)
         options->resident = (int)space_int(d->space, point, "resident");
 }

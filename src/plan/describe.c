@@ -29,7 +29,6 @@ void describe_model(const DeviceModel *model, DeviceInfo *info)
                          .clock_mhz = model->clock_mhz,
                          .warp = model->warp,
                          .lanes = 32,
-                         .shuffle = model->warp == 32 && !model->is_cpu,
                          .line_bytes = model->line_bytes,
                          .max_group = model->max_group,
                          .local_bytes = model->local_bytes,
@@ -46,6 +45,8 @@ void describe_target(const char *target, DeviceInfo *info)
 {
     if (strcmp(target, "c") == 0)
         info->lanes = 0;
+    if (strcmp(target, "opencl") == 0)
+        info->shuffle = false;
     if (strcmp(target, "cuda") == 0) {
         info->lanes = 32;
         info->shuffle = true;

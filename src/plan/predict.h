@@ -35,6 +35,11 @@ bool weights_load(Weights *weights, const char *path, const char *device, Diags 
 // Where the weights of a device are stored: under the user's data folder.
 const char *weights_path(Arena *arena, const char *fingerprint);
 
+// How many times the counts are charged: a launch of fewer groups than the device has units
+// takes as long as if it filled them (the mean launch stands for several). It holds for all
+// but arrays, groups and launches.
+double weights_share(const DeviceInfo *device, const double count[PROPERTIES],
+                     int property);
 // The cost of each property in seconds; returns their sum. A property without support is
 // charged like the one most like it that has some (weights_stand_in).
 double weights_predict(const Weights *weights, const double count[PROPERTIES],

@@ -48,12 +48,12 @@ static json_t *weights_json(const Weights *w)
     buf_release(&name);
     const DeviceInfo *d = &w->device;
     return json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:I, s:i, s:f, s:o}",
+        "{s:i, s:s, s:s, s:s, s:s, s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:f, s:o}",
         "forewarp_weights", FORMAT_VERSION, "id", d->id, "device", d->name, "fingerprint",
-        d->fingerprint, "target", d->target, "is_cpu", d->is_cpu, "warp", d->warp,
-        "line_bytes", d->line_bytes, "max_group", (json_int_t)d->max_group, "local_bytes",
-        (json_int_t)d->local_bytes, "global_bytes", (json_int_t)d->global_bytes, "rows",
-        w->rows, "rms", w->rms, "weights", list);
+        d->fingerprint, "target", d->target, "is_cpu", d->is_cpu, "units", d->compute_units,
+        "warp", d->warp, "line_bytes", d->line_bytes, "max_group", (json_int_t)d->max_group,
+        "local_bytes", (json_int_t)d->local_bytes, "global_bytes",
+        (json_int_t)d->global_bytes, "rows", w->rows, "rms", w->rms, "weights", list);
 }
 
 bool weights_save(const Weights *w, const char *path, Diags *diags)
@@ -95,6 +95,7 @@ static void get_device(const json_t *json, DeviceInfo *d)
     get_text(json, "target", d->target, sizeof d->target);
     d->is_cpu = json_is_true(json_object_get(json, "is_cpu"));
     d->has_double = true;
+    d->compute_units = (int)MIN(get_int(json, "units", 1), 1 << 20);
     d->warp = (int)MIN(get_int(json, "warp", 1), 64);
     d->line_bytes = (int)MIN(get_int(json, "line_bytes", 16), 4096);
     d->max_group = get_int(json, "max_group", 1);
@@ -114,6 +115,8 @@ static const char *load_json(Weights *w, const json_t *json)
     if (get_int(json, "forewarp_weights", 0) != FORMAT_VERSION)
         return "it was written by another version";
     get_device(json, &w->device);
+    if (!target_find(w->device.target))
+        return "its device has no target that is known";
     w->rows = (int)MIN(get_int(json, "rows", 0), INT32_MAX);
     w->rms = json_number_value(json_object_get(json, "rms"));
     const json_t *list = json_object_get(json, "weights");
@@ -249,6 +252,13 @@ int weights_stand_in(const Weights *w, int property, double *factor)
     return -1;
 }
 
+double weights_share(const DeviceInfo *device, const double count[PROPERTIES], int property)
+{
+    double groups = count[COUNT_GROUP] / fmax(count[COUNT_ONE], 1);
+    bool once = property == COUNT_ARRAY || property == COUNT_GROUP || property == COUNT_ONE;
+    return once || groups <= 0 ? 1 : fmax(1, device->compute_units / groups);
+}
+
 double weights_predict(const Weights *w, const double count[PROPERTIES],
                        double cost[PROPERTIES])
 {
@@ -256,6 +266,7 @@ double weights_predict(const Weights *w, const double count[PROPERTIES],
     for (int p = 0; p < PROPERTIES; p++) {
         double factor = 1;
         int charged = count[p] != 0 ? weights_stand_in(w, p, &factor) : -1;
+        factor *= weights_share(&w->device, count, p);
         cost[p] = charged < 0 ? 0 : factor * w->weight[charged] * count[p];
         sum += cost[p];
     }

@@ -44,7 +44,7 @@ static bool run_plain(const Problem *problem, ProblemData *data, const Workplace
     Candidate candidate = {0};
     bool ok = derivation != NULL;
     if (ok) {
-        derive_plain(derivation, &plain);
+        derive_reference(derivation, &plain);
         ok = candidate_make(problem, derivation, &plain, problem->name, target,
                             prelude.text, arena, &candidate, diags);
     }

@@ -30,7 +30,7 @@ typedef struct {
 
 // By kind, and accesses by direction and width, whatever their stride.
 typedef struct {
-    double global[2][COUNT_WIDTHS], local, puts, op[10], barriers, groups;
+    double global[2][COUNT_WIDTHS], local, puts, arrays, op[10], barriers, groups;
 } Truth;
 
 typedef struct {
@@ -42,6 +42,8 @@ typedef struct {
     int nname;
     double weight;
     Truth *truth;
+    const Buffer *touched[64]; // by this launch, loads and stores apart
+    int ntouched;
 } Run;
 
 static void run_block(Run *r, const Block *block);
@@ -87,6 +89,21 @@ static double holds(Run *r, const KExpr *cond)
     return 1;
 }
 
+static void touch_array(Run *r, const Buffer *buffer, bool store)
+{
+    for (int i = store; i < r->ntouched; i += 2)
+        if (r->touched[i] == buffer)
+            return;
+    for (; r->ntouched < COUNTOF(r->touched); r->ntouched += 2)
+        if (!r->touched[r->ntouched + store])
+            break;
+    assert_true(r->ntouched < COUNTOF(r->touched));
+    r->touched[r->ntouched + store] = buffer;
+    r->ntouched += 2;
+    r->truth->arrays +=
+        (double)value_of(r, buffer->count) * scalar_info[buffer->scalar].bytes;
+}
+
 static void run_access(Run *r, const Buffer *buffer, const Type *type, bool store)
 {
     int bytes =
@@ -94,6 +111,8 @@ static void run_access(Run *r, const Buffer *buffer, const Type *type, bool stor
     if (buffer->space == MEM_LOCAL)
         *(store ? &r->truth->puts : &r->truth->local) += r->weight;
     else if (buffer->space == MEM_GLOBAL)
+        touch_array(r, buffer, store);
+    if (buffer->space == MEM_GLOBAL)
         r->truth->global[store][bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2] += r->weight;
 }
 
@@ -301,6 +320,7 @@ static void compare_all(Compare *c, const Truth *t)
     }
     compare(c, "local loads", COUNT_LOCAL, COUNT_DEGREES, t->local);
     compare(c, "local stores", COUNT_PUT, 1, t->puts);
+    compare(c, "arrays", COUNT_ARRAY, 1, t->arrays);
     for (int k = 0; k < 10; k++)
         compare(c, "operations", COUNT_ADD + k, 1, t->op[k]);
     compare(c, "barriers", COUNT_BARRIER, 1, t->barriers);

@@ -85,7 +85,7 @@ static bool put_point(Buf *text, const Problem *problem, const Derivation *deriv
 }
 
 // The text of a problem's prelude and of n + 1 points: the plain one and n at random; for n
-// 0 the last of those to try first. A
+// 0 the first of those to try first. A
 // random one may not suit the sizes, which lower then says.
 static bool put_text(Buf *text, const Problem *problem, int n, Arena *arena, Diags *diags)
 {
@@ -103,7 +103,7 @@ static bool put_text(Buf *text, const Problem *problem, int n, Arena *arena, Dia
     if (!n)
         nfirst = derive_first(derivation, first, COUNTOF(first));
     if (nfirst)
-        point = first[nfirst - 1];
+        point = first[0];
     bool ok = put_point(text, problem, derivation, &point, 0, arena, diags);
     for (int i = 1, tries = 0; ok && i <= n && tries < 10 * n; tries++) {
         Diags ignored;

@@ -99,7 +99,7 @@ static Rig *open_rig(Fixture *f, const Fusion *fusion, int *buffer_of, int *nbuf
                         .tolerance = 1e-4,
                         .samples = 1,
                         .build_limit_s = 300,
-                        .run_limit_s = 60};
+                        .run_limit_s = 300};
     *nbuffer = n;
     Rig *rig = rig_open(&config, &f->diags);
     if (!rig)

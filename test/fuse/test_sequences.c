@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INSTANCES = 103, COVERS = 3, DRAWS = 2, JOBS = 64 };
+enum { INSTANCES = 103, COVERS = 2, DRAWS = 1, JOBS = 64 };
 
 typedef struct {
     const char *script;
@@ -137,7 +137,7 @@ static void run_script(const char *path, const char *device, Count *c)
                         .buffer = data ? data->buffer : NULL,
                         .samples = 1,
                         .build_limit_s = 300,
-                        .run_limit_s = 60};
+                        .run_limit_s = 300};
     Rig *rig = data ? rig_open(&config, &diags) : NULL;
     c->script = path;
     if (!rig)

@@ -40,16 +40,18 @@ static double on_done(void *user, int job, Trial *trial)
     return INFINITY;
 }
 
-static const int64_t odd[] = {37, 29, 23, 3};
+// Sizes that tiles and vectors do not divide, and sizes that they do.
+enum { SIZES = 4 };
+static const int64_t odd[SIZES] = {37, 29, 23, 3}, even[SIZES] = {1024, 128, 32, 3};
 
-static Problem *load(const char *path, Diags *diags)
+static Problem *load(const char *path, const int64_t *sizes, Diags *diags)
 {
     Problem *problem = problem_load(path, diags);
     Binding binding[8];
     int n = 0;
-    for (; problem && n < problem->program->sizes.len && n < COUNTOF(binding); n++) {
+    for (; problem && n < problem->program->sizes.len && n < SIZES; n++) {
         const char *name = problem->program->sizes.at[n].name;
-        binding[n] = (Binding){name, strcmp(name, "T") == 0 ? 3 : odd[n]};
+        binding[n] = (Binding){name, strcmp(name, "T") == 0 ? 3 : sizes[n]};
     }
     if (problem && problem_bind(problem, binding, n, diags))
         return problem;
@@ -62,8 +64,10 @@ static int points_wanted(void)
     return text ? atoi(text) : 2;
 }
 
+enum { FIRST_MOST = 7 };
+
 static int try_points(Problem *problem, ProblemData *data, const char *name,
-                      const char *device, Arena *arena, Diags *diags)
+                      const char *device, bool first, Arena *arena, Diags *diags)
 {
     RigConfig config = {.device = device,
                         .folder = "/tmp/forewarp-test",
@@ -89,16 +93,18 @@ static int try_points(Problem *problem, ProblemData *data, const char *name,
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->bound);
     int n = MIN(points_wanted(), (int)fmin(space_count(derive_space(derivation)), 1e6));
-    Point *point = NEW_ARRAY(arena, Point, n + 1);
+    Point *point = NEW_ARRAY(arena, Point, n + 1 + FIRST_MOST);
+    if (first)
+        n = derive_first(derivation, point, FIRST_MOST) - 1;
     Candidate *candidate = NEW_ARRAY(arena, Candidate, n + 1);
     Job *job = NEW_ARRAY(arena, Job, n + 1);
     Report report = {name, device, candidate, derivation, n + 1, 0};
     Rng rng;
     rng_seed(&rng, 7);
     for (int i = 0; i <= n; i++) {
-        if (i == 0)
+        if (i == 0 && !first)
             derive_plain(derivation, &point[0]);
-        else
+        else if (!first)
             space_sample(derive_space(derivation), &rng, &point[i]);
         const char *prefix = arena_printf(arena, "%s_c%d", problem->name, i);
         if (!candidate_make(problem, derivation, &point[i], prefix, target, prelude.text,
@@ -115,19 +121,19 @@ static int try_points(Problem *problem, ProblemData *data, const char *name,
     return ok ? report.wrong : 1;
 }
 
-static int try_example(const char *path, const char *device)
+static int try_example(const char *path, const int64_t *sizes, const char *device)
 {
     Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
-    Problem *problem = load(path, &diags);
+    Problem *problem = load(path, sizes, &diags);
     int wrong = 1;
     if (problem) {
         Value **inputs = problem_inputs(problem, 1, arena), *expect;
         ProblemData *data = data_new(problem, inputs, arena);
         if (ir_eval(problem->bound, inputs, arena, &expect, 0, &diags)) {
             data_expect(data, expect, arena);
-            wrong = try_points(problem, data, path, device, arena, &diags);
+            wrong = try_points(problem, data, path, device, sizes == even, arena, &diags);
         }
     }
     Buf text;
@@ -153,7 +159,7 @@ static void one_folder(const char *folder, const char *device, int *wrong, int *
             continue;
         char path[512];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        *wrong += try_example(path, device);
+        *wrong += try_example(path, odd, device);
         (*tried)++;
     }
     closedir(dir);
@@ -184,7 +190,22 @@ static void on_opencl(void **state)
     all_examples("opencl:0");
 }
 
-// The same on a GPU, where there is one.
+// The points to try first of folds and products, at sizes at which all their rules match.
+static void folds(void **state)
+{
+    (void)state;
+    static const char *const program[] = {"examples/mm.fw", "examples/gemv.fw",
+                                          "examples/dot.fw"};
+    const char *device = device_kind("cuda")->count() ? "cuda:0" : "opencl:0";
+    const char *only = getenv("FW_EXAMPLE");
+    int wrong = 0;
+    for (int i = 0; i < COUNTOF(program); i++)
+        if (!only || strstr(program[i], only))
+            wrong += try_example(program[i], even, device);
+    assert_int_equal(wrong, 0);
+}
+
+// All examples on a GPU, where there is one.
 static void on_gpu(void **state)
 {
     (void)state;
@@ -197,7 +218,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_host), cmocka_unit_test(on_opencl), cmocka_unit_test(on_gpu)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host),
+                                       cmocka_unit_test(on_opencl), cmocka_unit_test(folds),
+                                       cmocka_unit_test(on_gpu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

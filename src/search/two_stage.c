@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two stages (paper 002, section 5): N points at random train a bag of networks on the
+// logarithm of their times; the M points it predicts to be fastest come second. With budget
+// left, more rounds follow, each after training anew on everything told and, so that
+// training does not cost more than trials, half as many points as that.
+//
+// Beyond 002, which leaves points that fail out of its training and can so end with a
+// second stage of nothing else: they train a bag of their own that tells whether a point
+// will run, and points that it doubts come after those it trusts.
+#include "search/encode.h"
+#include "search/search.h"
+
+#include "model/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Up to so many points are all predicted, at about 3 us each; of larger spaces as many
+// drawn at random. 002's largest space has 2.4 million.
+enum { POINTS_MOST = 4000000, SAMPLE = 200000, BLOCK = 4096 };
+enum { FIRST_STAGE = 2000, PROPORTION = 10, PART = 20, LEAST_STAGE = 50 };
+static const double trusted = 0.5;
+
+typedef struct {
+    Point point;
+    double cost_ns;
+} Told;
+
+typedef struct {
+    double doubt, time; // less is better, doubt first
+    uint64_t number;    // of the point, or of the draw
+} Rank;
+
+typedef struct {
+    Encoding *encoding;
+    Told *told;
+    int ntold, cap;
+    int first, second; // points of a stage
+    Point *next;       // of the stage at hand, best first
+    int nnext, at;
+} Stages;
+
+// What the caller did not choose: 002's numbers, or a small part of a small space, in 002's
+// proportion; within the budget.
+static void set_stages(const Search *search, Stages *s)
+{
+    double first = fmin(FIRST_STAGE, fmax(space_count(search->space) / PART, LEAST_STAGE));
+    s->first = (int)fmin(first, ceil(search->limit * PROPORTION / (PROPORTION + 1)));
+    s->second = MAX(s->first / PROPORTION, LEAST_STAGE / PROPORTION);
+    if (search->stage[0] > 0)
+        s->first = search->stage[0];
+    if (search->stage[1] > 0)
+        s->second = search->stage[1];
+}
+
+static void *open_stages(Search *search)
+{
+    (void)search;
+    return xcalloc(1, sizeof(Stages));
+}
+
+static void close_stages(Search *search)
+{
+    Stages *s = search->state;
+    encode_free(s->encoding);
+    free(s->told);
+    free(s->next);
+    free(s);
+}
+
+static void tell_stages(Search *search, const Point *point, double cost_ns)
+{
+    Stages *s = search->state;
+    if (s->ntold == s->cap) {
+        s->cap = MAX(2 * s->cap, 256);
+        s->told = xrealloc(s->told, sizeof *s->told * (size_t)s->cap);
+    }
+    s->told[s->ntold++] = (Told){*point, cost_ns};
+}
+
+// Models --------------------------------------------------------------------------------
+
+typedef struct {
+    void *time, *runs; // runs NULL: nothing failed
+} Fits;
+
+static bool ran(const Told *told)
+{
+    return told->cost_ns < INFINITY && told->cost_ns > 0;
+}
+
+// Of logarithms of times if `times`, of points that ran; else of whether they did, of all.
+static void *fit(const Stages *s, bool times, uint64_t seed)
+{
+    Matrix x = matrix_new(s->ntold, s->encoding->d);
+    double *y = xcalloc((size_t)s->ntold + 1, sizeof *y);
+    x.n = 0;
+    for (int i = 0; i < s->ntold; i++) {
+        if (times && !ran(&s->told[i]))
+            continue;
+        encode_point(s->encoding, &s->told[i].point, matrix_row(&x, x.n));
+        y[x.n++] = times ? log(s->told[i].cost_ns) : ran(&s->told[i]);
+    }
+    void *made = model_find("ann")->fit(&x, y, seed);
+    matrix_free(&x);
+    free(y);
+    return made;
+}
+
+static Fits fit_both(Search *search)
+{
+    Stages *s = search->state;
+    int good = 0;
+    for (int i = 0; i < s->ntold; i++)
+        good += ran(&s->told[i]);
+    Fits fits = {0};
+    if (good)
+        fits.time = fit(s, true, rng_next(&search->rng));
+    if (good < s->ntold)
+        fits.runs = fit(s, false, rng_next(&search->rng));
+    return fits;
+}
+
+static void drop_fits(Fits *fits)
+{
+    const ModelKind *ann = model_find("ann");
+    if (fits->time)
+        ann->free(fits->time);
+    if (fits->runs)
+        ann->free(fits->runs);
+}
+
+// Ranking -------------------------------------------------------------------------------
+
+static int by_rank(const void *a, const void *b)
+{
+    const Rank *x = a, *y = b;
+    if (x->doubt != y->doubt)
+        return x->doubt < y->doubt ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void predict_block(const Fits *fits, const Matrix *x, double *time, double *runs)
+{
+    const ModelKind *ann = model_find("ann");
+    for (int i = 0; i < x->n; i++) {
+        time[i] = 0;
+        runs[i] = 1;
+    }
+    if (fits->time)
+        ann->predict(fits->time, x, time);
+    if (fits->runs)
+        ann->predict(fits->runs, x, runs);
+}
+
+static void candidate_point(const Search *search, bool all, uint64_t i, Rng *rng,
+                            Point *point)
+{
+    if (all)
+        space_point(search->space, i, point);
+    else
+        space_sample(search->space, rng, point);
+}
+
+// Fills ranks from the predictions for n points: all of the space, or drawn by rng.
+static void rank_all(const Search *search, const Fits *fits, bool all, Rng rng, int n,
+                     Rank *rank)
+{
+    const Stages *s = search->state;
+    Matrix x = matrix_new(BLOCK, s->encoding->d);
+    double time[BLOCK], runs[BLOCK];
+    for (int from = 0; from < n; from += BLOCK) {
+        x.n = MIN(BLOCK, n - from);
+        for (int i = 0; i < x.n; i++) {
+            Point point;
+            candidate_point(search, all, (uint64_t)(from + i), &rng, &point);
+            encode_point(s->encoding, &point, matrix_row(&x, i));
+        }
+        predict_block(fits, &x, time, runs);
+        for (int i = 0; i < x.n; i++) {
+            double doubt = runs[i] >= trusted ? 0 : 1 - runs[i];
+            rank[from + i] = (Rank){doubt, time[i], (uint64_t)(from + i)};
+        }
+    }
+    x.n = BLOCK;
+    matrix_free(&x);
+}
+
+// The best of the ranked points that were not tried: those of draws are drawn once more.
+static void take_best(Search *search, bool all, Rng rng, int n, Rank *rank)
+{
+    Stages *s = search->state;
+    Point *drawn = NULL;
+    if (!all) {
+        drawn = xcalloc((size_t)n, sizeof *drawn);
+        for (int i = 0; i < n; i++)
+            space_sample(search->space, &rng, &drawn[i]);
+    }
+    qsort(rank, (size_t)n, sizeof *rank, by_rank);
+    free(s->next);
+    int most = search->given > s->first ? MAX(s->second, search->told / 2) : s->second;
+    s->next = xcalloc((size_t)most, sizeof *s->next);
+    s->nnext = s->at = 0;
+    for (int i = 0; i < n && s->nnext < most; i++) {
+        Point point;
+        if (all)
+            space_point(search->space, rank[i].number, &point);
+        else
+            point = drawn[rank[i].number];
+        double cost_ns;
+        if (!search_known(search, &point, &cost_ns))
+            s->next[s->nnext++] = point;
+    }
+    free(drawn);
+}
+
+static void plan_stage(Search *search)
+{
+    double count = space_count(search->space);
+    bool all = count <= POINTS_MOST;
+    int n = all ? (int)count : SAMPLE;
+    Fits fits = fit_both(search);
+    Rank *rank = xcalloc((size_t)n, sizeof *rank);
+    Rng rng;
+    rng_seed(&rng, rng_next(&search->rng));
+    rank_all(search, &fits, all, rng, n, rank);
+    take_best(search, all, rng, n, rank);
+    free(rank);
+    drop_fits(&fits);
+}
+
+static bool ask_stages(Search *search, Point *point)
+{
+    Stages *s = search->state;
+    if (!s->encoding) {
+        s->encoding = encode_new(search->space);
+        set_stages(search, s);
+    }
+    if (search->given < s->first) {
+        space_sample(search->space, &search->rng, point);
+        return true;
+    }
+    if (s->at == s->nnext) {
+        if (search->given > search->told)
+            return false; // a stage begins when the one before is told
+        plan_stage(search);
+    }
+    if (s->at == s->nnext)
+        return false;
+    *point = s->next[s->at++];
+    return true;
+}
+
+const SearchKind search_two_stage = {
+    .name = "two-stage",
+    .doc = "random points train neural networks that pick the rest (--stages N,M)",
+    .open = open_stages,
+    .ask = ask_stages,
+    .tell = tell_stages,
+    .close = close_stages,
+};

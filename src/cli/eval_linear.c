@@ -19,12 +19,29 @@ typedef struct {
 
 typedef VEC(Case) Cases;
 
+enum { SIZES = 4 }; // of each kernel: the largest
+
+static bool is_large(const Calibration *c, const Measured *row)
+{
+    int64_t larger[SIZES];
+    int n = 0;
+    for (int i = 0; i < c->rows.len && n < SIZES; i++) {
+        const Measured *other = &c->rows.at[i];
+        bool seen = strcmp(other->kernel, row->kernel) != 0 || other->n <= row->n;
+        for (int k = 0; k < n; k++)
+            seen |= larger[k] == other->n;
+        if (!seen)
+            larger[n++] = other->n;
+    }
+    return n < SIZES;
+}
+
 // One shape of group a size: the first measured.
 static void find_cases(Options *o, const Calibration *c, const Weights *w, Cases *cases)
 {
     for (int i = 0; i < c->rows.len; i++) {
         const Measured *row = &c->rows.at[i];
-        bool seen = row->class != CLASS_TEST;
+        bool seen = row->class != CLASS_TEST || !is_large(c, row);
         for (int k = 0; k < cases->len; k++)
             seen |= strcmp(cases->at[k].row->kernel, row->kernel) == 0 &&
                     cases->at[k].row->n == row->n;

@@ -1,0 +1,41 @@
+# Counts, weights and predictions as users meet them.
+. test/cli/common
+mm=examples/mm.fw
+
+"$FOREWARP" count $mm >"$tmp/mm" 2>&1
+grep -q '^  global loads, 32 bits, stride 1 *N\*M\*K$' "$tmp/mm" && ok "counts are formulas" ||
+    not_ok "counts are formulas" "$(cat "$tmp/mm")"
+for sizes in "37 29 23" "64 48 16" "101 1 7"; do
+    set -- $sizes
+    "$FOREWARP" count $mm -s N=$1,M=$2,K=$3 --json "$tmp/json" >/dev/null 2>&1
+    got=$(sed -n '/"multiplications, float"/,/unit/s/.*"value": "\([0-9]*\)".*/\1/p' "$tmp/json")
+    [ "$got" = $(($1 * $2 * $3)) ] && ok "mm at $sizes" || not_ok "mm at $sizes" "$got"
+done
+
+# Rows laid end to end, their border in conditions: an index divided by a size.
+cat >"$tmp/odd.fw" <<'END'
+size N, P
+def odd(a: [N][P]float): [(N + 2)*(P + 2)]float = a |> pad2(1, 1, 0.0) |> join |> map(\x -> 2*x)
+END
+"$FOREWARP" count "$tmp/odd.fw" -s N=30,P=20 >"$tmp/odd" 2>&1
+grep -q 'not counted for all sizes: an index is divided by a size' "$tmp/odd" &&
+    grep -q '= about 600$' "$tmp/odd" && ok "what is not counted is said" ||
+    not_ok "what is not counted is said" "$(cat "$tmp/odd")"
+
+"$FOREWARP" eval linear data/h200-kernels.csv >"$tmp/table" 2>&1
+grep -q '^all 16 cases: geometric mean' "$tmp/table" && ok "the table of measured kernels" ||
+    not_ok "the table of measured kernels" "$(cat "$tmp/table")"
+"$FOREWARP" fit linear data/h200-kernels.csv -o "$tmp/w.json" >/dev/null 2>&1 &&
+    "$FOREWARP" predict examples/jacobi2d.fw -s N=2048,M=2048 --model "$tmp/w.json" \
+        --json "$tmp/p.json" >"$tmp/p" 2>&1
+sum=$(sed -n 's/^.*"us": \([-0-9.e]*\).*/\1/p' "$tmp/p.json" | awk '{ s += $1 } END { printf "%.3f", s }')
+all=$(sed -n 's/^.*"predicted_us": \([0-9.]*\).*/\1/p' "$tmp/p.json" | awk '{ printf "%.3f", $1 }')
+[ -n "$all" ] && [ "$sum" = "$all" ] && ok "a prediction is the sum of its parts" ||
+    not_ok "a prediction is the sum of its parts" "$sum $all $(cat "$tmp/p")"
+
+"$FOREWARP" predict $mm -s N=64,M=64,K=64 --device nowhere:0 >"$tmp/none" 2>&1
+[ $? -eq 1 ] && grep -q 'forewarp calibrate' "$tmp/none" && ok "no weights" ||
+    not_ok "no weights" "$(cat "$tmp/none")"
+"$FOREWARP" predict $mm -s N=64,M=64,K=64 --model $mm >"$tmp/none" 2>&1
+[ $? -eq 2 ] && ok "not weights" || not_ok "not weights" "$(cat "$tmp/none")"
+finish

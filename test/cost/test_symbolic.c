@@ -241,6 +241,21 @@ static void run_group(Run *r)
             }
 }
 
+// Too many work-items would take long, and show nothing that fewer do not.
+static bool is_small(const Unit *unit, const Binding *binding, int n)
+{
+    Run *r = calloc(1, sizeof *r);
+    int64_t items = 0;
+    *r = (Run){.binding = binding, .nbinding = n};
+    for (int i = 0; i < unit->launches.len; i++) {
+        const Kernel *kernel = unit->launches.at[i].kernel;
+        items += value_of(r, kernel->global[0]) * value_of(r, kernel->global[1]) *
+                 value_of(r, kernel->global[2]);
+    }
+    free(r);
+    return items <= 1600;
+}
+
 static void run_unit(const Unit *unit, const Binding *binding, int n, Truth *truth)
 {
     Run *r = calloc(1, sizeof *r);
@@ -330,7 +345,7 @@ static void compare_all(Compare *c, const Truth *t)
 static void try_point(Report *report, const Problem *problem, const Derivation *derivation,
                       const Point *point, Arena *arena, Diags *diags)
 {
-    static const int64_t sizes[][4] = {{37, 29, 23, 3}, {64, 48, 16, 3}, {33, 70, 41, 3}};
+    static const int64_t sizes[][4] = {{19, 13, 11, 3}, {32, 16, 8, 3}, {21, 34, 9, 3}};
     Expr *body = derive_body(derivation, point, diags);
     LowerOptions options = derive_options(derivation, point);
     Unit *unit = lower(problem->bound, body, &options, arena, diags);
@@ -350,6 +365,8 @@ static void try_point(Report *report, const Problem *problem, const Derivation *
         Truth truth;
         for (int i = 0; i < n; i++)
             binding[i].value = strcmp(binding[i].name, "T") == 0 ? 3 : sizes[k][i];
+        if (!is_small(unit, binding, n))
+            continue;
         run_unit(unit, binding, n, &truth);
         assert_true(counts_numbers(unit, &setting, number));
         compare_all(&(Compare){report, counts, number, binding, n, text.text}, &truth);
@@ -403,7 +420,7 @@ static void examples_are_exact(void **state)
         char path[512];
         snprintf(path, sizeof path, "examples/%s", entry->d_name);
         report.path = path;
-        try_example(&report, 3);
+        try_example(&report, 2);
     }
     closedir(dir);
     print_message("%d compared, %d refused, slowest %.1f ms\n", report.compared,
@@ -414,7 +431,7 @@ static void examples_are_exact(void **state)
 
 // Random sets -----------------------------------------------------------------------------
 
-enum { VARS = 3, BOX = 12 };
+enum { VARS = 3, BOX = 12 }; // BOX: beyond every bound at the sizes tried
 
 static bool inside(const System *s, const int64_t *param, const int64_t *var)
 {
@@ -504,7 +521,7 @@ static void random_sets_are_exact(void **state)
     Rng rng;
     rng_seed(&rng, 3);
     int refused = 0, wrong = 0;
-    for (int set = 0; set < 200; set++) {
+    for (int set = 0; set < 100; set++) {
         Arena *arena = arena_new();
         Sum sum;
         Pieces pieces = {0};
@@ -525,9 +542,9 @@ static void random_sets_are_exact(void **state)
         sum_release(&sum);
         arena_free(arena);
     }
-    print_message("%d of 200 sets refused\n", refused);
+    print_message("%d of 100 sets refused\n", refused);
     assert_int_equal(wrong, 0);
-    assert_true(refused <= 20);
+    assert_true(refused <= 10);
 }
 
 // Classes -------------------------------------------------------------------------------

@@ -148,6 +148,7 @@ SHARE    := $(DESTDIR)$(PREFIX)/share
 HEADERS  := $(wildcard include/*.h)
 EXAMPLES := $(wildcard examples/*.fw examples/*/*.fw)
 TEMPLATES := $(wildcard templates/*)
+MODELS   := $(wildcard data/models/*)
 
 $(B)/forewarp.pc: Makefile $(B)/flags
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' \
@@ -158,15 +159,19 @@ $(B)/forewarp.pc: Makefile $(B)/flags
 
 install: $(B)/forewarp $(B)/libforewarp.a $(B)/forewarp.pc
 	install -d $(BIN) $(LIB)/pkgconfig $(INCLUDE) $(SHARE)/man/man1 \
-	    $(SHARE)/forewarp/examples $(SHARE)/forewarp/templates $(SHARE)/doc/forewarp
+	    $(SHARE)/forewarp/examples/fusion $(SHARE)/forewarp/templates \
+	    $(SHARE)/forewarp/models $(SHARE)/doc/forewarp
 	install -m 755 $(B)/forewarp $(BIN)
 	install -m 644 $(B)/libforewarp.a $(LIB)
 	install -m 644 $(B)/forewarp.pc $(LIB)/pkgconfig
 	$(if $(HEADERS),install -m 644 $(HEADERS) $(INCLUDE))
 	install -m 644 doc/forewarp.1 $(SHARE)/man/man1
 	install -m 644 $(EXAMPLES) $(SHARE)/forewarp/examples
+	install -m 644 $(wildcard examples/fusion/*.fws) $(SHARE)/forewarp/examples/fusion
 	install -m 644 $(TEMPLATES) $(SHARE)/forewarp/templates
-	install -m 644 LICENSE README.md doc/language.md doc/problems.md $(SHARE)/doc/forewarp
+	install -m 644 $(MODELS) $(SHARE)/forewarp/models
+	install -m 644 LICENSE README.md doc/language.md doc/problems.md doc/fusion.md \
+	    $(SHARE)/doc/forewarp
 
 uninstall:
 	rm -f $(BIN)/forewarp $(LIB)/libforewarp.a $(LIB)/pkgconfig/forewarp.pc \

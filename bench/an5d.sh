@@ -22,7 +22,7 @@ while read -r program theirs; do
         -d "$device" -b "$budget" --store "$out/trials.db" -o "$out/$program" >"$out/log"
     seconds=$(($(date +%s) - start))
     point=$(sed -n 's/^  point *//p' "$out/log" | tr ' ' '\n' |
-        grep -E '^(lx|steps|cols|rows|warps)=' | tr '\n' ' ')
+        grep -E '^(lx|fuse|cols|rows|warps)=' | tr '\n' ' ')
     sed -n 's/^  best *\([0-9.]*\) ms.*/\1/p' "$out/log" |
         awk -v p="$program" -v a="$theirs" -v n=$size -v t=$steps -v s="$seconds" -v at="$point" \
             '{ g = n * n * t / $1 / 1e6

@@ -40,10 +40,10 @@ FW_API void fw_free_text(char *text);
 /* A program with its sizes bound. */
 typedef struct fw_problem fw_problem;
 
-/* Reads a .fw file or a problem file (.json, a kernel of the user's), or parses a text (name is shown in messages), and binds its sizes.
- *   sizes   "N=4096,M=4096"; "" or NULL for a program without sizes
- *   error   NULL: a syntax or type error, an unbound or wrong size, an unreadable file
- *   owner   the caller: fw_problem_free */
+/* Reads a .fw file or a problem file (.json, a kernel of the user's), or parses a text
+ * (name is shown in messages), and binds its sizes. sizes   "N=4096,M=4096"; "" or NULL for
+ * a program without sizes error   NULL: a syntax or type error, an unbound or wrong size,
+ * an unreadable file owner   the caller: fw_problem_free */
 FW_API fw_problem *fw_problem_load(const char *path, const char *sizes, char **message);
 FW_API fw_problem *fw_problem_parse(const char *name, const char *text, const char *sizes,
                                     char **message);

@@ -22,8 +22,10 @@ void raycasting_reference(const unsigned char *volume, const float (*transfer)[4
         for (int x = 0; x < W; x++) {
             float sum[4] = {0, 0, 0, 0};
             for (int z = 0; z < S && sum[3] < OPAQUE; z++) {
-                int vx = (int)(((long long)x * S * 65536 / W + (long long)z * DRIFT_X) >> 16);
-                int vy = (int)(((long long)y * S * 65536 / H + (long long)z * DRIFT_Y) >> 16);
+                int vx =
+                    (int)(((long long)x * S * 65536 / W + (long long)z * DRIFT_X) >> 16);
+                int vy =
+                    (int)(((long long)y * S * 65536 / H + (long long)z * DRIFT_Y) >> 16);
                 if (vx < 0 || vx >= S || vy < 0 || vy >= S)
                     continue;
                 const float *c = transfer[volume[((size_t)z * S + vy) * S + vx]];

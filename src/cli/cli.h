@@ -58,7 +58,7 @@ struct Options {
     double budget_s;
     int64_t budget_trials;
     int random_repeat;
-    const char *features, *leave_out, *model;
+    const char *features, *leave_out, *model, *prior;
     const char *csv, *derivation, *print;
     bool derived;
     int64_t number, threads, sample, limit, repeat;

@@ -156,9 +156,6 @@ static bool print_template(Emission *e, Buf *text)
     if (o->derivation || (o->print && strcmp(o->print, "kernel") != 0))
         return diag_error(&o->diags, span_none, "C033",
                           "a template has no expression and no derivation");
-    if (e->target != e->ways.target)
-        return diag_error(&o->diags, span_none, "C034", "%s is not written in %s", o->file,
-                          target_name(e->target));
     if (!cli_point(o, &e->ways, &e->device, &e->point) ||
         !ways_candidate(&e->ways, &e->point, e->problem->name, o->arena, &candidate,
                         &o->diags))

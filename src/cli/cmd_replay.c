@@ -16,6 +16,7 @@ typedef struct {
     const SearchKind *kind[CLI_LIST_MAX];
     Replay *result; // a strategy after the other, nspace each
     ReplayOptions options;
+    Recorded *prior;
 } Table;
 
 // Whether a strategy needs nothing but a space.
@@ -48,6 +49,13 @@ static bool read_spaces(Table *t)
             return false;
     }
     return true;
+}
+
+static bool read_prior(Table *t)
+{
+    if (t->o->prior)
+        t->options.prior = t->prior = recorded_read(t->o->prior, &t->o->diags);
+    return !t->o->prior || t->prior;
 }
 
 static const Replay *result_of(const Table *t, int kind, int space)
@@ -188,7 +196,8 @@ static json_t *table_json(const Table *t)
                               json_pack("{s:s, s:f, s:o}", "strategy", t->kind[k]->name,
                                         "score", mean_score(t, k), "results", results));
     }
-    return json_pack("{s:i, s:I, s:o, s:o}", "repeat", t->options.repeats, "seed",
+    return json_pack("{s:s?, s:i, s:I, s:o, s:o}", "prior",
+                     t->prior ? t->prior->name : NULL, "repeat", t->options.repeats, "seed",
                      (json_int_t)t->options.seed, "spaces", spaces, "strategies",
                      strategies);
 }
@@ -198,6 +207,8 @@ static bool show(Table *t)
     if (!t->o->json || strcmp(t->o->json, "-") != 0) {
         for (int s = 0; s < t->nspace; s++)
             print_space(t, s);
+        if (t->prior)
+            printf("with a prior: the best points of %s first\n", t->prior->name);
         if (t->nkind == 1)
             print_one(t);
         else
@@ -213,9 +224,11 @@ int cmd_replay(Options *o)
                            .budget_trials = o->budget_trials,
                            .repeats = o->repeat ? (int)o->repeat : 100,
                            .seed = o->seed}};
-    bool ok = add_kinds(&t, o->strategy) && read_spaces(&t) && run_all(&t) && show(&t);
+    bool ok = add_kinds(&t, o->strategy) && read_spaces(&t) && read_prior(&t) &&
+              run_all(&t) && show(&t);
     for (int i = 0; i < t.nspace; i++)
         score_release(&t.space[i]);
+    recorded_free(t.prior);
     for (int i = 0; i < t.nspace + (t.nspace < o->nlist); i++)
         recorded_free(t.recorded[i]);
     return ok ? 0 : 1;

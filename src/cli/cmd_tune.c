@@ -112,6 +112,23 @@ static void print_result(const TuneResult *r)
     printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
 }
 
+// The models that come with the program: installed, or beside where it was built. NULL:
+// not found.
+static const char *models_folder(Options *o)
+{
+    static const char *const place[] = {"../share/forewarp/models", "../data/models"};
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+    while (n > 0 && n < (ssize_t)sizeof self && self[n - 1] != '/')
+        n--;
+    for (int i = 0; i < COUNTOF(place) && n > 0 && n < (ssize_t)sizeof self; i++) {
+        const char *folder = arena_printf(o->arena, "%.*s%s", (int)n, self, place[i]);
+        if (access(folder, R_OK) == 0)
+            return folder;
+    }
+    return NULL;
+}
+
 // What would only fail at the end, or after the reference was computed, is tried first.
 static bool is_ready(Options *o, const char *out)
 {
@@ -119,12 +136,12 @@ static bool is_ready(Options *o, const char *out)
     if (!kind)
         return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
                           o->strategy);
-    if (kind->needs_ranking && !kind->by_weights && !o->model)
+    if (kind->needs_ranking && !kind->by_weights && !o->model && !models_folder(o))
         return diag_error(&o->diags, span_none, "C017",
                           "strategy `%s` needs --model FILE; make one with `forewarp fit "
                           "boost DATA -o FILE`, and DATA with `forewarp explore`",
                           o->strategy);
-    if (kind->needs_ranking && !kind->by_weights) {
+    if (kind->needs_ranking && !kind->by_weights && o->model) {
         Model *model = model_load(o->model, &o->diags);
         if (!model)
             return false;
@@ -172,6 +189,7 @@ int cmd_tune(Options *o)
     TuneOptions options = {.device = o->device,
                            .strategy = o->strategy,
                            .model = o->model,
+                           .models = models_folder(o),
                            .steps = steps,
                            .where = o->where,
                            .stage = {o->stage[0], o->stage[1]},

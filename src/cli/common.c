@@ -189,8 +189,11 @@ void cli_print_floor(const Limit *limit)
         buf_init(&time[i]);
         cli_time(&time[i], ns[i]);
     }
-    printf("  floor    %12s  (%.3g MB copied: %s; %.3g Gflop: %s)\n", time[0].text,
-           limit->bytes * 1e-6, time[1].text, limit->flops * 1e-9, time[2].text);
+    printf("  floor    %12s  (%.3g MB copied: %s", time[0].text, limit->bytes * 1e-6,
+           time[1].text);
+    if (limit->flops > 0) // a template's arithmetic is not known
+        printf("; %.3g Gflop: %s", limit->flops * 1e-9, time[2].text);
+    puts(")");
     for (int i = 0; i < 3; i++)
         buf_release(&time[i]);
 }

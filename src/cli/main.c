@@ -153,6 +153,7 @@ static bool take_option(Options *o, int key, char *arg)
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
     case 350: return parse_math(o, arg);
+    case 348: o->prior = arg; return true;
     case 340: return o->measure = true;
     case 341: return parse_count(o, arg, &o->repeat);
     case 330: return parse_count(o, arg, &o->limit);

@@ -217,7 +217,8 @@ static void add_part(Partition *p, const Cover *from, int kept, const int *refus
         return;
     Part part = {.cover = s->best, .kept = kept, .nrefused = nrefused};
     part.refused = NEW_ARRAY(p->arena, int, nrefused + 1);
-    memcpy(part.refused, refused, (size_t)nrefused * sizeof *refused);
+    for (int i = 0; i < nrefused; i++)
+        part.refused[i] = refused[i];
     // What is kept stands first, so that the next partition keeps it too.
     int at = 0;
     Cover ordered = part.cover;

@@ -123,7 +123,6 @@ bool graph_convex(const Graph *graph, Set set);
 // Nor is the result of a sum used in the set, for it is known only when all blocks are
 // done; and what is made once stays apart from what every instance makes.
 bool graph_fusible(const Graph *graph, Set set);
-bool graph_connected(const Graph *graph, Set set);
 
 // A set of calls that may run as one kernel, and what is known of it before implementations
 // are chosen. A single call is one too.

@@ -16,9 +16,6 @@ typedef struct Psi Psi;
 // measured, and stored. NULL with diagnostics. Owner: the caller. measured: routines timed.
 Psi *psi_open(const Script *script, const char *device, const char *store,
               const FusePlace *place, int *measured, Diags *diags);
-// A table of a device that nobody has measured: a routine takes as long as the words it
-// moves, computing nothing.
-Psi *psi_by_words(void);
 void psi_free(Psi *psi); // accepts NULL
 
 // Equation 3, with the barriers and the start of the kernel: unit ns an instance, of

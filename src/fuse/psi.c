@@ -16,7 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS = 16, INSTANCES_A_UNIT = 16384, GRID = 2, ROUTINES_MAX = 2048 };
+// LIMIT_S: PoCL compiles a kernel when it first runs, on a busy machine slowly.
+enum {
+    LIMIT_S = 120,
+    REPEATS = 16,
+    INSTANCES_A_UNIT = 16384,
+    GRID = 2,
+    ROUTINES_MAX = 2048
+};
 
 // Instances of a block, the wanted first.
 enum { SIZES = 6 };
@@ -37,7 +44,6 @@ typedef struct {
 
 struct Psi {
     Arena *arena;
-    bool by_words;
     double launch_ns;
     VEC(Row) rows;
 };
@@ -303,7 +309,9 @@ static bool time_all(Bench *b, const char *device)
                         .folder = b->place.folder,
                         .nbuffer = 1,
                         .buffer = &buffer,
-                        .samples = 3};
+                        .samples = 3,
+                        .build_limit_s = LIMIT_S,
+                        .run_limit_s = LIMIT_S};
     Rig *rig = rig_open(&config, b->diags);
     if (!rig)
         return false;
@@ -386,15 +394,6 @@ Psi *psi_open(const Script *script, const char *device, const char *store,
     return NULL;
 }
 
-Psi *psi_by_words(void)
-{
-    Arena *arena = arena_new();
-    Psi *psi = NEW(arena, Psi);
-    psi->arena = arena;
-    psi->by_words = true;
-    return psi;
-}
-
 void psi_free(Psi *psi)
 {
     if (psi)
@@ -429,8 +428,8 @@ static double look_up(const Psi *psi, const Row *like, int instances, int extra)
         else if (r->instances == low->instances && r->extra > high->extra)
             high = r;
     }
-    if (!low)
-        return INFINITY;
+    if (!low) // it could not be timed: what has it comes first, and a trial will tell
+        return 0;
     if (high->extra == low->extra)
         return low->ns;
     double share =
@@ -483,15 +482,11 @@ static void add_routines(Sum *s, double barrier)
 double psi_predict(const Psi *psi, const Script *script, const FusedKernel *k,
                    int64_t instances)
 {
-    if (psi->by_words)
-        return k->fusion->moved;
     if (script->call[k->fusion->order[0]].is_uniform)
         return psi->launch_ns / (double)instances;
     Sum sum = {.psi = psi, .script = script, .kernel = k};
     Row row = {.kind = ROUTINE_BARRIER};
     double barrier = look_up(psi, &row, k->choice.instances, 0);
-    if (!isfinite(barrier))
-        barrier = 0;
     add_copies(&sum);
     add_routines(&sum, barrier);
     int launches = 1; // of the kernel, and of one for each sum

@@ -465,10 +465,18 @@ static bool read_text(Reader *r, const Source *source)
 
 // Scripts -----------------------------------------------------------------------------
 
+// The file's name without folder and suffix, as a name that kernels can begin with.
 static const char *base_name(Arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    return arena_strndup(arena, name, strcspn(name, "."));
+    bool digit = name[0] >= '0' && name[0] <= '9';
+    char *base = arena_printf(arena, "%s%.*s", digit ? "_" : "",
+                              (int)MIN(strcspn(name, "."), 100), name);
+    for (char *c = base; *c; c++)
+        if (!(*c >= 'a' && *c <= 'z') && !(*c >= 'A' && *c <= 'Z') &&
+            !(*c >= '0' && *c <= '9'))
+            *c = '_';
+    return *base ? base : "script";
 }
 
 static bool read_script(Script *script, Diags *diags)

@@ -83,17 +83,6 @@ bool graph_fusible(const Graph *graph, Set set)
     return true;
 }
 
-bool graph_connected(const Graph *graph, Set set)
-{
-    Set seen = set & -set, front = seen;
-    while (front) {
-        Set next = graph->adj[lowest(front)] & set & ~seen;
-        front = (front & (front - 1)) | next;
-        seen |= next;
-    }
-    return seen == set;
-}
-
 // A fusion's elements -------------------------------------------------------------------
 
 const Call *sum_of(const Script *script, int elem)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// LIMIT_S: of a job; PoCL on a busy machine takes 10 s to compile a small kernel.
 enum {
+    LIMIT_S = 60,
     SERIAL = 8,
     SOLUTIONS = 20,
     COMBINATIONS = 20000,
@@ -588,7 +590,9 @@ static bool open_all(Tuner *t)
                         .folder = o->place.folder,
                         .nbuffer = t->data->nbuffer,
                         .buffer = t->data->buffer,
-                        .tolerance = 1e-4};
+                        .tolerance = 1e-4,
+                        .build_limit_s = LIMIT_S,
+                        .run_limit_s = LIMIT_S};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)
         return false;

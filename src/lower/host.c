@@ -145,7 +145,7 @@ static void check_pass(Lower *l, Kernel *kernel, const char *pass)
     kernel_collect(l, kernel);
     if (l->options->observe)
         l->options->observe(l->options->user, pass, kernel);
-    l->failed |= !kernel_verify(l->ctx, kernel, l->diags);
+    l->failed |= !kernel_verify_pass(l->ctx, kernel, l->diags);
 }
 
 static void run_passes(Lower *l, Kernel *kernel)
@@ -160,6 +160,8 @@ static void run_passes(Lower *l, Kernel *kernel)
     }
 #include "lower/passes.def"
 #undef PASS
+    if (!l->failed)
+        l->failed = !kernel_verify(l->ctx, kernel, l->diags);
 }
 
 void kernel_end(Lower *l)

@@ -175,8 +175,10 @@ void kir_print(Buf *out, const Kernel *kernel);
 
 // Checks a kernel: every variable declared before use, barriers in uniform code only,
 // indices provably within their buffers or under a guard, no store to an input. False with
-// a diagnostic. Run after every pass.
+// a diagnostic. Run at the end.
 bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
+// The same but for the bounds of indices, which take most of the time. Run after each pass.
+bool kernel_verify_pass(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
 
 // Do items of a group wait for each other inside what one of them runs? Where items are a
 // loop that cannot be.

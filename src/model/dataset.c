@@ -428,7 +428,7 @@ static bool is_text(const Buf *text)
 }
 
 // zlib reads what is not gzipped as it is.
-static bool read_text(const char *path, Buf *text, Diags *diags)
+bool dataset_text(const char *path, Buf *text, Diags *diags)
 {
     gzFile file = gzopen(path, "rb");
     if (!file)
@@ -454,7 +454,7 @@ Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
     Buf text;
     buf_init(&text);
     Dataset *data = NULL;
-    if (read_text(path, &text, diags)) {
+    if (dataset_text(path, &text, diags)) {
         Source *source = NEW(arena, Source);
         *source = (Source){arena_strdup(arena, path),
                            arena_strndup(arena, text.text, text.len), text.len};

@@ -50,6 +50,8 @@ typedef struct {
     VEC(DatasetMeta) meta;
 } Dataset;
 
+// Appends what a file holds, gzipped or not. False with a diagnostic.
+bool dataset_text(const char *path, Buf *text, Diags *diags);
 // NULL with diagnostics, each at its line and column.
 Dataset *dataset_read(const char *path, Arena *arena, Diags *diags);
 // The same from a text that outlives the dataset and the diagnostics.

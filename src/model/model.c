@@ -4,7 +4,7 @@
 // features, fingerprint of the device they were measured on, and what the kind keeps.
 //
 // It does not judge whether a model suits a device: the caller compares fingerprints.
-#include "model/model.h"
+#include "model/dataset.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -114,8 +114,7 @@ Model *model_load(const char *path, Diags *diags)
 {
     Buf text;
     buf_init(&text);
-    if (!file_read(path, &text)) {
-        diag_world(diags, "M002", "cannot read %s: %s", path, strerror(errno));
+    if (!dataset_text(path, &text, diags)) {
         buf_release(&text);
         return NULL;
     }

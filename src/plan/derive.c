@@ -381,7 +381,7 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.groups = space_int(d->space, point, "groups");
     if (space_find(d->space, "walk") >= 0)
         w.steps = space_int(d->space, point, "walk");
-    w.fused = derive_param(d, point, "steps");
+    w.fused = derive_param(d, point, "fuse");
     w.cols = derive_param(d, point, "cols");
     w.strip = derive_param(d, point, "rows");
     for (int x = 0; x < DIMS_MAX; x++) {

@@ -392,7 +392,7 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
         options.local[x] = derive_number(d, point, "l", x);
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
-    if (derive_param(d, point, "steps") > 1)
+    if (derive_param(d, point, "fuse") > 1)
         options.vector = stream_vector(d, point);
     options.warps = (int)derive_param(d, point, "warps");
     options.lanes = d->device.lanes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters of iterated stencils: how many steps a kernel does (steps), outputs a lane
+// Parameters of iterated stencils: how many steps a kernel does (fuse), outputs a lane
 // along x (cols), and rows that a group walks along (rows); with shuffles, how many warps a
 // multiprocessor is to hold (warps). A point that does one step at a time has the
 // parameters of a single sweep, and the others not, and the reverse.
@@ -32,12 +32,13 @@ static void add_steps(Derivation *d)
     int n = 0;
     while (n < COUNTOF(steps) && steps[n] <= d->shape.stencil.count)
         n++;
-    space_add_ints(d->space, "steps", steps, n);
+    space_add_ints(d->space, "fuse", steps, n);
 }
 
+// On a CPU, where lanes meet at barriers, streams are slow, and take minutes to compile.
 bool has_stream(const Derivation *d)
 {
-    return d->shape.stencil.count > 1 && d->device.lanes > 0;
+    return d->shape.stencil.count > 1 && d->device.lanes > 0 && !d->device.is_cpu;
 }
 
 static void constrain(Derivation *d, Diags *diags, const char *format, ...) FW_PRINTF(3, 4);
@@ -70,8 +71,8 @@ static void constrain_sweeps(Derivation *d, Diags *diags)
                                            {"stages", "'fused'"}};
     for (int i = 0; i < COUNTOF(param); i++)
         if (space_find(d->space, param[i][0]) >= 0)
-            constrain(d, diags, "steps == 1 or %s == %s", param[i][0], param[i][1]);
-    constrain(d, diags, "steps > 1 or cols == 1 and rows == 64%s",
+            constrain(d, diags, "fuse == 1 or %s == %s", param[i][0], param[i][1]);
+    constrain(d, diags, "fuse > 1 or cols == 1 and rows == 64%s",
               d->device.shuffle ? " and warps == 8" : "");
 }
 
@@ -90,17 +91,17 @@ void add_stream_params(Derivation *d, Diags *diags)
         space_add_ints(d->space, "warps", (const int64_t[]){8, 12, 16, 20, 24, 32}, 6);
     constrain_sweeps(d, diags);
     constrain(d, diags,
-              d->device.shuffle ? "steps == 1 or lx >= %d" : "steps == 1 or lx == %d",
+              d->device.shuffle ? "fuse == 1 or lx >= %d" : "fuse == 1 or lx == %d",
               d->device.lanes);
     int64_t words = 2 * s->reach[0] * s->bytes; // of a window, times 4
-    constrain(d, diags, "steps == 1 or steps * cols * %lld <= %d", (long long)MAX(words, 4),
+    constrain(d, diags, "fuse == 1 or fuse * cols * %lld <= %d", (long long)MAX(words, 4),
               4 * WINDOW_REGISTERS);
     // At least half of a strip is written.
-    constrain(d, diags, "steps == 1 or steps * %lld <= cols * %d",
+    constrain(d, diags, "fuse == 1 or fuse * %lld <= cols * %d",
               (long long)(4 * s->reach[1]), d->device.lanes);
 }
 
-// What is often among the fastest, for a GPU: lx, steps, cols, rows, warps.
+// What is often among the fastest, for a GPU: lx, fuse, cols, rows, warps.
 static const int64_t starts[][5] = {
     {32, 10, 4, 256, 16}, {32, 8, 4, 256, 16}, {32, 8, 4, 256, 12}, {32, 6, 4, 256, 16},
     {32, 12, 4, 256, 12}, {32, 6, 4, 256, 20}, {32, 8, 2, 256, 32}, {32, 8, 4, 128, 16}};
@@ -112,7 +113,7 @@ int stream_starts(const Derivation *d)
 
 void stream_start(const Derivation *d, int i, Point *point)
 {
-    static const char *const name[] = {"lx", "steps", "cols", "rows", "warps"};
+    static const char *const name[] = {"lx", "fuse", "cols", "rows", "warps"};
     for (int k = 0; k < COUNTOF(name); k++) {
         char text[32];
         snprintf(text, sizeof text, "%lld", (long long)starts[i][k]);

@@ -48,6 +48,7 @@ void describe_target(const char *target, DeviceInfo *info)
     if (strcmp(target, "opencl") == 0)
         info->shuffle = false;
     if (strcmp(target, "cuda") == 0) {
+        info->is_cpu = false;
         info->lanes = 32;
         info->shuffle = true;
     }

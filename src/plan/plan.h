@@ -195,6 +195,7 @@ typedef struct {
 typedef struct {
     const char *device, *strategy;
     const char *model;  // path of a fitted model, for strategies that need a ranking
+    const char *models; // folder of gpu.json.gz and cpu.json.gz, where model is NULL
     const Steps *steps; // of a heuristic file, for the strategy that follows one
     const char *where;  // a constraint more on the space, or NULL
     int stage[2];       // of a strategy in two stages; 0: its own choice

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RETRIES = 20 };
+enum { RETRIES = 20, PRIOR_POINTS = 10 };
 
 typedef struct {
     const Recorded *recorded;
@@ -20,6 +20,8 @@ typedef struct {
     const SearchKind *kind;
     const ReplayOptions *options;
     Replay *result;
+    Point first[PRIOR_POINTS]; // tried before the strategy is asked
+    int nfirst;
 } Replayer;
 
 static double loss_of(const Recorded *recorded, double value)
@@ -44,6 +46,41 @@ bool replay_space(const Recorded *recorded, ScoreSpace *space, Diags *diags)
                             recorded->name);
 }
 
+// What the prior knows of a point, its number there.
+typedef struct {
+    double cost;
+    int number;
+} Ranked;
+
+static int compare(const void *p, const void *q)
+{
+    double a = ((const Ranked *)p)->cost, b = ((const Ranked *)q)->cost;
+    return (a > b) - (a < b);
+}
+
+// The best points of the prior that this space has, by the text of their values.
+static void take_prior(Replayer *r)
+{
+    const Recorded *prior = r->options->prior;
+    const Space *space = r->recorded->space;
+    Ranked *ranked = xcalloc((size_t)prior->n, sizeof *ranked);
+    for (int i = 0; i < prior->n; i++)
+        ranked[i] = (Ranked){recorded_cost(prior, &prior->at[i]), i};
+    qsort(ranked, (size_t)prior->n, sizeof *ranked, compare);
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < prior->nvalid && r->nfirst < PRIOR_POINTS; i++) {
+        Point point;
+        buf_clear(&text);
+        space_point(prior->space, (uint64_t)ranked[i].number, &point);
+        point_print(&text, prior->space, &point);
+        if (point_parse(space, text.text, &point) && space_valid(space, &point))
+            r->first[r->nfirst++] = point;
+    }
+    buf_release(&text);
+    free(ranked);
+}
+
 static double time_limit(const Replayer *r)
 {
     const ReplayOptions *o = r->options;
@@ -64,7 +101,9 @@ static int run_once(Replayer *r, uint64_t seed, ScoreStep *steps)
     int n = 0;
     for (Point point; at_s < limit_s && (!trials || done < trials); done++) {
         double asked = clock_s();
-        if (!search_ask(strategy, &point))
+        if (done < r->nfirst)
+            point = r->first[done];
+        else if (!search_ask(strategy, &point))
             break;
         double told = clock_s();
         const RecordedPoint *found = &recorded->at[space_number(recorded->space, &point)];
@@ -116,11 +155,13 @@ static void summarise(Replayer *r, const ScoreRun *run)
 bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind *kind,
             const ReplayOptions *options, Replay *result, Diags *diags)
 {
-    Replayer r = {recorded, space, kind, options, result};
+    Replayer r = {recorded, space, kind, options, result, {{{0}}}, 0};
     size_t room = (size_t)recorded->n + 1;
     ScoreStep *steps = xcalloc(room, sizeof *steps);
     ScoreRun *run = xcalloc((size_t)options->repeats, sizeof *run);
     *result = (Replay){0};
+    if (options->prior)
+        take_prior(&r);
     for (int i = 0; i < options->repeats; i++) {
         uint64_t seed = hash_mix(options->seed, (uint64_t)i);
         for (int retry = 0; retry <= RETRIES; retry++) {

@@ -13,7 +13,8 @@ typedef struct {
     double budget_s;       // simulated; INFINITY: what the score's methodology gives
     int64_t budget_trials; // 0: not bounded by trials
     int repeats;
-    uint64_t seed; // of the first run; the next ones follow from it
+    uint64_t seed;         // of the first run; the next ones follow from it
+    const Recorded *prior; // of another device: its best points are tried first; or NULL
 } ReplayOptions;
 
 typedef struct {

@@ -182,8 +182,8 @@ static bool template_open(Ways *ways, const DeviceInfo *device, Diags *diags)
 {
     const Template *t = ways->problem->template;
     if (strcmp(device->target, t->language) != 0)
-        return diag_error(diags, span_none, "J009", "%s is written in %s, and %s takes %s",
-                          t->path, t->language, device->id, device->target);
+        return diag_error(diags, span_none, "J009", "%s is written in %s, not in %s",
+                          t->path, t->language, device->target);
     ways->space = t->space;
     return true;
 }

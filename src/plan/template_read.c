@@ -99,13 +99,15 @@ static bool flag_of(const Reader *r, const char *where, const json_t *object,
     return true;
 }
 
-// One of the words of the list, as its number.
+// One of the words of the list, as its number; an absent key leaves *out alone.
 static bool word_of(const Reader *r, const char *where, const json_t *object,
                     const char *key, const char *const *word, int n, int *out)
 {
-    const char *text = NULL;
-    if (!text_of(r, where, object, key, false, &text) || !text)
-        return text != NULL || !json_object_get(object, key);
+    const char *text;
+    if (!json_object_get(object, key))
+        return true;
+    if (!text_of(r, where, object, key, true, &text))
+        return false;
     for (int i = 0; i < n; i++)
         if (strcmp(word[i], text) == 0) {
             *out = i;

@@ -179,7 +179,7 @@ static bool give_inputs(const Expect *e, const Problem *program, Value **input)
         int k = template_arg(e->t, main->params[i]->name);
         const TemplateArg *arg = k < 0 ? NULL : &e->t->arg.at[k];
         input[i] = value_new(e->arena, main->params[i]->type);
-        if (!arg || arg->value || input[i]->nplane != 1 ||
+        if (!arg || arg->value || arg->access == ACCESS_OUT || input[i]->nplane != 1 ||
             input[i]->scalar[0] != arg->element->compared ||
             input[i]->count[0] != arg->count)
             return diag_error(

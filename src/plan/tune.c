@@ -471,10 +471,15 @@ static bool make_ranking(Tune *t, Ranking *ranking)
         return rank_predicted(t->problem, device, weights, t->options->seed, t->arena,
                               ranking, t->diags);
     }
-    Model *model = model_load(t->options->model, t->diags);
+    const char *path = t->options->model;
+    if (!path)
+        path = arena_printf(t->arena, "%s/%s.json.gz", t->options->models,
+                            device->is_cpu ? "cpu" : "gpu");
+    Model *model = model_load(path, t->diags);
     if (!model)
         return false;
-    compare_device(t, model->fingerprint);
+    if (t->options->model)
+        compare_device(t, model->fingerprint);
     bool ok = rank_points(t->problem, device, model, t->options->seed, t->arena, ranking,
                           t->diags);
     t->result->model = model->kind->name;
@@ -489,7 +494,7 @@ static bool set_ranking(Tune *t)
         return diag_error(t->diags, span_none, "C019",
                           "strategy `%s` ranks programs; %s is a template",
                           t->options->strategy, t->problem->name);
-    if (!t->options->model && !t->search->kind->by_weights)
+    if (!t->options->model && !t->options->models && !t->search->kind->by_weights)
         return diag_error(t->diags, span_none, "C017", "strategy `%s` needs a fitted model",
                           t->options->strategy);
     report(t, "rank", TRIAL_OK, INFINITY);

@@ -47,7 +47,14 @@ passes "without a model" "$FOREWARP" tune examples/scal.fw -s N=4096 -q --budget
     --store "$tmp/r.db" -o "$tmp/tuned"
 holds "no ranking" "$tmp/j" 'j["ranking"] is None'
 
-fails 2 "needs --model FILE; make one with \`forewarp fit" $tune --store "$tmp/r.db"
+passes "the model that comes along" $tune --store "$tmp/d.db" --json "$tmp/j"
+holds "it is boost" "$tmp/j" 'j["ranking"]["model"] == "boost" and j["best"]["checked"] is True'
+cp "$FOREWARP" "$tmp/alone"
+fails 2 "needs --model FILE; make one with \`forewarp fit" "$tmp/alone" tune examples/scal.fw \
+    -s N=4096 -q --strategy ranked --budget 2t --store "$tmp/r.db" -o "$tmp/tuned"
+passes "points of the derivation" "$FOREWARP" explore examples/jacobi2d.fw -s N=64,M=64 -n 9 \
+    --derived -d opencl:0 --sample 3 -q --csv "$tmp/points.csv"
+grep -q '"lx=.*,ok$' "$tmp/points.csv" && ok "their times" || not_ok "their times"
 fails 1 "cannot read $tmp/none" $tune --store "$tmp/r.db" --model "$tmp/none"
 fails 2 "expected" $tune --store "$tmp/r.db" --model "$tmp/data.csv"
 sed 's/"loads_per_output"/"luck"/' "$tmp/boost.json" >"$tmp/luck.json"

@@ -49,6 +49,8 @@ holds "the same score again" "$tmp/j3" \
 passes "a table of all strategies" replay "$bowl" --strategy all --repeat 2 --json "$tmp/j"
 holds "all of them" "$tmp/j" '{"auto", "random", "local", "annealing", "genetic", "differential",
     "surrogate"} <= {s["strategy"] for s in j["strategies"]}'
+passes "a prior" replay "$bowl" --prior "$tmp/bowl-T4.json" --repeat 4 --json "$tmp/j"
+holds "the best at once" "$tmp/j" 'j["prior"] == "bowl-T4" and j["strategies"][0]["score"] > 0.99'
 passes "a budget of trials" replay "$bowl" --strategy random --budget 50t --repeat 4 --json "$tmp/j"
 holds "50 evaluations" "$tmp/j" 'j["strategies"][0]["results"][0]["evaluations"] == 50'
 

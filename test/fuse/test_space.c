@@ -309,6 +309,39 @@ static char *random_graph(Arena *arena, int n, uint64_t seed)
     return copy;
 }
 
+static bool connected(const Graph *graph, Set set)
+{
+    Set seen = set & -set;
+    for (int again = 1; again;) {
+        Set before = seen;
+        for (Set s = seen; s; s &= s - 1)
+            seen |= graph->adj[__builtin_ctzll(s)] & set;
+        again = seen != before;
+    }
+    return seen == set;
+}
+
+// Each set that is convex and connected, of all there are, is found once.
+static void test_sets_against_brute_force(void **state)
+{
+    Fixture *f = *state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        FuseSpace *s = open_space(f, random_graph(f->arena, 11, seed), 11);
+        int found = 0;
+        for (Set set = 1; set < (Set)1 << 11; set++) {
+            bool want = graph_convex(&s->graph, set) && connected(&s->graph, set);
+            int times = 0;
+            for (int i = 0; i < s->fusion.len; i++)
+                times += s->fusion.at[i].set == set;
+            assert_int_equal(times, want);
+            found += want;
+        }
+        assert_int_equal(found, s->fusion.len);
+        script_free(f->script);
+        f->script = NULL;
+    }
+}
+
 static void test_large_graph(void **state)
 {
     Fixture *f = *state;
@@ -327,10 +360,15 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_counts),       TEST(test_fusions),
-        TEST(test_single_calls), TEST(test_covers_in_order),
-        TEST(test_offsets),      TEST(test_quotient_cycle),
-        TEST(test_large_graph),  TEST(test_covers_against_brute_force),
+        TEST(test_counts),
+        TEST(test_fusions),
+        TEST(test_single_calls),
+        TEST(test_covers_in_order),
+        TEST(test_offsets),
+        TEST(test_quotient_cycle),
+        TEST(test_large_graph),
+        TEST(test_covers_against_brute_force),
+        TEST(test_sets_against_brute_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -557,7 +557,7 @@ static const Wrong wrong[] = {
     {BODY("map(\\x y, a)"), "P005", 3, 9, "expected `->`"},
     {BODY("i < i < i"), "P014", 3, 7, "do not chain"},
     {BODY("1 + if i < 1 then 1 else 2"), "P005", 3, 5, "parentheses"},
-    {BODY("let x = 1; x"), "P005", 3, 10, "expected `in`, found `;`"},
+    {BODY("let x = 1; x"), "P005", 3, 10, "expected `in` and"},
     {BODY("let x = 1 x"), "P005", 3, 11, "expected `in`"},
     {BODY("if i < 1 then 1"), "P005", 3, 16, "expected `else`"},
     {BODY("a.b"), "P005", 3, 3, "the number of a component"},

@@ -25,6 +25,10 @@ static void test_problem(void **state)
     assert_null(message);
     assert_true(fw_problem_bytes(problem) == 8000);
     fw_problem_free(problem);
+    problem = fw_problem_load("templates/transpose.json", "H=64,W=32", &message);
+    assert_non_null(problem);
+    assert_true(fw_problem_bytes(problem) == 2 * 64 * 32 * 4);
+    fw_problem_free(problem);
 }
 
 static void test_messages(void **state)

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "search/steps.h"
 #include "search/search.h"
+#include "search/steps.h"
 
 #include <math.h>
 #include <stdlib.h>

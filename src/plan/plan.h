@@ -242,6 +242,6 @@ bool plan_best(const Ways *ways, const char *store, const DeviceInfo *device, Po
                Diags *diags);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-2"
+#define CODEGEN_VERSION FW_VERSION "-3"
 
 #endif

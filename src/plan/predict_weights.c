@@ -187,9 +187,9 @@ bool weights_load(Weights *w, const char *path, const char *device, Diags *diags
         diag_error(diags, span_none, "M003", "cannot use %s: %s", path, wrong);
     else if (!found)
         diag_world(diags, "M004",
-                   "no weights are stored for the device %s: run `forewarp calibrate "
-                   "--device %s`, or name a file with --model",
-                   device, device);
+                   "no weights are stored for the device %s: run `forewarp calibrate` "
+                   "on it, or name a file with --model",
+                   device);
     buf_release(&why);
     return found;
 }

@@ -370,7 +370,7 @@ static bool ask_walk(Search *search, Point *point)
 
 const SearchKind search_heuristic = {
     .name = "heuristic",
-    .doc = "the steps of a heuristic file (--strategy FILE.fwh)",
+    .doc = "the steps of a heuristic file (needs --strategy FILE.fwh)",
     .needs_steps = true,
     .open = open_walk,
     .ask = ask_walk,

@@ -29,7 +29,8 @@ static void close_ranked(Search *search)
 
 const SearchKind search_ranked = {
     .name = "ranked",
-    .doc = "the points that a fitted model predicts to be fastest (needs --model)",
+    .doc = "the points that a fitted model predicts to be fastest (--model, or that of the "
+           "program)",
     .needs_ranking = true,
     .open = open_ranked,
     .ask = ask_ranked,
@@ -38,7 +39,8 @@ const SearchKind search_ranked = {
 
 const SearchKind search_predicted = {
     .name = "predicted",
-    .doc = "the points that the device's weights predict to be fastest (see calibrate)",
+    .doc = "the points that the device's weights predict to be fastest (needs `forewarp "
+           "calibrate`)",
     .needs_ranking = true,
     .by_weights = true,
     .open = open_ranked,

@@ -59,8 +59,9 @@ cmp -s "$tmp/j" "$tmp/measured" && ok "what was measured is kept" || not_ok "wha
 passes "emit --best" "$FOREWARP" emit examples/jacobi2d.fw -s N=96,M=64 --best --store "$tmp/b.db"
 passes "run --best --check" "$FOREWARP" run examples/jacobi2d.fw -s N=96,M=64 --best --check --store "$tmp/b.db"
 fails 1 "nothing is stored" "$FOREWARP" run examples/jacobi2d.fw -s N=95,M=64 --best --store "$tmp/b.db"
-for strategy in $("$FOREWARP" help strategies | awk '!/needs --model/ {print $1}'); do
-    passes "strategy $strategy" tune --strategy "$strategy" --store "$tmp/d.db" --fresh -o "$tmp/out"
+for strategy in $("$FOREWARP" help strategies | awk '!/needs / {print $1}'); do
+    passes "strategy $strategy" tune --strategy "$strategy" --store "$tmp/d.db" --fresh \
+        -o "$tmp/out" --budget 6t
 done
 passes "tune on the host" "$FOREWARP" tune examples/dot.fw -s N=4096 -d host -q --budget 4t \
     --store "$tmp/d.db" -o "$tmp/host"

@@ -118,19 +118,15 @@ char *arena_strdup(Arena *arena, const char *text)
 
 char *arena_printf(Arena *arena, const char *format, ...)
 {
-    va_list args, again;
-    char brief[128]; // most are names
+    Buf text;
+    va_list args;
+    buf_init(&text);
     va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(brief, sizeof brief, format, args);
-    char *text = arena_alloc(arena, (size_t)n + 1);
-    if (n < (int)sizeof brief)
-        memcpy(text, brief, (size_t)n + 1);
-    else
-        vsnprintf(text, (size_t)n + 1, format, again);
-    va_end(again);
+    buf_vprintf(&text, format, args);
     va_end(args);
-    return text;
+    char *copy = arena_strndup(arena, text.text, text.len);
+    buf_release(&text);
+    return copy;
 }
 
 ArenaMark arena_mark(const Arena *arena)

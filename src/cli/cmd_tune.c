@@ -164,7 +164,8 @@ static bool read_steps(Options *o, const Steps **steps)
     Source *source = NEW(o->arena, Source);
     bool ok = file_read(o->strategy, &text);
     if (ok) {
-        *source = (Source){o->strategy, arena_strdup(o->arena, text.text), text.len};
+        *source =
+            (Source){o->strategy, arena_strndup(o->arena, text.text, text.len), text.len};
         *steps = steps_parse(source, o->arena, &o->diags);
         o->strategy = "heuristic";
     } else {

@@ -118,6 +118,10 @@ static bool open_in_turn(Folder *folder)
 bool folder_open(Folder *folder, const char *path, Diags *diags)
 {
     *folder = (Folder){.lock = -1};
+    json_t *name = json_string(path); // workers are told of files in JSON
+    json_decref(name);
+    if (!name)
+        return diag_world(diags, "", "the folder's name is not UTF-8: '%s'", path);
     if (file_mkdirs(path) && (folder->path = realpath(path, NULL)) && open_in_turn(folder))
         return true;
     return diag_world(diags, "", "cannot use the folder '%s': %s; name another one", path,

@@ -8,7 +8,7 @@
 #include "model/model.h"
 
 // Hidden units lie in vectors of 4: two of the 32 are always 0.
-enum { HIDDEN = 30, HIDDEN_SLOTS = 32, NETWORK_INPUTS_MOST = 256 };
+enum { HIDDEN = 30, HIDDEN_SLOTS = 32, NETWORK_INPUTS_MOST = 512 };
 
 typedef struct {
     int d;

@@ -196,8 +196,11 @@ void ways_close(Ways *ways)
 
 bool ways_constrain(Ways *ways, const char *text, Diags *diags)
 {
-    Space *space = (Space *)ways->space; // const to others: these ways own it
-    if (!space_constrain_at(space, "--where", text, diags) || !space_build(space, diags))
+    Space *space = (Space *)ways->space;        // const to others: these ways own it
+    Source *source = NEW(diags->arena, Source); // diagnostics outlive the space
+    *source = (Source){"--where", arena_strdup(diags->arena, text), strlen(text)};
+    Span whole = {source, 0, (uint32_t)source->len};
+    if (!space_constrain_span(space, whole, diags) || !space_build(space, diags))
         return false;
     return space_count(space) > 0 ||
            diag_error(diags, span_none, "C042", "no point of the space is left by `%s`",

@@ -105,8 +105,11 @@ static bool append_range(const List *l, json_t *out, const char *text)
     double from = n == 1 ? 0 : x[0], to = n == 1 ? x[0] : x[1], step = n == 3 ? x[2] : 1;
     if (step == 0 || (to - from) / step > LIST_MOST)
         return wrong(l, "the range is too long", text);
-    for (double i = from; step > 0 ? i < to : i > to; i += step)
-        json_array_append_new(out, number_json(i));
+    for (int k = 0; step > 0 ? from + k * step < to : from + k * step > to; k++) {
+        if (k > LIST_MOST)
+            return wrong(l, "the range is too long", text);
+        json_array_append_new(out, number_json(from + k * step));
+    }
     return true;
 }
 
@@ -117,6 +120,8 @@ static bool append_comprehension(const List *l, json_t *out, const char *text,
     const char *in = find_outside(middle, " in ");
     if (!in)
         return wrong(l, "`in` is missing", text);
+    if (in <= middle + 5) // nothing between ` for ` and ` in `
+        return wrong(l, "a name is missing before `in`", text);
     const char *item = trimmed(l->arena, text, (size_t)(middle - text));
     const char *name = trimmed(l->arena, middle + 5, (size_t)(in - middle - 5));
     json_t *over = json_array();

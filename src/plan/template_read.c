@@ -222,6 +222,8 @@ static const char *value_text(Arena *arena, const json_t *value)
 static bool check_values(const Reader *r, const char *where, const json_t *values)
 {
     size_t n = json_array_size(values), words = 0;
+    if (n == 0 || n > INT16_MAX)
+        return reader_wrong(r, where, "1 to %d values are wanted", INT16_MAX);
     for (size_t i = 0; i < n; i++) {
         const json_t *value = json_array_get(values, i);
         words += json_is_string(value);
@@ -233,8 +235,6 @@ static bool check_values(const Reader *r, const char *where, const json_t *value
             if (json_equal(value, json_array_get(values, k)))
                 return reader_wrong(r, at(r, where, i), "the value is given twice");
     }
-    if (n == 0 || n > INT16_MAX)
-        return reader_wrong(r, where, "1 to %d values are wanted", INT16_MAX);
     return words == 0 || words == n ||
            reader_wrong(r, where, "numbers and texts do not mix");
 }
@@ -453,6 +453,8 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
                             "\"inout\" it does");
     if (arg->image && (arg->access != ACCESS_IN || strcmp(r->t->language, "opencl") != 0))
         return reader_wrong(r, in(r, where, "image"), "images are inputs, and OpenCL's");
+    if (arg->image && arg->width > 4)
+        return reader_wrong(r, in(r, where, "type"), "images have at most 4 channels");
     return true;
 }
 

@@ -288,8 +288,8 @@ static bool fill_batch(Batch *batch, NextPoint *next, int most)
     int64_t trials = t->options->budget_trials;
     while (batch->n < most && budget_left(t) &&
            (!trials || t->result->trials + batch->n < trials)) {
-        if (!next(t, &point))
-            return false;
+        if (!next(t, &point)) // there may be more once these are told
+            return batch->n > 0;
         if (!take_known(batch, &point))
             add_candidate(batch, &point);
     }
@@ -487,6 +487,18 @@ static bool make_ranking(Tune *t, Ranking *ranking)
     return ok;
 }
 
+// The points for which options->where holds, which the ranking does not know.
+static void keep_valid(Tune *t, const Ranking *ranking)
+{
+    Point *kept = NEW_ARRAY(t->arena, Point, ranking->n + 1);
+    int n = 0;
+    for (int i = 0; i < ranking->n; i++)
+        if (space_valid(t->space, &ranking->point[i]))
+            kept[n++] = ranking->point[i];
+    t->search->ranking = kept;
+    t->search->nranking = n;
+}
+
 // The predicted points, after the plain one, are all that is run.
 static bool set_ranking(Tune *t)
 {
@@ -501,11 +513,10 @@ static bool set_ranking(Tune *t)
     Ranking ranking;
     bool ok = make_ranking(t, &ranking);
     if (ok) {
-        t->search->ranking = ranking.point;
-        t->search->nranking = ranking.n;
+        keep_valid(t, &ranking);
         t->result->ranked = ranking.n;
         t->result->ranking_s = ranking.seconds;
-        t->nfirst = 1;
+        t->nfirst = MIN(t->nfirst, 1);
     }
     return ok;
 }

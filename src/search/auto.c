@@ -60,7 +60,7 @@ static void tell_auto(Search *search, const Point *point, double cost)
     for (int i = 0; i < MEMBERS; i++)
         search_tell(a->member[i], point, cost);
     a->told++;
-    if (cost == search->best_ns)
+    if (isfinite(cost) && cost == search->best_ns)
         a->progress = a->told;
 }
 

@@ -19,9 +19,9 @@ enum { STEP_MOST = 1 << 24 };
 
 // A repetition under way.
 typedef struct {
-    int64_t left; // passes after this one
-    Point base;   // when this pass began
-    int given;
+    int64_t left;    // passes after this one
+    Point base;      // when this pass began
+    int given, idle; // idle: passes in a row, just before, that tried nothing new
 } Pass;
 
 typedef struct {
@@ -263,9 +263,10 @@ static bool begin_step(Search *search, const Step *step)
     bool ok = constrain_step(search, step) && is_built(walk->space);
     double count = ok ? space_count(walk->space) : 0;
     walk->next = 0;
-    walk->count = count <= STEP_MOST ? (uint64_t)count : STEP_MOST;
+    walk->count = (uint64_t)fmin(count, 0x1p63);
     if (step->n && (uint64_t)step->n < walk->count)
         draw_sample(walk, (uint64_t)step->n, &search->rng);
+    walk->count = MIN(walk->count, STEP_MOST);
     return walk->count > 0;
 }
 
@@ -296,22 +297,23 @@ static void keep_best(Search *search)
     end_step(walk);
 }
 
-static void begin_pass(Search *search, int64_t left)
+static void begin_pass(Search *search, int64_t left, int idle)
 {
     Walk *walk = search->state;
-    walk->pass[walk->depth++] = (Pass){left, walk->base, search->given};
+    walk->pass[walk->depth++] = (Pass){left, walk->base, search->given, idle};
 }
 
-// A pass that tried nothing new and changed nothing is the last.
+// A pass that tried nothing new and changed nothing is the last; so is the second in a row
+// that tried nothing new.
 static void end_pass(Search *search, int repeat)
 {
     Walk *walk = search->state;
     Pass pass = walk->pass[--walk->depth];
-    bool still =
-        point_equal(search->space, &pass.base, &walk->base) && pass.given == search->given;
-    if (pass.left == 0 || still)
+    bool idle = pass.given == search->given;
+    bool still = point_equal(search->space, &pass.base, &walk->base);
+    if (pass.left == 0 || (idle && (still || pass.idle)))
         return;
-    begin_pass(search, pass.left - 1);
+    begin_pass(search, pass.left - 1, idle);
     walk->at = repeat + 1;
 }
 
@@ -329,7 +331,7 @@ static bool advance(Search *search)
                 return true;
             end_step(walk);
             break;
-        case STEP_REPEAT: begin_pass(search, step->n - 1); break;
+        case STEP_REPEAT: begin_pass(search, step->n - 1, 0); break;
         case STEP_END: end_pass(search, step->partner); break;
         }
     }

@@ -156,7 +156,7 @@ static void add_sample(Search *search)
 {
     double count = space_count(search->space);
     Point point;
-    if (count <= 2 * POOL_SAMPLE) {
+    if (count <= POOL_MOST) {
         for (uint64_t i = 0; i < (uint64_t)count; i++) {
             space_point(search->space, i, &point);
             add_candidate(search, &point);

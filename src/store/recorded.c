@@ -258,6 +258,8 @@ static bool read_result(Reader *r, json_t *result, size_t number)
         set_objective(r, json_object_get(result, "objectives"));
         json_object_foreach(configuration, name,
                             value) if (!add_param(r, name)) return false;
+        if (!r->nparam)
+            return wrong_at(r, "no parameters in", where);
     }
     if (json_object_size(configuration) != (size_t)r->nparam)
         return wrong_at(r, "other parameters than before in", where);

@@ -339,7 +339,7 @@ static const char *op_format(Op op)
     case OP_MAXIMUM: return "fmax(%s, %s)";
     case OP_ABS: return "fabs(%s)";
     case OP_SQRT: return "sqrt(%s)";
-    case OP_RSQRT: return "1.0f / sqrt(%s)";
+    case OP_RSQRT: return "(1.0f / sqrt(%s))";
     case OP_EXP: return "exp(%s)";
     case OP_LOG: return "log(%s)";
     case OP_POW: return "pow(%s, %s)";
@@ -351,8 +351,8 @@ static const char *op_format(Op op)
     case OP_FLOOR: return "floor(%s)";
     case OP_CEIL: return "ceil(%s)";
     case OP_FMA: return "fma(%s, %s, %s)";
-    case OP_FLOAT: return "(float)%s";
-    case OP_INT: return "(int)%s";
+    case OP_FLOAT: return "((float)(%s))";
+    case OP_INT: return "((int)(%s))";
     case OP_MOD:
     case OP_BOOL:
     case OP_HALF:

@@ -133,7 +133,7 @@ static void add_unit(Tuner *t, const Fusion *f, const uint8_t *impl, const Choic
         choice.instances = instance_choice[i];
         if (has_sum(t->script, f))
             choice.serial = serial_of_sum(t, choice.instances);
-        if (!fused_make(t->script, f, &choice, device->local_bytes, device->max_group,
+        if (!fused_make(t->script, f, &choice, fused_local_bytes(device), device->max_group,
                         &kernel))
             continue;
         if (base->serial && (kernel.top || has_sum(t->script, f)))

@@ -2,13 +2,16 @@
 #
 #   make            the program and the library        make check    all tests (no GPU)
 #   make deps       missing Debian packages            make lint     format, layers, sizes
+#                   (MPI=1: Open MPI too)
 #   make demo       deps, build, tune one example      make bench    the performance tables
-#   make fuzz       fuzz the reader for 60 s           make install  under PREFIX, DESTDIR
+#   make fuzz       fuzz every reader, 60 s each       make install  under PREFIX, DESTDIR
+#   make soak       10,000 trials without growth; faults of every call
 #   make unit MODULES="arith ir"                       make format   clang-format everything
 #
 #   SAN=1           address and undefined-behaviour sanitizers, in build-san/
 #   WERROR=1        warnings are errors
 #   B=DIR           build there; CC, CFLAGS, CPPFLAGS, LDFLAGS as usual
+#   MPI=            leaves out MPI (forewarp tune --mpi), which is built in where it is found
 #   V=1             show the commands
 
 B        ?= build$(if $(SAN),-san)
@@ -18,11 +21,13 @@ PREFIX   ?= /usr/local
 PYTHON   ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
 VERSION  := 0.1.0
 
+# MPI, for forewarp tune --mpi: built in where it is found; MPI= leaves it out.
+MPI      ?= $(shell pkg-config --exists mpi-c && echo mpi-c)
 PKGS     := sqlite3 jansson zlib OpenCL lapacke isl
 # What `make deps` installs: see tools/deps.
 DEBS     := gcc make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
             ocl-icd-opencl-dev liblapacke-dev libisl-dev pocl-opencl-icd libcmocka-dev clang-format clang \
-            python3-numpy man-db
+            python3-numpy man-db $(if $(filter 1,$(MPI)),libopenmpi-dev openmpi-bin)
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wwrite-strings -Wundef $(if $(WERROR),-Werror)
@@ -32,7 +37,7 @@ SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer 
             -Wno-format-truncation)
 # OpenCL's functions are named 3.0; only those of 1.2 are needed.
 LANGUAGE := -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 \
-            -DFW_VERSION='"$(VERSION)"' -fvisibility=hidden -Isrc -Iinclude
+            -DFW_VERSION='"$(VERSION)"' -fPIC -fvisibility=hidden -Isrc -Iinclude
 COMPILE  := $(CC) $(LANGUAGE) $(shell pkg-config --cflags $(PKGS) 2>/dev/null) $(WARN) \
             $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 LIBS     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm -lpthread
@@ -50,7 +55,7 @@ FORMATTED = $(sort $(wildcard src/*/*.[ch] include/*.h test/*/*.[ch] bench/*.[ch
 FORMATTER ?= $(firstword $(wildcard /usr/bin/clang-format-14) clang-format)
 FUZZ_SECONDS ?= 60
 
-.PHONY: all lib tests check unit lint format deps demo bench install uninstall clean fuzz
+.PHONY: all lib tests check unit lint format deps demo bench install uninstall clean fuzz soak
 .PHONY: force
 .DELETE_ON_ERROR:
 all: $(B)/forewarp
@@ -62,11 +67,11 @@ $(error $(PKGS): pkg-config does not find all of these libraries: run `make deps
 endif
 endif
 
-lib: $(B)/libforewarp.a
+lib: $(B)/lib/libforewarp.a $(B)/lib/libforewarp.so
 tests: $(TESTS)
 
 # Changes when the compiler or its options do, and everything is then built again.
-FLAGS := $(COMPILE) $(LDFLAGS) $(LIBS)
+FLAGS := $(COMPILE) $(LDFLAGS) $(LIBS) $(MPI)
 $(B)/flags: force
 	@mkdir -p $(@D)
 	@echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' >$@
@@ -74,24 +79,59 @@ $(B)/flags: force
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo '  CC   $<')
-	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
+	$(Q)$(COMPILE) $(EXTRA) -MMD -MP -c -o $@ $<
 
-# Its inner loops run along rows: vector instructions halve its time.
-$(B)/src/model/gp.o: CFLAGS += -O3
+# The texts of host programs, as C takes them in.
+HOSTS := $(patsubst src/%.txt,$(B)/text/%.inc,$(wildcard src/plan/host/*.txt))
+$(B)/text/%.inc: src/%.txt Makefile
+	@mkdir -p $(@D)
+	@sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
+$(B)/src/plan/host_text.o: EXTRA := -I$(B)/text
+ifneq ($(MPI),)
+MPI_PKG := $(if $(filter 1,$(MPI)),mpi-c,$(MPI))
+$(B)/src/cli/mpi.o: EXTRA := -DFW_MPI $(shell pkg-config --cflags $(MPI_PKG))
+MPI_LIBS := $(shell pkg-config --libs $(MPI_PKG))
+endif
+$(B)/src/plan/host_text.o: $(HOSTS)
+
+# Their inner loops run along rows, a fraction of the time as vectors: nobody asks for errno
+# or for exceptions of floating point there, which would keep them from it.
+ifndef SAN
+$(B)/src/model/gp.o $(B)/src/model/network.o: EXTRA := -O3 -fno-math-errno -fno-trapping-math
+endif
 
 $(B)/libforewarp.a: $(LIBOBJ)
 	@rm -f $@
 	$(if $(V),,@echo '  AR   $@')
 	$(Q)ar rcs $@ $^
 
+# The libraries that are installed: what include/forewarp.h declares is all that others see.
+# The number after .so changes when a program must be compiled again.
+SONAME := libforewarp.so.0
+SHIPPED := $(filter-out $(B)/src/cli/% $(B)/src/report/%,$(LIBOBJ))
+$(B)/lib/libforewarp.a: $(SHIPPED)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo '  AR   $@')
+	$(Q)$(LD) -r -o $(@D)/forewarp.o $^ && \
+	    objcopy --wildcard --keep-global-symbol='fw_*' $(@D)/forewarp.o
+	@rm -f $@
+	$(Q)ar rcs $@ $(@D)/forewarp.o
+
+$(B)/lib/libforewarp.so: $(SHIPPED)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo '  LD   $@')
+	@echo '{ global: fw_*; local: *; };' >$(@D)/forewarp.map
+	$(Q)$(COMPILE) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) \
+	    -Wl,--version-script=$(@D)/forewarp.map -o $@ $^ $(LIBS)
+
 $(B)/forewarp: $(B)/src/cli/main.o $(B)/libforewarp.a
 	$(if $(V),,@echo '  LD   $@')
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
 
 $(B)/test/%: test/%.c $(B)/libforewarp.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo '  LD   $@')
-	$(Q)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS)
+	$(Q)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS) $(MPI_LIBS)
 
 -include $(OBJ:.o=.d) $(TESTS:=.d) $(wildcard $(B)/bench/*.d)
 
@@ -125,20 +165,34 @@ BENCHES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 $(B)/bench/%: bench/%.c $(B)/libforewarp.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo '  LD   $@')
-	$(Q)$(COMPILE) -O3 -march=native -fopenmp -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a $(LIBS)
+	$(Q)$(COMPILE) -O3 -march=native -fopenmp -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a $(LIBS) $(MPI_LIBS)
 
 bench: $(B)/forewarp $(BENCHES)
 	FOREWARP=$(abspath $(B))/forewarp B=$(B) bench/run
 
-fuzz: $(B)/fuzz/fuzz_parse
-	@mkdir -p $(B)/fuzz/corpus
-	$(B)/fuzz/fuzz_parse -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=4096 \
-	    -artifact_prefix=$(B)/fuzz/ -print_final_stats=1 $(B)/fuzz/corpus examples
+# A long search without growth, and every fault of test/cli/faults.sh.
+SOAK_TRIALS ?= 10000
+soak: $(B)/forewarp
+	FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) test/soak.sh $(SOAK_TRIALS)
+	FW_FAULTS=all FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) sh test/cli/faults.sh
 
-FUZZED := $(wildcard src/base/*.c src/arith/*.c src/ir/*.c)
-$(B)/fuzz/fuzz_parse: test/fuzz/fuzz_parse.c $(FUZZED) $(wildcard src/*/*.h src/*/*.def)
-	@mkdir -p $(@D)
-	clang $(LANGUAGE) $(WARN) -O1 -g -fsanitize=fuzzer,address -o $@ $< $(FUZZED) -lm
+# Every reader under libFuzzer, FUZZ_SECONDS each; a crash leaves its input in build-fuzz/.
+# Without clang the mutations of test_readers do: FW_FUZZ_SECONDS=n build-san/test/fuzz/test_readers.
+READERS ?= $(shell sed -n 's/^    {"\([a-z0-9]*\)", read_.*/\1/p' test/fuzz/readers.h)
+fuzz:
+	@$(MAKE) --no-print-directory B=build-fuzz CC=clang \
+	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address" build-fuzz/libforewarp.a
+	clang $(LANGUAGE) $(WARN) -O1 -g -fsanitize=fuzzer,address -o build-fuzz/fuzz \
+	    test/fuzz/fuzz.c build-fuzz/libforewarp.a $(LIBS) $(MPI_LIBS)
+	@set -e; for reader in $(READERS); do \
+	    echo "== $$reader"; \
+	    mkdir -p build-fuzz/corpus-$$reader build-fuzz/seeds-$$reader; \
+	    cp $$(sed -n "s/^    {\"$$reader\", read_[a-z]*, *\"\(.*\)\"},/\1/p" test/fuzz/readers.h) \
+	        build-fuzz/seeds-$$reader; \
+	    FW_READER=$$reader build-fuzz/fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+	        -rss_limit_mb=4096 -artifact_prefix=build-fuzz/$$reader- -print_final_stats=1 \
+	        build-fuzz/corpus-$$reader build-fuzz/seeds-$$reader; \
+	done
 
 # One row an installed file: where it goes, and what it is.
 BIN      := $(DESTDIR)$(PREFIX)/bin
@@ -146,36 +200,59 @@ LIB      := $(DESTDIR)$(PREFIX)/lib
 INCLUDE  := $(DESTDIR)$(PREFIX)/include
 SHARE    := $(DESTDIR)$(PREFIX)/share
 HEADERS  := $(wildcard include/*.h)
-EXAMPLES := $(wildcard examples/*.fw examples/*/*.fw)
+EXAMPLES := $(wildcard examples/*.fw examples/performance/*.fw)
 TEMPLATES := $(wildcard templates/*)
 MODELS   := $(wildcard data/models/*)
+HEURISTICS := $(wildcard heuristics/*.fwh)
+STUDIES  := h200 pocl
 
-$(B)/forewarp.pc: Makefile $(B)/flags
+$(B)/forewarp.pc: force
+	@mkdir -p $(@D)
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' \
 	    'includedir=$${prefix}/include' '' 'Name: forewarp' \
 	    'Description: compiler and auto-tuner for GPU kernels' 'Version: $(VERSION)' \
 	    'Requires.private: $(PKGS)' 'Libs: -L$${libdir} -lforewarp' \
 	    'Libs.private: -ldl -lm -lpthread' 'Cflags: -I$${includedir}' >$@
 
-install: $(B)/forewarp $(B)/libforewarp.a $(B)/forewarp.pc
+$(B)/completion.%: $(B)/forewarp
+	$(B)/forewarp help --completion $* >$@
+
+install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion.zsh
+	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions
+	install -m 644 $(B)/completion.bash $(SHARE)/bash-completion/completions/forewarp
+	install -m 644 $(B)/completion.zsh $(SHARE)/zsh/site-functions/_forewarp
 	install -d $(BIN) $(LIB)/pkgconfig $(INCLUDE) $(SHARE)/man/man1 \
-	    $(SHARE)/forewarp/examples/fusion $(SHARE)/forewarp/templates \
-	    $(SHARE)/forewarp/models $(SHARE)/doc/forewarp
+	    $(SHARE)/forewarp/examples/fusion $(SHARE)/forewarp/examples/an5d \
+	    $(SHARE)/forewarp/embed $(SHARE)/forewarp/templates \
+	    $(SHARE)/forewarp/models $(SHARE)/forewarp/heuristics $(SHARE)/doc/forewarp
 	install -m 755 $(B)/forewarp $(BIN)
-	install -m 644 $(B)/libforewarp.a $(LIB)
+	install -m 644 $(B)/lib/libforewarp.a $(LIB)
+	install -m 755 $(B)/lib/libforewarp.so $(LIB)/$(SONAME)
+	ln -sf $(SONAME) $(LIB)/libforewarp.so
 	install -m 644 $(B)/forewarp.pc $(LIB)/pkgconfig
 	$(if $(HEADERS),install -m 644 $(HEADERS) $(INCLUDE))
 	install -m 644 doc/forewarp.1 $(SHARE)/man/man1
 	install -m 644 $(EXAMPLES) $(SHARE)/forewarp/examples
+	install -m 755 examples/stencils/generate $(SHARE)/forewarp/examples
+	install -m 644 $(wildcard examples/an5d/*.fw) $(SHARE)/forewarp/examples/an5d
+	install -m 644 $(wildcard examples/embed/*.c examples/embed/*.fw) examples/embed/Makefile \
+	    $(SHARE)/forewarp/embed
 	install -m 644 $(wildcard examples/fusion/*.fws) $(SHARE)/forewarp/examples/fusion
 	install -m 644 $(TEMPLATES) $(SHARE)/forewarp/templates
 	install -m 644 $(MODELS) $(SHARE)/forewarp/models
-	install -m 644 LICENSE README.md doc/language.md doc/problems.md doc/fusion.md \
+	install -m 644 $(HEURISTICS) $(SHARE)/forewarp/heuristics
+	set -e; for study in $(STUDIES); do \
+	    install -d $(SHARE)/forewarp/stencils/$$study; \
+	    install -m 644 data/stencils/$$study/* $(SHARE)/forewarp/stencils/$$study; \
+	done
+	install -m 644 LICENSE README.md doc/tutorial.md doc/language.md doc/problems.md doc/fusion.md \
+	    doc/embedding.md doc/wisdom.md \
 	    $(SHARE)/doc/forewarp
 
 uninstall:
-	rm -f $(BIN)/forewarp $(LIB)/libforewarp.a $(LIB)/pkgconfig/forewarp.pc \
-	    $(HEADERS:include/%=$(INCLUDE)/%) $(SHARE)/man/man1/forewarp.1
+	rm -f $(BIN)/forewarp $(LIB)/libforewarp.a $(LIB)/libforewarp.so* $(LIB)/pkgconfig/forewarp.pc \
+	    $(HEADERS:include/%=$(INCLUDE)/%) $(SHARE)/man/man1/forewarp.1 \
+	    $(SHARE)/bash-completion/completions/forewarp $(SHARE)/zsh/site-functions/_forewarp
 	rm -rf $(SHARE)/forewarp $(SHARE)/doc/forewarp
 
 clean:

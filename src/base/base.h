@@ -101,7 +101,8 @@ void buf_vprintf(Buf *buf, const char *format, va_list args);
 // Reads a whole file into buf (appending); false with errno set on failure.
 bool file_read(const char *path, Buf *buf);
 // Writes a temporary beside path, flushes it, and renames it over path, so that a
-// full disk or a crash leaves the old file; false with errno set on failure.
+// full disk or a crash leaves the old file; a pipe or a device is written to as it is.
+// False with errno set on failure.
 bool file_write(const char *path, const void *bytes, size_t len);
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
@@ -119,7 +120,13 @@ void *map_get(const Map *map, const char *key); // NULL if absent
 void map_put(Map *map, const char *key, void *value);
 
 uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed);
-uint64_t hash_mix(uint64_t a, uint64_t b);
+static inline uint64_t hash_mix(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+    h ^= h >> 32;
+    h *= 0xc4ceb9fe1a85ec53u;
+    return h ^ (h >> 29);
+}
 void hash_hex(uint64_t hash, char out[17]);
 
 // rng.c: seeded, the same on every machine (xoshiro256**, Blackman and Vigna 2018) ---
@@ -130,9 +137,12 @@ typedef struct {
 
 void rng_seed(Rng *rng, uint64_t seed);
 uint64_t rng_next(Rng *rng);
-uint64_t rng_below(Rng *rng, uint64_t n); // uniform in [0, n), unbiased; n > 0
-double rng_double(Rng *rng);              // uniform in [0, 1)
-double rng_normal(Rng *rng);              // mean 0, variance 1
+uint64_t rng_below(Rng *rng, uint64_t n);   // uniform in [0, n), unbiased; n > 0
+double rng_double(Rng *rng);                // uniform in [0, 1)
+double rng_normal(Rng *rng);                // mean 0, variance 1
+void rng_shuffle(Rng *rng, int *at, int n); // all orders are equally likely
+// The first m of n become a sample of them in random order; m <= n.
+void rng_sample(Rng *rng, int *at, int n, int m);
 
 // clock.c --------------------------------------------------------------------------
 
@@ -184,6 +194,7 @@ void diag_warning(Diags *diags, Span span, const char *code, const char *format,
 // `name:line:col: error T003: message`, then the source line and a caret.
 void diag_print(Buf *out, const Diag *diag);
 void diags_print(Buf *out, const Diags *diags);
+void diags_paint(Buf *out, const Diags *diags);     // with a terminal's colours
 int diags_exit_status(const Diags *diags);          // 0, 1 or 2
 void span_line_col(Span span, int *line, int *col); // both from 1
 Span span_join(Span a, Span b);

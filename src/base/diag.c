@@ -5,7 +5,7 @@
 
 const Span span_none = {0};
 
-enum { DIAGS_KEPT = 20 };
+enum { DIAGS_KEPT = 20, EXCERPT_MOST = 200 };
 
 void diags_init(Diags *diags, Arena *arena)
 {
@@ -79,8 +79,11 @@ Span span_join(Span a, Span b)
 static void print_excerpt(Buf *out, Span span)
 {
     size_t start = line_start(span.source, span.start);
+    if (span.start - start > EXCERPT_MOST) // of a very long line only what is near
+        start = span.start - EXCERPT_MOST / 2;
     const char *line = span.source->text + start;
-    size_t len = strcspn(line, "\n"), from = span.start - start;
+    size_t len = MIN(strcspn(line, "\n"), (size_t)2 * EXCERPT_MOST),
+           from = span.start - start;
     size_t to = MIN(MAX(span.end, span.start + 1) - start, MAX(len, from + 1));
     buf_printf(out, "    %.*s\n    ", (int)len, line);
     for (size_t i = 0; i < from; i++)
@@ -90,8 +93,10 @@ static void print_excerpt(Buf *out, Span span)
     buf_putc(out, '\n');
 }
 
-void diag_print(Buf *out, const Diag *diag)
+static void print_diag(Buf *out, const Diag *diag, bool colour)
 {
+    static const char *const paint[] = {"\033[36m", "\033[1;33m", "\033[1;31m",
+                                        "\033[1;31m"};
     static const char *const word[] = {"note", "warning", "error", "error"};
     if (diag->span.source) {
         int line, col;
@@ -100,20 +105,36 @@ void diag_print(Buf *out, const Diag *diag)
     } else {
         buf_puts(out, "forewarp: ");
     }
+    buf_puts(out, colour ? paint[diag->kind] : "");
     buf_puts(out, word[diag->kind]);
     if (diag->code[0])
         buf_printf(out, " %s", diag->code);
-    buf_printf(out, ": %s\n", diag->message);
+    buf_printf(out, "%s: %s\n", colour ? "\033[0m" : "", diag->message);
     if (diag->span.source)
         print_excerpt(out, diag->span);
 }
 
-void diags_print(Buf *out, const Diags *diags)
+void diag_print(Buf *out, const Diag *diag)
+{
+    print_diag(out, diag, false);
+}
+
+static void print_all(Buf *out, const Diags *diags, bool colour)
 {
     for (int i = 0; i < diags->list.len; i++)
-        diag_print(out, &diags->list.at[i]);
+        print_diag(out, &diags->list.at[i], colour);
     if (diags->errors > DIAGS_KEPT)
         buf_printf(out, "forewarp: %d errors in all\n", diags->errors);
+}
+
+void diags_print(Buf *out, const Diags *diags)
+{
+    print_all(out, diags, false);
+}
+
+void diags_paint(Buf *out, const Diags *diags)
+{
+    print_all(out, diags, true);
 }
 
 int diags_exit_status(const Diags *diags)

@@ -2,6 +2,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,17 +10,18 @@
 
 bool file_read(const char *path, Buf *buf)
 {
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return false;
     char chunk[16384];
-    for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;)
-        buf_write(buf, chunk, n);
-    bool ok = !ferror(f);
+    ssize_t n;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0)
+            buf_write(buf, chunk, (size_t)n);
     int saved = errno;
-    fclose(f);
+    close(fd);
     errno = saved;
-    return ok;
+    return n == 0;
 }
 
 static bool write_all(FILE *f, const void *bytes, size_t len)
@@ -27,8 +29,30 @@ static bool write_all(FILE *f, const void *bytes, size_t len)
     return fwrite(bytes, 1, len, f) == len && fflush(f) == 0 && fsync(fileno(f)) == 0;
 }
 
+// A pipe or a device is written to as it is: a rename would put a file in its place.
+static bool is_special(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
+static bool write_special(const char *path, const void *bytes, size_t len)
+{
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fwrite(bytes, 1, len, f) == len;
+    int saved = errno;
+    if (f && fclose(f) != 0 && ok) {
+        saved = errno;
+        ok = false;
+    }
+    errno = saved;
+    return ok;
+}
+
 bool file_write(const char *path, const void *bytes, size_t len)
 {
+    if (is_special(path))
+        return write_special(path, bytes, len);
     Buf temp;
     buf_init(&temp);
     buf_printf(&temp, "%s.%ld.tmp", path, (long)getpid());

@@ -20,14 +20,6 @@ uint64_t hash_bytes(const void *bytes, size_t len, uint64_t seed)
     return hash_mix(h, len);
 }
 
-uint64_t hash_mix(uint64_t a, uint64_t b)
-{
-    uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-    h *= 0xc4ceb9fe1a85ec53u;
-    return h ^ (h >> 29);
-}
-
 void hash_hex(uint64_t hash, char out[17])
 {
     snprintf(out, 17, "%016llx", (unsigned long long)hash);

@@ -56,3 +56,22 @@ double rng_normal(Rng *rng)
     double u = 1.0 - rng_double(rng), v = rng_double(rng);
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
+
+static void swap(int *at, int i, int k)
+{
+    int was = at[i];
+    at[i] = at[k];
+    at[k] = was;
+}
+
+void rng_shuffle(Rng *rng, int *at, int n)
+{
+    for (int i = n - 1; i > 0; i--)
+        swap(at, i, (int)rng_below(rng, (uint64_t)i + 1));
+}
+
+void rng_sample(Rng *rng, int *at, int n, int m)
+{
+    for (int i = 0; i < m; i++)
+        swap(at, i, i + (int)rng_below(rng, (uint64_t)(n - i)));
+}

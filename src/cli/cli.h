@@ -7,6 +7,7 @@
 #define FW_CLI_H
 
 #include "fuse/fuse.h"
+#include "measure/peers.h"
 #include "model/dataset.h"
 #include "plan/ceiling.h"
 
@@ -29,7 +30,7 @@ enum {
 #define COMMAND(id, name, args, doc) FOR_##id = 1 << CMD_##id,
 #include "cli/commands.def"
 #undef COMMAND
-    FOR_NONE = 0
+    FOR_ALL = (1 << COMMANDS) - 1
 };
 extern const Command commands[COMMANDS];
 
@@ -37,11 +38,23 @@ extern const Command commands[COMMANDS];
 #include "cli/commands.def"
 #undef COMMAND
 
+// A row of options.def. letter: 0 if there is none; arg: NULL if it takes none; commands: a
+// set of FOR_ bits.
+typedef struct {
+    int letter;
+    const char *name, *arg;
+    int commands;
+    const char *doc;
+} OptionRow;
+const OptionRow *cli_options(int *n);
+void cli_command_help(const Command *command); // as --help, on standard output
+
 enum { CLI_LIST_MAX = 64 };
 
 // What the command line said; strings are the command line's own.
 struct Options {
     const Command *command;
+    const char *line;               // the command as typed, for a shell
     const char *file;               // the argument, NULL if none
     const char *data;               // the second one
     const char *list[CLI_LIST_MAX]; // all, of a command that takes FILE...
@@ -52,36 +65,57 @@ struct Options {
     Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg, *t4,
-        *cache;
+    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg,
+        *html, *t4, *cache;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;
     int random_repeat;
-    const char *features, *leave_out, *model, *prior;
-    const char *csv, *derivation, *print;
+    const char *features, *leave_out, *points, *model, *prior;
+    const char *csv, *derivation, *print, *again;
     bool derived;
     int64_t number, threads, sample, limit, repeat;
-    const char *where;
+    const char *where, *loading;
     int stage[2];
+    int64_t samples;
     bool device_given;
     Math math;
     const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
     int nin;
     const char *out[CLI_LIST_MAX];
     int nout;
-    bool best, check, fresh, measure, quiet, bad;
+    const char *completion;
+    enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
+    bool best, any_device, host, check, fresh, images, measure, mpi, quiet, bad;
 };
 
 // cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
 bool cli_is_script(const char *path);
 int cli_tune_script(Options *options, const char *out);
 
+// mpi.c: several processes that tune together; rank 0 leads, the others serve it.
+typedef struct Mpi Mpi;
+// NULL with a diagnostic: there is no MPI in this build, or it does not start.
+Mpi *mpi_open(Options *options);
+int mpi_rank(const Mpi *mpi);          // NULL: 0
+int mpi_local(const Mpi *mpi, int *n); // rank among those on this machine, and their number
+const RigPeer *mpi_peers(const Mpi *mpi, int *n); // of rank 0
+const Link *mpi_leader(const Mpi *mpi);           // of the others
+void mpi_close(Mpi *mpi, int status);             // does not return where a rank is lost
+
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);
 Problem *cli_program(Options *options, bool bind); // not a template
-Workplace cli_place(Options *options);             // caches under the user's cache folder
+// The devices that `list` names, "cuda:0,cuda:1" or "cuda:*", in an array of the arena; 0
+// with a diagnostic.
+int cli_devices(Options *options, const char *list, const char ***device);
+Workplace cli_place(Options *options); // caches under the user's cache folder
 const char *cli_store(Options *options);
+// A folder of files that come with the program: installed, or `beside` where it was built,
+// from there. NULL: not found.
+const char *cli_share(Options *options, const char *name, const char *beside);
+// The folder of models that come with the program, or NULL.
+const char *cli_models_folder(Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
@@ -93,8 +127,18 @@ const ModelKind *cli_model_kind(Options *options);
 // The columns that --features names, else those of the kind.
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"
+// Whether text for this file may be coloured: --color, else a terminal without NO_COLOR.
+bool cli_colour(const Options *options, int file);
 // eval and fit of the model of symbolic counts.
 int eval_linear(Options *options);
+// eval_groups.c: eval of the stencils recorded in a folder.
+// What --loading says, as a constraint joined to --where; of a bound problem.
+bool cli_loading(Options *options, Problem *problem);
+bool eval_is_study(const char *path);
+int eval_study(Options *options);
+// eval on recorded spaces (paper 002), and whether that is what the options ask for.
+int eval_stages(Options *options);
+bool eval_takes_records(const Options *options);
 int fit_linear(Options *options);
 // The time below which no kernel of a problem gets, with what bounds it.
 typedef struct {

@@ -2,7 +2,7 @@
 //
 // forewarp calibrate: run the measurement kernels on a device and store its weights.
 
-#include "cli/cli.h"
+#include "cli/screen.h"
 
 #include "plan/calibrate.h"
 
@@ -13,17 +13,15 @@
 
 static const double budget_s = 180;
 
-static void show_progress(void *user, const char *kernel, int done, int of)
+static void show(void *user, const char *kernel, int done, int of)
 {
-    const Options *o = user;
-    enum { BAR = 30 };
-    char bar[BAR + 1];
-    if (o->quiet || !isatty(STDERR_FILENO))
-        return;
-    for (int i = 0; i < BAR; i++)
-        bar[i] = i * of < done * BAR ? '#' : '.';
-    bar[BAR] = 0;
-    fprintf(stderr, "\r[%s] %2d of %d  %-20s", bar, done, of, kernel);
+    (void)kernel;
+    screen_show(user, &(Moment){.stage = "measure",
+                                .what = "kernels",
+                                .done = done,
+                                .of = of,
+                                .budget_s = INFINITY,
+                                .best_ns = INFINITY});
 }
 
 static void print_weights(const Weights *w)
@@ -40,6 +38,17 @@ static void print_weights(const Weights *w)
                w->error[p] * 1e9, w->support[p]);
     }
     buf_release(&name);
+}
+
+static void print_demands(const Overlap *o)
+{
+    printf("\n%-44s  %12s  %12s  %s\n", "demand", "ns each", "std. error", "kernels");
+    for (int d = 0; d < o->d; d++)
+        if (o->support[d])
+            printf("%-44s  %12.4g  %12.4g  %d\n", demand_info[d].name, o->weight[d] * 1e9,
+                   o->error[d] * 1e9, o->support[d]);
+    printf("parts meet by the power %.2f, far memory drains by %.2f of a wave\n", o->power,
+           o->drain);
 }
 
 static bool write_rows(Options *o, const Calibration *c)
@@ -59,16 +68,16 @@ int cmd_calibrate(Options *o)
 {
     Calibration c;
     Weights w;
+    Screen screen = screen_open(o);
     CalibrateOptions options = {.device = o->device,
                                 .budget_s = isfinite(o->budget_s) ? o->budget_s : budget_s,
                                 .tests = o->csv != NULL,
                                 .place = cli_place(o),
-                                .progress = show_progress,
-                                .user = o};
+                                .progress = show,
+                                .user = &screen};
     double start = clock_s();
     bool ok = calibrate(&options, o->arena, &c, &o->diags);
-    if (!o->quiet && isatty(STDERR_FILENO))
-        fputc('\n', stderr);
+    screen_close(&screen);
     if (!ok || (o->csv && !write_rows(o, &c)))
         return 1;
     calibrate_fit(&c, &w);
@@ -80,7 +89,9 @@ int cmd_calibrate(Options *o)
     printf("%s: %d measurements in %.0f s, an empty kernel takes %.1f us\n", w.device.name,
            w.rows, clock_s() - start, c.launch_ns * 1e-3);
     print_weights(&w);
+    if (w.overlap.d)
+        print_demands(&w.overlap);
     printf("relative residuals: %.1f %% (root of the mean square); stored in %s\n",
-           100 * w.rms, path);
+           100 * (w.overlap.d ? w.overlap.rms : w.rms), path);
     return 0;
 }

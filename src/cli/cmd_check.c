@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 
+#include "plan/shape.h"
 #include "plan/template.h"
 
 #include <string.h>
@@ -72,6 +73,13 @@ static void print_program(const Program *program)
     type_print(&text, main->body->type);
     for (int i = 0; i < program->conditions.len; i++)
         buf_printf(&text, "\n  needs: %s", program->conditions.at[i].why);
+    StencilShape shape;
+    if (stencil_shape(program, &shape))
+        buf_printf(
+            &text, "\n  stencil of %d point%s in %d dimension%s, density %.3g%s%s",
+            shape.points, shape.points > 1 ? "s" : "", shape.dims,
+            shape.dims > 1 ? "s" : "", shape.density, shape.unique ? ", unlike in " : "",
+            shape.unique ? (const char *const[]){"x", "y", "z"}[shape.unique - 1] : "");
     puts(text.text);
     buf_release(&text);
 }

@@ -29,9 +29,7 @@ static bool find_counts(Counting *c, Arena *arena)
     Options *o = c->o;
     if (!cli_point(o, &c->ways, &c->device, &c->point))
         return false;
-    Expr *body = derive_body(c->ways.derivation, &c->point, &o->diags);
-    LowerOptions options = derive_options(c->ways.derivation, &c->point);
-    Unit *unit = body ? lower(c->problem->bound, body, &options, arena, &o->diags) : NULL;
+    Unit *unit = derive_unit(c->ways.derivation, &c->point, false, arena, &o->diags);
     FeatureSetting setting = {NULL, c->sample, c->nsample};
     if (!unit)
         return false;

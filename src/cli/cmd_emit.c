@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "plan/describe.h"
+#include "plan/recipe.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -165,8 +166,50 @@ static bool print_template(Emission *e, Buf *text)
     return true;
 }
 
+// Host programs -----------------------------------------------------------------------
+
+static bool write_file(Options *o, const char *path, const Buf *text)
+{
+    return file_write(path, text->text, text->len) ||
+           diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
+}
+
+// FILE.c and FILE.h.
+static bool write_host(Options *o, const Recipe *recipe)
+{
+    const char *path = o->nout ? o->out[0] : "";
+    size_t n = strlen(path);
+    if (n < 3 || strcmp(path + n - 2, ".c") != 0)
+        return diag_error(&o->diags, span_none, "C058",
+                          "--host writes a C program: say where by -o FILE.c");
+    const char *base = arena_strndup(o->arena, path, n - 2), *slash = strrchr(base, '/');
+    Buf header, body;
+    buf_init(&header);
+    buf_init(&body);
+    bool ok = recipe_host(recipe, slash ? slash + 1 : base, &header, &body, &o->diags) &&
+              write_file(o, arena_printf(o->arena, "%s.h", base), &header) &&
+              write_file(o, path, &body);
+    buf_release(&header);
+    buf_release(&body);
+    return ok;
+}
+
+static bool emit_host(Emission *e)
+{
+    Options *o = e->o;
+    Recipe recipe;
+    if (o->derivation || o->print)
+        return diag_error(&o->diags, span_none, "C059",
+                          "--host goes with neither --derivation nor --print");
+    return cli_point(o, &e->ways, &e->device, &e->point) &&
+           recipe_make(&e->ways, &e->point, o->arena, &recipe, &o->diags) &&
+           write_host(o, &recipe);
+}
+
 static bool emit(Emission *e, Print *print)
 {
+    if (e->o->host)
+        return emit_host(e);
     Buf text;
     buf_init(&text);
     bool ok = e->problem->template ? print_template(e, &text)

@@ -106,9 +106,19 @@ int cmd_eval(Options *o)
 {
     if (strcmp(o->file, "linear") == 0)
         return eval_linear(o);
+    bool study = eval_is_study(o->data);
+    if (strcmp(o->file, "groups") == 0 || (study && strcmp(o->file, "forest") == 0))
+        return eval_study(o);
+    if (eval_takes_records(o))
+        return eval_stages(o);
     const ModelKind *kind = cli_model_kind(o);
     if (!kind)
         return 2;
+    if (o->nlist > 2) {
+        diag_error(&o->diags, span_none, "C044",
+                   "unexpected argument `%s`: one exploration is wanted", o->list[2]);
+        return 2;
+    }
     EvalOptions options = {
         .goal = goal, .random_repeat = o->random_repeat, .seed = o->seed};
     const Dataset *data = dataset_read(o->data, o->arena, &o->diags);

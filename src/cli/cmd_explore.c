@@ -3,29 +3,25 @@
 // forewarp explore: many ways to lower a program, with their features, and with their times
 // where a device is asked for.
 
-#include "cli/cli.h"
+#include "cli/screen.h"
 
 #include "plan/describe.h"
 #include "plan/explore.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-typedef struct {
-    bool shown;
-    double last_s;
-} Screen;
-
 static void show(void *user, const char *stage, int64_t done, int64_t of)
 {
-    Screen *screen = user;
-    double now = clock_s();
-    if (!screen->shown || (now - screen->last_s < 1 && done < of))
-        return;
-    screen->last_s = now;
-    fprintf(stderr, "\r%s %lld of %lld\033[K", stage, (long long)done, (long long)of);
+    screen_show(user, &(Moment){.stage = stage,
+                                .what = "points",
+                                .done = done,
+                                .of = of,
+                                .budget_s = INFINITY,
+                                .best_ns = INFINITY});
 }
 
 static bool write_gz(const char *path, const Buf *csv)
@@ -61,6 +57,8 @@ static const char *command_text(Options *o, const ExploreRequest *request)
                request->threads, (unsigned long long)request->seed);
     if (request->derived)
         buf_puts(&text, " --derived");
+    if (o->again)
+        buf_printf(&text, " --again %s", o->again);
     if (request->device)
         buf_printf(&text, " -d %s", request->device);
     if (o->device_model)
@@ -114,17 +112,18 @@ static void print_result(const Problem *problem, const ExploreResult *r)
 
 int cmd_explore(Options *o)
 {
-    Screen screen = {!o->quiet && isatty(2), 0};
+    Screen screen = screen_open(o);
     ExploreRequest request;
     ExploreResult result;
     Problem *problem = cli_program(o, true);
     if (!problem || !make_request(o, &screen, &request))
         return 2;
+    if (o->again && !(request.again = dataset_read(o->again, o->arena, &o->diags)))
+        return 1;
     Buf csv;
     buf_init(&csv);
     bool ok = explore(problem, &request, &csv, &result, &o->diags);
-    if (screen.shown)
-        fputs("\r\033[K", stderr);
+    screen_close(&screen);
     if (ok) {
         print_result(problem, &result);
         ok = !o->csv || write_csv(o, &csv);

@@ -3,7 +3,7 @@
 // forewarp fuse: which calls of a script may run as one kernel, what each such kernel needs
 // and moves, and the cheapest ways to cover the script.
 
-#include "cli/cli.h"
+#include "cli/screen.h"
 #include "fuse/tune.h"
 
 #include <errno.h>
@@ -211,42 +211,24 @@ bool cli_is_script(const char *path)
     return len > 4 && strcmp(path + len - 4, ".fws") == 0;
 }
 
-typedef struct {
-    bool terminal, quiet;
-    double last_s;
-} Screen;
-
 static void show(void *user, const FuseProgress *p)
 {
-    Screen *screen = user;
-    Buf line;
-    if (screen->quiet || p->elapsed_s - screen->last_s < (screen->terminal ? 0.05 : 5))
-        return;
-    screen->last_s = p->elapsed_s;
-    buf_init(&line);
-    buf_printf(&line, "%6.1f s  %-10s %d of %d", p->elapsed_s, p->stage, p->done,
-               p->wanted);
-    if (isfinite(p->best_ns)) {
-        buf_puts(&line, "  best ");
-        cli_time(&line, p->best_ns);
-    }
-    fprintf(stderr, screen->terminal ? "\r%s\033[K" : "%s\n", line.text);
-    buf_release(&line);
+    screen_show(user, &(Moment){.stage = p->stage,
+                                .what = "solutions",
+                                .done = p->done,
+                                .of = p->wanted,
+                                .budget_s = INFINITY,
+                                .best_ns = p->best_ns});
 }
 
 // The number of instances: -s T=N.
 static bool take_instances(Options *o, int64_t *instances)
 {
     *instances = -1;
-    for (int i = 0; i < o->nbinding; i++) {
-        if (strcmp(o->binding[i].name, "T") != 0)
-            return diag_error(&o->diags, span_none, "F031",
-                              "there is no size `%s`: a script has one, the number of "
-                              "instances T",
-                              o->binding[i].name);
-        *instances = o->binding[i].value;
-    }
-    if (!o->nbinding)
+    for (int i = 0; i < o->nbinding; i++)
+        if (strcmp(o->binding[i].name, "T") == 0)
+            *instances = o->binding[i].value;
+    if (*instances == -1)
         return diag_error(&o->diags, span_none, "F031",
                           "size T has no value: give the number of instances, -s T=N");
     if (*instances == 0)
@@ -335,9 +317,10 @@ static void print_tuned(const Script *script, int64_t instances, const FuseResul
 int cli_tune_script(Options *o, const char *out)
 {
     bool ok;
-    Screen screen = {isatty(2), o->quiet, -INFINITY};
+    Screen screen = screen_open(o);
     int64_t instances;
-    Script *script = o->script = script_load(o->file, &o->diags, &ok);
+    Script *script = o->script =
+        script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
     if (!ok || !take_instances(o, &instances))
         return 2;
     if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0) {
@@ -361,8 +344,7 @@ int cli_tune_script(Options *o, const char *out)
                            .user = &screen};
     FuseResult result;
     ok = fuse_tune(script, &options, o->arena, &result, &o->diags);
-    if (screen.terminal && !screen.quiet)
-        fputs("\r\033[K", stderr);
+    screen_close(&screen);
     if (ok) {
         print_tuned(script, instances, &result);
         ok = cli_json(o, tuned_json(script, instances, &result));
@@ -389,12 +371,18 @@ static int print_kernels(Options *o, const FuseSpace *space)
     Solution *solution = NEW(o->arena, Solution);
     const char *target = o->target ? o->target : "opencl";
     int64_t instances = 1 << 20;
-    if (o->nbinding && !take_instances(o, &instances))
-        return 2;
+    for (int i = 0; i < o->nbinding; i++)
+        if (strcmp(o->binding[i].name, "T") == 0 && !take_instances(o, &instances))
+            return 2;
     if (!target_find(target))
         return !diag_error(&o->diags, span_none, "C008", "there is no target `%s`", target);
     if (!solution_parse(space, o->point, NULL, solution, &o->diags))
         return 2;
+    for (int i = 0; i < solution->n; i++)
+        if (solution->kernel[i].choice.copy == COPY_STRIPS && strcmp(target, "c") == 0)
+            return 2 * diag_error(&o->diags, span_none, "F034",
+                                  "`strips` are for OpenCL and CUDA: C has no threads that "
+                                  "hold registers");
     Buf text;
     buf_init(&text);
     solution_source(space->graph.script, solution, instances, target, &text);
@@ -403,9 +391,6 @@ static int print_kernels(Options *o, const FuseSpace *space)
     return 0;
 }
 
-// What a block of any GPU has, where no device is asked.
-enum { ON_CHIP_BYTES = 48 * 1024 };
-
 int cmd_fuse(Options *o)
 {
     if (o->print && strcmp(o->print, "library") == 0) {
@@ -413,10 +398,16 @@ int cmd_fuse(Options *o)
         return 0;
     }
     bool ok;
-    Script *script = o->script = script_load(o->file, &o->diags, &ok);
+    Script *script = o->script =
+        script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
     if (!ok)
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
+    if (space->limit < space->asked)
+        diag_warning(&o->diags, span_none, "F035",
+                     "there are more than %d sets of up to %d calls: those of up to %d are "
+                     "looked at",
+                     SETS_MOST, space->asked, space->limit);
     if (!fused_fits(space, ON_CHIP_BYTES, THREADS_MAX, &o->diags))
         return 2;
     if (o->point)

@@ -2,8 +2,9 @@
 //
 // forewarp help: from the tables.
 
-#include "cli/cli.h"
+#include "cli/completion.h"
 
+#include "cost/device_model.h"
 #include "cost/features.h"
 #include "rewrite/rewrite.h"
 
@@ -55,36 +56,70 @@ static int list_rules(void)
     return 0;
 }
 
+static int list_models(void)
+{
+    int n;
+    const ModelKind *const *kind = model_all(&n);
+    for (int i = 0; i < n; i++)
+        printf("  %-12s %s\n", kind[i]->name, kind[i]->doc);
+    return 0;
+}
+
+static int list_devices(void)
+{
+    int n;
+    const char *const *id = device_model_ids(&n);
+    for (int i = 0; i < n; i++)
+        printf("  %s\n", id[i]);
+    return 0;
+}
+
+enum { TOPICS = 7 };
+static const char *const topic_name[TOPICS] = {
+    "patterns", "operations", "strategies", "features", "rules", "models", "device-models"};
+static int (*const topic_list[TOPICS])(void) = {
+    list_patterns, list_operations, list_strategies, list_features,
+    list_rules,    list_models,     list_devices};
+
+const char *const *help_topics(int *n)
+{
+    *n = TOPICS;
+    return topic_name;
+}
+
 static int list_all(void)
 {
-    puts("forewarp COMMAND [OPTION...]\n\nCommands (`forewarp COMMAND --help` for "
+    puts("forewarp COMMAND [OPTION...]\n\nCommands (`forewarp help COMMAND` for its "
          "options):");
     for (int i = 0; i < COMMANDS; i++)
         printf("  %-9s %-10s %s\n", commands[i].name, commands[i].args, commands[i].doc);
-    puts("\nTopics: `forewarp help patterns`, `operations`, `strategies`, `features`, "
-         "`rules`");
+    printf("\nTopics (`forewarp help TOPIC`):");
+    for (int i = 0; i < TOPICS; i++)
+        printf("%s %s", i ? "," : "", topic_name[i]);
+    putchar('\n');
     return 0;
 }
 
 int cmd_help(Options *o)
 {
-    static const struct {
-        const char *name;
-        int (*list)(void);
-    } topic[] = {{"patterns", list_patterns},
-                 {"operations", list_operations},
-                 {"strategies", list_strategies},
-                 {"features", list_features},
-                 {"rules", list_rules}};
+    if (o->completion && !completion_print(o->completion)) {
+        diag_error(&o->diags, span_none, "C045",
+                   "there is no completion for `%s`; there is for bash and zsh",
+                   o->completion);
+        return 2;
+    }
+    if (o->completion)
+        return 0;
     if (!o->file)
         return list_all();
-    for (int i = 0; i < COUNTOF(topic); i++)
-        if (strcmp(o->file, topic[i].name) == 0)
-            return topic[i].list();
+    for (int i = 0; i < TOPICS; i++)
+        if (strcmp(o->file, topic_name[i]) == 0)
+            return topic_list[i]();
     for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(o->file, commands[i].name) == 0)
-            return printf("forewarp %s %s: %s\n", commands[i].name, commands[i].args,
-                          commands[i].doc) < 0;
+        if (strcmp(o->file, commands[i].name) == 0) {
+            cli_command_help(&commands[i]);
+            return 0;
+        }
     diag_error(&o->diags, span_none, "C009", "there is no help on `%s`", o->file);
     return 2;
 }

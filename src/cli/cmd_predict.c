@@ -12,51 +12,106 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A property or a demand: how much of it, and what it costs.
+typedef struct {
+    const char *name, *like; // like: what it is charged as, if nothing measured it
+    double count, cost, error;
+    bool known; // it is charged
+} Line;
+
 typedef struct {
     Options *o;
     Problem *problem;
     Ways ways;
     Weights weights;
     Point point;
-    double count[PROPERTIES], cost[PROPERTIES], total_s;
-    double memory_s, arithmetic_s, launch_s; // shares of the total
+    VEC(Line) lines;
+    double total_s, sum_s;  // sum: of the properties, as the paper has it
+    double part[RESOURCES]; // how long each part of the device is busy
+    double launch_s;
 } Prediction;
+
+static const char *property_name(const Prediction *p, int property)
+{
+    Buf name;
+    buf_init(&name);
+    counts_name(&name, property);
+    const char *copy = arena_strdup(p->o->arena, name.text);
+    buf_release(&name);
+    return copy;
+}
+
+// By properties: their costs are added up.
+static void by_counts(Prediction *p, const double count[PROPERTIES], bool list)
+{
+    double cost[PROPERTIES];
+    p->sum_s = weights_predict(&p->weights, count, cost);
+    for (int k = 0; list && k < PROPERTIES; k++) {
+        double factor;
+        if (count[k] == 0)
+            continue;
+        int like = weights_stand_in(&p->weights, k, &factor);
+        CountsKind kind = counts_kind(k); // some are not charged on every device
+        bool free = kind == COUNTS_MINIMUM || kind == COUNTS_FUSED ||
+                    kind == COUNTS_ARRAY || kind == COUNTS_PUT;
+        Line line = {.name = property_name(p, k),
+                     .like = like >= 0 && like != k ? property_name(p, like) : NULL,
+                     .count = count[k],
+                     .cost = cost[k],
+                     .error = p->weights.error[k] * count[k],
+                     .known = like >= 0 || free};
+        VEC_PUSH(p->o->arena, &p->lines, line);
+        if (counts_kind(k) >= COUNTS_GROUP)
+            p->launch_s += cost[k];
+    }
+    p->total_s = list ? p->sum_s : p->total_s;
+}
+
+// By demands: what is hidden behind something else costs less, or nothing.
+static void by_demands(Prediction *p, const Demand *demand, int n)
+{
+    const Overlap *o = &p->weights.overlap;
+    double cost[DEMANDS];
+    p->total_s = weights_overlap(&p->weights, demand, n, cost);
+    for (int d = 0; d < DEMANDS; d++) {
+        double count = 0;
+        for (int k = 0; k < n; k++)
+            count += demand[k].launches * demand[k].value[d];
+        p->part[demand_info[d].resource] += o->weight[d] * count;
+        if (count == 0)
+            continue;
+        Line line = {.name = demand_info[d].name,
+                     .count = count,
+                     .cost = cost[d],
+                     .error = o->weight[d] > 0 ? cost[d] * o->error[d] / o->weight[d] : 0,
+                     .known = o->support[d] > 0};
+        VEC_PUSH(p->o->arena, &p->lines, line);
+    }
+    p->launch_s = cost[DEMAND_LAUNCH] + cost[DEMAND_GROUP];
+}
 
 static bool predict(Prediction *p)
 {
     Options *o = p->o;
+    DeviceModel device;
+    Demand *demand;
+    double count[PROPERTIES];
     if (!cli_point(o, &p->ways, &p->weights.device, &p->point))
         return false;
-    Expr *body = derive_body(p->ways.derivation, &p->point, &o->diags);
-    LowerOptions options = derive_options(p->ways.derivation, &p->point);
-    Unit *unit =
-        body ? lower(p->problem->bound, body, &options, o->arena, &o->diags) : NULL;
-    FeatureSetting setting = {NULL, p->problem->binding, p->problem->nbinding};
+    Unit *unit = derive_unit(p->ways.derivation, &p->point, false, o->arena, &o->diags);
+    describe_device(&p->weights.device, &device);
+    FeatureSetting setting = {&device, p->problem->binding, p->problem->nbinding};
     if (!unit)
         return false;
-    if (!counts_numbers(unit, &setting, p->count))
+    if (!counts_numbers(unit, &setting, count))
         return diag_error(&o->diags, span_none, "C031",
                           "give every size a value with -s, generic ones too");
-    p->total_s = weights_predict(&p->weights, p->count, p->cost);
+    int n = p->weights.overlap.d ? demand_unit(unit, &setting, o->arena, &demand) : 0;
+    by_counts(p, count, n == 0);
+    if (n)
+        by_demands(p, demand, n);
     return true;
 }
-
-static void add_shares(Prediction *p)
-{
-    for (int k = 0; k < PROPERTIES; k++) {
-        CountsKind kind = counts_kind(k);
-        bool arithmetic = kind >= COUNTS_ADD && kind <= COUNTS_SPECIAL;
-        bool launch = kind >= COUNTS_GROUP;
-        *(arithmetic ? &p->arithmetic_s
-          : launch   ? &p->launch_s
-                     : &p->memory_s) += p->cost[k];
-    }
-}
-
-typedef struct {
-    int property;
-    double cost;
-} Line;
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -64,56 +119,35 @@ static int compare_lines(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static int make_lines(const Prediction *p, Line line[PROPERTIES])
-{
-    int n = 0;
-    for (int k = 0; k < PROPERTIES; k++)
-        if (p->count[k] != 0)
-            line[n++] = (Line){k, p->cost[k]};
-    qsort(line, (size_t)n, sizeof *line, compare_lines);
-    return n;
-}
-
-// What a property without support is charged as.
-static void warn_support(Prediction *p, int property, const char *name)
-{
-    double factor;
-    int like = weights_stand_in(&p->weights, property, &factor);
-    if (like == property || counts_kind(property) == COUNTS_MINIMUM)
-        return;
-    Buf text;
-    buf_init(&text);
-    if (like >= 0)
-        counts_name(&text, like);
-    diag_warning(&p->o->diags, span_none, "M005", "no measurement has `%s`: %s%s%s", name,
-                 like >= 0 ? "it is charged as `" : "it costs nothing here", text.text,
-                 like >= 0 ? "`" : "");
-    buf_release(&text);
-}
-
 static json_t *print_lines(Prediction *p, bool print)
 {
-    Line line[PROPERTIES];
-    int n = make_lines(p, line);
     json_t *list = json_array();
-    Buf name;
-    buf_init(&name);
-    for (int i = 0; i < n; i++) {
-        int k = line[i].property;
-        double error = p->weights.error[k] * p->count[k];
-        buf_clear(&name);
-        counts_name(&name, k);
+    qsort(p->lines.at, (size_t)p->lines.len, sizeof *p->lines.at, compare_lines);
+    for (int i = 0; i < p->lines.len; i++) {
+        const Line *l = &p->lines.at[i];
         if (print)
-            printf("  %-44s  %14.0f  %12.3f us  %6.1f %%\n", name.text, p->count[k],
-                   line[i].cost * 1e6, 100 * line[i].cost / p->total_s);
-        warn_support(p, k, name.text);
+            printf("  %-44s  %14.0f  %12.3f us  %6.1f %%\n", l->name, l->count,
+                   l->cost * 1e6, 100 * l->cost / p->total_s);
+        if (l->like || !l->known)
+            diag_warning(&p->o->diags, span_none, "M005", "no measurement has `%s`: %s%s%s",
+                         l->name, l->like ? "it is charged as `" : "it costs nothing here",
+                         l->like ? l->like : "", l->like ? "`" : "");
         json_array_append_new(list,
-                              json_pack("{s:s, s:f, s:f, s:f}", "property", name.text,
-                                        "count", p->count[k], "us", line[i].cost * 1e6,
-                                        "error_us", isfinite(error) ? error * 1e6 : -1.0));
+                              json_pack("{s:s, s:f, s:f, s:f}", "property", l->name,
+                                        "count", l->count, "us", l->cost * 1e6, "error_us",
+                                        isfinite(l->error) ? l->error * 1e6 : -1.0));
     }
-    buf_release(&name);
     return list;
+}
+
+// How long each part would be busy by itself: the longest is the bottleneck.
+static void print_parts(const Prediction *p)
+{
+    printf("  busy by themselves:");
+    for (int r = RESOURCE_GROUPS, n = 0; r < RESOURCES; r++)
+        if (p->part[r] > 0)
+            printf("%s %s %.1f us", n++ ? "," : "", resource_name[r], p->part[r] * 1e6);
+    printf("\n  the paper's sum of properties: %.1f us\n", p->sum_s * 1e6);
 }
 
 static bool print_prediction(Prediction *p)
@@ -122,7 +156,6 @@ static bool print_prediction(Prediction *p)
     Buf point;
     buf_init(&point);
     point_print(&point, derive_space(p->ways.derivation), &p->point);
-    add_shares(p);
     double bytes = problem_bytes(p->problem);
     if (print) {
         printf("%s on %s, %s\n", problem_label(p->problem), p->weights.device.name,
@@ -130,20 +163,21 @@ static bool print_prediction(Prediction *p)
         printf("  %-44s  %14s  %12.3f us\n", "predicted", "", p->total_s * 1e6);
     }
     json_t *list = print_lines(p, print);
+    if (print && p->weights.overlap.d)
+        print_parts(p);
     if (print) {
-        printf("  memory and barriers %.1f us, arithmetic %.1f us, launches %.1f us\n",
-               p->memory_s * 1e6, p->arithmetic_s * 1e6, p->launch_s * 1e6);
         printf("  ceiling: %.1f GB/s of input and output", bytes / p->total_s * 1e-9);
         if (p->total_s > p->launch_s)
             printf(", %.1f if launches cost nothing",
                    bytes / (p->total_s - p->launch_s) * 1e-9);
         putchar('\n');
     }
-    bool ok = cli_json(p->o, json_pack("{s:s, s:s, s:s, s:f, s:f, s:o}", "problem",
-                                       problem_label(p->problem), "device",
-                                       p->weights.device.name, "point", point.text,
-                                       "predicted_us", p->total_s * 1e6, "ceiling_gb_s",
-                                       bytes / p->total_s * 1e-9, "costs", list));
+    bool ok =
+        cli_json(p->o, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "problem",
+                                 problem_label(p->problem), "device",
+                                 p->weights.device.name, "point", point.text,
+                                 "predicted_us", p->total_s * 1e6, "sum_us", p->sum_s * 1e6,
+                                 "ceiling_gb_s", bytes / p->total_s * 1e-9, "costs", list));
     buf_release(&point);
     return ok;
 }

@@ -2,7 +2,7 @@
 //
 // forewarp replay: strategies on recorded spaces, scored.
 
-#include "cli/cli.h"
+#include "cli/screen.h"
 #include "plan/replay.h"
 
 #include <math.h>
@@ -65,13 +65,23 @@ static const Replay *result_of(const Table *t, int kind, int space)
 
 static bool run_all(Table *t)
 {
-    t->result = NEW_ARRAY(t->o->arena, Replay, t->nkind * t->nspace);
-    for (int k = 0; k < t->nkind; k++)
-        for (int s = 0; s < t->nspace; s++)
-            if (!replay(t->recorded[s], &t->space[s], t->kind[k], &t->options,
-                        &t->result[k * t->nspace + s], &t->o->diags))
-                return false;
-    return true;
+    Screen screen = screen_open(t->o);
+    int n = t->nkind * t->nspace;
+    bool ok = true;
+    t->result = NEW_ARRAY(t->o->arena, Replay, n);
+    for (int i = 0; i < n && ok; i++) {
+        int k = i / t->nspace, s = i % t->nspace;
+        screen_show(&screen, &(Moment){.stage = t->kind[k]->name,
+                                       .what = "scores",
+                                       .done = i,
+                                       .of = n,
+                                       .budget_s = INFINITY,
+                                       .best_ns = INFINITY});
+        ok = replay(t->recorded[s], &t->space[s], t->kind[k], &t->options, &t->result[i],
+                    &t->o->diags);
+    }
+    screen_close(&screen);
+    return ok;
 }
 
 // Text --------------------------------------------------------------------------------

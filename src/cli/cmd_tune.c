@@ -2,35 +2,23 @@
 //
 // forewarp tune: from a program to a verified, fast kernel.
 
-#include "cli/cli.h"
+#include "cli/screen.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-// One line that rewrites itself on a terminal; now and then a line in a log.
-typedef struct {
-    bool terminal, quiet;
-    double last_s;
-} Screen;
-
 static void show(void *user, const Progress *p)
 {
     Screen *screen = user;
-    double every = screen->terminal ? 0.05 : 5;
-    if (screen->quiet || p->elapsed_s - screen->last_s < every)
-        return;
-    screen->last_s = p->elapsed_s;
-    Buf line;
-    buf_init(&line);
-    buf_printf(&line, "%6.1f s  %-10s %5d trials", p->elapsed_s, p->stage, p->trials);
-    if (p->best_ns < INFINITY) {
-        buf_puts(&line, "  best ");
-        cli_time(&line, p->best_ns);
-    }
-    fprintf(stderr, screen->terminal ? "\r%s\033[K" : "%s\n", line.text);
-    buf_release(&line);
+    bool search = strcmp(p->stage, "search") == 0;
+    screen_show(screen, &(Moment){.stage = p->stage,
+                                  .what = "trials",
+                                  .done = p->trials,
+                                  .of = search ? p->budget_trials : 0,
+                                  .budget_s = search ? p->budget_s : INFINITY,
+                                  .best_ns = p->best_ns});
 }
 
 static json_t *sizes_json(const int64_t size[3])
@@ -64,14 +52,15 @@ static json_t *result_json(const TuneResult *r)
                                             "seconds", r->ranking_s, "model", r->model)
                                 : json_null();
     return json_pack(
-        "{s:s, s:{s:s, s:s}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, s:o, "
+        "{s:s, s:{s:s, s:s, s:i}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, "
+        "s:o, "
         "s:o}",
         "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,
-        "strategy", r->strategy, "seed", (json_int_t)r->seed, "elapsed_s", r->elapsed_s,
-        "space", r->space_points, "reused", (json_int_t)r->reused, "reference",
-        r->reference, "trials", trials, "best", best, "baseline_ns",
-        real_or_null(r->baseline_ns), "copy_ns", real_or_null(r->copy_ns), "bytes",
-        r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns));
+        "count", r->devices, "strategy", r->strategy, "seed", (json_int_t)r->seed,
+        "elapsed_s", r->elapsed_s, "space", r->space_points, "reused",
+        (json_int_t)r->reused, "reference", r->reference, "trials", trials, "best", best,
+        "baseline_ns", real_or_null(r->baseline_ns), "copy_ns", real_or_null(r->copy_ns),
+        "bytes", r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns));
 }
 
 static void print_row(const char *what, double ns, const TuneResult *r)
@@ -93,7 +82,10 @@ static void print_row(const char *what, double ns, const TuneResult *r)
 
 static void print_result(const TuneResult *r)
 {
-    printf("%s on %s\n", r->problem, r->device);
+    printf("%s on %s", r->problem, r->device);
+    if (r->devices > 1)
+        printf(", %d of them", r->devices);
+    putchar('\n');
     printf("  %lld trials (%lld from the store) of %.0f points in %.1f s:",
            (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s);
     for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
@@ -110,23 +102,7 @@ static void print_result(const TuneResult *r)
         printf("  in flight  %.1f KiB a multiprocessor, estimated\n",
                r->in_flight_bytes / 1024);
     printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
-}
-
-// The models that come with the program: installed, or beside where it was built. NULL:
-// not found.
-static const char *models_folder(Options *o)
-{
-    static const char *const place[] = {"../share/forewarp/models", "../data/models"};
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self);
-    while (n > 0 && n < (ssize_t)sizeof self && self[n - 1] != '/')
-        n--;
-    for (int i = 0; i < COUNTOF(place) && n > 0 && n < (ssize_t)sizeof self; i++) {
-        const char *folder = arena_printf(o->arena, "%.*s%s", (int)n, self, place[i]);
-        if (access(folder, R_OK) == 0)
-            return folder;
-    }
-    return NULL;
+    printf("  record   %s  (`forewarp report` makes a page of it)\n", r->record_path);
 }
 
 // What would only fail at the end, or after the reference was computed, is tried first.
@@ -136,7 +112,7 @@ static bool is_ready(Options *o, const char *out)
     if (!kind)
         return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
                           o->strategy);
-    if (kind->needs_ranking && !kind->by_weights && !o->model && !models_folder(o))
+    if (kind->needs_ranking && !kind->by_weights && !o->model && !cli_models_folder(o))
         return diag_error(&o->diags, span_none, "C017",
                           "strategy `%s` needs --model FILE; make one with `forewarp fit "
                           "boost DATA -o FILE`, and DATA with `forewarp explore`",
@@ -176,6 +152,47 @@ static bool read_steps(Options *o, const Steps **steps)
     return ok && *steps;
 }
 
+// Who measures: this process on one device or several, or ranks of MPI on one each.
+typedef struct {
+    Mpi *mpi; // NULL: one process
+    RigPeer peer[CLI_LIST_MAX];
+} Crew;
+
+static bool find_crew(Options *o, TuneOptions *options, Crew *crew)
+{
+    const char **device;
+    if (o->mpi && !(crew->mpi = mpi_open(o)))
+        return false;
+    int n = cli_devices(o, o->device, &device), share = n;
+    if (n == 0)
+        return false;
+    if (crew->mpi) {
+        options->device = device[mpi_local(crew->mpi, &share) % n];
+        options->peer = mpi_peers(crew->mpi, &options->npeer);
+    } else {
+        options->device = device[0];
+        for (int i = 1; i < n; i++)
+            crew->peer[i - 1] = (RigPeer){.kind = &peer_local, .device = device[i]};
+        options->peer = crew->peer;
+        options->npeer = n - 1;
+    }
+    options->share = share;
+    return true;
+}
+
+static bool lead(Options *o, const Problem *problem, const TuneOptions *options,
+                 Screen *screen)
+{
+    TuneResult result;
+    bool ok = tune(problem, options, o->arena, &result, &o->diags);
+    screen_close(screen);
+    if (ok) {
+        print_result(&result);
+        ok = cli_json(o, result_json(&result));
+    }
+    return ok;
+}
+
 int cmd_tune(Options *o)
 {
     const Steps *steps = NULL;
@@ -183,17 +200,19 @@ int cmd_tune(Options *o)
     if (cli_is_script(o->file))
         return cli_tune_script(o, out);
     Problem *problem = cli_problem(o, true);
-    if (!problem || !read_steps(o, &steps) || !is_ready(o, out))
+    if (!problem || !read_steps(o, &steps) || !is_ready(o, out) ||
+        (o->loading && !cli_loading(o, problem)))
         return 2;
-    Screen screen = {isatty(2), o->quiet, -INFINITY};
+    Screen screen = screen_open(o);
     bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
     TuneOptions options = {.device = o->device,
                            .strategy = o->strategy,
                            .model = o->model,
-                           .models = models_folder(o),
+                           .models = cli_models_folder(o),
                            .steps = steps,
                            .where = o->where,
                            .stage = {o->stage[0], o->stage[1]},
+                           .samples = (int)o->samples,
                            .seed = o->seed,
                            .budget_s = unbounded ? 30 : o->budget_s,
                            .budget_trials = o->budget_trials,
@@ -201,17 +220,17 @@ int cmd_tune(Options *o)
                            .out = out,
                            .t4 = o->t4,
                            .cache = o->cache,
+                           .command = o->line,
                            .place = cli_place(o),
                            .fresh = o->fresh,
                            .progress = show,
                            .user = &screen};
-    TuneResult result;
-    bool ok = tune(problem, &options, o->arena, &result, &o->diags);
-    if (screen.terminal && !screen.quiet)
-        fputs("\r\033[K", stderr);
-    if (ok) {
-        print_result(&result);
-        ok = cli_json(o, result_json(&result));
-    }
+    Crew crew = {0};
+    bool ok = find_crew(o, &options, &crew);
+    if (ok && mpi_rank(crew.mpi) > 0)
+        ok = tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags);
+    else if (ok)
+        ok = lead(o, problem, &options, &screen);
+    mpi_close(crew.mpi, ok ? 0 : 1);
     return ok ? 0 : 1;
 }

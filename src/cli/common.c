@@ -9,15 +9,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 Problem *cli_problem(Options *o, bool bind)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
         return NULL;
-    if (problem->program)
+    if (problem->program) {
         problem->program->math = o->math;
-    else if (o->math != MATH_STANDARD) {
+        problem->program->images = o->images;
+    } else if (o->math != MATH_STANDARD) {
         diag_error(&o->diags, span_none, "C035",
                    "--math is for programs; a template says it in \"options\"");
         return NULL;
@@ -37,6 +39,41 @@ Problem *cli_program(Options *o, bool bind)
     return NULL;
 }
 
+// One item of a list of devices; "cuda:*" is all of a kind.
+static bool add_devices(Options *o, const char *item, const char **device, int *n)
+{
+    size_t len = strlen(item);
+    const DeviceKind *kind;
+    DeviceInfo *all;
+    int index, before = *n;
+    if (len > 2 && strcmp(item + len - 2, ":*") == 0) {
+        int found = devices_list(o->arena, NULL, &all, &o->diags);
+        for (int i = 0; i < found && *n < CLI_LIST_MAX; i++)
+            if (strncmp(all[i].id, item, len - 1) == 0)
+                device[(*n)++] = all[i].id;
+        return *n > before || diag_world(&o->diags, "C007", "there is no device %s", item);
+    }
+    if (!device_parse(item, &kind, &index))
+        return diag_error(&o->diags, span_none, "C006",
+                          "a device is opencl:N, cuda:N or host: `%s`", item);
+    if (*n < CLI_LIST_MAX)
+        device[(*n)++] = item;
+    return true;
+}
+
+int cli_devices(Options *o, const char *list, const char ***device)
+{
+    char *save = NULL, *text = arena_strdup(o->arena, list);
+    int n = 0;
+    *device = NEW_ARRAY(o->arena, const char *, CLI_LIST_MAX);
+    for (char *item = strtok_r(text, ",", &save); item; item = strtok_r(NULL, ",", &save))
+        if (!add_devices(o, item, *device, &n))
+            return 0;
+    if (n == 0)
+        diag_error(&o->diags, span_none, "C006", "-d names no device");
+    return n;
+}
+
 Workplace cli_place(Options *o)
 {
     return (Workplace){.folder = plan_cache_folder(o->arena)};
@@ -52,6 +89,26 @@ const char *cli_store(Options *o)
     const char *copy = arena_strdup(o->arena, path.text);
     buf_release(&path);
     return copy;
+}
+
+const char *cli_share(Options *o, const char *name, const char *beside)
+{
+    const char *place[] = {arena_printf(o->arena, "../share/forewarp/%s", name), beside};
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+    while (n > 0 && n < (ssize_t)sizeof self && self[n - 1] != '/')
+        n--;
+    for (int i = 0; i < COUNTOF(place) && n > 0 && n < (ssize_t)sizeof self; i++) {
+        const char *folder = arena_printf(o->arena, "%.*s%s", (int)n, self, place[i]);
+        if (access(folder, R_OK) == 0)
+            return folder;
+    }
+    return NULL;
+}
+
+const char *cli_models_folder(Options *o)
+{
+    return cli_share(o, "models", "../data/models");
 }
 
 bool cli_json(Options *o, json_t *json)
@@ -91,13 +148,27 @@ static bool set_point(Options *o, const Space *space, Point *point)
            diag_error(&o->diags, span_none, "C004", "the point breaks a constraint");
 }
 
+static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
+{
+    PlanFound found;
+    int reach = REACH_SIZES | (o->any_device ? REACH_DEVICES : 0);
+    int got = plan_find(ways, cli_store(o), device, reach, o->arena, &found, &o->diags);
+    if (got == 0)
+        diag_world(&o->diags, "C005",
+                   "nothing is stored for %s on this device; tune it first",
+                   problem_label(ways->problem));
+    if (got <= 0)
+        return false;
+    plan_warn(&found, ways, device, &o->diags);
+    *point = found.point;
+    return true;
+}
+
 bool cli_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
 {
     ways_first(ways, point, 1);
-    if (o->best && !plan_best(ways, cli_store(o), device, point, &o->diags))
-        return diag_world(&o->diags, "C005",
-                          "nothing is stored for %s on this device; tune it first",
-                          problem_label(ways->problem));
+    if (o->best && !best_point(o, ways, device, point))
+        return false;
     return !o->point || set_point(o, ways->space, point);
 }
 
@@ -164,6 +235,14 @@ ColumnSet cli_columns(const Options *o, const ModelKind *kind)
         if (o->features && strcmp(o->features, column_set_name[i]) == 0)
             return (ColumnSet)i;
     return kind->columns;
+}
+
+bool cli_colour(const Options *o, int file)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (o->colour != COLOUR_AUTO)
+        return o->colour == COLOUR_ALWAYS;
+    return isatty(file) && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
 }
 
 void cli_time(Buf *out, double ns)

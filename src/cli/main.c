@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const Command commands[COMMANDS] = {
 #define COMMAND(id, name, args, doc) {#name, args, doc, cmd_##name},
@@ -18,18 +19,24 @@ const Command commands[COMMANDS] = {
 #undef COMMAND
 };
 
-typedef struct {
-    int key;
-    const char *name, *arg;
-    int commands;
-    const char *doc;
-} OptionRow;
+enum {
+#define OPTION(id, letter, name, arg, commands, doc) OPTION_##id,
+#include "cli/options.def"
+#undef OPTION
+    OPTIONS
+};
 
-static const OptionRow option_rows[] = {
-#define OPTION(key, name, arg, commands, doc) {key, name, arg, commands, doc},
+static const OptionRow option_rows[OPTIONS] = {
+#define OPTION(id, letter, name, arg, commands, doc) {letter, name, arg, commands, doc},
 #include "cli/options.def"
 #undef OPTION
 };
+
+const OptionRow *cli_options(int *n)
+{
+    *n = OPTIONS;
+    return option_rows;
+}
 
 static bool wrong(Options *o, const char *what, const char *text)
 {
@@ -101,6 +108,17 @@ static bool parse_math(Options *o, const char *text)
     return wrong(o, "--math takes standard, exact or fast", text);
 }
 
+static bool parse_colour(Options *o, const char *text)
+{
+    static const char *const when[] = {"auto", "always", "never"};
+    for (int i = 0; i < COUNTOF(when); i++)
+        if (strcmp(when[i], text) == 0) {
+            o->colour = i;
+            return true;
+        }
+    return wrong(o, "--color takes auto, always or never", text);
+}
+
 static bool parse_stages(Options *o, const char *text)
 {
     char end;
@@ -109,59 +127,82 @@ static bool parse_stages(Options *o, const char *text)
            wrong(o, "--stages takes N,M, both above 0", text);
 }
 
-static bool take_option(Options *o, int key, char *arg)
+static bool parse_samples(Options *o, const char *text)
 {
-    switch (key) {
-    case 's': return parse_sizes(o, arg);
-    case 'd': o->device = arg; return o->device_given = true;
-    case 301:
+    return parse_count(o, text, &o->samples) &&
+           (o->samples <= TRIAL_SAMPLES || wrong(o, "--samples takes 1 to 32", text));
+}
+
+// What argp calls the option: its letter, or a number above all letters.
+static int option_key(int option)
+{
+    return option_rows[option].letter ? option_rows[option].letter : 256 + option;
+}
+
+static bool take_option(Options *o, int option, char *arg)
+{
+    switch (option) {
+    case OPTION_SIZES: return parse_sizes(o, arg);
+    case OPTION_DEVICE: o->device = arg; return o->device_given = true;
+    case OPTION_SEED:
         o->seed = strtoull(arg, NULL, 10);
         return is_whole(arg) || wrong(o, "a seed is a whole number", arg);
-    case 302: o->json = arg; return true;
-    case 303: o->strategy = arg; return true;
-    case 'b': return parse_budget(o, arg);
-    case 'o':
+    case OPTION_JSON: o->json = arg; return true;
+    case OPTION_STRATEGY: o->strategy = arg; return true;
+    case OPTION_BUDGET: return parse_budget(o, arg);
+    case OPTION_OUT:
         if (o->nout == CLI_LIST_MAX)
             return wrong(o, "too many outputs", arg);
         o->out[o->nout++] = arg;
         return true;
-    case 304: return parse_in(o, arg);
-    case 'p': o->point = arg; return true;
-    case 305: o->best = true; return true;
-    case 't': o->target = arg; return true;
-    case 306: o->check = true; return true;
-    case 307: o->store = arg; return true;
-    case 308: o->fresh = true; return true;
-    case 311: o->device_model = arg; return true;
-    case 309: o->svg = arg; return true;
-    case 310:
+    case OPTION_IN: return parse_in(o, arg);
+    case OPTION_POINT: o->point = arg; return true;
+    case OPTION_BEST: o->best = true; return true;
+    case OPTION_TARGET: o->target = arg; return true;
+    case OPTION_ANY_DEVICE: return o->any_device = true;
+    case OPTION_HOST: return o->host = true;
+    case OPTION_CHECK: o->check = true; return true;
+    case OPTION_STORE: o->store = arg; return true;
+    case OPTION_FRESH: o->fresh = true; return true;
+    case OPTION_DEVICE_MODEL: o->device_model = arg; return true;
+    case OPTION_SVG: o->svg = arg; return true;
+    case OPTION_HTML: o->html = arg; return true;
+    case OPTION_RANDOM_REPEAT:
         o->random_repeat = atoi(arg);
         return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||
                wrong(o, "--random-repeat takes a whole number above 0", arg);
-    case 'n': return parse_count(o, arg, &o->number);
-    case 312: return parse_count(o, arg, &o->threads);
-    case 313: o->csv = arg; return true;
-    case 370: o->derived = true; return true;
-    case 314: return parse_count(o, arg, &o->sample);
-    case 315: o->derivation = arg; return true;
-    case 316: o->print = arg; return true;
-    case 317: o->model = arg; return true;
-    case 318: o->leave_out = arg; return true;
-    case 319:
+    case OPTION_NUMBER: return parse_count(o, arg, &o->number);
+    case OPTION_THREADS: return parse_count(o, arg, &o->threads);
+    case OPTION_CSV: o->csv = arg; return true;
+    case OPTION_AGAIN: o->again = arg; return true;
+    case OPTION_DERIVED: o->derived = true; return true;
+    case OPTION_SAMPLE: return parse_count(o, arg, &o->sample);
+    case OPTION_DERIVATION: o->derivation = arg; return true;
+    case OPTION_PRINT: o->print = arg; return true;
+    case OPTION_MODEL: o->model = arg; return true;
+    case OPTION_POINTS: o->points = arg; return true;
+    case OPTION_LEAVE_OUT: o->leave_out = arg; return true;
+    case OPTION_FEATURES:
         o->features = arg;
         return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
-    case 350: return parse_math(o, arg);
-    case 348: o->prior = arg; return true;
-    case 340: return o->measure = true;
-    case 341: return parse_count(o, arg, &o->repeat);
-    case 330: return parse_count(o, arg, &o->limit);
-    case 360: o->where = arg; return true;
-    case 361: return parse_stages(o, arg);
-    case 380: o->t4 = arg; return true;
-    case 381: o->cache = arg; return true;
-    case 'q': o->quiet = true; return true;
+    case OPTION_LOADING: o->loading = arg; return true;
+    case OPTION_IMAGES: return o->images = true;
+    case OPTION_MATH: return parse_math(o, arg);
+    case OPTION_PRIOR: o->prior = arg; return true;
+    case OPTION_MPI: return o->mpi = true;
+    case OPTION_MEASURE: return o->measure = true;
+    case OPTION_REPEAT: return parse_count(o, arg, &o->repeat);
+    case OPTION_LIMIT: return parse_count(o, arg, &o->limit);
+    case OPTION_WHERE: o->where = arg; return true;
+    case OPTION_STAGES: return parse_stages(o, arg);
+    case OPTION_SAMPLES: return parse_samples(o, arg);
+    case OPTION_T4: o->t4 = arg; return true;
+    case OPTION_CACHE: o->cache = arg; return true;
+    case OPTION_QUIET: o->quiet = true; return true;
+    case OPTION_COLOUR: return parse_colour(o, arg);
+    case OPTION_COMPLETION: o->completion = arg; return true;
     default: return false;
     }
 }
@@ -188,7 +229,8 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     if (key == ARGP_KEY_ARG && takes_list(o->command)) {
         if (o->nlist == CLI_LIST_MAX)
             argp_error(state, "more than %d files", CLI_LIST_MAX);
-        o->file = o->list[o->nlist++] = arg;
+        o->list[o->nlist++] = arg;
+        *(o->file ? &o->data : &o->file) = o->data ? o->data : arg;
         return 0;
     }
     if (key == ARGP_KEY_ARG) {
@@ -200,32 +242,77 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     if (key == ARGP_KEY_END && count_args(o) < wanted_args(o->command) &&
         isupper((unsigned char)o->command->args[0]))
         argp_error(state,
-                   wanted_args(o->command) == 1 && !takes_list(o->command)
-                       ? "%s: which program?"
-                       : "%s takes %s",
+                   strcmp(o->command->args, "PROGRAM") == 0 ? "%s: which program?"
+                                                            : "%s takes %s",
                    o->command->name, o->command->args);
-    for (int i = 0; i < COUNTOF(option_rows); i++)
-        if (option_rows[i].key == key) {
-            take_option(o, key, arg);
+    for (int i = 0; i < OPTIONS; i++)
+        if (option_key(i) == key) {
+            take_option(o, i, arg);
             return 0;
         }
     return ARGP_ERR_UNKNOWN;
 }
 
-static int run_command(const Command *command, int argc, char **argv)
+// One argument as a shell reads it back.
+static void put_argument(Buf *out, const char *text)
 {
-    struct argp_option table[COUNTOF(option_rows) + 1] = {0};
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=./,:@%^";
+    if (text[0] && !text[strspn(text, plain)]) {
+        buf_puts(out, text);
+        return;
+    }
+    buf_putc(out, '\'');
+    for (; *text; text++)
+        buf_printf(out, *text == '\'' ? "'\\''" : "%c", *text);
+    buf_putc(out, '\'');
+}
+
+static const char *command_line(Arena *arena, int argc, char **argv)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "forewarp");
+    for (int i = 0; i < argc; i++) {
+        buf_putc(&text, ' ');
+        put_argument(&text, argv[i]);
+    }
+    const char *copy = arena_strdup(arena, text.text);
+    buf_release(&text);
+    return copy;
+}
+
+// What argp is to read: the options of the command.
+static struct argp command_argp(const Command *command,
+                                struct argp_option table[OPTIONS + 1])
+{
     int n = 0;
-    for (int i = 0; i < COUNTOF(option_rows); i++)
+    for (int i = 0; i < OPTIONS; i++)
         if (option_rows[i].commands & (1 << (int)(command - commands)))
             table[n++] = (struct argp_option){.name = option_rows[i].name,
-                                              .key = option_rows[i].key,
+                                              .key = option_key(i),
                                               .arg = option_rows[i].arg,
                                               .doc = option_rows[i].doc};
-    struct argp argp = {.options = table,
-                        .parser = on_option,
-                        .args_doc = command->args,
-                        .doc = command->doc};
+    table[n] = (struct argp_option){0};
+    return (struct argp){.options = table,
+                         .parser = on_option,
+                         .args_doc = command->args,
+                         .doc = command->doc};
+}
+
+void cli_command_help(const Command *command)
+{
+    struct argp_option table[OPTIONS + 1];
+    struct argp argp = command_argp(command, table);
+    char name[64];
+    snprintf(name, sizeof name, "forewarp %s", command->name);
+    argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~(unsigned)ARGP_HELP_EXIT_OK, name);
+}
+
+static int run_command(const Command *command, int argc, char **argv)
+{
+    struct argp_option table[OPTIONS + 1];
+    struct argp argp = command_argp(command, table);
     Options options = {.command = command,
                        .device = "opencl:0",
                        .strategy = "auto",
@@ -233,13 +320,19 @@ static int run_command(const Command *command, int argc, char **argv)
                        .budget_s = INFINITY,
                        .arena = arena_new()};
     diags_init(&options.diags, options.arena);
+    options.line = command_line(options.arena, argc, argv);
     char *name = arena_printf(options.arena, "forewarp %s", command->name);
     argv[0] = name;
-    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    errno = argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (errno) { // no memory: wrong commands do not come back
+        perror("forewarp");
+        return 1;
+    }
     int status = options.bad ? 2 : command->run(&options);
     Buf text;
     buf_init(&text);
-    diags_print(&text, &options.diags);
+    (cli_colour(&options, STDERR_FILENO) ? diags_paint : diags_print)(&text,
+                                                                      &options.diags);
     fputs(text.text, stderr);
     buf_release(&text);
     int worst = diags_exit_status(&options.diags);
@@ -265,6 +358,7 @@ static int usage(FILE *out, int status)
 int main(int argc, char **argv)
 {
     argp_err_exit_status = 2;
+    json_set_alloc_funcs(xmalloc, free); // what it cannot allocate is no fault of the text
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     if (argc < 2)

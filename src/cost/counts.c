@@ -22,8 +22,8 @@ static double array_bytes(Tally *t)
     double bytes = 0;
     for (int i = 0; i < t->arrays.len; i++) {
         int64_t count = 0;
-        scope_constant(&t->scope, t->arrays.at[i]->count, &count);
-        bytes += (double)count * scalar_info[t->arrays.at[i]->scalar].bytes;
+        scope_constant(&t->scope, t->arrays.at[i].buffer->count, &count);
+        bytes += (double)count * scalar_info[t->arrays.at[i].buffer->scalar].bytes;
     }
     return bytes;
 }
@@ -40,25 +40,43 @@ static void add_minima(double out[PROPERTIES])
         out[COUNT_MINIMUM + i] = MIN(out[COUNT_LOAD + i], out[COUNT_STORE + i]);
 }
 
-bool counts_numbers(const Unit *unit, const FeatureSetting *setting, double out[PROPERTIES])
+static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
+                           const FeatureSetting *setting, bool accesses,
+                           double out[PROPERTIES], int64_t *launches)
 {
     memset(out, 0, sizeof *out * PROPERTIES);
+    Arena *arena = arena_new();
+    Tally t;
+    bool ok = tally_kernel(&t, arena, unit, kernel, setting, accesses);
+    if (ok)
+        add_overheads(&t);
+    for (int i = 0; ok && i < t.items.len; i++) {
+        const Item *item = &t.items.at[i];
+        out[item->property] += (double)item->times * item->domain->exec;
+    }
+    out[COUNT_GROUP] = ok ? groups_of(&t) : 0;
+    out[COUNT_ARRAY] = ok ? array_bytes(&t) : 0;
+    *launches = t.launches;
+    arena_free(arena);
+    return ok;
+}
+
+bool counts_work(const Unit *unit, const Kernel *kernel, const FeatureSetting *setting,
+                 double out[PROPERTIES], int64_t *launches)
+{
+    return kernel_numbers(unit, kernel, setting, false, out, launches);
+}
+
+bool counts_numbers(const Unit *unit, const FeatureSetting *setting, double out[PROPERTIES])
+{
+    double one[PROPERTIES];
+    int64_t launches;
+    memset(out, 0, sizeof *out * PROPERTIES);
     for (int k = 0; k < unit->kernels.len; k++) {
-        Arena *arena = arena_new();
-        Tally t;
-        bool ok = tally_kernel(&t, arena, unit, unit->kernels.at[k], setting);
-        if (ok)
-            add_overheads(&t);
-        for (int i = 0; ok && i < t.items.len; i++) {
-            const Item *item = &t.items.at[i];
-            out[item->property] +=
-                (double)t.launches * (double)item->times * item->domain->exec;
-        }
-        out[COUNT_GROUP] += ok ? (double)t.launches * groups_of(&t) : 0;
-        out[COUNT_ARRAY] += ok ? (double)t.launches * array_bytes(&t) : 0;
-        arena_free(arena);
-        if (!ok)
+        if (!kernel_numbers(unit, unit->kernels.at[k], setting, true, one, &launches))
             return false;
+        for (int p = 0; p < PROPERTIES; p++)
+            out[p] += (double)launches * one[p];
     }
     add_minima(out);
     return true;
@@ -173,7 +191,7 @@ static void add_boxes(Counts *c, Tally *t)
         groups[d] = arith_divc(ctx, t->kernel->global[d], t->kernel->local[d]);
     add_box(c, t, COUNT_GROUP, groups, 1);
     for (int i = 0; i < t->arrays.len; i++) {
-        const Buffer *buffer = t->arrays.at[i];
+        const Buffer *buffer = t->arrays.at[i].buffer;
         add_box(c, t, COUNT_ARRAY, (const Arith *const[]){buffer->count, one, one},
                 scalar_info[buffer->scalar].bytes);
     }
@@ -223,7 +241,7 @@ Counts *counts_new(const Unit *unit, const FeatureSetting *setting)
     bool ok = true;
     for (int k = 0; ok && k < unit->kernels.len; k++) {
         Tally t;
-        ok = tally_kernel(&t, c->arena, unit, unit->kernels.at[k], setting);
+        ok = tally_kernel(&t, c->arena, unit, unit->kernels.at[k], setting, true);
         for (int i = 0; ok && i < t.items.len; i++)
             if (t.items.at[i].times)
                 add_domain(c, &t, i);

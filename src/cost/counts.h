@@ -48,6 +48,11 @@ int counts_find(const char *name); // the property of that name, or -1
 bool counts_numbers(const Unit *unit, const FeatureSetting *setting,
                     double out[PROPERTIES]);
 
+// The same for one launch of one kernel, but for loads and stores, which are left out;
+// launches: of that kernel.
+bool counts_work(const Unit *unit, const Kernel *kernel, const FeatureSetting *setting,
+                 double out[PROPERTIES], int64_t *launches);
+
 // Symbolic counts of one unit; sizes that the unit leaves open are the symbols.
 typedef struct Counts Counts;
 

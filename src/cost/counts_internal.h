@@ -43,6 +43,11 @@ typedef struct {
 } Definition;
 
 typedef struct {
+    const Buffer *buffer;
+    bool store; // else loaded from
+} ArrayUse;
+
+typedef struct {
     Arena *arena;
     const Unit *unit;
     const Kernel *kernel;
@@ -51,8 +56,9 @@ typedef struct {
     Scope scope;
     VEC(Item) items;
     VEC(Touch) touches;
-    VEC(const Buffer *) arrays; // loaded from; stored to: one entry for each
-    VEC(Definition) defs;       // integers of the kernel; value NULL: read from memory
+    VEC(ArrayUse) arrays; // one entry for each direction
+    bool accesses;        // are counted and put into classes
+    VEC(Definition) defs; // integers of the kernel; value NULL: read from memory
 
     // Where the walk stands.
     VEC(const Stm *) loops;
@@ -62,9 +68,10 @@ typedef struct {
     const Domain *domain;
 } Tally;
 
-// Walks one kernel; false if a size has no value.
+// Walks one kernel; false if a size has no value. accesses: else loads and stores are left
+// out, which takes most of the time.
 bool tally_kernel(Tally *tally, Arena *arena, const Unit *unit, const Kernel *kernel,
-                  const FeatureSetting *setting);
+                  const FeatureSetting *setting, bool accesses);
 void tally_item(Tally *tally, const Domain *domain, int property, int64_t times);
 
 // counts_stride.c: sets the stride of a touch while its index is in scope; then the class

@@ -36,12 +36,6 @@ static int64_t common_difference(const Lanes *lanes, int n)
 
 void stride_note(Tally *t, Touch *touch)
 {
-    bool seen = false;
-    for (int i = 0; i < t->touches.len; i++)
-        seen |= t->touches.at[i].buffer == touch->buffer &&
-                t->touches.at[i].store == touch->store;
-    if (!seen)
-        VEC_PUSH(t->arena, &t->arrays, touch->buffer);
     Lanes lanes;
     touch->data = !scope_lanes(&t->scope, touch->index, &lanes);
     touch->stride = touch->data ? 0 : llabs(common_difference(&lanes, t->scope.lanes));
@@ -119,7 +113,7 @@ static void find_vars(Middle *m, const Arith *a)
 static void spread_residues(bool *used, int64_t modulo, int64_t step, int64_t n)
 {
     bool before[RESIDUES_MOST];
-    for (int64_t have = 1; have < n;) {
+    for (int64_t have = 1; have < n && step % modulo && memchr(used, 0, (size_t)modulo);) {
         int64_t more = MIN(have, n - have);
         int64_t shift = (step % modulo) * (more % modulo) % modulo;
         shift = shift < 0 ? shift + modulo : shift;
@@ -132,7 +126,8 @@ static void spread_residues(bool *used, int64_t modulo, int64_t step, int64_t n)
 
 static void add_residues(Tally *t, const Touch *touch, int64_t modulo, bool *used)
 {
-    bool own[RESIDUES_MOST] = {false};
+    bool own[RESIDUES_MOST];
+    memset(own, 0, (size_t)modulo);
     Middle m = {.scope = &t->scope};
     int64_t base, moved;
     if (!arith_eval(touch->index, lookup_middle, &m, &base))
@@ -152,9 +147,12 @@ static void add_residues(Tally *t, const Touch *touch, int64_t modulo, bool *use
 // Of all touches of that buffer with that stride; each asks once.
 static double utilisation(Tally *t, Touch *touch)
 {
-    bool used[RESIDUES_MOST] = {false};
+    bool used[RESIDUES_MOST];
     int64_t modulo = MIN(touch->stride, RESIDUES_MOST), n = 0;
-    for (int i = 0; i < t->touches.len && n < modulo && !touch->used; i++) {
+    if (touch->used)
+        return touch->used;
+    memset(used, 0, (size_t)modulo);
+    for (int i = 0; i < t->touches.len && n < modulo; i++) {
         const Touch *other = &t->touches.at[i];
         if (other->buffer != touch->buffer || other->stride != touch->stride || other->data)
             continue;
@@ -163,7 +161,7 @@ static double utilisation(Tally *t, Touch *touch)
         for (int64_t k = 0; k < modulo; k++)
             n += used[k];
     }
-    double share = touch->used ? touch->used : (double)n / (double)modulo;
+    double share = (double)n / (double)modulo;
     for (int i = 0; i < t->touches.len; i++) {
         Touch *other = &t->touches.at[i];
         if (other->buffer == touch->buffer && other->stride == touch->stride)

@@ -145,11 +145,18 @@ bool sum_floor(Sum *s, const Row *of, int64_t den, Row *out)
     return column >= 0;
 }
 
+// A row is nearly a kilobyte: room for just as many.
+static Rows room_for(Sum *s, int n)
+{
+    return (Rows){.at = NEW_ARRAY(s->arena, Row, n), .cap = n};
+}
+
 static Rows copy_rows(Sum *s, const Rows *rows)
 {
-    Rows copy = {0};
-    for (int i = 0; i < rows->len; i++)
-        VEC_PUSH(s->arena, &copy, rows->at[i]);
+    Rows copy = room_for(s, rows->len);
+    if (rows->len)
+        memcpy(copy.at, rows->at, sizeof(Row) * (size_t)rows->len);
+    copy.len = rows->len;
     return copy;
 }
 
@@ -208,8 +215,8 @@ static isl_basic_set *to_set(const Sum *s, const Rows *eq, const Rows *in,
 
 static bool from_matrix(Sum *s, isl_mat *m, const Columns *columns, Rows *rows)
 {
-    *rows = (Rows){0};
     int n = m ? (int)isl_mat_rows(m) : 0;
+    *rows = room_for(s, n);
     for (int i = 0; i < n; i++) {
         Row row = {{0}};
         for (int k = 0; k <= columns->n; k++) {
@@ -228,10 +235,13 @@ static bool from_matrix(Sum *s, isl_mat *m, const Columns *columns, Rows *rows)
 // What holds of the columns anyway: the context, and what floors are.
 static Rows known_rows(Sum *s, const Columns *columns)
 {
-    Rows known = {0};
     bool used[SUM_COLS] = {false};
-    for (int i = 0; i < columns->n; i++)
+    int floors = 0;
+    for (int i = 0; i < columns->n; i++) {
         used[columns->column[i]] = true;
+        floors += columns->column[i] >= SUM_FLOOR;
+    }
+    Rows known = room_for(s, s->context.len + 2 * floors);
     for (int i = 0; i < s->context.len; i++) {
         bool all = true;
         for (int k = 0; k < SUM_COLS; k++)
@@ -262,13 +272,13 @@ static bool simplify(Sum *s, System *system)
     isl_basic_set *context = to_set(s, &none, &known, &columns);
     isl_basic_set *set = isl_basic_set_intersect(
         to_set(s, &system->eq, &system->in, &columns), isl_basic_set_copy(context));
-    isl_bool empty = isl_basic_set_is_empty(set);
+    set = isl_basic_set_remove_redundancies(set); // finds what is empty as rationals
+    isl_bool empty = isl_basic_set_plain_is_empty(set);
     if (empty != isl_bool_false) {
         isl_basic_set_free(set);
         isl_basic_set_free(context);
         return empty == isl_bool_true ? false : sum_refuse(s, "isl's quota is used up");
     }
-    set = isl_basic_set_remove_redundancies(isl_basic_set_detect_equalities(set));
     set = known.len ? isl_basic_set_gist(set, context) : set;
     if (!known.len)
         isl_basic_set_free(context);

@@ -64,11 +64,24 @@ void tally_item(Tally *t, const Domain *domain, int property, int64_t times)
 
 // Values ------------------------------------------------------------------------------
 
+static void note_array(Tally *t, const Buffer *buffer, bool store)
+{
+    for (int i = 0; i < t->arrays.len; i++)
+        if (t->arrays.at[i].buffer == buffer && t->arrays.at[i].store == store)
+            return;
+    ArrayUse use = {buffer, store};
+    VEC_PUSH(t->arena, &t->arrays, use);
+}
+
 static void tally_access(Tally *t, const Buffer *buffer, const Arith *index,
                          const Type *type, bool store)
 {
     int width = type->kind == T_VECTOR ? type->width : 1;
     if (buffer->space == MEM_PRIVATE)
+        return;
+    if (buffer->space == MEM_GLOBAL)
+        note_array(t, buffer, store);
+    if (!t->accesses)
         return;
     if (buffer->space == MEM_LOCAL) {
         int degree = store ? 0 : stride_bank_degree(t, buffer, index, width);
@@ -102,7 +115,8 @@ static int op_property(Op op, const Type *type)
     return -1;
 }
 
-static void tally_op(Tally *t, Op op, const Type *type)
+// product: an operand is one.
+static void tally_op(Tally *t, Op op, const Type *type, bool product)
 {
     int property = op_property(op, type);
     int lanes = type->kind == T_VECTOR ? type->width : 1;
@@ -111,6 +125,8 @@ static void tally_op(Tally *t, Op op, const Type *type)
     tally_item(t, t->domain, property, lanes);
     if (op == OP_FMA)
         tally_item(t, t->domain, property - COUNT_MUL + COUNT_ADD, lanes);
+    if (op == OP_FMA || ((op == OP_ADD || op == OP_SUB) && product))
+        tally_item(t, t->domain, COUNT_FUSED + (type->scalar == S_DOUBLE), lanes);
 }
 
 static void tally_function(Tally *t, const Function *function);
@@ -119,8 +135,11 @@ static void tally_function(Tally *t, const Function *function);
 static void tally_expr(Tally *t, const Expr *e)
 {
     bool select = e->kind == E_OP && e->op == OP_SELECT;
+    bool product = false;
+    for (int i = 0; i < e->narg; i++)
+        product |= e->arg[i]->kind == E_OP && e->arg[i]->op == OP_MUL;
     if (e->kind == E_OP && e->type)
-        tally_op(t, e->op, e->type);
+        tally_op(t, e->op, e->type, product);
     if (e->kind == E_CALL)
         tally_function(t, e->callee);
     for (int i = 0; i < e->narg; i++) {
@@ -158,8 +177,11 @@ static void tally_value(Tally *t, const KExpr *e)
         tally_side(t, e->arg[0], true, e->arg[2], NULL);
         return;
     }
+    bool product = false;
+    for (int i = 0; i < kexpr_args(e); i++)
+        product |= e->arg[i]->kind == K_OP && e->arg[i]->op == OP_MUL;
     if (e->kind == K_OP)
-        tally_op(t, e->op, e->type);
+        tally_op(t, e->op, e->type, product);
     for (int i = 0; i < kexpr_args(e); i++)
         tally_value(t, e->arg[i]);
 }
@@ -227,10 +249,10 @@ static void tally_block(Tally *t, const Block *block)
 }
 
 bool tally_kernel(Tally *t, Arena *arena, const Unit *unit, const Kernel *kernel,
-                  const FeatureSetting *setting)
+                  const FeatureSetting *setting, bool accesses)
 {
     static const DeviceModel any = {.warp = 32, .line_bytes = 128};
-    *t = (Tally){.arena = arena, .unit = unit, .kernel = kernel};
+    *t = (Tally){.arena = arena, .unit = unit, .kernel = kernel, .accesses = accesses};
     for (int i = 0; i < unit->launches.len; i++)
         t->launches += unit->launches.at[i].kernel == kernel;
     t->setting = *setting;

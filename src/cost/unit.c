@@ -9,6 +9,7 @@
 // follows from them are meant for ordering candidates, not as numbers of their own.
 
 #include "cost/footprint.h"
+#include "cost/residency.h"
 
 #include <math.h>
 
@@ -174,47 +175,45 @@ static void put_totals(double *out, const Totals *t, double line_bytes)
     out[FEATURE_INTENSITY] = ratio(t->flops, t->group_lines * line_bytes);
 }
 
-// 10 registers hold ids, addresses and bounds; private arrays of up to 256 words are
-// taken to be kept in registers, as their indices are mostly constant.
-static double registers_of(const KernelFacts *k)
+// Of all buffers that a kernel is given.
+static double buffer_bytes(const KernelFacts *k)
 {
-    double words = (double)kernel_private_bytes(k->kernel) / 4;
-    return MIN(10 + k->walk.registers + (words <= 256 ? words : 0), 255);
-}
-
-// Groups that fit on a multiprocessor; 0 if not even one does.
-static double resident_groups(const KernelFacts *k, const DeviceModel *m)
-{
-    int64_t warp = m->warp, size = k->walk.scope.group_size;
-    double items = (double)((size + warp - 1) / warp * warp);
-    double local = (double)kernel_local_bytes(k->kernel);
-    double groups = MIN(m->mp_groups, floor(m->mp_items / items));
-    if (local > 0)
-        groups = MIN(groups, floor((double)m->mp_local_bytes / local));
-    return MIN(groups, floor(m->mp_registers / (registers_of(k) * items)));
-}
-
-static void put_residency(double *out, const KernelFacts *k, const DeviceModel *m)
-{
-    double resident = resident_groups(k, m), units = MAX(m->units, 1);
-    double least = MIN(MAX(resident, 1), ceil((double)k->groups / units));
-    double items = least * (double)k->walk.scope.group_size, bytes = 0;
+    double bytes = 0;
     for (int p = 0; p < k->kernel->params.len; p++) {
         const Buffer *buffer = k->kernel->params.at[p];
         int64_t count = 0;
         scope_constant((Scope *)&k->walk.scope, buffer->count, &count);
         bytes += (double)count * scalar_info[buffer->scalar].bytes;
     }
+    return bytes;
+}
+
+static void put_residency(double *out, const KernelFacts *k, const DeviceModel *m)
+{
+    double resident = residency_groups(&k->walk, k->kernel, m), units = MAX(m->units, 1);
+    double least = MIN(MAX(resident, 1), ceil((double)k->groups / units));
+    double items = least * (double)k->walk.scope.group_size;
     double waves = (double)k->groups / (units * MAX(resident, 1));
     out[FEATURE_L1_PRESSURE] =
         ratio(least * k->group_lines * m->line_bytes, (double)m->l1_bytes);
-    out[FEATURE_L2_PRESSURE] = ratio(bytes, (double)m->l2_bytes);
-    out[FEATURE_REGISTERS] = registers_of(k);
+    out[FEATURE_L2_PRESSURE] = ratio(buffer_bytes(k), (double)m->l2_bytes);
+    out[FEATURE_REGISTERS] = residency_registers(&k->walk, k->kernel);
     out[FEATURE_OCCUPANCY] =
         resident * (double)k->walk.scope.group_size / MAX(m->mp_items, 1);
     out[FEATURE_IN_FLIGHT] = items * (double)k->walk.in_flight;
     out[FEATURE_WAVES] = waves;
     out[FEATURE_TAIL] = waves / ceil(waves);
+}
+
+// main: what sizes and residency are those of.
+static void put_features(double *out, const Totals *totals, const KernelFacts *main,
+                         const DeviceModel *device)
+{
+    for (int i = 0; i < FEATURES; i++)
+        out[i] = 0;
+    put_sizes(out, main);
+    put_totals(out, totals, device->line_bytes);
+    put_residency(out, main, device);
 }
 
 bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[FEATURES])
@@ -224,8 +223,6 @@ bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[F
     const KernelFacts *main = NULL;
     double most = -1;
     bool ok = unit->kernels.len > 0;
-    for (int i = 0; i < FEATURES; i++)
-        out[i] = 0;
     for (int i = 0; i < unit->kernels.len && ok; i++) {
         KernelFacts *k = NEW(arena, KernelFacts);
         ok = kernel_facts(k, arena, unit, unit->kernels.at[i], setting);
@@ -237,10 +234,24 @@ bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[F
             main = k;
         most = MAX(most, work);
     }
+    if (ok)
+        put_features(out, &totals, main, setting->device);
+    arena_free(arena);
+    return ok;
+}
+
+bool features_kernel(const Unit *unit, int number, const FeatureSetting *setting,
+                     double out[FEATURES], double *bytes)
+{
+    Arena *arena = arena_new();
+    Totals totals = {0};
+    KernelFacts *k = NEW(arena, KernelFacts);
+    bool ok = kernel_facts(k, arena, unit, unit->kernels.at[number], setting);
     if (ok) {
-        put_sizes(out, main);
-        put_totals(out, &totals, setting->device->line_bytes);
-        put_residency(out, main, setting->device);
+        *bytes = (double)k->launches * buffer_bytes(k);
+        k->launches = 1;
+        add_kernel(&totals, k);
+        put_features(out, &totals, k, setting->device);
     }
     arena_free(arena);
     return ok;

@@ -12,6 +12,8 @@
 
 #include "cost/walk.h"
 
+#include <math.h>
+
 static void walk_block(Walk *w, const Block *block);
 static void walk_value(Walk *w, const KExpr *e);
 
@@ -84,7 +86,7 @@ static void note_access(Walk *w, const Buffer *buffer, const Arith *index, const
     }
     if (!store && buffer->space == MEM_GLOBAL && !w->border)
         w->flight += width * scalar_info[buffer->scalar].bytes;
-    Access access = {buffer, index, width, store, w->border > 0, w->exec};
+    Access access = {buffer, index, width, store, w->border > 0, w->exec, w->spread};
     if (w->on_access && w->exec > 0)
         w->on_access(w, w->user, &access);
 }
@@ -173,14 +175,24 @@ static double threads_of(const Walk *w, const Stm *stm)
     return 1;
 }
 
+// Along x a warp goes round until its last lane is done: 18 elements take 16 lanes two
+// turns.
+static double spread_of(const Walk *w, const Stm *stm, double extent)
+{
+    double threads = threads_of(w, stm);
+    bool lanes = stm->loop == LOOP_LCL && stm->dim == 0 && extent > 0;
+    return lanes ? ceil(extent / threads) / (extent / threads) : 1;
+}
+
 static void walk_for(Walk *w, const Stm *stm)
 {
     int64_t extent = 1;
     if (!scope_constant(&w->scope, stm->extent, &extent))
         BUG("the extent of a loop depends on more than sizes");
     scope_declare(&w->scope, stm, extent);
-    double exec = w->exec, unguarded = w->unguarded;
+    double exec = w->exec, unguarded = w->unguarded, spread = w->spread;
     double factor = (double)extent / threads_of(w, stm);
+    w->spread *= spread_of(w, stm, (double)extent);
     bool loop = stm->loop == LOOP_SEQ || stm->form == FORM_LOOP;
     int64_t flight = w->flight;
     w->ifs += stm->loop != LOOP_SEQ && stm->form == FORM_GUARD ? exec : 0;
@@ -193,6 +205,7 @@ static void walk_for(Walk *w, const Stm *stm)
     w->flight = loop ? flight : w->flight;
     w->exec = exec;
     w->unguarded = unguarded;
+    w->spread = spread;
 }
 
 static void walk_if(Walk *w, const Stm *stm)
@@ -257,7 +270,7 @@ bool walk_kernel(Walk *w, Arena *arena, const Kernel *kernel, const FeatureSetti
                  void *user)
 {
     *w = (Walk){.arena = arena, .on_access = on_access, .user = user};
-    w->exec = w->unguarded = 1;
+    w->exec = w->unguarded = w->spread = 1;
     table_init(&w->live, arena);
     if (!scope_init(&w->scope, arena, kernel, setting))
         return false;

@@ -14,8 +14,9 @@ typedef struct {
     const Arith *index;
     int width; // scalars
     bool store;
-    bool border; // under a condition that rarely holds
-    double exec; // how often, per work-item
+    bool border;  // under a condition that rarely holds
+    double exec;  // how often, per work-item
+    double warps; // how many warps execute it, over those whose lanes would be full
 } Access;
 
 // Counts are per work-item, averaged over all of a launch.
@@ -32,6 +33,7 @@ struct Walk {
     int registers;     // 32-bit words live at once: variables
 
     double unguarded; // exec without the conditions
+    double spread;    // Access.warps
     VEC(Guard) guards;
     int border;
     int64_t flight;

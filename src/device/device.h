@@ -4,7 +4,8 @@
 // the system compiler. Capabilities and fingerprint, build, buffers, launch, timing.
 //
 // Only a worker process opens a device (measure): drivers crash, hang, and do not
-// survive fork. A device never sees a point of a space.
+// survive fork. A program that embeds the library lends its own (adopt). A device never
+// sees a point of a space.
 
 #ifndef FW_DEVICE_H
 #define FW_DEVICE_H
@@ -18,6 +19,7 @@ typedef struct {
                           // compute units; never of values that change between runs
     char target[16];      // the emit target it takes: "opencl", "cuda", "c"
     bool is_cpu, has_double, has_half, has_image;
+    bool has_texture; // kernels can read a buffer as an image of one dimension
     int compute_units, clock_mhz;
     int warp;          // work-items that execute together; CPU: the float SIMD width
     int lanes;         // work-items that can walk along an axis together; 0: none can
@@ -73,6 +75,9 @@ typedef struct {
     Mem *(*mem_new)(Device *device, size_t bytes, Buf *log); // NULL on failure
     // An image that kernels read, filled by write; NULL where the kind has none.
     Mem *(*image_new)(Device *device, const ImageShape *shape, Buf *log);
+    // The elements of a buffer as an image of one dimension, without a copy; to be freed
+    // before the buffer. NULL where has_texture is false.
+    Mem *(*view_new)(Device *device, Mem *of, const ImageShape *shape, Buf *log);
     void (*mem_free)(Device *device, Mem *mem);
     DeviceStatus (*write)(Device *device, Mem *mem, const void *data, size_t bytes,
                           Buf *log);
@@ -94,6 +99,19 @@ typedef struct {
     // end of the last, on the device's clock.
     DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,
                         double *time_ns, Buf *log);
+    // For a program that runs kernels on queues and buffers of its own, in its own process:
+    // the device behind a cl_command_queue; for CUDA that of the current context, for the
+    // host the host, and queue is not looked at.
+    Device *(*adopt)(void *queue, Buf *log);
+    // How a launch is passed a buffer of the caller's: *handle is a cl_mem, a CUdeviceptr
+    // or a pointer, and stays where it is until the launch. False if it is known to be of
+    // fewer bytes.
+    bool (*lend)(Device *device, void *const *handle, size_t bytes, DeviceArg *arg,
+                 Buf *log);
+    // Puts the launches, in order, into the caller's queue (a cl_command_queue, or a
+    // CUstream; the host runs them at once), and does not wait.
+    DeviceStatus (*enqueue)(Device *device, Module *module, void *queue,
+                            const DeviceLaunch *launch, int n, Buf *log);
 } DeviceKind;
 
 const DeviceKind *device_kind(const char *name);

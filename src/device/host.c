@@ -423,6 +423,33 @@ static DeviceStatus host_run(Device *device, Module *module, const DeviceLaunch 
     return status;
 }
 
+// In a process of the caller's ---------------------------------------------------------
+
+static Device *host_adopt(void *queue, Buf *log)
+{
+    (void)queue;
+    return host_open(0, log);
+}
+
+// The size of what a pointer points to is not known.
+static bool host_lend(Device *device, void *const *handle, size_t bytes, DeviceArg *arg,
+                      Buf *log)
+{
+    (void)device, (void)bytes;
+    *arg = (DeviceArg){.data = *handle, .bytes = sizeof *handle};
+    if (!*handle)
+        buf_puts(log, "the pointer is NULL\n");
+    return *handle != NULL;
+}
+
+static DeviceStatus host_enqueue(Device *device, Module *module, void *queue,
+                                 const DeviceLaunch *launch, int n, Buf *log)
+{
+    double time_ns;
+    (void)queue;
+    return host_run(device, module, launch, n, &time_ns, log);
+}
+
 extern const DeviceKind device_host;
 const DeviceKind device_host = {
     .name = "host",
@@ -439,4 +466,7 @@ const DeviceKind device_host = {
     .build = host_build,
     .module_free = host_module_free,
     .run = host_run,
+    .adopt = host_adopt,
+    .lend = host_lend,
+    .enqueue = host_enqueue,
 };

@@ -207,7 +207,8 @@ static bool has_extension(cl_device_id id, const char *name)
     return strstr(text, name) != NULL;
 }
 
-// Lanes of a stream, which meet in local memory: OpenCL C has no shuffles.
+// Lanes of a stream, which meet in local memory, because OpenCL C has no shuffles; NVIDIA's
+// has inline PTX, which has them.
 enum { CPU_LANES = 8, GPU_LANES = 32 };
 
 static int warp_width(cl_device_id id, bool is_cpu)
@@ -260,10 +261,13 @@ static void describe(cl_device_id id, int index, DeviceInfo *info)
     info->has_double = has_extension(id, "cl_khr_fp64");
     info->has_half = has_extension(id, "cl_khr_fp16");
     info->has_image = get_uint(id, CL_DEVICE_IMAGE_SUPPORT, 0);
+    info->has_texture = info->has_image;
     info->compute_units = get_uint(id, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
     info->clock_mhz = get_uint(id, CL_DEVICE_MAX_CLOCK_FREQUENCY, 0);
     info->warp = warp_width(id, info->is_cpu);
     info->lanes = info->is_cpu ? CPU_LANES : GPU_LANES;
+    info->shuffle =
+        has_extension(id, "cl_nv_device_attribute_query") && info->warp == info->lanes;
     info->line_bytes = get_uint(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 64);
     describe_sizes(id, info);
     set_fingerprint(info);
@@ -377,6 +381,25 @@ static Mem *opencl_image_new(Device *device, const ImageShape *shape, Buf *log)
     cl_int code;
     cl_mem mem =
         clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &code);
+    if (!succeeds(code, "clCreateImage", log))
+        return NULL;
+    Mem *made = xmalloc(sizeof *made);
+    *made = (Mem){.mem = mem, .image = *shape};
+    return made;
+}
+
+static Mem *opencl_view_new(Device *device, Mem *of, const ImageShape *shape, Buf *log)
+{
+    cl_image_format format;
+    cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                          .image_width = (size_t)shape->size[0],
+                          .buffer = of->mem};
+    cl_int code = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+    cl_mem mem = NULL;
+    if (shape->size[0] > get_size(device->id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE))
+        code = CL_INVALID_IMAGE_SIZE;
+    else if (image_format(shape, &format))
+        mem = clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &code);
     if (!succeeds(code, "clCreateImage", log))
         return NULL;
     Mem *made = xmalloc(sizeof *made);
@@ -581,8 +604,8 @@ static cl_int set_args(cl_kernel kernel, const DeviceLaunch *launch)
     return code;
 }
 
-static DeviceStatus enqueue(Device *device, Module *module, const DeviceLaunch *launch,
-                            cl_event *event, Buf *log)
+static DeviceStatus enqueue(Device *device, Module *module, cl_command_queue queue,
+                            const DeviceLaunch *launch, cl_event *event, Buf *log)
 {
     Kernel *kernel = find_kernel(device, module, launch->kernel, log);
     if (!kernel)
@@ -593,8 +616,8 @@ static DeviceStatus enqueue(Device *device, Module *module, const DeviceLaunch *
         status_of(set_args(kernel->kernel, launch), "clSetKernelArg", log);
     if (status != DEV_OK)
         return status;
-    return status_of(clEnqueueNDRangeKernel(device->queue, kernel->kernel, 3, NULL,
-                                            launch->global, launch->local, 0, NULL, event),
+    return status_of(clEnqueueNDRangeKernel(queue, kernel->kernel, 3, NULL, launch->global,
+                                            launch->local, 0, NULL, event),
                      "clEnqueueNDRangeKernel", log);
 }
 
@@ -619,7 +642,7 @@ static DeviceStatus opencl_run(Device *device, Module *module, const DeviceLaunc
     DeviceStatus status = DEV_OK;
     for (int i = 0; i < n && status == DEV_OK; i++) {
         cl_event *event = i == 0 ? &first : i == n - 1 ? &last : NULL;
-        status = enqueue(device, module, &launch[i], event, log);
+        status = enqueue(device, module, device->queue, &launch[i], event, log);
     }
     cl_int code = clFinish(device->queue);
     if (status == DEV_OK && !succeeds(code, "clFinish", log))
@@ -633,6 +656,85 @@ static DeviceStatus opencl_run(Device *device, Module *module, const DeviceLaunc
     return status;
 }
 
+// In a process of the caller's ---------------------------------------------------------
+
+static int find_index(cl_device_id id)
+{
+    cl_device_id list[DEVICES_MAX];
+    int n = list_devices(list);
+    for (int i = 0; i < n; i++)
+        if (list[i] == id)
+            return i;
+    return 0; // a part of a device
+}
+
+static Device *opencl_adopt(void *queue, Buf *log)
+{
+    Device *device = xcalloc(1, sizeof *device);
+    if (!queue)
+        buf_puts(log, "the OpenCL command queue is NULL\n");
+    else if (succeeds(clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device->id,
+                                            &device->id, NULL),
+                      "clGetCommandQueueInfo", log) &&
+             succeeds(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof device->context,
+                                            &device->context, NULL),
+                      "clGetCommandQueueInfo", log)) {
+        device->queue = queue;
+        clRetainContext(device->context);
+        clRetainCommandQueue(device->queue);
+        describe(device->id, find_index(device->id), &device->info);
+        return device;
+    }
+    free(device);
+    return NULL;
+}
+
+// The size of an image is not asked: the driver checks its accesses.
+static bool opencl_lend(Device *device, void *const *handle, size_t bytes, DeviceArg *arg,
+                        Buf *log)
+{
+    cl_mem_object_type type = 0;
+    size_t size = 0;
+    (void)device;
+    *arg = (DeviceArg){.data = handle, .bytes = sizeof(cl_mem)};
+    if (!*handle) {
+        buf_puts(log, "the cl_mem is NULL\n");
+        return false;
+    }
+    if (!succeeds(clGetMemObjectInfo(*handle, CL_MEM_TYPE, sizeof type, &type, NULL),
+                  "clGetMemObjectInfo", log) ||
+        !succeeds(clGetMemObjectInfo(*handle, CL_MEM_SIZE, sizeof size, &size, NULL),
+                  "clGetMemObjectInfo", log))
+        return false;
+    bool fits = type != CL_MEM_OBJECT_BUFFER || size >= bytes;
+    if (!fits)
+        buf_printf(log, "it has %zu bytes, %zu are needed\n", size, bytes);
+    return fits;
+}
+
+// Launches follow each other also in a queue that has no order.
+static DeviceStatus opencl_enqueue(Device *device, Module *module, void *queue,
+                                   const DeviceLaunch *launch, int n, Buf *log)
+{
+    cl_command_queue_properties properties = 0;
+    DeviceStatus status =
+        status_of(clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties,
+                                        &properties, NULL),
+                  "clGetCommandQueueInfo", log);
+    bool ordered = !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    for (int i = 0; i < n && status == DEV_OK; i++) {
+        if (!ordered)
+            status = status_of(clEnqueueBarrierWithWaitList(queue, 0, NULL, NULL),
+                               "clEnqueueBarrierWithWaitList", log);
+        if (status == DEV_OK)
+            status = enqueue(device, module, queue, &launch[i], NULL, log);
+    }
+    if (status == DEV_OK && !ordered)
+        status = status_of(clEnqueueBarrierWithWaitList(queue, 0, NULL, NULL),
+                           "clEnqueueBarrierWithWaitList", log);
+    return status;
+}
+
 extern const DeviceKind device_opencl;
 const DeviceKind device_opencl = {
     .name = "opencl",
@@ -643,6 +745,7 @@ const DeviceKind device_opencl = {
     .info = opencl_info,
     .mem_new = opencl_mem_new,
     .image_new = opencl_image_new,
+    .view_new = opencl_view_new,
     .mem_free = opencl_mem_free,
     .write = opencl_write,
     .read = opencl_read,
@@ -650,4 +753,7 @@ const DeviceKind device_opencl = {
     .build = opencl_build,
     .module_free = opencl_module_free,
     .run = opencl_run,
+    .adopt = opencl_adopt,
+    .lend = opencl_lend,
+    .enqueue = opencl_enqueue,
 };

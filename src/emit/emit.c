@@ -27,6 +27,11 @@ bool target_has_threads(const Target *target)
     return target->threads;
 }
 
+bool target_has_images(const Target *target)
+{
+    return target->image != NULL;
+}
+
 const char *target_name(const Target *target)
 {
     return target->name;
@@ -212,7 +217,10 @@ static void put_launch(Printer *p, const Launch *launch)
     put(p, "), local (%lld, %lld, %lld), arguments (", (long long)kernel->local[0],
         (long long)kernel->local[1], (long long)kernel->local[2]);
     for (int i = 0; i < kernel->params.len; i++)
-        put(p, "%s%s", i ? ", " : "", launch->buffer[i]->name);
+        put(p, "%s%s%s", i ? ", " : "", launch->buffer[i]->name,
+            p->target->image && kernel_reads_image(kernel, kernel->params.at[i])
+                ? " as an image"
+                : "");
     for (int i = 0; i < kernel->sizes.len; i++) {
         put(p, kernel->params.len + i ? ", " : "");
         arith_print(&p->line, kernel->sizes.at[i]);

@@ -13,6 +13,7 @@ typedef struct Target Target;
 const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unknown
 const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
+bool target_has_images(const Target *target);       // else buffers stay buffers
 const char *target_extension(const Target *target); // "cl", "cu", "c"
 // What its compiler must be told so that arithmetic is as exact as asked for.
 const char *target_options(const Target *target, Math math);

@@ -250,9 +250,20 @@ static void put_vector_load(Printer *p, const KExpr *e)
     put(p, ")");
 }
 
+static void put_image_load(Printer *p, const KExpr *e)
+{
+    put(p, "%s", p->target->image_read[e->buffer->scalar == S_INT]);
+    put_name(p, e->buffer->name);
+    put(p, ", ");
+    put_index(p, e->arith, PREC_ANY);
+    put(p, "%s", p->target->image_close);
+}
+
 static void put_load(Printer *p, const KExpr *e, Prec prec)
 {
-    if (is_vector(p, e)) {
+    if (p->target->image && kernel_reads_image(p->kernel, e->buffer)) {
+        put_image_load(p, e);
+    } else if (is_vector(p, e)) {
         bool paren = prec > PREC_UNARY;
         open_paren(p, paren);
         put_vector_load(p, e);

@@ -128,16 +128,55 @@ static bool has_type(const Program *program, Scalar scalar)
 
 // OpenCL ------------------------------------------------------------------------------
 
+// Exchange within a warp, for which OpenCL C has no word; NVIDIA's takes PTX.
+static const Helper shuffle_helper = {
+    {"fw_shuffle(", NULL},
+    "#ifdef __NV_CL_C_VERSION\n"
+    "// What work-item `lane` of the warp has for x.\n"
+    "int __attribute__((overloadable)) fw_shuffle(int x, int lane)\n"
+    "{\n"
+    "    int y;\n"
+    "    __asm__ volatile(\"shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;\" : \"=r\"(y) "
+    ": \"r\"(x), "
+    "\"r\"(lane));\n"
+    "    return y;\n"
+    "}\n"
+    "float __attribute__((overloadable)) fw_shuffle(float x, int lane)\n"
+    "{\n"
+    "    return as_float(fw_shuffle(as_int(x), lane));\n"
+    "}\n"};
+static const char shuffle_double[] =
+    "double __attribute__((overloadable)) fw_shuffle(double x, int lane)\n"
+    "{\n"
+    "    int2 y = as_int2(x);\n"
+    "    return as_double((int2)(fw_shuffle(y.x, lane), fw_shuffle(y.y, lane)));\n"
+    "}\n";
+static const char shuffle_half[] =
+    "half __attribute__((overloadable)) fw_shuffle(half x, int lane)\n"
+    "{\n"
+    "    return as_half((short)fw_shuffle((int)as_short(x), lane));\n"
+    "}\n";
+
+static void put_shuffles(Buf *out, const Program *program, const Uses *uses)
+{
+    if (!needed(&shuffle_helper, uses))
+        return;
+    buf_puts(out, shuffle_helper.text);
+    buf_puts(out, program_uses(program, S_DOUBLE) ? shuffle_double : "");
+    buf_puts(out, program_uses(program, S_HALF) ? shuffle_half : "");
+    buf_puts(out, "#endif\n\n");
+}
+
 void put_opencl_head(Buf *out, const Program *program, const Uses *uses)
 {
     bool any = false;
     static const char format[] = "#pragma OPENCL EXTENSION %s : enable\n";
-    (void)uses; // vectors are part of the language
     if (program_uses(program, S_DOUBLE) && (any = true))
         buf_printf(out, format, "cl_khr_fp64");
     if (program_uses(program, S_HALF) && (any = true))
         buf_printf(out, format, "cl_khr_fp16");
     buf_puts(out, any ? "\n" : "");
+    put_shuffles(out, program, uses);
 }
 
 // C -----------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ struct Target {
     const char *id[4], *dim, *id_close;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
     const char *math[MATHS], *unroll;
+    const char *image, *image_read[2], *image_close;
 };
 
 // How tightly an expression binds, as in C.

@@ -392,8 +392,12 @@ static void put_parameters(Printer *p, const Kernel *kernel)
     for (int i = 0; i < kernel->params.len; i++) {
         const Buffer *buffer = kernel->params.at[i];
         bool stored = block_uses(&kernel->body, buffer, true);
-        put(p, "%s%s%s%s *%s ", i ? ", " : "", p->target->global, stored ? "" : "const ",
-            memory_type(p, buffer->scalar), p->target->restricted);
+        put(p, i ? ", " : "");
+        if (p->target->image && kernel_reads_image(kernel, buffer))
+            put(p, "%s", p->target->image);
+        else
+            put(p, "%s%s%s *%s ", p->target->global, stored ? "" : "const ",
+                memory_type(p, buffer->scalar), p->target->restricted);
         put_name(p, buffer->name);
     }
     for (int i = 0; i < kernel->sizes.len; i++) {

@@ -6,6 +6,9 @@
 // alternatives by Lawler's partition (1972): of the covers that differ from c1..cm, those
 // that keep c1..c(j-1) and refuse cj, for each j, are disjoint and are all.
 //
+// The search has a limit: where it is met (dozens of calls with an input in common), what
+// was found so far is what there is, and no longer known to be the cheapest.
+//
 // A cover is refused where its units wait for each other in a cycle: convex sets can.
 
 #include "fuse/fuse.h"
@@ -14,7 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KNOWN_MAX = 4000000 };
+// STEPS_*: units looked at, some ten nanoseconds each: in all, for one cover at most, and
+// at least.
+enum {
+    KNOWN_MAX = 4000000,
+    STEPS_MOST = 5000000,
+    STEPS_OF_COVER = 2000000,
+    STEPS_LEAST = 20000
+};
 
 typedef struct {
     Set rest; // 0: free
@@ -24,12 +34,13 @@ typedef struct {
 typedef struct {
     const Graph *graph;
     const CoverUnit *unit;
-    int *by_cost;             // units, by their lowest call, then by cost
+    int *by_cost;             // units, by their lowest call, then by cost a call
     int first[CALLS_MAX + 1]; // where those of a lowest call begin in by_cost
     double share[CALLS_MAX];  // the least cost a call can have: cost / calls of its unit
     Known *slot;              // a hash table: least costs of sets of calls
     int nslot, nknown;
     char *refused;
+    int64_t steps, steps_most; // of the cover at work
     int chosen[CALLS_MAX], nchosen;
     Cover best;
 } Solver;
@@ -106,7 +117,7 @@ static double least(Solver *s, Set rest)
 {
     if (!rest)
         return 0;
-    if (s->nknown >= KNOWN_MAX) {
+    if (s->nknown >= KNOWN_MAX || s->steps > s->steps_most) {
         double sum = 0;
         for (Set m = rest; m; m &= m - 1)
             sum += s->share[lowest(m)];
@@ -118,10 +129,12 @@ static double least(Solver *s, Set rest)
     int v = lowest(rest);
     for (int i = s->first[v]; i < s->first[v + 1]; i++) {
         const CoverUnit *u = &s->unit[s->by_cost[i]];
-        // Of the units of one set only the cheapest counts, and it comes first.
+        s->steps++;
         if (!(u->set & ~rest) && u->cost < best)
             best = fmin(best, u->cost + least(s, rest & ~u->set));
     }
+    if (s->steps > s->steps_most)
+        return best; // of some units only: not to be kept
     if (2 * ++s->nknown >= s->nslot)
         grow(s);
     *find_slot(s, rest) = (Known){rest, best};
@@ -139,6 +152,8 @@ static void solve(Solver *s, Set rest, double cost)
     int v = lowest(rest);
     for (int i = s->first[v]; i < s->first[v + 1]; i++) {
         int u = s->by_cost[i];
+        if (++s->steps > s->steps_most && s->best.n)
+            return;
         if (s->refused[u] || (s->unit[u].set & ~rest))
             continue;
         s->chosen[s->nchosen++] = u;
@@ -156,9 +171,9 @@ static int compare_units(const void *a, const void *b, void *user)
     int low = lowest(unit[i].set) - lowest(unit[k].set);
     if (low)
         return low;
-    if (unit[i].cost != unit[k].cost)
-        return unit[i].cost < unit[k].cost ? -1 : 1;
-    return i - k;
+    double first = unit[i].cost / __builtin_popcountll(unit[i].set);
+    double second = unit[k].cost / __builtin_popcountll(unit[k].set);
+    return first != second ? (first < second ? -1 : 1) : i - k;
 }
 
 static void prepare(Solver *s, int n)
@@ -194,6 +209,7 @@ typedef struct {
     Solver *solver;
     Arena *arena;
     VEC(Part) parts;
+    int64_t steps;
 } Partition;
 
 static void add_part(Partition *p, const Cover *from, int kept, const int *refused,
@@ -203,6 +219,9 @@ static void add_part(Partition *p, const Cover *from, int kept, const int *refus
     Set rest = all_calls(s->graph);
     double cost = 0;
     s->best = (Cover){.cost = INFINITY};
+    int64_t left = STEPS_MOST - p->steps;
+    s->steps = 0;
+    s->steps_most = MAX(MIN(left, STEPS_OF_COVER), STEPS_LEAST);
     for (s->nchosen = 0; s->nchosen < kept; s->nchosen++) {
         int u = s->chosen[s->nchosen] = from->unit[s->nchosen];
         rest &= ~s->unit[u].set;
@@ -211,6 +230,7 @@ static void add_part(Partition *p, const Cover *from, int kept, const int *refus
     for (int i = 0; i < nrefused; i++)
         s->refused[refused[i]] = 1;
     solve(s, rest, cost);
+    p->steps += s->steps;
     for (int i = 0; i < nrefused; i++)
         s->refused[refused[i]] = 0;
     if (!isfinite(s->best.cost))

@@ -44,11 +44,14 @@ typedef struct {
     int64_t local_bytes, group_max;
 } Reading;
 
-static int take_number(Reading *r)
+// SERIAL_MOST: of a device of few units and a long list.
+enum { NUMBER_MOST = 1 << 16, SERIAL_MOST = 1 << 30 };
+
+static int take_number(Reading *r, long most)
 {
     char *end;
     long n = strtol(r->at, &end, 10);
-    bool is = end > r->at && n >= 0 && n < 1 << 20;
+    bool is = end > r->at && n >= 0 && n < most;
     r->at = end;
     return is ? (int)n : -1;
 }
@@ -58,7 +61,7 @@ static Set take_calls(Reading *r)
     Set set = 0;
     int ncall = r->space->graph.n;
     while (*r->at && *r->at != '/') {
-        int v = ncall > 9 ? take_number(r) : *r->at++ - '0';
+        int v = ncall > 9 ? take_number(r, NUMBER_MOST) : *r->at++ - '0';
         if (v < 1 || v > ncall || (set >> (v - 1) & 1))
             return 0;
         set |= (Set)1 << (v - 1);
@@ -82,7 +85,7 @@ static bool take_lanes(Reading *r, const Fusion *f, Choice *choice)
         int k = 0, lanes;
         if (*r->at++ != (i ? '.' : '/'))
             return false;
-        lanes = take_number(r);
+        lanes = take_number(r, NUMBER_MOST);
         while (k < e->nimpl && e->impl[k].lanes != lanes)
             k++;
         if (k == e->nimpl)
@@ -105,6 +108,19 @@ static bool take_copy(Reading *r, Choice *choice)
     return false;
 }
 
+// By as many threads there may be an implementation in strips and one that is not, which
+// comes first.
+static void use_strips(const Reading *r, const Fusion *f, Choice *choice)
+{
+    for (int i = 0; i < f->ncall; i++) {
+        const Elementary *e = r->space->graph.script->call[f->order[i]].function;
+        int lanes = e->impl[choice->impl[i]].lanes;
+        for (int k = 0; k < e->nimpl; k++)
+            if (e->impl[k].strip && e->impl[k].lanes == lanes)
+                choice->impl[i] = (uint8_t)k;
+    }
+}
+
 // 123/3.3.1 x32+* fours
 static bool take_kernel(Reading *r, FusedKernel *kernel)
 {
@@ -113,18 +129,21 @@ static bool take_kernel(Reading *r, FusedKernel *kernel)
     if (!f || !take_lanes(r, f, &choice) || strncmp(r->at, " x", 2) != 0)
         return false;
     r->at += 2;
-    choice.instances = take_number(r);
+    choice.instances = take_number(r, NUMBER_MOST);
     if (*r->at == ':') {
         r->at++;
-        choice.serial = take_number(r);
+        choice.serial = take_number(r, SERIAL_MOST / MAX(choice.instances, 1));
     }
     choice.early = *r->at == '+';
     r->at += choice.early;
     choice.registers = *r->at == '*';
     r->at += choice.registers;
-    return choice.instances > 0 && choice.serial >= 0 && *r->at++ == ' ' &&
-           take_copy(r, &choice) &&
-           fused_make(r->space->graph.script, f, &choice, r->local_bytes, r->group_max,
+    if (choice.instances <= 0 || choice.serial < 0 || *r->at++ != ' ' ||
+        !take_copy(r, &choice))
+        return false;
+    if (choice.copy == COPY_STRIPS)
+        use_strips(r, f, &choice);
+    return fused_make(r->space->graph.script, f, &choice, r->local_bytes, r->group_max,
                       kernel);
 }
 
@@ -146,8 +165,8 @@ static bool is_whole(const Graph *graph, const Solution *s)
 bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *device,
                     Solution *solution, Diags *diags)
 {
-    Reading r = {space, text, device ? device->local_bytes : INT64_MAX,
-                 device ? device->max_group : INT64_MAX};
+    Reading r = {space, text, device ? device->local_bytes : ON_CHIP_BYTES,
+                 device ? device->max_group : THREADS_MAX};
     bool ok = true;
     solution->n = 0;
     while (ok && *r.at && solution->n < CALLS_MAX) {
@@ -198,14 +217,14 @@ static void add_launch(Maker *m, const char *name, int64_t global, int64_t local
 static void make_room(Maker *m, const FusedKernel *k)
 {
     int elem[PLACES_MAX], n = fused_arguments(m->script, k->fusion, elem);
-    int64_t blocks = fused_blocks(m->script, k, m->instances);
+    int64_t parts = fused_parts(m->script, k, m->instances);
     for (int i = 0; i < n; i++) {
         const Elem *e = &m->script->elem[elem[i]];
         if (m->number[elem[i]] < 0)
             m->number[elem[i]] = add_scratch(m, elem_count(e, m->instances) * e->words);
         const Call *sum = sum_of(m->script, elem[i]);
         if (sum && (k->fusion->set >> (sum - m->script->call) & 1))
-            m->part[elem[i]] = add_scratch(m, blocks * e->words);
+            m->part[elem[i]] = add_scratch(m, parts * e->words);
     }
 }
 
@@ -238,7 +257,7 @@ static void launch_sums(Maker *m, const FusedKernel *k, const char *target,
         arg[0] = (JobArg){.kind = ARG_BUFFER, .buffer = m->part[call->out]};
         arg[1] = (JobArg){.kind = ARG_BUFFER, .buffer = m->number[call->out]};
         arg[2] =
-            (JobArg){.kind = ARG_INT, .number = fused_blocks(m->script, k, m->instances)};
+            (JobArg){.kind = ARG_INT, .number = fused_parts(m->script, k, m->instances)};
         fused_print_sum(target, sum, words, source);
         add_launch(m, sum, fused_sum_size(words), SUM_THREADS, arg, 3);
     }
@@ -300,6 +319,57 @@ void solution_source(const Script *script, Solution *solution, int64_t instances
     arena_free(arena);
 }
 
+bool fused_time_copy(Rig *rig, int64_t fours, int samples, Trial *trial, Diags *diags)
+{
+    int nbuffer = 1; // of the rig's own, which is not looked at
+    int64_t bytes[2] = {fours * 16, fours * 16};
+    JobArg arg[3] = {{.kind = ARG_BUFFER, .buffer = nbuffer},
+                     {.kind = ARG_BUFFER, .buffer = nbuffer + 1},
+                     {.kind = ARG_INT, .number = fours}};
+    JobLaunch launch = {.kernel = "fw_copy",
+                        .global = {fours / 4, 1, 1},
+                        .local = {256, 1, 1},
+                        .narg = 3,
+                        .arg = arg};
+    Buf source;
+    buf_init(&source);
+    fused_print_copy(rig_device(rig)->target, "fw_copy", &source);
+    Job job = {.prelude = "",
+               .source = source.text,
+               .options = "",
+               .nscratch = 2,
+               .scratch_bytes = bytes,
+               .nlaunch = 1,
+               .launch = &launch};
+    bool ok = rig_run_one(rig, &job, samples, trial, NULL, diags);
+    buf_release(&source);
+    return ok;
+}
+
+bool fused_time_empty(Rig *rig, int64_t blocks, int threads, Trial *trial, Diags *diags)
+{
+    int64_t bytes = 4096;
+    JobArg arg[2] = {{.kind = ARG_BUFFER, .buffer = 1}, {.kind = ARG_INT, .number = 1}};
+    JobLaunch launch = {.kernel = "fw_empty",
+                        .global = {blocks * threads, 1, 1},
+                        .local = {threads, 1, 1},
+                        .narg = 2,
+                        .arg = arg};
+    Buf source;
+    buf_init(&source);
+    fused_print_empty(rig_device(rig)->target, "fw_empty", threads, &source);
+    Job job = {.prelude = "",
+               .source = source.text,
+               .options = "",
+               .nscratch = 1,
+               .scratch_bytes = &bytes,
+               .nlaunch = 1,
+               .launch = &launch};
+    bool ok = rig_run_one(rig, &job, 10, trial, NULL, diags);
+    buf_release(&source);
+    return ok;
+}
+
 // Data --------------------------------------------------------------------------------
 
 static size_t list_bytes(const Script *script, int elem, int64_t instances)
@@ -322,13 +392,17 @@ static void fill_inputs(const Script *script, ScriptData *data, uint64_t seed, A
     }
 }
 
+// Blocks of the reference hold so many words, on the stack of a thread.
+enum { REFERENCE_WORDS = 16384, REFERENCE_INSTANCES = 16 };
+
 // Every call by its first implementation, a kernel each.
 static bool unfused(const Script *script, const FuseSpace *space, Solution *solution)
 {
     solution->n = 0;
     for (int v = 0; v < script->ncall; v++)
         for (int i = 0; i < space->fusion.len; i++) {
-            Choice choice = {.instances = 16};
+            int fit = REFERENCE_WORDS / MAX(space->fusion.at[i].top, 1);
+            Choice choice = {.instances = MAX(MIN(fit, REFERENCE_INSTANCES), 1)};
             if (space->fusion.at[i].set == (Set)1 << v &&
                 !fused_make(script, &space->fusion.at[i], &choice, INT64_MAX, INT64_MAX,
                             &solution->kernel[solution->n++]))

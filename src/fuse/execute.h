@@ -52,4 +52,10 @@ void solution_job(const Script *script, Solution *solution, int64_t instances,
                   const int *buffer_of, int nbuffer, const char *target, const char *prefix,
                   const char *prelude, Arena *arena, Buf *source, Job *job);
 
+// Times a kernel that copies so many times four words, a multiple of 1024; see
+// rig_run_one.
+bool fused_time_copy(Rig *rig, int64_t fours, int samples, Trial *trial, Diags *diags);
+// Times so many blocks that do nothing.
+bool fused_time_empty(Rig *rig, int64_t blocks, int threads, Trial *trial, Diags *diags);
+
 #endif

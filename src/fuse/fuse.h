@@ -22,8 +22,9 @@ enum {
     ELEMS_MAX = 512,
     ARITY_MAX = 8,
     IMPLS_MAX = 8,
-    MEMBERS_MAX = 16,   // calls of a fusion
-    THREADS_MAX = 1024, // of an instance
+    MEMBERS_MAX = 16,         // calls of a fusion
+    THREADS_MAX = 1024,       // of an instance
+    ELEM_WORDS_MAX = 1 << 17, // of an element: the reference has a call's on the stack
 };
 
 // read.c: scripts and libraries -----------------------------------------------------------
@@ -39,7 +40,10 @@ bool map_has(const WordMap *map, int lane, int word);
 
 // One way to compute a function: by how many threads, and which of them touches what.
 typedef struct {
-    int lanes;                  // threads an instance: the paper's granularity
+    int lanes; // threads an instance: the paper's granularity
+    int strip; // 0: threads share the leading dimensions; else those of an array's words
+               // that a thread takes at a time, thread after thread, again and again: all
+               // arrays in the same way, so that each thread has words of its own
     const char *text;           // the compute routine; NULL: made from the function's def
     WordMap map[ARITY_MAX + 1]; // of each parameter, then of the result
     bool is_static; // every index is known when the kernel is compiled: registers will do
@@ -82,13 +86,23 @@ typedef struct {
     Span span;
 } Call;
 
+// A definition whose arrays are as long as the arguments of a call: a function for each
+// length that occurs is made of it.
+typedef struct {
+    const Program *program; // with its sizes
+    const Function *def;
+} Generic;
+
 // A script as read: its calls in an order in which each comes after those it needs.
 typedef struct {
     Arena *arena;
     Ir *ir;
     const char *name; // of the file, without folder and suffix
     Source source;
+    VEC(Binding) sizes; // with their values; those without one are the definitions'
     VEC(Elementary *) functions; // the library's, then the script's own
+    VEC(Generic) generics;
+    VEC(Elementary *) instances; // of those, as calls ask for them
     int ncall, nelem, ninput;
     Call call[CALLS_MAX];
     Elem elem[ELEMS_MAX]; // inputs first, in the order they were named
@@ -100,8 +114,12 @@ int64_t call_count(const Call *call, int64_t instances);
 
 // Reads a script; NULL with diagnostics that point into its source. Owner: the caller,
 // script_free after the diagnostics were printed.
-Script *script_load(const char *path, Diags *diags, bool *ok);
-Script *script_parse(const char *name, const char *text, Diags *diags, bool *ok);
+// size: values for the script's sizes, in place of those that it says; T, the number of
+// instances, is none of them.
+Script *script_load(const char *path, const Binding *size, int nsize, Diags *diags,
+                    bool *ok);
+Script *script_parse(const char *name, const char *text, const Binding *size, int nsize,
+                     Diags *diags, bool *ok);
 void script_free(Script *script);      // accepts NULL
 extern const char *const fuse_library; // the text of the functions that are shipped
 uint64_t script_hash(const Script *script);
@@ -134,9 +152,9 @@ typedef struct {
     int need_min, need_max;     // words an instance that are live at once, over all orders
     int nelem;                  // elements it touches
     uint16_t elem[MEMBERS_MAX * (ARITY_MAX + 1)];
-    uint16_t offset[MEMBERS_MAX * (ARITY_MAX + 1)]; // on chip, in words an instance
-    int top;                                        // words allocated
-    int nodes;                                      // of the branch and bound
+    int offset[MEMBERS_MAX * (ARITY_MAX + 1)]; // on chip, in words an instance
+    int top;                                   // words allocated
+    int nodes;                                 // of the branch and bound
     int moved, apart; // words moved an instance: fused, and by the calls one by one
     double impls;     // product of the numbers of implementations
 } Fusion;
@@ -149,7 +167,7 @@ int fusion_place(const Fusion *fusion, int elem); // index into elem[]; -1: none
 
 typedef struct {
     Graph graph;
-    int limit; // most calls in one
+    int limit, asked; // most calls in one: as it is, and as it was wanted
     VEC(Fusion) fusion;
     double subsets, convex, connected; // counts; subsets and convex 0 above 20 calls
     double fusions, impls;             // of two calls and more
@@ -158,9 +176,10 @@ typedef struct {
     double seconds;
 } FuseSpace;
 
-enum { LIMIT_DEFAULT = 8 };
+enum { LIMIT_DEFAULT = 8, SETS_MOST = 20000 };
 
-// All fusible sets of at most limit calls (0: LIMIT_DEFAULT). Owner: arena.
+// All fusible sets of at most limit calls (0: LIMIT_DEFAULT); of fewer where there would be
+// more than SETS_MOST, as where many calls share an input. Owner: arena.
 FuseSpace *fuse_space(const Script *script, int limit, Arena *arena);
 
 // When each element must be on chip, as steps of an order; first > last: not at all.
@@ -169,7 +188,7 @@ typedef struct {
 } Live;
 // Offsets that keep elements apart whose steps meet, with the least top; offset[i] of an
 // absent element is 0. Returns the top; *nodes the branches tried.
-int fuse_allocate(const Live *live, int n, uint16_t *offset, int *nodes);
+int fuse_allocate(const Live *live, int n, int *offset, int *nodes);
 
 // cover.c: the cheapest covers, in order
 // ------------------------------------------------------

@@ -8,17 +8,9 @@
 // the granularity changes, instance and lane are worked out again from the thread. As C a
 // block's threads are loops, one between every two barriers.
 
-#include "fuse/barrier.h"
+#include "fuse/generator.h"
 
 #include <string.h>
-
-// What the languages write differently.
-typedef struct {
-    const char *name, *start, *function, *global, *local, *restricted, *barrier, *thread,
-        *block, *unroll;
-    const char *four; // copies four words from `from + k` to `to + k`; @: address spaces
-    bool loops;       // threads are loops
-} Dialect;
 
 static const Dialect dialect[] = {
     {"opencl", "kernel", "", "global ", "local ", "restrict",
@@ -42,6 +34,7 @@ static const Dialect *find_dialect(const char *name)
 // The prelude ---------------------------------------------------------------------------
 
 static const char copy_words[] = "{\n"
+                                 "    #pragma unroll 4\n"
                                  "    for (int k = lid; k < words; k += threads)\n"
                                  "        if (k < left)\n"
                                  "            to[k] = from[k];\n"
@@ -97,8 +90,9 @@ static void put_four(const Dialect *d, const char *to, const char *from, Buf *ou
 static void put_copy(const Dialect *d, const char *name, const char *to, const char *from,
                      const char *body, Buf *out)
 {
-    buf_printf(out, "%svoid %s(%sfloat *to, %sconst float *from, int words, int left,\n",
-               d->function, name, to, from);
+    buf_printf(out,
+               "%svoid %s(%sfloat *%s to, %sconst float *%s from, int words, int left,\n",
+               d->function, name, to, d->restricted, from, d->restricted);
     buf_printf(out, "    int lid, int threads)\n");
     for (const char *c = body; *c; c++)
         if (*c == '%')
@@ -121,26 +115,14 @@ void fused_prelude(const char *target, Buf *out)
     put_copy(d, "fw_store4", d->global, d->local, copy_fours, out);
     if (strcmp(d->name, "cuda") == 0)
         buf_puts(out, async_text);
+    if (!d->loops)
+        strips_prelude(d, out);
     buf_putc(out, '\n');
 }
 
 // Printing ----------------------------------------------------------------------------
 
-typedef struct {
-    const Script *script;
-    FusedKernel *kernel;
-    const Fusion *fusion;
-    const Dialect *d;
-    Watch *watch;
-    Buf *out;
-    int indent;
-    bool routine;            // a routine on its own: it sums nothing
-    bool pending;            // asynchronous loads that nobody has waited for
-    bool loaded[PLACES_MAX]; // elements whose load was printed
-} Generator;
-
-static void put(Generator *g, const char *format, ...) FW_PRINTF(2, 3);
-static void put(Generator *g, const char *format, ...)
+void gen_put(Generator *g, const char *format, ...)
 {
     va_list args;
     buf_printf(g->out, "%*s", 4 * g->indent, "");
@@ -167,7 +149,7 @@ static int instances(const Generator *g)
     return g->kernel->choice.instances;
 }
 
-static const Elem *elem_at(const Generator *g, int place)
+const Elem *gen_elem(const Generator *g, int place)
 {
     return &g->script->elem[g->fusion->elem[place]];
 }
@@ -177,7 +159,7 @@ static void open_threads(Generator *g)
 {
     if (!g->d->loops)
         return;
-    put(g, "for (int lid = 0; lid < %d; lid++) {", g->kernel->threads);
+    gen_put(g, "for (int lid = 0; lid < %d; lid++) {", g->kernel->threads);
     g->indent++;
 }
 
@@ -186,13 +168,13 @@ static void close_threads(Generator *g)
     if (!g->d->loops)
         return;
     g->indent--;
-    put(g, "}");
+    gen_put(g, "}");
 }
 
 static void wait_for_loads(Generator *g)
 {
     if (g->pending)
-        put(g, "fw_wait();");
+        gen_put(g, "fw_wait();");
     g->pending = false;
 }
 
@@ -203,7 +185,7 @@ static void guard(Generator *g, const ChipAccess *access, int n)
     wait_for_loads(g);
     close_threads(g);
     if (g->d->barrier)
-        put(g, "%s;", g->d->barrier);
+        gen_put(g, "%s;", g->d->barrier);
     open_threads(g);
     g->kernel->barriers++;
 }
@@ -212,7 +194,7 @@ static void guard(Generator *g, const ChipAccess *access, int n)
 
 static ChipAccess copy_access(const Generator *g, int place, bool write)
 {
-    int words = elem_at(g, place)->words;
+    int words = gen_elem(g, place)->words;
     return (ChipAccess){.base = g->kernel->offset[place] * instances(g),
                         .stride = words,
                         .words = words,
@@ -242,16 +224,16 @@ static const char *own_suffix(const Generator *g)
 
 static void put_load(Generator *g, int place)
 {
-    const Elem *e = elem_at(g, place);
+    const Elem *e = gen_elem(g, place);
     char text[16];
     const char *by = times(text, e->words);
     if (g->loaded[place])
         return;
     g->loaded[place] = true;
     if (g->kernel->held[place] == HELD_SCALAR) {
-        put(g, "if (lid < %sn)", by);
-        put(g, "    x_%s%s = g_%s[%s(long)base + lid];", e->name, own_suffix(g), e->name,
-            by);
+        gen_put(g, "if (lid < %sn)", by);
+        gen_put(g, "    x_%s%s = g_%s[%s(long)base + lid];", e->name, own_suffix(g),
+                e->name, by);
         return;
     }
     ChipAccess access = copy_access(g, place, true);
@@ -259,27 +241,27 @@ static void put_load(Generator *g, int place)
     const char *name = g->kernel->choice.copy == COPY_WORDS ? "fw_load"
                        : is_async(g)                        ? "fw_load_async"
                                                             : "fw_load4";
-    put(g, "%s(%s, g_%s + %s(long)base, %d, %sn, lid, %d);", name, chip(g, place).text,
-        e->name, by, e->words * instances(g), by, g->kernel->threads);
+    gen_put(g, "%s(%s, g_%s + %s(long)base, %d, %sn, lid, %d);", name, chip(g, place).text,
+            e->name, by, e->words * instances(g), by, g->kernel->threads);
     g->pending = g->pending || is_async(g);
 }
 
 static void put_store(Generator *g, int place)
 {
-    const Elem *e = elem_at(g, place);
+    const Elem *e = gen_elem(g, place);
     char text[16];
     const char *by = times(text, e->words);
     if (g->kernel->held[place] == HELD_SCALAR) {
-        put(g, "if (lid < %sn)", by);
-        put(g, "    g_%s[%s(long)base + lid] = x_%s%s;", e->name, by, e->name,
-            own_suffix(g));
+        gen_put(g, "if (lid < %sn)", by);
+        gen_put(g, "    g_%s[%s(long)base + lid] = x_%s%s;", e->name, by, e->name,
+                own_suffix(g));
         return;
     }
     ChipAccess access = copy_access(g, place, false);
     guard(g, &access, 1);
     const char *name = g->kernel->choice.copy == COPY_WORDS ? "fw_store" : "fw_store4";
-    put(g, "%s(g_%s + %s(long)base, %s, %d, %sn, lid, %d);", name, e->name, by,
-        chip(g, place).text, e->words * instances(g), by, g->kernel->threads);
+    gen_put(g, "%s(g_%s + %s(long)base, %s, %d, %sn, lid, %d);", name, e->name, by,
+            chip(g, place).text, e->words * instances(g), by, g->kernel->threads);
 }
 
 // Loads of what a call takes.
@@ -312,8 +294,8 @@ static void guard_routine(Generator *g, const Call *call, const Impl *impl)
         int place = fusion_place(g->fusion, element_of(call, p));
         if (place >= 0 && g->kernel->held[place] == HELD_MEMORY)
             access[n++] = (ChipAccess){.base = g->kernel->offset[place] * instances(g),
-                                       .stride = elem_at(g, place)->words,
-                                       .words = elem_at(g, place)->words,
+                                       .stride = gen_elem(g, place)->words,
+                                       .words = gen_elem(g, place)->words,
                                        .map = &impl->map[p],
                                        .write = p == call->function->nparam};
     }
@@ -321,14 +303,14 @@ static void guard_routine(Generator *g, const Call *call, const Impl *impl)
     wait_for_loads(g);
 }
 
-static void put_title(Generator *g, const Call *call, const Impl *impl)
+void gen_title(Generator *g, const Call *call, const Impl *impl)
 {
     Buf text;
     buf_init(&text);
     for (int p = 0; p < call->function->nparam; p++)
         buf_printf(&text, "%s%s", p ? ", " : "", g->script->elem[call->in[p]].name);
-    put(g, "// %s = %s(%s), %d thread%s an instance", g->script->elem[call->out].name,
-        call->function->name, text.text, impl->lanes, impl->lanes == 1 ? "" : "s");
+    gen_put(g, "// %s = %s(%s), %d thread%s an instance", g->script->elem[call->out].name,
+            call->function->name, text.text, impl->lanes, impl->lanes == 1 ? "" : "s");
     buf_release(&text);
 }
 
@@ -341,13 +323,13 @@ static void put_pointer(Generator *g, const Call *call, const Impl *impl, int p,
     char text[16];
     const char *element = g->script->elem[element_of(call, p)].name;
     if (place < 0 && is_copied(g, element_of(call, p)))
-        put(g, "const %sfloat *%s = u_%s;", g->d->local, name, element);
+        gen_put(g, "const %sfloat *%s = u_%s;", g->d->local, name, element);
     else if (place < 0)
-        put(g, "const %sfloat *%s = g_%s;", g->d->global, name, element);
+        gen_put(g, "const %sfloat *%s = g_%s;", g->d->global, name, element);
     else if (g->kernel->held[place] == HELD_MEMORY)
-        put(g, "%s%sfloat *%s = %s + %s%s;", out ? "" : "const ", g->d->local, name,
-            chip(g, place).text, times(text, elem_at(g, place)->words),
-            impl->lanes == 1 ? "lid" : "inst");
+        gen_put(g, "%s%sfloat *%s = %s + %s%s;", out ? "" : "const ", g->d->local, name,
+                chip(g, place).text, times(text, gen_elem(g, place)->words),
+                impl->lanes == 1 ? "lid" : "inst");
 }
 
 static bool seen_before(const Call *call, int p)
@@ -381,7 +363,7 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
     for (int p = 0; p <= call->function->nparam; p++)
         any_array = any_array || held[p].kind == HELD_ARRAY;
     routine_emit(g->script, call->function, (int)(impl - call->function->impl), held,
-                 any_array ? g->d->unroll : "", g->indent, g->out);
+                 any_array ? g->d->unroll : "", g->indent, NULL, NULL, g->out);
 }
 
 static void put_text(Generator *g, const Call *call, const Impl *impl)
@@ -389,7 +371,7 @@ static void put_text(Generator *g, const Call *call, const Impl *impl)
     for (int p = 0; p <= call->function->nparam; p++)
         put_pointer(g, call, impl, p,
                     p < call->function->nparam ? call->function->param[p] : "out");
-    put(g, "%s", impl->text);
+    gen_put(g, "%s", impl->text);
 }
 
 // A call's routine, for the threads that have an instance.
@@ -397,20 +379,21 @@ static void put_compute(Generator *g, int step, Arena *arena)
 {
     const Call *call = &g->script->call[g->fusion->order[step]];
     const Impl *impl = &call->function->impl[g->kernel->choice.impl[step]];
-    put_title(g, call, impl);
+    gen_title(g, call, impl);
     char text[16];
-    put(g, "if (lid < %sn) {", times(text, impl->lanes));
+    gen_put(g, "if (lid < %sn) {", times(text, impl->lanes));
     g->indent++;
     if (impl->lanes > 1)
-        put(g, "const int inst = lid / %d, lane = lid %% %d;", impl->lanes, impl->lanes);
+        gen_put(g, "const int inst = lid / %d, lane = lid %% %d;", impl->lanes,
+                impl->lanes);
     if (impl->text && impl->lanes == 1)
-        put(g, "const int lane = 0;");
+        gen_put(g, "const int lane = 0;");
     if (impl->text)
         put_text(g, call, impl);
     else
         put_made(g, call, impl, arena);
     g->indent--;
-    put(g, "}");
+    gen_put(g, "}");
 }
 
 // Sums ----------------------------------------------------------------------------------
@@ -433,7 +416,7 @@ static bool is_sum(const Call *call)
 static void put_sum(Generator *g, const Call *call)
 {
     int place = fusion_place(g->fusion, call->in[0]), words = call->function->words[0];
-    const char *name = g->script->elem[call->out].name, *in = elem_at(g, place)->name;
+    const char *name = g->script->elem[call->out].name, *in = gen_elem(g, place)->name;
     bool memory = g->kernel->held[place] == HELD_MEMORY;
     ChipAccess access = {.base = g->kernel->offset[place] * instances(g),
                          .stride = words,
@@ -442,23 +425,23 @@ static void put_sum(Generator *g, const Call *call)
                          .by_word = words > 1};
     guard(g, &access, memory);
     wait_for_loads(g);
-    put(g, "// %s = sum(%s)", name, in);
+    gen_put(g, "// %s = sum(%s)", name, in);
     if (words == 1 && memory)
-        put(g, "if (lid < n)\n%*sa_%s%s += (%s)[lid];", 4 * g->indent + 4, "", name,
-            own_suffix(g), chip(g, place).text);
+        gen_put(g, "if (lid < n)\n%*sa_%s%s += (%s)[lid];", 4 * g->indent + 4, "", name,
+                own_suffix(g), chip(g, place).text);
     else if (words == 1)
-        put(g, "if (lid < n)\n%*sa_%s%s += x_%s%s;", 4 * g->indent + 4, "", name,
-            own_suffix(g), in, own_suffix(g));
+        gen_put(g, "if (lid < n)\n%*sa_%s%s += x_%s%s;", 4 * g->indent + 4, "", name,
+                own_suffix(g), in, own_suffix(g));
     if (words == 1)
         return;
     if (kept_words(g, call) <= UNROLLED)
-        put(g, "%s", g->d->unroll);
-    put(g, "for (int j = 0; j < %d; j++) {", kept_words(g, call));
-    put(g, "    const int k = lid + %d*j;", g->kernel->threads);
-    put(g, "    for (int t = 0; t < n && k < %d; t++)", words);
-    put(g, "        a_%s%s[j] += (%s)[%d*t + k];", name, own_suffix(g), chip(g, place).text,
-        words);
-    put(g, "}");
+        gen_put(g, "%s", g->d->unroll);
+    gen_put(g, "for (int j = 0; j < %d; j++) {", kept_words(g, call));
+    gen_put(g, "    const int k = lid + %d*j;", g->kernel->threads);
+    gen_put(g, "    for (int t = 0; t < n && k < %d; t++)", words);
+    gen_put(g, "        a_%s%s[j] += (%s)[%d*t + k];", name, own_suffix(g),
+            chip(g, place).text, words);
+    gen_put(g, "}");
 }
 
 static void put_accumulator(Generator *g, const Call *call)
@@ -469,8 +452,8 @@ static void put_accumulator(Generator *g, const Call *call)
         snprintf(each, sizeof each, "[%d]", g->kernel->threads);
     if (call->function->words[0] > 1)
         snprintf(kept, sizeof kept, "[%d]", kept_words(g, call));
-    put(g, each[0] || kept[0] ? "float a_%s%s%s = {0};" : "float a_%s%s%s = 0;", name, each,
-        kept);
+    gen_put(g, each[0] || kept[0] ? "float a_%s%s%s = {0};" : "float a_%s%s%s = 0;", name,
+            each, kept);
 }
 
 // The threads' sums of a scalar, added in pairs that do not depend on the device.
@@ -478,20 +461,20 @@ static void put_tree(Generator *g, const char *from, const char *shared, const c
 {
     int half = 1;
     if (g->d->loops) {
-        put(g, "for (int lid = 0; lid < %d; lid++)", g->kernel->threads);
-        put(g, "    %s += %s[lid];", to, from);
+        gen_put(g, "for (int lid = 0; lid < %d; lid++)", g->kernel->threads);
+        gen_put(g, "    %s += %s[lid];", to, from);
         return;
     }
     while (2 * half < g->kernel->threads)
         half *= 2;
-    put(g, "%s[lid] = %s;", shared, from);
-    put(g, "for (int s = %d; s > 0; s /= 2) {", half);
-    put(g, "    %s;", g->d->barrier);
-    put(g, "    if (lid < s && lid + s < %d)", g->kernel->threads);
-    put(g, "        %s[lid] += %s[lid + s];", shared, shared);
-    put(g, "}");
-    put(g, "if (lid == 0)");
-    put(g, "    %s = %s[0];", to, shared);
+    gen_put(g, "%s[lid] = %s;", shared, from);
+    gen_put(g, "for (int s = %d; s > 0; s /= 2) {", half);
+    gen_put(g, "    %s;", g->d->barrier);
+    gen_put(g, "    if (lid < s && lid + s < %d)", g->kernel->threads);
+    gen_put(g, "        %s[lid] += %s[lid + s];", shared, shared);
+    gen_put(g, "}");
+    gen_put(g, "if (lid == 0)");
+    gen_put(g, "    %s = %s[0];", to, shared);
 }
 
 static void put_part(Generator *g, const Call *call)
@@ -499,22 +482,21 @@ static void put_part(Generator *g, const Call *call)
     const char *name = g->script->elem[call->out].name;
     int words = call->function->words[0];
     if (words == 1) {
-        char from[128], shared[128], to[128];
-        snprintf(from, sizeof from, "a_%.100s", name);
-        snprintf(shared, sizeof shared, "part_%.100s", name);
-        snprintf(to, sizeof to, "p_%.100s[block]", name);
+        const char *from = arena_printf(g->script->arena, "a_%s", name);
+        const char *shared = arena_printf(g->script->arena, "part_%s", name);
+        const char *to = arena_printf(g->script->arena, "p_%s[block]", name);
         if (g->d->loops)
-            put(g, "%s = 0;", to);
+            gen_put(g, "%s = 0;", to);
         put_tree(g, from, shared, to);
         return;
     }
     open_threads(g);
     if (kept_words(g, call) <= UNROLLED)
-        put(g, "%s", g->d->unroll);
-    put(g, "for (int j = 0; j < %d; j++)", kept_words(g, call));
-    put(g, "    if (lid + %d*j < %d)", g->kernel->threads, words);
-    put(g, "        p_%s[%d*(long)block + lid + %d*j] = a_%s%s[j];", name, words,
-        g->kernel->threads, name, own_suffix(g));
+        gen_put(g, "%s", g->d->unroll);
+    gen_put(g, "for (int j = 0; j < %d; j++)", kept_words(g, call));
+    gen_put(g, "    if (lid + %d*j < %d)", g->kernel->threads, words);
+    gen_put(g, "        p_%s[%d*(long)block + lid + %d*j] = a_%s%s[j];", name, words,
+            g->kernel->threads, name, own_suffix(g));
     close_threads(g);
 }
 
@@ -527,10 +509,9 @@ static void each_sum(Generator *g, void (*what)(Generator *g, const Call *call))
 
 static void put_shared_part(Generator *g, const Call *call)
 {
-    const char *space = strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
     if (call->function->words[0] == 1 && !g->d->loops)
-        put(g, "%sfloat part_%s[%d];", space, g->script->elem[call->out].name,
-            g->kernel->threads);
+        gen_put(g, "%sfloat part_%s[%d];", gen_shared(g), g->script->elem[call->out].name,
+                g->kernel->threads);
 }
 
 static void put_step(Generator *g, int step, Arena *arena)
@@ -569,7 +550,7 @@ static bool is_loaded(const Generator *g, int elem)
                : fusion_loads(g->script, g->fusion, elem);
 }
 
-static void put_head(Generator *g, const char *name)
+void gen_head(Generator *g, const char *name)
 {
     int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
     put_start(g, name);
@@ -582,26 +563,31 @@ static void put_head(Generator *g, const char *name)
     buf_puts(g->out, "int N)\n{\n");
 }
 
+const char *gen_shared(const Generator *g)
+{
+    return strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
+}
+
 static void put_storage(Generator *g, int extra)
 {
     int words = (g->kernel->top + extra) * instances(g);
-    const char *space = strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
+    const char *space = gen_shared(g);
     if (words)
-        put(g, "%sfloat sm[%d]%s;", space, words,
-            g->d->loops ? "" : " __attribute__((aligned(16)))");
+        gen_put(g, "%sfloat sm[%d]%s;", space, words,
+                g->d->loops ? "" : " __attribute__((aligned(16)))");
     for (int e = 0; e < g->script->nelem; e++)
         if (is_copied(g, e))
-            put(g, "%sfloat u_%s[%d];", space, g->script->elem[e].name,
-                g->script->elem[e].words);
+            gen_put(g, "%sfloat u_%s[%d];", space, g->script->elem[e].name,
+                    g->script->elem[e].words);
     for (int i = 0; i < g->fusion->nelem; i++) {
-        const Elem *e = elem_at(g, i);
+        const Elem *e = gen_elem(g, i);
         char each[32] = "";
         if (g->d->loops)
             snprintf(each, sizeof each, "[%d]", g->kernel->threads);
         if (g->kernel->held[i] == HELD_SCALAR)
-            put(g, "float x_%s%s;", e->name, each);
+            gen_put(g, "float x_%s%s;", e->name, each);
         if (g->kernel->held[i] == HELD_ARRAY)
-            put(g, "float x_%s%s[%d];", e->name, each, e->words / g->kernel->lanes[i]);
+            gen_put(g, "float x_%s%s[%d];", e->name, each, e->words / g->kernel->lanes[i]);
     }
 }
 
@@ -632,12 +618,12 @@ static void put_common(Generator *g)
     for (int e = 0; e < g->script->nelem; e++)
         if (is_copied(g, e)) {
             int words = g->script->elem[e].words;
-            put(g, "fw_load(u_%s, g_%s, %d, %d, lid, %d);", g->script->elem[e].name,
-                g->script->elem[e].name, words, words, g->kernel->threads);
+            gen_put(g, "fw_load(u_%s, g_%s, %d, %d, lid, %d);", g->script->elem[e].name,
+                    g->script->elem[e].name, words, words, g->kernel->threads);
             any = true;
         }
     if (any)
-        put(g, "%s;", g->d->barrier);
+        gen_put(g, "%s;", g->d->barrier);
 }
 
 // What stands around the body: blocks as loops, storage, coordinates.
@@ -645,41 +631,41 @@ static void open_block(Generator *g, int extra)
 {
     int serial = fused_serial(g->kernel), block = instances(g);
     if (g->d->loops) {
-        put(g, "#pragma omp parallel for");
-        put(g, "for (int block = 0; block < (N + %d) / %d; block++) {", block * serial - 1,
-            block * serial);
+        gen_put(g, "#pragma omp parallel for");
+        gen_put(g, "for (int block = 0; block < (N + %d) / %d; block++) {",
+                block * serial - 1, block * serial);
         g->indent++;
     }
     put_storage(g, extra);
     each_sum(g, put_shared_part);
     each_sum(g, put_accumulator);
     if (!g->d->loops)
-        put(g, "const int lid = %s, block = %s;", g->d->thread, g->d->block);
+        gen_put(g, "const int lid = %s, block = %s;", g->d->thread, g->d->block);
     put_common(g);
     if (serial > 1) {
         if (g->kernel->top == 0 && !g->d->loops)
-            put(g, "%s", g->d->unroll);
-        put(g, "for (int step = 0; step < %d; step++) {", serial);
+            gen_put(g, "%s", g->d->unroll);
+        gen_put(g, "for (int step = 0; step < %d; step++) {", serial);
         g->indent++;
-        put(g, "const int base = %d*(%d*block + step);", block, serial);
+        gen_put(g, "const int base = %d*(%d*block + step);", block, serial);
     } else {
-        put(g, "const int base = %d*block;", block);
+        gen_put(g, "const int base = %d*block;", block);
     }
-    put(g, "const int n = N - base < %d ? N - base : %d;", block, block);
+    gen_put(g, "const int n = N - base < %d ? N - base : %d;", block, block);
 }
 
 static void close_block(Generator *g)
 {
     if (fused_serial(g->kernel) > 1) {
         if (g->kernel->top && g->d->barrier)
-            put(g, "%s;", g->d->barrier);
+            gen_put(g, "%s;", g->d->barrier);
         g->indent--;
-        put(g, "}");
+        gen_put(g, "}");
     }
     each_sum(g, put_part);
     if (g->d->loops) {
         g->indent--;
-        put(g, "}");
+        gen_put(g, "}");
     }
     buf_puts(g->out, "}\n");
 }
@@ -700,9 +686,14 @@ void fused_print(const Script *script, FusedKernel *kernel, const char *target,
 {
     Generator g = generator(script, kernel, target, out);
     Arena *arena = arena_new();
-    g.watch = watch_new(kernel->top * instances(&g), instances(&g), kernel->threads);
     kernel->barriers = 0;
-    put_head(&g, name);
+    if (kernel->choice.copy == COPY_STRIPS) {
+        strips_print(&g, name);
+        arena_free(arena);
+        return;
+    }
+    g.watch = watch_new(kernel->top * instances(&g), instances(&g), kernel->threads);
+    gen_head(&g, name);
     open_block(&g, 0);
     put_body(&g, arena);
     close_block(&g);
@@ -718,21 +709,21 @@ static void put_barrier(Generator *g)
 {
     close_threads(g);
     if (g->d->barrier)
-        put(g, "%s;", g->d->barrier);
+        gen_put(g, "%s;", g->d->barrier);
 }
 
 // One part again and again; what it leaves on chip could be asked for at the end, so that
 // no compiler drops it.
 static void put_repeated(Generator *g, RoutineKind kind, Arena *arena)
 {
-    put(g, "for (int repeat = 0; repeat < R; repeat++) {");
+    gen_put(g, "for (int repeat = 0; repeat < R; repeat++) {");
     g->indent++;
     open_threads(g);
     if (kind == ROUTINE_COMPUTE)
         put_compute(g, 0, arena);
     put_barrier(g);
     g->indent--;
-    put(g, "}");
+    gen_put(g, "}");
 }
 
 static void put_moved(Generator *g, RoutineKind kind, int words)
@@ -744,12 +735,12 @@ static void put_moved(Generator *g, RoutineKind kind, int words)
     if (kind == ROUTINE_STORE)
         name = copy == COPY_WORDS ? "fw_store" : "fw_store4";
     open_threads(g);
-    put(g,
-        kind == ROUTINE_STORE ? "%s(g_out + %d*(long)base, sm, %d, %d*n, lid, %d);"
-                              : "%s(sm, g_in + %d*(long)base, %d, %d*n, lid, %d);",
-        name, words, words * instances(g), words, g->kernel->threads);
+    gen_put(g,
+            kind == ROUTINE_STORE ? "%s(g_out + %d*(long)base, sm, %d, %d*n, lid, %d);"
+                                  : "%s(sm, g_in + %d*(long)base, %d, %d*n, lid, %d);",
+            name, words, words * instances(g), words, g->kernel->threads);
     if (async && kind == ROUTINE_LOAD)
-        put(g, "fw_wait();");
+        gen_put(g, "fw_wait();");
     put_barrier(g);
 }
 
@@ -766,13 +757,14 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
                g.d->global, g.d->restricted, g.d->global, g.d->restricted);
     for (int i = 0; i < n; i++) // what is the same for all may be anything
         if (fusion_place(kernel->fusion, elem[i]) < 0)
-            put(&g, "const %sfloat *g_%s = g_in;", g.d->global, script->elem[elem[i]].name);
+            gen_put(&g, "const %sfloat *g_%s = g_in;", g.d->global,
+                    script->elem[elem[i]].name);
     open_block(&g, extra);
     if (kind != ROUTINE_LOAD) {
         open_threads(&g);
-        put(&g, "for (int k = lid; k < %d; k += %d)",
-            MAX(kernel->top, words) * instances(&g), kernel->threads);
-        put(&g, "    sm[k] = 1.0f;");
+        gen_put(&g, "for (int k = lid; k < %d; k += %d)",
+                MAX(kernel->top, words) * instances(&g), kernel->threads);
+        gen_put(&g, "    sm[k] = 1.0f;");
         put_barrier(&g);
     }
     if (kind == ROUTINE_COMPUTE || kind == ROUTINE_BARRIER)
@@ -780,8 +772,8 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
     else
         put_moved(&g, kind, words);
     open_threads(&g);
-    put(&g, "if (R < 0)");
-    put(&g, "    g_out[base + lid] = sm[lid];");
+    gen_put(&g, "if (R < 0)");
+    gen_put(&g, "    g_out[base + lid] = sm[lid];");
     close_threads(&g);
     close_block(&g);
     if (g.d->loops)
@@ -809,12 +801,48 @@ void fused_print_copy(const char *target, const char *name, Buf *out)
                    name, name);
         return;
     }
-    put(&g, "const long first = 4096L*%s + 4*%s;", g.d->block, g.d->thread);
-    put(&g, "%s", g.d->unroll);
-    put(&g, "for (long k = first; k < first + 4096; k += 1024)");
+    gen_put(&g, "const long first = 4096L*%s + 4*%s;", g.d->block, g.d->thread);
+    gen_put(&g, "%s", g.d->unroll);
+    gen_put(&g, "for (long k = first; k < first + 4096; k += 1024)");
     buf_puts(out, "        ");
     put_four(g.d, g.d->global, g.d->global, out);
     buf_puts(out, ";\n}\n");
+}
+
+// A block adds SUM_WORDS words, every eighth part by the same threads, and then these sums.
+static void put_sum_of_arrays(Generator *g, int words)
+{
+    int slices = SUM_THREADS / SUM_WORDS;
+    gen_put(g, "%sfloat all[%d];", gen_shared(g), SUM_THREADS);
+    gen_put(g, "const int lid = %s, k = %d*%s + lid %% %d;", g->d->thread, SUM_WORDS,
+            g->d->block, SUM_WORDS);
+    gen_put(g, "float a = 0;");
+    gen_put(g, "for (int b = lid / %d; b < blocks && k < %d; b += %d)", SUM_WORDS, words,
+            slices);
+    gen_put(g, "    a += part[%d*(long)b + k];", words);
+    gen_put(g, "all[lid] = a;");
+    gen_put(g, "%s;", g->d->barrier);
+    gen_put(g, "if (lid < %d && k < %d) {", SUM_WORDS, words);
+    gen_put(g, "    for (int s = 1; s < %d; s++)", slices);
+    gen_put(g, "        a += all[lid + %d*s];", SUM_WORDS);
+    gen_put(g, "    sum[k] = a;");
+    gen_put(g, "}");
+}
+
+void fused_print_empty(const char *target, const char *name, int threads, Buf *out)
+{
+    FusedKernel kernel = {.threads = threads};
+    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
+    put_start(&g, name);
+    buf_printf(out, "%sfloat *out, int n)\n{\n", g.d->global);
+    gen_put(&g, "if (n < 0)");
+    gen_put(&g, "    out[%s] = 0;", g.d->loops ? "0" : g.d->thread);
+    buf_puts(out, "}\n");
+    if (g.d->loops)
+        buf_printf(out,
+                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], "
+                   "*(const int *)arg[1]);\n}\n",
+                   name, name);
 }
 
 void fused_print_sum(const char *target, const char *name, int words, Buf *out)
@@ -825,26 +853,21 @@ void fused_print_sum(const char *target, const char *name, int words, Buf *out)
     buf_printf(out, "%sconst float *%s part, %sfloat *%s sum, int blocks)\n{\n",
                g.d->global, g.d->restricted, g.d->global, g.d->restricted);
     if (g.d->loops) {
-        put(&g, "for (int k = 0; k < %d; k++) {", words);
-        put(&g, "    double a = 0;");
-        put(&g, "    for (int b = 0; b < blocks; b++)");
-        put(&g, "        a += part[%d*(long)b + k];", words);
-        put(&g, "    sum[k] = (float)a;\n    }");
+        gen_put(&g, "for (int k = 0; k < %d; k++) {", words);
+        gen_put(&g, "    double a = 0;");
+        gen_put(&g, "    for (int b = 0; b < blocks; b++)");
+        gen_put(&g, "        a += part[%d*(long)b + k];", words);
+        gen_put(&g, "    sum[k] = (float)a;\n    }");
     } else if (words == 1) {
-        put(&g, "%sfloat all[%d];", g.d->local[0] ? g.d->local : "__shared__ ",
-            SUM_THREADS);
-        put(&g, "const int lid = %s;", g.d->thread);
-        put(&g, "float a = 0;");
-        put(&g, "for (int b = lid; b < blocks; b += %d)", SUM_THREADS);
-        put(&g, "    a += part[b];");
+        gen_put(&g, "%sfloat all[%d];", g.d->local[0] ? g.d->local : "__shared__ ",
+                SUM_THREADS);
+        gen_put(&g, "const int lid = %s;", g.d->thread);
+        gen_put(&g, "float a = 0;");
+        gen_put(&g, "for (int b = lid; b < blocks; b += %d)", SUM_THREADS);
+        gen_put(&g, "    a += part[b];");
         put_tree(&g, "a", "all", "sum[0]");
     } else {
-        put(&g, "const int k = %d*%s + %s;", SUM_THREADS, g.d->block, g.d->thread);
-        put(&g, "float a = 0;");
-        put(&g, "for (int b = 0; b < blocks && k < %d; b++)", words);
-        put(&g, "    a += part[%d*(long)b + k];", words);
-        put(&g, "if (k < %d)", words);
-        put(&g, "    sum[k] = a;");
+        put_sum_of_arrays(&g, words);
     }
     buf_puts(out, "}\n");
     if (g.d->loops)

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-const char *const copy_name[COPIES] = {"words", "fours", "async"};
+const char *const copy_name[COPIES] = {"words", "fours", "async", "strips"};
 
 static const Impl *impl_at(const Script *script, const FusedKernel *k, int step)
 {
@@ -130,12 +130,69 @@ static int common_words(const Script *script, const FusedKernel *k)
     return words;
 }
 
+static bool of_scalars(const Call *call)
+{
+    for (int p = 0; p <= call->function->nparam; p++)
+        if (call->function->words[p] != 1)
+            return false;
+    return true;
+}
+
+const Impl *fused_strips(const Script *script, const FusedKernel *k)
+{
+    for (int step = 0; step < k->fusion->ncall; step++)
+        if (impl_at(script, k, step)->strip)
+            return impl_at(script, k, step);
+    return NULL;
+}
+
+int strips_words(const Script *script, const Fusion *f)
+{
+    int words = 1;
+    for (int step = 0; step < f->ncall; step++) {
+        const Elementary *e = script->call[f->order[step]].function;
+        for (int p = 0; p <= e->nparam; p++)
+            words = MAX(words, e->words[p]);
+    }
+    return words;
+}
+
+// By strips arrays are equally long, and cut in the same way; what has but scalars is done
+// by every thread of the instance, and their results are the same.
+static bool make_strips(const Script *script, FusedKernel *k)
+{
+    const Fusion *f = k->fusion;
+    const Impl *impl = fused_strips(script, k);
+    int words = strips_words(script, f);
+    for (int step = 0; step < f->ncall && impl; step++) {
+        const Call *call = &script->call[f->order[step]];
+        const Impl *own = impl_at(script, k, step);
+        for (int p = 0; p <= call->function->nparam; p++)
+            if (call->function->words[p] > 1 && words != call->function->words[p])
+                return false;
+        if (!of_scalars(call) && (own->strip != impl->strip || own->lanes != impl->lanes))
+            return false;
+    }
+    if (!impl || words == 1)
+        return false;
+    for (int i = 0; i < f->nelem; i++) {
+        k->held[i] = script->elem[f->elem[i]].words == 1 ? HELD_SCALAR : HELD_ARRAY;
+        k->lanes[i] = impl->lanes;
+    }
+    k->threads = k->choice.instances * impl->lanes;
+    return true;
+}
+
 bool fused_make(const Script *script, const Fusion *fusion, const Choice *choice,
                 int64_t local_bytes, int64_t group_max, FusedKernel *k)
 {
     Live live[PLACES_MAX];
     int nodes;
     *k = (FusedKernel){.fusion = fusion, .choice = *choice};
+    if (choice->copy == COPY_STRIPS)
+        return make_strips(script, k) && k->threads <= group_max;
+    if (fused_strips(script, k))
+        return false;
     choose_held(script, k);
     find_live(script, k, live);
     k->top = fuse_allocate(live, fusion->nelem, k->offset, &nodes);
@@ -178,10 +235,16 @@ int64_t fused_blocks(const Script *script, const FusedKernel *k, int64_t instanc
     return (fused_count(script, k->fusion, instances) + block - 1) / block;
 }
 
+int64_t fused_parts(const Script *script, const FusedKernel *k, int64_t instances)
+{
+    int groups = k->choice.copy == COPY_STRIPS ? k->choice.instances : 1;
+    return fused_blocks(script, k, instances) * groups;
+}
+
 int64_t fused_sum_size(int words)
 {
     return words == 1 ? SUM_THREADS
-                      : ((int64_t)words + SUM_THREADS - 1) / SUM_THREADS * SUM_THREADS;
+                      : ((int64_t)words + SUM_WORDS - 1) / SUM_WORDS * SUM_THREADS;
 }
 
 int64_t fused_local_bytes(const DeviceInfo *device)
@@ -197,9 +260,10 @@ static bool call_fits(const Script *script, const Fusion *single, int64_t local_
     Choice choice = {.instances = 1};
     int nimpl = script->call[single->order[0]].function->nimpl;
     for (int i = 0; i < nimpl; i++)
-        for (int registers = 0; registers < 2; registers++) {
+        for (int way = 0; way < 3; way++) {
             choice.impl[0] = (uint8_t)i;
-            choice.registers = registers;
+            choice.registers = way == 1;
+            choice.copy = way == 2 ? COPY_STRIPS : COPY_WORDS;
             if (fused_make(script, single, &choice, local_bytes, group_max, &kernel))
                 return true;
         }

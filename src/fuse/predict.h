@@ -17,6 +17,9 @@ typedef struct Psi Psi;
 Psi *psi_open(const Script *script, const char *device, const char *store,
               const FusePlace *place, int *measured, Diags *diags);
 void psi_free(Psi *psi); // accepts NULL
+// The same from times that were recorded on another machine, or long ago: of keys as the
+// store has them, without the hash after #, to double (ns). What is not there is not known.
+Psi *psi_recorded(const Script *script, const DeviceInfo *device, const Map *times);
 
 // Equation 3, with the barriers and the start of the kernel: unit ns an instance, of
 // `instances` in all.

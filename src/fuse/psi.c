@@ -21,7 +21,9 @@ enum {
     LIMIT_S = 120,
     REPEATS = 16,
     INSTANCES_A_UNIT = 16384,
-    GRID = 2,
+    GRID_CPU = 2,
+    GRID_GPU = 3,
+    COPY_WORDS_AN_INSTANCE = 32, // of the list that a plain copy is timed with
     ROUTINES_MAX = 2048
 };
 
@@ -29,7 +31,10 @@ enum {
 enum { SIZES = 6 };
 static const int grid_gpu[SIZES] = {128, 32, 16, 8, 4, 1};
 static const int grid_cpu[SIZES] = {128, 16, 8, 4, 2, 1};
-static const int extra_gpu[GRID] = {0, 32}, extra_cpu[GRID] = {0, 0};
+// On a GPU a block has as much on chip as it needs, and nearly all it may: so that many and
+// so that few instances are on their way.
+enum { LEVELS = 2 };
+static const int level_gpu[LEVELS] = {0, 46 * 1024}, level_cpu[LEVELS] = {0, 0};
 
 // A routine at a point of the grid.
 typedef struct {
@@ -37,14 +42,20 @@ typedef struct {
     const Elementary *function; // COMPUTE
     int impl, words, threads;   // words: LOAD, STORE; threads: BARRIER
     CopyKind copy;
+    int lanes; // LOAD, STORE: threads an instance
     int instances, extra;
-    double ns; // an instance; INFINITY: it does not run
+    int flight; // instances that a unit of the device has on their way at once
+    double ns;  // an instance; INFINITY: it does not run
     const char *key;
 } Row;
 
 struct Psi {
     Arena *arena;
+    DeviceInfo device;
+    int barrier_words; // on chip while a barrier was timed
     double launch_ns;
+    double word_ns;           // a word read and a word written by a plain copy, each
+    double block_ns, warp_ns; // the start of a block, and of each of its warps
     VEC(Row) rows;
 };
 
@@ -58,7 +69,8 @@ typedef struct {
     FusePlace place;
     Store *store;
     int64_t session;
-    Map known; // key to a time
+    Map known;     // key to a time
+    bool recorded; // and to nothing else: the text of the kernels is not asked for
     Diags *diags;
     Arena *scratch;
     Row **row; // of the jobs
@@ -93,52 +105,69 @@ static const Fusion *fusion_of(const Bench *b, const Row *row)
     BUG("a routine of no call");
 }
 
+static bool make_row(const Bench *b, const Row *row, FusedKernel *kernel)
+{
+    Choice choice = {.instances = row->instances, .copy = row->copy};
+    choice.impl[0] = (uint8_t)row->impl;
+    if (!fused_make(b->script, fusion_of(b, row), &choice, INT64_MAX, b->device.max_group,
+                    kernel))
+        return false;
+    if (row->lanes)
+        kernel->threads = row->instances * row->lanes;
+    return kernel->threads <= b->device.max_group;
+}
+
+static int64_t block_bytes(const FusedKernel *k, int extra)
+{
+    return ((int64_t)(k->top + extra) * k->choice.instances + k->common) * 4;
+}
+
 static void print_row(Bench *b, const Row *row, const char *name, Buf *out, int *threads)
 {
     FusedKernel kernel;
-    Choice choice = {.instances = row->instances, .copy = row->copy};
-    choice.impl[0] = (uint8_t)row->impl;
     *threads = 0;
-    if (!fused_make(b->script, fusion_of(b, row), &choice, INT64_MAX, b->device.max_group,
-                    &kernel))
-        return;
-    int64_t bytes =
-        ((int64_t)(kernel.top + row->extra) * row->instances + kernel.common) * 4;
-    if (bytes > fused_local_bytes(&b->device))
+    if (!make_row(b, row, &kernel) ||
+        block_bytes(&kernel, row->extra) > fused_local_bytes(&b->device))
         return;
     *threads = kernel.threads;
     fused_print_routine(b->script, &kernel, row->kind, row->words, row->extra,
                         b->device.target, name, out);
 }
 
-static int points(const Bench *b, const int **instances, const int **extra)
+// What NVIDIA's multiprocessors hold since compute capability 9.0; a block costs 1 KB more.
+enum { UNIT_THREADS = 2048, UNIT_BLOCKS = 32, UNIT_BYTES = 228 * 1024, BLOCK_BYTES = 1024 };
+
+static int resident_blocks(int threads, int64_t bytes)
 {
-    *instances = b->device.is_cpu ? grid_cpu : grid_gpu;
-    *extra = b->device.is_cpu ? extra_cpu : extra_gpu;
-    return b->device.is_cpu ? 1 : GRID;
+    int64_t by_bytes = UNIT_BYTES / (bytes + BLOCK_BYTES);
+    return (int)MAX(MIN(MIN(by_bytes, UNIT_BLOCKS), UNIT_THREADS / threads), 1);
 }
 
-// The two largest numbers of instances that fit, and the grid's words besides.
+// The first few numbers of instances that fit, each at the levels of words besides.
 static void add_rows(Bench *b, const Row *like)
 {
-    const int *instances, *extra;
-    int nextra = points(b, &instances, &extra), found = 0;
-    Buf text;
-    buf_init(&text);
-    for (int i = 0; i < SIZES && found < GRID; i++) {
+    bool cpu = b->device.is_cpu;
+    const int *instances = cpu ? grid_cpu : grid_gpu, *level = cpu ? level_cpu : level_gpu;
+    int found = 0;
+    for (int i = 0; i < SIZES && found < (cpu ? GRID_CPU : GRID_GPU); i++) {
         Row row = *like;
+        FusedKernel kernel;
         row.instances = instances[i];
         row.ns = INFINITY;
-        int threads;
-        buf_clear(&text);
-        print_row(b, &row, "fits", &text, &threads);
-        found += threads > 0;
-        for (int k = 0; k < nextra && threads; k++) {
-            row.extra = extra[k];
+        if (!make_row(b, &row, &kernel) ||
+            block_bytes(&kernel, 0) > fused_local_bytes(&b->device))
+            continue;
+        found++;
+        for (int k = 0; k < LEVELS && (k == 0 || !cpu); k++) {
+            int64_t room = (level[k] - block_bytes(&kernel, 0)) / 4 / row.instances;
+            if (k > 0 && room <= 0)
+                continue;
+            row.extra = (int)MAX(room, 0);
+            row.flight = row.instances *
+                         resident_blocks(kernel.threads, block_bytes(&kernel, row.extra));
             VEC_PUSH(b->psi->arena, &b->psi->rows, row);
         }
     }
-    buf_release(&text);
 }
 
 static bool has_row(const Psi *psi, const Row *like)
@@ -146,7 +175,8 @@ static bool has_row(const Psi *psi, const Row *like)
     for (int i = 0; i < psi->rows.len; i++) {
         const Row *r = &psi->rows.at[i];
         if (r->kind == like->kind && r->function == like->function &&
-            r->impl == like->impl && r->words == like->words && r->copy == like->copy)
+            r->impl == like->impl && r->words == like->words && r->copy == like->copy &&
+            r->lanes == like->lanes)
             return true;
     }
     return false;
@@ -158,33 +188,73 @@ static void want(Bench *b, Row row)
         add_rows(b, &row);
 }
 
+// A copy by one thread an instance, and by one a word, as far as kernels may have so many.
+static void want_copies(Bench *b, RoutineKind kind, int words, int lanes)
+{
+    int copies = strcmp(b->device.target, "cuda") == 0 ? COPY_STRIPS : COPY_ASYNC;
+    for (int c = 0; c < copies; c++) {
+        Row row = {.kind = kind, .words = words, .copy = c, .lanes = 1};
+        if (kind == ROUTINE_STORE && c == COPY_ASYNC)
+            continue;
+        want(b, row);
+        row.lanes = MIN(lanes, words);
+        if (row.lanes > 1 && !b->device.is_cpu)
+            want(b, row);
+    }
+}
+
+static int most_lanes(const Script *s)
+{
+    int lanes = 1;
+    for (int v = 0; v < s->ncall; v++)
+        for (int i = 0; i < s->call[v].function->nimpl; i++)
+            if (!s->call[v].function->impl[i].strip)
+                lanes = MAX(lanes, s->call[v].function->impl[i].lanes);
+    return lanes;
+}
+
 static void list_routines(Bench *b)
 {
     const Script *s = b->script;
-    int copies = strcmp(b->device.target, "cuda") == 0 ? COPIES : COPY_ASYNC;
-    want(b, (Row){.kind = ROUTINE_BARRIER});
+    int lanes = most_lanes(s);
     for (int v = 0; v < s->ncall; v++) {
         const Call *call = &s->call[v];
         const Elementary *f = call->function;
         bool sum = f->kind == FUNCTION_SUM;
         if (call->is_uniform)
             continue;
+        Row barrier = {.kind = ROUTINE_BARRIER};
+        barrier.words = fusion_of(b, &barrier)->top; // that are on chip
+        want(b, barrier);
+        b->psi->barrier_words = barrier.words;
         for (int i = 0; i < f->nimpl && !sum; i++)
-            want(b, (Row){.kind = ROUTINE_COMPUTE, .function = f, .impl = i});
-        for (int p = 0; p < f->nparam + !sum; p++)
-            for (int c = 0; c < copies; c++) {
-                if (p < f->nparam && s->elem[call->in[p]].is_uniform)
-                    continue;
-                want(b, (Row){.kind = ROUTINE_LOAD, .words = f->words[p], .copy = c});
-                if (c != COPY_ASYNC)
-                    want(b, (Row){.kind = ROUTINE_STORE, .words = f->words[p], .copy = c});
-            }
+            if (!f->impl[i].strip)
+                want(b, (Row){.kind = ROUTINE_COMPUTE, .function = f, .impl = i});
+        for (int p = 0; p < f->nparam + !sum; p++) {
+            if (p < f->nparam && s->elem[call->in[p]].is_uniform)
+                continue;
+            want_copies(b, ROUTINE_LOAD, f->words[p], lanes);
+            want_copies(b, ROUTINE_STORE, f->words[p], lanes);
+        }
     }
 }
 
-static int64_t list_length(const Bench *b)
+// LIST_WORDS: of a buffer, 512 MB: ten times what a GPU caches.
+enum { LIST_WORDS = 1 << 27 };
+
+static int64_t list_length(const Bench *b, int words)
 {
-    return (int64_t)b->device.compute_units * INSTANCES_A_UNIT;
+    int64_t length = (int64_t)b->device.compute_units * INSTANCES_A_UNIT;
+    return MAX(MIN(length, LIST_WORDS / MAX(words, 1)), 1);
+}
+
+// Of a compute routine the elements of one instance take as many words at most as on chip.
+static int row_words(const Row *row)
+{
+    int words = row->kind == ROUTINE_BARRIER ? 1 : MAX(row->words, 1);
+    for (int p = 0; row->function && p <= row->function->nparam; p++)
+        words = MAX(words, row->function->words[p]);
+    return words;
 }
 
 static void add_job(Bench *b, Row *row, int threads, int64_t length, int repeats)
@@ -197,8 +267,7 @@ static void add_job(Bench *b, Row *row, int threads, int64_t length, int repeats
     JobLaunch *launch = NEW(arena, JobLaunch);
     int same;
     // Besides the instances, elements that all share, which fit on chip.
-    bytes[0] = bytes[1] =
-        length * MAX(row->words, 1) * 4 + MAX(b->device.local_bytes, 4096);
+    bytes[0] = bytes[1] = length * row_words(row) * 4 + MAX(b->device.local_bytes, 4096);
     arg[0] = (JobArg){.kind = ARG_BUFFER, .buffer = 1};
     arg[1] = (JobArg){.kind = ARG_BUFFER, .buffer = 2};
     arg[2] = (JobArg){.kind = ARG_INT, .number = length};
@@ -241,14 +310,15 @@ static void find_known(Bench *b)
         hash_hex(hash_bytes(text.text, text.len, 0), hash);
         row->threads = threads;
         row->key = arena_printf(
-            b->psi->arena, "%s %s/%d %d %s x%d +%d #%s", routine_name[row->kind],
-            row->function ? row->function->name : "", row->impl, row->words,
-            copy_name[row->copy], row->instances, row->extra, hash);
+            b->psi->arena, "%s %s/%d %d/%d %s x%d +%d%s%s", routine_name[row->kind],
+            row->function ? row->function->name : "", row->impl, row->words, row->lanes,
+            copy_name[row->copy], row->instances, row->extra, b->recorded ? "" : " #",
+            b->recorded ? "" : hash);
         const double *ns = map_get(&b->known, row->key);
         if (ns)
             row->ns = *ns;
-        else
-            add_job(b, row, threads, list_length(b), repeats_of(row));
+        else if (!b->recorded)
+            add_job(b, row, threads, list_length(b, row_words(row)), repeats_of(row));
     }
     buf_release(&text);
 }
@@ -257,7 +327,7 @@ static double on_routine(void *user, int job, Trial *trial)
 {
     Bench *b = user;
     Row *row = b->row[job];
-    double per = (double)list_length(b) * repeats_of(row);
+    double per = (double)list_length(b, row_words(row)) * repeats_of(row);
     if (trial->status == TRIAL_OK)
         row->ns = trial->time_ns / per;
     StoreTrial stored = {.point = row->key,
@@ -281,28 +351,42 @@ static void on_stored(void *user, const StoreTrial *trial)
     map_put(&b->known, arena_strdup(b->psi->arena, trial->point), ns);
 }
 
-static const char launch_key[] = "start of a kernel";
+// What is known of a device besides its routines.
+typedef enum { LAUNCH, COPIED_WORD, BLOCK_OF_ONE, BLOCK_OF_EIGHT, GENERALS } General;
+static const char *const general_key[GENERALS] = {"start of a kernel", "a copied word",
+                                                  "a block of 32 threads",
+                                                  "a block of 256 threads"};
 
-// One block that does nothing.
-static bool time_launch(Bench *b, Rig *rig, const char *prelude)
+enum { BLOCKS_A_UNIT = 4096 };
+
+static bool time_general(Bench *b, Rig *rig, General what, double *ns)
 {
-    Row *row = &b->psi->rows.at[0];
+    int64_t fours = list_length(b, COPY_WORDS_AN_INSTANCE) * COPY_WORDS_AN_INSTANCE / 4;
+    int64_t blocks = (int64_t)b->device.compute_units * BLOCKS_A_UNIT;
+    int threads = what == BLOCK_OF_EIGHT ? 256 : 32;
+    double per = what == COPIED_WORD ? 8.0 * (double)fours
+                 : what == LAUNCH    ? 1
+                                     : (double)blocks;
     Trial trial = {0};
-    if (!b->psi->rows.len) // no call fits the device, which is said elsewhere
-        return true;
-    b->njob = 0;
-    add_job(b, row, row->threads, row->instances, 0);
-    b->job[0].prelude = prelude;
-    bool ok = rig_run_one(rig, &b->job[0], 10, &trial, NULL, b->diags);
-    b->psi->launch_ns = trial.status == TRIAL_OK ? trial.time_ns : 0;
-    StoreTrial stored = {.point = launch_key,
+    bool ok = what == COPIED_WORD ? fused_time_copy(rig, fours, 10, &trial, b->diags)
+                                  : fused_time_empty(rig, what == LAUNCH ? 1 : blocks,
+                                                     threads, &trial, b->diags);
+    *ns = trial.status == TRIAL_OK ? trial.time_ns / per : 0;
+    StoreTrial stored = {.point = general_key[what],
                          .status = trial.status,
-                         .time_ns = trial.time_ns,
+                         .time_ns = *ns,
                          .log = trial.log};
     ok = ok && store_put(b->store, b->session, &stored, b->diags);
     trial_release(&trial);
-    buf_release(&b->source[0]);
     return ok;
+}
+
+static void use_generals(Psi *psi, const double *ns)
+{
+    psi->launch_ns = ns[LAUNCH];
+    psi->word_ns = ns[COPIED_WORD];
+    psi->warp_ns = fmax(ns[BLOCK_OF_EIGHT] - ns[BLOCK_OF_ONE], 0) / 7;
+    psi->block_ns = fmax(ns[BLOCK_OF_ONE] - psi->warp_ns, 0);
 }
 
 static bool time_all(Bench *b, const char *device)
@@ -329,7 +413,11 @@ static bool time_all(Bench *b, const char *device)
         rig_run(rig, b->job, b->njob, INFINITY, on_routine, b, b->diags) && !b->failed;
     for (int i = 0; i < b->njob; i++)
         buf_release(&b->source[i]);
-    ok = ok && time_launch(b, rig, prelude.text);
+    double ns[GENERALS];
+    for (General what = 0; what < GENERALS; what++)
+        ok = ok && time_general(b, rig, what, &ns[what]);
+    if (ok)
+        use_generals(b->psi, ns);
     buf_release(&prelude);
     rig_close(rig);
     return ok;
@@ -362,6 +450,20 @@ static bool open_session(Bench *b, const char *path)
     return b->session && store_each(b->store, b->session, on_stored, b, b->diags);
 }
 
+// True if all are known.
+static bool find_generals(Bench *b)
+{
+    double ns[GENERALS];
+    bool all = true;
+    for (int i = 0; i < GENERALS; i++) {
+        const double *stored = map_get(&b->known, general_key[i]);
+        all = all && stored;
+        ns[i] = stored && isfinite(*stored) ? *stored : 0;
+    }
+    use_generals(b->psi, ns);
+    return all;
+}
+
 static bool measure(Bench *b, const char *device, int *measured)
 {
     b->row = NEW_ARRAY(b->scratch, Row *, ROUTINES_MAX);
@@ -370,10 +472,8 @@ static bool measure(Bench *b, const char *device, int *measured)
     list_routines(b);
     find_known(b);
     *measured = b->njob;
-    const double *launch = map_get(&b->known, launch_key);
-    if (launch)
-        b->psi->launch_ns = isfinite(*launch) ? *launch : 0;
-    return (launch && !b->njob) || time_all(b, device);
+    b->psi->device = b->device;
+    return (find_generals(b) && !b->njob) || time_all(b, device);
 }
 
 Psi *psi_open(const Script *script, const char *device, const char *store,
@@ -399,6 +499,25 @@ Psi *psi_open(const Script *script, const char *device, const char *store,
     return NULL;
 }
 
+Psi *psi_recorded(const Script *script, const DeviceInfo *device, const Map *times)
+{
+    Arena *arena = arena_new();
+    Psi *psi = NEW(arena, Psi);
+    *psi = (Psi){.arena = arena, .device = *device};
+    Bench b = {.psi = psi,
+               .script = script,
+               .device = *device,
+               .known = *times,
+               .recorded = true,
+               .scratch = arena_new()};
+    b.singles = fuse_space(script, 1, b.scratch);
+    list_routines(&b);
+    find_known(&b);
+    find_generals(&b);
+    arena_free(b.scratch);
+    return psi;
+}
+
 void psi_free(Psi *psi)
 {
     if (psi)
@@ -406,6 +525,16 @@ void psi_free(Psi *psi)
 }
 
 // Prediction --------------------------------------------------------------------------
+
+// Fitted on one H200 to 650 solutions of thirteen scripts (bench/fusion.py); times in ns.
+// SHARPNESS: of the maximum of what bounds a kernel. TOGETHER, *_TURN: how far waits of
+// copies add up. COMPUTE_RATE, BARRIER_WAIT: what they take among others, by what they take
+// alone. LOAD_NS: of a row, from memory to registers; AHEAD of it if it was begun before.
+static const double SHARPNESS = 5, TOGETHER = 0.2, EARLY_TURN = 1.2, LATE_TURN = 1,
+                    COMPUTE_RATE = 2.4, BARRIER_WAIT = 3, UNROLLED_FLIGHT = 3,
+                    SUM_WORD_NS = 4.5, SUM_PART_NS = 1.3, LOAD_NS = 800, AHEAD = 0.63,
+                    TREE_NS = 320, READ_SHARE = 0.89, WORD_ALONE_NS = 50, LOOP_NS = 2;
+enum { UNIT_REGISTERS = 65536, OTHER_REGISTERS = 8, REGISTERS_MOST = 255 };
 
 static bool same_routine(const Row *a, const Row *b)
 {
@@ -418,85 +547,290 @@ static double distance(int a, int b)
     return fabs(log2((double)a / b));
 }
 
-// The time at a number of instances and of extra words: of the nearest instances, between
-// the extra words on both sides.
-static double look_up(const Psi *psi, const Row *like, int instances, int extra)
+// What a routine takes an instance: `rate` where enough instances are on their way to hide
+// what it waits for, `wait` for one at a time.
+typedef struct {
+    double rate, wait; // ns; of `flight` instances at once, about the larger of rate and
+                       // wait / flight
+} Part;
+
+// The larger of several bounds, and somewhat more where two are close.
+static double bounds(const double *bound, int n)
 {
-    const Row *low = NULL, *high = NULL;
-    for (int i = 0; i < psi->rows.len; i++) {
-        const Row *r = &psi->rows.at[i];
-        if (!same_routine(r, like) || !isfinite(r->ns))
-            continue;
-        double d = distance(r->instances, instances);
-        if (!low || d < distance(low->instances, instances))
-            low = high = r;
-        else if (r->instances == low->instances && r->extra > high->extra)
-            high = r;
-    }
-    if (!low) // it could not be timed: what has it comes first, and a trial will tell
-        return 0;
-    if (high->extra == low->extra)
-        return low->ns;
-    double share =
-        fmin(fmax((double)(extra - low->extra), 0) / (high->extra - low->extra), 1);
-    return low->ns + share * (high->ns - low->ns);
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += pow(bound[i], SHARPNESS);
+    return pow(sum, 1 / SHARPNESS);
 }
 
+// What of a time other bounds do not explain; 0: they do.
+static double beyond(double ns, double other)
+{
+    double left = pow(ns, SHARPNESS) - pow(other, SHARPNESS);
+    return left > 0 && other < 0.8 * ns ? pow(left, 1 / SHARPNESS) : 0;
+}
+
+// Of a CPU, the time at the nearest number of instances.
+static Part nearest(const Psi *psi, const Row *like, int instances)
+{
+    const Row *best = NULL;
+    for (int i = 0; i < psi->rows.len; i++) {
+        const Row *r = &psi->rows.at[i];
+        if (same_routine(r, like) && isfinite(r->ns) &&
+            (!best ||
+             distance(r->instances, instances) < distance(best->instances, instances)))
+            best = r;
+    }
+    // Where it could not be timed: what has it comes first, and a trial will tell.
+    return (Part){best ? best->ns : 0, 0};
+}
+
+// y = at + slope x through weighted points, neither below 0.
+typedef struct {
+    double n, x, y, xx, xy;
+} Line;
+
+static void line_add(Line *line, double x, double y, double weight)
+{
+    line->n += weight;
+    line->x += weight * x;
+    line->y += weight * y;
+    line->xx += weight * x * x;
+    line->xy += weight * x * y;
+}
+
+static void line_fit(const Line *l, double *at, double *slope)
+{
+    *at = *slope = 0;
+    if (l->n <= 0)
+        return;
+    double spread = l->n * l->xx - l->x * l->x;
+    *slope = spread > 1e-9 * l->n * l->xx ? (l->n * l->xy - l->x * l->y) / spread : 0;
+    *at = (l->y - *slope * l->x) / l->n;
+    if (*slope < 0) {
+        *slope = 0;
+        *at = l->y / l->n;
+    } else if (*at < 0) {
+        *at = 0;
+        *slope = l->xy / l->xx;
+    }
+}
+
+// Of a compute routine or a barrier, by least squares of relative errors.
+static Part fit_compute(const Psi *psi, const Row *like)
+{
+    Line line = {0};
+    Part part;
+    for (int i = 0; i < psi->rows.len; i++) {
+        const Row *r = &psi->rows.at[i];
+        if (same_routine(r, like) && isfinite(r->ns) && r->ns > 0)
+            line_add(&line, 1.0 / r->flight, r->ns, 1 / (r->ns * r->ns));
+    }
+    line_fit(&line, &part.rate, &part.wait);
+    return part;
+}
+
+static int copy_rounds(const Row *row, int threads)
+{
+    int at_once = threads * (row->copy == COPY_WORDS ? 1 : 4);
+    return (row->words * row->instances + at_once - 1) / at_once;
+}
+
+static double start_of_block(const Psi *psi, int threads)
+{
+    return psi->block_ns + psi->warp_ns * ((threads + 31) / 32);
+}
+
+// Of a load or a store: words at the rate of a plain copy; the wait of a block grows with
+// the rounds in which its threads copy.
+static Part fit_copy(const Psi *psi, const Row *like, int threads)
+{
+    Line line = {0};
+    for (int i = 0; i < psi->rows.len; i++) {
+        const Row *r = &psi->rows.at[i];
+        if (r->kind != like->kind || r->words != like->words || r->copy != like->copy ||
+            !isfinite(r->ns))
+            continue;
+        // Certain to a tenth, and to a part of what else bounds it: few are on their way
+        // where that counts least.
+        double other =
+            fmax(r->words * psi->word_ns, start_of_block(psi, r->threads) / r->instances);
+        double ns = beyond(r->ns, other) * r->flight;
+        double error = hypot(0.1 * ns, 0.3 * other * r->flight);
+        if (ns > 0)
+            line_add(&line, copy_rounds(r, r->threads), ns, 1 / (error * error));
+    }
+    double at, slope;
+    line_fit(&line, &at, &slope);
+    return (Part){like->words * psi->word_ns, at + slope * copy_rounds(like, threads)};
+}
+
+// What a kernel's parts take together. Copies that pass through no register, or that end in
+// one, wait for memory together; others one after another.
 typedef struct {
     const Psi *psi;
     const Script *script;
     const FusedKernel *kernel;
-    double memory, compute;
+    Part compute;
+    double words;             // moved: their rate
+    double together, longest; // waits of copies that overlap: their sum, and the longest
+    double in_turn;           // of the others
 } Sum;
+
+static void add_copy(Sum *s, RoutineKind kind, CopyKind copy, int words, bool scalar)
+{
+    Row row = {.kind = kind,
+               .words = words,
+               .copy = copy,
+               .lanes = 1,
+               .instances = s->kernel->choice.instances};
+    Part part = s->psi->device.is_cpu ? nearest(s->psi, &row, row.instances)
+                                      : fit_copy(s->psi, &row, s->kernel->threads);
+    s->words += part.rate;
+    if (scalar || copy == COPY_ASYNC) {
+        s->together += part.wait;
+        s->longest = fmax(s->longest, part.wait);
+    } else {
+        s->in_turn += part.wait;
+    }
+}
 
 static void add_copies(Sum *s)
 {
     const FusedKernel *k = s->kernel;
     for (int i = 0; i < k->fusion->nelem; i++) {
         int e = k->fusion->elem[i], words = s->script->elem[e].words;
-        bool direct = k->held[i] == HELD_SCALAR;
-        CopyKind copy = direct ? COPY_WORDS : k->choice.copy;
-        int extra = MAX(k->top - words, 0);
-        Row load = {.kind = ROUTINE_LOAD, .words = words, .copy = copy};
-        Row store = {.kind = ROUTINE_STORE,
-                     .words = words,
-                     .copy = copy == COPY_ASYNC ? COPY_FOURS : copy};
+        bool scalar = k->held[i] == HELD_SCALAR;
+        CopyKind copy = scalar ? COPY_WORDS : k->choice.copy;
         if (fusion_loads(s->script, k->fusion, e))
-            s->memory += look_up(s->psi, &load, k->choice.instances, extra);
+            add_copy(s, ROUTINE_LOAD, copy, words, scalar);
         if (fusion_stores(s->script, k->fusion, e))
-            s->memory += look_up(s->psi, &store, k->choice.instances, extra);
+            add_copy(s, ROUTINE_STORE, copy == COPY_ASYNC ? COPY_FOURS : copy, words,
+                     scalar);
     }
 }
 
-static void add_routines(Sum *s, double barrier)
+// Which of what a call touches its threads have in registers.
+static double share_held(const FusedKernel *k, const Call *call)
+{
+    const Elementary *f = call->function;
+    double held = 0, all = 0;
+    for (int p = 0; p <= f->nparam; p++) {
+        int place = fusion_place(k->fusion, p < f->nparam ? call->in[p] : call->out);
+        all += f->words[p];
+        held += place >= 0 && k->held[place] != HELD_MEMORY ? f->words[p] : 0;
+    }
+    return held / all;
+}
+
+static void add_routines(Sum *s, Part barrier)
 {
     const FusedKernel *k = s->kernel;
     for (int step = 0; step < k->fusion->ncall; step++) {
-        const Elementary *f = s->script->call[k->fusion->order[step]].function;
-        if (f->kind == FUNCTION_SUM)
-            continue; // it keeps pace with the loads
+        const Call *call = &s->script->call[k->fusion->order[step]];
+        const Elementary *f = call->function;
+        if (f->kind == FUNCTION_SUM) {
+            s->compute.wait += SUM_WORD_NS * f->words[0] / k->threads;
+            continue;
+        }
         Row row = {.kind = ROUTINE_COMPUTE, .function = f, .impl = k->choice.impl[step]};
-        int own = 0;
-        for (int p = 0; p <= f->nparam; p++)
-            own += f->words[p];
-        double ns = look_up(s->psi, &row, k->choice.instances, MAX(k->top - own, 0));
-        s->compute += fmax(ns - barrier, 0);
+        Part part = s->psi->device.is_cpu ? nearest(s->psi, &row, k->choice.instances)
+                                          : fit_compute(s->psi, &row);
+        double memory = s->psi->device.is_cpu ? 1 : 1 - share_held(k, call);
+        s->compute.rate += fmax(part.rate - barrier.rate, 0) * memory;
+        s->compute.wait += fmax(part.wait - barrier.wait, 0) * memory;
     }
+}
+
+static int count_sums(const Script *script, const Fusion *f)
+{
+    int n = 0;
+    for (int step = 0; step < f->ncall; step++)
+        n += script->call[f->order[step]].function->kind == FUNCTION_SUM;
+    return n;
+}
+
+// Registers that a thread of strips takes, roughly.
+static int strip_registers(const Script *script, const FusedKernel *k)
+{
+    const Fusion *f = k->fusion;
+    int own = strip_own(fused_strips(script, k), strips_words(script, f));
+    int arrays = count_sums(script, f);
+    for (int i = 0; i < f->nelem; i++)
+        if (script->elem[f->elem[i]].words > 1)
+            arrays += 1 + (k->choice.early && fusion_loads(script, f, f->elem[i]));
+    return MIN(own * arrays + OTHER_REGISTERS, REGISTERS_MOST);
+}
+
+// By strips everything is in registers. An instance waits for its loads, unless they were
+// begun before, and for trees.
+static double predict_strips(const Psi *psi, const Script *script, const FusedKernel *k,
+                             int64_t instances)
+{
+    const Fusion *f = k->fusion;
+    int registers = strip_registers(script, k);
+    int resident =
+        MIN(UNIT_REGISTERS / (registers * k->threads), UNIT_THREADS / k->threads);
+    double n = (double)instances, units = psi->device.compute_units, sums = 0, trees = 0;
+    double each = (double)fused_blocks(script, k, instances) / units;
+    double parts = (double)fused_parts(script, k, instances);
+    for (int step = 0; step < f->ncall; step++) {
+        const Elementary *e = script->call[f->order[step]].function;
+        bool sum = e->kind == FUNCTION_SUM;
+        sums += sum ? (psi->launch_ns + SUM_PART_NS * parts) / n +
+                          2 * e->words[0] * parts * psi->word_ns / n
+                    : 0;
+        trees += !sum && e->words[e->nparam] == 1 && e->impl[k->choice.impl[step]].strip;
+    }
+    if (psi->device.is_cpu) // work-items are loops, and each barrier ends one
+        return sums + f->moved * psi->word_ns +
+               LOOP_NS * fused_strips(script, k)->lanes * (f->nelem + 8 * trees) / units;
+    double flight = k->choice.instances * fmin(MAX(resident, 1), fmax(each, 1 / units));
+    double load = k->choice.early && k->choice.serial > 1 ? AHEAD * LOAD_NS : LOAD_NS;
+    double uneven = each < 4 ? ceil(each) / each : 1;
+    double bound[] = {f->moved * psi->word_ns * READ_SHARE * (uneven < 1.3 ? uneven : 1),
+                      (load + TREE_NS * trees) / units / flight,
+                      start_of_block(psi, k->threads) /
+                          (k->choice.instances * fused_serial(k))};
+    return bounds(bound, COUNTOF(bound)) + sums;
+}
+
+static double predict_gpu(Sum *s, Part barrier, int64_t instances)
+{
+    const FusedKernel *k = s->kernel;
+    const Psi *psi = s->psi;
+    double flight = k->choice.instances * resident_blocks(k->threads, block_bytes(k, 0));
+    if (k->top == 0 && fused_serial(k) > 1) // a loop that is unrolled
+        flight *= fmin(fused_serial(k), UNROLLED_FLIGHT);
+    flight = fmin(flight, fmax((double)instances / psi->device.compute_units, 1));
+    double copies = s->longest + TOGETHER * (s->together - s->longest) +
+                    (k->choice.early ? EARLY_TURN : LATE_TURN) * s->in_turn;
+    double wait = copies + s->compute.wait + barrier.wait * k->barriers * BARRIER_WAIT;
+    double bound[] = {s->words, s->compute.rate * COMPUTE_RATE + barrier.rate * k->barriers,
+                      wait / flight,
+                      start_of_block(psi, k->threads) /
+                          (k->choice.instances * fused_serial(k))};
+    return bounds(bound, COUNTOF(bound));
 }
 
 double psi_predict(const Psi *psi, const Script *script, const FusedKernel *k,
                    int64_t instances)
 {
-    if (script->call[k->fusion->order[0]].is_uniform)
-        return psi->launch_ns / (double)instances;
+    if (script->call[k->fusion->order[0]].is_uniform) {
+        double own = (double)strips_words(script, k->fusion) / fused_lanes(script, k);
+        return (psi->launch_ns + WORD_ALONE_NS * own) / (double)instances;
+    }
     Sum sum = {.psi = psi, .script = script, .kernel = k};
-    Row row = {.kind = ROUTINE_BARRIER};
-    double barrier = look_up(psi, &row, k->choice.instances, 0);
+    Row row = {.kind = ROUTINE_BARRIER, .words = psi->barrier_words};
+    double start = psi->launch_ns / (double)instances;
+    if (k->choice.copy == COPY_STRIPS)
+        return start + predict_strips(psi, script, k, instances);
+    start += start * count_sums(script, k->fusion);
+    Part barrier = psi->device.is_cpu ? nearest(psi, &row, k->choice.instances)
+                                      : fit_compute(psi, &row);
     add_copies(&sum);
     add_routines(&sum, barrier);
-    int launches = 1; // of the kernel, and of one for each sum
-    for (int step = 0; step < k->fusion->ncall; step++)
-        launches += script->call[k->fusion->order[step]].function->kind == FUNCTION_SUM;
-    return fmax(sum.memory, sum.compute) + barrier * k->barriers +
-           launches * psi->launch_ns / (double)instances;
+    if (psi->device.is_cpu)
+        return fmax(sum.words, sum.compute.rate) + barrier.rate * k->barriers + start;
+    return predict_gpu(&sum, barrier, instances) + start;
 }

@@ -24,6 +24,8 @@ typedef struct {
     bool failed;
     char *defs; // the copy for the language's parser
     bool any_def;
+    const Binding *size; // as the user has them
+    int nsize;
 } Reader;
 
 // Tokens ------------------------------------------------------------------------------
@@ -119,6 +121,31 @@ static const TypeName *find_type(const Reader *r, const char *name)
     return NULL;
 }
 
+static const Binding *find_size(const Binding *size, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(size[i].name, name) == 0)
+            return &size[i];
+    return NULL;
+}
+
+// A number, or a size.
+static int take_length(Reader *r)
+{
+    const Script *script = r->script;
+    if (look(r)->kind != TOK_NAME)
+        return take_count(r, "a length", WORDS_MAX);
+    Name name = take_name(r, "a size");
+    const Binding *size = find_size(script->sizes.at, script->sizes.len, name.text);
+    if (size)
+        return (int)MIN(size->value, WORDS_MAX);
+    diag_error(r->diags, name.span, "F036",
+               "the size `%s` has no value: `size %s = 301;`, or -s %s=301", name.text,
+               name.text, name.text);
+    r->failed = true;
+    return 0;
+}
+
 // [5][5]float
 static const Type *take_type(Reader *r)
 {
@@ -127,11 +154,12 @@ static const Type *take_type(Reader *r)
     Ir *ir = r->script->ir;
     while (n < COUNTOF(len) && accept(r, TOK_LBRACKET)) {
         Span span = look(r)->span;
-        len[n] = take_count(r, "a length", WORDS_MAX);
+        len[n] = take_length(r);
         words *= MAX(len[n], 1);
-        if (!r->failed && (len[n] < 1 || words > WORDS_MAX)) {
+        if (!r->failed && (len[n] < 1 || words > ELEM_WORDS_MAX)) {
             diag_error(r->diags, span, "F002",
-                       "an element has 1 to %d words: it must fit on chip", WORDS_MAX);
+                       "an element has 1 to %d words: divide it into instances",
+                       ELEM_WORDS_MAX);
             r->failed = true;
         }
         n++;
@@ -316,14 +344,36 @@ static void read_def(Reader *r)
     r->any_def = true;
 }
 
+// size N; or size N = 301;
+static void read_size(Reader *r)
+{
+    uint32_t start = look(r)->span.start;
+    r->at++;
+    Name name = take_name(r, "a name of a size");
+    if (r->failed)
+        return;
+    memcpy(r->defs + start, r->source->text + start, look(r)->span.start - start);
+    const Binding *given = find_size(r->size, r->nsize, name.text);
+    int64_t value = 0;
+    if (accept(r, TOK_ASSIGN))
+        value = take_count(r, "a value", WORDS_MAX);
+    if (given)
+        value = given->value;
+    if (strcmp(name.text, "T") == 0)
+        diag_error(r->diags, name.span, "F004",
+                   "T is the number of instances: call the size otherwise");
+    else if (value)
+        VEC_PUSH(r->script->arena, &r->script->sizes, ((Binding){name.text, value}));
+}
+
 static bool is_element(const Type *type)
 {
     int64_t words = 1;
     for (; type->kind == T_ARRAY; type = type->elem) {
-        if (!arith_is_const(type->len, NULL) || type->len->value > WORDS_MAX)
+        if (!arith_is_const(type->len, NULL) || type->len->value > ELEM_WORDS_MAX)
             return false;
         words *= type->len->value;
-        if (words > WORDS_MAX)
+        if (words > ELEM_WORDS_MAX)
             return false;
     }
     return type->kind == T_SCALAR && type->scalar == S_FLOAT;
@@ -341,23 +391,44 @@ static bool set_type(Reader *r, Elementary *f, int i, const Type *type)
     return true;
 }
 
-static void take_def(Reader *r, const Program *program, const Function *def)
+static Elementary *make_def(Reader *r, const Program *program, const Function *def)
 {
     Elementary *f = NEW(r->script->arena, Elementary);
     *f = (Elementary){.name = def->name, .span = def->span, .def = def, .program = program};
     if (def->nparam < 1 || def->nparam > ARITY_MAX) {
         diag_error(r->diags, def->span, "F006", "a function has 1 to %d parameters",
                    ARITY_MAX);
-        return;
+        return NULL;
     }
     f->nparam = def->nparam;
     for (int i = 0; i < f->nparam; i++) {
         f->param[i] = def->params[i]->name;
         if (!set_type(r, f, i, def->params[i]->type))
-            return;
+            return NULL;
     }
-    if (set_type(r, f, f->nparam, def->result) &&
-        routine_implementations(r->script, f, r->diags))
+    bool ok = set_type(r, f, f->nparam, def->result) &&
+              routine_implementations(r->script, f, r->diags);
+    return ok ? f : NULL;
+}
+
+static bool has_size(const Type *type)
+{
+    while (type->kind == T_ARRAY && arith_is_const(type->len, NULL))
+        type = type->elem;
+    return type->kind == T_ARRAY;
+}
+
+static void take_def(Reader *r, const Program *program, const Function *def)
+{
+    bool generic = false;
+    for (int i = 0; i < def->nparam; i++)
+        generic = generic || has_size(def->params[i]->type);
+    if (generic) {
+        VEC_PUSH(r->script->arena, &r->script->generics, ((Generic){program, def}));
+        return;
+    }
+    Elementary *f = make_def(r, program, def);
+    if (f)
         add_function(r, f);
 }
 
@@ -369,6 +440,122 @@ static void take_defs(Reader *r)
     if (program && ir_infer(program, r->diags))
         for (int i = 0; i < program->defs.len; i++)
             take_def(r, program, program->defs.at[i]);
+}
+
+// Generic definitions -------------------------------------------------------------------
+
+enum { SIZES_MAX = 8 };
+
+typedef struct {
+    const Program *program;
+    Binding binding[SIZES_MAX];
+    int n;
+} Match;
+
+// A length that is a size is what the first argument says; others must say the same.
+static bool match_length(Match *m, const Arith *want, int64_t have)
+{
+    int64_t constant;
+    if (arith_is_const(want, &constant))
+        return constant == have;
+    for (int i = 0; i < m->program->sizes.len; i++) {
+        const char *name = m->program->sizes.at[i].name;
+        if (m->program->sizes.at[i].arith != want)
+            continue;
+        for (int k = 0; k < m->n; k++)
+            if (strcmp(m->binding[k].name, name) == 0)
+                return m->binding[k].value == have;
+        if (m->n < SIZES_MAX)
+            m->binding[m->n++] = (Binding){name, have};
+        return true;
+    }
+    return false;
+}
+
+static bool match_type(Match *m, const Type *want, const Type *have)
+{
+    for (; want->kind == T_ARRAY && have->kind == T_ARRAY;
+         want = want->elem, have = have->elem)
+        if (!match_length(m, want->len, have->len->value))
+            return false;
+    return want->kind == T_SCALAR && have->kind == T_SCALAR;
+}
+
+// Sizes that only other definitions of the text have may be anything.
+static void bind_rest(Match *m)
+{
+    for (int i = 0; i < m->program->sizes.len && m->n < SIZES_MAX; i++) {
+        bool bound = m->program->sizes.at[i].arith->kind != A_VAR;
+        for (int k = 0; k < m->n; k++)
+            bound = bound || strcmp(m->binding[k].name, m->program->sizes.at[i].name) == 0;
+        if (!bound)
+            m->binding[m->n++] = (Binding){m->program->sizes.at[i].name, 1};
+    }
+}
+
+static const Elementary *find_instance(const Script *script, const char *name,
+                                       const Type *const *type, int n)
+{
+    for (int i = 0; i < script->instances.len; i++) {
+        const Elementary *f = script->instances.at[i];
+        bool same = strcmp(f->name, name) == 0 && f->nparam == n;
+        for (int k = 0; k < n && same; k++)
+            same = type_equal(script->ir->arith, f->type[k], type[k]);
+        if (same)
+            return f;
+    }
+    return NULL;
+}
+
+static const Elementary *instantiate(Script *script, const Generic *g, Match *m,
+                                     Diags *diags)
+{
+    bind_rest(m);
+    const Program *bound = ir_bind(g->program, m->binding, m->n, diags);
+    if (!bound)
+        return NULL;
+    Reader r = {.script = script, .diags = diags};
+    for (int i = 0; i < g->program->defs.len; i++)
+        if (g->program->defs.at[i] == g->def) {
+            Elementary *f = make_def(&r, bound, bound->defs.at[i]);
+            if (f)
+                VEC_PUSH(script->arena, &script->instances, f);
+            return f;
+        }
+    BUG("a definition that is not in its program");
+}
+
+const Elementary *script_instance(Script *script, const Name *name, const Type *const *type,
+                                  int n, Diags *diags)
+{
+    const Elementary *known = find_instance(script, name->text, type, n);
+    if (known)
+        return known;
+    for (int i = script->generics.len - 1; i >= 0; i--) { // the script's own first
+        const Generic *g = &script->generics.at[i];
+        Match m = {.program = g->program};
+        if (strcmp(g->def->name, name->text) != 0)
+            continue;
+        if (g->def->nparam != n) {
+            diag_error(diags, name->span, "F009", "`%s` takes %d argument%s, here %d",
+                       name->text, g->def->nparam, g->def->nparam == 1 ? "" : "s", n);
+            return NULL;
+        }
+        for (int k = 0; k < n; k++)
+            if (!match_type(&m, g->def->params[k]->type, type[k])) {
+                diag_error(diags, name->span, "F009",
+                           "argument %d of `%s` is of another type or length than its "
+                           "parameter `%s`",
+                           k + 1, name->text, g->def->params[k]->name);
+                return NULL;
+            }
+        return instantiate(script, g, &m, diags);
+    }
+    diag_error(
+        diags, name->span, "F008",
+        "there is no function `%s`: declare it, or see `forewarp fuse --print library`",
+        name->text);
+    return NULL;
 }
 
 // Statements --------------------------------------------------------------------------
@@ -424,6 +611,8 @@ static void read_statement(Reader *r)
     TokenKind after = look(r)[look(r)->kind != TOK_END].kind;
     if (look(r)->kind == TOK_DEF || look(r)->kind == TOK_FUN)
         read_def(r);
+    else if (look(r)->kind == TOK_SIZE)
+        read_size(r);
     else if (look(r)->kind == TOK_NAME && after == TOK_ASSIGN)
         read_call(r);
     else if (accept_word(r, "type"))
@@ -479,7 +668,23 @@ static const char *base_name(Arena *arena, const char *path)
     return *base ? base : "script";
 }
 
-static bool read_script(Script *script, Diags *diags)
+// Every size that the user names is one of the script's.
+static bool check_sizes(const Reader *r)
+{
+    const Script *script = r->script;
+    bool ok = true;
+    for (int i = 0; i < r->nsize; i++)
+        if (strcmp(r->size[i].name, "T") != 0 &&
+            !find_size(script->sizes.at, script->sizes.len, r->size[i].name))
+            ok = diag_error(
+                r->diags, span_none, "F031",
+                "there is no size `%s`: a script has T, the number of instances, "
+                "and those that it declares",
+                r->size[i].name);
+    return ok;
+}
+
+static bool read_script(Script *script, const Binding *size, int nsize, Diags *diags)
 {
     Draft draft = {0};
     Reader r = {.script = script, .draft = &draft, .diags = diags};
@@ -487,11 +692,14 @@ static bool read_script(Script *script, Diags *diags)
     *library = (Source){"<library>", fuse_library, strlen(fuse_library)};
     if (!read_text(&r, library))
         return false;
-    bool ok = read_text(&r, &script->source);
+    r.size = size;
+    r.nsize = nsize;
+    bool ok = read_text(&r, &script->source) && check_sizes(&r);
     return ok && script_resolve(script, &draft, diags);
 }
 
-Script *script_parse(const char *name, const char *text, Diags *diags, bool *ok)
+Script *script_parse(const char *name, const char *text, const Binding *size, int nsize,
+                     Diags *diags, bool *ok)
 {
     Ir *ir = ir_new();
     Script *script = NEW(ir->arena, Script);
@@ -500,18 +708,19 @@ Script *script_parse(const char *name, const char *text, Diags *diags, bool *ok)
     script->name = base_name(ir->arena, name);
     script->source = (Source){arena_strdup(ir->arena, name), arena_strdup(ir->arena, text),
                               strlen(text)};
-    *ok = read_script(script, diags);
+    *ok = read_script(script, size, nsize, diags);
     return script;
 }
 
-Script *script_load(const char *path, Diags *diags, bool *ok)
+Script *script_load(const char *path, const Binding *size, int nsize, Diags *diags,
+                    bool *ok)
 {
     Buf text;
     buf_init(&text);
     Script *script = NULL;
     *ok = file_read(path, &text);
     if (*ok)
-        script = script_parse(path, text.text, diags, ok);
+        script = script_parse(path, text.text, size, nsize, diags, ok);
     else
         diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
     buf_release(&text);
@@ -526,8 +735,11 @@ void script_free(Script *script)
 
 uint64_t script_hash(const Script *script)
 {
-    return hash_bytes(script->source.text, script->source.len,
-                      hash_bytes(fuse_library, strlen(fuse_library), 0));
+    uint64_t hash = hash_bytes(script->source.text, script->source.len,
+                               hash_bytes(fuse_library, strlen(fuse_library), 0));
+    for (int i = 0; i < script->sizes.len; i++)
+        hash = hash_mix(hash, (uint64_t)script->sizes.at[i].value);
+    return hash;
 }
 
 int64_t elem_count(const Elem *elem, int64_t instances)

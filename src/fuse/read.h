@@ -41,6 +41,13 @@ int type_words(const Type *type); // scalars in a type of constant lengths
 // many as the leading dimensions of its result have elements. False with diagnostics if the
 // def has what no routine can be made of.
 bool routine_implementations(Script *script, Elementary *function, Diags *diags);
+// Adds those of long arrays in strips, by whole warps.
+void routine_strips(Script *script, Elementary *function);
+
+// read.c: the function that a generic definition is for arguments of these types, made at
+// the first call; NULL with diagnostics where there is none, or the types are not such.
+const Elementary *script_instance(Script *script, const Name *name, const Type *const *type,
+                                  int n, Diags *diags);
 
 // script.c: makes calls and elements of the statements; false with diagnostics.
 bool script_resolve(Script *script, const Draft *draft, Diags *diags);

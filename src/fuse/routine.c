@@ -71,6 +71,10 @@ typedef struct {
     Loop loop[16];
     int nloop, serial, indent;
     const char *unroll;
+    const Arith *word,
+        *own; // by strips: the word at hand, and its place among the thread's
+    PutTree *tree;
+    void *user;
     Buf *out;
     Diags *diags;
     jmp_buf refuse;
@@ -155,9 +159,23 @@ static bool step(const Maker *m, Moment *now)
     return false;
 }
 
+// By strips a thread touches its own words, and scalars.
+static bool is_own(Maker *m, int param, const Arith *word)
+{
+    int64_t apart;
+    return m->function->words[param] == 1 ||
+           (m->word && arith_is_const(arith_sub(m->ctx, word, m->word), &apart) &&
+            apart == 0);
+}
+
 static void touch(Maker *m, int param, const Arith *word, Span span)
 {
     int words = m->function->words[param], row = map_row_words(words);
+    if (m->impl->strip) {
+        if (!is_own(m, param, word))
+            refuse(m, span, "an index that is another thread's");
+        return;
+    }
     for (int lane = 0; lane < m->impl->lanes; lane++) {
         Moment now = {.m = m, .lane = lane};
         do {
@@ -180,7 +198,9 @@ static const char *place(Maker *m, int param, const Arith *word, Span span)
     int own = m->function->words[param] / m->impl->lanes;
     if (held->kind == HELD_SCALAR)
         return held->name;
-    if (held->kind == HELD_ARRAY)
+    if (held->kind == HELD_ARRAY && m->impl->strip)
+        word = m->own;
+    else if (held->kind == HELD_ARRAY)
         word = arith_sub(m->ctx, word, arith_mulc(m->ctx, m->lane, own));
     return arena_printf(m->arena, "%s[%s]", held->name, arith_text(m, word));
 }
@@ -208,6 +228,41 @@ static void loop_end(Maker *m)
     m->nloop--;
     m->indent--;
     put_line(m, "}");
+}
+
+int strip_own(const Impl *impl, int words)
+{
+    int all = impl->lanes * impl->strip;
+    return (words + all - 1) / all * impl->strip;
+}
+
+// A thread's words of an array of so many, one after another. Returns the word.
+static const Arith *strips_begin(Maker *m, int64_t words, Span span)
+{
+    int own = strip_own(m->impl, (int)words), strip = m->impl->strip;
+    int lanes = m->impl->lanes;
+    const Arith *k = loop_begin(m, own / strip, span);
+    const Arith *j = strip > 1 ? loop_begin(m, strip, span) : arith_const(m->ctx, 0);
+    m->own = arith_add(m->ctx, arith_mulc(m->ctx, k, strip), j);
+    m->word = arith_add(m->ctx, arith_mulc(m->ctx, k, (int64_t)strip * lanes),
+                        arith_add(m->ctx, arith_mulc(m->ctx, m->lane, strip), j));
+    if ((int64_t)own * lanes > words) {
+        put_line(m, "if (%s < %lld) {", arith_text(m, m->word), (long long)words);
+        m->indent++;
+    }
+    return m->word;
+}
+
+static void strips_end(Maker *m, int64_t words)
+{
+    if ((int64_t)strip_own(m->impl, (int)words) * m->impl->lanes > words) {
+        m->indent--;
+        put_line(m, "}");
+    }
+    loop_end(m);
+    if (m->impl->strip > 1)
+        loop_end(m);
+    m->word = NULL;
 }
 
 // What one operation here costs an instance.
@@ -467,8 +522,50 @@ static int64_t length(Maker *m, const Expr *array)
     return len;
 }
 
+// How a reduction's parts are put together; 0: they cannot be.
+static char join_of(const Expr *e)
+{
+    static const struct {
+        Op op;
+        char join;
+    } known[] = {{OP_ADD, '+'}, {OP_MINIMUM, '<'}, {OP_MAXIMUM, '>'}};
+    const Expr *fun = e->fun, *body = fun->arg[0];
+    bool zero = e->arg[0]->kind == E_LITERAL && e->arg[0]->number == 0;
+    if (fun->kind != E_LAMBDA || body->kind != E_OP)
+        return 0;
+    for (int i = 0; i < COUNTOF(known); i++)
+        if (body->op == known[i].op && (zero || known[i].op != OP_ADD) &&
+            body->arg[0]->kind == E_PARAM && body->arg[0]->param == fun->params[0] &&
+            !expr_mentions(body->arg[1], fun->params[0]))
+            return known[i].join;
+    return 0;
+}
+
+// All threads of the instance reduce their own words, and then what they have.
+static const Val *reduce_strips(Maker *m, const Expr *e, const Env *env)
+{
+    const Expr *array = e->arg[e->narg - 1];
+    int64_t len = length(m, array);
+    char join = join_of(e);
+    if (!join || m->nloop)
+        refuse(m, e->span, "a reduction whose parts cannot be put together");
+    const Val *start = eval(m, e->arg[0], env), *src = eval(m, array, env);
+    const char *name = arena_printf(m->arena, "s%d", m->serial++);
+    put_line(m, "float %s = %s;", name, start->text);
+    const Val *arg[2] = {scalar(m, name, true)};
+    arg[1] = at(m, src, strips_begin(m, len, e->span), e->span);
+    put_line(m, "%s = %s;", name, apply(m, e->fun, env, arg)->text);
+    strips_end(m, len);
+    if (m->held)
+        m->tree(m->user, name, join, m->indent);
+    return arg[0];
+}
+
 static const Val *eval_reduce(Maker *m, const Expr *e, const Env *env)
 {
+    if (m->impl->strip && e->type && e->type->kind == T_SCALAR &&
+        e->type->scalar == S_FLOAT)
+        return reduce_strips(m, e, env);
     const Expr *array = e->arg[e->narg - 1];
     int64_t len = length(m, array);
     if (!e->type || e->type->kind != T_SCALAR || e->type->scalar != S_FLOAT)
@@ -583,6 +680,12 @@ static void run_over(Maker *m, const Val *v, const Type *type, int64_t lanes,
     }
     int64_t len = type->len->value;
     const Arith *i;
+    if (m->impl->strip) {
+        i = strips_begin(m, len, span);
+        run_over(m, at(m, v, i, span), type->elem, 1, i);
+        strips_end(m, len);
+        return;
+    }
     bool by_lane = lanes > 1;
     if (by_lane) {
         i = arith_divc(m->ctx, m->lane, lanes / len);
@@ -632,7 +735,7 @@ static bool find_maps(Script *script, Elementary *f, int i, Diags *diags)
                .impl = impl,
                .unroll = "",
                .diags = diags};
-    for (int p = 0; p <= f->nparam; p++) {
+    for (int p = 0; p <= f->nparam && !impl->strip; p++) {
         m.bit[p] =
             NEW_ARRAY(script->arena, uint64_t, impl->lanes * map_row_words(f->words[p]));
         impl->map[p] = (WordMap){impl->lanes, f->words[p], m.bit[p]};
@@ -640,9 +743,49 @@ static bool find_maps(Script *script, Elementary *f, int i, Diags *diags)
     if (setjmp(m.refuse))
         return false;
     make(&m);
-    f->flops = m.flops;
+    if (!impl->strip)
+        f->flops = m.flops;
     impl->is_static = true;
     return true;
+}
+
+// Words of the arrays that a function takes and makes, if they are all one long array each
+// and equally long; else 0.
+static int strip_words(const Elementary *f)
+{
+    int words = 0;
+    for (int p = 0; p <= f->nparam; p++) {
+        const Type *t = f->type[p];
+        bool flat = t->kind == T_ARRAY && t->elem->kind == T_SCALAR;
+        if (t->kind == T_SCALAR)
+            continue;
+        if (!flat || (words && words != f->words[p]))
+            return 0;
+        words = f->words[p];
+    }
+    return words;
+}
+
+// STRIPS_LEAST: a warp has two words a thread. OWN_MOST: words of one array that a thread
+// keeps in registers; with four arrays of them it has half of an NVIDIA thread's 255.
+enum { STRIPS_LEAST = 64, WARP = 32, OWN_LEAST = 4, OWN_MOST = 32 };
+
+void routine_strips(Script *script, Elementary *f)
+{
+    int words = strip_words(f), strip = words % 4 == 0 ? 4 : 1;
+    for (int lanes = WARP; words >= STRIPS_LEAST && lanes <= THREADS_MAX; lanes *= 2) {
+        Impl impl = {.lanes = lanes, .strip = strip};
+        int own = strip_own(&impl, words);
+        Diags unsaid;
+        if (own > OWN_MOST || (own < OWN_LEAST && lanes > WARP) || f->nimpl == IMPLS_MAX)
+            continue;
+        diags_init(&unsaid, script->arena);
+        f->impl[f->nimpl++] = impl;
+        if (f->def && !find_maps(script, f, f->nimpl - 1, &unsaid)) {
+            f->nimpl--;
+            return;
+        }
+    }
 }
 
 bool routine_implementations(Script *script, Elementary *f, Diags *diags)
@@ -660,11 +803,12 @@ bool routine_implementations(Script *script, Elementary *f, Diags *diags)
             type = NULL;
         }
     } while (type && lanes <= THREADS_MAX && f->nimpl < IMPLS_MAX);
+    routine_strips(script, f);
     return true;
 }
 
 void routine_emit(const Script *script, const Elementary *f, int impl, const Held *held,
-                  const char *unroll, int indent, Buf *out)
+                  const char *unroll, int indent, PutTree *tree, void *user, Buf *out)
 {
     ArithMark mark = arith_mark(script->ir->arith);
     ArenaMark arena = arena_mark(script->arena);
@@ -676,6 +820,8 @@ void routine_emit(const Script *script, const Elementary *f, int impl, const Hel
                .held = held,
                .unroll = unroll,
                .indent = indent,
+               .tree = tree,
+               .user = user,
                .out = out};
     make(&m);
     arena_reset(script->arena, arena);

@@ -16,10 +16,19 @@ typedef struct {
     const char *name;
 } Held;
 
+// Adds up what the threads of an instance have in the variable `name`, so that all of them
+// have the result. op: '+', or '<' and '>' for the least and the greatest.
+typedef void PutTree(void *user, const char *name, char op, int indent);
+
+// Words of an array of `words` that a thread has of strips; one with fewer checks indices.
+int strip_own(const Impl *impl, int words);
+
 // Prints the statements of an implementation made of a def: parameters, then the result,
 // are found where held says; `lane` is the thread of the instance. unroll: what stands
-// before a loop whose indices must be known when it is compiled, or "".
+// before a loop whose indices must be known when it is compiled, or "". tree: for an
+// implementation by strips that reduces.
 void routine_emit(const Script *script, const Elementary *function, int impl,
-                  const Held *held, const char *unroll, int indent, Buf *out);
+                  const Held *held, const char *unroll, int indent, PutTree *tree,
+                  void *user, Buf *out);
 
 #endif

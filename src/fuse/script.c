@@ -58,19 +58,23 @@ static const Elementary *sum_function(Resolver *r, const Type *type)
         row[w / 64] |= (uint64_t)1 << w % 64;
     WordMap map = {1, f->words[0], row};
     f->impl[0] = (Impl){.lanes = 1, .map = {map, map}, .is_static = f->words[0] == 1};
+    routine_strips(r->script, f);
     return f;
 }
 
-static const Elementary *need_function(Resolver *r, const Name *name)
+static const Elementary *need_function(Resolver *r, const Statement *s)
 {
+    const Type *type[ARITY_MAX];
     for (int i = 0; i < r->script->functions.len; i++)
-        if (strcmp(r->script->functions.at[i]->name, name->text) == 0)
+        if (strcmp(r->script->functions.at[i]->name, s->function.text) == 0)
             return r->script->functions.at[i];
-    diag_error(
-        r->diags, name->span, "F008",
-        "there is no function `%s`: declare it, or see `forewarp fuse --print library`",
-        name->text);
-    return NULL;
+    for (int k = 0; k < s->n; k++) {
+        int v = find_variable(r, s->argument[k].text);
+        if (v < 0)
+            return NULL; // which is said of the argument
+        type[k] = r->draft->variables.at[v].type->type;
+    }
+    return script_instance(r->script, &s->function, type, s->n, r->diags);
 }
 
 static const char *show(Resolver *r, const Type *type)
@@ -144,7 +148,7 @@ static void resolve_statement(Resolver *r, int i)
     bool sum = strcmp(s->function.text, "sum") == 0 && s->n == 1;
     int of = sum ? find_variable(r, s->argument[0].text) : -1;
     const Elementary *f = of >= 0 ? sum_function(r, r->draft->variables.at[of].type->type)
-                                  : need_function(r, &s->function);
+                                  : need_function(r, s);
     r->function[i] = f;
     int result = r->result[i] = need_variable(r, &s->result);
     if (result >= 0)

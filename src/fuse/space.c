@@ -330,7 +330,7 @@ static int need_of(const Live *live, int n)
     return need;
 }
 
-int fuse_allocate(const Live *live, int n, uint16_t *offset, int *nodes)
+int fuse_allocate(const Live *live, int n, int *offset, int *nodes)
 {
     Allocator a = {.live = live, .need = need_of(live, n), .best = 1 << 30};
     for (int i = 0; i < n; i++) {
@@ -344,7 +344,7 @@ int fuse_allocate(const Live *live, int n, uint16_t *offset, int *nodes)
     }
     place_from(&a, 0, 0);
     for (int i = 0; i < a.n; i++)
-        offset[a.by_size[i]] = (uint16_t)a.found[a.by_size[i]];
+        offset[a.by_size[i]] = a.found[a.by_size[i]];
     *nodes = a.nodes;
     return a.best;
 }
@@ -368,10 +368,14 @@ static void allocate(const Script *script, Fusion *f)
 
 // Sets --------------------------------------------------------------------------------
 
+// VISITS_MOST: sets looked at, those that are not fusible included.
+enum { VISITS_MOST = 20 * SETS_MOST };
+
 typedef struct {
     FuseSpace *space;
     Arena *arena;
-    Rest *table;
+    Rest *table; // NULL: sets are only counted
+    int sets, visits;
 } Finder;
 
 static void add_fusion(Finder *finder, Set set)
@@ -391,16 +395,28 @@ static void add_fusion(Finder *finder, Set set)
 static void extend(Finder *finder, Set set, Set ext, Set near, int root, int size)
 {
     const Graph *graph = &finder->space->graph;
-    if (graph_convex(graph, set) && graph_fusible(graph, set))
-        add_fusion(finder, set);
+    finder->visits++;
+    if (graph_convex(graph, set) && graph_fusible(graph, set)) {
+        finder->sets++;
+        if (finder->table)
+            add_fusion(finder, set);
+    }
     if (size == finder->space->limit)
         return;
-    while (ext) {
+    while (ext && finder->sets <= SETS_MOST && finder->visits <= VISITS_MOST) {
         int w = lowest(ext);
         ext &= ext - 1;
         Set fresh = graph->adj[w] & ~near & above(root);
         extend(finder, set | bit(w), ext | fresh, near | graph->adj[w], root, size + 1);
     }
+}
+
+static void find_sets(Finder *finder)
+{
+    const Graph *graph = &finder->space->graph;
+    finder->sets = finder->visits = 0;
+    for (int v = 0; v < graph->n; v++)
+        extend(finder, bit(v), graph->adj[v] & above(v), graph->adj[v] | bit(v), v, 1);
 }
 
 // Covers, counted -----------------------------------------------------------------------
@@ -493,9 +509,12 @@ FuseSpace *fuse_space(const Script *script, int limit, Arena *arena)
     const Graph *graph = &space->graph;
     space->limit = MIN(limit > 0 ? limit : LIMIT_DEFAULT, MIN(graph->n, MEMBERS_MAX));
     Finder finder = {.space = space, .arena = arena};
+    space->asked = space->limit;
+    for (find_sets(&finder); finder.sets > SETS_MOST || finder.visits > VISITS_MOST;
+         find_sets(&finder))
+        space->limit--;
     finder.table = xcalloc((size_t)1 << space->limit, sizeof *finder.table);
-    for (int v = 0; v < graph->n; v++)
-        extend(&finder, bit(v), graph->adj[v] & above(v), graph->adj[v] | bit(v), v, 1);
+    find_sets(&finder);
     free(finder.table);
     space->seconds = clock_s() - start;
     count_all(space);

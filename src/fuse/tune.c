@@ -154,6 +154,63 @@ static void add_unit(Tuner *t, const Fusion *f, const uint8_t *impl, const Choic
     VEC_PUSH(t->arena, &t->kernels, best);
 }
 
+// The implementation of each call by so many threads, in strips; scalars have one.
+static bool strip_impls(const Script *script, const Fusion *f, int lanes, uint8_t *impl)
+{
+    bool any = false;
+    for (int i = 0; i < f->ncall; i++) {
+        const Elementary *e = script->call[f->order[i]].function;
+        int k = 0;
+        while (k < e->nimpl && (!e->impl[k].strip || e->impl[k].lanes != lanes))
+            k++;
+        impl[i] = (uint8_t)(k < e->nimpl ? k : 0);
+        any = any || k < e->nimpl;
+    }
+    return any;
+}
+
+static void add_strip_unit(Tuner *t, const Fusion *f, const Choice *choice)
+{
+    const DeviceInfo *device = rig_device(t->rig);
+    FusedKernel kernel;
+    if (!fused_make(t->script, f, choice, fused_local_bytes(device), device->max_group,
+                    &kernel))
+        return;
+    double ns = psi_predict(t->psi, t->script, &kernel, t->options->instances);
+    CoverUnit unit = {f->set, ns, t->units.len};
+    VEC_PUSH(t->arena, &t->units, unit);
+    VEC_PUSH(t->arena, &t->kernels, kernel);
+}
+
+// By strips: blocks that stay, so many for each unit of the device, or one for each few
+// instances where nothing is summed.
+static void add_strip_units(Tuner *t, const Fusion *f)
+{
+    int units = rig_device(t->rig)->compute_units;
+    Choice choice = {.copy = COPY_STRIPS};
+    int64_t count = fused_count(t->script, f, t->options->instances);
+    for (int lanes = 32; lanes <= THREADS_MAX; lanes *= 2)
+        for (int i = 1; i <= MAX(256 / lanes, 1); i *= 2) {
+            if (!strip_impls(t->script, f, lanes, choice.impl))
+                continue;
+            choice.instances = i;
+            choice.serial = 0;
+            choice.early = false;
+            if (!has_sum(t->script, f))
+                add_strip_unit(t, f, &choice);
+            for (int each = 1; each <= 16; each *= 2) {
+                int64_t blocks = (int64_t)i * units * each;
+                if (i * lanes * each > 2048 || (i * lanes * each < 512 && each < 16))
+                    continue;
+                choice.serial = (int)((count + blocks - 1) / blocks);
+                for (int early = 0; early < 2 && choice.serial > 1; early++) {
+                    choice.early = early;
+                    add_strip_unit(t, f, &choice);
+                }
+            }
+        }
+}
+
 static void make_units(Tuner *t)
 {
     bool cuda = strcmp(rig_device(t->rig)->target, "cuda") == 0;
@@ -162,6 +219,8 @@ static void make_units(Tuner *t)
         const Fusion *f = &t->space->fusion.at[i];
         bool together = f->impls * COUNTOF(style) > most;
         uint8_t impl[MEMBERS_MAX] = {0};
+        if (strcmp(rig_device(t->rig)->target, "c") != 0)
+            add_strip_units(t, f);
         do
             for (int s = 0; s < COUNTOF(style); s++)
                 if (style[s].copy != COPY_ASYNC || cuda)
@@ -333,15 +392,7 @@ static double on_trial(void *user, int job, Trial *trial)
     Tuner *t = user;
     int number = t->job_solution[job];
     record(t, number, trial->status, trial->time_ns, trial->max_error);
-    StoreTrial stored = {.point = t->trial[number].text,
-                         .status = trial->status,
-                         .time_ns = trial->time_ns,
-                         .cut = trial->cut,
-                         .max_error = trial->max_error,
-                         .spent_s = trial->build_s + trial->check_s + trial->timing_s,
-                         .log = trial->log,
-                         .sample_ns = trial->sample_ns,
-                         .nsample = trial->nsample};
+    StoreTrial stored = store_trial(t->trial[number].text, trial);
     t->failed = t->failed || !store_put(t->store, t->session, &stored, t->diags);
     report(t, "time", number + 1);
     return INFINITY;
@@ -542,31 +593,11 @@ static bool time_copy(Tuner *t)
     if (!rig)
         return false;
     int64_t fours = MAX((int64_t)(t->result->bytes / 32) / 1024, 1) * 1024;
-    int64_t bytes[2] = {fours * 16, fours * 16};
-    JobArg arg[3] = {{.kind = ARG_BUFFER, .buffer = 1},
-                     {.kind = ARG_BUFFER, .buffer = 2},
-                     {.kind = ARG_INT, .number = fours}};
-    JobLaunch launch = {.kernel = "fw_copy",
-                        .global = {fours / 4, 1, 1},
-                        .local = {256, 1, 1},
-                        .narg = 3,
-                        .arg = arg};
-    Buf source;
-    buf_init(&source);
-    fused_print_copy(rig_device(rig)->target, "fw_copy", &source);
-    Job job = {.prelude = "",
-               .source = source.text,
-               .options = "",
-               .nscratch = 2,
-               .scratch_bytes = bytes,
-               .nlaunch = 1,
-               .launch = &launch};
     Trial trial = {0};
-    bool ok = rig_run_one(rig, &job, FINAL_SAMPLES, &trial, NULL, t->diags);
+    bool ok = fused_time_copy(rig, fours, FINAL_SAMPLES, &trial, t->diags);
     if (trial.status == TRIAL_OK)
         t->result->copy_ns = trial.time_ns * t->result->bytes / (32.0 * (double)fours);
     trial_release(&trial);
-    buf_release(&source);
     rig_close(rig);
     return ok;
 }
@@ -610,14 +641,18 @@ static bool open_session(Tuner *t)
     t->store = store_open(t->options->store, t->diags);
     if (!t->store)
         return false;
-    StoreKey key = {.problem = arena_printf(t->arena, "%s T=%lld", t->script->name,
-                                            (long long)t->options->instances),
-                    .problem_hash =
-                        hash_mix(script_hash(t->script), (uint64_t)t->options->instances),
-                    .space_hash = hash_bytes("fuse", 4, 0),
-                    .fingerprint = device->fingerprint,
-                    .device = device->name,
-                    .version = FW_VERSION};
+    const char *problem = t->script->name;
+    for (int i = 0; i < t->script->sizes.len; i++)
+        problem = arena_printf(t->arena, "%s %s=%lld", problem, t->script->sizes.at[i].name,
+                               (long long)t->script->sizes.at[i].value);
+    StoreKey key = {
+        .problem =
+            arena_printf(t->arena, "%s T=%lld", problem, (long long)t->options->instances),
+        .problem_hash = hash_mix(script_hash(t->script), (uint64_t)t->options->instances),
+        .space_hash = hash_bytes("fuse", 4, 0),
+        .fingerprint = device->fingerprint,
+        .device = device->name,
+        .version = FW_VERSION};
     t->session = store_session(t->store, &key, t->diags);
     return t->session &&
            (!t->options->fresh || store_forget(t->store, t->session, t->diags)) &&

@@ -178,7 +178,10 @@ Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *d
 {
     Arena *arena = program->ir->arena;
     Program *to = NEW(arena, Program);
-    *to = (Program){.ir = program->ir, .source = program->source, .math = program->math};
+    *to = (Program){.ir = program->ir,
+                    .source = program->source,
+                    .math = program->math,
+                    .images = program->images};
     Bind b = {program,
               to,
               diags,

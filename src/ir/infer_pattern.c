@@ -47,8 +47,29 @@ static const Type *wrong(Infer *in, const Expr *e, const char *code, const char 
 
 // Conditions ---------------------------------------------------------------------------
 
+// What a pattern needs in a dimension, as text only where it is asked for: types of the
+// same program are inferred after each rewrite.
+typedef struct {
+    int dim;
+    const char *what;
+    const Arith *a; // after it; NULL: nothing
+    const char *then;
+    const Arith *b;
+    bool bare; // the pattern is named without its numbers
+} Needs;
+
+static const char *needs_text(Infer *in, const Expr *e, const Needs *needs)
+{
+    const char *call =
+        needs->bare ? pattern_info[e->pattern].text : call_text(in, e, needs->dim);
+    return arena_printf(in->ir->arena, "%s needs %s%s%s%s", call, needs->what,
+                        needs->a ? infer_show_arith(in, needs->a) : "",
+                        needs->b ? needs->then : "",
+                        needs->b ? infer_show_arith(in, needs->b) : "");
+}
+
 static void record(Infer *in, const Expr *e, const Arith *lhs, const Arith *rhs,
-                   const char *why)
+                   const Needs *needs)
 {
     if (!in->program)
         return;
@@ -57,36 +78,36 @@ static void record(Infer *in, const Expr *e, const Arith *lhs, const Arith *rhs,
         if (old->lhs == lhs && old->rhs == rhs && old->span.start == e->span.start)
             return;
     }
-    Condition condition = {lhs, rhs, e->span, why};
+    Condition condition = {lhs, rhs, e->span, needs_text(in, e, needs)};
     VEC_PUSH(in->ir->arena, &in->program->conditions, condition);
 }
 
 // lhs >= 0, where `here` is what the user should look at.
 static bool need_nonneg(Infer *in, const Expr *e, const Arith *lhs, const Arith *here,
-                        const char *why)
+                        Needs needs)
 {
     int64_t lo, hi;
     if (arith_nonneg(in->ir->arith, lhs))
         return true;
     arith_range(in->ir->arith, lhs, &lo, &hi);
     if (hi < 0)
-        return diag_error(in->diags, e->span, "T013", "%s, here %s", why,
-                          infer_show_arith(in, here));
-    record(in, e, lhs, NULL, why);
+        return diag_error(in->diags, e->span, "T013", "%s, here %s",
+                          needs_text(in, e, &needs), infer_show_arith(in, here));
+    record(in, e, lhs, NULL, &needs);
     return true;
 }
 
 // lhs mod rhs == 0; needs rhs positive.
 static bool need_divides(Infer *in, const Expr *e, const Arith *lhs, const Arith *rhs,
-                         const char *why)
+                         Needs needs)
 {
     int64_t rest;
     if (!arith_is_const(arith_mod(in->ir->arith, lhs, rhs), &rest)) {
-        record(in, e, lhs, rhs, why);
+        record(in, e, lhs, rhs, &needs);
         return true;
     }
-    return rest == 0 || diag_error(in->diags, e->span, "T013", "%s, here %s", why,
-                                   infer_show_arith(in, lhs));
+    return rest == 0 || diag_error(in->diags, e->span, "T013", "%s, here %s",
+                                   needs_text(in, e, &needs), infer_show_arith(in, lhs));
 }
 
 static bool need_positive(Infer *in, const Expr *e, const Arith *n, const char *what)
@@ -246,8 +267,8 @@ static const Type *infer_scan(Infer *in, Expr *e)
 static const Type *infer_iterate(Infer *in, Expr *e, const Type *want)
 {
     const Type *x = infer_expr(in, e->arg[0], want);
-    const char *why = "iterate needs a count that is not negative";
-    if (!x || !need_nonneg(in, e, num(e, 0, 0), num(e, 0, 0), why))
+    Needs needs = {.what = "a count that is not negative", .bare = true};
+    if (!x || !need_nonneg(in, e, num(e, 0, 0), num(e, 0, 0), needs))
         return NULL;
     const Type *result = apply(in, e, &x, x);
     if (!result || type_equal(in->ir->arith, x, result))
@@ -264,8 +285,8 @@ static const Type *infer_array(Infer *in, Expr *e, const Type *want)
     const Type *index[DIMS_MAX];
     for (int d = 0; d < e->dims; d++) {
         index[d] = type_scalar(S_INT);
-        if (!need_nonneg(in, e, num(e, d, 0), num(e, d, 0),
-                         "array needs a length that is not negative"))
+        Needs needs = {.what = "a length that is not negative", .bare = true};
+        if (!need_nonneg(in, e, num(e, d, 0), num(e, d, 0), needs))
             return NULL;
     }
     const Type *elem = apply(in, e, index, wanted_elem(want, e->dims));
@@ -332,9 +353,9 @@ static const Type *infer_unzip(Infer *in, Expr *e)
 static bool split_length(Infer *in, const Expr *e, int d, const Arith *len)
 {
     const Arith *n = num(e, d, 0);
-    const char *why = arena_printf(in->ir->arena, "%s needs a length divisible by %s",
-                                   call_text(in, e, d), infer_show_arith(in, n));
-    return need_positive(in, e, n, "length") && need_divides(in, e, len, n, why);
+    return need_positive(in, e, n, "length") &&
+           need_divides(in, e, len, n,
+                        (Needs){.dim = d, .what = "a length divisible by ", .a = n});
 }
 
 static const Type *infer_split(Infer *in, Expr *e)
@@ -372,13 +393,9 @@ static const Arith *windows(Infer *in, const Expr *e, int d, const Arith *len)
     if (!need_positive(in, e, size, "size") || !need_positive(in, e, step, "step"))
         return NULL;
     const Arith *slack = arith_sub(in->ir->arith, len, size);
-    const char *call = call_text(in, e, d);
-    const char *shorter = arena_printf(in->ir->arena, "%s needs a length of at least %s",
-                                       call, infer_show_arith(in, size));
-    const char *rest =
-        arena_printf(in->ir->arena, "%s needs (length - %s) divisible by %s", call,
-                     infer_show_arith(in, size), infer_show_arith(in, step));
-    if (!need_nonneg(in, e, slack, len, shorter) || !need_divides(in, e, slack, step, rest))
+    Needs least = {.dim = d, .what = "a length of at least ", .a = size};
+    Needs rest = {d, "(length - ", size, ") divisible by ", step, false};
+    if (!need_nonneg(in, e, slack, len, least) || !need_divides(in, e, slack, step, rest))
         return NULL;
     return arith_addc(in->ir->arith, arith_div(in->ir->arith, slack, step), 1);
 }
@@ -414,14 +431,10 @@ static const Type *infer_map_slide(Infer *in, Expr *e, const Type *want)
 static bool pad_amount(Infer *in, const Expr *e, int d, int side, const Arith *len)
 {
     const Arith *n = num(e, d, side);
-    const char *call = call_text(in, e, d);
-    const char *negative =
-        arena_printf(in->ir->arena, "%s needs amounts not negative", call);
-    if (!need_nonneg(in, e, n, n, negative))
+    if (!need_nonneg(in, e, n, n, (Needs){.dim = d, .what = "amounts not negative"}))
         return false;
-    const char *reach = arena_printf(in->ir->arena, "%s needs a length of at least %s",
-                                     call, infer_show_arith(in, n));
-    const char *one = arena_printf(in->ir->arena, "%s needs a length of at least 1", call);
+    Needs reach = {.dim = d, .what = "a length of at least ", .a = n};
+    Needs one = {.dim = d, .what = "a length of at least 1"};
     switch (e->mode) {
     case PAD_CLAMP: return need_nonneg(in, e, arith_addc(in->ir->arith, len, -1), len, one);
     case PAD_MIRROR:
@@ -476,12 +489,9 @@ static const Type *infer_part(Infer *in, Expr *e)
     lengths(x, e->dims, len);
     for (int d = 0; d < e->dims; d++) {
         const Arith *n = num(e, d, 0), *rest = arith_sub(in->ir->arith, len[d], n);
-        const char *call = call_text(in, e, d);
-        const char *why = arena_printf(in->ir->arena, "%s needs a length of at least %s",
-                                       call, infer_show_arith(in, n));
-        const char *sign =
-            arena_printf(in->ir->arena, "%s needs a count not negative", call);
-        if (!need_nonneg(in, e, n, n, sign) || !need_nonneg(in, e, rest, len[d], why))
+        Needs sign = {.dim = d, .what = "a count not negative"};
+        Needs least = {.dim = d, .what = "a length of at least ", .a = n};
+        if (!need_nonneg(in, e, n, n, sign) || !need_nonneg(in, e, rest, len[d], least))
             return NULL;
         len[d] = e->pattern == P_TAKE ? n : rest;
     }

@@ -181,7 +181,8 @@ extern const MathInfo math_info[MATHS];
 typedef struct {
     Ir *ir;
     const Source *source;
-    Math math; // not said in the text: the user's choice
+    Math math;   // not said in the text: the user's choice
+    bool images; // likewise: inputs may be read as images
     VEC(SizeDecl) sizes;
     VEC(Function *) funs; // in order of declaration
     VEC(Function *) defs;

@@ -6,8 +6,9 @@
 //   method  The index without its constant is the key; it belongs to the innermost block
 //           that declares one of its variables. The same walk is made twice, to count the
 //           accesses of each key and then to rewrite; a key with at least two accesses is
-//           declared at the start of its block (after the integers it mentions). A key that
-//           is a constant or a variable already is left alone.
+//           declared at the start of its block (after the integers it mentions), or of the
+//           branch that has all of them. A key that is a constant or a variable already is
+//           left alone.
 //
 // The new variable has the constant bounds of what it stands for; what else is known of it
 // is lost, so this is the last pass. Conditions are not touched, nor are indices as values.
@@ -21,6 +22,8 @@ typedef struct {
     const Arith *part;
     const Arith *var; // in the second walk, if it has a name
     int uses;
+    int home; // depth of the innermost block that has all of them, and is in no inner loop
+    const int *path; // the blocks down to there
 } Entry;
 
 // An open block: the keys that belong to it (value: number of the entry), and the
@@ -28,6 +31,8 @@ typedef struct {
 typedef struct {
     Table keys;
     VEC(Stm *) made;
+    int number; // of blocks opened before
+    bool loop;
 } Level;
 
 typedef struct {
@@ -36,7 +41,7 @@ typedef struct {
     bool rewriting;
     Table scope;  // variables, value: depth of the block; sizes are not in it
     Level *level; // by depth
-    int depth, nlevel;
+    int depth, nlevel, blocks;
     VEC(Entry) entries;
     int next; // entries opened so far in this walk
     Kernel *kernel;
@@ -77,22 +82,46 @@ static void declare(Indices *x, Entry *entry, int depth)
     VEC_PUSH(x->arena, &x->level[depth].made, stm);
 }
 
+// The open blocks by number, from the outermost one.
+static const int *open_blocks(Indices *x)
+{
+    int *path = NEW_ARRAY(x->arena, int, x->depth + 1);
+    for (int d = 0; d <= x->depth; d++)
+        path[d] = x->level[d].number;
+    return path;
+}
+
+// A use here, of a key that belongs to the block of that depth.
+static void note_use(Indices *x, Entry *entry, int depth)
+{
+    if (entry->uses++ == 0) {
+        entry->path = open_blocks(x);
+        for (entry->home = depth; entry->home < x->depth; entry->home++)
+            if (x->level[entry->home + 1].loop)
+                break;
+    }
+    entry->home = MIN(entry->home, x->depth);
+    while (entry->home > depth && entry->path[entry->home] != x->level[entry->home].number)
+        entry->home--;
+}
+
 static Entry *entry_of(Indices *x, const Arith *part)
 {
     int depth = depth_of(x, part);
     Key key = {part, NULL, NULL};
     Table *keys = &x->level[depth].keys;
     int i = table_find(keys, key);
-    if (i >= 0)
-        return &x->entries.at[keys->entry.at[i].value];
-    if (!x->rewriting) {
+    if (i < 0 && !x->rewriting) {
         Entry fresh = {.part = part};
         VEC_PUSH(x->arena, &x->entries, fresh);
     }
-    table_push(keys, key, x->next);
-    Entry *entry = &x->entries.at[x->next++];
-    if (x->rewriting && entry->uses > 1)
-        declare(x, entry, depth);
+    if (i < 0)
+        table_push(keys, key, x->next);
+    Entry *entry = &x->entries.at[i < 0 ? x->next++ : keys->entry.at[i].value];
+    if (!x->rewriting)
+        note_use(x, entry, depth);
+    else if (i < 0 && entry->uses > 1)
+        declare(x, entry, entry->home);
     return entry;
 }
 
@@ -102,9 +131,7 @@ static const Arith *visit_index(Indices *x, const Arith *index)
     const Arith *part = c ? arith_addc(x->pass->ctx, index, -c) : index;
     if (part->kind == A_CONST || part->kind == A_VAR)
         return index;
-    Entry *entry = entry_of(x, part);
-    if (!x->rewriting)
-        entry->uses++;
+    const Entry *entry = entry_of(x, part);
     return entry->var ? arith_addc(x->pass->ctx, entry->var, c) : index;
 }
 
@@ -202,6 +229,8 @@ static void walk_block(Indices *x, Block *block, const Arith *iter)
 {
     int len = x->scope.entry.len;
     open_level(x);
+    x->level[x->depth].number = x->blocks++;
+    x->level[x->depth].loop = iter != NULL;
     if (iter)
         table_push(&x->scope, (Key){iter, NULL, NULL}, x->depth);
     for (int i = 0; i < block->len; i++)
@@ -218,7 +247,7 @@ void pass_indices(Pass *pass, Kernel *kernel)
     x.kernel = kernel;
     walk_block(&x, &kernel->body, NULL);
     x.rewriting = true;
-    x.next = 0;
+    x.next = x.blocks = 0;
     walk_block(&x, &kernel->body, NULL);
     arena_free(x.arena);
 }

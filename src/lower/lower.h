@@ -123,9 +123,10 @@ typedef struct {
     VEC(const Function *) funs; // used, in order of declaration
     const Arith *global[3];     // work-items; a multiple of local
     int64_t local[3];
-    int resident; // as in LowerOptions
-    bool wide;    // some buffer needs 64-bit indices
-    Map names;    // taken by buffers, variables and loops
+    VEC(const Buffer *) images; // params that are read as images, an element at a time
+    int resident;               // as in LowerOptions
+    bool wide;                  // some buffer needs 64-bit indices
+    Map names;                  // taken by buffers, variables and loops
 } Kernel;
 
 // One launch: buffer[i] is bound to the kernel's params.at[i].
@@ -148,16 +149,19 @@ typedef struct {
 typedef struct {
     int64_t local[3];  // work-group shape; 0: 1
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
+    bool images;       // inputs are read as images, where all reads are of single elements
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
     int warps;         // of streams that a multiprocessor should hold at once; 0: not said
+    int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
     bool ahead;        // tiles are loaded while the ones before are in use
     int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
+    bool quick;       // for features alone: verified at the end only, indices as they are
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
     void *user;
@@ -183,6 +187,9 @@ bool kernel_verify_pass(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
 // Do items of a group wait for each other inside what one of them runs? Where items are a
 // loop that cannot be.
 bool kernel_needs_threads(const Kernel *kernel);
+
+// Does the kernel read the buffer as an image?
+bool kernel_reads_image(const Kernel *kernel, const Buffer *buffer);
 
 // Static facts used before building: bytes of local memory, and of private arrays of an
 // item.

@@ -19,50 +19,10 @@
 // each step computes exactly what a sweep would. What is not a stencil of at most 8 columns
 // and rows of reach, with one kind of padding, is refused: it stays repeated sweeps.
 
-#include "lower/internal.h"
+#include "lower/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { REACH_MAX = 8, GRIDS_MAX = 8, COLS_MAX = 64 };
-
-// Where a row and its strip are: all within, columns near the border, anything.
-typedef enum { PART_INSIDE, PART_SIDE, PART_ANY } Part;
-
-typedef struct Stream Stream;
-struct Stream {
-    Lower *l;
-    const Expr *f;
-    const Env *env;
-    const View *from, *to;
-    int64_t height, width; // of the grid
-    int64_t steps, cols, rows, lanes, warps;
-    int64_t ncell;
-    int64_t strips, streams;
-    int64_t halo;   // halo: columns at each end of a strip that are not written
-    int64_t phases; // rows of a window, and of one iteration
-    int ngrid;      // components of the state
-    const Type *scalar[GRIDS_MAX];
-    // Found by a first evaluation.
-    bool probing, refused, padded;
-    bool crosses; // cells beyond the grid are read
-    PadMode mode;
-    const View *fill;
-    int64_t ry, rx;
-    bool corners;           // neighbours' columns are read in all rows, not the middle one
-    bool beside[GRIDS_MAX]; // neighbours' columns are read at all
-    // The cell being computed.
-    int level;
-    int64_t phase, c;
-    const Arith *row, *col;
-    // The code being made.
-    Block *top;                  // declarations
-    Var **cell, **ahead;         // windows; the row that comes next
-    const char **names, **nexts; // of these, the same in each way
-    const Arith *strip, *stream, *lane;
-    const Arith *start, *x, *first; // column of the strip, of the lane; first row written
-    const Buffer *shared[GRIDS_MAX];
-};
 
 // The state as the function sees it ---------------------------------------------------
 
@@ -107,82 +67,45 @@ static bool is_within(Stream *s, const Arith *at, int64_t len)
     return arith_nonneg(c, at) && arith_le(c, at, arith_const(c, len - 1));
 }
 
-static void note_read(Stream *s, const View *view, int64_t a, int64_t b)
+static void note_read(Stream *s, const View *view, const int64_t *off)
 {
-    int grid = view->field;
-    s->crosses |=
-        !is_within(s, view->index[0], s->height) || !is_within(s, view->index[1], s->width);
-    s->ry = MAX(s->ry, llabs(a));
-    s->rx = MAX(s->rx, llabs(b));
-    s->beside[grid] |= b != 0;
-    s->corners |= a != 0 && b != 0;
+    int grid = view->field, last = s->dims - 1;
+    bool row = s->dims == 3 && off[1] != 0, column = off[last] != 0;
+    for (int k = 0; k < s->dims; k++) {
+        s->crosses |= !is_within(s, view->index[k], s->size[k]);
+        s->reach[k] = MAX(s->reach[k], llabs(off[k]));
+    }
+    s->beside[grid] |= column;
+    s->above[grid] |= row;
+    s->corners |= off[0] != 0 && (row || column);
+    s->diagonal |= row && column;
 }
 
-static int64_t floor_mod(int64_t a, int64_t b)
+// Where a place is seen from the cell being computed; false if that is no constant, or far.
+static bool offset_of(Stream *s, const View *view, int64_t *off)
 {
-    return (a % b + b) % b;
-}
-
-// The slot of the row that is so many below (negative: above) the newest.
-static int64_t slot_of(const Stream *s, int64_t from_newest)
-{
-    return floor_mod(s->phase + from_newest, s->phases);
-}
-
-static const char *cell_name(Stream *s, int level, int grid, int64_t slot, int64_t c)
-{
-    Lower *l = s->l;
-    const char *side = c < 0 ? "l" : c >= s->cols ? "r" : "";
-    int64_t number = c < 0 ? -c : c >= s->cols ? c - s->cols + 1 : c;
-    return name_new(
-        l, s->ngrid == 1
-               ? arena_printf(l->arena, "v%d_%d_%s%d", level, (int)slot, side, (int)number)
-               : arena_printf(l->arena, "v%d%c_%d_%s%d", level, 'a' + grid, (int)slot, side,
-                              (int)number));
-}
-
-static Var *declare(Stream *s, const char *name, int grid, const KExpr *value)
-{
-    Stm *decl = stm_add(s->l, ST_DECL);
-    decl->var = NEW(s->l->arena, Var);
-    *decl->var = (Var){name, s->scalar[grid], false};
-    decl->value = value;
-    return decl->var;
-}
-
-// A cell of the window of a level: its columns are the lane's own and r on each side.
-static Var *cell_var(Stream *s, int level, int grid, int64_t slot, int64_t c)
-{
-    int64_t across = s->cols + 2 * s->rx;
-    int64_t i = ((level * s->ngrid + grid) * s->phases + slot) * across + c + s->rx;
-    if (s->cell[i])
-        return s->cell[i];
-    if (!s->names[i])
-        s->names[i] = cell_name(s, level, grid, slot, c);
-    Block *here = s->l->block;
-    s->l->block = s->top;
-    s->cell[i] = declare(s, s->names[i], grid, k_literal(s->l, 0, s->scalar[grid]));
-    s->l->block = here;
-    return s->cell[i];
+    for (int k = 0; k < s->dims; k++)
+        if (!arith_is_const(arith_sub(s->l->ctx, view->index[k], s->at[k]), &off[k]) ||
+            llabs(off[k]) > REACH_MAX)
+            return false;
+    return true;
 }
 
 const KExpr *window_read(Lower *l, const View *view)
 {
     Stream *s = view->stream;
-    int64_t a, b;
-    bool near = arith_is_const(arith_sub(l->ctx, view->index[0], s->row), &a) &&
-                arith_is_const(arith_sub(l->ctx, view->index[1], s->col), &b) &&
-                llabs(a) <= REACH_MAX && llabs(b) <= REACH_MAX;
+    int64_t off[DIMS_MAX];
+    bool near = offset_of(s, view, off);
     if (!near && !s->probing)
         BUG("a stream read where its first evaluation did not");
     if (s->probing) {
         s->refused |= !near;
         if (near)
-            note_read(s, view, a, b);
+            note_read(s, view, off);
         return k_literal(l, 0, view->type);
     }
-    int64_t slot = slot_of(s, a - s->ry);
-    return k_var(l, cell_var(s, s->level, view->field, slot, s->c + b));
+    int64_t slot = slot_of(s, off[0] - s->reach[0]), j = s->dims == 3 ? s->j + off[1] : 0;
+    return k_var(l, cell_var(s, s->level, view->field, slot, j, s->c + off[s->dims - 1]));
 }
 
 static const View *state_view(Stream *s)
@@ -201,15 +124,17 @@ static const View *grid_of(Stream *s, const View *state, int g)
     return state->type->kind == T_TUPLE ? view_get(s->l, state, g) : state;
 }
 
-static const View *element(Stream *s, const View *grid, const Arith *row, const Arith *col)
+static const View *element(Stream *s, const View *grid, const Arith *const *at)
 {
-    return view_elem(s->l, view_elem(s->l, grid, row), col);
+    for (int k = 0; k < s->dims; k++)
+        grid = view_elem(s->l, grid, at[k]);
+    return grid;
 }
 
 // One grid of the function's result at the cell.
 static const KExpr *cell_value(Stream *s, const View *result, int g)
 {
-    return view_read(s->l, element(s, grid_of(s, result, g), s->row, s->col));
+    return view_read(s->l, element(s, grid_of(s, result, g), s->at));
 }
 
 static const View *evaluate(Stream *s)
@@ -221,16 +146,18 @@ static const View *evaluate(Stream *s)
 
 static bool is_grid(Stream *s, const Type *type, int g)
 {
-    if (type->kind != T_ARRAY || type->elem->kind != T_ARRAY ||
-        type->elem->elem->kind != T_SCALAR || type->elem->elem->scalar == S_BOOL)
+    int64_t size[DIMS_MAX];
+    int dims = 0;
+    for (; type->kind == T_ARRAY; type = type->elem, dims++)
+        if (dims == DIMS_MAX || !arith_is_const(type->len, &size[dims]))
+            return false;
+    if (dims < 2 || type->kind != T_SCALAR || type->scalar == S_BOOL)
         return false;
-    s->scalar[g] = type->elem->elem;
-    int64_t height, width;
-    if (!arith_is_const(type->len, &height) || !arith_is_const(type->elem->len, &width))
-        return false;
-    bool same = g == 0 || (height == s->height && width == s->width);
-    s->height = height;
-    s->width = width;
+    s->scalar[g] = type;
+    bool same = g == 0 || (dims == s->dims &&
+                           memcmp(size, s->size, (size_t)dims * sizeof *size) == 0);
+    memcpy(s->size, size, sizeof size);
+    s->dims = dims;
     return same;
 }
 
@@ -265,15 +192,35 @@ static bool probe(Stream *s)
     l->kernel = &nowhere;
     l->block = &nothing;
     s->probing = true;
-    s->row = ranged(s, "row", 0, s->height - 1, 1);
-    s->col = ranged(s, "col", 0, s->width - 1, 1);
+    for (int k = 0; k < s->dims; k++)
+        s->at[k] = ranged(s, "at", 0, s->size[k] - 1, 1);
     const View *result = evaluate(s);
     for (int g = 0; g < s->ngrid; g++)
         cell_value(s, result, g);
     s->refused |= l->failed || nowhere.locals.len > 0;
     s->probing = false;
     *l = outer;
-    return !s->refused && (s->padded || s->ry + s->rx == 0);
+    int64_t reach = 0;
+    for (int k = 0; k < s->dims; k++)
+        reach += s->reach[k];
+    return !s->refused && (s->padded || reach == 0);
+}
+
+// Strips of warps side by side, or, in three dimensions, tiles of warps one below another.
+static bool plan_tiles(Stream *s)
+{
+    int64_t rx = reach_x(s), ry = reach_y(s);
+    s->halo = (s->steps * rx + s->cols - 1) / s->cols * s->cols;
+    int64_t own = s->lanes * s->cols - 2 * s->halo;
+    // So that the grid's first and last rows are the same ones of a lane in each tile.
+    s->border = (2 * s->steps * ry + s->jam - 1) / s->jam * s->jam / 2;
+    int64_t lines = s->dims == 3 ? s->warps * s->jam - 2 * s->border : 1;
+    int64_t height = s->dims == 3 ? s->size[1] : 1;
+    if (own < 1 || lines < 1 || width_of(s) < 2 * rx || height < 2 * ry || ry > s->jam)
+        return false;
+    s->strips = (width_of(s) + own - 1) / own;
+    s->tiles = (height + lines - 1) / lines;
+    return true;
 }
 
 static bool plan(Stream *s, const Expr *expr)
@@ -284,205 +231,20 @@ static bool plan(Stream *s, const Expr *expr)
         s->cols > COLS_MAX || !are_grids(s, expr->type) || !probe(s))
         return false;
     s->lanes = options->lanes;
-    s->warps = options->shuffle ? MAX(options->local[0] / s->lanes, 1) : 1;
-    s->phases = 2 * s->ry + 1;
-    s->halo = (s->steps * s->rx + s->cols - 1) / s->cols * s->cols;
-    int64_t own = s->lanes * s->cols - 2 * s->halo;
-    if (s->steps < 1 || own < 1 || s->height < s->phases || s->width < 2 * s->rx ||
-        s->steps > 64)
+    s->jam = s->dims == 3 ? MAX(options->lane_rows, 1) : 1;
+    s->warps = s->dims == 3       ? MAX(options->local[1], 1)
+               : options->shuffle ? MAX(options->local[0] / s->lanes, 1)
+                                  : 1;
+    s->phases = 2 * s->reach[0] + 1;
+    if (s->steps < 1 || s->steps > 64 || s->size[0] < s->phases || s->jam > JAM_MAX ||
+        !plan_tiles(s))
         return false;
-    s->strips = (s->width + own - 1) / own;
     // Whole iterations: what would be computed anyway is written.
-    int64_t delay = 2 * s->steps * s->ry;
-    s->rows = MIN(s->rows, s->height);
+    int64_t delay = 2 * s->steps * s->reach[0];
+    s->rows = MIN(s->rows, s->size[0]);
     s->rows = (s->rows + delay + s->phases - 1) / s->phases * s->phases - delay;
-    s->streams = (s->height + s->rows - 1) / s->rows;
+    s->streams = (s->size[0] + s->rows - 1) / s->rows;
     return true;
-}
-
-// Exchange between lanes --------------------------------------------------------------
-
-// Own cells of a row, where the other lanes can see them; nothing where they can be asked.
-static void publish(Stream *s, int level, int64_t slot)
-{
-    Lower *l = s->l;
-    if (l->options->shuffle)
-        return;
-    for (int g = 0; g < s->ngrid; g++)
-        for (int64_t c = 0; c < s->cols; c++) {
-            Stm *store = stm_add(l, ST_STORE);
-            store->buffer = s->shared[g];
-            store->index = arith_addc(l->ctx, s->lane, c * s->lanes);
-            store->value = k_var(l, cell_var(s, level, g, slot, c));
-        }
-    add_barrier(l);
-}
-
-static void unpublish(Stream *s)
-{
-    if (!s->l->options->shuffle)
-        add_barrier(s->l);
-}
-
-// Own column c of another lane of a published row; anything if there is no such lane.
-static const KExpr *from_lane(Stream *s, int level, int g, int64_t slot, int64_t c,
-                              const Arith *lane)
-{
-    Lower *l = s->l;
-    if (l->options->shuffle)
-        return k_shuffle(l, k_var(l, cell_var(s, level, g, slot, c)), lane);
-    lane = arith_max(l->ctx, lane, arith_const(l->ctx, 0));
-    lane = arith_min(l->ctx, lane, arith_const(l->ctx, s->lanes - 1));
-    return k_load(l, s->shared[g], arith_addc(l->ctx, lane, c * s->lanes), s->scalar[g]);
-}
-
-static void assign(Stream *s, Var *var, const KExpr *value)
-{
-    Stm *stm = stm_add(s->l, ST_ASSIGN);
-    stm->var = var;
-    stm->value = value;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return (a - floor_mod(a, b)) / b;
-}
-
-// The columns of a row that belong to neighbours.
-static void fetch_sides(Stream *s, int level, int64_t slot)
-{
-    bool any = false;
-    for (int g = 0; g < s->ngrid; g++)
-        any |= s->beside[g];
-    if (!any)
-        return;
-    publish(s, level, slot);
-    for (int g = 0; g < s->ngrid; g++)
-        for (int64_t c = -s->rx; s->beside[g] && c < s->cols + s->rx; c++) {
-            if (c == 0)
-                c = s->cols;
-            const Arith *lane = arith_addc(s->l->ctx, s->lane, floor_div(c, s->cols));
-            assign(s, cell_var(s, level, g, slot, c),
-                   from_lane(s, level, g, slot, floor_mod(c, s->cols), lane));
-        }
-    unpublish(s);
-}
-
-// The border --------------------------------------------------------------------------
-
-static bool has_border(const Stream *s)
-{
-    return s->padded && s->crosses && s->mode != PAD_WRAP; // a torus goes on as it is
-}
-
-static int64_t source_of(Stream *s, int64_t at, int64_t len)
-{
-    ArithCtx *c = s->l->ctx;
-    int64_t source;
-    if (!arith_is_const(boundary(s->l, s->mode, arith_const(c, at), arith_const(c, len)),
-                        &source))
-        BUG("a border that is not constant");
-    return source;
-}
-
-static const KExpr *fill_value(Stream *s, int g)
-{
-    const KExpr *fill = s->fill->value;
-    return fill->kind == K_INDEX ? fill : k_literal(s->l, fill->number, s->scalar[g]);
-}
-
-// Column `at`, which is beyond the grid, of a row of all grids. Lanes further out get the
-// same: nobody reads them.
-static void fix_column(Stream *s, int level, int64_t slot, int64_t at)
-{
-    Lower *l = s->l;
-    int64_t c = floor_mod(at, s->cols);
-    const Arith *past = at < 0 ? arith_sub(l->ctx, arith_const(l->ctx, at - c), s->x)
-                               : arith_addc(l->ctx, s->x, c - at);
-    for (int g = 0; g < s->ngrid; g++) {
-        Var *cell = cell_var(s, level, g, slot, c);
-        const KExpr *to;
-        if (s->mode == PAD_CONSTANT) {
-            to = fill_value(s, g);
-        } else {
-            int64_t source = source_of(s, at, s->width);
-            int64_t own = s->lanes - 2 * (s->halo / s->cols); // lanes
-            const Arith *lane =
-                arith_sub(l->ctx, arith_const(l->ctx, (source + s->halo) / s->cols),
-                          arith_mulc(l->ctx, s->strip, own));
-            to = from_lane(s, level, g, slot, floor_mod(source, s->cols), lane);
-            if (l->options->shuffle)
-                to = k_named(l, to, "edge");
-        }
-        assign(s, cell,
-               k_op(l, OP_SELECT, s->scalar[g],
-                    (const KExpr *[]){k_cond(l, &past, 1), to, k_var(l, cell)}, 3));
-    }
-}
-
-static void fix_columns(Stream *s, int level, int64_t slot)
-{
-    if (!has_border(s) || s->rx == 0)
-        return;
-    bool exchange = s->mode != PAD_CONSTANT;
-    if (exchange)
-        publish(s, level, slot);
-    for (int64_t j = 0; j < s->rx; j++) {
-        fix_column(s, level, slot, -1 - j);
-        fix_column(s, level, slot, s->width + j);
-    }
-    if (exchange)
-        unpublish(s);
-}
-
-// Row `at`, which is beyond the grid, if it is so many below the newest.
-static void fix_row(Stream *s, int level, int64_t at, int64_t from_newest)
-{
-    int64_t source = s->mode == PAD_CONSTANT ? 0 : source_of(s, at, s->height);
-    int64_t to = slot_of(s, from_newest), from = slot_of(s, from_newest + source - at);
-    int64_t sides = s->corners && from_newest < 0 ? s->rx : 0;
-    for (int g = 0; g < s->ngrid; g++)
-        for (int64_t c = -sides; c < s->cols + sides; c++) {
-            if ((c < 0 || c >= s->cols) && !s->beside[g])
-                continue;
-            const KExpr *value = s->mode == PAD_CONSTANT
-                                     ? fill_value(s, g)
-                                     : k_var(s->l, cell_var(s, level, g, from, c));
-            assign(s, cell_var(s, level, g, to, c), value);
-        }
-}
-
-// Opens an `if` for a row of the grid being the newest of a level; returns where we were.
-static Block *open_if_row(Stream *s, const Arith *newest, int64_t row)
-{
-    Lower *l = s->l;
-    Block *here = l->block;
-    Stm *branch = stm_add(l, ST_IF);
-    const KExpr *arg[] = {k_index(l, newest), k_index(l, arith_const(l->ctx, row))};
-    branch->value = k_op(l, OP_EQ, type_scalar(S_BOOL), arg, 2);
-    l->block = &branch->body;
-    return here;
-}
-
-// Rows above the grid are made when the window first has all that they repeat, rows below
-// when they come.
-static void fix_rows_above(Stream *s, int level, const Arith *newest)
-{
-    if (!has_border(s) || s->ry == 0)
-        return;
-    Block *here = open_if_row(s, newest, s->ry);
-    for (int64_t j = 1; j <= s->ry; j++)
-        fix_row(s, level, -j, -s->ry - j);
-    s->l->block = here;
-}
-
-static void fix_rows_below(Stream *s, int level, const Arith *newest)
-{
-    for (int64_t j = 0; has_border(s) && j < s->ry; j++) {
-        Block *here = open_if_row(s, newest, s->height + j);
-        fix_row(s, level, s->height + j, 0);
-        s->l->block = here;
-    }
 }
 
 // Coordinates -------------------------------------------------------------------------
@@ -491,6 +253,8 @@ static void fix_rows_below(Stream *s, int level, const Arith *newest)
 static const Arith *name_index(Stream *s, const char *name, const Arith *value, int64_t lo,
                                int64_t hi, int64_t multiple)
 {
+    if (lo == hi)
+        return arith_const(s->l->ctx, lo);
     Stm *stm = stm_add(s->l, ST_INT);
     stm->index = value;
     return stm->iter = ranged(s, name_new(s->l, name), lo, hi, multiple);
@@ -506,102 +270,173 @@ static const Arith *within(Stream *s, const Arith *at, int64_t len, int64_t size
     return arith_min(c, at, arith_const(c, len - size));
 }
 
-// The lane's columns, where they are in the grid.
-static void name_columns(Stream *s, const Arith **col, bool inside)
+// Where the n neighbours from `first` on are that a lane has along an axis: those that are
+// not in the grid are moved into it.
+static void name_places(Stream *s, const char *name, const Arith *first, int axis,
+                        int64_t n, bool inside, const Arith **at)
 {
     ArithCtx *c = s->l->ctx;
-    bool whole = s->width % s->cols == 0; // a lane's columns are all within, or none
-    const Arith *first = NULL;
+    int64_t size = s->size[axis], r = s->reach[axis];
+    int64_t step = axis == s->dims - 1 ? s->cols : 1; // what `first` is a multiple of
+    bool whole = size % n == 0 && step == n;          // all are within, or none
+    const Arith *base = NULL;
     if (inside)
-        first = name_index(s, "col", s->x, s->rx, s->width - s->rx - s->cols, s->cols);
+        base = name_index(s, name, first, r, size - r - n, step);
     else if (whole)
-        first = name_index(s, "col", within(s, s->x, s->width, s->cols), 0,
-                           s->width - s->cols, s->cols);
-    for (int64_t k = 0; k < s->cols; k++)
-        col[k] = first
-                     ? arith_addc(c, first, k)
-                     : name_index(s, "col", within(s, arith_addc(c, s->x, k), s->width, 1),
-                                  0, s->width - 1, 1);
+        base = name_index(s, name, within(s, first, size, n), 0, size - n, n);
+    for (int64_t k = 0; k < n; k++)
+        at[k] = base ? arith_addc(c, base, k)
+                     : name_index(s, name, within(s, arith_addc(c, first, k), size, 1), 0,
+                                  size - 1, 1);
 }
 
 // Code --------------------------------------------------------------------------------
 
 typedef struct {
     Part part;
-    const Arith **col;
+    const Arith **col, **line; // of the lane
 } Way;
+
+// Cell (j, c) of the lane, of a row of the grid.
+static void set_cell(Stream *s, const Arith *row, int64_t j, int64_t c, const Way *way)
+{
+    s->j = j;
+    s->c = c;
+    s->at[0] = row;
+    if (s->dims == 3)
+        s->at[1] = way->line[j];
+    s->at[s->dims - 1] = way->col[c];
+}
+
+static int64_t ahead_of(const Stream *s, int g, int64_t j, int64_t c)
+{
+    return (g * s->jam + j) * s->cols + c;
+}
+
+static void load_cell(Stream *s, int g, int64_t j, int64_t c)
+{
+    int64_t i = ahead_of(s, g, j, c);
+    const KExpr *value = view_read(s->l, element(s, grid_of(s, s->from, g), s->at));
+    if (s->ahead[i]) {
+        stream_assign(s, s->ahead[i], value);
+        return;
+    }
+    if (!s->nexts[i])
+        s->nexts[i] = name_new(s->l, "next");
+    s->ahead[i] = stream_declare(s, s->nexts[i], g, value);
+}
 
 // The row that comes next, into registers of its own, early.
 static void load_ahead(Stream *s, const Arith *row, const Way *way)
 {
     if (way->part == PART_ANY)
-        row = name_index(s, "row", within(s, row, s->height, 1), 0, s->height - 1, 1);
+        row = name_index(s, "row", within(s, row, s->size[0], 1), 0, s->size[0] - 1, 1);
     for (int g = 0; g < s->ngrid; g++)
-        for (int64_t c = 0; c < s->cols; c++) {
-            const View *from = element(s, grid_of(s, s->from, g), row, way->col[c]);
-            int64_t i = g * s->cols + c;
-            const KExpr *value = view_read(s->l, from);
-            if (s->ahead[i]) {
-                assign(s, s->ahead[i], value);
-                continue;
+        for (int64_t j = 0; j < s->jam; j++)
+            for (int64_t c = 0; c < s->cols; c++) {
+                set_cell(s, row, j, c, way);
+                load_cell(s, g, j, c);
             }
-            if (!s->nexts[i])
-                s->nexts[i] = name_new(s->l, "next");
-            s->ahead[i] = declare(s, s->nexts[i], g, value);
-        }
 }
 
 static void take_ahead(Stream *s)
 {
     for (int g = 0; g < s->ngrid; g++)
-        for (int64_t c = 0; c < s->cols; c++)
-            assign(s, cell_var(s, 0, g, s->phase, c),
-                   k_var(s->l, s->ahead[g * s->cols + c]));
+        for (int64_t j = 0; j < s->jam; j++)
+            for (int64_t c = 0; c < s->cols; c++)
+                stream_assign(s, cell_var(s, 0, g, s->phase, j, c),
+                              k_var(s->l, s->ahead[ahead_of(s, g, j, c)]));
+}
+
+// Opens an `if` for those of n conditions that are not known to hold.
+static void open_if(Stream *s, const Arith *const *cond, int n)
+{
+    const Arith *open[16];
+    int left = 0;
+    for (int i = 0; i < n; i++)
+        if (!arith_nonneg(s->l->ctx, cond[i]))
+            open[left++] = cond[i];
+    if (!left)
+        return;
+    Stm *branch = stm_add(s->l, ST_IF);
+    branch->value = k_cond(s->l, open, left);
+    s->l->block = &branch->body;
 }
 
 // Opens an `if` for the cells of the last level that this lane writes.
 static void open_writes(Stream *s, const Arith *row, const Way *way)
 {
-    Lower *l = s->l;
-    ArithCtx *c = l->ctx;
+    ArithCtx *c = s->l->ctx;
     int64_t side = s->halo / s->cols;
     const Arith *from_start = arith_sub(c, row, s->first);
     const Arith *cond[] = {from_start,
                            arith_sub(c, arith_const(c, s->rows - 1), from_start),
                            arith_addc(c, s->lane, -side),
                            arith_sub(c, arith_const(c, s->lanes - side - 1), s->lane),
-                           arith_sub(c, arith_const(c, s->width - 1), s->x),
-                           arith_sub(c, arith_const(c, s->height - 1), row)};
-    const Arith *open[COUNTOF(cond)];
-    int n = 0, all = way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6;
-    for (int i = 0; i < all; i++)
-        if (!arith_nonneg(c, cond[i]))
-            open[n++] = cond[i];
-    if (!n)
-        return;
-    Stm *branch = stm_add(l, ST_IF);
-    branch->value = k_cond(l, open, n);
-    l->block = &branch->body;
+                           arith_sub(c, arith_const(c, width_of(s) - 1), s->x),
+                           arith_sub(c, arith_const(c, s->size[0] - 1), row)};
+    open_if(s, cond, way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6);
 }
 
-// Column k of the lane, where the grid may end within the lane.
-static void write_cell(Stream *s, const View *result, const Arith *row, int64_t k,
-                       const Way *way)
+// In three dimensions, for row j of the lane.
+static void open_line(Stream *s, int64_t j, const Way *way)
+{
+    ArithCtx *c = s->l->ctx;
+    if (s->dims != 3)
+        return;
+    const Arith *within =
+        arith_addc(c, arith_mulc(c, s->warp, s->jam), j - s->border); // of those written
+    int64_t last = s->warps * s->jam - 2 * s->border - 1;
+    const Arith *left = arith_sub(c, arith_const(c, s->size[1] - 1 - j), s->y);
+    const Arith *cond[] = {within, arith_sub(c, arith_const(c, last), within), left};
+    open_if(s, cond, way->part == PART_INSIDE ? 2 : 3);
+}
+
+// Cell (j, k) of the lane, where the grid may end within the lane.
+static void write_cell(Stream *s, const View *result, const Arith *row, int64_t j,
+                       int64_t k, const Way *way)
 {
     Lower *l = s->l;
     Block *here = l->block;
     const Arith *x = arith_addc(l->ctx, s->x, k);
-    if (k > 0 && way->part != PART_INSIDE && s->width % s->cols != 0) {
-        const Arith *left = arith_sub(l->ctx, arith_const(l->ctx, s->width - 1), x);
+    if (k > 0 && way->part != PART_INSIDE && width_of(s) % s->cols != 0) {
+        const Arith *left = arith_sub(l->ctx, arith_const(l->ctx, width_of(s) - 1), x);
         Stm *branch = stm_add(l, ST_IF);
         branch->value = k_cond(l, &left, 1);
         l->block = &branch->body;
     }
+    const Arith *at[DIMS_MAX] = {row, s->dims == 3 ? arith_addc(l->ctx, s->y, j) : x, x};
     for (int g = 0; g < s->ngrid; g++) {
-        const View *to = element(s, grid_of(s, s->to, g), row, x);
+        const View *to = element(s, grid_of(s, s->to, g), at);
         gen_copy(l, view_value(l, cell_value(s, result, g)), to);
     }
     l->block = here;
+}
+
+static void write_row(Stream *s, const View *result, const Arith *row, const Way *way)
+{
+    const Arith *at = s->at[0];
+    for (int64_t j = 0; j < s->jam; j++) {
+        Block *here = s->l->block;
+        open_line(s, j, way);
+        for (int64_t c = 0; c < s->cols; c++) {
+            set_cell(s, at, j, c, way);
+            write_cell(s, result, row, j, c, way);
+        }
+        s->l->block = here;
+    }
+}
+
+static void keep_row(Stream *s, const View *result, const Way *way)
+{
+    const Arith *at = s->at[0];
+    for (int64_t j = 0; j < s->jam; j++)
+        for (int64_t c = 0; c < s->cols; c++) {
+            set_cell(s, at, j, c, way);
+            for (int g = 0; g < s->ngrid; g++)
+                stream_assign(s, cell_var(s, s->level + 1, g, s->phase, j, c),
+                              cell_value(s, result, g));
+        }
 }
 
 // One new row of the level after `level`.
@@ -609,27 +444,25 @@ static void next_level(Stream *s, const Arith *newest, const Way *way)
 {
     Lower *l = s->l;
     int level = s->level;
-    const Arith *row = arith_addc(l->ctx, newest, -s->ry);
+    const Arith *row = arith_addc(l->ctx, newest, -s->reach[0]);
     if (way->part == PART_ANY)
         fix_rows_below(s, level, newest);
-    fetch_sides(s, level, slot_of(s, s->corners ? 0 : -s->ry));
+    fetch_neighbours(s, level, way->part);
     if (way->part == PART_ANY)
         fix_rows_above(s, level, newest);
     Block *here = l->block;
     bool last = level + 1 == s->steps;
     if (last)
         open_writes(s, row, way);
-    s->row = row;
+    s->at[0] = row;
     if (way->part == PART_ANY)
-        s->row = name_index(s, "row", within(s, row, s->height, 1), 0, s->height - 1, 1);
+        s->at[0] =
+            name_index(s, "row", within(s, row, s->size[0], 1), 0, s->size[0] - 1, 1);
     const View *result = evaluate(s);
-    for (s->c = 0; s->c < s->cols; s->c++) {
-        s->col = way->col[s->c];
-        for (int g = 0; g < s->ngrid && !last; g++)
-            assign(s, cell_var(s, level + 1, g, s->phase, s->c), cell_value(s, result, g));
-        if (last)
-            write_cell(s, result, row, s->c, way);
-    }
+    if (last)
+        write_row(s, result, row, way);
+    else
+        keep_row(s, result, way);
     l->block = here;
     if (way->part != PART_INSIDE && !last)
         fix_columns(s, level + 1, s->phase);
@@ -644,12 +477,13 @@ static void gen_rows(Stream *s, const Way *way, const Arith *y)
         load_ahead(s, arith_addc(s->l->ctx, newest, 1), way);
         if (way->part != PART_INSIDE)
             fix_columns(s, 0, s->phase);
+        publish_phase(s);
         for (s->level = 0; s->level < s->steps; s->level++)
-            next_level(s, arith_addc(s->l->ctx, newest, -s->level * s->ry), way);
+            next_level(s, arith_addc(s->l->ctx, newest, -s->level * s->reach[0]), way);
     }
 }
 
-// Opens an `if` that all lanes of a warp agree on; returns it.
+// Opens an `if` that all lanes of a group agree on; returns it.
 static Stm *open_choice(Stream *s, const Arith *const *cond, int n)
 {
     Stm *branch = stm_add(s->l, ST_IF);
@@ -661,12 +495,12 @@ static Stm *open_choice(Stream *s, const Arith *const *cond, int n)
 // The first and the last y of an iteration that has all its rows within the grid.
 static int64_t first_inside(const Stream *s)
 {
-    return (s->steps + 1) * s->ry;
+    return (s->steps + 1) * s->reach[0];
 }
 
 static int64_t last_inside(const Stream *s)
 {
-    return s->height - 1 - s->phases;
+    return s->size[0] - 1 - s->phases;
 }
 
 // Any rows: those near the border in a way of their own.
@@ -679,7 +513,7 @@ static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
         const Arith *cond[] = {arith_addc(l->ctx, y, -first_inside(s)),
                                arith_sub(l->ctx, arith_const(l->ctx, last_inside(s)), y)};
         Stm *branch = open_choice(s, cond, 2);
-        Way side = {PART_SIDE, way->col};
+        Way side = {PART_SIDE, way->col, way->line};
         gen_rows(s, &side, name_index(s, "y", y, first_inside(s), last_inside(s), 1));
         l->block = &branch->other;
     }
@@ -692,12 +526,14 @@ static void gen_walk(Stream *s, Part part)
     Lower *l = s->l;
     ArithCtx *c = l->ctx;
     bool inside = part == PART_INSIDE;
-    int64_t delay = s->steps * s->ry, times = (s->rows + 2 * delay) / s->phases;
-    const Arith *col[COLS_MAX], *above = arith_addc(c, s->first, -delay);
-    Way way = {part, col};
+    int64_t delay = s->steps * s->reach[0], times = (s->rows + 2 * delay) / s->phases;
+    const Arith *col[COLS_MAX], *line[JAM_MAX], *above = arith_addc(c, s->first, -delay);
+    Way way = {part, col, line};
     memset(s->cell, 0, (size_t)s->ncell * sizeof(Var *));
-    memset(s->ahead, 0, (size_t)(s->ngrid * s->cols) * sizeof(Var *));
-    name_columns(s, col, inside);
+    memset(s->ahead, 0, (size_t)(s->ngrid * s->jam * s->cols) * sizeof(Var *));
+    name_places(s, "col", s->x, s->dims - 1, s->cols, inside, col);
+    if (s->dims == 3)
+        name_places(s, "line", s->y, 1, s->jam, inside, line);
     load_ahead(s, above, &way);
     s->top = l->block;
     Stm *loop = NEW(l->arena, Stm);
@@ -707,7 +543,7 @@ static void gen_walk(Stream *s, Part part)
     const Arith *y =
         name_index(s, "y", arith_add(c, above, arith_mulc(c, loop->iter, s->phases)),
                    inside ? first_inside(s) : -delay,
-                   inside ? last_inside(s) : s->height + s->rows + delay, 1);
+                   inside ? last_inside(s) : s->size[0] + s->rows + delay, 1);
     if (inside)
         gen_rows(s, &way, y);
     else
@@ -727,29 +563,58 @@ static const Arith *last_first(Stream *s, const char *name, const Arith *at, int
     return name_index(s, name, at, 0, n - 1, 1);
 }
 
+// Where the group, its warp and its lane are.
+static void name_place(Stream *s)
+{
+    ArithCtx *c = s->l->ctx;
+    int64_t across = s->lanes * s->cols, along = s->warps * s->jam;
+    s->strip = last_first(s, "strip", s->strip, s->strips);
+    s->stream = last_first(s, "stream", s->stream, s->streams);
+    s->first = arith_mulc(c, s->stream, s->rows);
+    s->start = arith_addc(c, arith_mulc(c, s->strip, across - 2 * s->halo), -s->halo);
+    s->x = name_index(s, "x", arith_add(c, s->start, arith_mulc(c, s->lane, s->cols)),
+                      -s->halo, width_of(s) + across, s->cols);
+    if (s->dims != 3)
+        return;
+    s->tile = last_first(s, "tile", s->tile, s->tiles);
+    s->top_row = arith_addc(c, arith_mulc(c, s->tile, along - 2 * s->border), -s->border);
+    s->y = name_index(s, "line", arith_add(c, s->top_row, arith_mulc(c, s->warp, s->jam)),
+                      -s->border, s->size[1] + along, 1);
+}
+
+// Conditions for all cells that a group reads being within the grid; 0: none ever are.
+static int inside_conds(Stream *s, const Arith **cond)
+{
+    ArithCtx *c = s->l->ctx;
+    int64_t delay = s->steps * s->reach[0];
+    const struct {
+        const Arith *at;
+        int64_t first, last;
+    } span[] = {{s->start, reach_x(s), width_of(s) - reach_x(s) - s->lanes * s->cols},
+                {s->first, first_inside(s) + delay, s->size[0] - 1 - s->rows - delay},
+                {s->top_row, reach_y(s), s->size[1] - reach_y(s) - s->warps * s->jam}};
+    int n = 0;
+    for (int i = 0; i < s->dims; i++) {
+        if (span[i].first > span[i].last)
+            return 0;
+        cond[n++] = arith_addc(c, span[i].at, -span[i].first);
+        cond[n++] = arith_sub(c, arith_const(c, span[i].last), span[i].at);
+    }
+    return n;
+}
+
 // Most warps are nowhere near the border: they have a loop of their own, so that what the
 // others need costs them neither registers nor branches (an H200, 5 points: 3.0 against 2.1
 // T points/s).
 static void gen_ways(Stream *s)
 {
     Lower *l = s->l;
-    ArithCtx *c = l->ctx;
     Block *here = l->block;
-    int64_t across = s->lanes * s->cols, delay = s->steps * s->ry;
-    int64_t last_x = s->width - s->rx - across, first_y = first_inside(s) + delay,
-            last_y = s->height - 1 - s->rows - delay;
-    s->strip = last_first(s, "strip", s->strip, s->strips);
-    s->stream = last_first(s, "stream", s->stream, s->streams);
-    s->first = arith_mulc(c, s->stream, s->rows);
-    s->start = arith_addc(c, arith_mulc(c, s->strip, across - 2 * s->halo), -s->halo);
-    s->x = name_index(s, "x", arith_add(c, s->start, arith_mulc(c, s->lane, s->cols)),
-                      -s->halo, s->width + across, s->cols);
-    if (l->options->shuffle && s->rx <= last_x && first_y <= last_y) {
-        const Arith *cond[] = {arith_addc(c, s->start, -s->rx),
-                               arith_sub(c, arith_const(c, last_x), s->start),
-                               arith_addc(c, s->first, -first_y),
-                               arith_sub(c, arith_const(c, last_y), s->first)};
-        Stm *branch = open_choice(s, cond, COUNTOF(cond));
+    const Arith *cond[2 * DIMS_MAX];
+    name_place(s);
+    int n = l->options->shuffle ? inside_conds(s, cond) : 0;
+    if (n) {
+        Stm *branch = open_choice(s, cond, n);
         gen_walk(s, PART_INSIDE);
         l->block = &branch->other;
     }
@@ -763,7 +628,7 @@ static void in_lane(Lower *l, void *user, const Arith *item)
     ArithCtx *c = l->ctx;
     Block *here = l->block;
     s->lane = item;
-    if (s->warps > 1) {
+    if (s->dims == 2 && s->warps > 1) {
         s->lane = name_index(s, "lane", arith_mod(c, item, arith_const(c, s->lanes)), 0,
                              s->lanes - 1, 1);
         const Arith *warp =
@@ -780,19 +645,50 @@ static void in_lane(Lower *l, void *user, const Arith *item)
     l->block = here;
 }
 
+// Work-items of a group along x: those of one warp in three dimensions.
+static int64_t items_across(const Stream *s)
+{
+    return (s->dims == 2 ? s->warps : 1) * s->lanes;
+}
+
+static void in_warp(Lower *l, void *user, const Arith *warp)
+{
+    Stream *s = user;
+    s->warp = warp;
+    gen_loop(l, LOOP_LCL, 0, false, arith_const(l->ctx, items_across(s)), in_lane, s);
+}
+
 static void in_strips(Lower *l, void *user, const Arith *group)
 {
     Stream *s = user;
     s->strip = group;
-    gen_loop(l, LOOP_LCL, 0, false, arith_const(l->ctx, s->warps * s->lanes), in_lane, s);
+    if (s->dims == 3)
+        gen_loop(l, LOOP_LCL, 1, false, arith_const(l->ctx, s->warps), in_warp, s);
+    else
+        in_warp(l, s, NULL);
+}
+
+static int64_t groups_across(const Stream *s)
+{
+    int64_t warps = s->dims == 2 ? s->warps : 1;
+    return (s->strips + warps - 1) / warps;
+}
+
+static void in_tile(Lower *l, void *user, const Arith *tile)
+{
+    Stream *s = user;
+    s->tile = tile;
+    gen_loop(l, LOOP_WRG, 0, false, arith_const(l->ctx, groups_across(s)), in_strips, s);
 }
 
 static void in_stream(Lower *l, void *user, const Arith *stream)
 {
     Stream *s = user;
-    int64_t groups = (s->strips + s->warps - 1) / s->warps;
     s->stream = stream;
-    gen_loop(l, LOOP_WRG, 0, false, arith_const(l->ctx, groups), in_strips, s);
+    if (s->dims == 3)
+        gen_loop(l, LOOP_WRG, 1, false, arith_const(l->ctx, s->tiles), in_tile, s);
+    else
+        in_tile(l, s, NULL);
 }
 
 int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *from,
@@ -805,32 +701,34 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
     return plan(&s, expr) ? s.steps : 0;
 }
 
+static void shape_launch(Stream *s, Kernel *kernel)
+{
+    int64_t local[3] = {items_across(s), s->dims == 3 ? s->warps : 1, 1};
+    int64_t group[3] = {groups_across(s), s->dims == 3 ? s->tiles : s->streams,
+                        s->dims == 3 ? s->streams : 1};
+    memcpy(kernel->local, local, sizeof kernel->local);
+    for (int d = 0; d < 3; d++)
+        kernel->global[d] = arith_const(s->l->ctx, group[d] * local[d]);
+    kernel->resident = s->l->options->warps / (int)s->warps;
+}
+
 void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
                 const View *to)
 {
     Stream s = {.l = l, .f = expr->fun, .env = env, .from = from, .to = to, .steps = steps};
     if (l->failed || !plan(&s, expr))
         return;
-    ArithCtx *c = l->ctx;
-    int64_t local = s.warps * s.lanes;
-    int64_t cells = s.steps * s.ngrid * s.phases * (s.cols + 2 * s.rx);
-    s.ncell = cells;
-    s.cell = NEW_ARRAY(l->arena, Var *, cells);
-    s.names = NEW_ARRAY(l->arena, const char *, cells);
-    s.nexts = NEW_ARRAY(l->arena, const char *, s.ngrid *s.cols);
-    s.ahead = NEW_ARRAY(l->arena, Var *, s.ngrid * s.cols);
+    int64_t lanes = s.ngrid * s.jam * s.cols;
+    s.ncell = s.steps * s.ngrid * s.phases * (s.cols + 2 * reach_x(&s)) *
+              (s.jam + 2 * reach_y(&s));
+    s.cell = NEW_ARRAY(l->arena, Var *, s.ncell);
+    s.names = NEW_ARRAY(l->arena, const char *, s.ncell);
+    s.nexts = NEW_ARRAY(l->arena, const char *, lanes);
+    s.ahead = NEW_ARRAY(l->arena, Var *, lanes);
     kernel_begin(l, expr);
-    Kernel *kernel = l->kernel;
-    memcpy(kernel->local, (int64_t[]){local, 1, 1}, sizeof kernel->local);
-    kernel->global[0] = arith_const(c, (s.strips + s.warps - 1) / s.warps * local);
-    kernel->global[1] = arith_const(c, s.streams);
-    kernel->global[2] = arith_const(c, 1);
-    kernel->resident = l->options->warps / s.warps;
-    for (int g = 0; g < s.ngrid && !l->options->shuffle; g++) {
-        const Type *type =
-            type_array(l->arena, arith_const(c, s.lanes * s.cols), s.scalar[g]);
-        s.shared[g] = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "shared")->buffer;
-    }
-    gen_loop(l, LOOP_WRG, 1, false, arith_const(c, s.streams), in_stream, &s);
+    shape_launch(&s, l->kernel);
+    make_shared(&s);
+    gen_loop(l, LOOP_WRG, s.dims == 3 ? 2 : 1, false, arith_const(l->ctx, s.streams),
+             in_stream, &s);
     kernel_end(l);
 }

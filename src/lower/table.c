@@ -7,11 +7,14 @@
 
 #include <string.h>
 
+// The upper half of a product depends on all bits of a pointer. Most of what a pass looks
+// up is found here: hash_mix was a tenth of the time of lowering.
 static int bucket_of(const Table *table, Key key)
 {
-    uint64_t h = hash_mix((uint64_t)(uintptr_t)key.a, (uint64_t)(uintptr_t)key.b);
-    h = hash_mix(h, (uint64_t)(uintptr_t)key.c);
-    return (int)(h & (uint64_t)(table->nbucket - 1));
+    uint64_t h = (uint64_t)(uintptr_t)key.a * 0x9e3779b97f4a7c15u;
+    h = (h ^ (uint64_t)(uintptr_t)key.b) * 0xff51afd7ed558ccdu;
+    h = (h ^ (uint64_t)(uintptr_t)key.c) * 0xc4ceb9fe1a85ec53u;
+    return (int)(h >> 32 & (uint64_t)(table->nbucket - 1));
 }
 
 static void make_buckets(Table *table, int n)

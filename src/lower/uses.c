@@ -80,8 +80,54 @@ static void use_block(Collect *c, const Block *block)
     }
 }
 
+// Images --------------------------------------------------------------------------------
+
+static bool reads_vectors(const KExpr *e, const Buffer *buffer)
+{
+    if (e->kind == K_LOAD && e->buffer == buffer && e->type->kind == T_VECTOR)
+        return true;
+    for (int i = 0; e->kind != K_COND && i < e->n; i++)
+        if (reads_vectors(e->arg[i], buffer))
+            return true;
+    return false;
+}
+
+// Loads of single elements only, as an image of one channel gives them; no stores.
+static bool is_image(const Block *block, const Buffer *buffer)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if ((stm->kind == ST_STORE && stm->buffer == buffer) ||
+            (stm->value && reads_vectors(stm->value, buffer)) ||
+            !is_image(&stm->body, buffer) || !is_image(&stm->other, buffer))
+            return false;
+    }
+    return true;
+}
+
+bool kernel_reads_image(const Kernel *kernel, const Buffer *buffer)
+{
+    for (int i = 0; i < kernel->images.len; i++)
+        if (kernel->images.at[i] == buffer)
+            return true;
+    return false;
+}
+
+static void collect_images(Lower *l, Kernel *kernel)
+{
+    kernel->images.len = 0;
+    for (int i = 0; i < kernel->params.len; i++) {
+        const Buffer *buffer = kernel->params.at[i];
+        if ((buffer->scalar == S_FLOAT || buffer->scalar == S_INT) &&
+            is_image(&kernel->body, buffer))
+            VEC_PUSH(l->arena, &kernel->images, buffer);
+    }
+}
+
 void kernel_collect(Lower *l, Kernel *kernel)
 {
     Collect c = {l, kernel};
     use_block(&c, &kernel->body);
+    if (l->options->images)
+        collect_images(l, kernel);
 }

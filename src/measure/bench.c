@@ -49,6 +49,11 @@ typedef struct {
     int users;
 } Built;
 
+typedef struct {
+    int buffer;
+    Mem *mem;
+} View;
+
 struct Piece {
     int number;
     Arena *arena;
@@ -57,6 +62,7 @@ struct Piece {
     Trial trial;
     Buf log;
     Mem **scratch;
+    VEC(View) views; // of buffers that kernels read as images
     DeviceLaunch *launch;
     double checked_ns; // how long the checked run took
 };
@@ -295,9 +301,28 @@ static DeviceStatus build(Bench *bench, Piece **piece, int n, Buf *log)
     return DEV_OK;
 }
 
+// A group that no kernel of the device can have need not be compiled.
+static bool can_launch(const Bench *bench, const JobLaunch *launch)
+{
+    int64_t group = 1;
+    for (int i = 0; i < 3; i++) {
+        if (launch->local[i] > bench->info->max_item[i])
+            return false;
+        group *= launch->local[i];
+    }
+    return group <= bench->info->max_group;
+}
+
 static void build_alone(Bench *bench, Piece *piece)
 {
     double start = clock_s();
+    for (int i = 0; i < piece->job->nlaunch; i++)
+        if (!can_launch(bench, &piece->job->launch[i])) {
+            buf_printf(&piece->log, "%s: a group larger than the device allows\n",
+                       piece->job->launch[i].kernel);
+            piece->trial.status = TRIAL_OUT_OF_RESOURCES;
+            return;
+        }
     piece->trial.status = status_of[build(bench, &piece, 1, &piece->log)];
     piece->trial.build_s += clock_s() - start;
 }
@@ -345,10 +370,41 @@ static Mem *mem_of(const Bench *bench, const Piece *piece, int buffer)
                                    : piece->scratch[buffer - bench->nbuffer];
 }
 
+// A buffer as an image, the same one for all launches; NULL with a log where the device
+// has no such images.
+static Mem *view_of(const Bench *bench, Piece *piece, const JobArg *arg)
+{
+    for (int i = 0; i < piece->views.len; i++)
+        if (piece->views.at[i].buffer == arg->buffer)
+            return piece->views.at[i].mem;
+    int bytes = (int)scalar_device_bytes(arg->scalar);
+    int64_t count = arg->buffer < bench->nbuffer
+                        ? bench->buffer[arg->buffer].count
+                        : piece->job->scratch_bytes[arg->buffer - bench->nbuffer] / bytes;
+    ImageShape shape = {.dims = 1,
+                        .size = {count, 1, 1},
+                        .channels = 1,
+                        .bytes = bytes,
+                        .kind = arg->scalar == S_INT ? 'i' : 'f'};
+    Mem *view = NULL;
+    if (bench->kind->view_new)
+        view = bench->kind->view_new(bench->device, mem_of(bench, piece, arg->buffer),
+                                     &shape, &piece->log);
+    else
+        buf_printf(&piece->log, "%s devices read no images\n", bench->kind->name);
+    if (view)
+        VEC_PUSH(piece->arena, &piece->views, ((View){arg->buffer, view}));
+    else
+        piece->trial.status = TRIAL_OUT_OF_RESOURCES;
+    return view;
+}
+
 static DeviceArg device_arg(const Bench *bench, Piece *piece, const JobArg *arg)
 {
     if (arg->kind == ARG_BUFFER)
         return (DeviceArg){.mem = mem_of(bench, piece, arg->buffer)};
+    if (arg->kind == ARG_IMAGE)
+        return (DeviceArg){.mem = view_of(bench, piece, arg)};
     Scalar scalar = arg->kind == ARG_INT ? S_INT : arg->scalar;
     double value = arg->kind == ARG_INT ? (double)arg->number : arg->value;
     void *data = arena_alloc(piece->arena, sizeof(double));
@@ -389,11 +445,14 @@ static bool set_up(Bench *bench, Piece *piece)
     piece->launch = NEW_ARRAY(piece->arena, DeviceLaunch, job->nlaunch);
     for (int i = 0; i < job->nlaunch; i++)
         piece->launch[i] = device_launch(bench, piece, &job->launch[i]);
-    return true;
+    return piece->trial.status == TRIAL_OK;
 }
 
 static void take_down(Bench *bench, Piece *piece)
 {
+    for (int i = 0; i < piece->views.len; i++)
+        bench->kind->mem_free(bench->device, piece->views.at[i].mem);
+    piece->views.len = 0;
     for (int i = 0; i < piece->job->nscratch; i++)
         if (piece->scratch[i])
             bench->kind->mem_free(bench->device, piece->scratch[i]);

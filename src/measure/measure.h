@@ -31,6 +31,7 @@ typedef enum {
         TRIAL_STATUS_COUNT
 } TrialStatus;
 extern const char *const trial_status_name[TRIAL_STATUS_COUNT];
+bool trial_status_find(const char *name, TrialStatus *status); // false: there is none
 
 enum { TRIAL_SAMPLES = 32 };
 
@@ -59,11 +60,12 @@ typedef struct {
 } RigBuffer;
 
 typedef struct {
-    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR, ARG_BITS } kind;
+    // ARG_IMAGE: a buffer, given to the kernel as an image of one dimension.
+    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR, ARG_BITS, ARG_IMAGE } kind;
     int buffer; // ARG_BUFFER: a RigBuffer's number, or nbuffer + k: scratch k of the job;
                 // ARG_BITS: how many bytes are passed
     int64_t number; // ARG_INT: passed as a 32-bit int; ARG_BITS: holds the bytes
-    Scalar scalar;  // ARG_SCALAR
+    Scalar scalar;  // ARG_SCALAR; ARG_IMAGE: of the buffer's elements, float or int
     double value;
 } JobArg;
 
@@ -85,6 +87,15 @@ typedef struct {
     const JobLaunch *launch;
 } Job;
 
+// Who runs a part of a rig's jobs besides its own device (peers.h).
+typedef struct PeerKind PeerKind;
+typedef struct Link Link;
+typedef struct {
+    const PeerKind *kind;
+    const char *device; // of peer_local
+    const Link *link;   // of peer_remote
+} RigPeer;
+
 typedef struct {
     const char *device; // "opencl:0"
     const char *worker; // path of a program that calls worker_main; NULL: this program
@@ -96,6 +107,9 @@ typedef struct {
     int samples;                       // valid timed runs wanted; 0: 5
     int batch;                         // jobs prepared together; 0: chosen by the device
     int workers;                       // 0: chosen by the device
+    int share;           // devices that share this machine's cores, this one included; 0: 1
+    int npeer;           // that take part in rig_run
+    const RigPeer *peer; // they live as long as the rig
 } RigConfig;
 
 typedef struct Rig Rig;
@@ -104,6 +118,7 @@ typedef struct Rig Rig;
 Rig *rig_open(const RigConfig *config, Diags *diags);
 void rig_close(Rig *rig);
 const DeviceInfo *rig_device(const Rig *rig);
+int rig_peers(const Rig *rig); // that take part, and are not lost
 int rig_batch(const Rig *rig); // how many jobs to hand over at once for full speed
 
 // Runs n jobs; calls done in order of completion, once a job. A job is cut short when its

@@ -145,7 +145,8 @@ static void ints_from_json(const json_t *list, int64_t *x, int n)
 // Devices -----------------------------------------------------------------------------
 
 #define INFO_TEXTS(X) X(id) X(name) X(platform) X(driver) X(fingerprint) X(target)
-#define INFO_FLAGS(X) X(is_cpu) X(has_double) X(has_half) X(has_image) X(shuffle)
+#define INFO_FLAGS(X)                                                                      \
+    X(is_cpu) X(has_double) X(has_half) X(has_image) X(has_texture) X(shuffle)
 #define INFO_INTS(X)                                                                       \
     X(compute_units)                                                                       \
     X(clock_mhz)                                                                           \
@@ -220,10 +221,11 @@ static JobArg arg_from_json(const json_t *json)
     int64_t v[5];
     JobArg arg = {0};
     ints_from_json(json, v, 5);
-    arg.kind = v[0] == ARG_BUFFER ? ARG_BUFFER
-               : v[0] == ARG_INT  ? ARG_INT
-               : v[0] == ARG_BITS ? ARG_BITS
-                                  : ARG_SCALAR;
+    arg.kind = v[0] == ARG_BUFFER  ? ARG_BUFFER
+               : v[0] == ARG_INT   ? ARG_INT
+               : v[0] == ARG_BITS  ? ARG_BITS
+               : v[0] == ARG_IMAGE ? ARG_IMAGE
+                                   : ARG_SCALAR;
     arg.buffer = (int)v[1];
     arg.number = v[2];
     arg.scalar = (Scalar)v[3];
@@ -292,6 +294,16 @@ const char *const trial_status_name[TRIAL_STATUS_COUNT] = {
     TRIAL_STATUSES(X)
 #undef X
 };
+
+bool trial_status_find(const char *name, TrialStatus *status)
+{
+    for (int i = 0; name && i < TRIAL_STATUS_COUNT; i++)
+        if (strcmp(trial_status_name[i], name) == 0) {
+            *status = (TrialStatus)i;
+            return true;
+        }
+    return false;
+}
 
 void trial_release(Trial *trial)
 {

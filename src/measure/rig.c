@@ -55,12 +55,21 @@ static bool run_array(Rig *rig, Array *array, Round *round, Diags *diags)
     return round_run(rig, array->n, round, diags);
 }
 
-bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
-             Diags *diags)
+static bool run_alone(void *rig_, const Job *job, int n, double cutoff_ns, RigDone *done,
+                      void *user, Diags *diags)
 {
+    Rig *rig = rig_;
     Array array = {job, n, done, user};
     Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
     return run_array(rig, &array, &round, diags);
+}
+
+bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
+             Diags *diags)
+{
+    if (rig_peers(rig) > 0 && n > 1)
+        return peers_run(rig->peers, run_alone, rig, job, n, cutoff_ns, done, user, diags);
+    return run_alone(rig, job, n, cutoff_ns, done, user, diags);
 }
 
 // One job -----------------------------------------------------------------------------
@@ -212,7 +221,7 @@ static bool open_first(Rig *rig, Diags *diags)
 static int choose_workers(const Rig *rig)
 {
     double bytes = 0;
-    int cores = (int)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    int cores = (int)MAX(sysconf(_SC_NPROCESSORS_ONLN) / MAX(rig->config.share, 1), 1);
     int n = rig->info.is_cpu ? MIN(cores, WORKERS_CPU)
             : rig->ahead     ? MIN(MAX(cores, 2), WORKERS_MAX)
                              : MIN(cores - 1, WORKERS_MAX);
@@ -254,6 +263,8 @@ Rig *rig_open(const RigConfig *config, Diags *diags)
     if (folder_open(&rig->folder, config->folder, diags) &&
         write_files(rig, config, diags) && open_first(rig, diags)) {
         choose_crew(rig);
+        if (config->npeer)
+            rig->peers = peers_open(config, &rig->info, diags);
         return rig;
     }
     rig_close(rig);
@@ -264,6 +275,7 @@ void rig_close(Rig *rig)
 {
     if (!rig)
         return;
+    peers_close(rig->peers);
     for (int i = 0; i < rig->nworker; i++)
         worker_end(&rig->worker[i], NULL);
     for (int i = 0; i < WORKERS_MAX; i++)
@@ -282,5 +294,10 @@ const DeviceInfo *rig_device(const Rig *rig)
 
 int rig_batch(const Rig *rig)
 {
-    return rig->config.batch;
+    return rig->config.batch * (1 + rig_peers(rig));
+}
+
+int rig_peers(const Rig *rig)
+{
+    return rig->peers ? peers_count(rig->peers) : 0;
 }

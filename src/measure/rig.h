@@ -7,6 +7,7 @@
 #define FW_MEASURE_RIG_H
 
 #include "measure/parts.h"
+#include "measure/peers.h"
 
 enum { WORKERS_MAX = 16, SHARE = 10 }; // SHARE: jobs a worker builds as one program
 
@@ -59,6 +60,7 @@ struct Rig {
     int failed[WORKERS_MAX]; // starts of each since the last that succeeded
     Buf trouble;             // why the last start failed
     Round *round;            // NULL between calls
+    Peers *peers;            // NULL: none
 };
 
 // round.c -----------------------------------------------------------------------------

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TREES = 200, ROWS = 50000, TREE_ROWS = 15000, BLOCK = 256 };
+enum { TREES = 400, ROWS = 50000, TREE_ROWS = 15000, BLOCK = 256 };
+// Of the 40 pairs of data/h200-stencils.csv.gz, seeds 1 to 3, 200 trees at twice the rate
+// are as good on average, and vary more from seed to seed.
 static const double row_share = 0.5, column_share = 0.5;
 
 typedef struct {
@@ -29,16 +31,6 @@ typedef struct {
     Rng rng;
 } Fitting;
 
-// The first m of a shuffle.
-static void draw(int *at, int n, int m, Rng *rng)
-{
-    for (int i = 0; i < m; i++) {
-        int k = i + (int)rng_below(rng, (uint64_t)(n - i)), swap = at[i];
-        at[i] = at[k];
-        at[k] = swap;
-    }
-}
-
 static void add_tree(Fitting *f)
 {
     Trees *trees = &f->boost->trees;
@@ -46,9 +38,9 @@ static void add_tree(Fitting *f)
     int rows = MIN((int)ceil(row_share * n), TREE_ROWS);
     int columns = (int)ceil(column_share * d);
     TreeOptions options = {
-        .depth = 6, .least_rows = MIN(MAX(rows / 100, 1), 5), .ridge = 1, .rate = 0.1};
-    draw(f->row, n, rows, &f->rng);
-    draw(f->feature, d, columns, &f->rng);
+        .depth = 6, .least_rows = MIN(MAX(rows / 100, 1), 5), .ridge = 1, .rate = 0.05};
+    rng_sample(&f->rng, f->row, n, rows);
+    rng_sample(&f->rng, f->feature, d, columns);
     trees_grow(trees, &f->binned, f->residual, f->row, rows, f->feature, columns, &options);
     for (int i = 0; i < n; i++)
         f->residual[i] -= tree_value_binned(trees, trees->nroot - 1, &f->binned, i);
@@ -101,7 +93,7 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     double *some = xcalloc(ROWS, sizeof *some);
     for (int i = 0; i < x->n; i++)
         row[i] = i;
-    draw(row, x->n, ROWS, &rng);
+    rng_sample(&rng, row, x->n, ROWS);
     for (int i = 0; i < ROWS; i++)
         some[i] = y[row[i]];
     Matrix part = matrix_select(x, row, ROWS);

@@ -33,7 +33,7 @@ typedef struct {
     Field field[FIELDS_MAX];
     int nfield, columns;
     Span header;
-    Map program_number, size_number, expression_text, status_text;
+    Map program_number, size_number, expression_text, status_text, point_row;
     Names programs, sizes;
     VEC(int) row_program;
     VEC(int) row_size;
@@ -243,9 +243,47 @@ static bool read_time(Reader *r, const char *status, double *time)
     return *time > 0 || diag_error(r->diags, f->span, "M015", "a time is above 0");
 }
 
-static bool read_row(Reader *r)
+// The row of this program, size, expression and launch: a new one, or the one before it,
+// which was measured again.
+static int row_of_point(Reader *r)
+{
+    size_t from = r->field[0].span.start, to = r->field[HEAD - 1].span.end;
+    char *point = arena_strndup(r->arena, r->source->text + from, to - from);
+    int *row = map_get(&r->point_row, point);
+    if (!row) {
+        row = NEW(r->arena, int);
+        *row = r->row_time.len;
+        map_put(&r->point_row, point, row);
+    }
+    return *row;
+}
+
+static void new_row(Reader *r)
 {
     Arena *arena = r->arena;
+    for (int i = 0; i < r->data->d; i++)
+        VEC_PUSH(arena, &r->cells, 0);
+    VEC_PUSH(arena, &r->row_time, NAN);
+    VEC_PUSH(arena, &r->row_program,
+             number_of(r, &r->program_number, &r->programs, r->field[0].text));
+    VEC_PUSH(arena, &r->row_size,
+             number_of(r, &r->size_number, &r->sizes, r->field[1].text));
+    VEC_PUSH(arena, &r->row_expression, shared(r, &r->expression_text, r->field[2].text));
+    VEC_PUSH(arena, &r->row_status, NULL);
+}
+
+static void keep_row(Reader *r, const double *cell, double time, const char *status)
+{
+    int row = row_of_point(r), d = r->data->d;
+    if (row == r->row_time.len)
+        new_row(r);
+    memcpy(r->cells.at + (size_t)row * (size_t)d, cell, sizeof *cell * (size_t)d);
+    r->row_time.at[row] = time;
+    r->row_status.at[row] = shared(r, &r->status_text, status);
+}
+
+static bool read_row(Reader *r)
+{
     if (!read_fields(r))
         return false;
     if (r->nfield != r->columns)
@@ -261,19 +299,11 @@ static bool read_row(Reader *r)
         return diag_error(r->diags, r->field[r->columns - 1].span, "M017", "no status");
     if (!read_time(r, status, &time))
         return false;
-    for (int i = 0; i < r->data->d; i++) {
-        double value;
-        if (!read_number(r, FIRST_FEATURE + i, &value))
+    double *cell = NEW_ARRAY(r->scratch, double, r->data->d);
+    for (int i = 0; i < r->data->d; i++)
+        if (!read_number(r, FIRST_FEATURE + i, &cell[i]))
             return false;
-        VEC_PUSH(arena, &r->cells, value);
-    }
-    VEC_PUSH(arena, &r->row_time, time);
-    VEC_PUSH(arena, &r->row_program,
-             number_of(r, &r->program_number, &r->programs, r->field[0].text));
-    VEC_PUSH(arena, &r->row_size,
-             number_of(r, &r->size_number, &r->sizes, r->field[1].text));
-    VEC_PUSH(arena, &r->row_expression, shared(r, &r->expression_text, r->field[2].text));
-    VEC_PUSH(arena, &r->row_status, shared(r, &r->status_text, status));
+    keep_row(r, cell, time, status);
     return true;
 }
 
@@ -407,7 +437,7 @@ Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags)
     r->scratch = arena_new();
     r->data = NEW(arena, Dataset);
     Map *const maps[] = {&r->program_number, &r->size_number, &r->expression_text,
-                         &r->status_text};
+                         &r->status_text, &r->point_row};
     for (int i = 0; i < COUNTOF(maps); i++)
         map_init(maps[i], arena);
     read_meta(r);

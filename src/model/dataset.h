@@ -11,9 +11,11 @@
 //
 // Lines that begin with # come first and hold `key: value`; the keys device, fingerprint,
 // command, generation_s, compilation_s and execution_s have a meaning, and the last three
-// may be given by program too (`generation_s.jacobi2d: 1.5`). Between local2 and time_ns
-// stand the other features, under names of the writer's choice. A row whose status is not
-// `ok` has an empty time. Fields may be quoted ("" inside quotes is one quote).
+// may be given by program too (`generation_s.jacobi2d: 1.5`). A row of the same first nine
+// fields as one before it is that point measured again, and takes its place. Between local2
+// and time_ns stand the other features, under names of the writer's choice. A row whose
+// status is not `ok` has an empty time. Fields may be quoted ("" inside quotes is one
+// quote).
 
 #ifndef FW_DATASET_H
 #define FW_DATASET_H

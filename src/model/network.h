@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small neural network: one hidden layer of logistic units and a linear output.
+// A small neural network: one or two hidden layers of logistic units and a linear output.
 
 #ifndef FW_MODEL_NETWORK_H
 #define FW_MODEL_NETWORK_H
@@ -11,19 +11,27 @@
 enum { HIDDEN = 30, HIDDEN_SLOTS = 32, NETWORK_INPUTS_MOST = 512 };
 
 typedef struct {
-    int d;
-    float *in; // (d + 1) by HIDDEN_SLOTS: weights of an input, last the biases
+    int layers;  // hidden ones: 1 or 2
+    int steps;   // of training, about
+    float decay; // what a step of rate 1 takes off a weight, as a part of it
+} NetworkStyle;
+
+typedef struct {
+    int d, layers;
+    float *in; // (d + 1) by HIDDEN_SLOTS: weights of an input, last the biases; then, with
+               // two layers, as much for the first layer's units as inputs of the second
     float out[HIDDEN_SLOTS]; // weights of the output
     float bias;              // of the output
 } Network;
 
 // Trains on rows of inputs of mean 0 and deviation 1, towards targets of mean 0 and
 // deviation about 1; row[i]: which to use. Owner: the caller, network_free.
-Network network_fit(const Matrix *x, const double *y, const int *row, int n, uint64_t seed);
+Network network_fit(const Matrix *x, const double *y, const int *row, int n,
+                    const NetworkStyle *style, uint64_t seed);
 double network_value(const Network *network, const double *at);
 void network_free(Network *network);
 
 json_t *network_save(const Network *network);
-bool network_load(Network *network, const json_t *json, int d);
+bool network_load(Network *network, const json_t *json, int d, int layers);
 
 #endif

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public interface (include/forewarp.h) over plan.
+// The public interface (include/forewarp.h): problems, devices, and what all of it shares.
 
-#include "forewarp.h"
+#include "plan/api.h"
 
-#include "plan/plan.h"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct fw_problem {
-    Problem *problem;
-};
-
-struct fw_plan {
-    Arena *arena;
-    TuneResult result;
-    const char *source;
-};
 
 const char *fw_version(void)
 {
@@ -31,7 +18,17 @@ void fw_free_text(char *text)
     free(text);
 }
 
-static void give_message(const Diags *diags, char **message)
+int fw_worker(int argc, char **argv, int *status)
+{
+    bool is_worker = argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0;
+    if (is_worker)
+        *status = worker_main(argc, argv);
+    return is_worker;
+}
+
+// What is shared ----------------------------------------------------------------------
+
+void api_message(Diags *diags, char **message)
 {
     Buf text;
     buf_init(&text);
@@ -39,7 +36,41 @@ static void give_message(const Diags *diags, char **message)
     if (message)
         *message = text.len ? xstrdup(text.text) : NULL;
     buf_release(&text);
+    arena_free(diags->arena);
 }
+
+const char *api_or(const char *text, const char *otherwise)
+{
+    return text && text[0] ? text : otherwise;
+}
+
+const char *api_worker(const char *worker, Arena *arena, Diags *diags)
+{
+    const char *path = getenv("PATH");
+    char *save = NULL, *copy = arena_strdup(arena, path ? path : "");
+    if (worker && worker[0])
+        return worker;
+    for (char *dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
+        const char *file = arena_printf(arena, "%s/forewarp", dir);
+        if (access(file, X_OK) == 0)
+            return file;
+    }
+    diag_world(diags, "C014",
+               "no worker: the forewarp program is not on PATH, and none is given");
+    return NULL;
+}
+
+const char *api_store(const char *store, Arena *arena)
+{
+    Buf path;
+    buf_init(&path);
+    store_default_path(&path);
+    const char *copy = arena_strdup(arena, api_or(store, path.text));
+    buf_release(&path);
+    return copy;
+}
+
+// Problems ----------------------------------------------------------------------------
 
 // Reads "N=1,M=2"; false with a diagnostic.
 static bool parse_sizes(const char *sizes, Arena *arena, Binding *binding, int most, int *n,
@@ -66,14 +97,15 @@ static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char
     bool ok = problem->kind &&
               parse_sizes(sizes, problem->arena, binding, COUNTOF(binding), &n, diags) &&
               problem_bind(problem, binding, n, diags);
-    give_message(diags, message);
-    arena_free(diags->arena);
+    api_message(diags, message);
     if (!ok) {
         problem_free(problem);
         return NULL;
     }
     fw_problem *made = xcalloc(1, sizeof *made);
     made->problem = problem;
+    made->argument = problem->kind->arguments(problem, problem->arena, &made->nargument);
+    made->label = problem_label(problem);
     return made;
 }
 
@@ -99,104 +131,115 @@ void fw_problem_free(fw_problem *problem)
     free(problem);
 }
 
+const char *fw_problem_label(const fw_problem *problem)
+{
+    return problem->label;
+}
+
 double fw_problem_bytes(const fw_problem *problem)
 {
     return problem_bytes(problem->problem);
 }
 
-static const char *or_else(const char *text, const char *otherwise)
+int fw_problem_arguments(const fw_problem *problem)
 {
-    return text && text[0] ? text : otherwise;
+    return problem->nargument;
 }
 
-// The first `forewarp` on PATH; NULL if there is none.
-static const char *find_worker(Arena *arena)
+int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument)
 {
-    const char *path = getenv("PATH");
-    char *save = NULL, *copy = arena_strdup(arena, path ? path : "");
-    for (char *dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
-        const char *file = arena_printf(arena, "%s/forewarp", dir);
-        if (access(file, X_OK) == 0)
-            return file;
-    }
-    return NULL;
+    if (i < 0 || i >= problem->nargument)
+        return 0;
+    const Argument *a = &problem->argument[i];
+    *argument = (fw_argument){.name = a->name,
+                              .type = a->type,
+                              .count = a->count,
+                              .bytes = a->bytes,
+                              .in = a->in,
+                              .out = a->out,
+                              .image = a->image};
+    return 1;
 }
 
-static bool make_plan(fw_plan *plan, const Problem *problem, const fw_tune_options *o,
-                      Diags *diags)
+// Devices -----------------------------------------------------------------------------
+
+static bool find_device(const char *id, const char *worker, DeviceInfo *info, Diags *diags)
 {
-    Buf store;
-    buf_init(&store);
-    store_default_path(&store);
-    bool unbounded = !(o->budget_s > 0) && o->budget_trials <= 0;
-    TuneOptions options = {
-        .device = or_else(o->device, "opencl:0"),
-        .strategy = or_else(o->strategy, "auto"),
-        .seed = o->seed ? o->seed : 1,
-        .budget_s = o->budget_s > 0 ? o->budget_s
-                    : unbounded     ? 30
-                                    : INFINITY,
-        .budget_trials = MAX(o->budget_trials, 0),
-        .store = or_else(o->store, arena_strdup(plan->arena, store.text)),
-        .out = or_else(o->out, "forewarp-out"),
-        .place = {.folder = plan_cache_folder(plan->arena),
-                  .worker = or_else(o->worker, find_worker(plan->arena))}};
-    buf_release(&store);
-    if (!options.place.worker)
-        return diag_world(diags, "C014", "the forewarp program is not on PATH");
-    Buf text;
-    buf_init(&text);
-    bool ok = tune(problem, &options, plan->arena, &plan->result, diags) &&
-              file_read(plan->result.kernel_path, &text);
-    plan->source = ok ? arena_strdup(plan->arena, text.text) : NULL;
-    buf_release(&text);
-    return ok;
+    Arena *arena = arena_new();
+    DeviceInfo *all;
+    bool found = false;
+    const char *program = api_worker(worker, arena, diags);
+    const DeviceKind *kind;
+    int index, n = 0;
+    if (program && !device_parse(id, &kind, &index))
+        diag_error(diags, span_none, "C006", "a device is opencl:N, cuda:N or host: `%s`",
+                   id);
+    else if (program)
+        n = devices_list(arena, program, &all, diags);
+    for (int i = 0; i < n && !found; i++)
+        if ((found = strcmp(all[i].id, id) == 0))
+            *info = all[i];
+    if (!found && !diags->errors)
+        diag_world(diags, "C007", "there is no device %s", id);
+    arena_free(arena);
+    return found;
 }
 
-fw_plan *fw_plan_make(const fw_problem *problem, const fw_tune_options *options,
-                      char **message)
+fw_device *fw_device_open(const char *id, const char *worker, char **message)
 {
-    fw_tune_options defaults = {0};
-    fw_plan *plan = xcalloc(1, sizeof *plan);
-    plan->arena = arena_new();
     Diags diags;
-    diags_init(&diags, plan->arena);
-    bool ok = make_plan(plan, problem->problem, options ? options : &defaults, &diags);
-    give_message(&diags, message);
+    diags_init(&diags, arena_new());
+    fw_device *device = xcalloc(1, sizeof *device);
+    bool ok = find_device(id, worker, &device->info, &diags);
+    api_message(&diags, message);
     if (ok)
-        return plan;
-    fw_plan_free(plan);
+        return device;
+    free(device);
     return NULL;
 }
 
-void fw_plan_free(fw_plan *plan)
+fw_device *fw_device_adopt(const char *name, void *queue, char **message)
 {
-    if (plan)
-        arena_free(plan->arena);
-    free(plan);
+    Diags diags;
+    Buf log;
+    fw_device *device = xcalloc(1, sizeof *device);
+    const DeviceKind *kind = device_kind(name);
+    diags_init(&diags, arena_new());
+    buf_init(&log);
+    Device *opened = kind ? kind->adopt(queue, &log) : NULL;
+    if (opened) {
+        device->info = *kind->info(opened);
+        kind->close(opened);
+    } else if (!kind) {
+        diag_error(&diags, span_none, "C006", "there are opencl, cuda and host: `%s`",
+                   name);
+    } else {
+        diag_world(&diags, "C007", "%.*s", (int)strcspn(log.text, "\n"), log.text);
+    }
+    buf_release(&log);
+    api_message(&diags, message);
+    if (opened)
+        return device;
+    free(device);
+    return NULL;
 }
 
-const char *fw_plan_source(const fw_plan *plan)
+void fw_device_free(fw_device *device)
 {
-    return plan->source;
+    free(device);
 }
 
-const char *fw_plan_target(const fw_plan *plan)
+const char *fw_device_id(const fw_device *device)
 {
-    return plan->result.target;
+    return device->info.id;
 }
 
-const char *fw_plan_point(const fw_plan *plan)
+const char *fw_device_name(const fw_device *device)
 {
-    return plan->result.point;
+    return device->info.name;
 }
 
-double fw_plan_time(const fw_plan *plan)
+const char *fw_device_fingerprint(const fw_device *device)
 {
-    return plan->result.best_ns * 1e-9;
-}
-
-double fw_plan_baseline(const fw_plan *plan)
-{
-    return plan->result.baseline_ns * 1e-9;
+    return device->info.fingerprint;
 }

@@ -29,11 +29,13 @@ typedef struct {
     int64_t n;
     double time_ns;
     double count[PROPERTIES];
+    Demand demand; // of its one kernel
 } Measured;
 
 typedef struct {
     DeviceInfo device;
     VEC(Measured) rows;
+    bool demands;     // the rows have them
     double launch_ns; // the shortest run of an empty kernel
 } Calibration;
 
@@ -49,8 +51,14 @@ typedef struct {
 // Runs the kernels; strings live in arena. False with diagnostics.
 bool calibrate(const CalibrateOptions *options, Arena *arena, Calibration *calibration,
                Diags *diags);
-// Fits weights to the rows that are no tests and run for no less than an empty kernel.
+// Fits weights to the rows that are no tests and run for no less than an empty kernel. On a
+// CPU they are those of the paper's properties, on a GPU those of demands too, and the
+// properties with what doc/counts.md says goes beyond the paper.
 void calibrate_fit(const Calibration *calibration, Weights *weights);
+// Properties alone, whatever the device is: the paper's, or with what goes beyond.
+void calibrate_counts(const Calibration *calibration, bool paper, Weights *weights);
+// Whatever the device is. Needs: the rows have demands.
+void calibrate_overlap(const Calibration *calibration, Overlap *overlap);
 
 // As text: a head of `# key: value` lines, then CSV with the counts that occur.
 void calibration_write(Buf *out, const Calibration *calibration);

@@ -22,6 +22,10 @@ static const char *const class_names[CLASSES] = {"empty",      "stride-1", "scal
     X("max_group", max_group, 1, 1 << 20)                                                  \
     X("local_bytes", local_bytes, 0, 1 << 30)
 
+// The columns of demands begin with this, so that none is named like a property.
+static const char demand_prefix[] = "demand: ";
+#define WAVES "demand: waves"
+
 void calibration_write(Buf *out, const Calibration *c)
 {
     bool used[PROPERTIES] = {false};
@@ -42,6 +46,9 @@ void calibration_write(Buf *out, const Calibration *c)
             counts_name(out, p);
             buf_puts(out, "\"");
         }
+    for (int d = 0; c->demands && d < DEMANDS; d++)
+        buf_printf(out, ",%s%s", demand_prefix, demand_info[d].name);
+    buf_puts(out, c->demands ? "," WAVES : "");
     for (int i = 0; i < c->rows.len; i++) {
         const Measured *row = &c->rows.at[i];
         buf_printf(out, "\n%s,%s,%lld,%s,%.9g", class_names[row->class], row->kernel,
@@ -49,6 +56,10 @@ void calibration_write(Buf *out, const Calibration *c)
         for (int p = 0; p < PROPERTIES; p++)
             if (used[p])
                 buf_printf(out, ",%.17g", row->count[p]);
+        for (int d = 0; c->demands && d < DEMANDS; d++)
+            buf_printf(out, ",%.9g", row->demand.value[d]);
+        if (c->demands)
+            buf_printf(out, ",%.9g", row->demand.waves);
     }
     buf_putc(out, '\n');
 }
@@ -105,22 +116,51 @@ static void read_head(Calibration *c, const char *line)
         d->max_item[i] = d->max_group;
 }
 
-// The property of each column after the first five; false if one is unknown.
-static bool read_columns(char *line, int *property, int *n)
+// What each column holds: a property, COLUMN_DEMAND and more, or COLUMN_WAVES.
+enum {
+    COLUMNS_FIXED = 5,
+    COLUMN_DEMAND = PROPERTIES,
+    COLUMN_WAVES = COLUMN_DEMAND + DEMANDS,
+    COLUMNS = COLUMNS_FIXED + COLUMN_WAVES + 1
+};
+
+static int column_meant(const char *name)
+{
+    size_t n = sizeof demand_prefix - 1;
+    if (strcmp(name, WAVES) == 0)
+        return COLUMN_WAVES;
+    if (strncmp(name, demand_prefix, n) != 0)
+        return counts_find(name);
+    int demand = demand_find(name + n);
+    return demand < 0 ? -1 : COLUMN_DEMAND + demand;
+}
+
+// Of the columns after the first five; false if one is unknown.
+static bool read_columns(char *line, int *column, int *n)
 {
     *n = 0;
     for (char *rest = line, *field; (field = next_field(&rest));)
-        if (*n < PROPERTIES + 5) {
-            property[*n] = *n < 5 ? 0 : counts_find(field);
-            if (property[(*n)++] < 0)
+        if (*n < COLUMNS) {
+            column[*n] = *n < COLUMNS_FIXED ? 0 : column_meant(field);
+            if (column[(*n)++] < 0)
                 return false;
         }
-    return *n >= 5;
+    return *n >= COLUMNS_FIXED;
 }
 
-static bool read_row(char *line, const int *property, int n, Arena *arena, Measured *row)
+static void set_number(Measured *row, int column, double number)
 {
-    *row = (Measured){.class = CLASSES};
+    if (column < COLUMN_DEMAND)
+        row->count[column] = number;
+    else if (column < COLUMN_WAVES)
+        row->demand.value[column - COLUMN_DEMAND] = number;
+    else
+        row->demand.waves = number;
+}
+
+static bool read_row(char *line, const int *column, int n, Arena *arena, Measured *row)
+{
+    *row = (Measured){.class = CLASSES, .demand.launches = 1};
     char *rest = line;
     for (int i = 0; i < n; i++) {
         char *field = next_field(&rest), *end = NULL;
@@ -140,7 +180,7 @@ static bool read_row(char *line, const int *property, int n, Arena *arena, Measu
         else if (i == 4)
             row->time_ns = is_number ? number : 0;
         else if (i > 4 && is_number)
-            row->count[property[i]] = number;
+            set_number(row, column[i], number);
         if ((i == 2 || i >= 4) && !is_number)
             return false;
     }
@@ -149,7 +189,7 @@ static bool read_row(char *line, const int *property, int n, Arena *arena, Measu
 
 static bool read_text(char *text, Arena *arena, Calibration *c, int *line_number)
 {
-    int property[PROPERTIES + 5], n = 0;
+    int column[COLUMNS], n = 0;
     char *save = NULL;
     *line_number = 0;
     for (char *line = strtok_r(text, "\n", &save); line;
@@ -159,9 +199,10 @@ static bool read_text(char *text, Arena *arena, Calibration *c, int *line_number
         if (*line == '#') {
             read_head(c, line);
         } else if (!n) {
-            if (!read_columns(line, property, &n))
+            if (!read_columns(line, column, &n))
                 return false;
-        } else if (read_row(line, property, n, arena, &row)) {
+            c->demands = n > COLUMNS_FIXED && column[n - 1] == COLUMN_WAVES;
+        } else if (read_row(line, column, n, arena, &row)) {
             VEC_PUSH(arena, &c->rows, row);
             if (row.class == CLASS_EMPTY)
                 c->launch_ns = fmin(c->launch_ns, row.time_ns);

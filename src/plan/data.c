@@ -7,6 +7,9 @@
 // Relative to the value or to a tenth of the mean one: sums of a few thousand floats in
 // another order differ by up to a few 1e-5.
 static const double TOLERANCE = 1e-4;
+// Half: where the machine has no such arithmetic, compilers round once an expression and
+// not once an operation, which differs by a unit (2^-11) for each term that cancels.
+static const double TOLERANCE_HALF = 8 / 2048.0;
 
 static const void *packed(const Value *value, int plane, Arena *arena)
 {
@@ -39,7 +42,6 @@ ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
         MIN(type_planes(arena, main->body->type, plane, PLANES_MOST), PLANES_MOST);
     data->buffer = NEW_ARRAY(arena, RigBuffer, data->ninput + data->noutput);
     data->nbuffer = data->ninput + data->noutput;
-    data->tolerance = TOLERANCE;
     int *output = NEW_ARRAY(arena, int, MAX(data->noutput, 1));
     for (int k = 0; k < data->noutput; k++)
         output[k] = data->ninput + k;
@@ -54,6 +56,10 @@ ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
         }
     for (int k = 0; k < data->noutput; k++)
         *at++ = output_buffer(problem, plane[k]);
+    data->tolerance = TOLERANCE;
+    for (int k = 0; k < data->noutput; k++)
+        if (data->buffer[data->ninput + k].scalar == S_HALF)
+            data->tolerance = TOLERANCE_HALF;
     return data;
 }
 

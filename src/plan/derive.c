@@ -409,6 +409,15 @@ Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)
     return derive(d, point, &w, diags) ? w.r.expr : NULL;
 }
 
+Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *arena,
+                  Diags *diags)
+{
+    Expr *body = derive_body(d, point, diags);
+    LowerOptions options = derive_options(d, point);
+    options.quick = quick;
+    return body ? lower(d->program, body, &options, arena, diags) : NULL;
+}
+
 bool derive_rewriting(const Derivation *d, const Point *point, Rewriting *rewriting,
                       Diags *diags)
 {

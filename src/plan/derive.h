@@ -46,5 +46,9 @@ bool derive_rewriting(const Derivation *derivation, const Point *point,
 // work-items; 1 where they do not say. False, and nothing set, if there are none.
 bool derive_natural(const Expr *body, int64_t most, int64_t local[3]);
 LowerOptions derive_options(const Derivation *derivation, const Point *point);
+// The kernels of a point, in arena; quick: to be looked at, not to be printed
+// (LowerOptions). NULL with a diagnostic.
+Unit *derive_unit(const Derivation *derivation, const Point *point, bool quick,
+                  Arena *arena, Diags *diags);
 
 #endif

@@ -49,9 +49,11 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
         int64_t lx, ly, bx, by, cx, cy, stage, resident;
         const char *load, *tiles;
     } first[] = {
-        {16, 16, 4, 4, 2, 2, 16, 2, "ahead", "unroll"},
-        {16, 16, 4, 4, 2, 2, 8, 2, "ahead", "unroll"},
+        {16, 8, 4, 8, 2, 1, 16, 0, "ahead", "unroll"},
+        {32, 8, 4, 4, 2, 2, 16, 2, "ahead", "unroll"},
+        {16, 8, 4, 4, 2, 2, 16, 4, "ahead", "unroll"},
         {16, 16, 4, 8, 2, 1, 16, 2, "ahead", "unroll"},
+        {16, 16, 4, 4, 2, 2, 8, 2, "ahead", "unroll"},
         {16, 1, 16, 4, 1, 1, 0, 0, "now", "loop"},
     };
     i += d->device.is_cpu ? COUNTOF(first) - 1 : 0;

@@ -107,7 +107,7 @@ static void constrain_tile(Derivation *d, Diags *diags)
 {
     Buf text;
     buf_init(&text);
-    buf_puts(&text, "scheme == 'global' or ");
+    buf_puts(&text, "scheme != 'tiled' or ");
     for (int x = 0; x < d->shape.dims; x++)
         buf_printf(&text, "%s(l%s*b%s*c%s + %lld)", x ? " * " : "", axis[x], axis[x],
                    axis[x], (long long)d->shape.halo[x]);
@@ -141,7 +141,7 @@ static void add_walk(Derivation *d, Diags *diags)
     const int64_t steps[] = {1, 2, 4, 8, 16, 32, 64};
     space_add_ints(d->space, "walk", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
     char text[64];
-    snprintf(text, sizeof text, "walk == 1 or scheme == 'global' and c%s == 1",
+    snprintf(text, sizeof text, "walk == 1 or scheme != 'tiled' and c%s == 1",
              axis[d->shape.dims - 1]);
     space_constrain(d->space, text, diags);
 }
@@ -173,7 +173,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
         add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
         // On a CPU neighbouring work-items gain nothing from strided elements (a strided x
         // of 8 does not vectorise: 19 against 56 GB/s).
-        add_powers(d->space, "c", x, d->device.is_cpu || x == 2 ? 1 : 4);
+        add_powers(d->space, "c", x, d->device.is_cpu ? 1 : 4);
     }
     constrain_product(d, (const char *const[]){"b", "c"}, 2, ITEM_OUTPUTS, diags);
     // One 128-bit access for several; a CPU's compiler does better by itself (hand-written
@@ -185,7 +185,11 @@ static void add_nest_params(Derivation *d, Diags *diags)
     space_constrain(d->space, "bx % vec == 0", diags);
     if (!shape->window)
         return;
-    space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled"}, 2);
+    bool images = d->program->images && d->device.has_texture;
+    space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled", "image"},
+                    images ? 3 : 2);
+    if (images) // an element at a time
+        space_constrain(d->space, "scheme != 'image' or vec == 1", diags);
     constrain_tile(d, diags);
     if (shape->dims > 1)
         add_walk(d, diags);
@@ -224,7 +228,7 @@ static Space *make_space(Derivation *d, Diags *diags)
     if (shape->reduction)
         space_add_ints(d->space, "groups",
                        (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
-    if (has_stream(d) && shape->dims == 2 && shape->rectangular)
+    if (has_stream(d))
         add_stream_params(d, diags);
     if (!space_params(d->space)) // a program with nothing to choose has one point
         space_add_ints(d->space, "lx", (const int64_t[]){1}, 1);
@@ -324,21 +328,25 @@ typedef struct {
 
 // Measured among the best: on PoCL; on an H200 for the stencils of the examples, where rows
 // in three dimensions are short, so that a border split off would take part of every warp.
-// The last is for rows of odd lengths, which have no aligned vectors.
-enum { STARTS = 7 };
+// There what limits is the second-level cache (97 % busy), so that groups are large: tall
+// ones of short walks for stars, long walks for boxes. The last ones are for rows of odd
+// lengths, which have no aligned vectors.
+enum { STARTS = 9 };
 static const Start start_cpu[STARTS] = {
     {64, 4, 1, 1, 1, 1, 1, true},  {256, 1, 1, 1, 1, 1, 1, true},
     {16, 1, 8, 4, 1, 1, 1, true},  {32, 4, 4, 2, 1, 1, 1, true},
     {128, 1, 4, 4, 1, 1, 1, true}, {8, 4, 16, 4, 1, 1, 1, true}};
 static const Start start_flat[STARTS] = {
-    {32, 4, 4, 2, 1, 1, 4, true},  {64, 2, 4, 4, 1, 1, 4, true},
-    {128, 2, 2, 4, 1, 1, 2, true}, {64, 4, 4, 2, 1, 1, 4, true},
-    {128, 1, 4, 4, 1, 1, 4, true}, {256, 1, 1, 1, 1, 1, 1, true},
+    {32, 4, 4, 2, 1, 1, 4, true},   {64, 2, 4, 4, 1, 1, 4, true},
+    {128, 2, 2, 4, 1, 1, 2, true},  {64, 4, 4, 2, 1, 1, 4, true},
+    {128, 1, 4, 4, 1, 1, 4, true},  {256, 1, 1, 1, 1, 1, 1, true},
+    {256, 1, 1, 8, 1, 1, 1, false}, {128, 2, 1, 8, 1, 1, 1, false},
     {128, 1, 1, 8, 1, 1, 1, true}};
 static const Start start_deep[STARTS] = {
-    {128, 4, 2, 2, 4, 1, 2, false}, {32, 4, 4, 2, 1, 4, 4, false},
-    {64, 4, 2, 2, 1, 8, 2, false},  {64, 4, 2, 2, 4, 1, 2, false},
-    {32, 4, 4, 2, 4, 1, 4, false},  {32, 8, 4, 1, 2, 4, 4, false},
+    {64, 8, 4, 1, 1, 4, 4, false},  {64, 8, 2, 4, 1, 4, 2, false},
+    {64, 4, 4, 4, 1, 64, 4, false}, {64, 4, 2, 2, 1, 8, 2, false},
+    {32, 4, 4, 2, 1, 4, 4, false},  {32, 8, 4, 1, 1, 4, 4, false},
+    {128, 4, 2, 4, 1, 4, 2, false}, {64, 4, 2, 2, 4, 1, 2, false},
     {64, 4, 1, 2, 4, 1, 1, false}};
 
 static void set_start(const Derivation *d, const Start *start, Point *point)
@@ -395,8 +403,10 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     if (derive_param(d, point, "fuse") > 1)
         options.vector = stream_vector(d, point);
     options.warps = (int)derive_param(d, point, "warps");
+    options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;
     options.shuffle = d->device.shuffle;
+    options.images = derive_word(d, point, "scheme", "image");
     options.interior = derive_word(d, point, "border", "split");
     product_options(d, point, &options);
     return options;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Explorations: random expressions (rewrite) at several thread counts, or random points of
-// the derivation; features (cost), and times.
+// Explorations: random expressions (rewrite) at several thread counts, random points of
+// the derivation, or the best rows of an earlier exploration; features (cost), and times.
 
 #include "plan/explore.h"
 
@@ -13,6 +13,11 @@
 #include <string.h>
 
 enum { OUTPUTS_MOST = 64, GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };
+enum { SAMPLES_LEAST = 3, SAMPLES_MOST = 30 };
+
+// Measured again: rows within AGAIN_WITHIN of the best time, the AGAIN_MOST best of them.
+enum { AGAIN_MOST = 100 };
+static const double AGAIN_WITHIN = 1.15;
 
 static const double RUN_LIMIT_S = 5, SAMPLED_BYTES = 1e9;
 
@@ -39,6 +44,8 @@ typedef struct {
     Rng rng;
     int64_t least_items;
 } Explorer;
+
+static const char vectors_mark[] = "// vectors of ";
 
 // Half of the expressions are lowered with vector accesses.
 static int vector_of(const Explored *found)
@@ -68,7 +75,9 @@ static Unit *lowered(Explorer *x, Expr *expr, const LowerOptions *options)
 {
     Diags quiet;
     diags_init(&quiet, x->scratch);
-    return lower(x->problem->bound, expr, options, x->scratch, &quiet);
+    LowerOptions quick = *options;
+    quick.quick = true;
+    return lower(x->problem->bound, expr, &quick, x->scratch, &quiet);
 }
 
 typedef struct {
@@ -288,11 +297,127 @@ static bool explore_points(Explorer *x)
     return x->rows.len > 0 || diag_world(x->diags, "X003", "no point can be lowered");
 }
 
+// `1024`, or `1024x512` where the sizes differ.
+static void write_size(const Problem *problem, Buf *csv)
+{
+    bool same = true;
+    for (int i = 1; i < problem->nbinding; i++)
+        same &= problem->binding[i].value == problem->binding[0].value;
+    for (int i = 0; i < (same ? MIN(problem->nbinding, 1) : problem->nbinding); i++)
+        buf_printf(csv, "%s%lld", i ? "x" : "", (long long)problem->binding[i].value);
+    if (!problem->nbinding)
+        buf_putc(csv, '1');
+}
+
+// Again -----------------------------------------------------------------------------------
+
+typedef struct {
+    int row;
+    double time_ns;
+} Timed;
+
+static int compare_timed(const void *a, const void *b)
+{
+    const Timed *p = a, *q = b;
+    if (p->time_ns != q->time_ns)
+        return p->time_ns < q->time_ns ? -1 : 1;
+    return p->row - q->row;
+}
+
+// The rows of this program and size that ran in near the best time, best first.
+static Timed *best_rows(const Explorer *x, const Dataset *data, const char *size, int *n)
+{
+    Timed *timed = NEW_ARRAY(x->arena, Timed, data->n);
+    *n = 0;
+    for (int i = 0; i < data->n; i++) {
+        double best_ns = data->group_at[data->group[i]].best_ns;
+        if (strcmp(data->program_name[data->program[i]], x->problem->name) == 0 &&
+            strcmp(data->size_name[data->size[i]], size) == 0 &&
+            data->time_ns[i] <= AGAIN_WITHIN * best_ns)
+            timed[(*n)++] = (Timed){i, data->time_ns[i]};
+    }
+    qsort(timed, (size_t)*n, sizeof *timed, compare_timed);
+    *n = MIN(*n, AGAIN_MOST);
+    return timed;
+}
+
+// The expression that write_steps wrote; NULL with a diagnostic.
+static const Explored *read_steps(Explorer *x, const char *text)
+{
+    char *lines = arena_strdup(x->arena, text);
+    for (char *end = lines; (end = strchr(end, ';'));)
+        *end = '\n';
+    Source *source = NEW(x->arena, Source);
+    *source = (Source){"the exploration", lines, strlen(lines)};
+    Explored *found = NEW(x->arena, Explored);
+    const Rewriting *steps = derivation_parse(x->arena, source, x->diags);
+    if (!steps)
+        return NULL;
+    found->steps = *steps;
+    found->expr = derivation_apply(x->problem->bound, steps, x->diags);
+    found->hash = strstr(text, vectors_mark) != NULL;
+    return found->expr ? found : NULL;
+}
+
+// Both as the table has them, of six digits.
+static bool same_features(const Row *row, const Dataset *data, int of)
+{
+    for (int c = 0; c < data->d; c++) {
+        double value, was = matrix_row(&data->x, of)[c];
+        if (!column_value(data->feature[c], row->feature, &value) ||
+            fabs(value - was) > 1e-5 * fabs(was))
+            return false;
+    }
+    return true;
+}
+
+// With as many work-items as the expression asks for, or those that the row names: which
+// of the two it was, the features tell.
+static bool add_again(Explorer *x, const Dataset *data, int of)
+{
+    const double *launch = matrix_row(&data->x, of);
+    const Explored *found = read_steps(x, data->expression[of]);
+    for (int given = 0; found && given < 2; given++) {
+        Row row = {.of = found, .options = options_of(found)};
+        for (int d = 0; d < 3; d++) {
+            row.options.global[d] = given ? (int64_t)launch[d] : 0;
+            row.options.local[d] = (int64_t)launch[3 + d];
+        }
+        if (complete(x, &row, x->rows.len) && same_features(&row, data, of)) {
+            VEC_PUSH(x->arena, &x->rows, row);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool explore_again(Explorer *x)
+{
+    Buf size;
+    buf_init(&size);
+    write_size(x->problem, &size);
+    const Dataset *data = x->request->again;
+    int n;
+    const Timed *timed = best_rows(x, data, size.text, &n);
+    buf_release(&size);
+    for (int i = 0; i < n; i++) {
+        if (!add_again(x, data, timed[i].row))
+            diag_warning(x->diags, span_none, "X004", "no longer what it was: %s",
+                         data->expression[timed[i].row]);
+        show(x, i + 1, n);
+    }
+    x->result->expressions = x->rows.len;
+    return x->rows.len > 0 ||
+           diag_world(x->diags, "X003", "no row of this program and size can be lowered");
+}
+
 static bool generate(Explorer *x)
 {
     double start = clock_s();
     set_least_items(x);
-    if (!(x->request->derived ? explore_points : explore_expressions)(x))
+    if (!(x->request->again     ? explore_again
+          : x->request->derived ? explore_points
+                                : explore_expressions)(x))
         return false;
     x->result->rows = x->rows.len;
     x->result->generation_s = clock_s() - start;
@@ -405,7 +530,7 @@ static bool measure_rows(Explorer *x, Rig *rig)
 static int samples_for(const Problem *problem)
 {
     double fair = SAMPLED_BYTES / MAX(problem_bytes(problem), 1);
-    return (int)MIN(MAX(fair, 3), 10);
+    return (int)MIN(MAX(fair, SAMPLES_LEAST), SAMPLES_MOST);
 }
 
 static bool measure(Explorer *x, Buf *device)
@@ -423,7 +548,7 @@ static bool measure(Explorer *x, Buf *device)
                         .folder = x->request->place.folder,
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
-                        .tolerance = 1e-4,
+                        .tolerance = data->tolerance,
                         .run_limit_s = RUN_LIMIT_S,
                         .samples = samples_for(x->problem)};
     Rig *rig = rig_open(&config, x->diags);
@@ -454,18 +579,6 @@ static void write_head(Explorer *x, const Buf *device, Buf *csv)
     buf_puts(csv, ",time_ns,status\n");
 }
 
-// `1024`, or `1024x512` where the sizes differ.
-static void write_size(const Problem *problem, Buf *csv)
-{
-    bool same = true;
-    for (int i = 1; i < problem->nbinding; i++)
-        same &= problem->binding[i].value == problem->binding[0].value;
-    for (int i = 0; i < (same ? MIN(problem->nbinding, 1) : problem->nbinding); i++)
-        buf_printf(csv, "%s%lld", i ? "x" : "", (long long)problem->binding[i].value);
-    if (!problem->nbinding)
-        buf_putc(csv, '1');
-}
-
 // The rules on one line, and the width of vector accesses; or the point.
 static void write_steps(const Explorer *x, const Row *row, Buf *csv)
 {
@@ -476,7 +589,7 @@ static void write_steps(const Explorer *x, const Row *row, Buf *csv)
     else
         point_print(&text, derive_space(x->derivation), &row->point);
     if (row->of && vector_of(row->of) > 1)
-        buf_printf(&text, "// vectors of %d\n", vector_of(row->of));
+        buf_printf(&text, "%s%d\n", vectors_mark, vector_of(row->of));
     buf_putc(csv, '"');
     for (size_t i = 0; i < text.len; i++)
         if (text.text[i] == '\n')

@@ -9,11 +9,13 @@
 #define FW_PLAN_EXPLORE_H
 
 #include "cost/features.h"
+#include "model/dataset.h"
 #include "plan/plan.h"
 
 typedef struct {
     int expressions, threads; // wanted: distinct expressions, thread counts of each
     bool derived;             // instead so many random points of the derivation
+    const Dataset *again;     // or the best rows of these; NULL: none
     DeviceInfo info;          // that it asks
     uint64_t seed;
     DeviceModel model; // what features are computed for

@@ -25,8 +25,9 @@ static void make_scratch(const Problem *problem, const Unit *unit, Arena *arena,
     job->scratch_bytes = bytes;
 }
 
-static void make_launch(const Problem *problem, const Unit *unit, const Launch *from,
-                        Arena *arena, JobLaunch *to)
+// Targets without images get buffers.
+static void make_launch(const Problem *problem, const Unit *unit, const Target *target,
+                        const Launch *from, Arena *arena, JobLaunch *to)
 {
     const Kernel *kernel = from->kernel;
     to->kernel = kernel->name;
@@ -38,8 +39,11 @@ static void make_launch(const Problem *problem, const Unit *unit, const Launch *
     JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(to->narg, 1));
     for (int i = 0; i < kernel->params.len; i++) {
         const Buffer *buffer = from->buffer[i];
+        bool image =
+            target_has_images(target) && kernel_reads_image(kernel, kernel->params.at[i]);
         bool scratch = buffer->number >= unit->ninput + unit->noutput;
-        arg[i].kind = ARG_BUFFER;
+        arg[i].kind = image ? ARG_IMAGE : ARG_BUFFER;
+        arg[i].scalar = buffer->scalar;
         arg[i].buffer = scratch ? scratch_number(unit, buffer) : buffer->number;
     }
     for (int i = 0; i < kernel->sizes.len; i++) {
@@ -61,7 +65,7 @@ static void make_job(const Problem *problem, const Unit *unit, const Target *tar
     make_scratch(problem, unit, arena, job);
     JobLaunch *launch = NEW_ARRAY(arena, JobLaunch, MAX(unit->launches.len, 1));
     for (int i = 0; i < unit->launches.len; i++)
-        make_launch(problem, unit, &unit->launches.at[i], arena, &launch[i]);
+        make_launch(problem, unit, target, &unit->launches.at[i], arena, &launch[i]);
     job->launch = launch;
     job->nlaunch = unit->launches.len;
 }

@@ -104,6 +104,9 @@ typedef struct {
     const char *const *file;
     int n;
 } InputFiles;
+// The file given for an input, or for one plane of an input of tuples (`a_0`), which is
+// used thereby; NULL: none.
+const char *input_file(const InputFiles *files, const char *name);
 
 // The ways to run a bound problem on a device: a space, and the candidate of each point.
 typedef struct {
@@ -114,6 +117,15 @@ typedef struct {
     Buf prelude;            // of a program
 } Ways;
 
+// An array that the kernels of a problem work on, in the order of a job's buffers: of a
+// program its inputs, a plane each, then its outputs.
+typedef struct {
+    const char *name, *type; // of an element: "float", "uchar4"
+    int64_t count, bytes;    // elements, and all of them
+    bool in, out;            // read by the kernels, written by them
+    bool image;
+} Argument;
+
 // What tuning asks of a problem, whichever of the two it is.
 struct ProblemKind {
     const char *name; // "program", "template"
@@ -121,6 +133,7 @@ struct ProblemKind {
     void (*free)(Problem *problem);
     uint64_t (*hash)(const Problem *problem); // of what makes trials comparable
     double (*bytes)(const Problem *problem);
+    Argument *(*arguments)(const Problem *problem, Arena *arena, int *n);
     // Inputs, and outputs of which nothing is known yet; owner: arena.
     ProblemData *(*data)(const Problem *problem, uint64_t seed, const InputFiles *files,
                          Arena *arena, Diags *diags);
@@ -189,7 +202,9 @@ typedef struct {
     double best_ns, last_ns;
     TrialStatus last;
     double elapsed_s;
-    const char *stage; // "reference", "search", "re-measure"
+    double budget_s;       // of the search; INFINITY: not bounded by time
+    int64_t budget_trials; // 0: not bounded by trials
+    const char *stage;     // "reference", "search", "re-measure"
 } Progress;
 
 typedef struct {
@@ -199,15 +214,26 @@ typedef struct {
     const Steps *steps; // of a heuristic file, for the strategy that follows one
     const char *where;  // a constraint more on the space, or NULL
     int stage[2];       // of a strategy in two stages; 0: its own choice
+    int samples;        // timed runs of every point, however slow; 0: few of slow ones
     uint64_t seed;
     double budget_s;        // INFINITY: not bounded by time
     int64_t budget_trials;  // 0: not bounded by trials
     const char *store;      // path of the database
-    const char *out;        // folder for the kernel
+    const char *out;        // folder for the kernel; NULL: it is not written
     const char *t4, *cache; // files for the trials in others' forms; NULL: none
+    const char *command;    // as typed, for the record of the run (run.h); NULL: no record
     Workplace place;
-    bool fresh; // forget stored trials first
+    int share, npeer; // as of a RigConfig: other devices that take part
+    const RigPeer *peer;
+    bool fresh;    // forget stored trials first
+    bool no_floor; // nobody asks for it: copy_ns, compute_ns, floor_ns stay 0
     void (*progress)(void *user, const Progress *progress);
+    // Told of each trial that was run; true ends the search there, with the best so far.
+    bool (*on_trial)(void *user, const char *point, const Trial *trial);
+    // Asked of the best few, fastest first, after they were found right: out holds each
+    // of the n buffers that is an output as the kernel left it. False: another must do.
+    bool (*accept)(void *user, const char *point, const RigBuffer *buffer, int n,
+                   void *const *out);
     void *user;
 } TuneOptions;
 
@@ -223,13 +249,16 @@ typedef struct {
     double bytes, flops;        // that any kernel must move and do (ceiling.h)
     double in_flight_bytes;     // of the best, a multiprocessor; 0: not a GPU
     const char *point, *kernel_path, *reference;
-    int ranked; // points ranked by a model; 0: none was asked
+    const char *record_path; // NULL: none was asked
+    int devices;             // that ran trials until the end
+    int ranked;              // points ranked by a model; 0: none was asked
     double ranking_s;
     const char *model; // its kind
     int nlaunch;
     int64_t global[3], local[3]; // of the first launch of the best
     double max_error;
     bool checked; // the best was compared with the reference once more at the end
+    Rigor rigor;  // of this search
 } TuneResult;
 
 // Tunes a bound problem; false with diagnostics if no candidate was right or the world
@@ -237,11 +266,66 @@ typedef struct {
 bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
           TuneResult *result, Diags *diags);
 
-// The best stored point of the problem on the device, or the plain one; true if stored.
-bool plan_best(const Ways *ways, const char *store, const DeviceInfo *device, Point *point,
+// Runs jobs for the search of another process, which tunes the same problem with the same
+// seed, until it has no more. False with diagnostics.
+bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *link,
+                Diags *diags);
+
+// A search that its caller leads: what to try, and what to make of it. The strategy may be
+// asked or not, points may be measured or told. `device` is described already; it is
+// opened, and the reference computed, when the first point is measured. NULL with
+// diagnostics. Owner: tune_close. The result's texts live in arena.
+typedef struct Tune Tune;
+Tune *tune_open(const Problem *problem, const TuneOptions *options,
+                const DeviceInfo *device, Arena *arena, TuneResult *result, Diags *diags);
+void tune_close(Tune *t); // accepts NULL
+const Ways *tune_ways(const Tune *t);
+// The next point of the strategy; false: it has none, or none before it is told of more.
+bool tune_ask(Tune *t, Point *point);
+// The cost of a point, INFINITY where it cannot be used. A strategy that does not learn
+// from points it did not ask for is told of its own only.
+void tune_tell(Tune *t, const Point *point, double ns);
+// Runs, checks, times and stores a point; one that is stored is not run again. The trial's
+// log is the arena's. False with diagnostics: the world failed.
+bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags);
+// The time of a point that was measured and right; false: it was not.
+bool tune_measured(Tune *t, const Point *point, double *ns);
+// The fastest that was measured or told; false: none.
+bool tune_best(const Tune *t, Point *point, double *ns);
+
+// wisdom.c: plans that are stored ------------------------------------------------------
+
+enum { RIGOR_PATIENT_S = 300 }; // of search, from which on it is patient
+
+// What makes the trials of a problem on a device comparable; texts are the arguments'.
+void plan_key(const Problem *problem, uint64_t space, const DeviceInfo *device,
+              StoreKey *key);
+
+// Where a plan may come from, besides trials of the same problem on the same device.
+enum { REACH_SIZES = 1, REACH_DEVICES = 2 };
+
+typedef struct {
+    Point point;
+    bool other_size, other_device;
+    const char *problem, *device; // the label and device it was found for; owner: arena
+    double time_ns;               // measured there; of another size: in proportion to bytes
+    Rigor rigor;                  // of the search that found it
+} PlanFound;
+
+// The best stored plan. Of another size, it is the fastest point of the nearest size (by
+// the sum of the logarithms of the ratios) that the space here has: a prediction. 1: found;
+// 0: nothing; -1 with a diagnostic: the store failed.
+int plan_find(const Ways *ways, const char *store, const DeviceInfo *device, int reach,
+              Arena *arena, PlanFound *found, Diags *diags);
+// Says of what the plan was found for, where that is not what it is used for.
+void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *device,
                Diags *diags);
 
+// The models that come with the program at `program` (installed, or beside where it was
+// built): a folder, NULL: not found.
+const char *plan_models_folder(const char *program, Arena *arena);
+
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-3"
+#define CODEGEN_VERSION FW_VERSION "-4"
 
 #endif

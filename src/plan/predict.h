@@ -7,8 +7,9 @@
 #ifndef FW_PLAN_PREDICT_H
 #define FW_PLAN_PREDICT_H
 
-#include "cost/counts.h"
+#include "cost/demand.h"
 #include "model/linear.h"
+#include "model/overlap.h"
 #include "plan/plan.h"
 
 // Leaves all sizes open but those that say how often an iterate goes round: these take
@@ -27,6 +28,7 @@ typedef struct Weights {
     double rms;        // of their relative residuals
     double weight[PROPERTIES], error[PROPERTIES]; // seconds an operation
     int support[PROPERTIES]; // measurements in which the property is not 0
+    Overlap overlap;         // of demands; no columns: the measurements had none
 } Weights;
 
 bool weights_save(const Weights *weights, const char *path, Diags *diags);
@@ -44,11 +46,23 @@ double weights_share(const DeviceInfo *device, const double count[PROPERTIES],
 // charged like the one most like it that has some (weights_stand_in).
 double weights_predict(const Weights *weights, const double count[PROPERTIES],
                        double cost[PROPERTIES]);
+// By demands: the sum over kernels and their launches, in seconds, and the cost of each
+// demand, which add up to it.
+double weights_overlap(const Weights *weights, const Demand *demand, int n,
+                       double cost[DEMANDS]);
+// In seconds, by demands if the weights have them, else by counts; false if a size has no
+// value. The setting names the weights' device.
+bool predict_unit(const Weights *weights, const Unit *unit, const FeatureSetting *setting,
+                  Arena *arena, double *seconds);
+// How much of a launch lies at its end, when not all units are busy any more.
+double demand_idle(const Demand *demand);
+// No weights yet: which part of the model each demand belongs to.
+void weights_parts(Overlap *overlap);
 // The property whose weight is charged for this one, and how many times; itself if it has
 // support; -1 if nothing is charged.
 int weights_stand_in(const Weights *weights, int property, double *factor);
 
-// rank.c: as rank_points, by the weights and counts at the problem's sizes.
+// rank.c: as rank_points, by the weights and demands at the problem's sizes.
 bool rank_predicted(const Problem *problem, const DeviceInfo *device,
                     const Weights *weights, uint64_t seed, Arena *arena, Ranking *ranking,
                     Diags *diags);

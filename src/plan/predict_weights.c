@@ -2,6 +2,7 @@
 //
 // Weights of a device: kept as JSON, and what they say of counts.
 
+#include "plan/describe.h"
 #include "plan/predict.h"
 
 #include <dirent.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT_VERSION = 1 };
+enum { FORMAT_VERSION = 2 };
 
 // Where --------------------------------------------------------------------------------
 
@@ -30,6 +31,20 @@ const char *weights_path(Arena *arena, const char *fingerprint)
 
 // Saving -------------------------------------------------------------------------------
 
+static json_t *overlap_json(const Overlap *o)
+{
+    json_t *list = json_array();
+    for (int d = 0; d < o->d; d++)
+        if (o->support[d])
+            json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:i}", "demand",
+                                                  demand_info[d].name, "seconds",
+                                                  o->weight[d], "error",
+                                                  isfinite(o->error[d]) ? o->error[d] : -1,
+                                                  "support", o->support[d]));
+    return json_pack("{s:i, s:f, s:f, s:f, s:o}", "rows", o->rows, "rms", o->rms, "power",
+                     o->power, "drain", o->drain, "weights", list);
+}
+
 static json_t *weights_json(const Weights *w)
 {
     json_t *list = json_array();
@@ -46,14 +61,13 @@ static json_t *weights_json(const Weights *w)
                                               "support", w->support[p]));
     }
     buf_release(&name);
-    const DeviceInfo *d = &w->device;
-    return json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:f, s:o}",
-        "forewarp_weights", FORMAT_VERSION, "id", d->id, "device", d->name, "fingerprint",
-        d->fingerprint, "target", d->target, "is_cpu", d->is_cpu, "units", d->compute_units,
-        "warp", d->warp, "line_bytes", d->line_bytes, "max_group", (json_int_t)d->max_group,
-        "local_bytes", (json_int_t)d->local_bytes, "global_bytes",
-        (json_int_t)d->global_bytes, "rows", w->rows, "rms", w->rms, "weights", list);
+    json_t *json = json_pack("{s:i, s:i, s:f, s:o, s:o}", "forewarp_weights",
+                             FORMAT_VERSION, "rows", w->rows, "rms", w->rms, "weights",
+                             list, "overlap", overlap_json(&w->overlap));
+    json_t *device = device_json(&w->device);
+    json_object_update(json, device);
+    json_decref(device);
+    return json;
 }
 
 bool weights_save(const Weights *w, const char *path, Diags *diags)
@@ -75,35 +89,34 @@ bool weights_save(const Weights *w, const char *path, Diags *diags)
 
 // Loading -------------------------------------------------------------------------------
 
-static void get_text(const json_t *json, const char *key, char *out, size_t size)
-{
-    const char *text = json_string_value(json_object_get(json, key));
-    snprintf(out, size, "%s", text ? text : "");
-}
-
 static int64_t get_int(const json_t *json, const char *key, int64_t least)
 {
     return MAX((int64_t)json_integer_value(json_object_get(json, key)), least);
 }
 
-static void get_device(const json_t *json, DeviceInfo *d)
+// False if a demand is not known.
+static bool get_overlap(const json_t *json, Overlap *o)
 {
-    *d = (DeviceInfo){0};
-    get_text(json, "id", d->id, sizeof d->id);
-    get_text(json, "device", d->name, sizeof d->name);
-    get_text(json, "fingerprint", d->fingerprint, sizeof d->fingerprint);
-    get_text(json, "target", d->target, sizeof d->target);
-    d->is_cpu = json_is_true(json_object_get(json, "is_cpu"));
-    d->has_double = true;
-    d->compute_units = (int)MIN(get_int(json, "units", 1), 1 << 20);
-    d->warp = (int)MIN(get_int(json, "warp", 1), 64);
-    d->line_bytes = (int)MIN(get_int(json, "line_bytes", 16), 4096);
-    d->max_group = get_int(json, "max_group", 1);
-    d->local_bytes = get_int(json, "local_bytes", 0);
-    d->global_bytes = get_int(json, "global_bytes", 0);
-    d->alloc_bytes = d->global_bytes;
-    for (int i = 0; i < 3; i++)
-        d->max_item[i] = d->max_group;
+    const json_t *list = json_object_get(json, "weights");
+    weights_parts(o);
+    o->rows = (int)MIN(get_int(json, "rows", 0), INT32_MAX);
+    o->rms = json_number_value(json_object_get(json, "rms"));
+    o->power = fmax(json_number_value(json_object_get(json, "power")), 1);
+    o->drain = fmax(json_number_value(json_object_get(json, "drain")), 0);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(item, "demand"));
+        int d = name ? demand_find(name) : -1;
+        if (d < 0 || !json_is_number(json_object_get(item, "seconds")))
+            return false;
+        double error = json_number_value(json_object_get(item, "error"));
+        o->weight[d] = json_number_value(json_object_get(item, "seconds"));
+        o->error[d] = error < 0 ? INFINITY : error;
+        o->support[d] = (int)MIN(get_int(item, "support", 0), INT32_MAX);
+    }
+    if (!json_array_size(list))
+        o->d = 0;
+    return true;
 }
 
 // What is wrong with it, or NULL.
@@ -114,7 +127,7 @@ static const char *load_json(Weights *w, const json_t *json)
         return "it holds no weights";
     if (get_int(json, "forewarp_weights", 0) != FORMAT_VERSION)
         return "it was written by another version";
-    get_device(json, &w->device);
+    device_of_json(json, &w->device);
     if (!target_find(w->device.target))
         return "its device has no target that is known";
     w->rows = (int)MIN(get_int(json, "rows", 0), INT32_MAX);
@@ -131,6 +144,8 @@ static const char *load_json(Weights *w, const json_t *json)
         w->error[p] = error < 0 ? INFINITY : error;
         w->support[p] = (int)MIN(get_int(item, "support", 0), INT32_MAX);
     }
+    if (!get_overlap(json_object_get(json, "overlap"), &w->overlap))
+        return "its numbers are damaged";
     return json_array_size(list) ? NULL : "it holds no weights";
 }
 
@@ -244,7 +259,7 @@ int weights_stand_in(const Weights *w, int property, double *factor)
         return like_access(w, COUNT_STORE, property, factor);
     if (property >= COUNT_LOCAL && property <= COUNT_LOCAL_LAST)
         return like_bank(w, property, factor);
-    if (property >= COUNT_ADD && property <= COUNT_SPECIAL_LAST &&
+    if (property >= COUNT_ADD && property <= COUNT_FUSED_LAST &&
         (property - COUNT_ADD) % 2 == 1 && w->support[property - 1]) {
         *factor = 2; // a double for a float
         return property - 1;
@@ -271,4 +286,55 @@ double weights_predict(const Weights *w, const double count[PROPERTIES],
         sum += cost[p];
     }
     return sum;
+}
+
+// By demands ------------------------------------------------------------------------------
+
+void weights_parts(Overlap *o)
+{
+    static const int part[RESOURCES] = {[RESOURCE_LAUNCH] = PART_ADDED,
+                                        [RESOURCE_GROUPS] = PART_START,
+                                        [RESOURCE_FAR] = 0,
+                                        [RESOURCE_NEAR] = 1,
+                                        [RESOURCE_CACHE] = 2,
+                                        [RESOURCE_ISSUE] = 2,
+                                        [RESOURCE_WAIT] = 3};
+    *o = (Overlap){.d = DEMANDS};
+    for (int d = 0; d < DEMANDS; d++)
+        o->part[d] = part[demand_info[d].resource];
+}
+
+// Of a run in few waves much is its end; less than a part of one does not make it worse.
+double demand_idle(const Demand *demand)
+{
+    return 1 / fmax(demand->waves, 0.5);
+}
+
+double weights_overlap(const Weights *w, const Demand *demand, int n, double cost[DEMANDS])
+{
+    double sum = 0, one[OVERLAP_COLUMNS];
+    memset(cost, 0, sizeof *cost * DEMANDS);
+    for (int k = 0; k < n; k++) {
+        double launches = demand[k].launches;
+        sum += launches *
+               overlap_predict(&w->overlap, demand[k].value, demand_idle(&demand[k]), one);
+        for (int d = 0; d < DEMANDS; d++)
+            cost[d] += launches * one[d];
+    }
+    return sum;
+}
+
+bool predict_unit(const Weights *w, const Unit *unit, const FeatureSetting *setting,
+                  Arena *arena, double *seconds)
+{
+    double count[PROPERTIES], cost[PROPERTIES], part[DEMANDS];
+    Demand *demand;
+    int n = w->overlap.d ? demand_unit(unit, setting, arena, &demand) : 0;
+    if (n)
+        *seconds = weights_overlap(w, demand, n, part);
+    else if (counts_numbers(unit, setting, count))
+        *seconds = weights_predict(w, count, cost);
+    else
+        return false;
+    return true;
 }

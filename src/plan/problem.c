@@ -153,3 +153,13 @@ const char *plan_cache_folder(Arena *arena)
         return arena_printf(arena, "%s/forewarp", folder);
     return arena_printf(arena, "%s/.cache/forewarp", home && home[0] ? home : ".");
 }
+
+const char *input_file(const InputFiles *files, const char *name)
+{
+    for (int i = 0; files && i < files->n; i++)
+        if (strcmp(files->name[i], name) == 0) {
+            files->name[i] = ""; // used
+            return files->file[i];
+        }
+    return NULL;
+}

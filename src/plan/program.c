@@ -55,23 +55,53 @@ static double program_bytes(const Problem *problem)
     return bytes;
 }
 
-// Data --------------------------------------------------------------------------------
+// Arguments ---------------------------------------------------------------------------
 
-// The file given for an input, or for one plane of an input of tuples (`a_0`).
-static const char *file_for(const InputFiles *files, const char *name)
+static int add_arguments(const Problem *problem, const char *name, const Type *type,
+                         bool out, Arena *arena, Argument *argument)
 {
-    for (int i = 0; files && i < files->n; i++)
-        if (strcmp(files->name[i], name) == 0) {
-            files->name[i] = ""; // used
-            return files->file[i];
-        }
-    return NULL;
+    const Type *plane[PLANES_MOST];
+    int n = MIN(type_planes(arena, type, plane, PLANES_MOST), PLANES_MOST);
+    for (int i = 0; argument && i < n; i++) {
+        const Type *scalar = plane[i];
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        Scalar of = scalar->scalar;
+        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
+        argument[i] =
+            (Argument){.name = n == 1 ? name : arena_printf(arena, "%s_%d", name, i),
+                       .type = of == S_BOOL ? "uchar" : scalar_info[of].name,
+                       .count = count,
+                       .bytes = count * (int64_t)scalar_device_bytes(of),
+                       .in = !out,
+                       .out = out};
+    }
+    return n;
 }
+
+static Argument *program_arguments(const Problem *problem, Arena *arena, int *n)
+{
+    const Function *main = problem->bound->main;
+    Argument *argument = NULL;
+    for (int round = 0; round < 2; round++) { // the first counts
+        *n = 0;
+        for (int i = 0; i < main->nparam; i++)
+            *n += add_arguments(problem, main->params[i]->name, main->params[i]->type,
+                                false, arena, argument ? argument + *n : NULL);
+        *n += add_arguments(problem, "out", main->body->type, true, arena,
+                            argument ? argument + *n : NULL);
+        if (!argument)
+            argument = NEW_ARRAY(arena, Argument, *n);
+    }
+    return argument;
+}
+
+// Data --------------------------------------------------------------------------------
 
 static bool read_plane(const InputFiles *files, const char *name, const Type *type,
                        Value *into, int plane, Arena *arena, Diags *diags)
 {
-    const char *file = file_for(files, name);
+    const char *file = input_file(files, name);
     Value *read;
     if (!file)
         return true;
@@ -169,6 +199,7 @@ const ProblemKind problem_program = {.name = "program",
                                      .free = program_free,
                                      .hash = program_hash,
                                      .bytes = program_bytes,
+                                     .arguments = program_arguments,
                                      .data = program_data,
                                      .expect = program_expect,
                                      .write = program_write,

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points in the order of a model's predictions: each is derived and lowered, and its
-// features are asked of the model. Nothing is compiled or run.
+// Points in the order of a model's predictions: each is derived and lowered, and the model
+// is asked for the features of its kernels. Nothing is compiled or run.
+//
+//   method  a model predicts throughput relative to the best that its program reaches, of
+//           candidates of one kernel. The time of a kernel is taken to be the bytes of its
+//           buffers over that, and the time of a candidate the sum of those of its kernels.
 //
 // A program's terms are not shared between threads, so each thread reads the program again.
 #include "plan/plan.h"
@@ -45,7 +49,7 @@ static Point *some_points(const Space *space, uint64_t seed, Arena *arena, int *
     return point;
 }
 
-// Features ------------------------------------------------------------------------------
+// Predictions ---------------------------------------------------------------------------
 
 typedef struct {
     const Problem *problem;
@@ -54,7 +58,6 @@ typedef struct {
     const Weights *weights; // predict from counts
     const Point *point;
     int n, threads;
-    Matrix x;          // of the model
     double *predicted; // the larger, the better
     bool *known;       // the point can be lowered
 } Rank;
@@ -65,37 +68,63 @@ typedef struct {
     pthread_t thread;
 } Share;
 
-static bool set_row(const Rank *rank, const double feature[FEATURES], int i)
+// What a thread works with: a program of its own.
+typedef struct {
+    const Rank *rank;
+    Problem *own;
+    Derivation *derivation;
+    FeatureSetting setting;
+    Arena *scratch;
+    double *x; // a row of the model
+} Worker;
+
+static const double LEAST_SHARE = 1e-6;
+
+static bool set_row(const Model *model, const double feature[FEATURES], double *x)
 {
     bool ok = true;
-    for (int c = 0; c < rank->model->d; c++) {
-        double *value = &matrix_row(&rank->x, i)[c];
-        ok &= column_value(rank->model->feature[c], feature, value) && isfinite(*value);
-    }
+    for (int c = 0; c < model->d; c++)
+        ok &= column_value(model->feature[c], feature, &x[c]) && isfinite(x[c]);
     return ok;
 }
 
-static bool find_features(const Rank *rank, const Problem *own,
-                          const Derivation *derivation, const FeatureSetting *setting,
-                          int i)
+// The inverse of the time, but for a factor that all points share.
+static bool ask_model(const Worker *w, const Unit *unit, double *predicted)
 {
-    Arena *scratch = arena_new();
-    ArithMark arith = arith_mark(own->ir->arith);
-    ArenaMark exprs = arena_mark(own->ir->arena);
+    const Model *model = w->rank->model;
+    double time = 0;
+    for (int i = 0; i < unit->kernels.len; i++) {
+        double feature[FEATURES], bytes, share;
+        if (!features_kernel(unit, i, &w->setting, feature, &bytes) ||
+            !set_row(model, feature, w->x))
+            return false;
+        model_predict(model, &(Matrix){1, model->d, w->x}, &share);
+        time += bytes / MAX(share, LEAST_SHARE);
+    }
+    *predicted = 1 / time;
+    return unit->kernels.len > 0;
+}
+
+static bool ask_weights(const Worker *w, const Unit *unit, double *predicted)
+{
+    bool ok = predict_unit(w->rank->weights, unit, &w->setting, w->scratch, predicted);
+    *predicted = -*predicted;
+    return ok;
+}
+
+static bool predict_point(const Worker *w, int i)
+{
+    const Rank *rank = w->rank;
+    const Ir *ir = w->own->ir;
+    ArithMark arith = arith_mark(ir->arith);
+    ArenaMark exprs = arena_mark(ir->arena), scratch = arena_mark(w->scratch);
     Diags quiet;
-    diags_init(&quiet, scratch);
-    Expr *body = derive_body(derivation, &rank->point[i], &quiet);
-    LowerOptions options = derive_options(derivation, &rank->point[i]);
-    Unit *unit = body ? lower(own->bound, body, &options, scratch, &quiet) : NULL;
-    double feature[FEATURES], count[PROPERTIES], cost[PROPERTIES];
-    bool ok = unit != NULL;
-    if (rank->model)
-        ok = ok && features_unit(unit, setting, feature) && set_row(rank, feature, i);
-    else if ((ok = ok && counts_numbers(unit, setting, count)))
-        rank->predicted[i] = -weights_predict(rank->weights, count, cost);
-    arena_free(scratch);
-    arena_reset(own->ir->arena, exprs);
-    arith_release(own->ir->arith, arith);
+    diags_init(&quiet, w->scratch);
+    Unit *unit = derive_unit(w->derivation, &rank->point[i], true, w->scratch, &quiet);
+    bool ok = unit && (rank->model ? ask_model : ask_weights)(w, unit, &rank->predicted[i]);
+    arena_reset(w->scratch, scratch);
+    arena_reset(ir->arena, exprs);
+    arith_release(ir->arith, arith);
     return ok;
 }
 
@@ -103,26 +132,30 @@ static void *do_share(void *user)
 {
     const Share *share = user;
     const Rank *rank = share->rank;
+    Worker w = {.rank = rank, .scratch = arena_new()};
     Diags quiet;
     diags_init(&quiet, arena_new());
-    Problem *own =
-        problem_parse(rank->problem->source.name, rank->problem->source.text, &quiet);
-    if (!own || !problem_bind(own, rank->problem->binding, rank->problem->nbinding, &quiet))
+    w.own = problem_parse(rank->problem->source.name, rank->problem->source.text, &quiet);
+    if (!w.own ||
+        !problem_bind(w.own, rank->problem->binding, rank->problem->nbinding, &quiet))
         BUG("a program that was read cannot be read again");
-    Derivation *derivation = derive_new(own->bound, rank->device, &quiet);
+    w.derivation = derive_new(w.own->bound, rank->device, &quiet);
     DeviceModel device;
     describe_device(rank->device, &device);
-    FeatureSetting setting = {&device, own->binding, own->nbinding};
-    for (int i = share->number; derivation && i < rank->n; i += rank->threads)
-        rank->known[i] = find_features(rank, own, derivation, &setting, i);
-    derive_free(derivation);
-    problem_free(own);
+    w.setting = (FeatureSetting){&device, w.own->binding, w.own->nbinding};
+    w.x = xcalloc(rank->model ? (size_t)rank->model->d + 1 : 1, sizeof *w.x);
+    for (int i = share->number; w.derivation && i < rank->n; i += rank->threads)
+        rank->known[i] = predict_point(&w, i);
+    free(w.x);
+    derive_free(w.derivation);
+    problem_free(w.own);
     arena_free(quiet.arena);
+    arena_free(w.scratch);
     return NULL;
 }
 
 // A thread that cannot be started leaves its share to this one.
-static void find_all_features(Rank *rank)
+static void predict_all(Rank *rank)
 {
     Share share[THREADS_MOST];
     bool started[THREADS_MOST];
@@ -162,8 +195,6 @@ static void sort_points(const Rank *rank, uint64_t seed, Arena *arena, Ranking *
     Place *place = xcalloc((size_t)rank->n + 1, sizeof *place);
     const double *predicted = rank->predicted;
     Point *point = NEW_ARRAY(arena, Point, rank->n);
-    if (rank->model)
-        model_predict(rank->model, &rank->x, rank->predicted);
     ranking->n = 0;
     for (int i = 0; i < rank->n; i++)
         if (rank->known[i])
@@ -198,13 +229,11 @@ static bool rank_all(Rank *rank, uint64_t seed, Arena *arena, Ranking *ranking,
     rank->point = space_count(space) <= POINTS_ALL
                       ? all_points(space, arena, &rank->n)
                       : some_points(space, seed, arena, &rank->n);
-    rank->x = matrix_new(rank->n, rank->model ? rank->model->d : 0);
     rank->predicted = xcalloc((size_t)rank->n + 1, sizeof *rank->predicted);
     rank->known = xcalloc((size_t)rank->n + 1, sizeof *rank->known);
-    find_all_features(rank);
+    predict_all(rank);
     sort_points(rank, seed, arena, ranking);
     ranking->seconds = clock_s() - start;
-    matrix_free(&rank->x);
     free(rank->known);
     free(rank->predicted);
     derive_free(derivation);

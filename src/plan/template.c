@@ -178,14 +178,17 @@ static void kernel_tuner_macros(const Template *t, const JobLaunch *launch, Buf 
 
 // Ways --------------------------------------------------------------------------------
 
+bool template_fits(const Template *t, const char *target, Diags *diags)
+{
+    return strcmp(target, t->language) == 0 ||
+           diag_error(diags, span_none, "J009", "%s is written in %s, not in %s", t->path,
+                      t->language, target);
+}
+
 static bool template_open(Ways *ways, const DeviceInfo *device, Diags *diags)
 {
-    const Template *t = ways->problem->template;
-    if (strcmp(device->target, t->language) != 0)
-        return diag_error(diags, span_none, "J009", "%s is written in %s, not in %s",
-                          t->path, t->language, device->target);
-    ways->space = t->space;
-    return true;
+    ways->space = ways->problem->template->space;
+    return template_fits(ways->problem->template, device->target, diags);
 }
 
 static void template_close(Ways *ways)
@@ -245,6 +248,7 @@ const ProblemKind problem_template = {.name = "template",
                                       .free = template_free,
                                       .hash = template_hash,
                                       .bytes = template_bytes,
+                                      .arguments = template_arguments,
                                       .data = template_data,
                                       .expect = template_expect,
                                       .write = template_write,

@@ -142,6 +142,10 @@ struct Template {
 
 // Reads the JSON of a problem file into problem->template. False with diagnostics.
 bool template_load(Problem *problem, Diags *diags);
+// Is it written in what a device takes? A diagnostic if not.
+bool template_fits(const Template *t, const char *target, Diags *diags);
+// "#line 1" of a file, whatever is in its name.
+void template_line(Buf *out, const char *path);
 
 // template_read.c, template_t1.c: from JSON. False with diagnostics that name the place.
 bool template_read(Template *t, Diags *diags);
@@ -177,6 +181,7 @@ void template_macros(const Template *t, const Point *point, Buf *out);
 ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFiles *files,
                            Arena *arena, Diags *diags);
 double template_bytes(const Problem *problem);
+Argument *template_arguments(const Problem *problem, Arena *arena, int *n);
 bool template_write(const Problem *problem, const ProblemData *data, int output,
                     const void *raw, const char *path, Diags *diags);
 

@@ -140,16 +140,6 @@ static void fill_view(const TemplateArg *arg, const TemplateArg *of, const char 
             }
 }
 
-static const char *file_for(const InputFiles *files, const char *name)
-{
-    for (int i = 0; files && i < files->n; i++)
-        if (strcmp(files->name[i], name) == 0) {
-            files->name[i] = ""; // used
-            return files->file[i];
-        }
-    return NULL;
-}
-
 // Buffers -----------------------------------------------------------------------------
 
 // Integers of other sizes than an int's are compared as ints: whole ones.
@@ -173,7 +163,7 @@ static bool fill_buffer(const Template *t, int i, uint64_t seed, const InputFile
                         ProblemData *data, char *to, Diags *diags)
 {
     const TemplateArg *arg = &t->arg.at[i];
-    const char *file = file_for(files, arg->name);
+    const char *file = input_file(files, arg->name);
     if (file)
         return read_npy(arg, file, to, diags);
     const TemplateArg *of = &t->arg.at[arg->fill.of];
@@ -248,6 +238,25 @@ double template_bytes(const Problem *problem)
         bytes += arg->access == ACCESS_INOUT ? 2 * size : size;
     }
     return bytes;
+}
+
+Argument *template_arguments(const Problem *problem, Arena *arena, int *n)
+{
+    const Template *t = problem->template;
+    Argument *argument = NEW_ARRAY(arena, Argument, MAX(t->arg.len, 1));
+    *n = 0;
+    for (int i = 0; i < t->arg.len; i++) {
+        const TemplateArg *arg = &t->arg.at[i];
+        if (!arg->value)
+            argument[(*n)++] = (Argument){.name = arg->name,
+                                          .type = arg->type,
+                                          .count = arg->count / arg->width,
+                                          .bytes = arg->count * arg->element->bytes,
+                                          .in = arg->access != ACCESS_OUT,
+                                          .out = arg->access != ACCESS_IN,
+                                          .image = arg->image};
+    }
+    return argument;
 }
 
 bool template_write(const Problem *problem, const ProblemData *data, int output,

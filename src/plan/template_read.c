@@ -139,6 +139,17 @@ const char *reader_file(const Reader *r, const char *where, const char *name, Bu
     return NULL;
 }
 
+void template_line(Buf *out, const char *path)
+{
+    buf_puts(out, "#line 1 \"");
+    for (const char *c = path; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            buf_putc(out, '\\');
+        buf_putc(out, (unsigned char)*c < ' ' ? '?' : *c);
+    }
+    buf_puts(out, "\"\n");
+}
+
 bool reader_sources(const Reader *r)
 {
     Template *t = r->t;
@@ -146,7 +157,7 @@ bool reader_sources(const Reader *r)
     buf_init(&text);
     bool ok = true;
     for (int i = 0; ok && i < t->file.len; i++) {
-        buf_printf(&text, "#line 1 \"%s\"\n", t->file.at[i]);
+        template_line(&text, t->file.at[i]);
         ok = reader_file(r, "files", t->file.at[i], &text) != NULL;
         buf_putc(&text, '\n');
     }

@@ -106,17 +106,21 @@ static bool run_text(const Expect *e, const char *device, const char *entry)
 {
     const Template *t = e->t;
     const TemplateReference *ref = &t->reference;
-    Buf macros;
+    Buf macros, source;
     Job job;
     buf_init(&macros);
+    buf_init(&source);
     template_macros(t, NULL, &macros);
     bool ok = template_job(t, &ref->launch, 1, &t->plain, e->arena, &job, e->diags);
     job.prelude = macros.text;
-    job.source =
-        arena_printf(e->arena, "#line 1 \"%s\"\n%s%s", ref->file, ref->text, entry);
+    template_line(&source, ref->file);
+    buf_puts(&source, ref->text);
+    buf_puts(&source, entry);
+    job.source = source.text;
     if (entry[0])
         job.options = "";
     ok = ok && run_job(e, device, &job);
+    buf_release(&source);
     buf_release(&macros);
     return ok;
 }
@@ -272,12 +276,24 @@ static bool is_something_compared(const Expect *e)
     return diag_error(e->diags, span_none, "J011", "%s: no output is compared", e->t->path);
 }
 
+// Before a device is opened: its kind says what it takes.
+static bool is_for(const Template *t, const char *device, Diags *diags)
+{
+    const DeviceKind *kind;
+    int index;
+    if (!device_parse(device, &kind, &index))
+        return true; // who opens it says so
+    return template_fits(t, strcmp(kind->name, "host") == 0 ? "c" : kind->name, diags);
+}
+
 bool template_expect(const Problem *problem, ProblemData *data, const char *device,
                      const Workplace *place, Arena *arena, const char **how, Diags *diags)
 {
     const Template *t = problem->template;
     const Expect e = {t, data, device, place, arena, diags};
     bool ok = false;
+    if (!is_for(t, device, diags))
+        return false;
     switch (t->reference.kind) {
     case REFERENCE_C:
         *how = arena_printf(arena, "C function %s", t->reference.launch.kernel);

@@ -3,9 +3,10 @@
 // Tuning: ask the strategy, skip what is stored, run the rest in batches, store every
 // trial, measure the best few again, write the winner out.
 
-#include "plan/ceiling.h"
+#include "plan/tune.h"
 
 #include "cost/features.h"
+#include "plan/ceiling.h"
 #include "plan/describe.h"
 #include "plan/predict.h"
 
@@ -15,46 +16,7 @@
 #include <string.h>
 
 static const double BATCH_S = 4;
-enum { FINALISTS = 5, FINAL_SAMPLES = 20, BATCH_MOST = 256 };
-
-// A trial this run knows, by its point.
-typedef struct {
-    TrialStatus status;
-    double time_ns, max_error;
-    bool counted; // in this run's result
-    ExchangeTrial exchange;
-} Known;
-
-typedef struct {
-    const Problem *problem;
-    const TuneOptions *options;
-    Arena *arena;
-    TuneResult *result;
-    Diags *diags;
-    double start_s, search_s; // when tuning began, and its first trial
-    ProblemData *data;
-    Rig *rig;
-    Ways ways;
-    const Space *space;
-    Store *store;
-    int64_t session;
-    Map known;                   // point text to Known
-    VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
-    Search *search;
-    int asked_first; // of the points tried before the strategy's
-    Point first[16];
-    int nfirst;
-    bool has_plain;      // the first of them is the plain point
-    uint64_t space_hash; // without options->where: trials are the same
-    struct {
-        Point point;
-        double ns;
-    } best[FINALISTS]; // sorted
-    int nbest;
-    const char *last_log; // of the last trial that failed
-    int serial;           // makes kernel names unique
-    Arena *scratch;       // candidates of the batch at hand
-} Tune;
+enum { FINAL_SAMPLES = 20 };
 
 static const char *point_text(Tune *t, const Point *point)
 {
@@ -75,6 +37,8 @@ static void report(Tune *t, const char *stage, TrialStatus last, double last_ns)
                          .last_ns = last_ns,
                          .last = last,
                          .elapsed_s = clock_s() - t->start_s,
+                         .budget_s = t->options->budget_s,
+                         .budget_trials = t->options->budget_trials,
                          .stage = stage};
     t->options->progress(t->options->user, &progress);
 }
@@ -112,7 +76,7 @@ static void remember(Tune *t, const char *text, const Known *trial)
 
 static bool exchanges(const Tune *t)
 {
-    return t->options->t4 || t->options->cache;
+    return t->options->t4 || t->options->cache || t->options->command;
 }
 
 static const double *copy_samples(Tune *t, const double *sample, int n)
@@ -123,11 +87,23 @@ static const double *copy_samples(Tune *t, const double *sample, int n)
     return copy;
 }
 
+static const char *first_line(Tune *t, const char *log)
+{
+    return log ? arena_strndup(t->arena, log, strcspn(log, "\n")) : "";
+}
+
+static const char *why_failed(Tune *t, TrialStatus status, const char *log)
+{
+    return status != TRIAL_OK && log && log[0] ? first_line(t, log) : NULL;
+}
+
 static void load_stored(void *user, const StoreTrial *trial)
 {
     Tune *t = user;
-    Known known = {
-        .status = trial->status, .time_ns = trial->time_ns, .max_error = trial->max_error};
+    Known known = {.status = trial->status,
+                   .time_ns = trial->time_ns,
+                   .max_error = trial->max_error,
+                   .log = why_failed(t, trial->status, trial->log)};
     if (exchanges(t)) {
         known.exchange =
             (ExchangeTrial){.status = trial->status,
@@ -135,6 +111,9 @@ static void load_stored(void *user, const StoreTrial *trial)
                             .sample_ns = copy_samples(t, trial->sample_ns, trial->nsample),
                             .nsample = trial->nsample,
                             .spent_s = trial->spent_s,
+                            .stored = true,
+                            .cut = trial->cut,
+                            .log = first_line(t, trial->log),
                             .when = exchange_now(t->arena)};
     }
     remember(t, trial->point, &known);
@@ -144,6 +123,7 @@ static void exchange_stored(Tune *t, const Point *point, const Known *known)
 {
     ExchangeTrial trial = known->exchange;
     trial.point = *point;
+    trial.at_s = clock_s() - t->start_s;
     if (exchanges(t))
         VEC_PUSH(t->arena, &t->exchange, trial);
 }
@@ -156,9 +136,12 @@ static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
                           .nsample = trial->nsample,
                           .build_s = trial->build_s,
                           .check_s = trial->check_s,
-                          .timing_s = trial->timing_s};
+                          .timing_s = trial->timing_s,
+                          .at_s = clock_s() - t->start_s,
+                          .cut = trial->cut};
     if (!exchanges(t))
         return;
+    made.log = first_line(t, trial->status == TRIAL_OK ? NULL : trial->log);
     made.sample_ns = copy_samples(t, trial->sample_ns, trial->nsample);
     made.when = exchange_now(t->arena);
     VEC_PUSH(t->arena, &t->exchange, made);
@@ -168,9 +151,9 @@ static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
 
 typedef struct {
     Tune *t;
-    Candidate candidate[BATCH_MOST];
-    Job job[BATCH_MOST];
-    Point point[BATCH_MOST];
+    Candidate candidate[TUNE_BATCH];
+    Job job[TUNE_BATCH];
+    Point point[TUNE_BATCH];
     int n;
     bool told; // outcomes go to the strategy
     bool store_failed;
@@ -190,40 +173,58 @@ static void tell(Tune *t, bool told, const Point *point, TrialStatus status, dou
         search_tell(t->search, point, status == TRIAL_OK ? ns : INFINITY);
 }
 
-static double on_trial(void *user, int job, Trial *trial)
+// What is clearly worse than this is not timed further, unless a record is wanted.
+double tune_cutoff_ns(const Tune *t)
 {
-    Batch *batch = user;
-    Tune *t = batch->t;
-    const Point *point = &batch->point[job];
+    return t->nbest && !t->options->samples ? t->best[0].ns : INFINITY;
+}
+
+// False if it could not be stored.
+bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
+{
     const char *text = point_text(t, point);
-    StoreTrial stored = {.point = text,
-                         .status = trial->status,
-                         .time_ns = trial->time_ns,
-                         .cut = trial->cut,
-                         .max_error = trial->max_error,
-                         .spent_s = trial->build_s + trial->check_s + trial->timing_s,
-                         .log = trial->log,
-                         .sample_ns = trial->sample_ns,
-                         .nsample = trial->nsample};
-    if (trial->status != TRIAL_OK && trial->log)
-        t->last_log = arena_strndup(t->arena, trial->log, strcspn(trial->log, "\n"));
-    if (!batch->store_failed)
-        batch->store_failed = !store_put(t->store, t->session, &stored, t->diags);
+    StoreTrial stored = store_trial(text, trial);
+    const char *why = why_failed(t, trial->status, trial->log);
+    t->last_log = why ? why : t->last_log;
+    bool ok = store_put(t->store, t->session, &stored, t->diags);
     remember(t, text,
              &(Known){.status = trial->status,
                       .time_ns = trial->time_ns,
                       .max_error = trial->max_error,
-                      .counted = true});
+                      .counted = true,
+                      .log = why});
     exchange_trial(t, point, trial);
     record(t, point, trial->status, trial->time_ns, trial->max_error);
-    tell(t, batch->told, point, trial->status, trial->time_ns);
+    tell(t, told, point, trial->status, trial->time_ns);
+    if (t->options->on_trial && t->options->on_trial(t->options->user, text, trial))
+        t->stopped = true;
     report(t, "search", trial->status, trial->time_ns);
-    return t->nbest ? t->best[0].ns : INFINITY;
+    return ok;
+}
+
+static double on_trial(void *user, int job, Trial *trial)
+{
+    Batch *batch = user;
+    if (!batch->store_failed)
+        batch->store_failed =
+            !tune_take_trial(batch->t, batch->told, &batch->point[job], trial);
+    return tune_cutoff_ns(batch->t);
 }
 
 // A candidate that cannot be lowered is a fault of ours in the derivation, but tuning goes
-// on: it counts as not built.
-static bool add_candidate(Batch *batch, const Point *point)
+// on: it counts as not built. False if that could not be stored.
+bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *why)
+{
+    Buf log;
+    buf_init(&log);
+    diags_print(&log, why);
+    Trial failed = {.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY, .log = log.text};
+    bool ok = tune_take_trial(t, told, point, &failed);
+    buf_release(&log);
+    return ok;
+}
+
+static void add_candidate(Batch *batch, const Point *point)
 {
     Tune *t = batch->t;
     Diags quiet;
@@ -233,23 +234,16 @@ static bool add_candidate(Batch *batch, const Point *point)
     batch->point[batch->n] = *point;
     Candidate *candidate = &batch->candidate[batch->n];
     if (ways_candidate(&t->ways, point, arena_strdup(t->scratch, name), t->scratch,
-                       candidate, &quiet)) {
+                       candidate, &quiet))
         batch->job[batch->n++] = candidate->job;
-        return true;
-    }
-    Buf log;
-    buf_init(&log);
-    diags_print(&log, &quiet);
-    Trial failed = {.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY, .log = log.text};
-    on_trial(batch, batch->n, &failed);
-    buf_release(&log);
-    return false;
+    else
+        batch->store_failed |= !tune_take_unlowered(t, batch->told, point, &quiet);
 }
 
 static bool run_batch(Batch *batch)
 {
     Tune *t = batch->t;
-    double cutoff = t->nbest ? t->best[0].ns : INFINITY;
+    double cutoff = tune_cutoff_ns(t);
     bool ok = rig_run(t->rig, batch->job, batch->n, cutoff, on_trial, batch, t->diags);
     for (int i = 0; i < batch->n; i++)
         candidate_release(&batch->candidate[i]);
@@ -257,9 +251,8 @@ static bool run_batch(Batch *batch)
 }
 
 // A trial this store already holds costs nothing.
-static bool take_known(Batch *batch, const Point *point)
+bool tune_take_known(Tune *t, bool told, const Point *point)
 {
-    Tune *t = batch->t;
     Known *known = map_get(&t->known, point_text(t, point));
     if (!known)
         return false;
@@ -267,17 +260,14 @@ static bool take_known(Batch *batch, const Point *point)
     if (news)
         count_known(t, known, point);
     if (news || !t->search->kind->learns)
-        tell(t, batch->told, point, known->status, known->time_ns);
+        tell(t, told, point, known->status, known->time_ns);
     return true;
 }
 
-// Runs points given by `next` until it has none, a batch at a time; false on failure.
-typedef bool NextPoint(Tune *t, Point *point);
-
-static bool budget_left(const Tune *t)
+bool tune_budget_left(const Tune *t)
 {
     const TuneOptions *o = t->options;
-    return clock_s() - t->search_s < o->budget_s &&
+    return !t->stopped && clock_s() - t->search_s < o->budget_s &&
            (!o->budget_trials || t->result->trials < o->budget_trials);
 }
 
@@ -286,31 +276,35 @@ static bool fill_batch(Batch *batch, NextPoint *next, int most)
     Tune *t = batch->t;
     Point point;
     int64_t trials = t->options->budget_trials;
-    while (batch->n < most && budget_left(t) &&
+    while (batch->n < most && tune_budget_left(t) &&
            (!trials || t->result->trials + batch->n < trials)) {
         if (!next(t, &point)) // there may be more once these are told
             return batch->n > 0;
-        if (!take_known(batch, &point))
+        if (!tune_take_known(t, batch->told, &point))
             add_candidate(batch, &point);
     }
-    return budget_left(t);
+    return tune_budget_left(t);
 }
 
-// As many trials as the time left should allow, at the pace so far; and no more than take a
-// few seconds, because a batch in flight is lost when the run is killed.
-static int batch_size(const Tune *t)
+// As many trials as so many seconds, and the time left, should allow at the pace so far.
+int tune_trials_in(const Tune *t, double seconds, int most)
 {
-    int most = MIN(rig_batch(t->rig), BATCH_MOST);
     double now = clock_s(), left = t->options->budget_s - (now - t->search_s);
     int64_t done = t->result->trials - t->result->reused;
     if (done < 1)
         return most;
-    left = fmin(left, BATCH_S);
     double pace = (now - t->search_s) / (double)done;
-    return (int)fmin(most, fmax(1, left / pace));
+    return (int)fmin(most, fmax(1, fmin(left, seconds) / pace));
 }
 
-static bool run_points(Tune *t, NextPoint *next, bool told)
+// No more than take a few seconds, because a batch in flight is lost when the run is
+// killed.
+static int batch_size(const Tune *t)
+{
+    return tune_trials_in(t, BATCH_S, MIN(rig_batch(t->rig), TUNE_BATCH));
+}
+
+static bool run_batches(Tune *t, NextPoint *next, bool told)
 {
     Batch *batch = xcalloc(1, sizeof *batch);
     bool more = true, ok = true;
@@ -327,6 +321,14 @@ static bool run_points(Tune *t, NextPoint *next, bool told)
     }
     free(batch);
     return ok;
+}
+
+// Runs points given by `next` until it has none; false on failure. Only batches are shared
+// with other devices.
+static bool run_points(Tune *t, NextPoint *next, bool told)
+{
+    bool stream = !t->device->is_cpu && !t->search->kind->learns && rig_peers(t->rig) == 0;
+    return (stream ? tune_stream : run_batches)(t, next, told);
 }
 
 static bool next_first(Tune *t, Point *point)
@@ -347,7 +349,9 @@ static bool next_asked(Tune *t, Point *point)
 // The floor, from what is stored of the device or measured now.
 static bool find_floor(Tune *t)
 {
-    const DeviceInfo *device = rig_device(t->rig);
+    if (t->options->no_floor)
+        return true;
+    const DeviceInfo *device = t->device;
     Work work = problem_work(t->problem);
     Ceilings ceilings = {0};
     int64_t bytes = ceilings_bytes(device, work.bytes);
@@ -367,7 +371,7 @@ static void find_flight(Tune *t, const Unit *unit)
 {
     DeviceModel model;
     double feature[FEATURES];
-    describe_device(rig_device(t->rig), &model);
+    describe_device(t->device, &model);
     FeatureSetting setting = {&model, t->problem->binding, t->problem->nbinding};
     if (unit && !model.is_cpu && features_unit(unit, &setting, feature))
         t->result->in_flight_bytes = feature[FEATURE_IN_FLIGHT];
@@ -385,6 +389,14 @@ static bool compute_reference(Tune *t)
                         t->arena, &t->result->reference, t->diags);
 }
 
+static void set_device(Tune *t, const DeviceInfo *device)
+{
+    t->device = device;
+    t->result->device = arena_strdup(t->arena, device->name);
+    t->result->fingerprint = arena_strdup(t->arena, device->fingerprint);
+    t->result->target = target_name(target_find(device->target));
+}
+
 static bool open_device(Tune *t)
 {
     RigConfig config = {.device = t->options->device,
@@ -392,14 +404,15 @@ static bool open_device(Tune *t)
                         .folder = t->options->place.folder,
                         .nbuffer = t->data->nbuffer,
                         .buffer = t->data->buffer,
-                        .tolerance = t->data->tolerance};
+                        .share = t->options->share,
+                        .npeer = t->options->npeer,
+                        .peer = t->options->peer,
+                        .tolerance = t->data->tolerance,
+                        .samples = t->options->samples};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)
         return false;
-    const DeviceInfo *device = rig_device(t->rig);
-    t->result->device = arena_strdup(t->arena, device->name);
-    t->result->fingerprint = arena_strdup(t->arena, device->fingerprint);
-    t->result->target = target_name(target_find(device->target));
+    set_device(t, rig_device(t->rig));
     return true;
 }
 
@@ -414,7 +427,7 @@ static void set_first(Tune *t)
 
 static bool open_space(Tune *t)
 {
-    if (!ways_open(&t->ways, t->problem, rig_device(t->rig), t->diags))
+    if (!ways_open(&t->ways, t->problem, t->device, t->diags))
         return false;
     t->space = t->ways.space;
     t->space_hash = space_hash(t->space);
@@ -425,24 +438,13 @@ static bool open_space(Tune *t)
     return true;
 }
 
-static void fill_key(const Problem *problem, uint64_t hash, const DeviceInfo *device,
-                     StoreKey *key)
-{
-    *key = (StoreKey){.problem = problem_label(problem),
-                      .problem_hash = problem_hash(problem),
-                      .space_hash = hash,
-                      .fingerprint = device->fingerprint,
-                      .device = device->name,
-                      .version = CODEGEN_VERSION};
-}
-
 static bool open_store(Tune *t)
 {
     t->store = store_open(t->options->store, t->diags);
     if (!t->store)
         return false;
     StoreKey key;
-    fill_key(t->problem, t->space_hash, rig_device(t->rig), &key);
+    plan_key(t->problem, t->space_hash, t->device, &key);
     t->session = store_session(t->store, &key, t->diags);
     if (!t->session)
         return false;
@@ -453,7 +455,7 @@ static bool open_store(Tune *t)
 
 static void compare_device(Tune *t, const char *fingerprint)
 {
-    if (strcmp(fingerprint, rig_device(t->rig)->fingerprint) != 0)
+    if (strcmp(fingerprint, t->device->fingerprint) != 0)
         diag_warning(t->diags, span_none, "C018", "%s was fitted on another device",
                      t->options->model);
 }
@@ -461,7 +463,7 @@ static void compare_device(Tune *t, const char *fingerprint)
 // Points in the order of the predictions of a model, or of the device's weights.
 static bool make_ranking(Tune *t, Ranking *ranking)
 {
-    const DeviceInfo *device = rig_device(t->rig);
+    const DeviceInfo *device = t->device;
     if (t->search->kind->by_weights) {
         Weights *weights = NEW(t->arena, Weights);
         if (!weights_load(weights, t->options->model, device->fingerprint, t->diags))
@@ -521,7 +523,7 @@ static bool set_ranking(Tune *t)
     return ok;
 }
 
-// The steps begin at the plain point.
+// The steps begin at the plain point, and are all else that is run.
 static bool set_steps(Tune *t)
 {
     const Problem *problem = t->problem;
@@ -534,7 +536,8 @@ static bool set_steps(Tune *t)
     t->search->steps = t->options->steps;
     t->search->size = size;
     t->search->nsize = problem->nbinding;
-    t->search->start = t->nfirst ? &t->first[0] : NULL;
+    t->nfirst = t->has_plain;
+    t->search->start = t->has_plain ? &t->first[0] : NULL;
     return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
 }
 
@@ -581,53 +584,102 @@ static bool try_first(Tune *t)
 
 // Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
 // again, side by side, with more samples.
+static bool measure_finalist(Tune *t, int i, void **out, Diags *diags)
+{
+    Candidate candidate;
+    Trial trial = {0};
+    char name[128];
+    snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
+    bool ok = ways_candidate(&t->ways, &t->best[i].point, arena_strdup(t->arena, name),
+                             t->arena, &candidate, diags) &&
+              rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
+    t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
+    trial_release(&trial);
+    candidate_release(&candidate);
+    return ok;
+}
+
 static bool measure_again(Tune *t)
 {
     report(t, "re-measure", TRIAL_OK, INFINITY);
-    for (int i = 0; i < t->nbest; i++) {
-        Candidate candidate;
-        Trial trial = {0};
-        char name[128];
-        snprintf(name, sizeof name, "%.80s_c%d", t->problem->name, t->serial++);
-        if (!ways_candidate(&t->ways, &t->best[i].point, arena_strdup(t->arena, name),
-                            t->arena, &candidate, t->diags) ||
-            !rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, NULL, t->diags))
+    for (int i = 0; i < t->nbest; i++)
+        if (!measure_finalist(t, i, NULL, t->diags))
             return false;
-        t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
-        trial_release(&trial);
-        candidate_release(&candidate);
-    }
     for (int i = 1; i < t->nbest; i++)
-        if (t->best[i].ns < t->best[0].ns)
-            t->best[0] = t->best[i];
+        for (int k = i; k > 0 && t->best[k].ns < t->best[k - 1].ns; k--) {
+            double ns = t->best[k].ns;
+            Point point = t->best[k].point;
+            t->best[k] = t->best[k - 1];
+            t->best[k - 1].point = point;
+            t->best[k - 1].ns = ns;
+        }
     return true;
 }
 
-static bool write_kernel(Tune *t)
+// Where the outputs of a run are read to; owner: arena.
+static void **output_memory(const Tune *t)
+{
+    void **out = NEW_ARRAY(t->arena, void *, t->data->nbuffer);
+    for (int k = 0; k < t->data->noutput; k++) {
+        const RigBuffer *buffer = &t->data->buffer[t->data->output[k]];
+        out[t->data->output[k]] = arena_alloc(
+            t->arena, (size_t)buffer->count * scalar_device_bytes(buffer->scalar));
+    }
+    return out;
+}
+
+// The fastest that the caller accepts comes first.
+static bool ask_caller(Tune *t)
+{
+    const TuneOptions *o = t->options;
+    void **out = o->accept ? output_memory(t) : NULL;
+    for (int i = 0; o->accept && i < t->nbest && t->best[i].ns < INFINITY; i++) {
+        if (!measure_finalist(t, i, out, t->diags))
+            return false;
+        if (t->best[i].ns < INFINITY && o->accept(o->user, point_text(t, &t->best[i].point),
+                                                  t->data->buffer, t->data->nbuffer, out)) {
+            t->best[0] = t->best[i];
+            return true;
+        }
+    }
+    if (o->accept && t->nbest && t->best[0].ns < INFINITY)
+        return diag_world(t->diags, "C050", "the caller accepted none of the best %d",
+                          t->nbest);
+    return true;
+}
+
+static bool write_text(Tune *t, const Candidate *candidate)
 {
     if (!file_mkdirs(t->options->out))
         return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
                           t->options->out, strerror(errno));
-    Candidate candidate;
-    if (!ways_candidate(&t->ways, &t->best[0].point, t->problem->name, t->arena, &candidate,
-                        t->diags))
-        return false;
     Buf text;
     buf_init(&text);
-    ways_text(&t->ways, &candidate, &text);
+    ways_text(&t->ways, candidate, &text);
     const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
                                     target_extension(t->ways.target));
     bool ok = file_write(path, text.text, text.len);
     if (!ok)
         diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
     t->result->kernel_path = path;
+    t->kernel_text = arena_strdup(t->arena, text.text);
+    buf_release(&text);
+    return ok;
+}
+
+static bool write_kernel(Tune *t)
+{
+    Candidate candidate;
+    if (!ways_candidate(&t->ways, &t->best[0].point, t->problem->name, t->arena, &candidate,
+                        t->diags))
+        return false;
+    bool ok = !t->options->out || write_text(t, &candidate);
     t->result->nlaunch = candidate.job.nlaunch;
     for (int d = 0; d < 3 && candidate.job.nlaunch; d++) {
         t->result->global[d] = candidate.job.launch[0].global[d];
         t->result->local[d] = candidate.job.launch[0].local[d];
     }
     find_flight(t, candidate.unit);
-    buf_release(&text);
     candidate_release(&candidate);
     return ok;
 }
@@ -647,6 +699,18 @@ static bool no_winner(Tune *t)
     return false;
 }
 
+// What this search was worth: another, no more rigorous one need not be made.
+static bool put_rigor(Tune *t)
+{
+    double spent_s = clock_s() - t->search_s;
+    bool all = (double)t->result->trials >= t->result->space_points;
+    t->result->rigor = t->stopped || t->options->where  ? RIGOR_NONE
+                       : all                            ? RIGOR_EXHAUSTIVE
+                       : spent_s >= RIGOR_PATIENT_S - 1 ? RIGOR_PATIENT
+                                                        : RIGOR_MEASURE;
+    return store_put_rigor(t->store, t->session, t->result->rigor, t->diags);
+}
+
 static bool conclude(Tune *t)
 {
     t->result->checked = t->nbest && t->best[0].ns < INFINITY;
@@ -654,26 +718,7 @@ static bool conclude(Tune *t)
         return no_winner(t);
     t->result->best_ns = t->best[0].ns;
     t->result->point = point_text(t, &t->best[0].point);
-    return find_floor(t) && write_kernel(t);
-}
-
-// What was tried is written even if nothing of it was right.
-static bool write_exchange(Tune *t)
-{
-    const Problem *problem = t->problem;
-    int64_t *size = NEW_ARRAY(t->arena, int64_t, MAX(problem->nbinding, 1));
-    for (int i = 0; i < problem->nbinding; i++)
-        size[i] = problem->binding[i].value;
-    const Exchange exchange = {.device = t->result->device,
-                               .kernel = problem->name,
-                               .size = size,
-                               .nsize = problem->nbinding,
-                               .space = t->space,
-                               .trial = t->exchange.at,
-                               .n = t->exchange.len};
-    return (!t->options->t4 || exchange_write_t4(t->options->t4, &exchange, t->diags)) &&
-           (!t->options->cache ||
-            exchange_write_cache(t->options->cache, &exchange, t->diags));
+    return put_rigor(t) && find_floor(t) && write_kernel(t);
 }
 
 static void close_all(Tune *t)
@@ -687,63 +732,157 @@ static void close_all(Tune *t)
     arena_free(t->scratch);
 }
 
-bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
-          TuneResult *result, Diags *diags)
+static void start(Tune *t, const Problem *problem, const TuneOptions *options, Arena *arena,
+                  TuneResult *result, Diags *diags)
 {
-    Tune t = {.problem = problem,
-              .options = options,
-              .arena = arena,
-              .result = result,
-              .diags = diags,
-              .start_s = clock_s(),
-              .scratch = arena_new(),
-              .last_log = ""};
+    *t = (Tune){.problem = problem,
+                .options = options,
+                .arena = arena,
+                .result = result,
+                .diags = diags,
+                .start_s = clock_s(),
+                .scratch = arena_new(),
+                .last_log = ""};
     *result = (TuneResult){.problem = problem_label(problem),
                            .seed = options->seed,
                            .bytes = problem_bytes(problem),
                            .best_ns = INFINITY};
-    map_init(&t.known, arena);
+    map_init(&t->known, arena);
+}
+
+bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
+          TuneResult *result, Diags *diags)
+{
+    Tune t;
+    start(&t, problem, options, arena, result, diags);
     bool ok = compute_reference(&t) && open_device(&t) && open_space(&t) &&
               open_store(&t) && open_search(&t) && try_first(&t) &&
-              run_points(&t, next_asked, true) && write_exchange(&t) && measure_again(&t) &&
-              conclude(&t);
+              run_points(&t, next_asked, true) && tune_write_exchange(&t) &&
+              measure_again(&t) && ask_caller(&t);
+    if (ok) {
+        bool found = conclude(&t);
+        ok = tune_write_record(&t) && found;
+    }
     result->elapsed_s = clock_s() - t.start_s;
+    result->devices = t.rig ? 1 + rig_peers(t.rig) : 0;
     close_all(&t);
     return ok;
 }
 
-// The best stored point ---------------------------------------------------------------
-
-typedef struct {
-    const Space *space;
-    Point *point;
-    double ns;
-} BestStored;
-
-static void keep_stored(void *user, const StoreTrial *trial)
+bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *link,
+                Diags *diags)
 {
-    BestStored *best = user;
-    Point point;
-    if (trial->status == TRIAL_OK && trial->time_ns < best->ns &&
-        point_parse(best->space, trial->point, &point)) {
-        best->ns = trial->time_ns;
-        *best->point = point;
-    }
+    Tune t;
+    TuneResult result;
+    Arena *arena = arena_new();
+    start(&t, problem, options, arena, &result, diags);
+    bool ready = compute_reference(&t) && open_device(&t);
+    bool ok = remote_serve(ready ? t.rig : NULL, link,
+                           diags->list.len ? diags->list.at[0].message : "");
+    close_all(&t);
+    arena_free(arena);
+    return ready && (ok || diag_world(diags, "C061",
+                                      "the search that this process served "
+                                      "is gone"));
 }
 
-bool plan_best(const Ways *ways, const char *path, const DeviceInfo *device, Point *point,
-               Diags *diags)
+// Led by the caller -------------------------------------------------------------------
+
+Tune *tune_open(const Problem *problem, const TuneOptions *options,
+                const DeviceInfo *device, Arena *arena, TuneResult *result, Diags *diags)
 {
-    ways_first(ways, point, 1);
-    Store *store = store_open(path, diags);
-    if (!store)
+    Tune *t = xcalloc(1, sizeof *t);
+    start(t, problem, options, arena, result, diags);
+    set_device(t, device);
+    t->search_s = t->start_s;
+    if (open_space(t) && open_store(t) && open_search(t))
+        return t;
+    tune_close(t);
+    return NULL;
+}
+
+void tune_close(Tune *t)
+{
+    if (t)
+        close_all(t);
+    free(t);
+}
+
+const Ways *tune_ways(const Tune *t)
+{
+    return &t->ways;
+}
+
+bool tune_ask(Tune *t, Point *point)
+{
+    return search_ask(t->search, point);
+}
+
+void tune_tell(Tune *t, const Point *point, double ns)
+{
+    double cost;
+    if (t->search->kind->learns || search_known(t->search, point, &cost))
+        search_tell(t->search, point, ns);
+    if (ns < INFINITY)
+        keep_best(t, point, ns);
+}
+
+static bool next_given(Tune *t, Point *point)
+{
+    const Point *given = t->given;
+    t->given = NULL;
+    if (given)
+        *point = *given;
+    return given != NULL;
+}
+
+// The device that a worker opens must be the one that was described: the session is its.
+static bool open_described(Tune *t)
+{
+    const DeviceInfo *described = t->device;
+    if (!compute_reference(t) || !open_device(t))
         return false;
-    StoreKey key;
-    BestStored best = {ways->space, point, INFINITY};
-    fill_key(ways->problem, space_hash(best.space), device, &key);
-    int64_t session = store_session(store, &key, diags);
-    if (session)
-        store_each(store, session, keep_stored, &best, diags);
-    store_close(store);
-    return best.ns < INFINITY;
+    if (strcmp(described->fingerprint, t->device->fingerprint) == 0)
+        return true;
+    diag_world(t->diags, "C051", "%s is now another device: %s", t->options->device,
+               t->device->name);
+    set_device(t, described);
+    rig_close(t->rig);
+    t->rig = NULL; // the next call must not measure there
+    return false;
+}
+
+bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
+{
+    t->diags = diags;
+    t->given = point;
+    *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
+    if (!t->rig && !open_described(t))
+        return false;
+    if (!run_points(t, next_given, false))
+        return false;
+    const Known *known = map_get(&t->known, point_text(t, point));
+    if (!known)
+        return diag_world(diags, "C052", "the point was not tried");
+    trial->status = known->status;
+    trial->time_ns = known->status == TRIAL_OK ? known->time_ns : INFINITY;
+    trial->max_error = known->max_error;
+    trial->log = (char *)known->log;
+    return true;
+}
+
+bool tune_measured(Tune *t, const Point *point, double *ns)
+{
+    const Known *known = map_get(&t->known, point_text(t, point));
+    *ns = known ? known->time_ns : INFINITY;
+    return known && known->status == TRIAL_OK;
+}
+
+bool tune_best(const Tune *t, Point *point, double *ns)
+{
+    if (t->nbest == 0 || !(t->best[0].ns < INFINITY))
+        return false;
+    *point = t->best[0].point;
+    *ns = t->best[0].ns;
+    return true;
 }

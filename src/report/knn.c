@@ -224,8 +224,9 @@ static void print_figure7(Buf *out, const Eval *e, Arena *arena)
                                         "good",    "model",   "random", "fewer",
                                         "pearson", "spearman"};
     const Dataset *data = e->data;
-    Table t = table_new(arena, COUNTOF(names));
+    Table t = table_new(arena, COUNTOF(names) + 1);
     head(&t, names, COUNTOF(names));
+    table_put(&t, "to %.0f %%", 100 * EVAL_STRICT);
     for (int i = 0; i < e->ngroup; i++) {
         const EvalGroup *g = &e->group[i];
         const DatasetGroup *d = &data->group_at[g->group];
@@ -239,6 +240,7 @@ static void print_figure7(Buf *out, const Eval *e, Arena *arena)
         table_number(&t, g->random.runs / g->model.runs, 1);
         table_number(&t, g->pearson, 3);
         table_number(&t, g->spearman, 3);
+        table_number(&t, g->model_strict.runs, 1);
     }
     buf_printf(out, "\nFigure 7: runs to reach %.0f %% of the best\n", 100 * e->goal);
     table_print(out, &t);

@@ -5,6 +5,7 @@
 #include "report/svg.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TICKS_MAX = 16 };
@@ -34,7 +35,7 @@ void svg_close(Buf *out)
 }
 
 // Control characters have no place in XML, even escaped.
-static void put_escaped(Buf *out, const char *text)
+void svg_escape(Buf *out, const char *text)
 {
     for (; *text; text++)
         switch (*text) {
@@ -57,7 +58,7 @@ static void put_text(Buf *out, double x, double y, const char *anchor, double tu
     if (turn != 0)
         buf_printf(out, " transform=\"rotate(%g %.1f %.1f)\"", turn, x, y);
     buf_putc(out, '>');
-    put_escaped(out, text);
+    svg_escape(out, text);
     buf_puts(out, "</text>\n");
 }
 
@@ -121,6 +122,31 @@ static double round_step(double range)
     return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10);
 }
 
+// The next of 1, 2 and 5 times a power of ten, upwards or downwards.
+static double log_round(double v, bool up)
+{
+    static const double lead[] = {1, 2, 5, 10};
+    double power = pow(10, floor(log10(v) + 1e-9));
+    double best = power;
+    for (int i = 0; i < COUNTOF(lead); i++) {
+        if (up && lead[i] * power >= v * (1 - 1e-9))
+            return lead[i] * power;
+        if (!up && lead[i] * power <= v * (1 + 1e-9))
+            best = lead[i] * power;
+    }
+    return best;
+}
+
+// Ticks of an axis of few decades at 1, 2 and 5 times powers of ten.
+static int log_ticks(const Axis *axis, double tick[TICKS_MAX])
+{
+    int n = 0;
+    for (double v = log_round(axis->low, true);
+         v <= axis->high * (1 + 1e-9) && n < TICKS_MAX; v = log_round(v * 1.5, true))
+        tick[n++] = v;
+    return n;
+}
+
 // Makes the ends of an axis ticks; a degenerate range becomes one that can be drawn.
 static void settle(Axis *axis)
 {
@@ -129,8 +155,8 @@ static void settle(Axis *axis)
         axis->high = axis->log ? 10 : 1;
     }
     if (axis->log) {
-        axis->low = pow(10, floor(log10(axis->low) + 1e-9));
-        axis->high = pow(10, ceil(log10(axis->high) - 1e-9));
+        axis->low = log_round(axis->low, false);
+        axis->high = log_round(axis->high, true);
         if (axis->high <= axis->low)
             axis->high = 10 * axis->low;
         return;
@@ -146,8 +172,12 @@ static int ticks_of(const Axis *axis, double tick[TICKS_MAX])
 {
     int n = 0;
     if (axis->log) {
-        double every = ceil((log10(axis->high) - log10(axis->low)) / (TICKS_MAX - 2));
-        for (double e = log10(axis->low); e <= log10(axis->high) + 1e-9; e += every)
+        double decades = log10(axis->high) - log10(axis->low);
+        if (decades < 3)
+            return log_ticks(axis, tick);
+        double every = ceil(decades / (TICKS_MAX - 2));
+        for (double e = ceil(log10(axis->low) - 1e-9); e <= log10(axis->high) + 1e-9;
+             e += every)
             if (n < TICKS_MAX)
                 tick[n++] = pow(10, e);
         return n;
@@ -331,7 +361,7 @@ static Area make_series_area(const SvgPlot *plot, const SvgSeries *series, int n
     double right = 0;
     for (int s = 0; s < n; s++)
         right = fmax(right, series[s].name ? text_width(series[s].name) + 40 : 0);
-    Area area = make_area(plot, 60, fmax(right, 14), plot->x_label ? 44 : 28);
+    Area area = make_area(plot, 60, fmax(right, 24), plot->x_label ? 44 : 28);
     for (int s = 0; s < n; s++)
         for (int i = 0; i < series[s].n; i++) {
             stretch(&area.x, series[s].x[i]);
@@ -370,12 +400,36 @@ static void put_path(Buf *out, const Area *area, const SvgSeries *s)
     buf_puts(out, "\"/>\n");
 }
 
+static void put_dots(Buf *out, const Area *area, const SvgSeries *s)
+{
+    const char *colour = colour_of(s->colour);
+    double radius = s->radius > 0 ? s->radius : 1.8;
+    for (int i = 0; i < s->n; i++) {
+        if (!fits(&area->x, s->x[i]) || !fits(&area->y, s->y[i]))
+            continue;
+        buf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" ",
+                   place(&area->x, s->x[i]), place(&area->y, s->y[i]), radius);
+        if (s->hollow)
+            buf_printf(out, "fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\"", colour);
+        else
+            buf_printf(out, "fill=\"%s\" fill-opacity=\"%s\"", colour,
+                       s->tip ? "0.65" : "0.5");
+        if (!s->tip || !s->tip[i]) {
+            buf_puts(out, "/>\n");
+            continue;
+        }
+        buf_puts(out, "><title>");
+        svg_escape(out, s->tip[i]);
+        buf_puts(out, "</title></circle>\n");
+    }
+}
+
 void svg_lines(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries)
 {
     Area area = make_series_area(plot, series, nseries);
     put_series_frame(out, plot, &area, series, nseries);
     for (int s = 0; s < nseries; s++)
-        put_path(out, &area, &series[s]);
+        (series[s].dots ? put_dots : put_path)(out, &area, &series[s]);
 }
 
 void svg_scatter(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries)
@@ -383,13 +437,98 @@ void svg_scatter(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nse
     Area area = make_series_area(plot, series, nseries);
     put_series_frame(out, plot, &area, series, nseries);
     for (int s = 0; s < nseries; s++)
-        for (int i = 0; i < series[s].n; i++)
-            if (fits(&area.x, series[s].x[i]) && fits(&area.y, series[s].y[i]))
-                buf_printf(out,
-                           "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"1.8\" fill=\"%s\" "
-                           "fill-opacity=\"0.5\"/>\n",
-                           place(&area.x, series[s].x[i]), place(&area.y, series[s].y[i]),
-                           colour_of(series[s].colour));
+        put_dots(out, &area, &series[s]);
+}
+
+// Histograms, rows and ranges -----------------------------------------------------------
+
+void svg_histogram(Buf *out, const SvgPlot *plot, const double *value, int n, int nbin)
+{
+    int *count = xcalloc((size_t)nbin, sizeof *count), most = 0;
+    Area area = make_area(plot, 60, 24, plot->x_label ? 44 : 28);
+    for (int i = 0; i < n; i++)
+        stretch(&area.x, value[i]);
+    settle_area(plot, &area);
+    double width = (area.x.to - area.x.from) / nbin;
+    for (int i = 0; i < n; i++)
+        if (fits(&area.x, value[i])) {
+            int bin = (int)((place(&area.x, value[i]) - area.x.from) / width);
+            most = MAX(most, ++count[MIN(MAX(bin, 0), nbin - 1)]);
+        }
+    area.y.low = 0;
+    area.y.high = MAX(most, 1);
+    settle(&area.y);
+    put_y_axis(out, &area);
+    for (int b = 0; b < nbin; b++) {
+        double y = place(&area.y, count[b]);
+        put_rect(out, area.x.from + b * width + 0.5, y, width - 1, area.y.from - y,
+                 colour_of(0));
+    }
+    put_x_axis(out, &area);
+    put_titles(out, plot, &area);
+    free(count);
+}
+
+void svg_rows(Buf *out, const SvgPlot *plot, const char *const *label, int n,
+              const double *value, int decimals)
+{
+    Area area = make_area(plot, widest(label, n) + 14, 52, plot->x_label ? 44 : 28);
+    area.x.low = 0;
+    for (int i = 0; i < n; i++)
+        stretch(&area.x, value[i]);
+    settle(&area.x);
+    double step = (area.y.from - area.y.to) / MAX(n, 1);
+    put_x_axis(out, &area);
+    for (int i = 0; i < n; i++) {
+        double y = area.y.to + i * step, v = fits(&area.x, value[i]) ? value[i] : 0;
+        double x = place(&area.x, fmax(v, 0));
+        char text[40];
+        snprintf(text, sizeof text, "%.*f", decimals, value[i]);
+        put_text(out, area.x.from - 6, y + step / 2 + 4, "end", 0, "", label[i]);
+        put_rect(out, area.x.from, y + 0.2 * step, x - area.x.from, 0.6 * step,
+                 colour_of(0));
+        put_text(out, x + 5, y + step / 2 + 4, "start", 0, "",
+                 isfinite(value[i]) ? text : "-");
+    }
+    put_line(out, area.x.from, area.y.from, area.x.from, area.y.to, "#404040");
+    put_titles(out, plot, &area);
+}
+
+// The half of the values as a box, the middle one as a line, the least as a dot.
+static void put_range(Buf *out, const Area *area, const SvgRange *r, double x, double width)
+{
+    double low = place(&area->y, r->low), high = place(&area->y, r->high);
+    double median = place(&area->y, r->median), least = place(&area->y, r->least);
+    buf_puts(out, "<g><title>");
+    svg_escape(out, r->label);
+    buf_printf(out, ": %d trials, best %.6g, median %.6g</title>\n", r->n, r->least,
+               r->median);
+    put_rect(out, x, high, width, fmax(low - high, 1), "#c3d9ea");
+    put_line(out, x, median, x + width, median, "#0072b2");
+    buf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"#d55e00\"/></g>\n",
+               x + width / 2, least);
+}
+
+void svg_ranges(Buf *out, const SvgPlot *plot, const SvgRange *range, int n)
+{
+    const char **label = xcalloc((size_t)n + 1, sizeof *label);
+    for (int i = 0; i < n; i++)
+        label[i] = range[i].label;
+    Area area = make_area(plot, 52, 10, room_below(plot, label, n, plot->width - 62));
+    for (int i = 0; i < n; i++) {
+        stretch(&area.y, range[i].least);
+        stretch(&area.y, range[i].high);
+    }
+    settle_area(plot, &area);
+    put_y_axis(out, &area);
+    double step = (area.x.to - area.x.from) / MAX(n, 1);
+    for (int i = 0; i < n; i++)
+        if (range[i].n && fits(&area.y, range[i].least))
+            put_range(out, &area, &range[i], area.x.from + (i + 0.2) * step, 0.6 * step);
+    put_line(out, area.x.from, area.y.from, area.x.to, area.y.from, "#404040");
+    put_column_labels(out, &area, label, n);
+    put_titles(out, plot, &area);
+    free(label);
 }
 
 // Heat maps -----------------------------------------------------------------------------

@@ -13,6 +13,8 @@
 
 void svg_open(Buf *out, int width, int height); // unit: pixels
 void svg_close(Buf *out);
+// Text where XML or HTML stands: & < > " escaped, control characters as spaces.
+void svg_escape(Buf *out, const char *text);
 
 // Where a plot stands in its drawing, and what is written around it. Strings may be NULL.
 typedef struct {
@@ -33,10 +35,34 @@ typedef struct {
     int n;
     int colour; // number in the palette, taken modulo its length
     bool dashed, step;
+    bool dots;     // no line
+    bool hollow;   // rings, not dots
+    double radius; // of dots; 0: 1.8
+    const char *const
+        *tip; // shown when a pointer rests on a dot, or NULL; each may be NULL
 } SvgSeries;
 
+// Lines, and dots of the series that have none.
 void svg_lines(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries);
 void svg_scatter(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries);
+
+// How many values lie in each of nbin equal parts of the axis; the axis is x.
+void svg_histogram(Buf *out, const SvgPlot *plot, const double *value, int n, int nbin);
+
+// A row a label: a bar from 0 to its value, which is written behind it.
+void svg_rows(Buf *out, const SvgPlot *plot, const char *const *label, int n,
+              const double *value, int decimals);
+
+// What became of the values that share a label: the least and the middle one, and the half
+// of all values around it. NAN: there are none.
+typedef struct {
+    const char *label;
+    double least, low, median, high;
+    int n;
+} SvgRange;
+
+// A column a range, on a common y axis.
+void svg_ranges(Buf *out, const SvgPlot *plot, const SvgRange *range, int n);
 
 // value[row * ncolumn + column], shaded from low (light) to high (dark), on a logarithmic
 // scale if y_log; each cell also says its value, with so many decimals.

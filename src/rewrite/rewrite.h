@@ -82,7 +82,8 @@ bool reduce_shares(const Expr *reduce);
 // An iterate over a stencil whose steps may be done several in a kernel (stencil.c).
 typedef struct {
     int64_t count;    // of steps
-    int64_t reach[2]; // rows and columns that it reads beyond its own
+    int dims;         // of its grids: 2 or 3
+    int64_t reach[3]; // how far it reads, by dimension, outermost first
     int64_t bytes;    // of one cell of all grids
 } Stencil;
 bool iterates_stencil(const Expr *iterate, Stencil *found);

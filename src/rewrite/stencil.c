@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Iterated stencils: which loops may do several steps in one kernel.
+// Iterated stencils in two or three dimensions: which loops may do several steps in one
+// kernel.
 //
 //   source  AN5D (Matsumura et al., CGO 2020): temporal blocking of stencils, streamed
-//   along
-//           one axis
+//           along one axis
 //
 // What is looked for is a function whose grids are maps over windows of its state, a step
 // of 1 apart, padded in one way, that other arrays may be zipped to. Windows are read at
@@ -19,7 +19,7 @@ typedef struct {
     const Param *name[NAMES_MAX];
     int n;
     const Expr *pad; // the first one found
-    Stencil *found;
+    Stencil *found;  // its dims are those of all grids
 } State;
 
 static bool is_state(const State *s, const Expr *expr)
@@ -61,10 +61,10 @@ static bool is_window(State *s, const Expr *slide)
 {
     int64_t window[NUMS_MAX], pad[NUMS_MAX];
     const Expr *in = slide->arg[0];
-    if (!is_dims(in, P_PAD, 2) || !is_state(s, in->arg[in->narg - 1]) ||
+    if (!is_dims(in, P_PAD, s->found->dims) || !is_state(s, in->arg[in->narg - 1]) ||
         !same_padding(s, in) || !constants(slide, window) || !constants(in, pad))
         return false;
-    for (int d = 0; d < 2; d++) {
+    for (int d = 0; d < s->found->dims; d++) {
         int64_t *reach = &s->found->reach[d], after = window[2 * d] - 1 - pad[2 * d];
         if (window[2 * d + 1] != 1 || after != pad[2 * d + 1])
             return false;
@@ -77,9 +77,9 @@ static bool are_windows(State *s, const Expr *in)
 {
     if (!mentions_state(s, in) || is_state(s, in))
         return true;
-    if (is_dims(in, P_SLIDE, 2))
+    if (is_dims(in, P_SLIDE, s->found->dims))
         return is_window(s, in);
-    bool ok = is_dims(in, P_ZIP, 2);
+    bool ok = is_dims(in, P_ZIP, s->found->dims);
     for (int i = 0; ok && i < in->narg; i++)
         ok = are_windows(s, in->arg[i]);
     return ok;
@@ -125,25 +125,30 @@ static bool are_grids(State *s, const Expr *expr)
         if (!are_grids(s, expr->arg[i]))
             return false;
     return expr->kind == E_TUPLE || is_state(s, expr) ||
-           (is_dims(expr, P_MAP, 2) && !mentions_state(s, expr->fun->arg[0]) &&
+           (is_dims(expr, P_MAP, s->found->dims) && !mentions_state(s, expr->fun->arg[0]) &&
             is_straight(expr->fun->arg[0]) && are_windows(s, expr->arg[0]));
 }
 
-static bool is_grid(const Type *type)
+// An array of scalars of that many dimensions, or of any that a stream may have if that is
+// 0, which is set.
+static bool is_grid(const Type *type, Stencil *found)
 {
-    return type->kind == T_ARRAY && type->elem->kind == T_ARRAY &&
-           arith_is_const(type->len, NULL) && arith_is_const(type->elem->len, NULL) &&
-           type->elem->elem->kind == T_SCALAR && type->elem->elem->scalar != S_BOOL;
+    int dims = 0;
+    for (; type->kind == T_ARRAY; type = type->elem, dims++)
+        if (!arith_is_const(type->len, NULL))
+            return false;
+    bool ok = type->kind == T_SCALAR && type->scalar != S_BOOL &&
+              (dims == found->dims || (!found->dims && (dims == 2 || dims == 3)));
+    found->dims = dims;
+    found->bytes += ok ? scalar_info[type->scalar].bytes : 0;
+    return ok;
 }
 
 static bool is_state_type(const Type *type, Stencil *found)
 {
-    for (int i = 0; i < (type->kind == T_TUPLE ? type->n : 1); i++) {
-        const Type *grid = type->kind == T_TUPLE ? type->item[i] : type;
-        if (!is_grid(grid))
+    for (int i = 0; i < (type->kind == T_TUPLE ? type->n : 1); i++)
+        if (!is_grid(type->kind == T_TUPLE ? type->item[i] : type, found))
             return false;
-        found->bytes += scalar_info[grid->elem->elem->scalar].bytes;
-    }
     return true;
 }
 

@@ -150,6 +150,9 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
     const SpaceParam *param = space_param(search->space, p);
     Space *alone = space_new();
     add_some(alone, param, choice, param->n);
+    for (int i = 0; i < space_params(search->space); i++)
+        if (i != p && space_param(search->space, i)->label)
+            add_some(alone, space_param(search->space, i), &walk->base.choice[i], 1);
     steps_define(alone, search->steps, search->space, search->size, search->nsize,
                  &walk->base);
     for (int i = 0; i < space_params(search->space); i++)
@@ -280,20 +283,36 @@ static void step_point(const Search *search, uint64_t i, Point *point)
         point->choice[p] = walk->from[p][own.choice[p]];
 }
 
+// Of points equally good the one that stands stays, else the first in the order of choices:
+// the numbers of points depend on constraints, and records have none.
+static bool comes_before(const Search *search, const Point *a, const Point *b)
+{
+    const Walk *walk = search->state;
+    for (int p = 0; p < space_params(search->space); p++)
+        if (a->choice[p] != b->choice[p])
+            return point_equal(search->space, a, &walk->base) ||
+                   (!point_equal(search->space, b, &walk->base) &&
+                    a->choice[p] < b->choice[p]);
+    return false;
+}
+
 static void keep_best(Search *search)
 {
     Walk *walk = search->state;
-    double best = INFINITY;
+    double least = INFINITY;
+    Point best = walk->base;
     for (uint64_t i = 0; i < walk->count; i++) {
         Point point;
         step_point(search, i, &point);
         double cost = INFINITY;
         search_known(search, &point, &cost);
-        if (cost < best) {
-            best = cost;
-            walk->base = point;
+        if (cost < least ||
+            (cost == least && isfinite(cost) && comes_before(search, &point, &best))) {
+            least = cost;
+            best = point;
         }
     }
+    walk->base = best;
     end_step(walk);
 }
 

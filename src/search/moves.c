@@ -4,6 +4,9 @@
 // into, so the same holds for spaces that are lists of points.
 #include "search/moves.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { TRIES = 32, PASSES = 2 };
 
 bool move_one(const Space *space, Rng *rng, const Point *from, Point *to)
@@ -28,22 +31,13 @@ bool move_one(const Space *space, Rng *rng, const Point *from, Point *to)
     return found > 0;
 }
 
-static void shuffle(int *at, int n, Rng *rng)
-{
-    for (int i = n - 1; i > 0; i--) {
-        int k = (int)rng_below(rng, (uint64_t)i + 1), swap = at[i];
-        at[i] = at[k];
-        at[k] = swap;
-    }
-}
-
 // Later steps may make earlier ones valid, hence a second pass.
 void move_towards(const Space *space, Rng *rng, const Point *wish, Point *point)
 {
     int order[SPACE_PARAMS_MAX], n = space_params(space);
     for (int i = 0; i < n; i++)
         order[i] = i;
-    shuffle(order, n, rng);
+    rng_shuffle(rng, order, n);
     for (int i = 0; i < PASSES * n; i++) {
         int param = order[i % n];
         int16_t own = point->choice[param];
@@ -55,15 +49,30 @@ void move_towards(const Space *space, Rng *rng, const Point *wish, Point *point)
     }
 }
 
+// The first `most` of n points become a sample of them in random order.
+static void shuffle_points(Point *at, int n, int most, Rng *rng)
+{
+    for (int i = 0; i < most; i++) {
+        int k = i + (int)rng_below(rng, (uint64_t)(n - i));
+        Point swap = at[i];
+        at[i] = at[k];
+        at[k] = swap;
+    }
+}
+
+// Where there are more than are wanted, all of them are listed first: the values of a large
+// parameter would else leave no room for the parameters after it.
 int move_all(const Space *space, Rng *rng, const Point *from, Point to[MOVES_MOST])
 {
-    int all = space_neighbours(space, from, false, to, MOVES_MOST),
-        n = MIN(all, MOVES_MOST);
-    for (int i = n - 1; i > 0; i--) {
-        int k = (int)rng_below(rng, (uint64_t)i + 1);
-        Point swap = to[i];
-        to[i] = to[k];
-        to[k] = swap;
+    int n = space_neighbours(space, from, false, to, MOVES_MOST);
+    if (n <= MOVES_MOST) {
+        shuffle_points(to, n, n, rng);
+        return n;
     }
-    return n;
+    Point *all = xcalloc((size_t)n, sizeof *all);
+    space_neighbours(space, from, false, all, n);
+    shuffle_points(all, n, MOVES_MOST, rng);
+    memcpy(to, all, sizeof *all * MOVES_MOST);
+    free(all);
+    return MOVES_MOST;
 }

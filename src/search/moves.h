@@ -12,7 +12,8 @@ bool move_one(const Space *space, Rng *rng, const Point *from, Point *to);
 // Goes from a valid point as far towards a wish, valid or not, as single valid steps lead:
 // parameters take the wish's values in random order.
 void move_towards(const Space *space, Rng *rng, const Point *wish, Point *point);
-// All valid points that differ in one parameter, in random order; at most MOVES_MOST.
+// The valid points that differ in one parameter, in random order; of more than MOVES_MOST a
+// sample.
 enum { MOVES_MOST = 512 };
 int move_all(const Space *space, Rng *rng, const Point *from, Point to[MOVES_MOST]);
 

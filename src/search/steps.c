@@ -289,12 +289,16 @@ const Default *steps_default(const Steps *script, const char *name)
     return NULL;
 }
 
-static void define_best(Space *to, const char *name, double value)
+// A number, or a word where that is not NULL.
+static void define_best(Space *to, const char *name, double value, const char *word)
 {
     Buf text;
     buf_init(&text);
     buf_printf(&text, "best.%s", name);
-    space_define(to, text.text, value);
+    if (word)
+        space_define_word(to, text.text, word);
+    else
+        space_define(to, text.text, value);
     buf_release(&text);
 }
 
@@ -306,12 +310,13 @@ void steps_define(Space *to, const Steps *script, const Space *space, const Step
     for (int i = 0; i < script->defaults.len; i++) {
         const Default *item = &script->defaults.at[i];
         space_define(to, item->name, item->value);
-        define_best(to, item->name, item->value);
+        define_best(to, item->name, item->value, NULL);
     }
-    for (int i = 0; i < space_params(space); i++)
-        if (!space_param(space, i)->label)
-            define_best(to, space_param(space, i)->name,
-                        best ? space_value(space, best, i) : 1);
+    for (int i = 0; i < space_params(space); i++) {
+        const SpaceParam *param = space_param(space, i);
+        define_best(to, param->name, best ? space_value(space, best, i) : 1,
+                    param->label ? param->label[best ? best->choice[i] : 0] : NULL);
+    }
 }
 
 static bool check_expression(Space *scratch, Span span, Diags *diags)

@@ -57,8 +57,8 @@ Steps *steps_parse(const Source *source, Arena *arena, Diags *diags);
 // Are all names known to the space, and all expressions right? Diagnostics if not.
 bool steps_check(const Steps *script, const Space *space, const StepsSize *size, int nsize,
                  Diags *diags);
-// Defines sizes, defaults, and best.NAME for every parameter that is a number, in a space
-// that asks for them. best NULL: as 1.
+// Defines sizes, defaults, and best.NAME for every parameter, in a space that asks for
+// them. best NULL: 1, or the first word.
 void steps_define(Space *to, const Steps *script, const Space *space, const StepsSize *size,
                   int nsize, const Point *best);
 // The default of a name, or NULL.

@@ -295,6 +295,16 @@ static bool give(Surrogate *s, const Point *point, double expected)
     return true;
 }
 
+// Whether rows are in the way of points that are out, which are rows themselves once they
+// are counted. Made anew, the model has at most ROWS_KEPT of the points told.
+static bool is_crowded(const Surrogate *s)
+{
+    int counted = 0;
+    for (int i = 0; i < s->npending; i++)
+        counted += s->pending[i].counted;
+    return s->gp->n + s->npending - counted > ROWS_MOST && s->gp->n - counted > ROWS_KEPT;
+}
+
 static bool ask_surrogate(Search *search, Point *point)
 {
     Surrogate *s = search->state;
@@ -302,7 +312,7 @@ static bool ask_surrogate(Search *search, Point *point)
     if (space_count(search->space) == 0)
         return false;
     if (s->nok && s->ntold >= FIRST) {
-        if (s->ntold >= s->fit_at || s->stale || s->gp->n + s->npending > ROWS_MOST)
+        if (s->ntold >= s->fit_at || s->stale || is_crowded(s))
             fit(search);
         count_pending(s);
         for (int i; (i = choose_candidate(s, search->best_ns)) >= 0;) {

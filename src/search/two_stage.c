@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two stages (paper 002, section 5): N points at random train a bag of networks on the
-// logarithm of their times; the M points it predicts to be fastest come second. With budget
-// left, more rounds follow, each after training anew on everything told and, so that
-// training does not cost more than trials, half as many points as that.
+// Two stages (paper 002, section 5): N points at random train a bag of networks (of two
+// hidden layers, where 002 has one) on the logarithm of their times; the M points it
+// predicts to be fastest come second. With budget left, more rounds follow, each after
+// training anew on everything told and, so that training does not cost more than trials,
+// half as many points as that.
 //
-// Beyond 002, which leaves points that fail out of its training and can so end with a
-// second stage of nothing else: they train a bag of their own that tells whether a point
-// will run, and points that it doubts come after those it trusts.
+// Points that fail train a bag of their own that tells whether a point will run, and points
+// that it doubts come after those it trusts (model/attempt.h).
 #include "search/encode.h"
 #include "search/search.h"
+#include "search/shuffle.h"
 
-#include "model/model.h"
+#include "model/attempt.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 // Up to so many points are all predicted, at about 3 us each; of larger spaces as many
 // drawn at random. 002's largest space has 2.4 million.
 enum { POINTS_MOST = 4000000, SAMPLE = 200000, BLOCK = 4096 };
 enum { FIRST_STAGE = 2000, PROPORTION = 10, PART = 20, LEAST_STAGE = 50 };
-static const double trusted = 0.5;
 
 typedef struct {
     Point point;
@@ -37,6 +36,7 @@ typedef struct {
     Encoding *encoding;
     Told *told;
     int ntold, cap;
+    Shuffle shuffle;   // the first stage: the points of strategy random
     int first, second; // points of a stage
     Point *next;       // of the stage at hand, best first
     int nnext, at;
@@ -65,6 +65,7 @@ static void close_stages(Search *search)
 {
     Stages *s = search->state;
     encode_free(s->encoding);
+    shuffle_release(&s->shuffle);
     free(s->told);
     free(s->next);
     free(s);
@@ -82,54 +83,19 @@ static void tell_stages(Search *search, const Point *point, double cost_ns)
 
 // Models --------------------------------------------------------------------------------
 
-typedef struct {
-    void *time, *runs; // runs NULL: nothing failed
-} Fits;
-
-static bool ran(const Told *told)
-{
-    return told->cost_ns < INFINITY && told->cost_ns > 0;
-}
-
-// Of logarithms of times if `times`, of points that ran; else of whether they did, of all.
-static void *fit(const Stages *s, bool times, uint64_t seed)
-{
-    Matrix x = matrix_new(s->ntold, s->encoding->d);
-    double *y = xcalloc((size_t)s->ntold + 1, sizeof *y);
-    x.n = 0;
-    for (int i = 0; i < s->ntold; i++) {
-        if (times && !ran(&s->told[i]))
-            continue;
-        encode_point(s->encoding, &s->told[i].point, matrix_row(&x, x.n));
-        y[x.n++] = times ? log(s->told[i].cost_ns) : ran(&s->told[i]);
-    }
-    void *made = model_find("ann")->fit(&x, y, seed);
-    matrix_free(&x);
-    free(y);
-    return made;
-}
-
-static Fits fit_both(Search *search)
+static Attempts fit_told(Search *search)
 {
     Stages *s = search->state;
-    int good = 0;
-    for (int i = 0; i < s->ntold; i++)
-        good += ran(&s->told[i]);
-    Fits fits = {0};
-    if (good)
-        fits.time = fit(s, true, rng_next(&search->rng));
-    if (good < s->ntold)
-        fits.runs = fit(s, false, rng_next(&search->rng));
-    return fits;
-}
-
-static void drop_fits(Fits *fits)
-{
-    const ModelKind *ann = model_find("ann");
-    if (fits->time)
-        ann->free(fits->time);
-    if (fits->runs)
-        ann->free(fits->runs);
+    Matrix x = matrix_new(s->ntold, s->encoding->d);
+    double *cost = xcalloc((size_t)s->ntold + 1, sizeof *cost);
+    for (int i = 0; i < s->ntold; i++) {
+        encode_point(s->encoding, &s->told[i].point, matrix_row(&x, i));
+        cost[i] = s->told[i].cost_ns;
+    }
+    Attempts made = attempts_fit(model_find("deep"), &x, cost, rng_next(&search->rng));
+    matrix_free(&x);
+    free(cost);
+    return made;
 }
 
 // Ranking -------------------------------------------------------------------------------
@@ -144,19 +110,6 @@ static int by_rank(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static void predict_block(const Fits *fits, const Matrix *x, double *time, double *runs)
-{
-    const ModelKind *ann = model_find("ann");
-    for (int i = 0; i < x->n; i++) {
-        time[i] = 0;
-        runs[i] = 1;
-    }
-    if (fits->time)
-        ann->predict(fits->time, x, time);
-    if (fits->runs)
-        ann->predict(fits->runs, x, runs);
-}
-
 static void candidate_point(const Search *search, bool all, uint64_t i, Rng *rng,
                             Point *point)
 {
@@ -167,12 +120,12 @@ static void candidate_point(const Search *search, bool all, uint64_t i, Rng *rng
 }
 
 // Fills ranks from the predictions for n points: all of the space, or drawn by rng.
-static void rank_all(const Search *search, const Fits *fits, bool all, Rng rng, int n,
+static void rank_all(const Search *search, const Attempts *fits, bool all, Rng rng, int n,
                      Rank *rank)
 {
     const Stages *s = search->state;
     Matrix x = matrix_new(BLOCK, s->encoding->d);
-    double time[BLOCK], runs[BLOCK];
+    double time[BLOCK], doubt[BLOCK];
     for (int from = 0; from < n; from += BLOCK) {
         x.n = MIN(BLOCK, n - from);
         for (int i = 0; i < x.n; i++) {
@@ -180,11 +133,9 @@ static void rank_all(const Search *search, const Fits *fits, bool all, Rng rng, 
             candidate_point(search, all, (uint64_t)(from + i), &rng, &point);
             encode_point(s->encoding, &point, matrix_row(&x, i));
         }
-        predict_block(fits, &x, time, runs);
-        for (int i = 0; i < x.n; i++) {
-            double doubt = runs[i] >= trusted ? 0 : 1 - runs[i];
-            rank[from + i] = (Rank){doubt, time[i], (uint64_t)(from + i)};
-        }
+        attempts_predict(fits, &x, time, doubt);
+        for (int i = 0; i < x.n; i++)
+            rank[from + i] = (Rank){doubt[i], time[i], (uint64_t)(from + i)};
     }
     x.n = BLOCK;
     matrix_free(&x);
@@ -223,14 +174,14 @@ static void plan_stage(Search *search)
     double count = space_count(search->space);
     bool all = count <= POINTS_MOST;
     int n = all ? (int)count : SAMPLE;
-    Fits fits = fit_both(search);
+    Attempts fits = fit_told(search);
     Rank *rank = xcalloc((size_t)n, sizeof *rank);
     Rng rng;
     rng_seed(&rng, rng_next(&search->rng));
     rank_all(search, &fits, all, rng, n, rank);
     take_best(search, all, rng, n, rank);
     free(rank);
-    drop_fits(&fits);
+    attempts_free(&fits);
 }
 
 static bool ask_stages(Search *search, Point *point)
@@ -240,10 +191,8 @@ static bool ask_stages(Search *search, Point *point)
         s->encoding = encode_new(search->space);
         set_stages(search, s);
     }
-    if (search->given < s->first) {
-        space_sample(search->space, &search->rng, point);
-        return true;
-    }
+    if (search->given < s->first)
+        return shuffle_next(&s->shuffle, search->space, &search->rng, point);
     if (s->at == s->nnext) {
         if (search->given > search->told)
             return false; // a stage begins when the one before is told

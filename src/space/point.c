@@ -126,15 +126,20 @@ static void print_word(Buf *out, const char *word)
     buf_putc(out, '\'');
 }
 
+void space_value_print(Buf *out, const Space *space, int i, int choice)
+{
+    const SpaceParam *param = space_param(space, i);
+    if (param->label)
+        print_word(out, param->label[choice]);
+    else
+        print_number(out, param->value[choice]);
+}
+
 void point_print(Buf *out, const Space *space, const Point *point)
 {
     for (int i = 0; i < space_params(space); i++) {
-        const SpaceParam *param = space_param(space, i);
-        buf_printf(out, "%s%s=", i ? " " : "", param->name);
-        if (param->label)
-            print_word(out, param->label[point->choice[i]]);
-        else
-            print_number(out, param->value[point->choice[i]]);
+        buf_printf(out, "%s%s=", i ? " " : "", space_param(space, i)->name);
+        space_value_print(out, space, i, point->choice[i]);
     }
 }
 

@@ -146,6 +146,13 @@ void space_define(Space *space, const char *name, double value)
     map_put(&space->names, arena_strdup(space->arena, name), number);
 }
 
+void space_define_word(Space *space, const char *name, const char *word)
+{
+    bool known;
+    space_define(space, name,
+                 space_intern(space, arena_strdup(space->arena, word), &known));
+}
+
 int space_constraints(const Space *space)
 {
     return space->texts.len;

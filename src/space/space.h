@@ -57,6 +57,8 @@ bool space_constrain_at(Space *space, const char *where, const char *text, Diags
 // A name that stands for a number in what is read after it, and is no parameter: a size.
 // `X[0]` and `best.lx` are such names too.
 void space_define(Space *space, const char *name, double value);
+// The same for a word.
+void space_define_word(Space *space, const char *name, const char *word);
 
 // An expression in the language of constraints, for its value at points. Owner: the space.
 // NULL with a diagnostic, as above.
@@ -102,6 +104,8 @@ const char *space_word(const Space *space, const Point *point, const char *name)
 bool space_set(const Space *space, Point *point, const char *name, const char *text);
 uint64_t point_hash(const Space *space, const Point *point);
 bool point_equal(const Space *space, const Point *a, const Point *b);
+// A value of a parameter as point_print writes it.
+void space_value_print(Buf *out, const Space *space, int param, int choice);
 // `lx=64 ly=4 scheme=tiled`; reads the same back, parameters in any order, all named.
 void point_print(Buf *out, const Space *space, const Point *point);
 bool point_parse(const Space *space, const char *text, Point *point);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <zlib.h>
 
 // How others name what became of a trial.
 typedef struct {
@@ -72,9 +73,18 @@ static double compile_ms(const ExchangeTrial *trial)
                      : fmax(trial->spent_s * 1e3 - samples * 1e-6, 0);
 }
 
+static bool write_packed(const char *path, const char *text, size_t len)
+{
+    gzFile file = gzopen(path, "wb9");
+    bool ok = file && gzwrite(file, text, (unsigned)len) == (int)len;
+    return file && gzclose(file) == Z_OK && ok;
+}
+
 static bool write_text(const char *path, const char *text, Diags *diags)
 {
-    return file_write(path, text, strlen(text)) ||
+    size_t n = strlen(path), len = strlen(text);
+    bool packed = n > 3 && strcmp(path + n - 3, ".gz") == 0;
+    return (packed ? write_packed(path, text, len) : file_write(path, text, len)) ||
            diag_world(diags, "Q010", "cannot write %s: %s", path, strerror(errno));
 }
 

@@ -20,6 +20,9 @@ typedef struct {
     int nsample;
     double build_s, check_s, timing_s;
     double spent_s;   // the whole of it, of a stored trial of which no more is known
+    double at_s;      // when it ended, from the start of the run
+    bool stored, cut; // known before the run; stopped early
+    const char *log;  // the first line of it, or ""
     const char *when; // "2026-01-31 12:00:00.000000+00:00"
 } ExchangeTrial;
 

@@ -113,13 +113,14 @@ static double mean_of(const json_t *list)
     return sum / (double)json_array_size(list);
 }
 
-static bool add_row(Reader *r, double value, double cost_s)
+static bool add_row(Reader *r, RecordedPoint row)
 {
-    if (!isfinite(value) || value >= FAILED_TIME)
-        value = NAN;
+    if (!isfinite(row.value) || row.value >= FAILED_TIME)
+        row.value = NAN;
     if (r->rows.len == ROWS_MOST)
         return wrong(r, "too many configurations");
-    VEC_PUSH(r->arena, &r->rows, ((RecordedPoint){value, cost_s}));
+    row.order = r->rows.len;
+    VEC_PUSH(r->arena, &r->rows, row);
     return true;
 }
 
@@ -153,15 +154,26 @@ static double entry_value(const Reader *r, const json_t *entry)
     return number_or(value, NAN);
 }
 
-static double entry_cost(const Reader *r, const json_t *entry)
+static RecordedPoint entry_row(const Reader *r, const json_t *entry)
 {
-    static const char *const key[] = {"compile_time", "framework_time", "strategy_time",
+    static const char *const key[] = {"framework_time", "strategy_time",
                                       "verification_time"};
     const json_t *times = json_object_get(entry, "times");
-    double cost = seconds(r, times ? times : json_object_get(entry, "benchmark_time"));
+    RecordedPoint row = {
+        .value = entry_value(r, entry),
+        .run_s = seconds(r, times ? times : json_object_get(entry, "benchmark_time")),
+        .build_s = seconds(r, json_object_get(entry, "compile_time"))};
+    row.cost_s = row.run_s + row.build_s;
     for (int i = 0; i < COUNTOF(key); i++)
-        cost += seconds(r, json_object_get(entry, key[i]));
-    return cost;
+        row.cost_s += seconds(r, json_object_get(entry, key[i]));
+    return row;
+}
+
+static void read_sizes(Reader *r, const json_t *list)
+{
+    size_t n = json_array_size(list);
+    for (size_t i = 0; i < n && i < RECORDED_SIZES; i++)
+        r->made->size[r->made->nsize++] = number_or(json_array_get(list, i), 0);
 }
 
 static bool read_cache(Reader *r, json_t *root)
@@ -169,10 +181,13 @@ static bool read_cache(Reader *r, json_t *root)
     const json_t *keys = json_object_get(root, "tune_params_keys");
     json_t *cache = json_object_get(root, "cache"), *entry;
     const char *device = json_string_value(json_object_get(root, "device_name")), *key;
+    const char *kernel = json_string_value(json_object_get(root, "kernel_name"));
     if (!json_is_array(keys) || !json_is_object(cache))
         return wrong(r, "a cache file needs `tune_params_keys` and `cache`");
     r->unit_s = 1e-3;
     r->made->device = arena_strdup(r->made->arena, device ? device : "");
+    r->made->kernel = arena_strdup(r->made->arena, kernel ? kernel : "");
+    read_sizes(r, json_object_get(root, "problem_size"));
     set_objective(r, json_object_get(root, "objective"));
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const char *name = json_string_value(json_array_get(keys, i));
@@ -181,9 +196,9 @@ static bool read_cache(Reader *r, json_t *root)
         if (!add_param(r, name))
             return false;
     }
-    json_object_foreach(cache, key,
-                        entry) if (!json_is_object(entry) || !add_cells(r, entry, key) ||
-                                   !add_row(r, entry_value(r, entry), entry_cost(r, entry)))
+    json_object_foreach(cache, key, entry) if (!json_is_object(entry) ||
+                                               !add_cells(r, entry, key) ||
+                                               !add_row(r, entry_row(r, entry)))
     {
         return json_is_object(entry) ? false : wrong_at(r, "not an object:", key);
     }
@@ -233,16 +248,20 @@ static double result_value(const Reader *r, const json_t *result)
                : NAN;
 }
 
-static double result_cost(const Reader *r, const json_t *times)
+static RecordedPoint result_row(const Reader *r, const json_t *result)
 {
-    static const char *const key[] = {"runtimes", "framework", "search_algorithm",
-                                      "validation"};
+    static const char *const key[] = {"framework", "search_algorithm", "validation"};
+    const json_t *times = json_object_get(result, "times");
     const json_t *compilation = json_object_get(times, "compilation");
-    double cost =
-        seconds(r, compilation ? compilation : json_object_get(times, "compilation_time"));
+    RecordedPoint row = {
+        .value = result_value(r, result),
+        .run_s = seconds(r, json_object_get(times, "runtimes")),
+        .build_s = seconds(r, compilation ? compilation
+                                          : json_object_get(times, "compilation_time"))};
+    row.cost_s = row.build_s + row.run_s;
     for (int i = 0; i < COUNTOF(key); i++)
-        cost += seconds(r, json_object_get(times, key[i]));
-    return cost;
+        row.cost_s += seconds(r, json_object_get(times, key[i]));
+    return row;
 }
 
 static bool read_result(Reader *r, json_t *result, size_t number)
@@ -263,16 +282,14 @@ static bool read_result(Reader *r, json_t *result, size_t number)
     }
     if (json_object_size(configuration) != (size_t)r->nparam)
         return wrong_at(r, "other parameters than before in", where);
-    return add_cells(r, configuration, where) &&
-           add_row(r, result_value(r, result),
-                   result_cost(r, json_object_get(result, "times")));
+    return add_cells(r, configuration, where) && add_row(r, result_row(r, result));
 }
 
 static bool read_t4(Reader *r, json_t *root)
 {
     json_t *results = json_object_get(root, "results");
     const json_t *metadata = json_object_get(root, "metadata");
-    r->made->device = "";
+    r->made->device = r->made->kernel = "";
     if (!json_is_array(results))
         return wrong(r, "`results` is not a list");
     if (!set_unit(r, json_object_get(metadata, "timeunit")))

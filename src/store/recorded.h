@@ -10,15 +10,22 @@
 
 #include "space/space.h"
 
+enum { RECORDED_SIZES = 8 };
+
 typedef struct {
-    double value;  // of the objective, as recorded; NAN: the configuration failed
-    double cost_s; // building and running it, as recorded
+    double value;          // of the objective, as recorded; NAN: the configuration failed
+    double cost_s;         // building and running it, as recorded
+    double build_s, run_s; // parts of it: compilation, and all runs
+    int order;             // its place among the points of the file, from 0
 } RecordedPoint;
 
 typedef struct {
-    Space *space;          // valid are exactly the recorded points
-    const char *name;      // the file's, without folders and endings
-    const char *device;    // "" where the file does not say
+    Space *space;                // valid are exactly the recorded points
+    const char *name;            // the file's, without folders and endings
+    const char *device;          // "" where the file does not say
+    const char *kernel;          // likewise
+    double size[RECORDED_SIZES]; // of the problem, where a cache file says it
+    int nsize;
     const char *objective; // "time", "GFLOP/s", ...
     bool maximise;         // the objective is better when it is higher
     int n, nvalid;

@@ -24,7 +24,7 @@ struct Store {
 
 enum {
     APPLICATION_ID = 0x46577270, // "FWrp"
-    SCHEMA_VERSION = 2,
+    SCHEMA_VERSION = 3,
     BUSY_MS = 10000,
     LOG_BYTES = 4096,
 };
@@ -43,13 +43,22 @@ static const char schema[] =
     " created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, UNIQUE(session, point));"
     "PRAGMA application_id = 1180136048;";
 
-// What version 2 added; its last number is SCHEMA_VERSION.
+// What version 2 added.
 static const char schema_ceiling[] =
     "CREATE TABLE ceiling("
     " fingerprint TEXT NOT NULL, what TEXT NOT NULL, bytes INTEGER NOT NULL,"
     " value REAL NOT NULL, created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,"
     " PRIMARY KEY(fingerprint, what, bytes));"
     "PRAGMA user_version = 2;";
+
+// What version 3 added; its last number is SCHEMA_VERSION.
+static const char schema_rigor[] =
+    "ALTER TABLE session ADD COLUMN rigor INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 3;";
+
+// From each version to the next.
+static const char *const schema_step[SCHEMA_VERSION] = {schema, schema_ceiling,
+                                                        schema_rigor};
 
 // Failures ----------------------------------------------------------------------------
 
@@ -148,21 +157,18 @@ static bool is_sound(Store *store, Diags *diags)
     return ok;
 }
 
-// What a file lacks: everything, the table of ceilings, or nothing.
-typedef enum { FILE_NEW, FILE_OLD, FILE_COMPLETE } FileState;
-
-// True if the file is new, or of this program and of a version it reads.
-static bool is_ours(Store *store, Diags *diags, FileState *state)
+// True if the file is new (version 0), or of this program and of a version it reads.
+static bool is_ours(Store *store, Diags *diags, int *have)
 {
     int64_t id = ask_number(store, "PRAGMA application_id");
-    int64_t version = ask_number(store, "PRAGMA user_version");
-    int64_t tables = ask_number(store, "SELECT count(*) FROM sqlite_master");
+    int64_t version = id < 0 ? -1 : ask_number(store, "PRAGMA user_version");
+    int64_t tables =
+        version < 0 ? -1 : ask_number(store, "SELECT count(*) FROM sqlite_master");
     if (id < 0 || version < 0 || tables < 0)
         return fail(store, diags);
-    *state = id == 0 && version == 0 && tables == 0 ? FILE_NEW
-             : version < SCHEMA_VERSION             ? FILE_OLD
-                                                    : FILE_COMPLETE;
-    if (*state != FILE_NEW && id != APPLICATION_ID)
+    bool is_new = id == 0 && version == 0 && tables == 0;
+    *have = is_new ? 0 : (int)MAX(version, 1); // version 1 did not say so
+    if (!is_new && id != APPLICATION_ID)
         return fail_because(store, diags, "Q005",
                             "the file is a database of another program");
     if (version > SCHEMA_VERSION)
@@ -174,15 +180,17 @@ static bool is_ours(Store *store, Diags *diags, FileState *state)
 // Makes the tables that are missing, unless another process was faster.
 static bool make_tables(Store *store, Diags *diags)
 {
-    FileState state;
+    int have;
     if (!exec(store, "BEGIN IMMEDIATE"))
         return fail(store, diags);
-    if (!is_ours(store, diags, &state)) {
+    if (!is_ours(store, diags, &have)) {
         exec(store, "ROLLBACK");
         return false;
     }
-    if ((state != FILE_NEW || exec(store, schema)) &&
-        (state == FILE_COMPLETE || exec(store, schema_ceiling)) && exec(store, "COMMIT"))
+    bool ok = true;
+    for (; ok && have < SCHEMA_VERSION; have++)
+        ok = exec(store, schema_step[have]);
+    if (ok && exec(store, "COMMIT"))
         return true;
     fail(store, diags);
     exec(store, "ROLLBACK");
@@ -190,10 +198,10 @@ static bool make_tables(Store *store, Diags *diags)
 }
 
 // As is_ours, seen at one moment: another process may be making the tables.
-static bool is_ours_now(Store *store, Diags *diags, FileState *state)
+static bool is_ours_now(Store *store, Diags *diags, int *have)
 {
     exec(store, "BEGIN");
-    bool ours = is_ours(store, diags, state);
+    bool ours = is_ours(store, diags, have);
     exec(store, "COMMIT");
     return ours;
 }
@@ -206,7 +214,7 @@ static void checkpoint_on_close(Store *store, bool on)
 static bool open_file(Store *store, Diags *diags)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    FileState state;
+    int have;
     if (access(store->path, F_OK) == 0 && access(store->path, W_OK) != 0)
         return diag_world(diags, "Q006", "store %s: the file cannot be written: %s",
                           store->path, strerror(errno));
@@ -214,12 +222,12 @@ static bool open_file(Store *store, Diags *diags)
         return fail(store, diags);
     sqlite3_busy_timeout(store->db, BUSY_MS);
     checkpoint_on_close(store, false); // a file found damaged stays as it is
-    if (!is_ours_now(store, diags, &state) || !is_sound(store, diags))
+    if (!is_ours_now(store, diags, &have) || !is_sound(store, diags))
         return false;
     checkpoint_on_close(store, true);
     exec(store, "PRAGMA journal_mode = WAL"); // refused: the journal there is will do
     exec(store, "PRAGMA synchronous = NORMAL");
-    return state == FILE_COMPLETE || make_tables(store, diags);
+    return have == SCHEMA_VERSION || make_tables(store, diags);
 }
 
 Store *store_open(const char *path, Diags *diags)
@@ -358,26 +366,44 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     bind_samples(put, 9, trial);
 }
 
-bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags)
+#define INTO_TRIAL                                                                         \
+    " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples)"  \
+    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+
+static bool insert_trial(Store *store, const char *sql, int64_t session,
+                         const StoreTrial *trial, Diags *diags)
 {
-    sqlite3_stmt *put = prepare(
-        store, "INSERT OR REPLACE INTO trial(session, point, status, time_ns, cut,"
-               " max_error, spent_s, log, samples) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
-               " ?9)");
+    sqlite3_stmt *put = prepare(store, sql);
     if (put)
         bind_trial(put, session, trial);
     int64_t none;
     return run(put, &none) == SQLITE_DONE || fail(store, diags);
 }
 
-static bool read_status(const char *text, TrialStatus *status)
+StoreTrial store_trial(const char *point, const Trial *trial)
 {
-    for (int i = 0; text && i < TRIAL_STATUS_COUNT; i++)
-        if (strcmp(trial_status_name[i], text) == 0) {
-            *status = (TrialStatus)i;
-            return true;
-        }
-    return false;
+    return (StoreTrial){.point = point,
+                        .status = trial->status,
+                        .time_ns = trial->time_ns,
+                        .cut = trial->cut,
+                        .max_error = trial->max_error,
+                        .spent_s = trial->build_s + trial->check_s + trial->timing_s,
+                        .log = trial->log,
+                        .sample_ns = trial->sample_ns,
+                        .nsample = trial->nsample};
+}
+
+bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags)
+{
+    return insert_trial(store, "INSERT OR REPLACE" INTO_TRIAL, session, trial, diags);
+}
+
+bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *added,
+               Diags *diags)
+{
+    bool ok = insert_trial(store, "INSERT OR IGNORE" INTO_TRIAL, session, trial, diags);
+    *added = ok && sqlite3_changes(store->db) > 0;
+    return ok;
 }
 
 static int read_samples(const char *text, double sample[TRIAL_SAMPLES])
@@ -412,7 +438,7 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
         .nsample = read_samples((const char *)sqlite3_column_text(row, 7), sample),
     };
     return trial->point &&
-           read_status((const char *)sqlite3_column_text(row, 1), &trial->status);
+           trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status);
 }
 
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags)
@@ -440,13 +466,112 @@ bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diag
     return ok;
 }
 
+// Rigor and the best ------------------------------------------------------------------
+
+const char *const rigor_name[RIGORS] = {"none", "measure", "patient", "exhaustive"};
+
+bool store_put_rigor(Store *store, int64_t session, Rigor rigor, Diags *diags)
+{
+    sqlite3_stmt *put =
+        prepare(store, "UPDATE session SET rigor = max(rigor, ?2) WHERE id = ?1");
+    if (put) {
+        sqlite3_bind_int64(put, 1, session);
+        sqlite3_bind_int(put, 2, (int)rigor);
+    }
+    int64_t none;
+    return run(put, &none) == SQLITE_DONE || fail(store, diags);
+}
+
+static Rigor read_rigor(int64_t number)
+{
+    return number > 0 && number < RIGORS ? (Rigor)number : RIGOR_NONE;
+}
+
+bool store_get_rigor(Store *store, int64_t session, Rigor *rigor, Diags *diags)
+{
+    sqlite3_stmt *get = prepare(store, "SELECT rigor FROM session WHERE id = ?1");
+    int64_t number = 0;
+    if (get)
+        sqlite3_bind_int64(get, 1, session);
+    int rc = run(get, &number);
+    *rigor = read_rigor(number);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE || fail(store, diags);
+}
+
+static uint64_t read_hash(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? strtoull(text, NULL, 16) : 0;
+}
+
+static const char *read_text(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? text : "";
+}
+
+bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags)
+{
+    // With one min() the other columns are those of the row that has it.
+    sqlite3_stmt *rows = prepare(
+        store, "SELECT s.id, s.problem, s.problem_hash, s.space_hash, s.fingerprint,"
+               " s.device, s.version, s.rigor, s.created, t.point, min(t.time_ns),"
+               " (SELECT count(*) FROM trial WHERE session = s.id)"
+               " FROM session s JOIN trial t ON t.session = s.id"
+               " WHERE t.status = 'ok' AND t.time_ns IS NOT NULL"
+               " GROUP BY s.id ORDER BY s.id");
+    int rc = SQLITE_ERROR;
+    while (rows && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        StoreBest best = {.key = {.problem = read_text(rows, 1),
+                                  .problem_hash = read_hash(rows, 2),
+                                  .space_hash = read_hash(rows, 3),
+                                  .fingerprint = read_text(rows, 4),
+                                  .device = read_text(rows, 5),
+                                  .version = read_text(rows, 6)},
+                          .session = sqlite3_column_int64(rows, 0),
+                          .rigor = read_rigor(sqlite3_column_int64(rows, 7)),
+                          .point = read_text(rows, 9),
+                          .time_ns = sqlite3_column_double(rows, 10),
+                          .trials = sqlite3_column_int64(rows, 11),
+                          .when = read_text(rows, 8)};
+        each(user, &best);
+    }
+    bool ok = rc == SQLITE_DONE || fail(store, diags);
+    sqlite3_finalize(rows);
+    return ok;
+}
+
+bool store_begin(Store *store, Diags *diags)
+{
+    return exec(store, "BEGIN IMMEDIATE") || fail(store, diags);
+}
+
+bool store_end(Store *store, bool keep, Diags *diags)
+{
+    if (!keep) {
+        exec(store, "ROLLBACK");
+        return true;
+    }
+    if (exec(store, "COMMIT"))
+        return true;
+    fail(store, diags);
+    exec(store, "ROLLBACK");
+    return false;
+}
+
 bool store_forget(Store *store, int64_t session, Diags *diags)
 {
-    sqlite3_stmt *forget = prepare(store, "DELETE FROM trial WHERE session = ?1");
-    if (forget)
-        sqlite3_bind_int64(forget, 1, session);
-    int64_t none;
-    return run(forget, &none) == SQLITE_DONE || fail(store, diags);
+    static const char *const sql[] = {"DELETE FROM trial WHERE session = ?1",
+                                      "UPDATE session SET rigor = 0 WHERE id = ?1"};
+    for (int i = 0; i < COUNTOF(sql); i++) {
+        sqlite3_stmt *forget = prepare(store, sql[i]);
+        int64_t none;
+        if (forget)
+            sqlite3_bind_int64(forget, 1, session);
+        if (run(forget, &none) != SQLITE_DONE)
+            return fail(store, diags);
+    }
+    return true;
 }
 
 // Ceilings ---------------------------------------------------------------------------

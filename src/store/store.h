@@ -33,6 +33,9 @@ typedef struct {
     int nsample;
 } StoreTrial;
 
+// A trial of a point, as it is kept; it lends its texts and samples.
+StoreTrial store_trial(const char *point, const Trial *trial);
+
 // Opens or makes the file; NULL with a diagnostic that names it (missing folder, read-only,
 // damaged, not a store, made by a newer version). A damaged file is never changed.
 Store *store_open(const char *path, Diags *diags);
@@ -45,6 +48,35 @@ int64_t store_session(Store *store, const StoreKey *key, Diags *diags);
 // Adds or replaces the trial of a point. False with a diagnostic (disk full, locked for
 // longer than 10 s); what was stored before stays.
 bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags);
+// As put, but a trial that is there already stays; *added: it was not.
+bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *added,
+               Diags *diags);
+// How much was tried before a search said what is best: of a session the most of all its
+// searches that came to their end.
+typedef enum { RIGOR_NONE, RIGOR_MEASURE, RIGOR_PATIENT, RIGOR_EXHAUSTIVE, RIGORS } Rigor;
+extern const char *const rigor_name[RIGORS]; // "none", "measure", ...
+// Raises what is stored of the session to `rigor`; gets it. False with a diagnostic.
+bool store_put_rigor(Store *store, int64_t session, Rigor rigor, Diags *diags);
+bool store_get_rigor(Store *store, int64_t session, Rigor *rigor, Diags *diags);
+
+// What is known of a session: its key and its best trial. Texts live until the next call.
+typedef struct {
+    StoreKey key;
+    int64_t session;
+    Rigor rigor;
+    const char *point; // of the fastest right trial
+    double time_ns;
+    int64_t trials;
+    const char *when; // the session began: "2026-01-31 12:00:00"
+} StoreBest;
+// Calls each for every session that has a right trial, oldest first.
+typedef void StoreEachBest(void *user, const StoreBest *best);
+bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags);
+// Several changes at once: all of them, or none if end is told false. False with a
+// diagnostic.
+bool store_begin(Store *store, Diags *diags);
+bool store_end(Store *store, bool keep, Diags *diags);
+
 // Calls each for every trial of the session, oldest first; false if the file is damaged.
 typedef void StoreEach(void *user, const StoreTrial *trial);
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags);

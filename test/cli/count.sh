@@ -33,6 +33,25 @@ all=$(sed -n 's/^.*"predicted_us": \([0-9.]*\).*/\1/p' "$tmp/p.json" | awk '{ pr
 [ -n "$all" ] && [ "$sum" = "$all" ] && ok "a prediction is the sum of its parts" ||
     not_ok "a prediction is the sum of its parts" "$sum $all $(cat "$tmp/p")"
 
+for k in finite_differences skinny_product n_body convolution; do
+    "$FOREWARP" predict examples/performance/$k.fw -s N=256 --model "$tmp/w.json" >"$tmp/p" 2>&1 &&
+        grep -q '^  predicted  *[0-9.]* us$' "$tmp/p" && ok "predict $k" ||
+        not_ok "predict $k" "$(cat "$tmp/p")"
+done
+
+# Forty of the measured points: the best of the first ten cannot be far off.
+gzip -dc data/h200-picks.csv.gz | awk '/^#/ || /^program/ { print; next }
+    /^jacobi2d,/ && n++ < 40' >"$tmp/points.csv"
+"$FOREWARP" eval linear data/h200-kernels.csv --points "$tmp/points.csv" \
+    --json "$tmp/picks.json" >"$tmp/picks" 2>&1
+grep -q '^jacobi2d  *4096  *40 ' "$tmp/picks" &&
+    awk '/"ten"/ { found = 1; good = $2 + 0 >= 1 && $2 + 0 < 1.2 } END { exit !(found && good) }' \
+        "$tmp/picks.json" && ok "picks among measured points" ||
+    not_ok "picks among measured points" "$(cat "$tmp/picks")"
+echo "program,size,expression,time_ns,status" >"$tmp/no.csv"
+"$FOREWARP" eval linear data/h200-kernels.csv --points "$tmp/no.csv" >"$tmp/none" 2>&1
+[ $? -ne 0 ] && ok "no points" || not_ok "no points" "$(cat "$tmp/none")"
+
 "$FOREWARP" predict $mm -s N=64,M=64,K=64 --device nowhere:0 >"$tmp/none" 2>&1
 [ $? -eq 1 ] && grep -q 'forewarp calibrate' "$tmp/none" && ok "no weights" ||
     not_ok "no weights" "$(cat "$tmp/none")"

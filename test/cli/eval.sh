@@ -40,4 +40,32 @@ fails 2 "wrong.csv:3:1: error M016" "$FOREWARP" eval knn "$tmp/wrong.csv"
 grep -v '^p[23]' "$tmp/data.csv" >"$tmp/one.csv"
 fails 2 "at least two programs" "$FOREWARP" eval knn "$tmp/one.csv"
 fails 1 "cannot make" "$FOREWARP" eval knn "$tmp/data.csv" --svg "$tmp/data.csv/figures"
+
+# Recorded spaces: the two stages of paper 002.
+"$PYTHON" - "$tmp" <<'END'
+import json, sys
+def record(name, slower):
+    cache = {}
+    for i in range(500):
+        a, b, c = 1 << i % 8, 1 << i // 8 % 8, i // 64
+        time = "RuntimeFailedConfig" if a * b > 1024 else slower * (8 + c) / (a * b) ** 0.5
+        cache["%d,%d,%d" % (a, b, c)] = {"a": a, "b": b, "c": c, "time": time}
+    json.dump({"device_name": "none", "kernel_name": "k", "problem_size": 1, "objective": "time",
+               "tune_params_keys": ["a", "b", "c"], "cache": cache}, open(f"{sys.argv[1]}/{name}.json", "w"))
+record("one", 1)
+record("two", 3)
+END
+passes "eval of records" "$FOREWARP" eval ann "$tmp/one.json" "$tmp/two.json" --repeat 1 --json "$tmp/j" --svg "$tmp/stages"
+grep -q "^Figures 4 to 7" "$tmp/stdout" && grep -q "^Figure 1:" "$tmp/stdout" && ok "tables" || not_ok "tables"
+for svg in one-error one-scatter two-slowdown; do
+    [ -s "$tmp/stages/$svg.svg" ] && ok "$svg" || not_ok "$svg"
+done
+holds "json: errors" "$tmp/j" 'len(j) == 2 and all(f["error"] < 0.2 for f in j[0]["first_stages"])'
+holds "json: more points, less error" "$tmp/j" 'j[0]["first_stages"][-1]["error"] < j[0]["first_stages"][0]["error"]'
+holds "json: second stage" "$tmp/j" 'j[0]["first_stages"][-1]["second"][0]["failed"] < 0.2'
+passes "eval stages" "$FOREWARP" eval stages "$tmp/one.json" --repeat 1 --json "$tmp/j"
+holds "json: all models" "$tmp/j" '{s["model"] for s in j} == {"knn", "boost", "ann", "deep", "forest"}'
+echo '{"tune_params_keys": ["x"], "cache": {"1": {"x": 1, "time": 1.0}}}' >"$tmp/tiny.json"
+fails 2 "too few to train on" "$FOREWARP" eval ann "$tmp/tiny.json"
+fails 2 "there is no model" "$FOREWARP" eval crystal "$tmp/one.json"
 finish

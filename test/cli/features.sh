@@ -25,6 +25,18 @@ passes "a lowered program" "$FOREWARP" features "$tmp/l3.fw" -s N=8192 \
 for kind in expression kernels; do
     holds "$kind: paper 000, Listing 3" "$tmp/j" "[j['$kind'][k] for k in ('global_loads', 'local_stores', 'local_loads', 'global_stores', 'local_size_0')] == [2, 1, 1, 1, 64]"
 done
+# With 32 words a line and 32 lanes; the paper's 8 lines for 4 are by its own list 4.
+for pair in 1:1 4:4 32:32 64:32; do
+    cat >"$tmp/l4.fw" <<EOF
+size N
+fun f(x: float): float = x + 1
+def example(a: [N]float) = join(mapGlb0(\\r -> mapSeq(f, r), split(${pair%:*}, a)))
+EOF
+    passes "Listing 4, ${pair%:*}" "$FOREWARP" features "$tmp/l4.fw" -s N=262144 \
+        --device-model nvidia-titan-black --json "$tmp/j"
+    holds "Listing 4: ${pair#*:} lines" "$tmp/j" \
+        "all(j[k]['cache_lines'] == ${pair#*:} for k in ('expression', 'kernels'))"
+done
 passes "emit a lowered program" "$FOREWARP" emit "$tmp/l3.fw" -s N=8192 -p lx=32 -t opencl \
     --device-model nvidia-titan-black
 grep -q 'lx += 32' "$tmp/stdout" && ok "its loop" || not_ok "its loop"

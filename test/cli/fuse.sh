@@ -47,11 +47,43 @@ script large 'type BIG = [128][128]float; BIG x, y; input x;
 def scale(a: [128][128]float): [128][128]float = a |> map2(\w -> 2 * w);
 y = scale(x); return y;'
 fails 2 'large.fws:1:33: error F017: `x` has 16384 words' "$FOREWARP" fuse "$tmp/large.fws"
+script row 'type ROW = [256]float; ROW x, y, r; input x, y; r = addrow(x, y); return r;'
+passes "as many threads in strips and without" "$FOREWARP" fuse "$tmp/row.fws" -p '1/256 x1 strips'
+passes "without" "$FOREWARP" fuse "$tmp/row.fws" -p '1/256 x1 words'
+passes "blocks that take many instances" "$FOREWARP" fuse "$tmp/row.fws" -p '1/64 x1:200000+ strips'
+fails 2 'is no solution' "$FOREWARP" fuse "$tmp/row.fws" -p '1/64 x4:400000000+ strips'
+script huge 'type BIG = [1000][1000]float; BIG x; input x; return x;'
+fails 2 'huge.fws:1:19: error F002: an element has 1 to 131072 words' "$FOREWARP" fuse "$tmp/huge.fws"
+script lengths 'type A = [301]float; type B = [300]float; A x; B y; SCALAR t; input x, y;
+t = dot(x, y); return t;'
+fails 2 'lengths.fws:2:5: error F009: argument 2 of `dot` is of another type or length' \
+    "$FOREWARP" fuse "$tmp/lengths.fws"
+{
+    for i in $(seq 48); do echo "def f$i(x: float): float = x + $i.5;"; done
+    echo "SCALAR x$(seq -f ', y%g' -s '' 48); input x;"
+    for i in $(seq 48); do echo "y$i = f$i(x);"; done
+    echo "return $(seq -f 'y%g' -s ', ' 48);"
+} >"$tmp/shared.fws"
+passes "48 calls with one input" "$FOREWARP" fuse "$tmp/shared.fws" --json "$tmp/s.json"
+grep -q 'warning F035: there are more than 20000 sets of up to 8 calls' "$tmp/stderr" &&
+    ok "said" || not_ok "said"
+# 0.1 s; more where the machine has other work.
+holds "soon" "$tmp/s.json" "j['space_s'] + j['cover_s'] < 10 and j['limit'] == 3"
 fails 2 'there is nothing to launch' "$FOREWARP" tune $paper -s T=0
 fails 2 'size T has no value' "$FOREWARP" tune $paper
 fails 2 'there is no size `N`' "$FOREWARP" tune $paper -s N=4
 fails 2 'is no solution' "$FOREWARP" fuse $paper -p '12/1.1 x8 words'
 fails 2 'is no solution' "$FOREWARP" fuse $paper -p '123456/1 x8 words'
+fails 2 'is no solution' "$FOREWARP" fuse $paper -p '123/3.3.1 x99999 words | 456/5.5.5 x16 words'
+passes "rows of another length" "$FOREWARP" fuse examples/fusion/atax.fws -s N=64 --json "$tmp/n.json"
+holds "are moved" "$tmp/n.json" "j['covers'][0]['words'] == 64"
+script nosize 'type ROW = [K]float; ROW x; input x; return x;'
+fails 2 'nosize.fws:1:13: error F036: the size `K` has no value' "$FOREWARP" fuse "$tmp/nosize.fws"
+strips='123/64.64.64 x1:7+ strips'
+passes "rows in registers" "$FOREWARP" fuse examples/fusion/atax.fws -t cuda -p "$strips"
+grep -q "__shfl_xor_sync" "$tmp/stdout" && ok "a tree" || not_ok "a tree"
+fails 2 'F034: `strips` are for OpenCL and CUDA' \
+    "$FOREWARP" fuse examples/fusion/atax.fws -t c -p "$strips"
 passes "kernels" "$FOREWARP" fuse $paper -t cuda \
     -p '123/3.3.1 x32+ fours | 456/5.5.5 x16 words'
 grep -q "__global__" "$tmp/stdout" && ok "CUDA kernels" || not_ok "CUDA kernels"
@@ -72,6 +104,9 @@ passes "tune a script" tune --json "$tmp/t.json"
 holds "the best is right" "$tmp/t.json" "(j['best']['checked'] and j['best']['max_error'] < 1e-4
     and j['trials']['ok'] >= 2 and j['trials']['wrong-result'] == 0)"
 [ -s "$tmp/out/small.cl" ] && ok "kernels written" || not_ok "kernels written"
+script once 'SCALAR a, b, c, d; uniform a, b; c = mul(a, b); d = add(c, a); return d;'
+passes "calls of what is the same for all" "$FOREWARP" tune "$tmp/once.fws" -s T=7 \
+    --budget 2t -q -o "$tmp/out"
 passes "tune it again" tune --json "$tmp/u.json"
 holds "from the store" "$tmp/u.json" "j['routines_timed'] == 0 and j['reused'] >= 2"
 finish

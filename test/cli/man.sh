@@ -6,7 +6,7 @@ tr -d '\\' <$page >"$tmp/page"
 for name in $(sed -n 's/^OPTION([^"]*"\([a-z-]*\)".*/\1/p' src/cli/options.def); do
     grep -q -e " --$name\b" "$tmp/page" && ok "option $name" || not_ok "option $name"
 done
-for letter in $(sed -n "s/^OPTION('\(.\)'.*/\1/p" src/cli/options.def); do
+for letter in $(sed -n "s/^OPTION([A-Z_0-9]*, *'\(.\)'.*/\1/p" src/cli/options.def); do
     grep -q -e "^.BR -$letter " "$tmp/page" && ok "option $letter" || not_ok "option $letter"
 done
 for command in $(sed -n 's/^COMMAND([A-Z]*, *\([a-z]*\),.*/\1/p' src/cli/commands.def); do

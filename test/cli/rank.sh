@@ -55,6 +55,18 @@ fails 2 "needs --model FILE; make one with \`forewarp fit" "$tmp/alone" tune exa
 passes "points of the derivation" "$FOREWARP" explore examples/jacobi2d.fw -s N=64,M=64 -n 9 \
     --derived -d opencl:0 --sample 3 -q --csv "$tmp/points.csv"
 grep -q '"lx=.*,ok$' "$tmp/points.csv" && ok "their times" || not_ok "their times"
+passes "the best rows again" "$FOREWARP" explore examples/jacobi2d.fw -s N=64,M=64 -d opencl:0 -q \
+    --again "$tmp/jacobi2d.csv" --csv "$tmp/again.csv"
+point() { grep '^jacobi2d,' "$1" | sed 's/,[^,]*,ok$//' | sort; }
+point "$tmp/jacobi2d.csv" >"$tmp/all"
+point "$tmp/again.csv" >"$tmp/some"
+[ -s "$tmp/some" ] && [ -z "$(comm -13 "$tmp/all" "$tmp/some")" ] && ok "they are what they were" ||
+    not_ok "they are what they were"
+cat "$tmp/jacobi2d.csv" "$tmp/again.csv" >"$tmp/joined.csv"
+passes "joined" "$FOREWARP" fit knn "$tmp/joined.csv" -o "$tmp/j.json"
+grep -q "on 30 points" "$tmp/stdout" && ok "each point once" || not_ok "each point once"
+fails 1 "no row of this program and size" "$FOREWARP" explore examples/jacobi2d.fw -s N=32,M=64 \
+    --again "$tmp/jacobi2d.csv" -q
 fails 1 "cannot read $tmp/none" $tune --store "$tmp/r.db" --model "$tmp/none"
 fails 2 "expected" $tune --store "$tmp/r.db" --model "$tmp/data.csv"
 sed 's/"loads_per_output"/"luck"/' "$tmp/boost.json" >"$tmp/luck.json"

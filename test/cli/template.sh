@@ -73,6 +73,13 @@ holds "its cache file" "$tmp/cache.json" 'j["tune_params_keys"] == ["block_size_
 tail -c 3 "$tmp/cache.json" | tr '\n' '.' | grep -q '^}.}$' && ok "that Kernel Tuner goes on with" ||
     not_ok "that Kernel Tuner goes on with"
 
+passes "a record" "$FOREWARP" tune test/programs/templates/t1.json --strategy random --budget 3t --samples 3 \
+    --store "$tmp/record.db" --out "$tmp/out" --cache "$tmp/record.json.gz" -q
+gunzip "$tmp/record.json.gz"
+holds "of as many runs a point" "$tmp/record.json" 'len(j["cache"]) == 3 and all(
+    len(e["times"]) == 3 for e in j["cache"].values() if e["time"] != "RuntimeFailedConfig")'
+fails 2 "takes 1 to 32" "$FOREWARP" tune test/programs/templates/t1.json --samples 33
+
 # A syntax error in half of the points.
 cat >"$tmp/half.cl" <<'END'
 kernel void fill(global int *out) { out[get_global_id(0)] = VALUE

@@ -85,6 +85,7 @@ fails_tune() {
     shift 2
     fails "$status" "$text" "$FOREWARP" tune $jacobi $sizes -q --budget 3t "$@"
 }
+fails 2 "is written in cuda" "$FOREWARP" tune templates/convolution_cuda.json -q --budget 1t --store "$tmp/s.db" -o "$tmp/out"
 fails_tune 2 "no strategy" --strategy oracle9 --store "$tmp/s.db" -o "$tmp/out"
 [ ! -e "$tmp/s.db" ] && ok "nothing was tried" || not_ok "nothing was tried"
 fails_tune 2 "a budget is" --budget 5parsecs

@@ -30,7 +30,7 @@ typedef struct {
 
 // By kind, and accesses by direction and width, whatever their stride.
 typedef struct {
-    double global[2][COUNT_WIDTHS], local, puts, arrays, op[10], barriers, groups;
+    double global[2][COUNT_WIDTHS], local, puts, arrays, op[12], barriers, groups;
 } Truth;
 
 typedef struct {
@@ -116,7 +116,7 @@ static void run_access(Run *r, const Buffer *buffer, const Type *type, bool stor
         r->truth->global[store][bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2] += r->weight;
 }
 
-static void run_op(Run *r, Op op, const Type *type)
+static void run_op(Run *r, Op op, const Type *type, bool product)
 {
     static const int column[] = {[OPK_ADD] = 0, [OPK_MUL] = 2,     [OPK_DIV] = 4,
                                  [OPK_EXP] = 8, [OPK_SPECIAL] = 8, [OPK_FREE] = -1};
@@ -128,6 +128,8 @@ static void run_op(Run *r, Op op, const Type *type)
     r->truth->op[k + (type->scalar == S_DOUBLE)] += lanes * r->weight;
     if (op == OP_FMA)
         r->truth->op[type->scalar == S_DOUBLE] += lanes * r->weight;
+    if (op == OP_FMA || ((op == OP_ADD || op == OP_SUB) && product))
+        r->truth->op[10 + (type->scalar == S_DOUBLE)] += lanes * r->weight;
 }
 
 static void run_expr(Run *r, const Expr *e)
@@ -135,7 +137,9 @@ static void run_expr(Run *r, const Expr *e)
     bool select = e->kind == E_OP && e->op == OP_SELECT;
     double weight = r->weight;
     if (e->kind == E_OP && e->type)
-        run_op(r, e->op, e->type);
+        run_op(r, e->op, e->type,
+               (e->narg > 0 && e->arg[0]->kind == E_OP && e->arg[0]->op == OP_MUL) ||
+                   (e->narg > 1 && e->arg[1]->kind == E_OP && e->arg[1]->op == OP_MUL));
     if (e->kind == E_CALL && e->callee->body)
         run_expr(r, e->callee->body);
     for (int i = 0; i < e->narg; i++) {
@@ -164,7 +168,9 @@ static void run_value(Run *r, const KExpr *e)
         return;
     }
     if (e->kind == K_OP)
-        run_op(r, e->op, e->type);
+        run_op(r, e->op, e->type,
+               (e->n > 0 && e->arg[0]->kind == K_OP && e->arg[0]->op == OP_MUL) ||
+                   (e->n > 1 && e->arg[1]->kind == K_OP && e->arg[1]->op == OP_MUL));
     for (int i = 0; i < e->n; i++)
         run_value(r, e->arg[i]);
 }
@@ -326,7 +332,7 @@ static void compare_all(Compare *c, const Truth *t)
     compare(c, "local loads", COUNT_LOCAL, COUNT_DEGREES, t->local);
     compare(c, "local stores", COUNT_PUT, 1, t->puts);
     compare(c, "arrays", COUNT_ARRAY, 1, t->arrays);
-    for (int k = 0; k < 10; k++)
+    for (int k = 0; k < 12; k++)
         compare(c, "operations", COUNT_ADD + k, 1, t->op[k]);
     compare(c, "barriers", COUNT_BARRIER, 1, t->barriers);
     compare(c, "groups", COUNT_GROUP, 1, t->groups);

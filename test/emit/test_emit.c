@@ -693,6 +693,32 @@ static void test_run_c(void **state)
     build_free(b);
 }
 
+// An exchange within a warp, which OpenCL has a helper for: only where it is used.
+static void test_shuffle(void **state)
+{
+    (void)state;
+    Build *b = build_new("k");
+    const KExpr *x = variable(b, "x", FLOAT);
+    KExpr e = {.kind = K_SHUFFLE,
+               .type = FLOAT,
+               .n = 1,
+               .arg = &x,
+               .arith = arith_addc(b->ctx, iter_var(b, "lane", 32), 1)};
+    expect_printed(b, cuda(), &e, "__shfl_sync(0xffffffffu, x, lane + 1)");
+    expect_printed(b, opencl(), &e, "fw_shuffle(x, lane + 1)");
+    Buf with, without;
+    buf_init(&with);
+    buf_init(&without);
+    emit_unit(&with, opencl(), &b->unit);
+    assert_non_null(strstr(with.text, "shfl.sync.idx.b32"));
+    b->kernel->body.len = 0;
+    emit_unit(&without, opencl(), &b->unit);
+    assert_null(strstr(without.text, "shfl"));
+    buf_release(&with);
+    buf_release(&without);
+    build_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -718,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_conditional_let),
         cmocka_unit_test(test_unit),
+        cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_run_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static Fixture *fixture_new(const char *path, const char *device)
     f->arena = arena_new();
     f->device = device;
     diags_init(&f->diags, f->arena);
-    f->script = script_load(path, &f->diags, &ok);
+    f->script = script_load(path, NULL, 0, &f->diags, &ok);
     if (!ok)
         explain(&f->diags);
     assert_true(ok);

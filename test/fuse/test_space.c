@@ -43,7 +43,7 @@ static int tear_down(void **state)
 static FuseSpace *open_space(Fixture *f, const char *text, int limit)
 {
     bool ok;
-    f->script = script_parse("test.fws", text, &f->diags, &ok);
+    f->script = script_parse("test.fws", text, NULL, 0, &f->diags, &ok);
     if (!ok) {
         Buf said;
         buf_init(&said);
@@ -58,7 +58,7 @@ static FuseSpace *open_space(Fixture *f, const char *text, int limit)
 static FuseSpace *open_example(Fixture *f)
 {
     bool ok;
-    f->script = script_load("examples/fusion/paper.fws", &f->diags, &ok);
+    f->script = script_load("examples/fusion/paper.fws", NULL, 0, &f->diags, &ok);
     assert_true(ok);
     return fuse_space(f->script, 0, f->arena);
 }

@@ -393,8 +393,8 @@ static void test_indices_named(void **state)
     expect_text(b, "kernel rows(input a: float[4096], output out: float[4096])\n" HEAD
                    "  glb1 y < 62 once\n"
                    "    glb0 x < 62 once\n"
-                   "      int i0 = 64*y + x\n"
                    "      if cond(x - 1 >= 0)\n"
+                   "        int i0 = 64*y + x\n" // of the branch that has all its uses
                    "        out[i0 + 65] = a[i0 + 64]\n"
                    "      out[x] = a[2*x]\n");
     build_free(b);

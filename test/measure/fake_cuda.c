@@ -5,12 +5,15 @@
 // test_ahead.c into one shared object that stands for both libraries.
 //
 // It knows one device, no barriers, and kernels written `extern "C" __global__ void
-// NAME(...)` whose parameters are scalars and pointers. Text with the word CRASH ends the
-// process that compiles it, with HANG holds it up. $FAKE_CUDA_LOG gets a line a
-// compilation: the process and the length of the text.
+// NAME(...)` whose parameters are scalars and pointers. It refuses events before which no
+// kernel named fw_wait was queued. Text with the word CRASH ends the process that compiles
+// it, with HANG holds it up. $FAKE_CUDA_LOG gets a line a compilation: the process and the
+// length of the text.
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +27,9 @@ static const char head[] = "typedef struct { int x, y, z; } Three;\n"
                            "Three blockIdx, blockDim, gridDim, threadIdx;\n"
                            "#define __global__\n"
                            "#define __device__ static\n"
-                           "#define __launch_bounds__(n)\n";
+                           "#define __launch_bounds__(n)\n"
+                           "static long long cycles_now;\n"
+                           "#define clock64() (cycles_now += 1000)\n";
 
 // The compiler --------------------------------------------------------------------------
 
@@ -227,6 +232,7 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     (void)device;
     *value = attribute == 8    ? 49152
+             : attribute == 69 ? 4096
              : attribute == 10 ? 32
              : attribute <= 7  ? 1024
              : attribute == 76 ? 0
@@ -258,8 +264,24 @@ EXPORT int cuCtxSetCurrent(void *context)
     return context == NULL;
 }
 
+// Every process has a current context, as if the run-time library had been called.
+EXPORT int cuCtxGetCurrent(void **context)
+{
+    *context = context;
+    return 0;
+}
+
+EXPORT int cuCtxGetDevice(int *device)
+{
+    *device = 0;
+    return 0;
+}
+
+static bool waits; // since the last call that waited for all
+
 EXPORT int cuCtxSynchronize(void)
 {
+    waits = false;
     return 0;
 }
 
@@ -273,6 +295,31 @@ EXPORT int cuMemFree_v2(uint64_t address)
 {
     free((void *)(uintptr_t)address);
     return 0;
+}
+
+EXPORT int cuMemGetAddressRange_v2(uint64_t *start, size_t *bytes, uint64_t address)
+{
+    *start = address;
+    *bytes = malloc_usable_size((void *)(uintptr_t)address);
+    return 0;
+}
+
+static int ntexture; // alive
+
+// A texture is the address of its elements, which are as many as the driver is told: it
+// does not look. Two at a time are enough.
+EXPORT int cuTexObjectCreate(uint64_t *texture, const void *resource,
+                             const void *description, const void *view)
+{
+    (void)description, (void)view;
+    memcpy(texture, (const char *)resource + 8, sizeof *texture);
+    return ntexture++ >= 2;
+}
+
+EXPORT int cuTexObjectDestroy(uint64_t texture)
+{
+    ntexture--;
+    return texture == 0;
 }
 
 EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
@@ -320,14 +367,13 @@ typedef struct {
 typedef struct {
     void (*entry)(void **arg);
     Three *block_index, *block, *grid, *thread;
+    bool waits;
 } Function;
 
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
 {
-    static Function found[64]; // as many as a test has launches in flight
-    static int n;
     char entry[256];
-    Function *f = &found[n++ % 64];
+    Function *f = calloc(1, sizeof *f); // never freed: that is the driver's to do
     snprintf(entry, sizeof entry, "%s_entry", name);
     void *symbol = dlsym(module, entry);
     memcpy(&f->entry, &symbol, sizeof symbol);
@@ -335,6 +381,7 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
     f->block = dlsym(module, "blockDim");
     f->grid = dlsym(module, "gridDim");
     f->thread = dlsym(module, "threadIdx");
+    f->waits = strcmp(name, "fw_wait") == 0;
     *function = f;
     return symbol ? 0 : 500;
 }
@@ -353,6 +400,7 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
 {
     (void)shared, (void)stream, (void)extra;
     Function *f = function;
+    waits |= f->waits;
     *f->grid = (Three){(int)gx, (int)gy, (int)gz};
     *f->block = (Three){(int)bx, (int)by, (int)bz};
     for (unsigned group = 0; group < gx; group++)
@@ -381,6 +429,8 @@ EXPORT int cuEventRecord(void *event, void *stream)
 {
     struct timespec t;
     (void)stream;
+    if (!waits)
+        return 1;
     clock_gettime(CLOCK_MONOTONIC, &t);
     *(double *)event = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
     return 0;

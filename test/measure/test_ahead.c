@@ -175,8 +175,8 @@ static int count_compilers(const Fixture *f, int *compilations)
     return n;
 }
 
-// Many jobs: the two compilers make programs of several, the first worker only the one
-// that compares outputs.
+// Many jobs: the two compilers make programs of several, the first worker only those that
+// compare outputs and wait.
 static void test_flow(void **state)
 {
     Fixture *f = *state;
@@ -267,6 +267,35 @@ static void test_alone(void **state)
         expect_status(f, i, TRIAL_OK);
     int compilations;
     assert_int_equal(count_compilers(f, &compilations), 1);
+    assert_int_equal(compilations, 3); // all jobs, what compares, what waits
+}
+
+// Launches that read the same buffer as an image share one; an image that is too long for
+// the device costs the point, nothing else.
+static void test_images(void **state)
+{
+    Fixture *f = *state;
+    for (int i = 0; i < 2; i++)
+        add_job(f, "z[i] = a * ((const float *)x)[i];");
+    for (int i = 0; i < 2; i++) {
+        JobLaunch *launch = NEW_ARRAY(f->arena, JobLaunch, 4);
+        JobArg *arg = (JobArg *)f->job[i].launch->arg;
+        arg[0].kind = ARG_IMAGE;
+        arg[0].scalar = S_FLOAT;
+        for (int k = 0; k < 4; k++)
+            launch[k] = f->job[i].launch[0];
+        f->job[i].launch = launch;
+        f->job[i].nlaunch = 4;
+    }
+    static const int64_t scratch = 4 * (N + 1);
+    f->job[1].nscratch = 1;
+    f->job[1].scratch_bytes = &scratch;
+    ((JobArg *)f->job[1].launch->arg)[0].buffer = 2;
+    add_job(f, right);
+    run_all(f);
+    expect_status(f, 0, TRIAL_OK);
+    expect_status(f, 1, TRIAL_OUT_OF_RESOURCES);
+    expect_status(f, 2, TRIAL_OK);
 }
 
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -277,7 +306,7 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
         RIG_TEST(test_flow),  RIG_TEST(test_verdicts), RIG_TEST(test_hopeless),
-        RIG_TEST(test_turns), RIG_TEST(test_alone),
+        RIG_TEST(test_turns), RIG_TEST(test_alone),    RIG_TEST(test_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void make_rows(Arena *arena, Calibration *c)
 {
     Rng rng;
     rng_seed(&rng, 4);
-    *c = (Calibration){.launch_ns = 1000};
+    *c = (Calibration){.launch_ns = 1000, .demands = true};
     snprintf(c->device.name, sizeof c->device.name, "made, up");
     snprintf(c->device.fingerprint, sizeof c->device.fingerprint, "0123456789abcdef");
     for (int i = 0; i < 80; i++) {
@@ -65,6 +65,9 @@ static void make_rows(Arena *arena, Calibration *c)
         }
         row.time_ns = 2000 + 0.5 * row.count[COUNT_GROUP] +
                       0.01 * row.count[COUNT_LOAD + 1] + 0.002 * row.count[COUNT_ADD];
+        row.demand = (Demand){.launches = 1, .waves = 10};
+        row.demand.value[DEMAND_LAUNCH] = 1;
+        row.demand.value[DEMAND_FAR] = (row.time_ns - 2000) * 100;
         VEC_PUSH(arena, &c->rows, row);
     }
 }
@@ -88,9 +91,15 @@ static void weights_come_back(void **state)
     assert_true(calibration_read(rows, arena, &again, &diags));
     assert_int_equal(again.rows.len, c.rows.len);
     assert_string_equal(again.device.name, "made, up");
-    for (int i = 0; i < c.rows.len; i++)
+    assert_true(again.demands);
+    for (int i = 0; i < c.rows.len; i++) {
         assert_memory_equal(again.rows.at[i].count, c.rows.at[i].count,
                             sizeof c.rows.at[i].count);
+        assert_true(fabs(again.rows.at[i].demand.value[DEMAND_FAR] -
+                         c.rows.at[i].demand.value[DEMAND_FAR]) <=
+                    1e-8 * c.rows.at[i].demand.value[DEMAND_FAR]);
+        assert_true(again.rows.at[i].demand.waves == 10);
+    }
     calibrate_fit(&again, &w);
     assert_true(fabs(w.weight[COUNT_ONE] / 2e-6 - 1) < 1e-4);
     assert_true(fabs(w.weight[COUNT_LOAD + 1] / 1e-11 - 1) < 1e-4);
@@ -99,6 +108,14 @@ static void weights_come_back(void **state)
     assert_true(weights_load(&loaded, path, NULL, &diags));
     for (int p = 0; p < PROPERTIES; p++)
         assert_true(loaded.weight[p] == w.weight[p]);
+    for (int d = 0; d < DEMANDS; d++)
+        assert_true(loaded.overlap.weight[d] == w.overlap.weight[d]);
+    double part[DEMANDS], parts = 0;
+    double by_demands = weights_overlap(&loaded, &c.rows.at[5].demand, 1, part);
+    for (int d = 0; d < DEMANDS; d++)
+        parts += part[d];
+    assert_true(fabs(by_demands - parts) <= 1e-12 * by_demands);
+    assert_true(fabs(by_demands * 1e9 / c.rows.at[5].time_ns - 1) < 1e-2);
     double cost[PROPERTIES], sum = 0;
     const double *count = c.rows.at[5].count;
     double total = weights_predict(&loaded, count, cost);
@@ -135,7 +152,7 @@ static void bad_files_are_refused(void **state)
                                       "{",
                                       "[]",
                                       "{\"forewarp_weights\": 99}",
-                                      "{\"forewarp_weights\": 1, \"weights\": [{}]}",
+                                      "{\"forewarp_weights\": 2, \"weights\": [{}]}",
                                       "class,kernel,n,point,time_ns\nempty,k,1,p,x\n",
                                       "class,kernel,n,point,time_ns,\"no such\"\n"};
     char path[] = "/tmp/forewarp-bad-XXXXXX";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every example, at odd sizes, lowered at random points of its space, built and run on the
-// host, on OpenCL and on a GPU, against the interpreter. FW_POINTS sets the points an
-// example (2); FW_DEVICE one device; FW_EXAMPLE one example.
+// host, on OpenCL and on a GPU, against the interpreter; and every kind of border.
+// FW_POINTS sets the points an example (2); FW_DEVICE one device; FW_EXAMPLE one example.
 
 #include "plan/plan.h"
 
@@ -73,7 +73,7 @@ static int try_points(Problem *problem, ProblemData *data, const char *name,
                         .folder = "/tmp/forewarp-test",
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
-                        .tolerance = 1e-4,
+                        .tolerance = data->tolerance,
                         .run_limit_s = 30,
                         .build_limit_s = 60};
     Rig *rig = rig_open(&config, diags);
@@ -121,30 +121,71 @@ static int try_points(Problem *problem, ProblemData *data, const char *name,
     return ok ? report.wrong : 1;
 }
 
+// The problem is bound, or NULL with what diags say; it is freed.
+static int try_problem(Problem *problem, const char *path, const int64_t *sizes,
+                       const char *device, Arena *arena, Diags *diags)
+{
+    int wrong = 1;
+    if (problem) {
+        Value **inputs = problem_inputs(problem, 1, arena), *expect;
+        ProblemData *data = data_new(problem, inputs, arena);
+        if (ir_eval(problem->bound, inputs, arena, &expect, 0, diags)) {
+            data_expect(data, expect, arena);
+            wrong = try_points(problem, data, path, device, sizes == even, arena, diags);
+        }
+    }
+    Buf text;
+    buf_init(&text);
+    diags_print(&text, diags);
+    if (text.len)
+        print_message("%s: %s", path, text.text);
+    buf_release(&text);
+    problem_free(problem);
+    return wrong;
+}
+
 static int try_example(const char *path, const int64_t *sizes, const char *device)
 {
     Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
-    Problem *problem = load(path, sizes, &diags);
-    int wrong = 1;
-    if (problem) {
-        Value **inputs = problem_inputs(problem, 1, arena), *expect;
-        ProblemData *data = data_new(problem, inputs, arena);
-        if (ir_eval(problem->bound, inputs, arena, &expect, 0, &diags)) {
-            data_expect(data, expect, arena);
-            wrong = try_points(problem, data, path, device, sizes == even, arena, &diags);
-        }
-    }
-    Buf text;
-    buf_init(&text);
-    diags_print(&text, &diags);
-    if (text.len)
-        print_message("%s: %s", path, text.text);
-    buf_release(&text);
-    problem_free(problem);
+    int wrong = try_problem(load(path, sizes, &diags), path, sizes, device, arena, &diags);
     arena_free(arena);
     return wrong;
+}
+
+// One kind of border, of floats or doubles.
+static int try_border(const char *border, const char *type)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    const char *text = arena_printf(
+        arena,
+        "size N, M\n"
+        "def f(a: [N][M]%s) = a |> pad2(2, 1, 1, 2, %s) |> slide2(4, 1)\n"
+        "  |> map2(\\p -> 0.3*p[2][1] + 0.2*p[0][3] - 0.1*p[3][0] + 0.4*p[1][2])\n",
+        type, border);
+    Problem *problem = problem_parse("border", text, &diags);
+    const Binding size[] = {{"N", 37}, {"M", 29}};
+    if (problem && !problem_bind(problem, size, 2, &diags)) {
+        problem_free(problem);
+        problem = NULL;
+    }
+    const char *name = arena_printf(arena, "%s border of %s", border, type);
+    int wrong = try_problem(problem, name, odd, "opencl:0", arena, &diags);
+    arena_free(arena);
+    return wrong;
+}
+
+static void borders(void **state)
+{
+    (void)state;
+    static const char *const border[] = {"clamp", "mirror", "wrap", "1.5"};
+    int wrong = 0;
+    for (int i = 0; i < COUNTOF(border) && !getenv("FW_EXAMPLE"); i++)
+        wrong += try_border(border[i], "float") + try_border(border[i], "double");
+    assert_int_equal(wrong, 0);
 }
 
 static void one_folder(const char *folder, const char *device, int *wrong, int *tried)
@@ -218,8 +259,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host),
-                                       cmocka_unit_test(on_opencl), cmocka_unit_test(folds),
-                                       cmocka_unit_test(on_gpu)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_host), cmocka_unit_test(on_opencl), cmocka_unit_test(borders),
+        cmocka_unit_test(folds), cmocka_unit_test(on_gpu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Points ranked by a model: fitted to one feature, it must sort points by that feature;
-// the same seed gives the same order; what cannot be known is refused.
+// the same seed gives the same order; kernels add up; what cannot be known is refused.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "cost/features.h"
 #include "model/dataset.h"
 #include "plan/describe.h"
 #include "plan/plan.h"
@@ -118,6 +119,72 @@ static void test_some_points(void **state)
     model_free(model);
 }
 
+// The bytes of all kernels of the plain point, with the stages as said.
+static double bytes_of(Fixture *f, const char *stages, int *kernels)
+{
+    Derivation *derivation = derive_new(f->problem->bound, &f->device, &f->diags);
+    DeviceModel device;
+    describe_device(&f->device, &device);
+    FeatureSetting setting = {&device, f->problem->binding, f->problem->nbinding};
+    Point point;
+    derive_plain(derivation, &point);
+    assert_true(space_set(derive_space(derivation), &point, "stages", stages));
+    LowerOptions options = derive_options(derivation, &point);
+    Unit *unit = lower(f->problem->bound, derive_body(derivation, &point, &f->diags),
+                       &options, f->arena, &f->diags);
+    assert_non_null(unit);
+    double sum = 0;
+    *kernels = unit->kernels.len;
+    for (int i = 0; i < unit->kernels.len; i++) {
+        double feature[FEATURES], bytes;
+        assert_true(features_kernel(unit, i, &setting, feature, &bytes));
+        assert_true(feature[FEATURE_LAUNCHES] == 1 && feature[FEATURE_OUTPUTS] == 1);
+        sum += bytes;
+    }
+    derive_free(derivation);
+    return sum;
+}
+
+// blur is two kernels, with a grid between them, or one.
+static void test_several_kernels(void **state)
+{
+    Fixture *f = *state;
+    int kernels;
+    bind(f, "examples/blur.fw", 2);
+    double grid = 4.0 * 256 * 192;
+    assert_true(bytes_of(f, "fused", &kernels) == 2 * grid && kernels == 1);
+    assert_true(bytes_of(f, "separate", &kernels) == 4 * grid && kernels == 2);
+}
+
+// What is left out of lowering for features changes none of them.
+static void test_quick_lowering(void **state)
+{
+    Fixture *f = *state;
+    bind(f, "examples/blur.fw", 2);
+    Derivation *derivation = derive_new(f->problem->bound, &f->device, &f->diags);
+    DeviceModel device;
+    describe_device(&f->device, &device);
+    FeatureSetting setting = {&device, f->problem->binding, f->problem->nbinding};
+    Rng rng;
+    rng_seed(&rng, 1);
+    for (int i = 0; i < 40; i++) {
+        double feature[2][FEATURES];
+        Point point;
+        space_sample(derive_space(derivation), &rng, &point);
+        for (int quick = 0; quick < 2; quick++) {
+            LowerOptions options = derive_options(derivation, &point);
+            options.quick = quick;
+            Unit *unit =
+                lower(f->problem->bound, derive_body(derivation, &point, &f->diags),
+                      &options, f->arena, &f->diags);
+            assert_non_null(unit);
+            assert_true(features_unit(unit, &setting, feature[quick]));
+        }
+        assert_memory_equal(feature[0], feature[1], sizeof feature[0]);
+    }
+    derive_free(derivation);
+}
+
 static void test_unknown_feature(void **state)
 {
     Fixture *f = *state;
@@ -139,6 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_points, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_some_points, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_several_kernels, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_quick_lowering, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unknown_feature, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

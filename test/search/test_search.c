@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "search/moves.h"
 #include "search/search.h"
 #include "search/steps.h"
 
@@ -420,6 +421,28 @@ static void test_empty(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+// A parameter of more values than are wanted leaves room for those after it.
+static void test_moves_of_large_parameters(void **state)
+{
+    (void)state;
+    Space *space = space_new();
+    double value[700];
+    Point at = {0}, *to = xcalloc(MOVES_MOST, sizeof *to);
+    Rng rng;
+    rng_seed(&rng, 1);
+    for (int i = 0; i < 700; i++)
+        value[i] = i;
+    space_add(space, "large", value, 700);
+    space_add(space, "small", value, 200);
+    int n = move_all(space, &rng, &at, to), small = 0;
+    for (int i = 0; i < n; i++)
+        small += to[i].choice[1] != 0;
+    assert_int_equal(n, MOVES_MOST);
+    assert_true(small > 70 && small < 160); // 199 of 898, of 512: 113
+    free(to);
+    space_free(space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +451,7 @@ int main(void)
         TEST(test_random),
         TEST(test_ranked),
         cmocka_unit_test(test_large_spaces),
+        cmocka_unit_test(test_moves_of_large_parameters),
         TEST(test_told_before),
         TEST(test_easy),
         TEST(test_few_trials),

@@ -416,23 +416,55 @@ static void test_other_databases(void **state)
     run_sql(path, "CREATE TABLE t(x)");
     refused_unchanged(f, path, "Q005");
     fill_store(f, 1);
-    run_sql(f->path, "PRAGMA user_version = 3");
+    run_sql(f->path, "PRAGMA user_version = 4");
     refused_unchanged(f, f->path, "Q008");
 }
 
-// A file of version 1 gets what version 2 added, and keeps its trials.
+// A file of version 1 gets what versions 2 and 3 added, and keeps its trials.
 static void test_older_version(void **state)
 {
     Fixture *f = *state;
     double value = 0;
     fill_store(f, 1);
-    run_sql(f->path, "DROP TABLE ceiling; PRAGMA user_version = 1");
+    run_sql(f->path, "DROP TABLE ceiling; ALTER TABLE session DROP COLUMN rigor;"
+                     "PRAGMA user_version = 1");
     Store *store = open_ok(f);
     assert_true(store_put_ceiling(store, "f", "copy", 64, 1, &f->diags));
     assert_true(store_get_ceiling(store, "f", "copy", 64, &value, &f->diags));
     assert_true(value == 1);
-    Seen seen = look(f, store, store_session(store, &key, &f->diags));
+    int64_t session = store_session(store, &key, &f->diags);
+    Rigor rigor;
+    Seen seen = look(f, store, session);
     assert_int_equal(seen.n, 1);
+    assert_true(store_get_rigor(store, session, &rigor, &f->diags));
+    assert_int_equal(rigor, RIGOR_NONE);
+    assert_true(store_put_rigor(store, session, RIGOR_PATIENT, &f->diags));
+    assert_true(store_put_rigor(store, session, RIGOR_MEASURE, &f->diags)); // never less
+    assert_true(store_get_rigor(store, session, &rigor, &f->diags));
+    assert_int_equal(rigor, RIGOR_PATIENT);
+    store_close(store);
+}
+
+// All changes of a transaction, or none.
+static void test_together(void **state)
+{
+    Fixture *f = *state;
+    bool added;
+    Store *store = open_ok(f);
+    StoreTrial trial = {.point = "lx=1", .status = TRIAL_OK, .time_ns = 5};
+    for (int keep = 0; keep < 2; keep++) {
+        assert_true(store_begin(store, &f->diags));
+        int64_t session = store_session(store, &key, &f->diags);
+        assert_true(store_add(store, session, &trial, &added, &f->diags));
+        assert_true(added);
+        trial.time_ns = 7; // the one that is there stays
+        assert_true(store_add(store, session, &trial, &added, &f->diags));
+        assert_false(added);
+        trial.time_ns = 5;
+        assert_true(store_end(store, keep, &f->diags));
+        Seen seen = look(f, store, store_session(store, &key, &f->diags));
+        assert_int_equal(seen.n, keep);
+    }
     store_close(store);
 }
 
@@ -522,6 +554,7 @@ int main(void)
         TEST(test_round_trip),
         TEST(test_ceilings),
         TEST(test_older_version),
+        TEST(test_together),
         TEST(test_absent_values),
         TEST(test_replace_order_forget),
         TEST(test_long_log),

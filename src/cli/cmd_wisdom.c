@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp wisdom: the best plans of the store as text, out of it, into it, and together.
+
+#include "cli/cli.h"
+
+#include "store/wisdom.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
+{
+    Buf text;
+    buf_init(&text);
+    wisdom_print(&text, wisdom);
+    bool ok = true;
+    if (!path || strcmp(path, "-") == 0)
+        fputs(text.text, stdout);
+    else if (!(ok = file_write(path, text.text, text.len)))
+        diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
+    buf_release(&text);
+    return ok;
+}
+
+static bool read_text(Options *o, const char *path, Wisdom *wisdom)
+{
+    Buf text;
+    buf_init(&text);
+    bool ok = file_read(path, &text);
+    if (!ok) {
+        diag_error(&o->diags, span_none, "C001", "cannot read %s: %s", path,
+                   strerror(errno));
+    } else { // messages point into it after this
+        Source *source = NEW(o->arena, Source);
+        *source = (Source){path, arena_strndup(o->arena, text.text, text.len), text.len};
+        ok = wisdom_parse(source, o->arena, wisdom, &o->diags);
+    }
+    buf_release(&text);
+    return ok;
+}
+
+static bool export_wisdom(Options *o)
+{
+    Wisdom wisdom = {0};
+    if (o->nlist > 2)
+        return diag_error(&o->diags, span_none, "C060", "wisdom export takes one file");
+    Store *store = store_open(cli_store(o), &o->diags);
+    bool ok = store && wisdom_load(store, o->arena, &wisdom, &o->diags);
+    store_close(store);
+    return ok && put_text(o, o->nlist > 1 ? o->list[1] : NULL, &wisdom);
+}
+
+static bool read_all(Options *o, Wisdom *all)
+{
+    if (o->nlist < 2)
+        return diag_error(&o->diags, span_none, "C060", "wisdom %s takes files",
+                          o->list[0]);
+    for (int i = 1; i < o->nlist; i++) {
+        Wisdom wisdom = {0};
+        if (!read_text(o, o->list[i], &wisdom))
+            return false;
+        wisdom_merge(o->arena, all, &wisdom);
+    }
+    return true;
+}
+
+static bool import_wisdom(Options *o)
+{
+    Wisdom wisdom = {0};
+    int changed = 0, current = 0;
+    if (!read_all(o, &wisdom))
+        return false;
+    Store *store = store_open(cli_store(o), &o->diags);
+    bool ok = store && wisdom_store(store, &wisdom, &changed, &o->diags);
+    store_close(store);
+    for (int i = 0; i < wisdom.len; i++)
+        current += strcmp(wisdom.at[i].key.version, CODEGEN_VERSION) == 0;
+    if (ok)
+        printf("%d plans, %d of them new; %d of this version\n", wisdom.len, changed,
+               current);
+    return ok;
+}
+
+static bool merge_wisdom(Options *o)
+{
+    Wisdom wisdom = {0};
+    return read_all(o, &wisdom) && put_text(o, o->nout ? o->out[0] : NULL, &wisdom);
+}
+
+int cmd_wisdom(Options *o)
+{
+    static const struct {
+        const char *name;
+        bool (*run)(Options *o);
+    } action[] = {
+        {"export", export_wisdom}, {"import", import_wisdom}, {"merge", merge_wisdom}};
+    const char *wanted = o->nlist ? o->list[0] : "";
+    for (int i = 0; i < COUNTOF(action); i++)
+        if (strcmp(wanted, action[i].name) == 0)
+            return action[i].run(o) ? 0 : 1;
+    diag_error(&o->diags, span_none, "C060",
+               "wisdom takes export, import or merge, and files: `%s`", wanted);
+    return 2;
+}

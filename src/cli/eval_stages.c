@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp eval MODEL on recorded spaces: paper 002's figures; `eval stages`: all models
+// on the same first stages.
+
+#include "cli/cli.h"
+
+#include "report/stages.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { REPEATS = 2, COMPARED = 2000 }; // training points that kinds are compared with
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool eval_takes_records(const Options *o)
+{
+    return strcmp(o->file, "stages") == 0 || ends_with(o->data, ".json") ||
+           ends_with(o->data, ".json.gz");
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *cells_json(const StageCell *cell)
+{
+    json_t *list = json_array();
+    for (int m = 0; m < STAGE_SECONDS; m++)
+        json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:f, s:i}", "second",
+                                              stage_second[m], "slowdown",
+                                              number(cell[m].slowdown), "worst",
+                                              number(cell[m].worst), "failed",
+                                              cell[m].failed, "empty", cell[m].empty));
+    return list;
+}
+
+static json_t *first_json(const StageFirst *f)
+{
+    return json_pack(
+        "{s:i, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "first",
+        f->first, "tried", f->runs, "error", number(f->error), "spread", number(f->spread),
+        "median", number(f->median), "rank", number(f->rank), "training_s", f->fit_s,
+        "failures_right", number(f->right), "larger_kind", number(f->plain), "missed",
+        number(f->missed), "doubted", number(f->doubted), "second", cells_json(f->with),
+        "second_ignoring_failures", cells_json(f->without));
+}
+
+static json_t *stages_json(const Stages *s)
+{
+    json_t *firsts = json_array(), *scatter = json_array();
+    for (int f = 0; f < STAGE_FIRSTS; f++)
+        if (s->first[f].first)
+            json_array_append_new(firsts, first_json(&s->first[f]));
+    for (int i = 0; i < s->nscatter; i++)
+        json_array_append_new(scatter,
+                              json_pack("[f, f]", s->actual_ns[i], s->predicted_ns[i]));
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:i, s:o, s:o}", "record",
+                     s->recorded->name, "device", s->recorded->device, "model",
+                     s->kind->name, "points", s->recorded->n, "ran", s->recorded->nvalid,
+                     "best_ns", s->best_ns, "repeat", s->repeats, "first_stages", firsts,
+                     "scatter", scatter);
+}
+
+// The largest first stage, up to that of the comparison, that the record has points for.
+static int compared_with(const Recorded *r)
+{
+    int found = 0;
+    for (int f = 0; f < STAGE_FIRSTS; f++)
+        if (stage_first[f] <= COMPARED && stages_fit(r, stage_first[f]))
+            found = f;
+    return 1 << found;
+}
+
+typedef struct {
+    Options *o;
+    const Recorded *record[CLI_LIST_MAX];
+    int nrecord;
+    const ModelKind *const *kind;
+    int nkind;
+    Stages *stages; // nkind a record
+    int n;
+} Sheet;
+
+static bool read_records(Sheet *sheet)
+{
+    for (int i = 1; i < sheet->o->nlist; i++) {
+        Recorded *recorded = recorded_read(sheet->o->list[i], &sheet->o->diags);
+        if (!recorded)
+            return false;
+        sheet->record[sheet->nrecord++] = recorded;
+    }
+    return true;
+}
+
+// A record that is too small is said to be so, and the others are shown.
+static bool run_all(Sheet *sheet)
+{
+    Options *o = sheet->o;
+    int repeats = o->repeat ? (int)o->repeat : REPEATS;
+    bool ok = true;
+    sheet->stages = NEW_ARRAY(o->arena, Stages, sheet->nrecord * sheet->nkind);
+    for (int i = 0; i < sheet->nrecord; i++) {
+        bool fits = true;
+        int firsts = sheet->nkind > 1 ? compared_with(sheet->record[i]) : STAGE_ALL;
+        for (int k = 0; k < sheet->nkind && fits; k++) {
+            fits = stages_run(sheet->record[i], sheet->kind[k], firsts, repeats, o->seed,
+                              &sheet->stages[sheet->n], &o->diags);
+            sheet->n += fits;
+        }
+        ok &= fits;
+    }
+    return ok;
+}
+
+static bool show(const Sheet *sheet)
+{
+    Options *o = sheet->o;
+    json_t *json = json_array();
+    bool ok = true;
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < sheet->n; i++) {
+        json_array_append_new(json, stages_json(&sheet->stages[i]));
+        if (sheet->nkind == 1)
+            report_stages(&text, &sheet->stages[i]);
+        if (ok && o->svg && sheet->nkind == 1)
+            ok = report_stages_svg(&sheet->stages[i], o->svg, &o->diags);
+    }
+    if (sheet->nkind > 1)
+        report_pickers(&text, sheet->stages, sheet->n, COMPARED);
+    else
+        report_foreign(&text, sheet->record, sheet->nrecord);
+    if (!o->json || strcmp(o->json, "-") != 0)
+        fputs(text.text, stdout);
+    buf_release(&text);
+    return cli_json(o, json) && ok;
+}
+
+int eval_stages(Options *o)
+{
+    const ModelKind *one;
+    Sheet sheet = {.o = o, .kind = &one, .nkind = 1};
+    if (strcmp(o->file, "stages") == 0)
+        sheet.kind = model_all(&sheet.nkind);
+    else if (!(one = cli_model_kind(o)))
+        return 2;
+    bool ok = read_records(&sheet);
+    bool whole = ok && run_all(&sheet);
+    ok = ok && show(&sheet) && whole;
+    for (int i = 0; i < sheet.nrecord; i++)
+        recorded_free((Recorded *)(uintptr_t)sheet.record[i]);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Links over MPI, between rank 0 and each other rank. Messages are polled for, with sleeps
+// in between: MPI's own waiting keeps a core busy, which compilers or kernels need. All
+// calls of MPI take turns under one lock.
+//
+// Built without MPI (make MPI=), only says so.
+#include "cli/cli.h"
+
+#include <stdlib.h>
+
+#ifdef FW_MPI
+
+#include <math.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <time.h>
+
+struct Mpi {
+    Options *options;
+    int rank, size, local, nlocal;
+    struct End *end; // one a peer; of another rank than 0: one, to rank 0
+    RigPeer *peer;
+    int npeer;
+    bool lost;
+    pthread_mutex_t lock;
+};
+
+typedef struct End {
+    Mpi *mpi;
+    int rank;
+    Link link;
+} End;
+
+enum { TAG = 1, CHUNK = 1 << 30 };
+static const double NAP_S = 0.002;
+
+// Each text is one message.
+static bool mpi_send(void *user, const char *text, size_t len)
+{
+    End *end = user;
+    if (len > CHUNK)
+        return false;
+    pthread_mutex_lock(&end->mpi->lock);
+    MPI_Request request;
+    int done = 0;
+    int error =
+        MPI_Isend(text, (int)len, MPI_CHAR, end->rank, TAG, MPI_COMM_WORLD, &request);
+    pthread_mutex_unlock(&end->mpi->lock);
+    double start = clock_s();
+    while (error == MPI_SUCCESS && !done && clock_s() - start < 60) {
+        pthread_mutex_lock(&end->mpi->lock);
+        error = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        pthread_mutex_unlock(&end->mpi->lock);
+        if (!done)
+            nanosleep(&(struct timespec){0, (long)(NAP_S * 1e9)}, NULL);
+    }
+    end->mpi->lost |= !done;
+    return error == MPI_SUCCESS && done;
+}
+
+// One try; true with *came if there was a message.
+static bool take(End *end, Buf *text, bool *came)
+{
+    MPI_Status status;
+    int there = 0, n = 0;
+    pthread_mutex_lock(&end->mpi->lock);
+    bool ok = MPI_Iprobe(end->rank, TAG, MPI_COMM_WORLD, &there, &status) == MPI_SUCCESS;
+    if (ok && there) {
+        MPI_Get_count(&status, MPI_CHAR, &n);
+        char *bytes = xmalloc((size_t)n + 1);
+        ok = MPI_Recv(bytes, n, MPI_CHAR, end->rank, TAG, MPI_COMM_WORLD,
+                      MPI_STATUS_IGNORE) == MPI_SUCCESS;
+        buf_write(text, bytes, (size_t)n);
+        free(bytes);
+    }
+    pthread_mutex_unlock(&end->mpi->lock);
+    *came = there;
+    return ok;
+}
+
+static bool mpi_receive(void *user, Buf *text, double limit_s)
+{
+    End *end = user;
+    double start = clock_s();
+    bool came = false, ok = true;
+    while (ok && !came && clock_s() - start < limit_s) {
+        ok = take(end, text, &came);
+        if (ok && !came)
+            nanosleep(&(struct timespec){0, (long)(NAP_S * 1e9)}, NULL);
+    }
+    end->mpi->lost |= !(ok && came);
+    return ok && came;
+}
+
+static void find_place(Mpi *mpi)
+{
+    MPI_Comm here;
+    MPI_Comm_rank(MPI_COMM_WORLD, &mpi->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &mpi->size);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Comm_rank(here, &mpi->local);
+    MPI_Comm_size(here, &mpi->nlocal);
+    MPI_Comm_free(&here);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
+Mpi *mpi_open(Options *o)
+{
+    int provided = MPI_THREAD_SINGLE;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS ||
+        provided < MPI_THREAD_SERIALIZED) {
+        diag_world(&o->diags, "C062", "MPI does not start, or allows no threads");
+        return NULL;
+    }
+    Mpi *mpi = xcalloc(1, sizeof *mpi);
+    mpi->options = o;
+    pthread_mutex_init(&mpi->lock, NULL);
+    find_place(mpi);
+    mpi->npeer = mpi->rank == 0 ? mpi->size - 1 : 0;
+    mpi->end = xcalloc((size_t)mpi->size, sizeof *mpi->end);
+    mpi->peer = xcalloc((size_t)mpi->size, sizeof *mpi->peer);
+    for (int i = 0; i < MAX(mpi->npeer, 1); i++) {
+        End *end = &mpi->end[i];
+        *end = (End){.mpi = mpi, .rank = mpi->rank == 0 ? i + 1 : 0};
+        end->link = (Link){mpi_send, mpi_receive, end};
+        mpi->peer[i] = (RigPeer){.kind = &peer_remote,
+                                 .device = arena_printf(o->arena, "rank %d", end->rank),
+                                 .link = &end->link};
+    }
+    return mpi;
+}
+
+int mpi_rank(const Mpi *mpi)
+{
+    return mpi ? mpi->rank : 0;
+}
+
+int mpi_local(const Mpi *mpi, int *n)
+{
+    *n = mpi->nlocal;
+    return mpi->local;
+}
+
+const RigPeer *mpi_peers(const Mpi *mpi, int *n)
+{
+    *n = mpi->npeer;
+    return mpi->peer;
+}
+
+const Link *mpi_leader(const Mpi *mpi)
+{
+    return &mpi->end[0].link;
+}
+
+void mpi_close(Mpi *mpi, int status)
+{
+    if (!mpi)
+        return;
+    if (mpi->lost) { // to finalize would wait for it for ever
+        Buf text;
+        buf_init(&text);
+        diags_print(&text, &mpi->options->diags);
+        fputs(text.text, stderr);
+        fflush(NULL);
+        MPI_Abort(MPI_COMM_WORLD, status);
+    }
+    MPI_Finalize();
+    pthread_mutex_destroy(&mpi->lock);
+    free(mpi->end);
+    free(mpi->peer);
+    free(mpi);
+}
+
+#else
+
+Mpi *mpi_open(Options *o)
+{
+    diag_error(
+        &o->diags, span_none, "C062",
+        "this forewarp was built without MPI: install libopenmpi-dev, and build again");
+    return NULL;
+}
+
+int mpi_rank(const Mpi *mpi)
+{
+    (void)mpi;
+    return 0;
+}
+
+int mpi_local(const Mpi *mpi, int *n)
+{
+    (void)mpi;
+    *n = 1;
+    return 0;
+}
+
+const RigPeer *mpi_peers(const Mpi *mpi, int *n)
+{
+    (void)mpi;
+    *n = 0;
+    return NULL;
+}
+
+const Link *mpi_leader(const Mpi *mpi)
+{
+    (void)mpi;
+    return NULL;
+}
+
+void mpi_close(Mpi *mpi, int status)
+{
+    (void)mpi, (void)status;
+}
+
+#endif

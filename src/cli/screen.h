@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a long command says on standard error while it works: on a terminal one line that
+// rewrites itself, elsewhere a plain line now and then.
+
+#ifndef FW_CLI_SCREEN_H
+#define FW_CLI_SCREEN_H
+
+#include "cli/cli.h"
+
+typedef struct {
+    bool terminal, quiet, colour;
+    bool shown; // there is a line to wipe
+    double start_s, last_s;
+    const char *stage;  // at hand; static text
+    double stage_s;     // when it began
+    double at_s[2];     // two moments of it, about ten seconds apart,
+    int64_t done_at[2]; // and what was done by then
+} Screen;
+
+typedef struct {
+    const char *stage, *what; // "search", "trials"
+    int64_t done, of;         // of: 0 where it is not known
+    double budget_s;          // of the stage; INFINITY: it has none
+    double best_ns;           // INFINITY: none yet
+} Moment;
+
+Screen screen_open(const Options *options);
+// Now, if the last time was long enough ago.
+void screen_show(Screen *screen, const Moment *moment);
+void screen_close(Screen *screen);
+
+#endif

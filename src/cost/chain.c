@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains; see chain.h.
+//
+//   method  variables that a loop assigns and that live beyond its iteration begin a way of
+//           length 0; each value's way is the longest of its parts' and its own operation.
+//           Elements of a private array count as variables that do not meet.
+
+#include "cost/chain.h"
+
+// A way from a carried variable to a value; not carried: there is none.
+typedef struct {
+    bool carried;
+    double operations, slow;
+} Way;
+
+typedef struct {
+    const void *name; // Var, Buffer or Param
+    Way way;
+} Named;
+
+typedef struct {
+    Arena *arena;
+    Scope *scope;
+    VEC(Named) names;
+    Way longest; // to what is carried on
+} Chainer;
+
+enum { SLOW_COST = 4 }; // beside an addition, to compare ways
+
+static Way later(Way a, Way b)
+{
+    if (!a.carried || !b.carried)
+        return a.carried ? a : b;
+    double x = a.operations + SLOW_COST * a.slow, y = b.operations + SLOW_COST * b.slow;
+    return x >= y ? a : b;
+}
+
+static void set_name(Chainer *c, const void *name, Way way)
+{
+    Named named = {name, way};
+    VEC_PUSH(c->arena, &c->names, named);
+}
+
+static Way find_name(const Chainer *c, const void *name)
+{
+    for (int i = c->names.len - 1; i >= 0; i--)
+        if (c->names.at[i].name == name)
+            return c->names.at[i].way;
+    return (Way){0};
+}
+
+static Way past(Way way, Op op)
+{
+    OpKind kind = op_info[op].kind;
+    if (!way.carried || kind == OPK_FREE || op_info[op].types == TY_CAST)
+        return way;
+    bool slow = kind == OPK_DIV || kind == OPK_EXP || kind == OPK_SPECIAL;
+    way.slow += slow;
+    way.operations += !slow;
+    return way;
+}
+
+// Values
+// ------------------------------------------------------------------------------------
+
+static Way way_expr(Chainer *c, const Expr *e);
+
+static Way way_body(Chainer *c, const Function *function, const Way *arg, int n)
+{
+    int names = c->names.len;
+    Way way = {0};
+    for (int i = 0; i < n; i++)
+        way = later(way, arg[i]);
+    if (!way.carried || !function->body)
+        return past(way, OP_ADD);
+    for (int i = 0; i < n; i++)
+        set_name(c, function->params[i], arg[i]);
+    way = way_expr(c, function->body);
+    c->names.len = names;
+    return way;
+}
+
+static Way way_expr(Chainer *c, const Expr *e)
+{
+    Way way = {0}, arg[16];
+    int names = c->names.len;
+    if (e->kind == E_PARAM)
+        return find_name(c, e->param);
+    if (e->kind == E_LET) {
+        set_name(c, e->param, way_expr(c, e->arg[0]));
+        way = way_expr(c, e->arg[1]);
+        c->names.len = names;
+        return way;
+    }
+    for (int i = 0; i < e->narg && i < COUNTOF(arg); i++) {
+        arg[i] = way_expr(c, e->arg[i]);
+        way = later(way, arg[i]);
+    }
+    if (e->kind == E_CALL)
+        return way_body(c, e->callee, arg, MIN(e->narg, COUNTOF(arg)));
+    return e->kind == E_OP ? past(way, e->op) : way;
+}
+
+static Way way_value(Chainer *c, const KExpr *e)
+{
+    Way way = {0}, arg[16];
+    if (e->kind == K_VAR)
+        return find_name(c, e->var);
+    if (e->kind == K_LOAD)
+        return e->buffer->space == MEM_PRIVATE ? find_name(c, e->buffer) : way;
+    int n = e->kind == K_COND ? 0 : MIN(e->n, COUNTOF(arg));
+    for (int i = 0; i < n; i++) {
+        arg[i] = way_value(c, e->arg[i]);
+        way = later(way, arg[i]);
+    }
+    if (e->kind == K_CALL)
+        return way_body(c, e->callee, arg, n);
+    return e->kind == K_OP ? past(way, e->op) : way;
+}
+
+// Loops
+// -------------------------------------------------------------------------------------
+
+static bool is_loop(const Stm *stm)
+{
+    return stm->kind == ST_FOR && stm->loop == LOOP_SEQ;
+}
+
+// The variable or private array that the statement gives a value; NULL if none.
+static const void *target_of(const Stm *stm)
+{
+    if (stm->kind == ST_ASSIGN)
+        return stm->var;
+    return stm->kind == ST_STORE && stm->buffer->space == MEM_PRIVATE ? stm->buffer : NULL;
+}
+
+static bool declares(const Block *block, const void *name)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if ((stm->kind == ST_DECL && stm->var == name) ||
+            (stm->kind == ST_ARRAY && stm->buffer == name) || declares(&stm->body, name) ||
+            declares(&stm->other, name))
+            return true;
+    }
+    return false;
+}
+
+static void begin_ways(Chainer *c, const Block *loop, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const void *name = target_of(block->at[i]);
+        if (name && !find_name(c, name).carried && !declares(loop, name))
+            set_name(c, name, (Way){.carried = true});
+        begin_ways(c, loop, &block->at[i]->body);
+        begin_ways(c, loop, &block->at[i]->other);
+    }
+}
+
+// One iteration; loops within are looked at by themselves.
+static void follow(Chainer *c, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if (is_loop(stm))
+            continue;
+        const void *target = target_of(stm);
+        if (stm->kind == ST_DECL && stm->value)
+            set_name(c, stm->var, way_value(c, stm->value));
+        if (target) {
+            Way way = way_value(c, stm->value);
+            c->longest = later(c->longest, way);
+            if (stm->kind == ST_ASSIGN)
+                set_name(c, target, way);
+        }
+        follow(c, &stm->body);
+        follow(c, &stm->other);
+    }
+}
+
+static void add_loops(Chainer *c, const Block *block, double around, Chain *sum)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        int64_t extent = 1;
+        if (is_loop(stm))
+            scope_constant(c->scope, stm->extent, &extent);
+        double here = around * (double)MAX(extent, 0);
+        if (is_loop(stm)) {
+            c->names.len = 0;
+            c->longest = (Way){0};
+            begin_ways(c, &stm->body, &stm->body);
+            follow(c, &stm->body);
+            sum->operations += here * c->longest.operations;
+            sum->slow += here * c->longest.slow;
+        }
+        add_loops(c, &stm->body, here, sum);
+        add_loops(c, &stm->other, here, sum);
+    }
+}
+
+Chain chain_of(Scope *scope, const Kernel *kernel)
+{
+    Chain sum = {0};
+    Chainer c = {.arena = arena_new(), .scope = scope};
+    add_loops(&c, &kernel->body, 1, &sum);
+    arena_free(c.arena);
+    return sum;
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Demands; see demand.h.
+
+#include "cost/demand.h"
+
+#include "cost/chain.h"
+#include "cost/residency.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SECTOR_BYTES = 32, BANKS = 32, BANK_BYTES = 4, ITEM_REGISTERS_MOST = 255 };
+
+const DemandInfo demand_info[DEMANDS] = {
+#define DEMAND(id, name, resource, unit, doc) {name, unit, doc, RESOURCE_##resource},
+#include "cost/demand.def"
+#undef DEMAND
+};
+
+const char *const resource_name[RESOURCES] = {
+#define X(id, text) text,
+    RESOURCES_DEF(X)
+#undef X
+};
+
+int demand_find(const char *name)
+{
+    for (int d = 0; d < DEMANDS; d++)
+        if (strcmp(demand_info[d].name, name) == 0)
+            return d;
+    return -1;
+}
+
+// Accesses by warps -----------------------------------------------------------------------
+
+// How often the fullest bank is asked for different words, by lanes first to end.
+static int fullest_bank(const Lanes *lanes, int first, int end, int bytes)
+{
+    int degree[BANKS] = {0}, most = 1;
+    for (int i = first; i < end; i++) {
+        int64_t word = lanes->v[i] * bytes / BANK_BYTES;
+        bool seen = false;
+        for (int k = i - 1; k >= first && !seen; k--)
+            seen = lanes->v[k] * bytes / BANK_BYTES == word;
+        int *asked = &degree[word & (BANKS - 1)];
+        *asked += !seen;
+        most = MAX(most, *asked);
+    }
+    return most;
+}
+
+// A wide access is served in parts of as many lanes as 128 bytes hold.
+static double bank_turns(const Lanes *lanes, int n, int bytes, int width)
+{
+    int part = MAX(BANKS * BANK_BYTES / MAX(bytes * width, BANK_BYTES), 1);
+    double turns = 0;
+    for (int first = 0; first < n && !lanes->uniform; first += part)
+        turns += fullest_bank(lanes, first, MIN(first + part, n), bytes);
+    return lanes->uniform ? 1 : turns;
+}
+
+static int lines_of(const Lanes *lanes, const Scope *scope, const Access *a, int64_t bytes)
+{
+    int64_t scalars = MAX(bytes / scalar_info[a->buffer->scalar].bytes, 1);
+    return lanes ? lanes_lines(lanes, scope->lanes, a->width, scalars) : scope->lanes;
+}
+
+// A work-item of each warp; the warps are multiplied in afterwards.
+static void on_access(Walk *walk, void *user, const Access *a)
+{
+    Demand *d = user;
+    Lanes room;
+    Scope *scope = &walk->scope;
+    double *v = d->value, exec = a->exec * a->warps;
+    if (a->buffer->space == MEM_PRIVATE)
+        return;
+    const Lanes *lanes = scope_lanes(scope, a->index, &room) ? &room : NULL;
+    int bytes = scalar_info[a->buffer->scalar].bytes;
+    double turns = lanes ? bank_turns(lanes, scope->lanes, bytes, a->width) : scope->lanes;
+    v[DEMAND_ACCESS] += exec;
+    if (a->buffer->space == MEM_LOCAL) {
+        v[a->store ? DEMAND_PUT : DEMAND_LOCAL] += exec * turns;
+        return;
+    }
+    int lines = lines_of(lanes, scope, a, scope->setting->device->line_bytes);
+    v[a->store ? DEMAND_STORE : DEMAND_LINE] += exec * lines;
+    if (a->store) {
+        v[DEMAND_SECTOR] += exec * lines_of(lanes, scope, a, SECTOR_BYTES);
+        v[DEMAND_WRITE] += exec;
+    } else if (!lanes || !lanes->uniform) {
+        v[DEMAND_BANK] += exec * turns; // one place for all lanes is told to all at once
+    }
+}
+
+// Loops
+// -------------------------------------------------------------------------------------
+
+static bool loads_value(const KExpr *e)
+{
+    if (e->kind == K_LOAD)
+        return e->buffer->space == MEM_GLOBAL;
+    for (int i = 0; i < kexpr_args(e); i++)
+        if (loads_value(e->arg[i]))
+            return true;
+    return false;
+}
+
+// Outside of sequential loops in it.
+static bool block_loads(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        bool within = stm->kind == ST_IF || (stm->kind == ST_FOR && stm->loop != LOOP_SEQ);
+        if ((stm->value && loads_value(stm->value)) ||
+            (within && (block_loads(&stm->body) || block_loads(&stm->other))))
+            return true;
+    }
+    return false;
+}
+
+static bool block_stores(const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if ((stm->kind == ST_STORE && stm->buffer->space == MEM_GLOBAL) ||
+            block_stores(&stm->body) || block_stores(&stm->other))
+            return true;
+    }
+    return false;
+}
+
+// Iterations of one work-item.
+static double turns_of(Scope *s, const Stm *stm)
+{
+    int64_t extent = 1;
+    scope_constant(s, stm->extent, &extent);
+    double n = (double)MAX(extent, 1);
+    switch (stm->loop) {
+    case LOOP_SEQ: return n;
+    case LOOP_GLB: return ceil(n / (double)s->global[stm->dim]);
+    case LOOP_WRG: return ceil(n / (double)s->groups[stm->dim]);
+    case LOOP_LCL: return ceil(n / (double)s->kernel->local[stm->dim]);
+    }
+    BUG("loop of kind %d", stm->loop);
+}
+
+// The most iterations around a store; loops that are written out count once.
+static double store_turns(Scope *s, const Block *block)
+{
+    double most = 1;
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        double turns = 1;
+        if (stm->kind == ST_FOR && block_stores(&stm->body))
+            turns = turns_of(s, stm);
+        if (stm->kind == ST_FOR && stm->loop == LOOP_SEQ && stm->unroll >= turns)
+            turns = 1;
+        most = fmax(most,
+                    turns * fmax(store_turns(s, &stm->body), store_turns(s, &stm->other)));
+    }
+    return most;
+}
+
+// Iterations of sequential loops that load; of two sides the one with more.
+static double load_turns(Scope *s, const Block *block, double around)
+{
+    double sum = 0;
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        bool loop = stm->kind == ST_FOR && stm->loop == LOOP_SEQ;
+        double here = loop ? around * turns_of(s, stm) : around;
+        double body = load_turns(s, &stm->body, here);
+        sum += loop && block_loads(&stm->body) ? here : 0;
+        sum += fmax(body, load_turns(s, &stm->other, here));
+    }
+    return sum;
+}
+
+// One kernel ------------------------------------------------------------------------------
+
+static double with_doubles(const double count[PROPERTIES], int property)
+{
+    return count[property] + 2 * count[property + 1];
+}
+
+// By lanes: a warp that is not full costs as much as one that is.
+static void add_counts(Demand *d, const double count[PROPERTIES], double lanes)
+{
+    double *v = d->value;
+    v[DEMAND_LAUNCH] = 1;
+    v[DEMAND_GROUP] = count[COUNT_GROUP];
+    v[DEMAND_ARRAY] = count[COUNT_ARRAY];
+    v[DEMAND_OPERATE] = (with_doubles(count, COUNT_ADD) + with_doubles(count, COUNT_MUL) -
+                         with_doubles(count, COUNT_FUSED)) /
+                        lanes;
+    v[DEMAND_DIVIDE] = with_doubles(count, COUNT_DIV) / lanes;
+    v[DEMAND_POWER] = with_doubles(count, COUNT_POW) / lanes;
+    v[DEMAND_SPECIAL] = with_doubles(count, COUNT_SPECIAL) / lanes;
+    v[DEMAND_MEET] = count[COUNT_BARRIER] / lanes;
+}
+
+static void add_waits(Demand *d, Walk *w, const Kernel *kernel)
+{
+    double *v = d->value, waves = fmax(d->waves, 1), items = v[DEMAND_WARP];
+    double phases = store_turns(&w->scope, &kernel->body);
+    double fetches = load_turns(&w->scope, &kernel->body, 1) - (phases > 1 ? phases : 0);
+    v[DEMAND_PHASE] = waves * phases;
+    v[DEMAND_FETCH] = waves * fmax(fetches, 0);
+    Chain chain = chain_of(&w->scope, kernel);
+    v[DEMAND_CHAIN] = waves * chain.operations;
+    v[DEMAND_SLOW] = waves * chain.slow;
+    v[DEMAND_WRITE] *= waves / items;
+    v[DEMAND_MEET] *= waves / items;
+}
+
+static void add_idle_units(Demand *d, double groups, const DeviceModel *device)
+{
+    double share = fmax(1, device->units / fmax(groups, 1));
+    for (int i = 0; i < DEMANDS; i++)
+        if (demand_info[i].resource == RESOURCE_CACHE ||
+            demand_info[i].resource == RESOURCE_ISSUE)
+            d->value[i] *= share;
+}
+
+static void finish(Demand *d, Walk *w, const Kernel *kernel, const double *count)
+{
+    const Scope *s = &w->scope;
+    const DeviceModel *device = s->setting->device;
+    double groups = count[COUNT_GROUP], warps = groups * scope_warps(s);
+    double held = MAX(residency_groups(w, kernel, device), 1);
+    double room = fmin(device->mp_registers / (double)MAX(s->group_size, s->lanes),
+                       ITEM_REGISTERS_MOST);
+    for (int i = 0; i < DEMANDS; i++)
+        d->value[i] *= warps; // what the walk found for a work-item
+    d->value[DEMAND_WARP] = warps;
+    d->value[DEMAND_BODY] = warps * w->bodies;
+    d->value[DEMAND_SPILL] = warps * fmax(residency_registers(w, kernel) - room, 0);
+    d->waves = groups / (device->units * held);
+    add_counts(d, count, (double)s->group_size / scope_warps(s));
+    d->value[DEMAND_FAR] =
+        count[COUNT_ARRAY] > (double)device->l2_bytes ? count[COUNT_ARRAY] : 0;
+    add_waits(d, w, kernel);
+    add_idle_units(d, groups, device);
+}
+
+static bool demand_kernel(const Unit *unit, const Kernel *kernel,
+                          const FeatureSetting *setting, Arena *arena, Demand *d)
+{
+    double count[PROPERTIES];
+    int64_t launches;
+    Walk walk;
+    *d = (Demand){0};
+    if (!counts_work(unit, kernel, setting, count, &launches) ||
+        !walk_kernel(&walk, arena, kernel, setting, on_access, d))
+        return false;
+    d->launches = (double)launches;
+    finish(d, &walk, kernel, count);
+    return true;
+}
+
+int demand_unit(const Unit *unit, const FeatureSetting *setting, Arena *arena,
+                Demand **demand)
+{
+    *demand = NEW_ARRAY(arena, Demand, unit->kernels.len + 1);
+    Arena *scratch = arena_new();
+    bool ok = true;
+    for (int k = 0; ok && k < unit->kernels.len; k++)
+        ok = demand_kernel(unit, unit->kernels.at[k], setting, scratch, &(*demand)[k]);
+    arena_free(scratch);
+    return ok ? unit->kernels.len : 0;
+}

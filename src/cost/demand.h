@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// demand: what each launch of a candidate asks of the parts of a device.
+//
+//   source  paper 003, section 6.2 (overlap, occupancy, caches, bank conflicts); the counts
+//           are those of counts.h, the residency that of features.def
+//   method  two walks over a kernel: counts by work-items, then accesses by warps, each
+//           index evaluated for the lanes of a warp in the middle of the grid
+//
+// It knows what a device is made of, never how fast. Estimated, not counted: registers, and
+// with them how many groups reside on a multiprocessor at once.
+
+#ifndef FW_COST_DEMAND_H
+#define FW_COST_DEMAND_H
+
+#include "cost/counts.h"
+
+#define RESOURCES_DEF(X)                                                                   \
+    X(LAUNCH, "launches")                                                                  \
+    X(GROUPS, "groups")                                                                    \
+    X(FAR, "far memory")                                                                   \
+    X(NEAR, "last cache")                                                                  \
+    X(CACHE, "nearest cache")                                                              \
+    X(ISSUE, "execution")                                                                  \
+    X(WAIT, "waiting")
+
+typedef enum {
+#define X(id, text) RESOURCE_##id,
+    RESOURCES_DEF(X)
+#undef X
+        RESOURCES
+} Resource;
+
+typedef enum {
+#define DEMAND(id, name, resource, unit, doc) DEMAND_##id,
+#include "cost/demand.def"
+#undef DEMAND
+    DEMANDS
+} DemandId;
+
+typedef struct {
+    const char *name, *unit, *doc;
+    Resource resource;
+} DemandInfo;
+extern const DemandInfo demand_info[DEMANDS];
+extern const char *const resource_name[RESOURCES];
+int demand_find(const char *name); // the demand of that name, or -1
+
+// Of one launch of one kernel.
+typedef struct {
+    double value[DEMANDS];
+    double waves;    // groups over those that reside on the device at once
+    double launches; // of the kernel
+} Demand;
+
+// Of each kernel of a unit, at the sizes and for the device that the setting names; returns
+// how many there are, 0 if a size has no value. Owner: arena.
+int demand_unit(const Unit *unit, const FeatureSetting *setting, Arena *arena,
+                Demand **demand);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// peers: other devices that take their part of a rig's batches, each from a thread of its
+// own: another device of this machine (peer_local), or a rig in another process, on this
+// machine or another, at the end of a link that carries texts (peer_remote, remote_serve).
+
+#ifndef FW_MEASURE_PEERS_H
+#define FW_MEASURE_PEERS_H
+
+#include "measure/measure.h"
+
+// One row a transport. A peer's functions are called by one thread only, in this order.
+struct PeerKind {
+    const char *name;
+    // Ready to run jobs on the buffers of config; NULL with diagnostics.
+    void *(*open)(const RigPeer *peer, const RigConfig *config, Diags *diags);
+    const DeviceInfo *(*info)(const void *opened);
+    // As rig_run. False with diagnostics: the peer is lost, and who is not done goes to
+    // others.
+    bool (*run)(void *opened, const Job *job, int n, double cutoff_ns, RigDone *done,
+                void *user, Diags *diags);
+    void (*close)(void *opened);
+};
+
+// A device of this machine: RigPeer.device.
+extern const PeerKind peer_local;
+// A process that serves at the other end of RigPeer.link.
+extern const PeerKind peer_remote;
+
+// Texts there and back. One thread at a time at each end, but that send and receive may be
+// called by two at once where a process serves.
+struct Link {
+    bool (*send)(void *end, const char *text, size_t len); // false: the other end is gone
+    // Waits so many seconds at most; appends to text. False: nothing came.
+    bool (*receive)(void *end, Buf *text, double limit_s);
+    void *end;
+};
+
+// Serves jobs on a rig until the other end says that it is enough. rig NULL: says why.
+// False: the other end is gone.
+bool remote_serve(Rig *rig, const Link *link, const char *why);
+
+// Inside: peers.c ------------------------------------------------------------------------
+
+typedef struct Peers Peers;
+
+// Opens peers in threads of their own. One that does not open, or is another kind of
+// device, is left out with a warning.
+Peers *peers_open(const RigConfig *config, const DeviceInfo *device, Diags *diags);
+void peers_close(Peers *peers);      // accepts NULL
+int peers_count(const Peers *peers); // those that are not lost
+// Runs jobs on the peers, and on the caller's own device by `own`, in this thread.
+typedef bool OwnRun(void *rig, const Job *job, int n, double cutoff_ns, RigDone *done,
+                    void *user, Diags *diags);
+bool peers_run(Peers *peers, OwnRun *own, void *rig, const Job *job, int n,
+               double cutoff_ns, RigDone *done, void *user, Diags *diags);
+
+#endif

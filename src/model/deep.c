@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model of paper 002 with a second hidden layer: what a parameter is worth depends on
+// others (a tile on whether it is copied to local memory, and so on), which one layer of 30
+// units has no room for. On 3,000 points of convolution on an H200 the error falls from 19
+// % to 14 %, where a single layer of 126 units has 15 %; products of parameters as further
+// inputs bring less than either, and nothing besides. The decay is worth 0.3 points.
+#include "model/bag.h"
+
+static const NetworkStyle style = {.layers = 2, .steps = 30000, .decay = 0.003F};
+
+static void *fit(const Matrix *x, const double *y, uint64_t seed)
+{
+    return bag_fit(x, y, &style, seed);
+}
+
+static void *load(const json_t *json, int d)
+{
+    return bag_load(json, d, &style);
+}
+
+const ModelKind model_deep = {
+    .name = "deep",
+    .doc = "mean of 11 neural networks, each of two hidden layers",
+    .columns = COLUMNS_ALL,
+    .fit = fit,
+    .predict = bag_predict,
+    .save = bag_save,
+    .load = load,
+    .free = bag_free,
+};

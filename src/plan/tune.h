@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tune, inside: what tune.c (the search) and tune_record.c (what is written of it) share.
+
+#ifndef FW_PLAN_TUNE_H
+#define FW_PLAN_TUNE_H
+
+#include "measure/peers.h"
+#include "plan/plan.h"
+
+enum { FINALISTS = 5 };
+
+// A trial this run knows, by its point.
+typedef struct {
+    TrialStatus status;
+    double time_ns, max_error;
+    bool counted;    // in this run's result
+    const char *log; // the first line of why it is not ok; NULL if nothing was said
+    ExchangeTrial exchange;
+} Known;
+
+struct Tune {
+    const Problem *problem;
+    const TuneOptions *options;
+    Arena *arena;
+    TuneResult *result;
+    Diags *diags;
+    const DeviceInfo *device; // the rig's, or described by the caller
+    const Point *given;       // to be measured next by tune_measure
+    bool stopped;             // by options->on_trial
+    double start_s, search_s; // when tuning began, and its first trial
+    ProblemData *data;
+    Rig *rig;
+    Ways ways;
+    const Space *space;
+    Store *store;
+    int64_t session;
+    Map known;                   // point text to Known
+    VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
+    const char *kernel_text;     // of the best, where a record is to be written
+    Search *search;
+    int asked_first; // of the points tried before the strategy's
+    Point first[16];
+    int nfirst;
+    bool has_plain;      // the first of them is the plain point
+    uint64_t space_hash; // without options->where: trials are the same
+    struct {
+        Point point;
+        double ns;
+    } best[FINALISTS]; // sorted
+    int nbest;
+    const char *last_log; // of the last trial that failed
+    int serial;           // makes kernel names unique
+    Arena *scratch;       // candidates of the batch at hand
+};
+
+// Gives the next point; false: none, or none before those that were given are told.
+typedef bool NextPoint(Tune *t, Point *point);
+enum { TUNE_BATCH = 256 };
+bool tune_budget_left(const Tune *t);
+// As many trials as so many seconds, and the time left, should allow at the pace so far.
+int tune_trials_in(const Tune *t, double seconds, int most);
+// What is clearly worse than this is not timed further, unless a record is wanted.
+double tune_cutoff_ns(const Tune *t);
+// Keeps a trial, and tells the strategy if told. False if it could not be stored.
+bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial);
+// The same of a point that could not be lowered.
+bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *why);
+// A trial this store already holds costs nothing; false: it holds none.
+bool tune_take_known(Tune *t, bool told, const Point *point);
+// Runs points given by `next` until it has none; false on failure.
+bool tune_stream(Tune *t, NextPoint *next, bool told);
+
+// The trials in the forms of other tuners, where they are asked for, even if none was
+// right.
+bool tune_write_exchange(Tune *t);
+// NAME.run.json beside the kernel, also of a search that found nothing.
+bool tune_write_record(Tune *t);
+
+#endif

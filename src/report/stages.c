@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables and plots of the evaluation of 002. It only arranges numbers:
+// plan/stages.c makes them.
+#include "report/stages.h"
+
+#include "report/svg.h"
+#include "report/table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+// Tables -------------------------------------------------------------------------------
+
+static void head(Table *t, const char *const *name, int n)
+{
+    for (int i = 0; i < n; i++)
+        table_put(t, "%s", name[i]);
+}
+
+static void print_record(Buf *out, const Stages *s)
+{
+    const Recorded *r = s->recorded;
+    buf_printf(out, "%s%s%s: %d points tried, %d ran, the best of them in %.4g us\n\n",
+               r->name, *r->device ? " on " : "", r->device, r->n, r->nvalid,
+               s->best_ns * 1e-3);
+}
+
+static void print_errors(Buf *out, const Stages *s, Arena *arena)
+{
+    static const char *const names[] = {
+        "training points", "tried",    "mean error %", "+-",
+        "median %",        "rank",     "training s",   "failures: right %",
+        "larger kind %",   "missed %", "doubted %"};
+    Table t = table_new(arena, COUNTOF(names));
+    head(&t, names, COUNTOF(names));
+    for (int f = 0; f < STAGE_FIRSTS; f++) {
+        const StageFirst *one = &s->first[f];
+        if (!one->first)
+            continue;
+        table_put(&t, "%d", one->first);
+        table_number(&t, one->runs, 0);
+        table_number(&t, 100 * one->error, 1);
+        table_number(&t, 100 * one->spread, 1);
+        table_number(&t, 100 * one->median, 1);
+        table_number(&t, one->rank, 3);
+        table_number(&t, one->fit_s, 2);
+        table_number(&t, 100 * one->right, 1);
+        table_number(&t, 100 * one->plain, 1);
+        table_number(&t, 100 * one->missed, 1);
+        table_number(&t, 100 * one->doubted, 1);
+    }
+    buf_printf(out,
+               "Figures 4 to 7: relative error of %s on points not seen, %d repetitions\n",
+               s->kind->name, s->repeats);
+    table_print(out, &t);
+    buf_putc(out, '\n');
+}
+
+// "1.035", and behind it the share of failing points where there are any.
+static void put_cell(Table *t, const StageCell *cell, int repeats)
+{
+    if (cell->empty == repeats)
+        table_put(t, "none ran");
+    else if (cell->empty)
+        table_put(t, "%.3f (%d of %d none)", cell->slowdown, cell->empty, repeats);
+    else if (cell->failed >= 0.0005)
+        table_put(t, "%.3f (%.1f %% fail)", cell->slowdown, 100 * cell->failed);
+    else
+        table_put(t, "%.3f", cell->slowdown);
+}
+
+static void print_slowdowns(Buf *out, const Stages *s, bool learnt, Arena *arena)
+{
+    Table t = table_new(arena, 1 + STAGE_SECONDS);
+    table_put(&t, "training points");
+    for (int m = 0; m < STAGE_SECONDS; m++)
+        table_put(&t, "M = %d", stage_second[m]);
+    for (int f = 0; f < STAGE_FIRSTS; f++) {
+        const StageFirst *one = &s->first[f];
+        if (!one->first)
+            continue;
+        table_put(&t, "%d", one->first);
+        for (int m = 0; m < STAGE_SECONDS; m++)
+            put_cell(&t, learnt ? &one->with[m] : &one->without[m], s->repeats);
+    }
+    buf_printf(out,
+               "Figures 11 to 14: best of the second stage over the best point not seen "
+               "before, %s\n",
+               learnt ? "failures learnt" : "failures ignored as in the paper");
+    table_print(out, &t);
+    buf_putc(out, '\n');
+}
+
+void report_stages(Buf *out, const Stages *stages)
+{
+    Arena *arena = arena_new();
+    print_record(out, stages);
+    print_errors(out, stages, arena);
+    print_slowdowns(out, stages, true, arena);
+    if (stages->recorded->nvalid < stages->recorded->n)
+        print_slowdowns(out, stages, false, arena);
+    arena_free(arena);
+}
+
+void report_foreign(Buf *out, const Recorded *const *recorded, int n)
+{
+    Arena *arena = arena_new();
+    Table t = table_new(arena, 5);
+    static const char *const names[] = {"best of", "its place there", "tried for",
+                                        "slowdown", "point"};
+    int pairs = 0;
+    head(&t, names, COUNTOF(names));
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < n; b++) {
+            StageForeign foreign;
+            if (a == b || !stages_foreign(recorded[a], recorded[b], &foreign) ||
+                !foreign.place)
+                continue;
+            table_put(&t, "%s", recorded[a]->name);
+            table_put(&t, "%d", foreign.place);
+            table_put(&t, "%s", recorded[b]->name);
+            if (isfinite(foreign.slowdown))
+                table_put(&t, "%.2f", foreign.slowdown);
+            else
+                table_put(&t, "fails");
+            table_put(&t, "%s", foreign.point);
+            pairs++;
+        }
+    if (pairs) {
+        buf_puts(out,
+                 "Figure 1: what the best configuration of one device costs on another\n");
+        table_print(out, &t);
+        buf_putc(out, '\n');
+    }
+    arena_free(arena);
+}
+
+// The largest first stage up to a size that was looked at.
+static const StageFirst *first_up_to(const Stages *stages, int first)
+{
+    const StageFirst *found = NULL;
+    for (int f = 0; f < STAGE_FIRSTS; f++)
+        if (stages->first[f].first && (stage_first[f] <= first || !found))
+            found = &stages->first[f];
+    return found;
+}
+
+enum { PICK_NUMBERS = 9 };
+static const int pick_decimals[PICK_NUMBERS] = {1, 3, 3, 3, 3, 3, 1, 1, 2};
+
+static void pick_numbers(const StageFirst *one, double number[PICK_NUMBERS])
+{
+    static const int shown[] = {0, 1, 2, STAGE_SECONDS - 1};
+    number[0] = 100 * one->error;
+    number[1] = one->rank;
+    for (int m = 0; m < COUNTOF(shown); m++)
+        number[2 + m] = one->with[shown[m]].slowdown;
+    number[6] = 100 * one->with[STAGE_SECONDS - 1].failed;
+    number[7] = 100 * one->right;
+    number[8] = one->fit_s;
+}
+
+// Over all records, of one kind of model.
+static void put_means(Table *t, const Stages *stages, int n, const ModelKind *kind,
+                      int first)
+{
+    double sum[PICK_NUMBERS] = {0}, number[PICK_NUMBERS];
+    int records = 0;
+    for (int i = 0; i < n; i++) {
+        if (stages[i].kind != kind)
+            continue;
+        pick_numbers(first_up_to(&stages[i], first), number);
+        for (int k = 0; k < PICK_NUMBERS; k++)
+            sum[k] += number[k];
+        records++;
+    }
+    table_put(t, "mean of %d", records);
+    table_put(t, "%s", kind->name);
+    table_put(t, "%s", "");
+    for (int k = 0; k < PICK_NUMBERS; k++)
+        table_number(t, sum[k] / records, pick_decimals[k]);
+}
+
+void report_pickers(Buf *out, const Stages *stages, int n, int first)
+{
+    static const char *const names[] = {
+        "record",  "model",     "training points",  "mean error %",
+        "rank",    "M = 10",    "M = 50",           "M = 100",
+        "M = 200", "failing %", "failures right %", "training s"};
+    Arena *arena = arena_new();
+    Table t = table_new(arena, COUNTOF(names));
+    int kinds = 0;
+    head(&t, names, COUNTOF(names));
+    for (int i = 0; i < n; i++) {
+        const StageFirst *one = first_up_to(&stages[i], first);
+        double number[PICK_NUMBERS];
+        kinds += stages[i].recorded == stages[0].recorded;
+        pick_numbers(one, number);
+        table_put(&t, "%s", stages[i].recorded->name);
+        table_put(&t, "%s", stages[i].kind->name);
+        table_put(&t, "%d", one->first);
+        for (int k = 0; k < PICK_NUMBERS; k++)
+            table_number(&t, number[k], pick_decimals[k]);
+    }
+    for (int k = 0; k < kinds && n > kinds; k++)
+        put_means(&t, stages, n, stages[k].kind, first);
+    buf_puts(out, "second stages of M points picked by each model: the best point over the "
+                  "best not seen before\n");
+    table_print(out, &t);
+    arena_free(arena);
+}
+
+// Plots --------------------------------------------------------------------------------
+
+static void draw_error(Buf *out, const Stages *s)
+{
+    double x[STAGE_FIRSTS], y[STAGE_FIRSTS];
+    int n = 0;
+    for (int f = 0; f < STAGE_FIRSTS; f++)
+        if (s->first[f].first) {
+            x[n] = s->first[f].first;
+            y[n++] = 100 * s->first[f].error;
+        }
+    SvgPlot plot = {.width = 480,
+                    .height = 320,
+                    .title = s->recorded->name,
+                    .x_label = "training points",
+                    .y_label = "mean relative error, %"};
+    SvgSeries series = {.x = x, .y = y, .n = n};
+    svg_open(out, 480, 320);
+    svg_lines(out, &plot, &series, 1);
+    svg_close(out);
+}
+
+static void draw_scatter(Buf *out, const Stages *s)
+{
+    double ends[2] = {INFINITY, 0};
+    for (int i = 0; i < s->nscatter; i++) {
+        ends[0] = fmin(ends[0], s->actual_ns[i]);
+        ends[1] = fmax(ends[1], s->actual_ns[i]);
+    }
+    SvgPlot plot = {.width = 480,
+                    .height = 420,
+                    .x_log = true,
+                    .y_log = true,
+                    .title = s->recorded->name,
+                    .x_label = "actual, ns",
+                    .y_label = "predicted, ns"};
+    SvgSeries series[] = {
+        {.x = s->actual_ns, .y = s->predicted_ns, .n = s->nscatter},
+        {.x = ends, .y = ends, .n = 2, .colour = 1},
+    };
+    svg_open(out, 480, 420);
+    svg_scatter(out, &plot, series, COUNTOF(series));
+    svg_close(out);
+}
+
+static void draw_slowdown(Buf *out, const Stages *s)
+{
+    const char *row[STAGE_FIRSTS], *column[STAGE_SECONDS];
+    double value[STAGE_FIRSTS * STAGE_SECONDS];
+    Arena *arena = arena_new();
+    int n = 0;
+    for (int f = 0; f < STAGE_FIRSTS; f++) {
+        if (!s->first[f].first)
+            continue;
+        row[n] = arena_printf(arena, "%d", stage_first[f]);
+        for (int m = 0; m < STAGE_SECONDS; m++)
+            value[n * STAGE_SECONDS + m] = s->first[f].with[m].slowdown;
+        n++;
+    }
+    for (int m = 0; m < STAGE_SECONDS; m++)
+        column[m] = arena_printf(arena, "M = %d", stage_second[m]);
+    SvgPlot plot = {.width = 520,
+                    .height = 360,
+                    .title = arena_printf(arena, "%s: slowdown", s->recorded->name),
+                    .y_label = "training points"};
+    svg_open(out, 520, 360);
+    svg_heat(out, &plot, row, n, column, STAGE_SECONDS, value, 3);
+    svg_close(out);
+    arena_free(arena);
+}
+
+bool report_stages_svg(const Stages *s, const char *folder, Diags *diags)
+{
+    static const struct {
+        const char *name;
+        void (*draw)(Buf *, const Stages *);
+    } sheets[] = {
+        {"error", draw_error}, {"scatter", draw_scatter}, {"slowdown", draw_slowdown}};
+    bool ok = file_mkdirs(folder);
+    if (!ok)
+        return diag_world(diags, "G001", "cannot make %s: %s", folder, strerror(errno));
+    for (int i = 0; i < COUNTOF(sheets) && ok; i++) {
+        Buf out, path;
+        buf_init(&out);
+        buf_init(&path);
+        buf_printf(&path, "%s/%s-%s.svg", folder, s->recorded->name, sheets[i].name);
+        sheets[i].draw(&out, s);
+        ok = file_write(path.text, out.text, out.len);
+        if (!ok)
+            diag_world(diags, "G001", "cannot write %s: %s", path.text, strerror(errno));
+        buf_release(&out);
+        buf_release(&path);
+    }
+    return ok;
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/wisdom.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Writing -----------------------------------------------------------------------------
+
+static json_t *hash_json(uint64_t hash)
+{
+    char text[17];
+    hash_hex(hash, text);
+    return json_string(text);
+}
+
+static void put_line(Buf *out, json_t *json)
+{
+    char *text = json_dumps(json, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
+    buf_printf(out, "%s\n", text ? text : "{}");
+    free(text);
+    json_decref(json);
+}
+
+void wisdom_print(Buf *out, const Wisdom *wisdom)
+{
+    put_line(out, json_pack("{s:s, s:i}", "forewarp", "wisdom", "format", WISDOM_FORMAT));
+    for (int i = 0; i < wisdom->len; i++) {
+        const StoreBest *plan = &wisdom->at[i];
+        put_line(out, json_pack("{s:s, s:s, s:s, s:f, s:s, s:I, s:s, s:s, s:s, s:o, s:o}",
+                                "problem", plan->key.problem, "device", plan->key.device,
+                                "point", plan->point, "time_ns", plan->time_ns, "rigor",
+                                rigor_name[plan->rigor], "trials", (json_int_t)plan->trials,
+                                "when", plan->when, "version", plan->key.version,
+                                "fingerprint", plan->key.fingerprint, "problem_hash",
+                                hash_json(plan->key.problem_hash), "space_hash",
+                                hash_json(plan->key.space_hash)));
+    }
+}
+
+// Reading -----------------------------------------------------------------------------
+
+typedef struct {
+    const Source *source;
+    Span line;
+    const json_t *json;
+    Arena *arena;
+    Diags *diags;
+} Line;
+
+static bool wrong(const Line *line, const char *what)
+{
+    return diag_error(line->diags, line->line, "W001", "%s", what);
+}
+
+enum { TEXT_MOST = 8192 };
+
+// A text that a terminal and a database take as it is.
+static bool read_text(const Line *line, const char *key, const char **text)
+{
+    const json_t *value = json_object_get(line->json, key);
+    const char *s = json_string_value(value);
+    size_t n = s ? json_string_length(value) : 0;
+    bool ok = n > 0 && n <= TEXT_MOST;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = (unsigned char)s[i] >= ' ' && s[i] != 0x7f;
+    *text = ok ? arena_strdup(line->arena, s) : NULL;
+    return ok || wrong(line, arena_printf(line->diags->arena,
+                                          "\"%s\" must be a text of one line", key));
+}
+
+static bool read_hex(const Line *line, const char *key, uint64_t *hash)
+{
+    const char *s = json_string_value(json_object_get(line->json, key));
+    bool ok = s && strlen(s) == 16 && strspn(s, "0123456789abcdef") == 16;
+    *hash = ok ? strtoull(s, NULL, 16) : 0;
+    return ok || wrong(line, arena_printf(line->diags->arena,
+                                          "\"%s\" must be 16 hexadecimal digits", key));
+}
+
+static bool read_numbers(const Line *line, StoreBest *plan)
+{
+    const json_t *time = json_object_get(line->json, "time_ns");
+    const json_t *trials = json_object_get(line->json, "trials");
+    const char *rigor = json_string_value(json_object_get(line->json, "rigor"));
+    plan->time_ns = json_number_value(time);
+    plan->trials = json_integer_value(trials);
+    if (!(plan->time_ns > 0 && plan->time_ns <= 1e18))
+        return wrong(line, "\"time_ns\" must be a number above 0");
+    if (!json_is_integer(trials) || plan->trials < 1)
+        return wrong(line, "\"trials\" must be a whole number above 0");
+    for (int i = 0; i < RIGORS; i++)
+        if (rigor && strcmp(rigor, rigor_name[i]) == 0) {
+            plan->rigor = (Rigor)i;
+            return true;
+        }
+    return wrong(line, "\"rigor\" must be none, measure, patient or exhaustive");
+}
+
+static bool read_plan(const Line *line, StoreBest *plan)
+{
+    uint64_t fingerprint;
+    *plan = (StoreBest){0};
+    return read_text(line, "problem", &plan->key.problem) &&
+           read_text(line, "device", &plan->key.device) &&
+           read_text(line, "point", &plan->point) && read_numbers(line, plan) &&
+           read_text(line, "when", &plan->when) &&
+           read_text(line, "version", &plan->key.version) &&
+           read_hex(line, "fingerprint", &fingerprint) &&
+           read_text(line, "fingerprint", &plan->key.fingerprint) &&
+           read_hex(line, "problem_hash", &plan->key.problem_hash) &&
+           read_hex(line, "space_hash", &plan->key.space_hash) &&
+           (json_object_size(line->json) == 11 || wrong(line, "an unknown key"));
+}
+
+static const char not_wisdom[] = "this is not wisdom: the first line must be "
+                                 "{\"forewarp\": \"wisdom\", \"format\": 1}";
+
+static bool read_head(const Line *line)
+{
+    const char *what = json_string_value(json_object_get(line->json, "forewarp"));
+    const json_t *format = json_object_get(line->json, "format");
+    if (!what || strcmp(what, "wisdom") != 0 || !json_is_integer(format))
+        return wrong(line, not_wisdom);
+    return json_integer_value(format) == WISDOM_FORMAT ||
+           wrong(line, "wisdom of a format that this version does not read");
+}
+
+static bool read_line(Line *line, bool *head, Wisdom *wisdom)
+{
+    const char *text = line->source->text + line->line.start;
+    json_error_t error;
+    json_t *json =
+        json_loadb(text, line->line.end - line->line.start, JSON_REJECT_DUPLICATES, &error);
+    StoreBest plan;
+    line->json = json;
+    bool ok = json_is_object(json) ? *head || read_plan(line, &plan)
+                                   : wrong(line, *head  ? not_wisdom
+                                                 : json ? "a JSON object is wanted"
+                                                        : error.text);
+    if (ok && *head)
+        ok = read_head(line);
+    else if (ok)
+        VEC_PUSH(line->arena, wisdom, plan);
+    *head = false;
+    json_decref(json);
+    return ok;
+}
+
+bool wisdom_parse(const Source *source, Arena *arena, Wisdom *wisdom, Diags *diags)
+{
+    bool head = true, ok = true;
+    Line line = {.source = source, .arena = arena, .diags = diags};
+    for (size_t at = 0; ok && at < source->len;) {
+        const char *text = source->text + at, *end = memchr(text, '\n', source->len - at);
+        size_t n = end ? (size_t)(end - text) : source->len - at;
+        line.line = (Span){source, (uint32_t)at, (uint32_t)(at + n)};
+        if (strspn(text, " \t\r") < n)
+            ok = read_line(&line, &head, wisdom);
+        at += n + 1;
+    }
+    line.line = span_none;
+    return ok && (!head || wrong(&line, "this is not wisdom: the text is empty"));
+}
+
+// Merging -----------------------------------------------------------------------------
+
+static bool same_key(const StoreKey *a, const StoreKey *b)
+{
+    return a->problem_hash == b->problem_hash && a->space_hash == b->space_hash &&
+           strcmp(a->problem, b->problem) == 0 && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->fingerprint, b->fingerprint) == 0 &&
+           strcmp(a->version, b->version) == 0;
+}
+
+static void merge_plan(StoreBest *into, const StoreBest *plan)
+{
+    Rigor rigor = MAX(into->rigor, plan->rigor);
+    int64_t trials = MAX(into->trials, plan->trials);
+    if (plan->time_ns < into->time_ns)
+        *into = *plan;
+    into->rigor = rigor;
+    into->trials = trials;
+}
+
+void wisdom_merge(Arena *arena, Wisdom *into, const Wisdom *from)
+{
+    for (int i = 0; i < from->len; i++) {
+        int k = 0;
+        while (k < into->len && !same_key(&into->at[k].key, &from->at[i].key))
+            k++;
+        if (k < into->len)
+            merge_plan(&into->at[k], &from->at[i]);
+        else
+            VEC_PUSH(arena, into, from->at[i]);
+    }
+}
+
+// The store ---------------------------------------------------------------------------
+
+typedef struct {
+    Arena *arena;
+    Wisdom *wisdom;
+} Load;
+
+static void load_best(void *user, const StoreBest *best)
+{
+    const Load *load = user;
+    StoreBest copy = *best;
+    copy.session = 0;
+    copy.key.problem = arena_strdup(load->arena, best->key.problem);
+    copy.key.fingerprint = arena_strdup(load->arena, best->key.fingerprint);
+    copy.key.device = arena_strdup(load->arena, best->key.device);
+    copy.key.version = arena_strdup(load->arena, best->key.version);
+    copy.point = arena_strdup(load->arena, best->point);
+    copy.when = arena_strdup(load->arena, best->when);
+    VEC_PUSH(load->arena, load->wisdom, copy);
+}
+
+bool wisdom_load(Store *store, Arena *arena, Wisdom *wisdom, Diags *diags)
+{
+    Load load = {arena, wisdom};
+    return store_each_best(store, load_best, &load, diags);
+}
+
+static bool store_plan(Store *store, const StoreBest *plan, int *changed, Diags *diags)
+{
+    StoreTrial trial = {.point = plan->point,
+                        .status = TRIAL_OK,
+                        .time_ns = plan->time_ns,
+                        .max_error = NAN,
+                        .log = "from wisdom"};
+    int64_t session = store_session(store, &plan->key, diags);
+    bool added = false;
+    if (!session || !store_add(store, session, &trial, &added, diags) ||
+        !store_put_rigor(store, session, plan->rigor, diags))
+        return false;
+    *changed += added;
+    return true;
+}
+
+bool wisdom_store(Store *store, const Wisdom *wisdom, int *changed, Diags *diags)
+{
+    *changed = 0;
+    if (!store_begin(store, diags))
+        return false;
+    bool ok = true;
+    for (int i = 0; ok && i < wisdom->len; i++)
+        ok = store_plan(store, &wisdom->at[i], changed, diags);
+    return store_end(store, ok, diags) && ok;
+}

@@ -1,0 +1,75 @@
+# Paper 001: its stencils as programs, images, and forewarp eval groups and forest.
+. test/cli/common
+
+# 104 stencils (Table 2), each of as many points as the pattern has.
+passes "generate" sh examples/stencils/generate "$tmp/stencils"
+set -- "$tmp"/stencils/*.fw
+[ $# -eq 104 ] && ok "104 stencils" || not_ok "104 stencils" "there are $#"
+wrong=$(awk -F, 'NR == 1 { next }
+    $1 ~ /^nocorners_3d_r3$/ && $2 != 335 || $1 ~ /^diamond_3d_r5$/ && $2 != 231 ||
+    $1 ~ /^thumbtack_3d_y_r2$/ && $2 != 29 || $1 ~ /^dense_2d_xz_r4$/ && $2 != 81 { print $1 }
+    { n[$3]++ }
+    END { if (n[1] != 16 || n[2] != 54 || n[3] != 34) print "dimensions" }' "$tmp/stencils/kernels.csv")
+[ -z "$wrong" ] && ok "points" || not_ok "points" "$wrong"
+# What the compiler reads off a program is what the generator says of it.
+for program in "$tmp"/stencils/*.fw; do
+    "$FOREWARP" check "$program" | awk -v name="$(basename "$program" .fw)" '/stencil of/ {
+        sub(",", "", $9); print name "," $3 "," $6 "," $9 "," (/unlike/ ? $NF : "none") }'
+done >"$tmp/shapes"
+wrong=$(awk -F, 'NR == FNR { want[$1] = $2 "," $3 "," sprintf("%.3g", $4) "," $5; next }
+    { n++ } want[$1] != $2 "," $3 "," $4 "," $5 { print }
+    END { if (n != 104) print n }' "$tmp/stencils/kernels.csv" "$tmp/shapes")
+[ -z "$wrong" ] && ok "shapes" || not_ok "shapes" "$wrong"
+for name in point_r0 line_1d_y_r5 nocorners_2d_xz_r2 thumbtack_3d_x_r1; do
+    passes "$name" "$FOREWARP" run "$tmp/stencils/$name.fw" -s Z=6,Y=7,X=20 -d host --check
+done
+passes "more arithmetic" sh examples/stencils/generate -a 2 -m 2 -o star_3d_r1_a2m2
+cp "$tmp/stdout" "$tmp/dense.fw"
+grep -q '\*p\[1\]\[1\]\[1\] + p\[1\]\[1\]\[1\])' "$tmp/dense.fw" && ok "two of each" || not_ok "two of each"
+passes "it checks" "$FOREWARP" check "$tmp/dense.fw" -s Z=8,Y=8,X=8
+fails 2 "no stencil named star_4d" sh examples/stencils/generate -o star_4d
+
+# Inputs read as images, for a stencil, its border and its steps.
+image="lx=8 ly=4 scheme=image"
+passes "image" "$FOREWARP" run examples/jacobi2d.fw -s N=40,M=37 --images -p "$image" --check
+passes "image, border" "$FOREWARP" run examples/jacobi2d.fw -s N=40,M=37 --images \
+    -p "$image border=split" --check
+passes "image, steps" "$FOREWARP" run examples/jacobi2d_steps.fw -s N=24,M=24,T=3 --images \
+    -p "$image" --check
+for target in opencl:read_imagef cuda:tex1Dfetch; do
+    "$FOREWARP" emit examples/jacobi2d.fw -s N=64,M=64 --images --device-model nvidia-h200 \
+        -t ${target%:*} -p "$image" | grep -q "${target#*:}" && ok "$target" || not_ok "$target"
+done
+fails 2 "scheme cannot be \`image\`" "$FOREWARP" emit examples/jacobi2d.fw -s N=64,M=64 -p "$image"
+
+# The loading, said or predicted.
+tune="$FOREWARP tune $tmp/stencils/star_2d_xy_r1.fw -s Z=4,Y=8,X=32 -b 2t -o $tmp/out"
+passes "loading" $tune --loading image --strategy random --where "ly == 4"
+grep -q "ly=4 .*scheme=image" "$tmp/stdout" && ok "image and more" || not_ok "image and more"
+passes "predicted" $tune --loading predicted --strategy heuristics/hybrid.fwh
+grep -q "loading: global, as on pthread" "$tmp/stderr" && ok "global" || not_ok "global"
+fails 2 "takes global, vector, local, image or predicted" $tune --loading texture
+fails 2 "no stencil" "$FOREWARP" tune examples/asum.fw -s N=64 --loading predicted
+
+# The tables from what was recorded.
+data=data/stencils/h200
+passes "eval groups" "$FOREWARP" eval groups $data
+for part in "Figure 2:" "Figure 3:" "Figure 4:" "Figure 5:" "Figure 6:" "Figure 8:" "Tables 3" \
+    "Tables 4" "Table 6" "Table 9" "Table 10" "Table 11" "Tables 12"; do
+    grep -q "^$part" "$tmp/stdout" && ok "$part" || not_ok "$part"
+done
+grep -q "^  hybrid, predicted  *10  *1.01[0-9]" "$tmp/stdout" && ok "hybrid" || not_ok "hybrid"
+passes "eval forest" "$FOREWARP" eval forest $data
+grep -q "line_1d_y_r2.*vector" "$tmp/stdout" && ok "loading" || not_ok "loading"
+passes "wanted" "$FOREWARP" eval groups $data -o "$tmp/wanted"
+grep -q "^tune lx = .*scheme = 'global'" "$tmp/wanted/line_1d_z_r1-256x256x256.fwh" &&
+    ok "steps" || not_ok "steps"
+mkdir "$tmp/study"
+cp $data/line_1d_y_r2-256x256x256.json.gz "$tmp/study"
+grep "^file\|^line_1d_y" $data/index.csv >"$tmp/study/index.csv"
+passes "one stencil" "$FOREWARP" eval groups "$tmp/study"
+sed 's/,1000,/,many,/' "$tmp/study/index.csv" >"$tmp/i" && mv "$tmp/i" "$tmp/study/index.csv"
+fails 2 "index.csv:2: a value" "$FOREWARP" eval groups "$tmp/study"
+fails 1 "cannot read" "$FOREWARP" eval groups "$tmp"
+finish
+sh: 7: cannot open /tmp/bash_jobs.0/ab1cc6debf99/rc: No such file

@@ -1,0 +1,117 @@
+# forewarp emit --host: the programs it writes compile without warnings, also as strict C99,
+# and OpenCL on PoCL and plain C compute the same; for CUDA they are compiled where its
+# headers are.
+. test/cli/common
+tests=$PWD/test/host
+cd "$tmp" || exit 1
+warn="-std=c99 -Wall -Wextra -pedantic -Werror -D_POSIX_C_SOURCE=200809L"
+cuda=${CUDA_HOME:-/usr/local/cuda}
+
+# host STEM FILE TARGET ARGS...
+host() {
+    stem=$1 file=$2 target=$3
+    shift 3
+    passes "emit --host $stem for $target" "$FOREWARP" emit "$file" --host -t "$target" \
+        -o "$stem.c" "$@"
+}
+
+# run STEM NAME BUFFERS OUTPUT OPENCL FLAGS: runs it into STEM.out
+run() {
+    stem=$1 problem=$2 n=$3 output=$4 opencl=$5
+    shift 5
+    bytes=$(sed -n 's/^#define \([A-Z0-9_]*_BYTES\).*/\1/p' "$stem.h" | paste -sd, -)
+    args=$(i=0; while [ $i -lt "$n" ]; do printf '%sb[%d]' "${i:+$([ $i = 0 ] || echo ,)}" $i; i=$((i + 1)); done)
+    # shellcheck disable=SC2086
+    passes "$stem compiles" cc $warn "$@" -I. -DHEADER="\"$stem.h\"" -DBYTES="$bytes" \
+        -DARGS="$args" -DNAME="$problem" -DOUTPUT="$output" -DOPENCL="$opencl" \
+        -DCL_USE_DEPRECATED_OPENCL_1_2_APIS -o "$stem" "$stem.c" "$tests/run.c" $LINK -lm
+    "./$stem" >"$stem.out" 2>"$stem.err"
+    status=$?
+    if [ $status = 77 ]; then
+        echo "skip $stem: no OpenCL device"
+    elif [ $status = 0 ]; then
+        ok "$stem runs"
+    else
+        not_ok "$stem runs" "status $status: $(cat "$stem.err")"
+    fi
+}
+
+# same A B: the floats in the two files agree to 1e-5.
+same() {
+    "$PYTHON" -c 'import array, sys
+a, b = (array.array("f", open(f, "rb").read()) for f in sys.argv[1:])
+sys.exit(not (len(a) == len(b) > 0 and all(abs(x - y) <= 1e-5 * max(abs(y), 1) for x, y in zip(a, b))
+              and len(set(a)) > 1))' "$1.out" "$2.out" && ok "$1 and $2 agree" || not_ok "$1 and $2 agree"
+}
+
+# compare NAME FILE BUFFERS OUTPUT POINT SIZES...
+compare() {
+    what=$1 file=$2 n=$3 output=$4 point=$5 fake=
+    shift 5
+    [ "$1" != fake ] || { fake=fake && shift; }
+    LINK=-lOpenCL
+    host "${what}_cl" "$file" opencl -p "$point" "$@"
+    run "${what}_cl" "$what" "$n" "$output" 1
+    LINK=
+    host "${what}_c" "$file" c "$@"
+    run "${what}_c" "$what" "$n" "$output" 0 -fopenmp -Wno-unknown-pragmas
+    same "${what}_cl" "${what}_c"
+    host "${what}_cu" "$file" cuda "$@"
+    # Two libraries that play a GPU, for kernels of one dimension.
+    LINK="fake.so"
+    if [ ! -f "$cuda/include/cuda.h" ]; then
+        echo "skip ${what}_cu: no cuda.h"
+    elif [ "$fake" ]; then
+        run "${what}_cu" "$what" "$n" "$output" 2 -isystem "$cuda/include" -Wl,-rpath,"$tmp"
+        same "${what}_cu" "${what}_c"
+    else
+        # shellcheck disable=SC2086
+        passes "${what}_cu compiles" cc $warn -isystem "$cuda/include" -c "${what}_cu.c"
+    fi
+}
+cc -std=c11 -D_GNU_SOURCE -shared -fPIC -O1 -Wl,-soname,fake.so -o fake.so "$tests/../measure/fake_cuda.c" -ldl
+
+compare jacobi2d "$examples/jacobi2d.fw" 2 1 'lx=32 by=4' -s N=96,M=64
+compare hotspot2d "$examples/hotspot2d.fw" 3 2 'lx=16 ly=4' -s N=40,M=72
+compare jacobi2d_steps "$examples/jacobi2d_steps.fw" 2 1 'lx=16' -s N=48,M=64,T=5
+compare nbody "$examples/nbody.fw" 7 4 'lx=32' -s N=96
+compare normalise "$OLDPWD/test/programs/normalise.fw" 2 1 '' -s N=500
+compare scal "$examples/scal.fw" 3 2 'lx=32 bx=2' fake -s N=1000
+cat >steps.fw <<'END'
+size N
+def steps(x: [N]float): [N]float = x |> iterate(3, \s -> s |> map(\v -> v + 1))
+END
+compare steps "$tmp/steps.fw" 2 1 'lx=64' fake -s N=777
+# Names that the programs have use for.
+cat >names.fw <<'END'
+size N
+def names(error: [N]float, i: [N]float, caller: [N]float, free: [N]float): [N]float =
+  zip(error, i, caller, free) |> map(\a b c d -> a + b * (c - d))
+END
+compare names "$tmp/names.fw" 5 4 'lx=32' -s N=99
+
+LINK=-lOpenCL
+host transpose "$OLDPWD/templates/transpose.json" opencl -s H=64,W=32
+run transpose transpose 2 1 1
+"$PYTHON" - <<'END' && ok "a template transposes" || not_ok "a template transposes"
+import array, sys
+x = [((k * 7) % 61 + 1) / 8 for k in range(64 * 32)]
+y = array.array("f", open("transpose.out", "rb").read())
+sys.exit([y[j * 64 + i] for i in range(64) for j in range(32)] != x)
+END
+# Options and a text with all that a literal must not hold as it is.
+mkdir q && cp "$OLDPWD"/templates/transpose* q
+"$PYTHON" - <<'END'
+import json
+d = json.load(open("q/transpose.json"))
+json.dump({**d, "options": ['-DTEXT="a\\b"']}, open("q/transpose.json", "w"))
+END
+sed -i '1i // a ??= b ??/' q/transpose.cl
+host quoted "$tmp/q/transpose.json" opencl -s H=64,W=32
+run quoted transpose 2 1 1
+cmp -s quoted.out transpose.out && ok "the quoted one is the same" || not_ok "the quoted one is the same"
+fails 2 "-o FILE.c" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host
+fails 2 "--host goes with neither" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host --print expression -o x.c
+command -v g++ >/dev/null && { passes "the header is C++" g++ -std=c++98 -pedantic -Werror -Wall -fsyntax-only \
+    -x c++ jacobi2d_cl.h || :; }
+finish

@@ -1,0 +1,76 @@
+# forewarp tune on several devices: by MPI, and in one process. Two ranks try every point of
+# a small space on PoCL and find what one process finds; what a killed run had is not lost.
+. test/cli/common
+
+# A kernel whose time is in REPEAT, so that the best point does not hang on the clock.
+cat >"$tmp/k.cl" <<'END'
+kernel void k(global const float *x, global float *out)
+{
+    int i = get_global_id(0);
+    float sum = 0;
+    for (volatile int r = 0; r < REPEAT; r++)
+        sum = x[i] + 1;
+    out[i] = sum;
+}
+END
+cat >"$tmp/k.json" <<'END'
+{
+  "files": "k.cl", "sizes": {"N": 4096},
+  "parameters": {"REPEAT": [900, 300, 90, 30, 1], "WG": [4, 8, 16, 32]},
+  "arguments": [{"name": "x", "type": "float", "shape": ["N"]},
+                {"name": "out", "type": "float", "shape": ["N"], "access": "out"}],
+  "launch": {"kernel": "k", "global": ["N"], "local": ["WG"]}
+}
+END
+tune() { "$FOREWARP" tune "$tmp/k.json" -q --strategy exhaustive -b 100t -o "$tmp/out" "$@"; }
+points() { rows "$1" | cut -d '|' -f 2,3 | sort; }
+
+passes "one process" tune --store "$tmp/one.db" --json "$tmp/one"
+points "$tmp/one.db" >"$tmp/all"
+[ "$(wc -l <"$tmp/all")" = 20 ] && ok "tries every point" || not_ok "tries every point"
+# What the device reaches is measured once.
+for store in two m mpi k; do
+    cp "$tmp/one.db" "$tmp/$store.db"
+done
+passes "two devices of one process" tune --fresh --store "$tmp/two.db" --json "$tmp/two" -d opencl:0,opencl:0
+holds "took part" "$tmp/two" 'j["device"]["count"] == 2 and "REPEAT=1 " in j["best"]["point"]'
+points "$tmp/two.db" | cmp -s - "$tmp/all" && ok "and tried the same" || not_ok "and tried the same"
+passes "one that is missing" tune -b 2t --store "$tmp/m.db" -d opencl:0,opencl:99
+grep -q "takes no part" "$tmp/stderr" && ok "is said to be" || not_ok "is said to be"
+fails 2 "a device is" "$FOREWARP" tune "$tmp/k.json" -d opencl:0,moon -o "$tmp/out"
+
+if ! ldd "$FOREWARP" | grep -q libmpi; then
+    echo "skip MPI: it was not found when this was built"
+    fails 2 "built without MPI" "$FOREWARP" tune "$tmp/k.json" --mpi -o "$tmp/out"
+    finish
+fi
+if ! command -v mpirun >/dev/null; then
+    echo "skip MPI: there is no mpirun"
+    finish
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+ranks() { timeout 120 mpirun -n 2 "$FOREWARP" tune "$tmp/k.json" -q --strategy exhaustive --mpi -o "$tmp/out" "$@"; }
+passes "two ranks" ranks --fresh -b 100t --store "$tmp/mpi.db" --json "$tmp/mpi"
+holds "both take part" "$tmp/mpi" 'j["device"]["count"] == 2 and sum(j["trials"].values()) == 20'
+points "$tmp/mpi.db" | cmp -s - "$tmp/all" && ok "they try the same" || not_ok "they try the same"
+holds "and find the same" "$tmp/mpi" 'j["best"]["point"].startswith("REPEAT=1 ")'
+holds "as one" "$tmp/one" 'j["best"]["point"].startswith("REPEAT=1 ")'
+
+# MPI ends all ranks when one is killed; the same command then goes on from the store.
+passes "some points" ranks --fresh -b 7t --store "$tmp/k.db"
+before=$(rows "$tmp/k.db" | wc -l)
+ranks -b 100t --store "$tmp/k.db" >"$tmp/stdout" 2>&1 &
+mpi=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    rank=$(pgrep -f -- "tune $tmp/k.json.*--store $tmp/k.db" | while read -r pid; do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = forewarp ] && echo "$pid"
+    done | tail -n 1)
+    [ "$rank" ] && break
+    sleep 0.2
+done
+[ "$rank" ] && kill -9 "$rank"
+wait $mpi && not_ok "a killed rank ends the run" || ok "a killed rank ends the run"
+[ "$(rows "$tmp/k.db" | wc -l)" -ge "$before" ] && ok "what was tried is kept" || not_ok "what was tried is kept"
+passes "and the run goes on" ranks -b 100t --store "$tmp/k.db" --json "$tmp/mpi"
+holds "from there" "$tmp/mpi" "j['reused'] >= $before and sum(j['trials'].values()) == 20"
+finish

@@ -42,6 +42,10 @@ matrix examples/mm.fw N=256,M=384,K=64 product=blocks lx=16 ly=16 bx=4 by=4 cx=2
 matrix examples/mm.fw N=200,M=130,K=48 product=blocks lx=16 ly=8 bx=4 by=4 vec=4 stage=8
 layout examples/transpose.fw N=37,M=29 lx=8 ly=4 by=2
 double test/programs/box2d_double.fw N=37,M=29 lx=8 ly=4 bx=2 by=2 walk=4
+stream examples/an5d/j2d5pt.fw N=300,M=290,T=4 lx=32 ly=1 fuse=2 cols=4 rows=64 warps=16
+stream examples/wave2d.fw N=150,M=170,T=6 lx=32 ly=1 fuse=3 cols=2 rows=64 warps=16
+stream examples/an5d/star3d1r.fw N=30,M=41,K=140,T=4 lx=32 ly=8 lz=1 by=2 fuse=2 cols=2 rows=64 warps=16
+stream examples/an5d/j3d27pt.fw N=30,M=41,K=140,T=4 lx=32 ly=8 lz=1 by=2 fuse=2 cols=2 rows=64 warps=16
 half test/programs/cross2d_half.fw N=37,M=29 lx=8 ly=4 bx=2 by=2 walk=4
 END
 }

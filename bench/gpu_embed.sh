@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The CUDA doors of the library on a machine with a GPU and CUDA's toolkit: bench/gpu_embed.sh.
+# Programs by `emit --host` against the same as plain C; the embedding example estimated,
+# measured, by wisdom; and, where there are several GPUs, the rate of trials of a search on
+# 1, 2, 4, ... of them. One line each; exit status 1 if any begins with FAIL. Needs `make`
+# before, with the same compiler.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+fw=$PWD/build/forewarp
+cuda=${CUDA_HOME:-/usr/local/cuda}
+temp=$(mktemp -d) || exit 2
+trap 'rm -rf "$temp"' EXIT
+export XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
+export PATH=$temp/fw/bin:$PATH PKG_CONFIG_PATH=$temp/fw/lib/pkgconfig
+export LD_LIBRARY_PATH=$temp/fw/lib:$cuda/lib64:${LD_LIBRARY_PATH-}
+
+# host NAME FILE BUFFERS OUTPUT ARGS...
+host() {
+    local name=$1 file=$2 n=$3 output=$4 target bytes args flags
+    shift 4
+    args=$(seq -f 'b[%g]' 0 $((n - 1)) | paste -sd, -)
+    for target in cuda c; do
+        "$fw" emit "$file" --host -t $target -o "$temp/${name}_$target.c" "$@" || return 1
+        bytes=$(sed -n 's/^#define \([A-Z0-9_]*_BYTES\).*/\1/p' "$temp/${name}_$target.h" | paste -sd, -)
+        flags="-DOPENCL=0 -fopenmp"
+        [ $target = c ] || flags="-DOPENCL=2 -isystem $cuda/include -L$cuda/lib64 -L$cuda/lib64/stubs -lcuda -lnvrtc"
+        # shellcheck disable=SC2086
+        cc -O2 -std=c99 -D_POSIX_C_SOURCE=200809L -I"$temp" -DHEADER="\"${name}_$target.h\"" \
+            -DBYTES="$bytes" -DARGS="$args" -DNAME="$name" -DOUTPUT="$output" -o "$temp/${name}_$target" \
+            "$temp/${name}_$target.c" test/host/run.c $flags -lm || return 1
+        "$temp/${name}_$target" >"$temp/${name}_$target.out" || return 1
+    done
+    python3 -c 'import array, sys
+a, b = (array.array("f", open(f, "rb").read()) for f in sys.argv[1:])
+worst = max(abs(x - y) / max(abs(y), 1) for x, y in zip(a, b))
+print("%d floats, largest relative difference %.2g" % (len(a), worst))
+sys.exit(len(a) != len(b) or worst > 1e-5)' "$temp/${name}_cuda.out" "$temp/${name}_c.out"
+}
+
+try() { # NAME COMMAND...
+    local name=$1 out word=ok
+    shift
+    out=$("$@" 2>&1 </dev/null) || word=FAIL
+    printf '%-4s %-28s %s\n' $word "$name" "$(tr '\n' ' ' <<<"$out")"
+}
+
+embed() {
+    make install PREFIX="$temp/fw" >/dev/null 2>&1 && cp -r examples/embed "$temp/" || return 1
+    make -C "$temp/embed" CUDA="$cuda" cuda
+}
+
+rate() { # NUMBER OF GPUS: trials a second
+    local list
+    list=$(seq -f 'cuda:%g' 0 $(($1 - 1)) | paste -sd, -)
+    "$fw" tune examples/jacobi2d.fw -s N=8192,M=8192 -d "$list" --strategy random -b 20s -q \
+        --store "$temp/rate$1.db" -o "$temp/out" | sed -n 2p
+}
+
+{
+    try "host jacobi2d" host jacobi2d examples/jacobi2d.fw 2 1 -s N=517,M=300 -p 'lx=32 by=4'
+    try "host jacobi2d_steps" host jacobi2d_steps examples/jacobi2d_steps.fw 2 1 -s N=256,M=256,T=7
+    try "host nbody" host nbody examples/nbody.fw 7 4 -s N=1000
+    try "host normalise" host normalise test/programs/normalise.fw 2 1 -s N=5000
+    try "embedding builds" embed
+    cd "$temp/embed" || exit 2
+    for what in "estimate 8192" "measure 8192" "wisdom 8192" "wisdom 4096"; do
+        # shellcheck disable=SC2086
+        try "embedded, $what" ./cuda $what
+    done
+    cd - >/dev/null || exit 2
+    n=$("$fw" devices | grep -c '^cuda:')
+    for ((k = 1; k <= n; k *= 2)); do
+        try "trials, $k GPUs" rate $k
+    done
+    echo "$((SECONDS)) s"
+} | tee "$temp/log"
+! grep -q '^FAIL' "$temp/log"

@@ -273,9 +273,7 @@ static const char *command_line(Arena *arena, int argc, char **argv)
         buf_putc(&text, ' ');
         put_argument(&text, argv[i]);
     }
-    const char *copy = arena_strdup(arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 // What argp is to read: the options of the command.

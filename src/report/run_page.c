@@ -166,8 +166,7 @@ static bool put_plot(Buf *out, const Analysis *a, const char *name, Arena *arena
     BUG("there is no plot %s", name);
 }
 
-// Sections
-// ----------------------------------------------------------------------------------
+// Sections -------------------------------------------------------------------------------
 
 static void put_counts(Buf *out, const Run *run)
 {

@@ -126,7 +126,6 @@ static const Arith *add_node(ArithCtx *c, Arith *a, uint64_t hash)
     info.range = range_of_node(c, a);
     info.multiple = multiple_of_node(c, a);
     info.flags = flags_of(c, a);
-    sample_node(c, a, &info);
     if (a->kind != A_VAR) {
         uint32_t *head = &c->bucket[hash & (c->n_buckets - 1)];
         info.next = *head;

@@ -29,6 +29,7 @@ typedef struct {
     bool is_refined;
     int64_t multiple;
     unsigned flags;
+    bool is_sampled;           // sampled and sample are worked out
     unsigned sampled;          // bit k: sample[k] is the value at point k
     int64_t sample[N_SAMPLES]; // see sample.c
 } NodeInfo;
@@ -182,7 +183,6 @@ void poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b);
 const Arith *poly_top(Poly p, uint32_t limit);
 
 // sample.c
-void sample_node(const ArithCtx *c, const Arith *a, NodeInfo *info);
 void sample_assume(ArithCtx *c, const Arith *fact);
 void sample_reset(ArithCtx *c);
 bool sample_refutes(const ArithCtx *c, Poly p); // false somewhere, so never provable

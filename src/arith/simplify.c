@@ -589,11 +589,16 @@ static const Arith *rebuild_sum(ArithCtx *c, const Arith *a, const Arith *var,
                                 const Arith *value)
 {
     ArenaMark mark = arena_mark(c->scratch);
-    Poly sum = poly_const(a->value);
+    Build same = build_new(c, a->n);
+    Poly changed = poly_const(a->value);
     for (int i = 0; i < a->n; i++) {
         const Arith *term = rebuild(c, a->term[i].arg, var, value);
-        sum = poly_add(c, sum, poly_of(term), a->term[i].coef);
+        if (term == a->term[i].arg)
+            build_push(c, &same, a->term[i].coef, term);
+        else
+            changed = poly_add(c, changed, poly_of(term), a->term[i].coef);
     }
+    Poly sum = poly_add(c, build_done(c, &same), changed, 1);
     const Arith *result = poly_node(c, sum);
     arena_reset(c->scratch, mark);
     return result;

@@ -146,13 +146,19 @@ static Lines *set_slot(LineSet *set, uint64_t key)
     return set->last = slot;
 }
 
-static void set_add(LineSet *set, int buffer, int64_t line)
+static void set_add(LineSet *set, int buffer, int64_t from, int64_t to)
 {
-    uint64_t key = ((uint64_t)(line >> 6) << 8 | (uint64_t)(buffer & 255)) + 1;
-    uint64_t bit = (uint64_t)1 << (line & 63);
-    Lines *slot = set->last && set->last->key == key ? set->last : set_slot(set, key);
-    set->len += !(slot->bits & bit);
-    slot->bits |= bit;
+    for (int64_t word = from >> 6; word <= to >> 6; word++) {
+        uint64_t key = ((uint64_t)word << 8 | (uint64_t)(buffer & 255)) + 1;
+        uint64_t bits = ~(uint64_t)0;
+        if (word == from >> 6)
+            bits &= ~(uint64_t)0 << (from & 63);
+        if (word == to >> 6)
+            bits &= ~(uint64_t)0 >> (63 - (to & 63));
+        Lines *slot = set->last && set->last->key == key ? set->last : set_slot(set, key);
+        set->len += __builtin_popcountll(bits & ~slot->bits);
+        slot->bits |= bits;
+    }
 }
 
 // One part ----------------------------------------------------------------------------
@@ -249,23 +255,22 @@ static int64_t line_of(const Visit *v, int64_t at)
     return at >= 0 ? at / v->line : -((-at + v->line - 1) / v->line);
 }
 
+// Lanes no further apart than a line leave none out between them.
 static void add_warp(Visit *v)
 {
     Lanes lanes;
     if (!scope_lanes(v->scope, v->part->base, &lanes))
         return;
     int n = lanes.uniform ? 1 : v->scope->lanes;
-    for (int k = 0; k < v->nrun; k++) {
-        int64_t done_from = 1, done_to = 0;
-        for (int i = 0; i < n; i++) {
-            int64_t from = line_of(v, lanes.v[i] + v->run[k].lo);
-            int64_t to = line_of(v, lanes.v[i] + v->run[k].hi);
-            for (int64_t l = from; l <= to; l++)
-                if (l < done_from || l > done_to)
-                    set_add(v->set, v->part->buffer->number, l);
-            done_from = from;
-            done_to = to;
-        }
+    for (int first = 0, last; first < n; first = last + 1) {
+        last = first;
+        while (last + 1 < n && lanes.v[last + 1] >= lanes.v[last] &&
+               lanes.v[last + 1] - lanes.v[last] <= v->line)
+            last++;
+        for (int k = 0; k < v->nrun; k++)
+            set_add(v->set, v->part->buffer->number,
+                    line_of(v, lanes.v[first] + v->run[k].lo),
+                    line_of(v, lanes.v[last] + v->run[k].hi));
     }
 }
 

@@ -178,11 +178,20 @@ typedef struct {
 } MathInfo;
 extern const MathInfo math_info[MATHS];
 
+// Ways to run a program that its space has only where they are asked for.
+typedef enum {
+#define EXTRA(id, text, help) EXTRA_##id,
+#include "ir/extras.def"
+#undef EXTRA
+    EXTRAS
+} Extra;
+extern const char *const extra_text[EXTRAS];
+
 typedef struct {
     Ir *ir;
     const Source *source;
-    Math math;   // not said in the text: the user's choice
-    bool images; // likewise: inputs may be read as images
+    Math math;      // not said in the text: the user's choice
+    unsigned extra; // likewise: a bit each of Extra
     VEC(SizeDecl) sizes;
     VEC(Function *) funs; // in order of declaration
     VEC(Function *) defs;

@@ -24,6 +24,12 @@ const MathInfo math_info[MATHS] = {
 #undef MATH
 };
 
+const char *const extra_text[EXTRAS] = {
+#define EXTRA(id, text, help) text,
+#include "ir/extras.def"
+#undef EXTRA
+};
+
 const PatternInfo pattern_info[PATTERNS] = {
 #define PATTERN(id, text, group, fun, num, data, suffix, doc)                              \
     {text, G_##group, fun, num, data, SUFFIX_##suffix, doc},

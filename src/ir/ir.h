@@ -177,6 +177,8 @@ typedef struct {
     const char *text, *help;
 } MathInfo;
 extern const MathInfo math_info[MATHS];
+// False, and nothing set, if no row has that text.
+bool math_find(const char *text, Math *math);
 
 // Ways to run a program that its space has only where they are asked for.
 typedef enum {

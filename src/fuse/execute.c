@@ -411,17 +411,12 @@ static bool unfused(const Script *script, const FuseSpace *space, Solution *solu
     return true;
 }
 
-// Runs the unfused sequence on the host with every call's result as an output.
-static bool run_reference(const Script *script, ScriptData *data, const FusePlace *place,
-                          Diags *diags)
+// A buffer an element; those that calls make are read out to where the data keep them.
+static void reference_buffers(const Script *script, const ScriptData *data,
+                              RigBuffer *buffer, void **out)
 {
-    Arena *arena = arena_new();
-    RigBuffer *buffer = NEW_ARRAY(arena, RigBuffer, script->nelem);
-    int number[ELEMS_MAX];
-    void **out = NEW_ARRAY(arena, void *, script->nelem);
     for (int e = 0; e < script->nelem; e++) {
         bool input = script->elem[e].is_input;
-        number[e] = e;
         buffer[e] = (RigBuffer){.name = script->elem[e].name,
                                 .scalar = S_FLOAT,
                                 .count = elem_count(&script->elem[e], data->instances) *
@@ -429,6 +424,19 @@ static bool run_reference(const Script *script, ScriptData *data, const FusePlac
                                 .init = input ? data->value[e] : NULL};
         out[e] = input ? NULL : data->value[e];
     }
+}
+
+// Runs the unfused sequence on the host with every call's result as an output.
+static bool run_reference(const Script *script, ScriptData *data, const FusePlace *place,
+                          Diags *diags)
+{
+    Arena *arena = arena_new();
+    RigBuffer *buffer = NEW_ARRAY(arena, RigBuffer, script->nelem);
+    void **out = NEW_ARRAY(arena, void *, script->nelem);
+    int number[ELEMS_MAX];
+    for (int e = 0; e < script->nelem; e++)
+        number[e] = e;
+    reference_buffers(script, data, buffer, out);
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,

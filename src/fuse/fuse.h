@@ -124,8 +124,7 @@ void script_free(Script *script);      // accepts NULL
 extern const char *const fuse_library; // the text of the functions that are shipped
 uint64_t script_hash(const Script *script);
 
-// space.c: what may be fused
-// ----------------------------------------------------------------
+// space.c: what may be fused -------------------------------------------------------------
 
 typedef struct {
     const Script *script;
@@ -190,8 +189,7 @@ typedef struct {
 // absent element is 0. Returns the top; *nodes the branches tried.
 int fuse_allocate(const Live *live, int n, int *offset, int *nodes);
 
-// cover.c: the cheapest covers, in order
-// ------------------------------------------------------
+// cover.c: the cheapest covers, in order -------------------------------------------------
 
 typedef struct {
     Set set;

@@ -94,6 +94,7 @@ void candidate_release(Candidate *candidate);
 
 // program.c, template.c: the two kinds of problem ---------------------------------------
 
+// Where the workers of a problem's rigs keep files, and what they are: as of a RigConfig.
 typedef struct {
     const char *folder, *worker;
 } Workplace;
@@ -199,7 +200,7 @@ typedef struct {
 bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
                  uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags);
 
-// tune.c ------------------------------------------------------------------------------
+// tune.c, tune_*.c ----------------------------------------------------------------------
 
 typedef struct {
     int trials; // done, stored ones included

@@ -275,8 +275,7 @@ static void test_random_texts(void **state)
     }
 }
 
-// Spaces against brute force
-// ---------------------------------------------------------------
+// Spaces against brute force -------------------------------------------------------------
 
 static const char *const patterns[] = {
     "%1$s * %2$s <= 12",
@@ -659,8 +658,7 @@ static void test_empty(void **state)
     space_free(space);
 }
 
-// Points as text
-// -----------------------------------------------------------------------------
+// Points as text -------------------------------------------------------------------------
 
 static void test_text(void **state)
 {

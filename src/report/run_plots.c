@@ -131,6 +131,7 @@ static bool draw_search(Buf *out, const Analysis *a, Arena *arena)
     series[n++] = s;
     s = dots_of(a, TRIAL_OK, true, height, unit, arena);
     s.name = s.n ? "stopped early" : NULL;
+    s.hollow = true;
     s.colour = 5;
     series[n++] = s;
     for (int status = 0; status < TRIAL_STATUS_COUNT; status++) {

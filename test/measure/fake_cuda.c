@@ -26,6 +26,8 @@
 static const char head[] = "typedef struct { int x, y, z; } Three;\n"
                            "Three blockIdx, blockDim, gridDim, threadIdx;\n"
                            "#define __global__\n"
+                           "#define min(a, b) ((a) < (b) ? (a) : (b))\n"
+                           "#define max(a, b) ((a) > (b) ? (a) : (b))\n"
                            "#define __device__ static\n"
                            "#define __launch_bounds__(n)\n"
                            "static long long cycles_now;\n"
@@ -393,7 +395,12 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
     return 0;
 }
 
-// One dimension is enough.
+static void set_place(Three *place, unsigned number, const Three *size)
+{
+    *place = (Three){(int)number % size->x, (int)number / size->x % size->y,
+                     (int)number / (size->x * size->y)};
+}
+
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
                           unsigned bx, unsigned by, unsigned bz, unsigned shared,
                           void *stream, void **arg, void **extra)
@@ -403,10 +410,10 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     waits |= f->waits;
     *f->grid = (Three){(int)gx, (int)gy, (int)gz};
     *f->block = (Three){(int)bx, (int)by, (int)bz};
-    for (unsigned group = 0; group < gx; group++)
-        for (unsigned item = 0; item < bx; item++) {
-            f->block_index->x = (int)group;
-            f->thread->x = (int)item;
+    for (unsigned group = 0; group < gx * gy * gz; group++)
+        for (unsigned item = 0; item < bx * by * bz; item++) {
+            set_place(f->block_index, group, f->grid);
+            set_place(f->thread, item, f->block);
             f->entry(arg);
         }
     return 0;

@@ -157,7 +157,7 @@ int cmd_run(Options *o)
     bool ok = make_data(o, &run) && open_run(o, &run) && execute(o, &run) &&
               write_outputs(o, &run) && find_limit(o, &run);
     if (ok) {
-        if (!o->json || strcmp(o->json, "-") != 0)
+        if (cli_prints(o))
             print_run(o, &run);
         ok = cli_json(o, run_json(&run));
     }

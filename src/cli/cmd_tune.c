@@ -178,7 +178,8 @@ static bool lead(Options *o, const Problem *problem, const TuneOptions *options,
     bool ok = tune(problem, options, o->arena, &result, &o->diags);
     screen_close(screen);
     if (ok) {
-        print_result(&result);
+        if (cli_prints(o))
+            print_result(&result);
         ok = cli_json(o, result_json(&result));
     }
     return ok;

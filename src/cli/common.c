@@ -110,6 +110,11 @@ const char *cli_models_folder(Options *o)
     return cli_share(o, "models", "../data/models");
 }
 
+bool cli_prints(const Options *o)
+{
+    return !(o->json && strcmp(o->json, "-") == 0) && !(o->csv && strcmp(o->csv, "-") == 0);
+}
+
 bool cli_json(Options *o, json_t *json)
 {
     bool ok = true;

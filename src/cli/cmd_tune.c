@@ -122,7 +122,7 @@ static bool is_ready(Options *o, const char *out)
             return false;
         model_free(model);
     }
-    if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0)
+    if (!file_mkdirs(out) || access(arena_printf(o->arena, "%s/.", out), W_OK | X_OK) != 0)
         return diag_world(&o->diags, "C011", "cannot write in the folder %s: %s", out,
                           strerror(errno));
     return true;

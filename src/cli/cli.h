@@ -86,8 +86,9 @@ struct Options {
     const char *out[CLI_LIST_MAX];
     int nout;
     const char *completion;
+    unsigned extra; // a bit each of Extra
     enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
-    bool best, any_device, host, check, fresh, images, measure, mpi, quiet, bad;
+    bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
 };
 
 // cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.

@@ -19,7 +19,7 @@ Problem *cli_problem(Options *o, bool bind)
         return NULL;
     if (problem->program) {
         problem->program->math = o->math;
-        problem->program->images = o->images;
+        problem->program->extra = o->extra;
     } else if (o->math != MATH_STANDARD) {
         diag_error(&o->diags, span_none, "C035",
                    "--math is for programs; a template says it in \"options\"");

@@ -69,7 +69,7 @@ bool cli_loading(Options *o, Problem *problem)
     if (!find_loading(o, problem, &loading))
         return false;
     if (problem->bound)
-        problem->bound->images |= loading == LOAD_IMAGE;
+        problem->bound->extra |= loading == LOAD_IMAGE ? 1u << EXTRA_IMAGES : 0;
     o->where = o->where ? arena_printf(o->arena, "(%s) and %s", o->where, where_of[loading])
                         : where_of[loading];
     return true;

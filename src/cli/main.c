@@ -106,6 +106,20 @@ static bool parse_math(Options *o, const char *text)
            wrong(o, "--math takes standard, exact or fast", text);
 }
 
+static bool parse_extra(Options *o, char *text)
+{
+    char *save = NULL;
+    for (char *at = strtok_r(text, ",", &save); at; at = strtok_r(NULL, ",", &save)) {
+        int i = 0;
+        while (i < EXTRAS && strcmp(extra_text[i], at) != 0)
+            i++;
+        if (i == EXTRAS)
+            return wrong(o, "--extra takes images, groups and loads, joined by commas", at);
+        o->extra |= 1u << i;
+    }
+    return true;
+}
+
 static bool parse_colour(Options *o, const char *text)
 {
     static const char *const when[] = {"auto", "always", "never"};
@@ -186,7 +200,7 @@ static bool take_option(Options *o, int option, char *arg)
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
     case OPTION_LOADING: o->loading = arg; return true;
-    case OPTION_IMAGES: return o->images = true;
+    case OPTION_EXTRA: return parse_extra(o, arg);
     case OPTION_MATH: return parse_math(o, arg);
     case OPTION_PRIOR: o->prior = arg; return true;
     case OPTION_MPI: return o->mpi = true;

@@ -140,7 +140,7 @@ bool cli_unknown(Options *o, const char *code, const char *what, const char *nam
     for (int i = 0; i < n; i++)
         guess_offer(&guess, known[i]);
     guess_print(&text, &guess);
-    for (int i = 0; i < n && !text.len; i++)
+    for (int i = 0; i < n && !guess.best[0]; i++)
         buf_printf(&text, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
     diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
     buf_release(&text);

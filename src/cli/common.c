@@ -52,7 +52,12 @@ static bool add_devices(Options *o, const char *item, const char **device, int *
         for (int i = 0; i < found && *n < CLI_LIST_MAX; i++)
             if (strncmp(all[i].id, item, len - 1) == 0)
                 device[(*n)++] = all[i].id;
-        return *n > before || diag_world(&o->diags, "C007", "there is no device %s", item);
+        DeviceInfo first; // if there is none, the reason is that of its first
+        return *n > before ||
+               (devices_find(o->arena, NULL,
+                             arena_printf(o->arena, "%.*s0", (int)len - 1, item), &first,
+                             &o->diags) &&
+                false);
     }
     if (!device_parse(item, &kind, &index))
         return diag_error(&o->diags, span_none, "C006",

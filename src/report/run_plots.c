@@ -535,7 +535,7 @@ const RunPlot run_plot[RUN_PLOTS] = {
      draw_parameters},
     {"pair",
      "The two parameters that matter most, together: the best time that was found for each "
-     "pair of their values, dark where slow. Empty: not tried, or none ran.",
+     "pair of their values, dark where slow. Grey: not tried, or none ran.",
      draw_pair},
     {"features",
      "Static features of the kernels, found without running them. Those that tell most of "

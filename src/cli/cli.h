@@ -127,6 +127,8 @@ const char *cli_store(Options *options);
 const char *cli_share(Options *options, const char *name, const char *beside);
 // The folder of models that come with the program, or NULL.
 const char *cli_models_folder(Options *options);
+// False where standard output is to hold the result as JSON or a table, and nothing else.
+bool cli_prints(const Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
 // The point asked for by --point or --best, else the plain one. False with diagnostics.

@@ -142,7 +142,7 @@ static json_t *template_json(const Problem *problem)
 
 static int check_template(Options *o, const Problem *problem)
 {
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         print_template(problem);
     return cli_json(o, template_json(problem)) ? 0 : 1;
 }
@@ -158,7 +158,7 @@ int cmd_check(Options *o)
                    ? check_template(o, problem)
                    : 2;
     const Program *program = problem->bound ? problem->bound : problem->program;
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         print_program(program);
     bool ok = cli_json(o, program_json(problem, program));
     return ok ? 0 : 1;

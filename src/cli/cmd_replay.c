@@ -213,7 +213,7 @@ static json_t *table_json(const Table *t)
 
 static bool show(Table *t)
 {
-    if (!t->o->json || strcmp(t->o->json, "-") != 0) {
+    if (cli_prints(t->o)) {
         for (int s = 0; s < t->nspace; s++)
             print_space(t, s);
         if (t->prior)

@@ -122,7 +122,7 @@ static bool is_ready(Options *o, const char *out)
             return false;
         model_free(model);
     }
-    if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0)
+    if (!file_mkdirs(out) || access(arena_printf(o->arena, "%s/.", out), W_OK | X_OK) != 0)
         return diag_world(&o->diags, "C011", "cannot write in the folder %s: %s", out,
                           strerror(errno));
     return true;
@@ -178,7 +178,8 @@ static bool lead(Options *o, const Problem *problem, const TuneOptions *options,
     bool ok = tune(problem, options, o->arena, &result, &o->diags);
     screen_close(screen);
     if (ok) {
-        print_result(&result);
+        if (cli_prints(o))
+            print_result(&result);
         ok = cli_json(o, result_json(&result));
     }
     return ok;

@@ -131,6 +131,7 @@ static bool draw_search(Buf *out, const Analysis *a, Arena *arena)
     series[n++] = s;
     s = dots_of(a, TRIAL_OK, true, height, unit, arena);
     s.name = s.n ? "stopped early" : NULL;
+    s.hollow = true;
     s.colour = 5;
     series[n++] = s;
     for (int status = 0; status < TRIAL_STATUS_COUNT; status++) {
@@ -550,7 +551,7 @@ const RunPlot run_plot[RUN_PLOTS] = {
      draw_parameters},
     {"pair",
      "The two parameters that matter most, together: the best time that was found for each "
-     "pair of their values, dark where slow. Empty: not tried, or none ran.",
+     "pair of their values, dark where slow. Grey: not tried, or none ran.",
      draw_pair},
     {"features",
      "Static features of the kernels, found without running them. Those that tell most of "

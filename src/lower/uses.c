@@ -8,11 +8,12 @@
 typedef struct {
     Lower *l;
     Kernel *kernel;
+    bool sizes; // some are generic
 } Collect;
 
 static void use_arith(Collect *c, const Arith *a)
 {
-    if (!a || c->l->unit->program->sizes.len == 0)
+    if (!a || !c->sizes)
         return;
     if (a->kind == A_VAR) {
         for (int i = 0; i < c->l->unit->program->sizes.len; i++)
@@ -126,7 +127,9 @@ static void collect_images(Lower *l, Kernel *kernel)
 
 void kernel_collect(Lower *l, Kernel *kernel)
 {
-    Collect c = {l, kernel};
+    Collect c = {l, kernel, false};
+    for (int i = 0; i < l->unit->program->sizes.len; i++)
+        c.sizes |= !arith_is_const(l->unit->program->sizes.at[i].arith, NULL);
     use_block(&c, &kernel->body);
     if (l->options->images)
         collect_images(l, kernel);

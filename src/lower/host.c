@@ -101,8 +101,10 @@ static const Arith *round_up(Lower *l, const Arith *n, int64_t to)
 
 static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
 {
+    kernel->any_group = l->options->any_group;
     for (int d = 0; d < 3; d++) {
         const Arith *glb = found->extent[LOOP_GLB][d], *wrg = found->extent[LOOP_WRG][d];
+        kernel->any_group &= !wrg && !found->extent[LOOP_LCL][d];
         bool used = glb || found->extent[LOOP_LCL][d];
         int64_t local = used && l->options->local[d] ? l->options->local[d] : 1;
         int64_t global = l->options->global[d];

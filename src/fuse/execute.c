@@ -165,7 +165,7 @@ static bool is_whole(const Graph *graph, const Solution *s)
 bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *device,
                     Solution *solution, Diags *diags)
 {
-    Reading r = {space, text, device ? device->local_bytes : ON_CHIP_BYTES,
+    Reading r = {space, text, device ? fused_local_bytes(device) : ON_CHIP_BYTES,
                  device ? device->max_group : THREADS_MAX};
     bool ok = true;
     solution->n = 0;
@@ -536,16 +536,8 @@ static bool check_reference(const Script *script, const ScriptData *data, Diags 
     return ok;
 }
 
-ScriptData *script_data(const Script *script, int64_t instances, uint64_t seed,
-                        const FusePlace *place, Arena *arena, Diags *diags)
+static void make_buffers(const Script *script, ScriptData *data)
 {
-    ScriptData *data = NEW(arena, ScriptData);
-    data->instances = instances;
-    data->value = NEW_ARRAY(arena, float *, script->nelem);
-    data->buffer = NEW_ARRAY(arena, RigBuffer, script->nelem);
-    fill_inputs(script, data, seed, arena);
-    if (!run_reference(script, data, place, diags) || !check_reference(script, data, diags))
-        return NULL;
     for (int output = 0; output < 2; output++)
         for (int e = 0; e < script->nelem; e++) {
             const Elem *elem = &script->elem[e];
@@ -557,9 +549,30 @@ ScriptData *script_data(const Script *script, int64_t instances, uint64_t seed,
             data->buffer[data->nbuffer++] =
                 (RigBuffer){.name = elem->name,
                             .scalar = S_FLOAT,
-                            .count = elem_count(elem, instances) * elem->words,
-                            .init = output ? NULL : data->value[e],
-                            .expect = output ? data->value[e] : NULL};
+                            .count = elem_count(elem, data->instances) * elem->words,
+                            .init = output ? NULL : data->value[e]};
         }
+}
+
+ScriptData *script_inputs(const Script *script, int64_t instances, uint64_t seed,
+                          Arena *arena)
+{
+    ScriptData *data = NEW(arena, ScriptData);
+    data->instances = instances;
+    data->value = NEW_ARRAY(arena, float *, script->nelem);
+    data->buffer = NEW_ARRAY(arena, RigBuffer, script->nelem);
+    fill_inputs(script, data, seed, arena);
+    make_buffers(script, data);
     return data;
+}
+
+bool script_expect(const Script *script, ScriptData *data, const FusePlace *place,
+                   Diags *diags)
+{
+    if (!run_reference(script, data, place, diags) || !check_reference(script, data, diags))
+        return false;
+    for (int e = 0; e < script->nelem; e++)
+        if (script->elem[e].is_output)
+            data->buffer[data->buffer_of[e]].expect = data->value[e];
+    return true;
 }

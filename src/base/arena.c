@@ -116,17 +116,21 @@ char *arena_strdup(Arena *arena, const char *text)
     return arena_strndup(arena, text, strlen(text));
 }
 
-char *arena_printf(Arena *arena, const char *format, ...)
+char *arena_vprintf(Arena *arena, const char *format, va_list args)
 {
     Buf text;
-    va_list args;
     buf_init(&text);
-    va_start(args, format);
     buf_vprintf(&text, format, args);
+    return buf_keep(&text, arena);
+}
+
+char *arena_printf(Arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = arena_vprintf(arena, format, args);
     va_end(args);
-    char *copy = arena_strndup(arena, text.text, text.len);
-    buf_release(&text);
-    return copy;
+    return text;
 }
 
 ArenaMark arena_mark(const Arena *arena)

@@ -36,9 +36,7 @@ static const char *property_name(const Prediction *p, int property)
     Buf name;
     buf_init(&name);
     counts_name(&name, property);
-    const char *copy = arena_strdup(p->o->arena, name.text);
-    buf_release(&name);
-    return copy;
+    return buf_keep(&name, p->o->arena);
 }
 
 // By properties: their costs are added up.

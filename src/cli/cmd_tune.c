@@ -135,21 +135,13 @@ static bool read_steps(Options *o, const Steps **steps)
     size_t n = strlen(o->strategy);
     if (n < 5 || strcmp(o->strategy + n - 4, ".fwh") != 0)
         return true;
-    Buf text;
-    buf_init(&text);
-    Source *source = NEW(o->arena, Source);
-    bool ok = file_read(o->strategy, &text);
-    if (ok) {
-        *source =
-            (Source){o->strategy, arena_strndup(o->arena, text.text, text.len), text.len};
-        *steps = steps_parse(source, o->arena, &o->diags);
-        o->strategy = "heuristic";
-    } else {
-        diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
-                   strerror(errno));
-    }
-    buf_release(&text);
-    return ok && *steps;
+    const Source *source = source_read(o->strategy, o->arena);
+    if (!source)
+        return diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
+                          strerror(errno));
+    *steps = steps_parse(source, o->arena, &o->diags);
+    o->strategy = "heuristic";
+    return *steps;
 }
 
 // Who measures: this process on one device or several, or ranks of MPI on one each.

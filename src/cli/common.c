@@ -86,9 +86,7 @@ const char *cli_store(Options *o)
     Buf path;
     buf_init(&path);
     store_default_path(&path);
-    const char *copy = arena_strdup(o->arena, path.text);
-    buf_release(&path);
-    return copy;
+    return buf_keep(&path, o->arena);
 }
 
 const char *cli_share(Options *o, const char *name, const char *beside)

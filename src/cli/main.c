@@ -100,12 +100,8 @@ static bool parse_count(Options *o, const char *text, int64_t *count)
 
 static bool parse_math(Options *o, const char *text)
 {
-    for (int i = 0; i < MATHS; i++)
-        if (strcmp(math_info[i].text, text) == 0) {
-            o->math = (Math)i;
-            return true;
-        }
-    return wrong(o, "--math takes standard, exact or fast", text);
+    return math_find(text, &o->math) ||
+           wrong(o, "--math takes standard, exact or fast", text);
 }
 
 static bool parse_colour(Options *o, const char *text)
@@ -277,9 +273,7 @@ static const char *command_line(Arena *arena, int argc, char **argv)
         buf_putc(&text, ' ');
         put_argument(&text, argv[i]);
     }
-    const char *copy = arena_strdup(arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 // What argp is to read: the options of the command.

@@ -177,6 +177,8 @@ typedef struct {
     const char *text, *help;
 } MathInfo;
 extern const MathInfo math_info[MATHS];
+// False, and nothing set, if no row has that text.
+bool math_find(const char *text, Math *math);
 
 typedef struct {
     Ir *ir;

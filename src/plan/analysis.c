@@ -161,9 +161,7 @@ static bool open_program(Kernels *k, const Run *run, Diags *diags)
     k->problem = problem_parse(run->file, run->text, diags);
     if (!k->problem || !k->problem->program)
         return false;
-    for (int i = 0; i < MATHS; i++)
-        if (strcmp(math_info[i].text, run->math) == 0)
-            k->problem->program->math = (Math)i;
+    math_find(run->math, &k->problem->program->math);
     if (!problem_bind(k->problem, binding, run->nsize, diags))
         return false;
     k->derivation = derive_new(k->problem->bound, &run->device, diags);
@@ -172,12 +170,13 @@ static bool open_program(Kernels *k, const Run *run, Diags *diags)
     return k->derivation != NULL;
 }
 
-static double weigh(const Kernels *k, const Unit *unit)
+// As a ranking by weights would: by demands where the weights have them.
+static double weigh(const Kernels *k, const Unit *unit, Arena *scratch)
 {
-    double count[PROPERTIES], cost[PROPERTIES];
-    if (!k->weights || !counts_numbers(unit, &k->setting, count))
-        return NAN;
-    return 1e9 * weights_predict(k->weights, count, cost);
+    double seconds;
+    bool known =
+        k->weights && predict_unit(k->weights, unit, &k->setting, scratch, &seconds);
+    return known ? 1e9 * seconds : NAN;
 }
 
 static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, double *feature,
@@ -198,7 +197,7 @@ static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, doubl
     Unit *unit = ok ? derive_unit(k->derivation, &point, false, scratch, &quiet) : NULL;
     ok = unit && features_unit(unit, &k->setting, feature);
     if (ok)
-        *weighed_ns = weigh(k, unit);
+        *weighed_ns = weigh(k, unit, scratch);
     buf_release(&text);
     arena_free(scratch);
     arena_reset(ir->arena, exprs);

@@ -78,8 +78,7 @@ bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *rec
                        .job = candidate.job};
     buf_clear(&text);
     point_print(&text, ways->space, point);
-    recipe->point = arena_strdup(arena, text.text);
-    buf_release(&text);
+    recipe->point = buf_keep(&text, arena);
     recipe->job.prelude = recipe->job.source = recipe->job.options = NULL;
     candidate_release(&candidate);
     Argument *argument = problem->kind->arguments(problem, arena, &recipe->nargument);

@@ -265,19 +265,11 @@ static const Steps *read_steps(Study *study, const char *folder, const char *fil
                                Diags *diags)
 {
     const char *path = arena_printf(study->arena, "%s/%s.fwh", folder, file);
-    Buf text;
-    buf_init(&text);
-    Source *source = NEW(study->arena, Source);
-    const Steps *steps = NULL;
-    if (file_read(path, &text)) {
-        *source =
-            (Source){path, arena_strndup(study->arena, text.text, text.len), text.len};
-        steps = steps_parse(source, study->arena, diags);
-    } else {
-        diag_world(diags, "X011", "cannot read %s: %s", path, strerror(errno));
-    }
-    buf_release(&text);
-    return steps;
+    const Source *source = source_read(path, study->arena);
+    if (source)
+        return steps_parse(source, study->arena, diags);
+    diag_world(diags, "X011", "cannot read %s: %s", path, strerror(errno));
+    return NULL;
 }
 
 static bool follow_all(Study *study, const char *folder, Diags *diags)

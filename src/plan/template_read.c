@@ -12,16 +12,12 @@
 
 bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
 {
-    Buf text;
     va_list args;
-    buf_init(&text);
     va_start(args, format);
-    buf_vprintf(&text, format, args);
+    const char *what = arena_vprintf(r->diags->arena, format, args);
     va_end(args);
-    diag_error(r->diags, span_none, "J002", "%s: %s%s%s", r->t->path, where,
-               where[0] ? ": " : "", text.text);
-    buf_release(&text);
-    return false;
+    return diag_error(r->diags, span_none, "J002", "%s: %s%s%s", r->t->path, where,
+                      where[0] ? ": " : "", what);
 }
 
 static const char *in(const Reader *r, const char *where, const char *key)
@@ -163,8 +159,7 @@ bool reader_sources(const Reader *r)
     }
     if (ok && strlen(text.text) != text.len)
         ok = reader_wrong(r, "files", "the text holds a zero byte");
-    t->text = arena_strdup(t->arena, text.text);
-    buf_release(&text);
+    t->text = buf_keep(&text, t->arena);
     return ok;
 }
 
@@ -585,8 +580,7 @@ static bool read_reference_file(const Reader *r, const char *where, const char *
     Buf text;
     buf_init(&text);
     ref->file = reader_file(r, where, name, &text);
-    ref->text = arena_strdup(r->t->arena, text.text);
-    buf_release(&text);
+    ref->text = buf_keep(&text, r->t->arena);
     return ref->file != NULL;
 }
 

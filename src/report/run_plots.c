@@ -58,9 +58,7 @@ static const char *trial_tip(const Run *run, int i, TimeUnit unit, Arena *arena)
     else
         buf_printf(&text, "%s; ", trial_status_name[trial->status]);
     run_point(&text, run, &trial->point);
-    const char *copy = arena_strdup(arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 // The trials of one status (and, of those that ran, cut or not) as dots; those without a

@@ -536,22 +536,29 @@ static bool check_reference(const Script *script, const ScriptData *data, Diags 
     return ok;
 }
 
+int script_buffers(const Script *script, int number[ELEMS_MAX])
+{
+    int n = 0;
+    for (int e = 0; e < ELEMS_MAX; e++)
+        number[e] = e < script->nelem && script->elem[e].is_input ? n++ : -1;
+    for (int e = 0; e < script->nelem; e++)
+        if (script->elem[e].is_output)
+            number[e] = n++;
+    return n;
+}
+
 static void make_buffers(const Script *script, ScriptData *data)
 {
-    for (int output = 0; output < 2; output++)
-        for (int e = 0; e < script->nelem; e++) {
-            const Elem *elem = &script->elem[e];
-            if (!output)
-                data->buffer_of[e] = -1;
-            if (output ? !elem->is_output : !elem->is_input)
-                continue;
-            data->buffer_of[e] = data->nbuffer;
-            data->buffer[data->nbuffer++] =
+    data->nbuffer = script_buffers(script, data->buffer_of);
+    for (int e = 0; e < script->nelem; e++) {
+        const Elem *elem = &script->elem[e];
+        if (data->buffer_of[e] >= 0)
+            data->buffer[data->buffer_of[e]] =
                 (RigBuffer){.name = elem->name,
                             .scalar = S_FLOAT,
                             .count = elem_count(elem, data->instances) * elem->words,
-                            .init = output ? NULL : data->value[e]};
-        }
+                            .init = elem->is_input ? data->value[e] : NULL};
+    }
 }
 
 ScriptData *script_inputs(const Script *script, int64_t instances, uint64_t seed,

@@ -505,6 +505,11 @@ const FuseSpace *script_space_sets(const ScriptSpace *s)
     return s->sets;
 }
 
+const DeviceInfo *script_space_device(const ScriptSpace *s)
+{
+    return &s->device;
+}
+
 // Points and solutions ------------------------------------------------------------------
 
 void script_solution(const ScriptSpace *s, const Point *point, Solution *solution)
@@ -521,6 +526,11 @@ void script_solution(const ScriptSpace *s, const Point *point, Solution *solutio
                   &solution->kernel[solution->n++]))
             BUG("a point of the space is no kernel");
     }
+}
+
+int script_kernels(const ScriptSpace *s, const Point *point)
+{
+    return s->cover.at[point->choice[0]].n;
 }
 
 static bool same_choice(const Choice *a, const Choice *b, int ncall)

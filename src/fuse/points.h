@@ -29,9 +29,11 @@ ScriptSpace *script_space_new(const Script *script, int limit, int64_t instances
 void script_space_free(ScriptSpace *s); // accepts NULL
 Space *script_space_points(const ScriptSpace *s);
 const FuseSpace *script_space_sets(const ScriptSpace *s);
+const DeviceInfo *script_space_device(const ScriptSpace *s);
 
 // The solution of a valid point.
 void script_solution(const ScriptSpace *s, const Point *point, Solution *solution);
+int script_kernels(const ScriptSpace *s, const Point *point); // how many it has
 // The point of a solution; false: its cover is none of the space's.
 bool script_point(const ScriptSpace *s, const Solution *solution, Point *point);
 // Every call a kernel of its own, each the first way it can run.

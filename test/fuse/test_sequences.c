@@ -144,7 +144,9 @@ static void run_script(const char *path, const char *device, Count *c)
     Script *script = script_load(path, row, fours, &diags, &ok);
     const char *home = getenv("HOME");
     FusePlace place = {arena_printf(arena, "%s/fuse-test", home ? home : "/tmp"), NULL};
-    ScriptData *data = ok ? script_data(script, INSTANCES, 1, &place, arena, &diags) : NULL;
+    ScriptData *data = ok ? script_inputs(script, INSTANCES, 1, arena) : NULL;
+    if (data && !script_expect(script, data, &place, &diags))
+        data = NULL;
     RigConfig config = {.device = device,
                         .folder = place.folder,
                         .tolerance = 1e-4,

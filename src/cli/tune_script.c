@@ -75,22 +75,31 @@ static void print_row(const char *what, double ns, const Problem *problem)
     buf_release(&time);
 }
 
+// Where in the order of prediction the best was found.
+static void print_ranks(const TuneResult *result)
+{
+    const FuseResult *r = result->fused;
+    double ns = r->trial[r->best].outcome.time_ns;
+    if (r->is_fastest)
+        printf("  the best was number %d by prediction, of partition %d;", r->best,
+               r->best_partition);
+    else
+        printf("  of those predicted to be fast number %d, of partition %d, was the best, "
+               "%.2f times as slow;",
+               r->best, r->best_partition, ns / result->best_ns);
+    if (r->within >= 0)
+        printf(" number %d is within 3 %%", r->within);
+    printf("\n  rank correlation of prediction and time %.2f over %d %s\n", r->correlation,
+           r->nrandom ? r->nrandom : r->ntrial, r->nrandom ? "at random" : "solutions");
+}
+
 void cli_print_fused(const Problem *problem, const TuneResult *result)
 {
     const FuseResult *r = result->fused;
     print_row("unfused", r->unfused_ns, problem);
     print_row("one kernel", r->single_ns, problem);
     print_row("fused", result->best_ns, problem);
-    if (r->ntrial && r->best >= 0)
-        printf("  the best was number %d by prediction, of partition %d;", r->best,
-               r->best_partition);
-    else if (r->ntrial)
-        printf("  the best was not among those predicted to be fast;");
-    if (r->ntrial && r->within >= 0)
-        printf(" number %d is within 3 %%", r->within);
-    if (r->ntrial)
-        printf("\n  rank correlation of prediction and time %.2f over %d %s\n",
-               r->correlation, r->nrandom ? r->nrandom : r->ntrial,
-               r->nrandom ? "at random" : "solutions");
+    if (r->best >= 0)
+        print_ranks(result);
     printf("  solution %s\n", r->solution);
 }

@@ -285,13 +285,17 @@ static double correlate(Judge *j, const FuseTrial *trial, int n)
 
 static void find_ranks(Judge *j, const Point *best, double best_ns, FuseResult *r)
 {
-    for (int i = r->ntrial - 1; i >= 0; i--) {
-        if (point_equal(script_space_points(j->s), &r->trial[i].outcome.point, best)) {
+    double least = INFINITY;
+    for (int i = 0; i < r->ntrial; i++) {
+        const Outcome *outcome = &r->trial[i].outcome;
+        if (outcome->time_ns < least) {
+            least = outcome->time_ns;
             r->best = i;
             r->best_partition = r->trial[i].partition;
         }
-        if (r->trial[i].outcome.time_ns <= 1.03 * best_ns)
+        if (r->within < 0 && outcome->time_ns <= 1.03 * best_ns)
             r->within = i;
+        r->is_fastest |= point_equal(script_space_points(j->s), &outcome->point, best);
     }
 }
 

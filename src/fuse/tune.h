@@ -64,9 +64,10 @@ typedef struct {
     FuseTrial *trial; // those that were tried, in the order of prediction
     int nrandom;
     FuseTrial *random;
-    int best;           // the rank at which the fastest was found; -1: not by prediction
+    int best;           // the rank of the fastest of these; -1: none was right
     int best_partition; // -1 likewise
-    int within;         // the first rank within 3 % of the fastest; -1: none
+    bool is_fastest;    // of all: not one that was tried to compare with
+    int within;         // the first rank within 3 % of the fastest of all; -1: none
     double unfused_ns, single_ns; // without fusions; as one kernel; INFINITY: not tried
     double correlation; // Spearman's, of prediction and time: over the random ones if any
     int routines;

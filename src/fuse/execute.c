@@ -178,7 +178,7 @@ bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *
     }
     return (ok && is_whole(&space->graph, solution)) ||
            diag_error(diags, span_none, "F033",
-                      "`%s` is no solution: one is written as tune prints it, "
+                      "`%s` is no solution, or does not fit: one is written as tune prints it, "
                       "`123/3.3.1 x32+* fours | 456/5.5.5 x16 words`",
                       text);
 }

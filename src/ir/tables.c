@@ -26,6 +26,12 @@ const MathInfo math_info[MATHS] = {
 #undef MATH
 };
 
+const char *const extra_text[EXTRAS] = {
+#define EXTRA(id, text, help) text,
+#include "ir/extras.def"
+#undef EXTRA
+};
+
 bool math_find(const char *text, Math *math)
 {
     for (int i = 0; i < MATHS; i++)

@@ -455,6 +455,8 @@ static void test_relations(void **state)
     do
         assert_int_equal(space_valid(by[0], &point), space_valid(by[1], &point));
     while (next_raw(by[0], &point));
+    const Point broken = {{2, 1, 1, 1}}; // 12 does not divide 2
+    assert_string_equal(space_broken(by[1], &broken), "a divides b");
     uint64_t hash = space_hash(by[1]);
     relation.text = "another";
     space_relate(by[1], &relation);

@@ -72,6 +72,7 @@ typedef struct {
     int nbuffer, noutput;
     const int *output; // the buffer of each output
     double tolerance;  // as of a RigConfig
+    double limit_s;    // to build, and to run; 0: as a RigConfig has it
     int ninput;        // of a program: input planes, then output planes
     Value **input;
     Value *expect; // NULL until the reference was computed

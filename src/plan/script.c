@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKED_MOST = 10000, RANKED = 200 };
+// LIMIT_S: a candidate is several kernels, of which PoCL on a busy machine compiles one in
+// 10 s when it first runs.
+enum { RANKED_MOST = 10000, RANKED = 200, LIMIT_S = 60 };
 
 // Binding -----------------------------------------------------------------------------
 
@@ -138,6 +140,7 @@ static ProblemData *script_data(const Problem *problem, uint64_t seed,
                           .nbuffer = own->nbuffer,
                           .output = output,
                           .tolerance = 1e-4,
+                          .limit_s = LIMIT_S,
                           .script = own};
     for (int e = 0; e < problem->script->nelem; e++)
         if (problem->script->elem[e].is_output)

@@ -73,6 +73,8 @@ static bool open_device(Tune *t)
                         .npeer = t->options->npeer,
                         .peer = t->options->peer,
                         .tolerance = t->data->tolerance,
+                        .build_limit_s = t->data->limit_s,
+                        .run_limit_s = t->data->limit_s,
                         .samples = t->options->samples};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)

@@ -100,9 +100,10 @@ struct Options {
     bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
 };
 
-// cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
-bool cli_is_script(const char *path);
-int cli_tune_script(Options *options, const char *out);
+// tune_script.c: what is said of a tuned script besides; on standard output, and as JSON,
+// added to that of any problem.
+void cli_print_fused(const Problem *problem, const TuneResult *result);
+void cli_fused_json(const Problem *problem, const TuneResult *result, json_t *json);
 
 // mpi.c: several processes that tune together; rank 0 leads, the others serve it.
 typedef struct Mpi Mpi;

@@ -130,7 +130,6 @@ static int run_command(const Command *command, int argc, char **argv)
     struct argp argp = command_argp(command, table);
     Options options = {.command = command,
                        .device = "opencl:0",
-                       .strategy = "auto",
                        .seed = 1,
                        .budget_s = INFINITY,
                        .arena = arena_new()};

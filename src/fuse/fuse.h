@@ -120,7 +120,9 @@ Script *script_load(const char *path, const Binding *size, int nsize, Diags *dia
                     bool *ok);
 Script *script_parse(const char *name, const char *text, const Binding *size, int nsize,
                      Diags *diags, bool *ok);
-void script_free(Script *script);      // accepts NULL
+void script_free(Script *script); // accepts NULL
+// What a script in this file is called: its name without folder and suffix, made a name.
+const char *script_name(Arena *arena, const char *path);
 extern const char *const fuse_library; // the text of the functions that are shipped
 uint64_t script_hash(const Script *script);
 

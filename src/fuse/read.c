@@ -494,7 +494,7 @@ static bool read_text(Reader *r, const Source *source)
 // Scripts -----------------------------------------------------------------------------
 
 // The file's name without folder and suffix, as a name that kernels can begin with.
-static const char *base_name(Arena *arena, const char *path)
+const char *script_name(Arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     bool digit = name[0] >= '0' && name[0] <= '9';
@@ -544,7 +544,7 @@ Script *script_parse(const char *name, const char *text, const Binding *size, in
     Script *script = NEW(ir->arena, Script);
     script->ir = ir;
     script->arena = ir->arena;
-    script->name = base_name(ir->arena, name);
+    script->name = script_name(ir->arena, name);
     script->source = (Source){arena_strdup(ir->arena, name), arena_strdup(ir->arena, text),
                               strlen(text)};
     *ok = read_script(script, size, nsize, diags);

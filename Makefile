@@ -9,12 +9,13 @@
 #   make unit MODULES="arith ir"                       make format   clang-format everything
 #
 #   SAN=1           address and undefined-behaviour sanitizers, in build-san/
+#   SAN=thread      the sanitizer of threads, in build-thread/
 #   WERROR=1        warnings are errors
 #   B=DIR           build there; CC, CFLAGS, CPPFLAGS, LDFLAGS as usual
 #   MPI=            leaves out MPI (forewarp tune --mpi), which is built in where it is found
 #   V=1             show the commands
 
-B        ?= build$(if $(SAN),-san)
+B        ?= build$(if $(SAN),-$(SAN:1=san))
 CC       ?= cc
 CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
 PREFIX   ?= /usr/local
@@ -23,17 +24,17 @@ VERSION  := 0.1.0
 
 # MPI, for forewarp tune --mpi: built in where it is found; MPI= leaves it out.
 MPI      ?= $(shell pkg-config --exists mpi-c && echo mpi-c)
-PKGS     := sqlite3 jansson zlib OpenCL lapacke isl
+PKGS     := sqlite3 jansson zlib OpenCL lapacke isl gmp
 # What `make deps` installs: see tools/deps.
 DEBS     := gcc make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
-            ocl-icd-opencl-dev liblapacke-dev libisl-dev pocl-opencl-icd libcmocka-dev clang-format clang \
+            ocl-icd-opencl-dev liblapacke-dev libisl-dev libgmp-dev pocl-opencl-icd libcmocka-dev clang-format clang \
             python3-numpy man-db $(if $(filter 1,$(MPI)),libopenmpi-dev openmpi-bin)
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wwrite-strings -Wundef $(if $(WERROR),-Werror)
 , := ,
 # With its sanitizers gcc 12 takes vsnprintf(NULL, 0, ...) for a mistake.
-SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer \
+SANITIZE := $(if $(SAN),-fsanitize=$(patsubst 1,address$(,)undefined,$(SAN)) -fno-omit-frame-pointer \
             -Wno-format-truncation)
 # OpenCL's functions are named 3.0; only those of 1.2 are needed.
 LANGUAGE := -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 \

@@ -4,6 +4,7 @@
 # files elsewhere, kernels in the tuner's process, names that reach a shell.
 # FW_FAULTS=all tries every call (make soak).
 . test/cli/common
+export XDG_CACHE_HOME="$tmp/cache" # broken on purpose: of its own
 if nm "$FOREWARP" | grep -q __asan_init; then
     echo "skip faults: the sanitizer has its own allocations"
     ok "nothing to do under a sanitizer"

@@ -2,6 +2,7 @@
 # another in an empty folder, and each printed line stands in what came out, whatever the
 # numbers.
 . test/cli/common
+stores -
 mkdir -p "$tmp/work"
 cp -r examples "$tmp/work"
 cat >"$tmp/tutorial.py" <<'END'

@@ -5,7 +5,7 @@
 #                   (MPI=1: Open MPI too)
 #   make demo       deps, build, tune one example      make bench    the performance tables
 #   make fuzz       fuzz every reader, 60 s each       make install  under PREFIX, DESTDIR
-#   make soak       10,000 trials without growth; faults of every call
+#   make soak       10,000 trials without growth; faults of every call; many more points
 #   make unit MODULES="arith ir"                       make format   clang-format everything
 #
 #   SAN=1           address and undefined-behaviour sanitizers, in build-san/
@@ -171,11 +171,16 @@ $(B)/bench/%: bench/%.c $(B)/libforewarp.a
 bench: $(B)/forewarp $(BENCHES)
 	FOREWARP=$(abspath $(B))/forewarp B=$(B) bench/run
 
-# A long search without growth, and every fault of test/cli/faults.sh.
+# A long search without growth, every fault of test/cli/faults.sh, and what `make check` tries
+# only some of: points of the examples, covers and granularities of the scripts.
 SOAK_TRIALS ?= 10000
-soak: $(B)/forewarp
+SOAK_POINTS ?= 8
+LONG := $(B)/test/plan/test_candidates $(B)/test/fuse/test_sequences $(B)/test/fuse/test_kernels
+soak: $(B)/forewarp $(LONG)
 	FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) test/soak.sh $(SOAK_TRIALS)
 	FW_FAULTS=all FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) sh test/cli/faults.sh
+	FW_POINTS=$(SOAK_POINTS) FUSE_ALL=1 FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) \
+	    TEST_LIMIT=7200 tools/check $(LONG)
 
 # Every reader under libFuzzer, FUZZ_SECONDS each; a crash leaves its input in build-fuzz/.
 # Without clang the mutations of test_readers do: FW_FUZZ_SECONDS=n build-san/test/fuzz/test_readers.

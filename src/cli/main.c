@@ -4,6 +4,7 @@
 // Exit status: 0 done, 1 the work failed, 2 the command or a text was wrong.
 
 #include "cli/cli.h"
+#include "cost/counts_sum.h"
 
 #include "ir/names.h"
 
@@ -179,6 +180,7 @@ int main(int argc, char **argv)
 {
     argp_err_exit_status = 2;
     json_set_alloc_funcs(xmalloc, free); // what it cannot allocate is no fault of the text
+    sum_memory();
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     if (argc < 2) {

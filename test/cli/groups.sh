@@ -1,5 +1,6 @@
 # Paper 001: its stencils as programs, images, and forewarp eval groups and forest.
 . test/cli/common
+stores -
 
 # 104 stencils (Table 2), each of as many points as the pattern has.
 passes "generate" sh examples/stencils/generate "$tmp/stencils"

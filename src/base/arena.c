@@ -96,14 +96,20 @@ static Block *next_block(Block *last, size_t size)
     return block;
 }
 
+void *arena_raw(Arena *arena, size_t size)
+{
+    Block *last = arena->last;
+    size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+    if (last->size - last->used < size)
+        last = arena->last = next_block(last, size);
+    void *p = last->bytes + last->used;
+    last->used += size;
+    return p;
+}
+
 void *arena_alloc(Arena *arena, size_t size)
 {
-    size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
-    if (arena->last->size - arena->last->used < size)
-        arena->last = next_block(arena->last, size);
-    void *p = arena->last->bytes + arena->last->used;
-    arena->last->used += size;
-    return memset(p, 0, size);
+    return memset(arena_raw(arena, size), 0, size);
 }
 
 char *arena_strndup(Arena *arena, const char *text, size_t len)

@@ -49,6 +49,7 @@ void arena_free(Arena *arena); // accepts NULL
 
 // Zeroed storage, aligned for any type; owner: the arena.
 void *arena_alloc(Arena *arena, size_t size);
+void *arena_raw(Arena *arena, size_t size); // not zeroed
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t len);
 char *arena_printf(Arena *arena, const char *format, ...) FW_PRINTF(2, 3);
@@ -61,6 +62,7 @@ size_t arena_bytes(const Arena *arena); // unit: bytes held from the system
 
 #define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
+#define NEW_RAW(arena, T, n)   ((T *)arena_raw((arena), sizeof(T) * (size_t)(n)))
 
 // Heap allocation that cannot return NULL.
 void *xmalloc(size_t size);

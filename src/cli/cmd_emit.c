@@ -132,7 +132,7 @@ static const Target *find_target(Options *o, const DeviceInfo *device)
     const char *name = o->target ? o->target : device->target;
     const Target *target = target_find(name);
     if (!target)
-        diag_error(&o->diags, span_none, "C008", "there is no target `%s`", name);
+        cli_no_target(o, name);
     return target;
 }
 

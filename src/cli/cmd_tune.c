@@ -110,8 +110,7 @@ static bool is_ready(Options *o, const char *out)
 {
     const SearchKind *kind = search_find(o->strategy);
     if (!kind)
-        return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
-                          o->strategy);
+        return cli_no_strategy(o, o->strategy);
     if (kind->needs_ranking && !kind->by_weights && !o->model && !cli_models_folder(o))
         return diag_error(&o->diags, span_none, "C017",
                           "strategy `%s` needs --model FILE; make one with `forewarp fit "

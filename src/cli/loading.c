@@ -20,9 +20,11 @@ static const char *const where_of[LOADS] = {
 static const Study *read_study(Options *o)
 {
     DeviceInfo info;
+    const char **device; // those that search together are of one kind
     const char *folder = cli_share(o, "stencils", "../data/stencils");
     const char *heuristics = cli_share(o, "heuristics", "../heuristics");
-    if (!cli_device(o, &info))
+    if (!cli_devices(o, o->device, &device) ||
+        !devices_find(o->arena, NULL, device[0], &info, &o->diags))
         return NULL;
     if (folder && heuristics)
         return study_read(

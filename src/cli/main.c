@@ -5,6 +5,8 @@
 
 #include "cli/cli.h"
 
+#include "ir/names.h"
+
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
@@ -251,10 +253,7 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     }
     if (key == ARGP_KEY_END && count_args(o) < wanted_args(o->command) &&
         isupper((unsigned char)o->command->args[0]))
-        argp_error(state,
-                   strcmp(o->command->args, "PROGRAM") == 0 ? "%s: which program?"
-                                                            : "%s takes %s",
-                   o->command->name, o->command->args);
+        argp_error(state, "%s is missing", o->command->args);
     for (int i = 0; i < OPTIONS; i++)
         if (option_key(i) == key) {
             take_option(o, i, arg);
@@ -354,13 +353,19 @@ static int run_command(const Command *command, int argc, char **argv)
     return worst ? worst : status;
 }
 
-static int usage(FILE *out, int status)
+static int no_command(const char *name)
 {
-    fputs("Usage: forewarp COMMAND [OPTION...] ...\n\n", out);
+    Guess guess;
+    Buf hint;
+    guess_init(&guess, name);
+    buf_init(&hint);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].doc);
-    fputs("\n`forewarp COMMAND --help` lists a command's options.\n", out);
-    return status;
+        guess_offer(&guess, commands[i].name);
+    guess_print(&hint, &guess);
+    fprintf(stderr, "forewarp: there is no command `%s`%s\n%s", name, hint.text,
+            "`forewarp help` lists the commands.\n");
+    buf_release(&hint);
+    return 2;
 }
 
 int main(int argc, char **argv)
@@ -369,15 +374,16 @@ int main(int argc, char **argv)
     json_set_alloc_funcs(xmalloc, free); // what it cannot allocate is no fault of the text
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    if (argc < 2)
-        return usage(stderr, 2);
+    if (argc < 2) {
+        cli_help(stderr);
+        return 2;
+    }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
         return puts("forewarp " FW_VERSION) < 0;
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)
-        return usage(stdout, 0);
+        return cli_help(stdout);
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(&commands[i], argc - 1, argv + 1);
-    fprintf(stderr, "forewarp: there is no command `%s`\n", argv[1]);
-    return usage(stderr, 2);
+    return no_command(argv[1]);
 }

@@ -144,17 +144,19 @@ bool kernel_begin(Lower *l, const Expr *expr)
 // After each pass: what the kernel uses, and that it is still one.
 static void check_pass(Lower *l, Kernel *kernel, const char *pass)
 {
+    if (l->options->quick)
+        return;
     kernel_collect(l, kernel);
     if (l->options->observe)
         l->options->observe(l->options->user, pass, kernel);
-    if (!l->options->quick)
-        l->failed |= !kernel_verify_pass(l->ctx, kernel, l->diags);
+    l->failed |= !kernel_verify_pass(l->ctx, kernel, l->diags);
 }
 
 static void run_passes(Lower *l, Kernel *kernel)
 {
     const LowerOptions *options = l->options;
     Pass pass = {l->ctx, l->arena, options};
+    kernel_collect(l, kernel);
     check_pass(l, kernel, "start");
 #define PASS(name, condition)                                                              \
     if (!l->failed && (condition)) {                                                       \
@@ -163,7 +165,9 @@ static void run_passes(Lower *l, Kernel *kernel)
     }
 #include "lower/passes.def"
 #undef PASS
-    if (!l->failed)
+    if (l->options->quick)
+        kernel_collect(l, kernel);
+    else if (!l->failed)
         l->failed = !kernel_verify(l->ctx, kernel, l->diags);
 }
 

@@ -164,7 +164,7 @@ typedef struct {
     bool ahead;        // tiles are loaded while the ones before are in use
     int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
-    bool quick;       // for features alone: verified at the end only, indices as they are
+    bool quick;       // for features alone: not verified, indices as they are
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
     void *user;

@@ -71,7 +71,6 @@ bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *rec
     buf_init(&text);
     ways_text(ways, &candidate, &text);
     *recipe = (Recipe){.problem = arena_strdup(arena, problem_label(problem)),
-                       .name = arena_strdup(arena, problem->name),
                        .target = ways->target,
                        .source = arena_strdup(arena, text.text),
                        .options = arena_strdup(arena, candidate.job.options),

@@ -4,6 +4,7 @@
 // known or refused; messages name the place as a path: arguments[2].shape. Expressions
 // are only kept as text here: they are read when the sizes are bound.
 
+#include "ir/names.h"
 #include "plan/template.h"
 
 #include <errno.h>
@@ -30,6 +31,23 @@ static const char *at(const Reader *r, const char *where, size_t i)
     return arena_printf(r->t->arena, "%s[%zu]", where, i);
 }
 
+static bool no_key(const Reader *r, const char *where, const char *key,
+                   const char *const *known)
+{
+    Guess guess;
+    Buf hint;
+    guess_init(&guess, key);
+    buf_init(&hint);
+    for (int i = 0; known[i]; i++)
+        guess_offer(&guess, known[i]);
+    guess_print(&hint, &guess);
+    for (int i = 0; known[i] && !hint.len; i++)
+        buf_printf(&hint, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
+    reader_wrong(r, where, "there is no such key here%s", hint.text);
+    buf_release(&hint);
+    return false;
+}
+
 // Every key of the object must be one of the list, which NULL ends.
 static bool only_keys(const Reader *r, const char *where, const json_t *object,
                       const char *const *known)
@@ -44,7 +62,7 @@ static bool only_keys(const Reader *r, const char *where, const json_t *object,
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
         if (!known[i])
-            return reader_wrong(r, in(r, where, key), "there is no such key here");
+            return no_key(r, in(r, where, key), key, known);
     }
     return true;
 }

@@ -51,6 +51,17 @@ static void set_device(Tune *t, const DeviceInfo *device)
     t->result->target = target_name(target_find(device->target));
 }
 
+// What the space depends on, known before the reference is computed, which may take long.
+static bool look_at_device(Tune *t)
+{
+    DeviceInfo *device = NEW(t->arena, DeviceInfo);
+    if (!devices_find(t->arena, t->options->place.worker, t->options->device, device,
+                      t->diags))
+        return false;
+    set_device(t, device);
+    return true;
+}
+
 static bool open_device(Tune *t)
 {
     RigConfig config = {.device = t->options->device,
@@ -68,6 +79,22 @@ static bool open_device(Tune *t)
         return false;
     set_device(t, rig_device(t->rig));
     return true;
+}
+
+// The device that a worker opens must be the one that was described: the session is its.
+static bool open_described(Tune *t)
+{
+    const DeviceInfo *described = t->device;
+    if (!compute_reference(t) || !open_device(t))
+        return false;
+    if (strcmp(described->fingerprint, t->device->fingerprint) == 0)
+        return true;
+    diag_world(t->diags, "C051", "%s is now another device: %s", t->options->device,
+               t->device->name);
+    set_device(t, described);
+    rig_close(t->rig);
+    t->rig = NULL; // the next call must not measure there
+    return false;
 }
 
 static void set_first(Tune *t)
@@ -153,7 +180,7 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
 {
     Tune t;
     start(&t, problem, options, arena, result, diags);
-    bool ok = compute_reference(&t) && open_device(&t) && open_space(&t) &&
+    bool ok = look_at_device(&t) && open_space(&t) && open_described(&t) &&
               open_store(&t) && tune_open_search(&t) && try_first(&t) &&
               run_points(&t, next_asked, true) && tune_write_exchange(&t) &&
               tune_measure_again(&t) && tune_ask_caller(&t);
@@ -232,22 +259,6 @@ static bool next_given(Tune *t, Point *point)
     if (given)
         *point = *given;
     return given != NULL;
-}
-
-// The device that a worker opens must be the one that was described: the session is its.
-static bool open_described(Tune *t)
-{
-    const DeviceInfo *described = t->device;
-    if (!compute_reference(t) || !open_device(t))
-        return false;
-    if (strcmp(described->fingerprint, t->device->fingerprint) == 0)
-        return true;
-    diag_world(t->diags, "C051", "%s is now another device: %s", t->options->device,
-               t->device->name);
-    set_device(t, described);
-    rig_close(t->rig);
-    t->rig = NULL; // the next call must not measure there
-    return false;
 }
 
 bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)

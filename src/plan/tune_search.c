@@ -117,6 +117,7 @@ bool tune_open_search(Tune *t)
     t->search = search_open(kind, t->space, t->options->seed, limit);
     t->search->stage[0] = t->options->stage[0];
     t->search->stage[1] = t->options->stage[1];
+    t->search->launches = ways_launches(&t->ways);
     t->result->strategy = kind->name;
     if (kind->learns && !store_each(t->store, t->session, tell_stored, t, t->diags))
         return false;

@@ -299,7 +299,7 @@ EXPORT int cuCtxSynchronize(void)
 
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
-    *address = (uint64_t)(uintptr_t)malloc(bytes);
+    *address = (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     return 0;
 }
 

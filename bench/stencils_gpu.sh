@@ -59,8 +59,10 @@ END
 # One stencil a line, each once: those of a cut study are run on by the next call.
 stencils() {
     plan | awk -v stage="$1" -v dry="$dry" '$1 == stage {
-        for (i = 6; i <= NF && (!dry || i == 6); i++)
-            print dry ? "30t 6 " $4 " 8x16x32 " $i : $2 "s " $3 " " $4 " " $5 " " $i }' |
+        for (i = 6; i <= NF && (!dry || i == 6); i++) {
+            name = $i
+            if (dry) sub(/.*_r[0-9]/, "line_1d_x_r1", name)
+            print dry ? "30t 6 " $4 " 8x16x32 " name : $2 "s " $3 " " $4 " " $5 " " name } }' |
         while read -r budget sample parts size name; do
             [ -e "$out/stencils/$name-$size.json.gz" ] && [ "$1" = rest ] && continue
             echo "$budget $sample $parts $size $name"
@@ -81,7 +83,7 @@ export END="$end" ROOT="$root" DEVICE="$device" OUT="$out"
 programs() {
     budget=60s sample=300
     set -- mm:N=2048,M=2048,K=2048 transpose:N=8192,M=8192 nbody:N=32768 dot:N=67108864
-    [ -z "$dry" ] || { budget=40t sample=6; set -- mm:N=32,M=32,K=32 nbody:N=256; }
+    [ -z "$dry" ] || { budget=20t sample=4; set -- nbody:N=256; }
     sh "$root/data/programs/record.sh" "$device" "$out/programs" "$sample" "$budget" "$@"
 }
 

@@ -240,7 +240,8 @@ static Accuracy accuracy_of(const Study *study, Studied h, Take *take, const voi
     Accuracy a = {0};
     for (int i = 0; i < study->n; i++) {
         const StudyStencil *s = &study->stencil[i];
-        if (!take(study, s, user) || s->oracle[h] < 0 || s->predicted[h] < 0)
+        if (!take(study, s, user) || s->oracle[h] < 0 || s->predicted[h] < 0 ||
+            !study_is_stencil(s))
             continue;
         Found f = study_predicted(s, h);
         a.n++;

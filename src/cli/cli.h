@@ -92,6 +92,8 @@ struct Options {
 // cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
 bool cli_is_script(const char *path);
 int cli_tune_script(Options *options, const char *out);
+// fuse_stages.c: fuse of a program.
+int cli_fuse_program(Options *options);
 
 // mpi.c: several processes that tune together; rank 0 leads, the others serve it.
 typedef struct Mpi Mpi;

@@ -391,12 +391,20 @@ static int print_kernels(Options *o, const FuseSpace *space)
     return 0;
 }
 
+static bool is_program(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 3 && strcmp(path + len - 3, ".fw") == 0;
+}
+
 int cmd_fuse(Options *o)
 {
     if (o->print && strcmp(o->print, "library") == 0) {
         fputs(fuse_library, stdout);
         return 0;
     }
+    if (is_program(o->file))
+        return cli_fuse_program(o);
     bool ok;
     Script *script = o->script =
         script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);

@@ -195,7 +195,8 @@ typedef struct {
      * there, with the best so far. [none] */
     int (*on_trial)(void *user, const fw_trial *trial);
     /* The caller's own check, besides forewarp's: shown what the best candidates compute,
-     * fastest first; 0 rejects one, and the next is shown. [none] */
+     * fastest first, also those that wisdom holds; 0 rejects one, and the next is shown. It
+     * is not asked where nothing is run: FW_ESTIMATE, FW_WISDOM_ONLY. [none] */
     int (*verify)(void *user, const fw_result *result);
     void *user; /* passed to the two */
 } fw_plan_options;

@@ -5,13 +5,14 @@
 #   record.sh DEVICE FOLDER SAMPLE PARTS BUDGET ZxYxX NAME...
 #
 # SAMPLE  configurations of Rand
-# PARTS   heuristics, joined by +: hybrid, dimension, optimisation, expert, ...
+# PARTS   heuristics, joined by +: hybrid, dimension, optimisation, expert, variable, ...
 # BUDGET  of one stencil, as tune takes it
 # NAME    as generate has it, _a2m1 and the like included
 #
 # Writes FOLDER/NAME-ZxYxX.json.gz and a line of FOLDER/index.csv. With MORE=OTHER in the
 # environment, the steps in OTHER/NAME-ZxYxX.fwh follow: such as `forewarp eval groups FOLDER
 # -o OTHER` writes. WORK=FOLDER keeps the stores, so that nothing is run twice.
+# WITHOUT=image or tiled leaves a way to load data out.
 forewarp=${FOREWARP:-forewarp}
 here=$(cd "$(dirname "$0")" && pwd)
 generate=$here/../../examples/stencils/generate
@@ -21,6 +22,9 @@ shift 6
 sizes=$(echo "$size" | awk -Fx '{ print "Z=" $1 ",Y=" $2 ",X=" $3 }')
 work=${WORK:-$(mktemp -d)}
 mkdir -p "$folder" "$work"
+
+extra=images,groups,loads
+[ "$WITHOUT" = image ] && extra=groups,loads
 
 # The space of paper 001, section 4.7: outputs are merged in x as far as a vector covers
 # them, not in y and z, and a work-group computes no more than there is.
@@ -35,7 +39,7 @@ within() {
 
 study() {
     echo "optional ly, lz, bx, by, bz, cx, cy, cz, vec, scheme, walk = 1"
-    echo "set by = 1, bz = 1, walk = 1"
+    echo "set by = 1, bz = 1, walk = 1, group = 'fixed', loads = 'once'"
     within random "$all" | sed "s/^sample 1000/sample $sample/"
     # Section 5.5: each optimisation by itself, around the best of those.
     echo "tune lx, ly, lz, bx, vec, cx, cy, cz, scheme where $all and (lx != best.lx) +" \
@@ -48,12 +52,19 @@ study() {
         fi
         for way in "scheme = 'global', vec = 1, bx = 1" "scheme = 'global', vec = 2, bx = 2" \
             "scheme = 'tiled', vec = 1, bx = 1" "scheme = 'image', vec = 1, bx = 1"; do
+            case $way in *"'${WITHOUT:-none}'"*) continue ;; esac
             case $way in *2) vec="vec > 1" ;; *) vec="vec == 1" ;; esac
-            echo "set $way, lx = 64, ly = 1, lz = 1, by = 1, bz = 1, cx = 1, cy = 1, cz = 1"
+            # Tiles have the shape of their group.
+            [ "$part" = variable ] && case $way in *tiled*) continue ;; esac
+            echo "set $way, group = 'fixed', loads = 'once', lx = 64, ly = 1, lz = 1, by = 1, bz = 1, cx = 1, cy = 1, cz = 1"
             within "$part" "$vec and $space"
-            # Outputs merged in y and z, whose equal loads this compiler removes.
-            [ "$part" = hybrid ] &&
-                echo "tune by, bz where ly * cy * by <= Y and lz * cz * bz <= Z"
+            # Outputs merged in y and z, whose equal loads this compiler removes: what that
+            # is worth.
+            [ "$part" = hybrid ] || continue
+            echo "tune loads"
+            echo "set loads = 'once'"
+            echo "tune by, bz where ly * cy * by <= Y and lz * cz * bz <= Z"
+            echo "tune loads"
         done
     done
 }
@@ -67,7 +78,7 @@ for name; do
     study >"$work/$id.fwh"
     [ -z "$MORE" ] || cat "$MORE/$id.fwh" >>"$work/$id.fwh"
     began=$(date +%s)
-    "$forewarp" tune "$work/$id.fw" -s "$sizes" -d "$device" --images -q -b "$budget" \
+    "$forewarp" tune "$work/$id.fw" -s "$sizes" -d "$device" --extra "$extra" -q -b "$budget" \
         --strategy "$work/$id.fwh" --store "$work/$id.db" -o "$work/out-$id" \
         --cache "$work/$id.json" || continue
     gzip -9c "$work/$id.json" >"$folder/$id.json.gz"

@@ -17,6 +17,8 @@ ArithCtx *arith_ctx_new(void)
     c->arena = arena_new();
     c->scratch = arena_new();
     sample_reset(c);
+    c->memo = xcalloc(MEMO_SLOTS, sizeof *c->memo);
+    c->state = c->plain = c->states = 1;
     c->n_buckets = 256;
     c->bucket = xcalloc(c->n_buckets, sizeof *c->bucket);
     return c;
@@ -29,6 +31,7 @@ void arith_ctx_free(ArithCtx *c)
     arena_free(c->arena);
     arena_free(c->scratch);
     free(c->info);
+    free(c->memo);
     free(c->bucket);
     free(c->var);
     free(c->fact);
@@ -53,6 +56,9 @@ void arith_release(ArithCtx *c, ArithMark mark)
     while (kept < MIN(mark.facts, c->n_facts) && c->fact[kept]->id < mark.nodes)
         kept++;
     arith_facts_reset(c, kept);
+    c->plain = c->state = ++c->states;
+    if (c->n_facts)
+        c->state = ++c->states;
     arena_reset(c->arena, mark.arena);
 }
 
@@ -60,10 +66,10 @@ void arith_release(ArithCtx *c, ArithMark mark)
 
 static uint64_t hash_node(ArithKind kind, int64_t value, int n, const ArithTerm *t)
 {
-    uint64_t h = hash_mix((uint64_t)kind, (uint64_t)value);
+    uint64_t h = (uint64_t)value * 8 + (uint64_t)kind;
     for (int i = 0; i < n; i++)
-        h = hash_mix(h ^ (uint64_t)t[i].coef, t[i].arg->id);
-    return h;
+        h = (h ^ h >> 32 ^ (uint64_t)t[i].coef << 32 ^ t[i].arg->id) * 0x9e3779b97f4a7c15u;
+    return hash_mix(h, 0);
 }
 
 static bool same_node(const Arith *a, ArithKind kind, int64_t value, int n,
@@ -120,7 +126,6 @@ static const Arith *add_node(ArithCtx *c, Arith *a, uint64_t hash)
     info.range = range_of_node(c, a);
     info.multiple = multiple_of_node(c, a);
     info.flags = flags_of(c, a);
-    sample_node(c, a, &info);
     if (a->kind != A_VAR) {
         uint32_t *head = &c->bucket[hash & (c->n_buckets - 1)];
         info.next = *head;
@@ -137,6 +142,7 @@ static Arith *alloc_node(ArithCtx *c, ArithKind kind, int n)
     Arith *a = arena_alloc(c->arena, sizeof *a + (size_t)n * sizeof(ArithTerm));
     a->kind = kind;
     a->multiple = 1;
+    a->self = (ArithTerm){1, a};
     a->n = n;
     return a;
 }
@@ -166,9 +172,20 @@ const Arith *node_pair(ArithCtx *c, ArithKind kind, const Arith *a, const Arith 
 
 // Constants and variables -----------------------------------------------------------
 
+static bool is_that_const(const ArithCtx *c, uint32_t id, int64_t value)
+{
+    return id < c->n_nodes && c->info[id].node->kind == A_CONST &&
+           c->info[id].node->value == value;
+}
+
 const Arith *arith_const(ArithCtx *c, int64_t value)
 {
-    return node_make(c, A_CONST, value, 0, NULL);
+    if (value < 0 || value >= CONSTS)
+        return node_make(c, A_CONST, value, 0, NULL);
+    uint32_t *small = &c->small[value];
+    if (!*small || !is_that_const(c, *small - 1, value))
+        *small = node_make(c, A_CONST, value, 0, NULL)->id + 1;
+    return c->info[*small - 1].node;
 }
 
 static const Arith *new_var(ArithCtx *c, const char *name, const Arith *lo, const Arith *hi,
@@ -214,46 +231,61 @@ const Arith *arith_size(ArithCtx *c, const char *name)
 
 // Sums and products -----------------------------------------------------------------
 
-static const Arith *add_scaled(ArithCtx *c, const Arith *a, const Arith *b, int64_t k)
+static Poly combine(ArithCtx *c, MemoKind kind, Poly a, Poly b, int64_t number)
 {
+    switch (kind) {
+    case MEMO_ADD: return poly_add(c, a, b, 1);
+    case MEMO_SUB: return poly_add(c, a, b, -1);
+    case MEMO_MUL: return poly_mul(c, a, b);
+    case MEMO_ADDC: return poly_addc(c, a, number);
+    case MEMO_MULC: return poly_scale(c, a, number);
+    case MEMO_DIV:
+    case MEMO_MOD:
+    case MEMO_MIN:
+    case MEMO_MAX:
+    case MEMO_KINDS: break;
+    }
+    BUG("kind %d is no polynomial's", (int)kind);
+}
+
+// Of a and b, or where that is NULL of a and a number.
+static const Arith *poly_op(ArithCtx *c, MemoKind kind, const Arith *a, const Arith *b,
+                            int64_t number)
+{
+    MemoKey key = memo_key(c, kind, a, b ? b->id : number);
+    const Arith *result = memo_find(c, key);
+    if (result)
+        return result;
     ArenaMark mark = arena_mark(c->scratch);
-    const Arith *sum = poly_node(c, poly_add(c, poly_of(c, a), poly_of(c, b), k));
+    Poly second = b ? poly_of(b) : poly_const(0);
+    result = poly_node(c, combine(c, kind, poly_of(a), second, number));
     arena_reset(c->scratch, mark);
-    return sum;
+    return memo_keep(c, key, result);
 }
 
 const Arith *arith_add(ArithCtx *c, const Arith *a, const Arith *b)
 {
-    return add_scaled(c, a, b, 1);
+    return poly_op(c, MEMO_ADD, a, b, 0);
 }
 
 const Arith *arith_sub(ArithCtx *c, const Arith *a, const Arith *b)
 {
-    return add_scaled(c, a, b, -1);
+    return poly_op(c, MEMO_SUB, a, b, 0);
 }
 
 const Arith *arith_mul(ArithCtx *c, const Arith *a, const Arith *b)
 {
-    ArenaMark mark = arena_mark(c->scratch);
-    const Arith *prod = poly_node(c, poly_mul(c, poly_of(c, a), poly_of(c, b)));
-    arena_reset(c->scratch, mark);
-    return prod;
+    return poly_op(c, MEMO_MUL, a, b, 0);
 }
 
 const Arith *arith_addc(ArithCtx *c, const Arith *a, int64_t value)
 {
-    ArenaMark mark = arena_mark(c->scratch);
-    const Arith *sum = poly_node(c, poly_addc(c, poly_of(c, a), value));
-    arena_reset(c->scratch, mark);
-    return sum;
+    return poly_op(c, MEMO_ADDC, a, NULL, value);
 }
 
 const Arith *arith_mulc(ArithCtx *c, const Arith *a, int64_t k)
 {
-    ArenaMark mark = arena_mark(c->scratch);
-    const Arith *prod = poly_node(c, poly_scale(c, poly_of(c, a), k));
-    arena_reset(c->scratch, mark);
-    return prod;
+    return poly_op(c, MEMO_MULC, a, NULL, k);
 }
 
 // Facts and small questions ---------------------------------------------------------
@@ -265,6 +297,7 @@ void arith_assume(ArithCtx *c, const Arith *a)
         c->fact = xrealloc(c->fact, (size_t)c->cap_facts * sizeof *c->fact);
     }
     c->fact[c->n_facts++] = a;
+    c->state = ++c->states;
     sample_assume(c, a);
 }
 
@@ -278,6 +311,7 @@ void arith_facts_reset(ArithCtx *c, int count)
     if (count >= c->n_facts)
         return;
     c->n_facts = count;
+    c->state = count ? ++c->states : c->plain;
     sample_reset(c);
 }
 

@@ -48,6 +48,7 @@ struct Arith {
     const char *name;     // VAR
     const Arith *lo, *hi; // VAR: inclusive bounds, NULL if unknown
     int64_t multiple;     // VAR: known to be divisible by this, at least 1
+    ArithTerm self;       // 1 * this: an atom as a sum of one term
     int n;                // number of terms
     ArithTerm term[];
 };

@@ -95,10 +95,29 @@ static Range range_var(const ArithCtx *c, const Arith *a)
                    a->hi ? info_of(c, a->hi)->range.hi : INT64_MAX};
 }
 
+// While nothing is missing or near overflow, plain integers do.
+static bool add_scaled(Range *sum, int64_t k, Range r)
+{
+    int64_t lo, hi;
+    if (r.lo == INT64_MIN || r.hi == INT64_MAX ||
+        __builtin_mul_overflow(k, k > 0 ? r.lo : r.hi, &lo) ||
+        __builtin_mul_overflow(k, k > 0 ? r.hi : r.lo, &hi) ||
+        __builtin_add_overflow(sum->lo, lo, &lo) ||
+        __builtin_add_overflow(sum->hi, hi, &hi) || lo == INT64_MIN || hi == INT64_MAX ||
+        lo == INT64_MAX || hi == INT64_MIN)
+        return false;
+    *sum = (Range){lo, hi};
+    return true;
+}
+
 Range poly_range(const ArithCtx *c, Poly p)
 {
     Range sum = finish(p.value, p.value);
-    for (int i = 0; i < p.n; i++) {
+    int i = 0;
+    while (i < p.n && sum.lo != INT64_MIN && sum.hi != INT64_MAX &&
+           add_scaled(&sum, p.t[i].coef, info_of(c, p.t[i].arg)->range))
+        i++;
+    for (; i < p.n; i++) {
         int64_t k = p.t[i].coef;
         Range r = info_of(c, p.t[i].arg)->range;
         Wide lo = mul_ends(k, k > 0 ? r.lo : r.hi), hi = mul_ends(k, k > 0 ? r.hi : r.lo);
@@ -209,7 +228,7 @@ static Outcome by_var(ArithCtx *c, const Goal *g)
     const Arith *bound = g->sign > 0 ? g->x->lo : g->x->hi;
     if (!bound)
         return STUCK;
-    return with_bound(c, g, poly_of(c, bound), poly_const(1)) ? PROVED : FAILED;
+    return with_bound(c, g, poly_of(bound), poly_const(1)) ? PROVED : FAILED;
 }
 
 // d*(e div d) lies between e - d + step and e.
@@ -218,7 +237,7 @@ static Outcome by_div(ArithCtx *c, const Goal *g)
     const Arith *e = g->x->term[0].arg, *d = g->x->term[1].arg;
     if (d->kind == A_CONST && d->value < 1)
         return STUCK;
-    Poly scale = poly_of(c, d), bound = poly_of(c, e);
+    Poly scale = poly_of(d), bound = poly_of(e);
     if (g->sign > 0)
         bound = poly_addc(c, poly_add(c, bound, scale, -1), MAX(step_of(c, e, d), 1));
     if (with_bound(c, g, bound, scale))
@@ -235,10 +254,10 @@ static Outcome by_mod(ArithCtx *c, const Goal *g)
         return STUCK;
     if (g->sign > 0)
         return with_bound(c, g, poly_const(0), one) ? PROVED : FAILED;
-    Poly last = poly_addc(c, poly_of(c, d), -MAX(step_of(c, e, d), 1));
+    Poly last = poly_addc(c, poly_of(d), -MAX(step_of(c, e, d), 1));
     if (with_bound(c, g, last, one))
         return PROVED;
-    bool below = info_of(c, e)->range.lo >= 0 && with_bound(c, g, poly_of(c, e), one);
+    bool below = info_of(c, e)->range.lo >= 0 && with_bound(c, g, poly_of(e), one);
     return below ? PROVED : FAILED;
 }
 
@@ -247,10 +266,10 @@ static Outcome by_cases(ArithCtx *c, const Goal *g)
 {
     bool both = (g->x->kind == A_MIN) == (g->sign > 0);
     Poly one = poly_const(1);
-    bool first = with_bound(c, g, poly_of(c, g->x->term[0].arg), one);
+    bool first = with_bound(c, g, poly_of(g->x->term[0].arg), one);
     if (first != both)
         return first ? PROVED : FAILED;
-    return with_bound(c, g, poly_of(c, g->x->term[1].arg), one) ? PROVED : FAILED;
+    return with_bound(c, g, poly_of(g->x->term[1].arg), one) ? PROVED : FAILED;
 }
 
 static int sign_of(ArithCtx *c, Poly a, int facts)
@@ -298,7 +317,7 @@ static bool cancel(ArithCtx *c, Poly p, Poly f, ArithTerm t, ArithTerm u, int fa
     int64_t kt = t.coef / g, ku = u.coef / g;
     if (ku == INT64_MIN)
         return false;
-    Poly times_f = rest ? poly_mul(c, f, poly_of(c, rest)) : f;
+    Poly times_f = rest ? poly_mul(c, f, poly_of(rest)) : f;
     ku = ku < 0 ? -ku : ku;
     Poly scaled = poly_addc(c, poly_scale(c, p, ku), ku - 1);
     return prove(c, poly_add(c, scaled, times_f, kt < 0 ? kt : -kt), facts);
@@ -307,7 +326,7 @@ static bool cancel(ArithCtx *c, Poly p, Poly f, ArithTerm t, ArithTerm u, int fa
 static bool by_facts(ArithCtx *c, Poly p, int first)
 {
     for (int i = first; i < c->n_facts; i++) {
-        Poly f = poly_of(c, c->fact[i]);
+        Poly f = poly_of(c->fact[i]);
         const Arith *top = poly_top(f, UINT32_MAX);
         for (int j = 0; top && j < f.n; j++)
             if (mono_has(f.t[j].arg, top))
@@ -380,9 +399,9 @@ static bool nonneg_sum(ArithCtx *c, const Arith *a, const Arith *minus, int64_t 
     bool overflow = c->overflow;
     c->overflow = false;
     ArenaMark mark = arena_mark(c->scratch);
-    Poly p = poly_addc(c, poly_of(c, a), plus);
+    Poly p = poly_addc(c, poly_of(a), plus);
     if (minus)
-        p = poly_fold(c, poly_add(c, p, poly_of(c, minus), -1));
+        p = poly_fold(c, poly_add(c, p, poly_of(minus), -1));
     bool proved = !c->overflow && poly_nonneg(c, p);
     arena_reset(c->scratch, mark);
     c->overflow = overflow;
@@ -441,7 +460,7 @@ static int64_t refined_lo(ArithCtx *c, Poly p)
         const Arith *bound = r.lo >= 0 ? x->lo : r.hi <= 0 ? x->hi : NULL;
         if (!bound)
             continue;
-        p = poly_add(c, poly_mul(c, a, poly_of(c, bound)), b, 1);
+        p = poly_add(c, poly_mul(c, a, poly_of(bound)), b, 1);
         if (c->overflow)
             break;
         best = MAX(best, poly_range(c, p).lo);
@@ -449,20 +468,32 @@ static int64_t refined_lo(ArithCtx *c, Poly p)
     return best;
 }
 
+static Range refined_range(ArithCtx *c, const Arith *a)
+{
+    Range r = info_of(c, a)->range;
+    bool overflow = c->overflow;
+    ArenaMark mark = arena_mark(c->scratch);
+    c->overflow = false;
+    r.lo = refined_lo(c, poly_of(a));
+    c->overflow = false;
+    int64_t low = refined_lo(c, poly_scale(c, poly_of(a), -1));
+    if (!c->overflow && low != INT64_MIN)
+        r.hi = MIN(r.hi, -low);
+    arena_reset(c->scratch, mark);
+    c->overflow = overflow;
+    return r;
+}
+
 void arith_range(ArithCtx *c, const Arith *a, int64_t *lo, int64_t *hi)
 {
     Range r = info_of(c, a)->range;
     if (a->kind == A_SUM) {
-        bool overflow = c->overflow;
-        ArenaMark mark = arena_mark(c->scratch);
-        c->overflow = false;
-        r.lo = refined_lo(c, poly_of(c, a));
-        c->overflow = false;
-        int64_t low = refined_lo(c, poly_scale(c, poly_of(c, a), -1));
-        if (!c->overflow && low != INT64_MIN)
-            r.hi = MIN(r.hi, -low);
-        arena_reset(c->scratch, mark);
-        c->overflow = overflow;
+        if (!info_of(c, a)->is_refined) {
+            r = refined_range(c, a);
+            c->info[a->id].refined = r; // its products may have made nodes
+            c->info[a->id].is_refined = true;
+        }
+        r = info_of(c, a)->refined;
     }
     *lo = r.lo;
     *hi = r.hi;
@@ -526,13 +557,13 @@ static Poly bound_step(ArithCtx *c, Poly p, const Arith *x, const Vars *vars, bo
     if (!end)
         return p;
     *ok = true;
-    return poly_fold(c, poly_add(c, poly_mul(c, a, poly_of(c, end)), b, 1));
+    return poly_fold(c, poly_add(c, poly_mul(c, a, poly_of(end)), b, 1));
 }
 
 static const Arith *bound(ArithCtx *c, const Arith *a, const Vars *vars, bool upper)
 {
     ArenaMark mark = arena_mark(c->scratch);
-    Poly p = poly_of(c, a);
+    Poly p = poly_of(a);
     bool ok = true;
     for (const Arith *x; ok && (x = top_mentioning(p, vars));)
         p = bound_step(c, p, x, vars, upper, &ok);

@@ -24,9 +24,12 @@ typedef struct {
     uint64_t hash;
     uint32_t next; // in its bucket, as id + 1
     uint32_t stamp;
-    Range range; // without facts, so that it stays true as long as the node
+    Range range;   // without facts, so that it stays true as long as the node
+    Range refined; // the same of a sum, worked out when first asked for
+    bool is_refined;
     int64_t multiple;
     unsigned flags;
+    bool is_sampled;           // sampled and sample are worked out
     unsigned sampled;          // bit k: sample[k] is the value at point k
     int64_t sample[N_SAMPLES]; // see sample.c
 } NodeInfo;
@@ -38,6 +41,34 @@ typedef struct {
     const Arith *node;
     bool size;
 } Variable;
+
+// What a constructor made of its operands while certain facts were held: a kernel that is
+// written out asks for the same sums again and again.
+typedef enum {
+    MEMO_ADD,
+    MEMO_SUB,
+    MEMO_MUL,
+    MEMO_ADDC,
+    MEMO_MULC,
+    MEMO_DIV,
+    MEMO_MOD,
+    MEMO_MIN,
+    MEMO_MAX,
+    MEMO_KINDS = 16
+} MemoKind;
+
+typedef struct {
+    uint64_t when; // state of the context and kind
+    const Arith *a;
+    int64_t b; // a number, or that of the other operand
+} MemoKey;
+
+typedef struct {
+    MemoKey key;
+    const Arith *result;
+} Memo;
+
+enum { MEMO_SLOTS = 4096, CONSTS = 128 };
 
 struct ArithCtx {
     Arena *arena, *scratch;
@@ -53,6 +84,10 @@ struct ArithCtx {
     bool overflow;
     int steps; // left to the proof under way
     uint32_t stamp;
+    Memo *memo;             // a slot for each hash, the newest result stays
+    uint64_t state, plain;  // of facts and nodes; without facts
+    uint64_t states;        // how many there were
+    uint32_t small[CONSTS]; // numbers of the constants from 0 up, as id + 1, if still so
 };
 
 typedef struct {
@@ -78,6 +113,32 @@ static inline const NodeInfo *info_of(const ArithCtx *c, const Arith *a)
     return &c->info[a->id];
 }
 
+static inline MemoKey memo_key(const ArithCtx *c, MemoKind kind, const Arith *a, int64_t b)
+{
+    return (MemoKey){c->state * MEMO_KINDS + kind, a, b};
+}
+
+static inline Memo *memo_slot(const ArithCtx *c, MemoKey key)
+{
+    uint64_t h = (key.when << 48 ^ (uint64_t)key.b << 24 ^ key.a->id) * 0x9e3779b97f4a7c15u;
+    return &c->memo[h >> 52];
+}
+
+// NULL: not known, or not to be relied on.
+static inline const Arith *memo_find(const ArithCtx *c, MemoKey key)
+{
+    const Memo *memo = memo_slot(c, key);
+    bool same = memo->key.when == key.when && memo->key.a == key.a && memo->key.b == key.b;
+    return same && !c->overflow ? memo->result : NULL;
+}
+
+static inline const Arith *memo_keep(const ArithCtx *c, MemoKey key, const Arith *result)
+{
+    if (!c->overflow)
+        *memo_slot(c, key) = (Memo){key, result};
+    return result;
+}
+
 // poly.c
 int64_t checked_add(ArithCtx *c, int64_t a, int64_t b);
 int64_t checked_mul(ArithCtx *c, int64_t a, int64_t b);
@@ -90,8 +151,18 @@ Build build_new(ArithCtx *c, int cap);
 void build_push(ArithCtx *c, Build *b, int64_t coef, const Arith *mono); // NULL is 1
 Poly build_done(ArithCtx *c, Build *b);
 
-Poly poly_const(int64_t value);
-Poly poly_of(ArithCtx *c, const Arith *a);
+static inline Poly poly_const(int64_t value)
+{
+    return (Poly){value, 0, NULL};
+}
+
+static inline Poly poly_of(const Arith *a)
+{
+    return a->kind == A_CONST ? poly_const(a->value)
+           : a->kind == A_SUM ? (Poly){a->value, a->n, a->term}
+                              : (Poly){0, 1, &a->self};
+}
+
 Poly poly_add(ArithCtx *c, Poly a, Poly b, int64_t k); // a + k*b
 Poly poly_addc(ArithCtx *c, Poly a, int64_t value);
 Poly poly_scale(ArithCtx *c, Poly a, int64_t k);
@@ -101,7 +172,7 @@ int poly_size(Poly a); // terms, the constant counted
 Poly poly_fold(ArithCtx *c, Poly p);
 const Arith *poly_node(ArithCtx *c, Poly p);
 
-const ArithTerm *mono_factors(const Arith *const *mono, ArithTerm *one, int *n);
+const ArithTerm *mono_factors(const Arith *mono, int *n);
 const Arith *mono_mul(ArithCtx *c, const Arith *a, const Arith *b);
 // a / b where b divides a; *out is NULL where that is 1.
 bool mono_div(ArithCtx *c, const Arith *a, const Arith *b, const Arith **out);
@@ -112,7 +183,6 @@ void poly_isolate(ArithCtx *c, Poly p, const Arith *x, Poly *a, Poly *b);
 const Arith *poly_top(Poly p, uint32_t limit);
 
 // sample.c
-void sample_node(const ArithCtx *c, const Arith *a, NodeInfo *info);
 void sample_assume(ArithCtx *c, const Arith *fact);
 void sample_reset(ArithCtx *c);
 bool sample_refutes(const ArithCtx *c, Poly p); // false somewhere, so never provable

@@ -61,24 +61,17 @@ int64_t gcd64(int64_t a, int64_t b)
 
 // Monomials -------------------------------------------------------------------------
 
-const ArithTerm *mono_factors(const Arith *const *mono, ArithTerm *one, int *n)
+const ArithTerm *mono_factors(const Arith *mono, int *n)
 {
-    if ((*mono)->kind == A_PROD) {
-        *n = (*mono)->n;
-        return (*mono)->term;
-    }
-    *one = (ArithTerm){1, *mono};
-    *n = 1;
-    return one;
+    *n = mono->kind == A_PROD ? mono->n : 1;
+    return mono->kind == A_PROD ? mono->term : &mono->self;
 }
 
 const Arith *mono_mul(ArithCtx *c, const Arith *a, const Arith *b)
 {
-    ArithTerm one_a, one_b;
     int na, nb, n = 0, i = 0, j = 0;
-    const ArithTerm *fa = mono_factors(&a, &one_a, &na);
-    const ArithTerm *fb = mono_factors(&b, &one_b, &nb);
-    ArithTerm *f = NEW_ARRAY(c->scratch, ArithTerm, na + nb);
+    const ArithTerm *fa = mono_factors(a, &na), *fb = mono_factors(b, &nb);
+    ArithTerm *f = NEW_RAW(c->scratch, ArithTerm, na + nb);
     while (i < na || j < nb)
         f[n++] = j == nb || (i < na && fa[i].arg->id <= fb[j].arg->id) ? fa[i++] : fb[j++];
     return node_make(c, A_PROD, 0, n, f);
@@ -91,12 +84,11 @@ bool mono_div(ArithCtx *c, const Arith *a, const Arith *b, const Arith **out)
         return true;
     if (a->kind != A_PROD)
         return false;
-    ArithTerm one;
     int nb, n = 0, j = 0;
-    const ArithTerm *fb = mono_factors(&b, &one, &nb);
+    const ArithTerm *fb = mono_factors(b, &nb);
     if (nb > a->n)
         return false;
-    ArithTerm *f = NEW_ARRAY(c->scratch, ArithTerm, a->n);
+    ArithTerm *f = NEW_RAW(c->scratch, ArithTerm, a->n);
     for (int i = 0; i < a->n; i++) {
         if (j < nb && a->term[i].arg == fb[j].arg)
             j++;
@@ -124,7 +116,7 @@ bool mono_has(const Arith *mono, const Arith *atom)
 
 Build build_new(ArithCtx *c, int cap)
 {
-    return (Build){.t = NEW_ARRAY(c->scratch, ArithTerm, cap)};
+    return (Build){.t = NEW_RAW(c->scratch, ArithTerm, cap)};
 }
 
 void build_push(ArithCtx *c, Build *b, int64_t coef, const Arith *mono)
@@ -175,25 +167,9 @@ Poly build_done(ArithCtx *c, Build *b)
 
 // Arithmetic ------------------------------------------------------------------------
 
-Poly poly_const(int64_t value)
-{
-    return (Poly){value, 0, NULL};
-}
-
-Poly poly_of(ArithCtx *c, const Arith *a)
-{
-    if (a->kind == A_CONST)
-        return poly_const(a->value);
-    if (a->kind == A_SUM)
-        return (Poly){a->value, a->n, a->term};
-    ArithTerm *t = NEW(c->scratch, ArithTerm);
-    *t = (ArithTerm){1, a};
-    return (Poly){0, 1, t};
-}
-
 Poly poly_add(ArithCtx *c, Poly a, Poly b, int64_t k)
 {
-    ArithTerm *t = NEW_ARRAY(c->scratch, ArithTerm, a.n + b.n);
+    ArithTerm *t = NEW_RAW(c->scratch, ArithTerm, a.n + b.n);
     int n = 0, i = 0, j = 0;
     while (i < a.n || j < b.n) {
         if (j == b.n || (i < a.n && a.t[i].arg->id < b.t[j].arg->id)) {
@@ -264,9 +240,8 @@ const Arith *poly_top(Poly p, uint32_t limit)
 {
     const Arith *top = NULL;
     for (int i = 0; i < p.n; i++) {
-        ArithTerm one;
         int n;
-        const ArithTerm *f = mono_factors(&p.t[i].arg, &one, &n);
+        const ArithTerm *f = mono_factors(p.t[i].arg, &n);
         while (n && f[n - 1].arg->id >= limit)
             n--;
         if (n && (!top || f[n - 1].arg->id > top->id))
@@ -297,26 +272,26 @@ static bool join_at(ArithCtx *c, Poly *p, ArithTerm t, const Arith *m)
     const Arith *e = m->term[0].arg, *d = m->term[1].arg, *rest;
     const Arith *quotient = arith_div(c, e, d);
     mono_div(c, t.arg, m, &rest);
-    Poly around = rest ? poly_of(c, rest) : poly_const(1);
+    Poly around = rest ? poly_of(rest) : poly_const(1);
     around = poly_scale(c, around, t.coef);
-    Poly around_d = poly_mul(c, around, poly_of(c, d));
-    Poly both = poly_mul(c, around_d, poly_of(c, quotient));
-    Poly remainder = poly_mul(c, around, poly_of(c, m));
+    Poly around_d = poly_mul(c, around, poly_of(d));
+    Poly both = poly_mul(c, around_d, poly_of(quotient));
+    Poly remainder = poly_mul(c, around, poly_of(m));
     if (has_terms(*p, both)) {
         Poly left = poly_add(c, poly_add(c, *p, both, -1), remainder, -1);
-        *p = poly_add(c, left, poly_mul(c, around, poly_of(c, e)), 1);
+        *p = poly_add(c, left, poly_mul(c, around, poly_of(e)), 1);
         return true;
     }
     for (int i = 0; i < p->n; i++) {
         const Arith *other = poly_top((Poly){0, 1, &p->t[i]}, UINT32_MAX);
         if (other->kind != A_MOD || other == m || other->term[0].arg != quotient)
             continue;
-        both = poly_mul(c, around_d, poly_of(c, other));
+        both = poly_mul(c, around_d, poly_of(other));
         if (!has_terms(*p, both))
             continue;
         const Arith *whole = arith_mod(c, e, arith_mul(c, d, other->term[1].arg));
         Poly left = poly_add(c, poly_add(c, *p, both, -1), remainder, -1);
-        *p = poly_add(c, left, poly_mul(c, around, poly_of(c, whole)), 1);
+        *p = poly_add(c, left, poly_mul(c, around, poly_of(whole)), 1);
         return true;
     }
     return false;
@@ -327,9 +302,8 @@ static bool join_once(ArithCtx *c, Poly *p)
     for (int i = 0; i < p->n; i++) {
         if (!(info_of(c, p->t[i].arg)->flags & HAS_MOD))
             continue;
-        ArithTerm one;
         int n;
-        const ArithTerm *f = mono_factors(&p->t[i].arg, &one, &n);
+        const ArithTerm *f = mono_factors(p->t[i].arg, &n);
         for (int k = 0; k < n; k++)
             if (f[k].arg->kind == A_MOD && join_at(c, p, p->t[i], f[k].arg))
                 return true;
@@ -349,7 +323,7 @@ static bool exact_once(ArithCtx *c, Poly *p)
             continue;
         int64_t k = p->t[i].coef / d;
         Poly left = poly_add(c, *p, (Poly){0, 1, &p->t[i]}, -1);
-        *p = poly_add(c, left, poly_of(c, a->term[0].arg), k);
+        *p = poly_add(c, left, poly_of(a->term[0].arg), k);
         return true;
     }
     return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Refutation by example: a few points at which every variable lies within its bounds.
-// Each node keeps its value there, so that a goal which is false at one of them is given
-// up at once instead of being searched for a proof. Points where a fact does not hold
+// A node keeps its value there once it was asked for, so that a goal which is false at one
+// of them is given up at once instead of being searched for a proof. Points where a fact does not hold
 // are left out while the fact is held. Nothing is ever concluded to be true from them.
 #include "arith/internal.h"
 
@@ -17,10 +17,12 @@ static int64_t offset_at(const Arith *var, int point, int64_t width)
     return (int64_t)(h % ((uint64_t)width + 1));
 }
 
+static const NodeInfo *sampled(const ArithCtx *c, const Arith *a);
+
 static bool var_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
 {
-    const NodeInfo *lo = a->lo ? info_of(c, a->lo) : NULL;
-    const NodeInfo *hi = a->hi ? info_of(c, a->hi) : NULL;
+    const NodeInfo *lo = a->lo ? sampled(c, a->lo) : NULL;
+    const NodeInfo *hi = a->hi ? sampled(c, a->hi) : NULL;
     int64_t width = SPREAD;
     if ((lo && !(lo->sampled >> k & 1)) || (hi && !(hi->sampled >> k & 1)))
         return false;
@@ -46,7 +48,7 @@ static bool sum_at(const ArithCtx *c, Poly p, int k, int64_t *value)
     int64_t x;
     *value = p.value;
     for (int i = 0; i < p.n; i++) {
-        const NodeInfo *info = info_of(c, p.t[i].arg);
+        const NodeInfo *info = sampled(c, p.t[i].arg);
         if (!(info->sampled >> k & 1) ||
             __builtin_mul_overflow(info->sample[k], p.t[i].coef, &x) ||
             __builtin_add_overflow(*value, x, value))
@@ -59,7 +61,7 @@ static bool prod_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
 {
     *value = 1;
     for (int i = 0; i < a->n; i++) {
-        const NodeInfo *info = info_of(c, a->term[i].arg);
+        const NodeInfo *info = sampled(c, a->term[i].arg);
         if (!(info->sampled >> k & 1) ||
             __builtin_mul_overflow(info->sample[k], *value, value))
             return false;
@@ -69,7 +71,7 @@ static bool prod_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
 
 static bool pair_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
 {
-    const NodeInfo *left = info_of(c, a->term[0].arg), *right = info_of(c, a->term[1].arg);
+    const NodeInfo *left = sampled(c, a->term[0].arg), *right = sampled(c, a->term[1].arg);
     if (!(left->sampled & right->sampled & 1u << k))
         return false;
     int64_t x = left->sample[k], y = right->sample[k];
@@ -98,17 +100,22 @@ static bool node_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
     BUG("kind %d", (int)a->kind);
 }
 
-void sample_node(const ArithCtx *c, const Arith *a, NodeInfo *info)
+// Fills in a node's values when they are first asked for.
+static const NodeInfo *sampled(const ArithCtx *c, const Arith *a)
 {
-    info->sampled = 0;
+    NodeInfo *info = &c->info[a->id];
+    if (info->is_sampled)
+        return info;
+    info->is_sampled = true;
     for (int k = 0; k < N_SAMPLES; k++)
         if (node_at(c, a, k, &info->sample[k]))
             info->sampled |= 1u << k;
+    return info;
 }
 
 void sample_assume(ArithCtx *c, const Arith *fact)
 {
-    const NodeInfo *info = info_of(c, fact);
+    const NodeInfo *info = sampled(c, fact);
     for (int k = 0; k < N_SAMPLES; k++)
         if (!(info->sampled >> k & 1) || info->sample[k] < 0)
             c->live &= ~(1u << k);

@@ -41,7 +41,7 @@ static bool divides(ArithCtx *c, int64_t d, ArithTerm t)
 // Coefficients keep their sign and fall below d; the constant comes into [0, d).
 static void reduce_const(ArithCtx *c, Quot *z, int64_t d)
 {
-    Poly a = poly_of(c, z->r);
+    Poly a = poly_of(z->r);
     Build q = build_new(c, a.n), r = build_new(c, a.n), exact = build_new(c, a.n);
     q.value = floor_div(a.value, d);
     r.value = floor_mod(a.value, d);
@@ -56,7 +56,7 @@ static void reduce_const(ArithCtx *c, Quot *z, int64_t d)
     }
     Poly whole = build_done(c, &q);
     for (int i = 0; i < exact.n; i++)
-        whole = poly_add(c, whole, poly_of(c, exact.t[i].arg), 1);
+        whole = poly_add(c, whole, poly_of(exact.t[i].arg), 1);
     z->q = arith_add(c, z->q, poly_node(c, whole));
     z->r = poly_node(c, build_done(c, &r));
 }
@@ -106,7 +106,7 @@ static void reduce(ArithCtx *c, Quot *z)
     Poly q, r;
     if (arith_is_const(z->d, &d))
         reduce_const(c, z, d);
-    else if (divide(c, poly_of(c, z->r), poly_of(c, z->d), &q, &r)) {
+    else if (divide(c, poly_of(z->r), poly_of(z->d), &q, &r)) {
         z->q = arith_add(c, z->q, poly_node(c, q));
         z->r = poly_node(c, r);
     }
@@ -122,7 +122,7 @@ static bool exact_quotient(ArithCtx *c, const Arith *a, const Arith *d, const Ar
         *q = arith_const(c, value / by);
         return true;
     }
-    if (!divide(c, poly_of(c, a), poly_of(c, d), &quotient, &r) || poly_size(r))
+    if (!divide(c, poly_of(a), poly_of(d), &quotient, &r) || poly_size(r))
         return false;
     *q = poly_node(c, quotient);
     return true;
@@ -190,7 +190,7 @@ static int64_t times_added(Residues way, int64_t k, int64_t d)
 
 static bool decide_shifted(ArithCtx *c, Quot *z, int64_t d, Residues way)
 {
-    Poly a = poly_of(c, z->r);
+    Poly a = poly_of(z->r);
     Build moved = build_new(c, a.n);
     for (int i = 0; i < a.n; i++) {
         int64_t times = times_added(way, a.t[i].coef, d);
@@ -272,7 +272,7 @@ static void accept(ArithCtx *c, Quot *z, const Arith *s, const Arith *t, const A
 
 static bool shrink_by(ArithCtx *c, Quot *z, int64_t d, int64_t g)
 {
-    Poly r = poly_of(c, z->r);
+    Poly r = poly_of(z->r);
     Build t, s;
     part(c, r, g, false, &t, &s);
     s.value = rest_value(c, s, r.value, g);
@@ -305,7 +305,7 @@ static int64_t next_factor(ArithCtx *c, Poly r, int64_t d, int64_t below)
 
 static bool shrink_const(ArithCtx *c, Quot *z, int64_t d)
 {
-    Poly r = poly_of(c, z->r);
+    Poly r = poly_of(z->r);
     for (int64_t g = d; (g = next_factor(c, r, d, g)) > 1;)
         if (shrink_by(c, z, d, g))
             return true;
@@ -314,7 +314,7 @@ static bool shrink_const(ArithCtx *c, Quot *z, int64_t d)
 
 static bool shrink_by_content(ArithCtx *c, Quot *z)
 {
-    Poly d = poly_of(c, z->d), r = poly_of(c, z->r);
+    Poly d = poly_of(z->d), r = poly_of(z->r);
     int64_t g = d.value;
     for (int i = 0; i < d.n; i++)
         g = gcd64(g, d.t[i].coef);
@@ -355,10 +355,10 @@ static void part_by(ArithCtx *c, Poly p, const Arith *f, Poly *with, Poly *witho
 static bool shrink_by_atom(ArithCtx *c, Quot *z, const Arith *f)
 {
     Poly d, none, t, s;
-    part_by(c, poly_of(c, z->d), f, &d, &none);
+    part_by(c, poly_of(z->d), f, &d, &none);
     if (poly_size(none))
         return false;
-    part_by(c, poly_of(c, z->r), f, &t, &s);
+    part_by(c, poly_of(z->r), f, &t, &s);
     const Arith *rest = poly_node(c, s);
     if (poly_size(t) == 0 || !in_range(c, rest, f)) // so that f > 0 too
         return false;
@@ -374,10 +374,9 @@ static bool shrink(ArithCtx *c, Quot *z)
         return shrink_const(c, z, d);
     if (shrink_by_content(c, z))
         return true;
-    Poly divisor = poly_of(c, z->d);
-    ArithTerm one;
+    Poly divisor = poly_of(z->d);
     int n;
-    const ArithTerm *f = mono_factors(&divisor.t[0].arg, &one, &n);
+    const ArithTerm *f = mono_factors(divisor.t[0].arg, &n);
     for (int i = 0; i < n; i++)
         if (shrink_by_atom(c, z, f[i].arg))
             return true;
@@ -420,13 +419,13 @@ static const Arith *div_atom(ArithCtx *c, const Arith *r, const Arith *d)
 // A remainder by a multiple of d, inside a remainder by d, changes nothing.
 static const Arith *mod_atom(ArithCtx *c, const Arith *r, const Arith *d)
 {
-    Poly p = poly_of(c, r), plain = p;
+    Poly p = poly_of(r), plain = p;
     for (int i = 0; i < p.n; i++) {
         const Arith *m = p.t[i].arg, *k;
         if (m->kind != A_MOD || !exact_quotient(c, m->term[1].arg, d, &k))
             continue;
         plain = poly_add(c, plain, (Poly){0, 1, &p.t[i]}, -1);
-        plain = poly_add(c, plain, poly_of(c, m->term[0].arg), p.t[i].coef);
+        plain = poly_add(c, plain, poly_of(m->term[0].arg), p.t[i].coef);
     }
     if (plain.t == p.t)
         return node_pair(c, A_MOD, r, d);
@@ -443,14 +442,17 @@ const Arith *arith_div(ArithCtx *c, const Arith *a, const Arith *b)
     Quot z;
     if (!foldable(b))
         return node_pair(c, A_DIV, a, b);
+    MemoKey key = memo_key(c, MEMO_DIV, a, b->id);
+    const Arith *result = memo_find(c, key);
+    if (result)
+        return result;
     ArenaMark mark = arena_mark(c->scratch);
-    const Arith *result;
     if (quotient(c, a, b, &z))
         result = z.q;
     else
         result = arith_add(c, z.q, div_atom(c, z.r, z.d));
     arena_reset(c->scratch, mark);
-    return result;
+    return memo_keep(c, key, result);
 }
 
 const Arith *arith_mod(ArithCtx *c, const Arith *a, const Arith *b)
@@ -458,11 +460,15 @@ const Arith *arith_mod(ArithCtx *c, const Arith *a, const Arith *b)
     Quot z;
     if (!foldable(b))
         return node_pair(c, A_MOD, a, b);
+    MemoKey key = memo_key(c, MEMO_MOD, a, b->id);
+    const Arith *result = memo_find(c, key);
+    if (result)
+        return result;
     ArenaMark mark = arena_mark(c->scratch);
     const Arith *left = quotient(c, a, b, &z) ? z.r : mod_atom(c, z.r, z.d);
-    const Arith *result = arith_add(c, arith_mul(c, z.g, left), z.s);
+    result = arith_add(c, arith_mul(c, z.g, left), z.s);
     arena_reset(c->scratch, mark);
-    return result;
+    return memo_keep(c, key, result);
 }
 
 const Arith *arith_divc(ArithCtx *c, const Arith *a, int64_t d)
@@ -543,21 +549,25 @@ static const Arith *pick_undecided(ArithCtx *c, ArithKind kind, Poly a, Poly b)
         r = pick_nested(c, kind, second, first);
     if (!r)
         r = node_pair(c, kind, first, second);
-    return poly_node(c, poly_add(c, shared, poly_of(c, r), 1));
+    return poly_node(c, poly_add(c, shared, poly_of(r), 1));
 }
 
 static const Arith *min_max(ArithCtx *c, ArithKind kind, const Arith *a, const Arith *b)
 {
     if (a->kind == A_CONST && b->kind == A_CONST)
         return (a->value < b->value) == (kind == A_MIN) ? a : b;
+    MemoKey key = memo_key(c, kind == A_MIN ? MEMO_MIN : MEMO_MAX, a, b->id);
+    const Arith *r = memo_find(c, key);
+    if (r)
+        return r;
     if (arith_le(c, a, b))
-        return kind == A_MIN ? a : b;
+        return memo_keep(c, key, kind == A_MIN ? a : b);
     if (arith_le(c, b, a))
-        return kind == A_MIN ? b : a;
+        return memo_keep(c, key, kind == A_MIN ? b : a);
     ArenaMark mark = arena_mark(c->scratch);
-    const Arith *r = pick_undecided(c, kind, poly_of(c, a), poly_of(c, b));
+    r = pick_undecided(c, kind, poly_of(a), poly_of(b));
     arena_reset(c->scratch, mark);
-    return r;
+    return memo_keep(c, key, r);
 }
 
 const Arith *arith_min(ArithCtx *c, const Arith *a, const Arith *b)
@@ -579,11 +589,16 @@ static const Arith *rebuild_sum(ArithCtx *c, const Arith *a, const Arith *var,
                                 const Arith *value)
 {
     ArenaMark mark = arena_mark(c->scratch);
-    Poly sum = poly_const(a->value);
+    Build same = build_new(c, a->n);
+    Poly changed = poly_const(a->value);
     for (int i = 0; i < a->n; i++) {
         const Arith *term = rebuild(c, a->term[i].arg, var, value);
-        sum = poly_add(c, sum, poly_of(c, term), a->term[i].coef);
+        if (term == a->term[i].arg)
+            build_push(c, &same, a->term[i].coef, term);
+        else
+            changed = poly_add(c, changed, poly_of(term), a->term[i].coef);
     }
+    Poly sum = poly_add(c, build_done(c, &same), changed, 1);
     const Arith *result = poly_node(c, sum);
     arena_reset(c->scratch, mark);
     return result;

@@ -96,14 +96,20 @@ static Block *next_block(Block *last, size_t size)
     return block;
 }
 
+void *arena_raw(Arena *arena, size_t size)
+{
+    Block *last = arena->last;
+    size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+    if (last->size - last->used < size)
+        last = arena->last = next_block(last, size);
+    void *p = last->bytes + last->used;
+    last->used += size;
+    return p;
+}
+
 void *arena_alloc(Arena *arena, size_t size)
 {
-    size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
-    if (arena->last->size - arena->last->used < size)
-        arena->last = next_block(arena->last, size);
-    void *p = arena->last->bytes + arena->last->used;
-    arena->last->used += size;
-    return memset(p, 0, size);
+    return memset(arena_raw(arena, size), 0, size);
 }
 
 char *arena_strndup(Arena *arena, const char *text, size_t len)
@@ -116,17 +122,21 @@ char *arena_strdup(Arena *arena, const char *text)
     return arena_strndup(arena, text, strlen(text));
 }
 
-char *arena_printf(Arena *arena, const char *format, ...)
+char *arena_vprintf(Arena *arena, const char *format, va_list args)
 {
     Buf text;
-    va_list args;
     buf_init(&text);
-    va_start(args, format);
     buf_vprintf(&text, format, args);
+    return buf_keep(&text, arena);
+}
+
+char *arena_printf(Arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = arena_vprintf(arena, format, args);
     va_end(args);
-    char *copy = arena_strndup(arena, text.text, text.len);
-    buf_release(&text);
-    return copy;
+    return text;
 }
 
 ArenaMark arena_mark(const Arena *arena)

@@ -49,9 +49,11 @@ void arena_free(Arena *arena); // accepts NULL
 
 // Zeroed storage, aligned for any type; owner: the arena.
 void *arena_alloc(Arena *arena, size_t size);
+void *arena_raw(Arena *arena, size_t size); // not zeroed
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t len);
 char *arena_printf(Arena *arena, const char *format, ...) FW_PRINTF(2, 3);
+char *arena_vprintf(Arena *arena, const char *format, va_list args) FW_PRINTF(2, 0);
 
 // arena_reset gives back everything allocated after the mark.
 ArenaMark arena_mark(const Arena *arena);
@@ -60,6 +62,7 @@ size_t arena_bytes(const Arena *arena); // unit: bytes held from the system
 
 #define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
+#define NEW_RAW(arena, T, n)   ((T *)arena_raw((arena), sizeof(T) * (size_t)(n)))
 
 // Heap allocation that cannot return NULL.
 void *xmalloc(size_t size);
@@ -94,7 +97,8 @@ void buf_putc(Buf *buf, char c);
 void buf_puts(Buf *buf, const char *text);
 void buf_write(Buf *buf, const void *bytes, size_t len);
 void buf_printf(Buf *buf, const char *format, ...) FW_PRINTF(2, 3);
-void buf_vprintf(Buf *buf, const char *format, va_list args);
+void buf_vprintf(Buf *buf, const char *format, va_list args) FW_PRINTF(2, 0);
+char *buf_keep(Buf *buf, Arena *arena); // its text; owner: the arena; buf is released
 
 // file.c: whole files ------------------------------------------------------------
 
@@ -157,6 +161,10 @@ typedef struct {
     size_t len;
 } Source;
 
+// A whole file as a text that diagnostics point into; NULL with errno set on failure.
+// Owner: arena; path is kept as its name.
+Source *source_read(const char *path, Arena *arena);
+
 typedef struct {
     const Source *source; // NULL: no place in a text
     uint32_t start, end;  // byte offsets
@@ -188,6 +196,8 @@ void diags_init(Diags *diags, Arena *arena);
 // Each returns false, so that a failing function can end with `return diag_error(...)`.
 bool diag_error(Diags *diags, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);
+bool diag_verror(Diags *diags, Span span, const char *code, const char *format,
+                 va_list args) FW_PRINTF(4, 0);
 bool diag_world(Diags *diags, const char *code, const char *format, ...) FW_PRINTF(3, 4);
 void diag_warning(Diags *diags, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);

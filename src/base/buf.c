@@ -126,3 +126,10 @@ void buf_printf(Buf *buf, const char *format, ...)
     buf_vprintf(buf, format, args);
     va_end(args);
 }
+
+char *buf_keep(Buf *buf, Arena *arena)
+{
+    char *text = arena_strndup(arena, buf->text, buf->len);
+    buf_release(buf);
+    return text;
+}

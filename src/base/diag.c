@@ -19,19 +19,22 @@ static void diag_add(Diags *diags, DiagKind kind, Span span, const char *code,
     diags->world += kind == DIAG_WORLD;
     if (diags->list.len >= DIAGS_KEPT)
         return;
-    Buf text;
-    buf_init(&text);
-    buf_vprintf(&text, format, args);
-    Diag diag = {kind, code, span, arena_strdup(diags->arena, text.text)};
-    buf_release(&text);
+    Diag diag = {kind, code, span, arena_vprintf(diags->arena, format, args)};
     VEC_PUSH(diags->arena, &diags->list, diag);
+}
+
+bool diag_verror(Diags *diags, Span span, const char *code, const char *format,
+                 va_list args)
+{
+    diag_add(diags, DIAG_ERROR, span, code, format, args);
+    return false;
 }
 
 bool diag_error(Diags *diags, Span span, const char *code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    diag_add(diags, DIAG_ERROR, span, code, format, args);
+    diag_verror(diags, span, code, format, args);
     va_end(args);
     return false;
 }

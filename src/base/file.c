@@ -24,6 +24,21 @@ bool file_read(const char *path, Buf *buf)
     return n == 0;
 }
 
+Source *source_read(const char *path, Arena *arena)
+{
+    Buf text;
+    buf_init(&text);
+    Source *source = NULL;
+    if (file_read(path, &text)) {
+        source = NEW(arena, Source);
+        *source = (Source){path, arena_strndup(arena, text.text, text.len), text.len};
+    }
+    int saved = errno;
+    buf_release(&text);
+    errno = saved;
+    return source;
+}
+
 static bool write_all(FILE *f, const void *bytes, size_t len)
 {
     return fwrite(bytes, 1, len, f) == len && fflush(f) == 0 && fsync(fileno(f)) == 0;

@@ -48,6 +48,7 @@ typedef struct {
 } OptionRow;
 const OptionRow *cli_options(int *n);
 void cli_command_help(const Command *command); // as --help, on standard output
+int cli_help(FILE *out);                       // all commands and topics; 0
 
 enum { CLI_LIST_MAX = 64 };
 
@@ -85,8 +86,9 @@ struct Options {
     const char *out[CLI_LIST_MAX];
     int nout;
     const char *completion;
+    unsigned extra; // a bit each of Extra
     enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
-    bool best, any_device, host, check, fresh, images, measure, mpi, quiet, bad;
+    bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
 };
 
 // cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
@@ -126,6 +128,11 @@ bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Poi
 bool cli_device(Options *options, DeviceInfo *info);
 // The kind of model that the command's first argument names; NULL with a diagnostic.
 const ModelKind *cli_model_kind(Options *options);
+// "there is no WHAT `name`", with the nearest of those known, or all; false.
+bool cli_unknown(Options *options, const char *code, const char *what, const char *name,
+                 const char *const *known, int n);
+bool cli_no_strategy(Options *options, const char *strategy);
+bool cli_no_target(Options *options, const char *target);
 // The columns that --features names, else those of the kind.
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"

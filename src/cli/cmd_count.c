@@ -53,9 +53,7 @@ static const char *value_text(const Counting *c, int property)
         counts_wide(&text, value.num);
     if (!counts_refused(c->counts, property) && value.den != 1)
         buf_printf(&text, "/%lld", (long long)value.den);
-    const char *copy = arena_strdup(c->o->arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, c->o->arena);
 }
 
 static void print_property(const Counting *c, int property, json_t *json)

@@ -62,24 +62,18 @@ static bool find_ceilings(Options *o, const DeviceInfo *device, Ceilings *c)
 
 int cmd_devices(Options *o)
 {
-    DeviceInfo *info;
-    int n = devices_list(o->arena, NULL, &info, &o->diags), shown = 0;
+    DeviceInfo one, *info = &one;
+    int n = !o->device_given ? devices_list(o->arena, NULL, &info, &o->diags)
+                             : devices_find(o->arena, NULL, o->device, &one, &o->diags);
     json_t *all = json_array();
     for (int i = 0; i < n; i++) {
         const DeviceInfo *d = &info[i];
         Ceilings ceilings = {0};
-        if (o->device_given && strcmp(o->device, d->id) != 0)
-            continue;
-        shown++;
         find_ceilings(o, d, &ceilings);
         print_device(d, &ceilings);
         json_t *json = device_json(d);
         json_object_set_new(json, "measured", ceilings_json(&ceilings));
         json_array_append_new(all, json);
     }
-    if (o->device_given && !shown)
-        diag_world(&o->diags, "C007",
-                   "there is no device %s; `forewarp devices` lists those present",
-                   o->device);
     return cli_json(o, all) && !o->diags.errors ? 0 : 1;
 }

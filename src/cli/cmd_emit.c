@@ -33,27 +33,14 @@ static bool write_text(Options *o, const Buf *text)
 
 // Reading -----------------------------------------------------------------------------
 
-static Source *read_source(Options *o, const char *path)
-{
-    Buf text;
-    buf_init(&text);
-    Source *source = NULL;
-    if (file_read(path, &text)) {
-        source = NEW(o->arena, Source);
-        *source = (Source){path, arena_strndup(o->arena, text.text, text.len), text.len};
-    } else {
-        diag_error(&o->diags, span_none, "C016", "cannot read %s: %s", path,
-                   strerror(errno));
-    }
-    buf_release(&text);
-    return source;
-}
-
 static bool read_derivation(Emission *e)
 {
     Options *o = e->o;
-    const Source *source = read_source(o, o->derivation);
-    const Rewriting *steps = source ? derivation_parse(o->arena, source, &o->diags) : NULL;
+    const Source *source = source_read(o->derivation, o->arena);
+    if (!source)
+        return diag_error(&o->diags, span_none, "C016", "cannot read %s: %s", o->derivation,
+                          strerror(errno));
+    const Rewriting *steps = derivation_parse(o->arena, source, &o->diags);
     e->body = steps ? derivation_apply(e->problem->bound, steps, &o->diags) : NULL;
     if (!e->body)
         return false;
@@ -145,7 +132,7 @@ static const Target *find_target(Options *o, const DeviceInfo *device)
     const char *name = o->target ? o->target : device->target;
     const Target *target = target_find(name);
     if (!target)
-        diag_error(&o->diags, span_none, "C008", "there is no target `%s`", name);
+        cli_no_target(o, name);
     return target;
 }
 

@@ -107,7 +107,8 @@ int cmd_eval(Options *o)
     if (strcmp(o->file, "linear") == 0)
         return eval_linear(o);
     bool study = eval_is_study(o->data);
-    if (strcmp(o->file, "groups") == 0 || (study && strcmp(o->file, "forest") == 0))
+    if (strcmp(o->file, "groups") == 0 || strcmp(o->file, "picks") == 0 ||
+        (study && strcmp(o->file, "forest") == 0))
         return eval_study(o);
     if (eval_takes_records(o))
         return eval_stages(o);

@@ -65,9 +65,7 @@ static const char *command_text(Options *o, const ExploreRequest *request)
         buf_printf(&text, " --device-model %s", o->device_model);
     if (request->sample)
         buf_printf(&text, " --sample %lld", (long long)request->sample);
-    const char *copy = arena_strdup(o->arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, o->arena);
 }
 
 static bool make_request(Options *o, Screen *screen, ExploreRequest *request)

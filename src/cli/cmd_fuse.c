@@ -375,7 +375,7 @@ static int print_kernels(Options *o, const FuseSpace *space)
         if (strcmp(o->binding[i].name, "T") == 0 && !take_instances(o, &instances))
             return 2;
     if (!target_find(target))
-        return !diag_error(&o->diags, span_none, "C008", "there is no target `%s`", target);
+        return cli_no_target(o, target) ? 0 : 2;
     if (!solution_parse(space, o->point, NULL, solution, &o->diags))
         return 2;
     for (int i = 0; i < solution->n; i++)

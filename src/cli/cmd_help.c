@@ -87,16 +87,38 @@ const char *const *help_topics(int *n)
     return topic_name;
 }
 
-static int list_all(void)
+// A name and what it is, in lines of 80 columns.
+static void put_entry(FILE *out, const char *name, const char *args, const char *doc)
 {
-    puts("forewarp COMMAND [OPTION...]\n\nCommands (`forewarp help COMMAND` for its "
-         "options):");
+    enum { INDENT = 14, WIDTH = 80 };
+    int column = fprintf(out, "  %s%s%s", name, args[0] ? " " : "", args);
+    for (column = column < INDENT ? column : WIDTH; *doc; doc += strspn(doc, " ")) {
+        int n = (int)strcspn(doc, " ");
+        if (column + n >= WIDTH) {
+            putc('\n', out);
+            column = 0;
+        }
+        column += fprintf(out, "%*s%.*s", column < INDENT ? INDENT - column : 1, "", n, doc);
+        doc += n;
+    }
+    putc('\n', out);
+}
+
+int cli_help(FILE *out)
+{
+    fputs("Usage: forewarp COMMAND [OPTION...] [ARGUMENT...]\n\nCommands (`forewarp help "
+          "COMMAND` for the options of one):\n",
+          out);
     for (int i = 0; i < COMMANDS; i++)
-        printf("  %-9s %-10s %s\n", commands[i].name, commands[i].args, commands[i].doc);
-    printf("\nTopics (`forewarp help TOPIC`):");
+        put_entry(out, commands[i].name, commands[i].args, commands[i].doc);
+    fputs("\nTopics (`forewarp help TOPIC`):\n ", out);
     for (int i = 0; i < TOPICS; i++)
-        printf("%s %s", i ? "," : "", topic_name[i]);
-    putchar('\n');
+        fprintf(out, "%s %s", i ? "," : "", topic_name[i]);
+    fputs("\n\nFirst steps:\n"
+          "  forewarp tune PROGRAM.fw -s N=4096,M=4096   search; forewarp-out/ gets the kernel\n"
+          "  forewarp tune KERNEL.json                   the same for a kernel of your own\n"
+          "  forewarp report forewarp-out                what was tried, as a page of HTML\n",
+          out);
     return 0;
 }
 
@@ -111,7 +133,7 @@ int cmd_help(Options *o)
     if (o->completion)
         return 0;
     if (!o->file)
-        return list_all();
+        return cli_help(stdout);
     for (int i = 0; i < TOPICS; i++)
         if (strcmp(o->file, topic_name[i]) == 0)
             return topic_list[i]();
@@ -120,6 +142,9 @@ int cmd_help(Options *o)
             cli_command_help(&commands[i]);
             return 0;
         }
-    diag_error(&o->diags, span_none, "C009", "there is no help on `%s`", o->file);
+    const char *name[TOPICS + COMMANDS];
+    for (int i = 0; i < TOPICS + COMMANDS; i++)
+        name[i] = i < TOPICS ? topic_name[i] : commands[i - TOPICS].name;
+    cli_unknown(o, "C009", "help on", o->file, name, TOPICS + COMMANDS);
     return 2;
 }

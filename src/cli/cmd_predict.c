@@ -7,6 +7,8 @@
 
 #include "plan/describe.h"
 #include "plan/predict.h"
+#include "plan/select.h"
+#include "store/recorded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,9 +38,7 @@ static const char *property_name(const Prediction *p, int property)
     Buf name;
     buf_init(&name);
     counts_name(&name, property);
-    const char *copy = arena_strdup(p->o->arena, name.text);
-    buf_release(&name);
-    return copy;
+    return buf_keep(&name, p->o->arena);
 }
 
 // By properties: their costs are added up.
@@ -182,6 +182,49 @@ static bool print_prediction(Prediction *p)
     return ok;
 }
 
+// A recorded point in the space of this version, whose other parameters are plain; false if
+// it has no such value.
+static bool same_point(const Prediction *p, const Recorded *recorded, int number,
+                       Point *point)
+{
+    const Space *space = derive_space(p->ways.derivation);
+    Point from;
+    Buf value;
+    bool ok = true;
+    buf_init(&value);
+    derive_plain(p->ways.derivation, point);
+    space_point(recorded->space, (uint64_t)number, &from);
+    for (int i = 0; ok && i < space_params(recorded->space); i++) {
+        const SpaceParam *param = space_param(recorded->space, i);
+        buf_clear(&value);
+        if (param->label)
+            buf_puts(&value, param->label[from.choice[i]]);
+        else
+            buf_printf(&value, "%g", param->value[from.choice[i]]);
+        ok = space_set(space, point, param->name, value.text);
+    }
+    buf_release(&value);
+    return ok && space_valid(space, point);
+}
+
+// A line each, in the order of the record's space; empty where this version derives no such
+// point.
+static bool predict_points(Prediction *p)
+{
+    Options *o = p->o;
+    Recorded *recorded = recorded_read(o->points, &o->diags);
+    for (int i = 0; recorded && i < recorded->n; i++) {
+        Point point;
+        double seconds;
+        if (same_point(p, recorded, i, &point) &&
+            select_predict(p->problem, p->ways.derivation, &p->weights, &point, &seconds))
+            printf("%.4g", seconds * 1e9);
+        putchar('\n');
+    }
+    recorded_free(recorded);
+    return recorded != NULL;
+}
+
 int cmd_predict(Options *o)
 {
     Prediction p = {.o = o, .problem = cli_program(o, true)};
@@ -197,8 +240,8 @@ int cmd_predict(Options *o)
             asked = all[i].fingerprint;
     if (!weights_load(&p.weights, o->model, asked, &o->diags))
         return 1;
-    bool ok = ways_open(&p.ways, p.problem, &p.weights.device, &o->diags) && predict(&p) &&
-              print_prediction(&p);
+    bool ok = ways_open(&p.ways, p.problem, &p.weights.device, &o->diags) &&
+              (o->points ? predict_points(&p) : predict(&p) && print_prediction(&p));
     ways_close(&p.ways);
     return ok ? 0 : 2;
 }

@@ -33,8 +33,7 @@ static bool add_kinds(Table *t, const char *name)
         if (strcmp(name, "all") == 0 ? is_free(all[i]) : strcmp(name, all[i]->name) == 0)
             t->kind[t->nkind++] = all[i];
     if (!t->nkind)
-        return diag_error(&t->o->diags, span_none, "C010", "there is no strategy `%s`",
-                          name);
+        return cli_no_strategy(t->o, name);
     return is_free(t->kind[0]) ||
            diag_error(&t->o->diags, span_none, "C040",
                       "strategy `%s` needs more than a record of times", name);

@@ -20,6 +20,17 @@ typedef struct {
     Limit limit;
 } Run;
 
+static bool no_input(Options *o, const Problem *problem, const char *name)
+{
+    int n, known = 0;
+    const Argument *argument = problem->kind->arguments(problem, o->arena, &n);
+    const char **input = NEW_ARRAY(o->arena, const char *, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        if (argument[i].in)
+            input[known++] = argument[i].name;
+    return cli_unknown(o, "C020", "input", name, input, known);
+}
+
 static bool make_data(Options *o, Run *run)
 {
     InputFiles files = {o->in_name, o->in_file, o->nin};
@@ -27,8 +38,7 @@ static bool make_data(Options *o, Run *run)
     run->data = kind->data(run->problem, o->seed, &files, o->arena, &o->diags);
     for (int i = 0; run->data && i < o->nin; i++)
         if (o->in_name[i][0])
-            return diag_error(&o->diags, span_none, "C020", "there is no input `%s`",
-                              o->in_name[i]);
+            return no_input(o, run->problem, o->in_name[i]);
     return run->data != NULL;
 }
 

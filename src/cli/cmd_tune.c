@@ -110,8 +110,7 @@ static bool is_ready(Options *o, const char *out)
 {
     const SearchKind *kind = search_find(o->strategy);
     if (!kind)
-        return diag_error(&o->diags, span_none, "C010", "there is no strategy `%s`",
-                          o->strategy);
+        return cli_no_strategy(o, o->strategy);
     if (kind->needs_ranking && !kind->by_weights && !o->model && !cli_models_folder(o))
         return diag_error(&o->diags, span_none, "C017",
                           "strategy `%s` needs --model FILE; make one with `forewarp fit "
@@ -135,21 +134,13 @@ static bool read_steps(Options *o, const Steps **steps)
     size_t n = strlen(o->strategy);
     if (n < 5 || strcmp(o->strategy + n - 4, ".fwh") != 0)
         return true;
-    Buf text;
-    buf_init(&text);
-    Source *source = NEW(o->arena, Source);
-    bool ok = file_read(o->strategy, &text);
-    if (ok) {
-        *source =
-            (Source){o->strategy, arena_strndup(o->arena, text.text, text.len), text.len};
-        *steps = steps_parse(source, o->arena, &o->diags);
-        o->strategy = "heuristic";
-    } else {
-        diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
-                   strerror(errno));
-    }
-    buf_release(&text);
-    return ok && *steps;
+    const Source *source = source_read(o->strategy, o->arena);
+    if (!source)
+        return diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
+                          strerror(errno));
+    *steps = steps_parse(source, o->arena, &o->diags);
+    o->strategy = "heuristic";
+    return *steps;
 }
 
 // Who measures: this process on one device or several, or ranks of MPI on one each.

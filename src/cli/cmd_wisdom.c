@@ -25,19 +25,11 @@ static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
 
 static bool read_text(Options *o, const char *path, Wisdom *wisdom)
 {
-    Buf text;
-    buf_init(&text);
-    bool ok = file_read(path, &text);
-    if (!ok) {
-        diag_error(&o->diags, span_none, "C001", "cannot read %s: %s", path,
-                   strerror(errno));
-    } else { // messages point into it after this
-        Source *source = NEW(o->arena, Source);
-        *source = (Source){path, arena_strndup(o->arena, text.text, text.len), text.len};
-        ok = wisdom_parse(source, o->arena, wisdom, &o->diags);
-    }
-    buf_release(&text);
-    return ok;
+    const Source *source = source_read(path, o->arena);
+    if (!source)
+        return diag_error(&o->diags, span_none, "C001", "cannot read %s: %s", path,
+                          strerror(errno));
+    return wisdom_parse(source, o->arena, wisdom, &o->diags);
 }
 
 static bool export_wisdom(Options *o)

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 
+#include "ir/names.h"
 #include "plan/describe.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ Problem *cli_problem(Options *o, bool bind)
         return NULL;
     if (problem->program) {
         problem->program->math = o->math;
-        problem->program->images = o->images;
+        problem->program->extra = o->extra;
     } else if (o->math != MATH_STANDARD) {
         diag_error(&o->diags, span_none, "C035",
                    "--math is for programs; a template says it in \"options\"");
@@ -86,9 +87,7 @@ const char *cli_store(Options *o)
     Buf path;
     buf_init(&path);
     store_default_path(&path);
-    const char *copy = arena_strdup(o->arena, path.text);
-    buf_release(&path);
-    return copy;
+    return buf_keep(&path, o->arena);
 }
 
 const char *cli_share(Options *o, const char *name, const char *beside)
@@ -126,10 +125,51 @@ bool cli_json(Options *o, json_t *json)
     return ok;
 }
 
+bool cli_unknown(Options *o, const char *code, const char *what, const char *name,
+                 const char *const *known, int n)
+{
+    Guess guess;
+    Buf text;
+    guess_init(&guess, name);
+    buf_init(&text);
+    for (int i = 0; i < n; i++)
+        guess_offer(&guess, known[i]);
+    guess_print(&text, &guess);
+    for (int i = 0; i < n && !text.len; i++)
+        buf_printf(&text, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
+    diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
+    buf_release(&text);
+    return false;
+}
+
+static bool no_parameter(Options *o, const Space *space, const char *name)
+{
+    const char *known[SPACE_PARAMS_MAX];
+    int n = space_params(space);
+    for (int i = 0; i < n; i++)
+        known[i] = space_param(space, i)->name;
+    return cli_unknown(o, "C004", "parameter", name, known, n);
+}
+
+static bool no_value(Options *o, const Space *space, int param, const char *value)
+{
+    Buf known;
+    buf_init(&known);
+    for (int i = 0; i < space_param(space, param)->n; i++) {
+        buf_puts(&known, i ? ", " : "");
+        space_value_print(&known, space, param, i);
+    }
+    diag_error(&o->diags, span_none, "C004", "%s cannot be `%s`; it can be %s",
+               space_param(space, param)->name, value, known.text);
+    buf_release(&known);
+    return false;
+}
+
 // Sets what `name=value ...` names in a point that starts plain.
 static bool set_point(Options *o, const Space *space, Point *point)
 {
     char *text = arena_strdup(o->arena, o->point), *save = NULL;
+    uint64_t named = 0;
     for (char *item = strtok_r(text, " ,", &save); item;
          item = strtok_r(NULL, " ,", &save)) {
         char *eq = strchr(item, '=');
@@ -137,15 +177,18 @@ static bool set_point(Options *o, const Space *space, Point *point)
             return diag_error(&o->diags, span_none, "C004",
                               "--point takes NAME=VALUE: `%s`", item);
         *eq = 0;
-        if (space_find(space, item) < 0)
-            return diag_error(&o->diags, span_none, "C004", "there is no parameter `%s`",
-                              item);
+        int param = space_find(space, item);
+        if (param < 0)
+            return no_parameter(o, space, item);
+        if (named & (uint64_t)1 << param)
+            return diag_error(&o->diags, span_none, "C004", "%s is given twice", item);
+        named |= (uint64_t)1 << param;
         if (!space_set(space, point, item, eq + 1))
-            return diag_error(&o->diags, span_none, "C004", "%s cannot be `%s`", item,
-                              eq + 1);
+            return no_value(o, space, param, eq + 1);
     }
     return space_valid(space, point) ||
-           diag_error(&o->diags, span_none, "C004", "the point breaks a constraint");
+           diag_error(&o->diags, span_none, "C004", "the point breaks the constraint `%s`",
+                      space_broken(space, point));
 }
 
 static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
@@ -176,21 +219,11 @@ static bool no_model(Options *o)
 {
     int n;
     const char *const *name = device_model_ids(&n);
-    Buf known;
-    buf_init(&known);
-    for (int i = 0; i < n; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "", name[i]);
-    diag_error(&o->diags, span_none, "C030", "there is no device model `%s`; there are %s",
-               o->device_model, known.text);
-    buf_release(&known);
-    return false;
+    return cli_unknown(o, "C030", "device model", o->device_model, name, n);
 }
 
 bool cli_device(Options *o, DeviceInfo *info)
 {
-    DeviceInfo *all;
-    const DeviceKind *kind;
-    int index;
     if (o->device_model) {
         DeviceModel model;
         if (!device_model_find(o->device_model, &model))
@@ -198,18 +231,26 @@ bool cli_device(Options *o, DeviceInfo *info)
         describe_model(&model, info);
         return true;
     }
-    if (!device_parse(o->device, &kind, &index))
-        return diag_error(&o->diags, span_none, "C006",
-                          "a device is opencl:N, cuda:N or host: `%s`", o->device);
-    int n = devices_list(o->arena, NULL, &all, &o->diags);
+    return devices_find(o->arena, NULL, o->device, info, &o->diags);
+}
+
+bool cli_no_target(Options *o, const char *target)
+{
+    const char *name[8];
+    int n = 0;
+    for (; n < COUNTOF(name) && target_at(n); n++)
+        name[n] = target_name(target_at(n));
+    return cli_unknown(o, "C008", "target", target, name, n);
+}
+
+bool cli_no_strategy(Options *o, const char *strategy)
+{
+    int n;
+    const SearchKind *const *kind = search_all(&n);
+    const char **name = NEW_ARRAY(o->arena, const char *, n);
     for (int i = 0; i < n; i++)
-        if (strcmp(all[i].id, o->device) == 0) {
-            *info = all[i];
-            return true;
-        }
-    return diag_world(&o->diags, "C007",
-                      "there is no device %s; `forewarp devices` lists those present",
-                      o->device);
+        name[i] = kind[i]->name;
+    return cli_unknown(o, "C010", "strategy", strategy, name, n);
 }
 
 const ModelKind *cli_model_kind(Options *o)
@@ -219,13 +260,10 @@ const ModelKind *cli_model_kind(Options *o)
     const ModelKind *const *all = model_all(&n);
     if (kind)
         return kind;
-    Buf known;
-    buf_init(&known);
+    const char **name = NEW_ARRAY(o->arena, const char *, n);
     for (int i = 0; i < n; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "", all[i]->name);
-    diag_error(&o->diags, span_none, "C015", "there is no model `%s`; there are %s",
-               o->file, known.text);
-    buf_release(&known);
+        name[i] = all[i]->name;
+    cli_unknown(o, "C015", "model", o->file, name, n);
     return NULL;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // forewarp eval groups FOLDER, forewarp eval forest FOLDER: the tables of paper 001 from
-// the recorded stencils of a folder (plan/study.h).
+// the recorded stencils of a folder (plan/study.h). forewarp eval picks FOLDER RECORD...:
+// which model picks loadings and points best, also of recorded spaces of other programs.
 
 #include "cli/cli.h"
 
 #include "report/groups.h"
+#include "report/picks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,6 +39,24 @@ static bool write_wanted(Options *o, const Study *study, const char *folder)
            diag_world(&o->diags, "C003", "cannot write in %s: %s", folder, strerror(errno));
 }
 
+static bool picks_text(Options *o, const Study *study, Buf *text)
+{
+    const Recorded *record[CLI_LIST_MAX];
+    Picks picks;
+    int n = 0;
+    bool ok = o->nlist - 2 < PICKS_SETS ||
+              diag_error(&o->diags, span_none, "C074", "at most %d records fit the table",
+                         PICKS_SETS - 1);
+    for (int i = 2; ok && i < o->nlist; i++)
+        ok = (record[n] = recorded_read(o->list[i], &o->diags)) != NULL && ++n;
+    ok = ok && picks_run(study, record, n, o->seed, o->arena, &picks, &o->diags);
+    if (ok)
+        report_picks(text, study, &picks);
+    for (int i = 0; i < n; i++)
+        recorded_free((Recorded *)(uintptr_t)record[i]);
+    return ok;
+}
+
 int eval_study(Options *o)
 {
     const char *heuristics = cli_share(o, "heuristics", "../heuristics");
@@ -47,13 +67,17 @@ int eval_study(Options *o)
         return o->diags.world ? 1 : 2;
     Buf text;
     buf_init(&text);
-    if (strcmp(o->file, "forest") == 0)
+    bool ok = true;
+    if (strcmp(o->file, "picks") == 0)
+        ok = picks_text(o, study, &text);
+    else if (strcmp(o->file, "forest") == 0)
         report_forest(&text, study);
     else
         report_groups(&text, study);
-    fputs(text.text, stdout);
+    if (ok)
+        fputs(text.text, stdout);
     buf_release(&text);
-    bool ok = !o->nout || write_wanted(o, study, o->out[0]);
+    ok = ok && (!o->nout || write_wanted(o, study, o->out[0]));
     study_free(study);
-    return ok ? 0 : 1;
+    return ok ? 0 : o->diags.world ? 1 : 2;
 }

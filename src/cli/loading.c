@@ -20,9 +20,11 @@ static const char *const where_of[LOADS] = {
 static const Study *read_study(Options *o)
 {
     DeviceInfo info;
+    const char **device; // those that search together are of one kind
     const char *folder = cli_share(o, "stencils", "../data/stencils");
     const char *heuristics = cli_share(o, "heuristics", "../heuristics");
-    if (!cli_device(o, &info))
+    if (!cli_devices(o, o->device, &device) ||
+        !devices_find(o->arena, NULL, device[0], &info, &o->diags))
         return NULL;
     if (folder && heuristics)
         return study_read(
@@ -67,7 +69,7 @@ bool cli_loading(Options *o, Problem *problem)
     if (!find_loading(o, problem, &loading))
         return false;
     if (problem->bound)
-        problem->bound->images |= loading == LOAD_IMAGE;
+        problem->bound->extra |= loading == LOAD_IMAGE ? 1u << EXTRA_IMAGES : 0;
     o->where = o->where ? arena_printf(o->arena, "(%s) and %s", o->where, where_of[loading])
                         : where_of[loading];
     return true;

@@ -5,6 +5,8 @@
 
 #include "cli/cli.h"
 
+#include "ir/names.h"
+
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
@@ -100,12 +102,22 @@ static bool parse_count(Options *o, const char *text, int64_t *count)
 
 static bool parse_math(Options *o, const char *text)
 {
-    for (int i = 0; i < MATHS; i++)
-        if (strcmp(math_info[i].text, text) == 0) {
-            o->math = (Math)i;
-            return true;
-        }
-    return wrong(o, "--math takes standard, exact or fast", text);
+    return math_find(text, &o->math) ||
+           wrong(o, "--math takes standard, exact or fast", text);
+}
+
+static bool parse_extra(Options *o, char *text)
+{
+    char *save = NULL;
+    for (char *at = strtok_r(text, ",", &save); at; at = strtok_r(NULL, ",", &save)) {
+        int i = 0;
+        while (i < EXTRAS && strcmp(extra_text[i], at) != 0)
+            i++;
+        if (i == EXTRAS)
+            return wrong(o, "--extra takes images, groups and loads, joined by commas", at);
+        o->extra |= 1u << i;
+    }
+    return true;
 }
 
 static bool parse_colour(Options *o, const char *text)
@@ -188,7 +200,7 @@ static bool take_option(Options *o, int option, char *arg)
                strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
                wrong(o, "--features takes paper or all", arg);
     case OPTION_LOADING: o->loading = arg; return true;
-    case OPTION_IMAGES: return o->images = true;
+    case OPTION_EXTRA: return parse_extra(o, arg);
     case OPTION_MATH: return parse_math(o, arg);
     case OPTION_PRIOR: o->prior = arg; return true;
     case OPTION_MPI: return o->mpi = true;
@@ -241,10 +253,7 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     }
     if (key == ARGP_KEY_END && count_args(o) < wanted_args(o->command) &&
         isupper((unsigned char)o->command->args[0]))
-        argp_error(state,
-                   strcmp(o->command->args, "PROGRAM") == 0 ? "%s: which program?"
-                                                            : "%s takes %s",
-                   o->command->name, o->command->args);
+        argp_error(state, "%s is missing", o->command->args);
     for (int i = 0; i < OPTIONS; i++)
         if (option_key(i) == key) {
             take_option(o, i, arg);
@@ -277,9 +286,7 @@ static const char *command_line(Arena *arena, int argc, char **argv)
         buf_putc(&text, ' ');
         put_argument(&text, argv[i]);
     }
-    const char *copy = arena_strdup(arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 // What argp is to read: the options of the command.
@@ -346,13 +353,19 @@ static int run_command(const Command *command, int argc, char **argv)
     return worst ? worst : status;
 }
 
-static int usage(FILE *out, int status)
+static int no_command(const char *name)
 {
-    fputs("Usage: forewarp COMMAND [OPTION...] ...\n\n", out);
+    Guess guess;
+    Buf hint;
+    guess_init(&guess, name);
+    buf_init(&hint);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].doc);
-    fputs("\n`forewarp COMMAND --help` lists a command's options.\n", out);
-    return status;
+        guess_offer(&guess, commands[i].name);
+    guess_print(&hint, &guess);
+    fprintf(stderr, "forewarp: there is no command `%s`%s\n%s", name, hint.text,
+            "`forewarp help` lists the commands.\n");
+    buf_release(&hint);
+    return 2;
 }
 
 int main(int argc, char **argv)
@@ -361,15 +374,16 @@ int main(int argc, char **argv)
     json_set_alloc_funcs(xmalloc, free); // what it cannot allocate is no fault of the text
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    if (argc < 2)
-        return usage(stderr, 2);
+    if (argc < 2) {
+        cli_help(stderr);
+        return 2;
+    }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
         return puts("forewarp " FW_VERSION) < 0;
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)
-        return usage(stdout, 0);
+        return cli_help(stdout);
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(&commands[i], argc - 1, argv + 1);
-    fprintf(stderr, "forewarp: there is no command `%s`\n", argv[1]);
-    return usage(stderr, 2);
+    return no_command(argv[1]);
 }

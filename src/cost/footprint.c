@@ -13,11 +13,17 @@
 
 enum { LOOPS_MAX = 4, ITERATIONS_MAX = 32, VISITS_MAX = 256 };
 
-// A set of lines by open addressing; 0 is an empty slot.
+// 64 neighbouring lines of a buffer; key 0 is an empty slot.
+typedef struct {
+    uint64_t key, bits;
+} Lines;
+
+// A set of lines by open addressing.
 typedef struct {
     Arena *arena;
-    uint64_t *slot;
-    int cap, len;
+    Lines *slot, *last; // last: added to last; NULL: none
+    int cap, used;
+    int64_t len; // lines
 } LineSet;
 
 typedef struct {
@@ -29,6 +35,7 @@ typedef struct {
     const Part *part;
     LineSet *set;
     int64_t line; // scalars
+    int shift;    // that many bits of a position lie within a line; -1: no power of 2
     Run *run;
     int nrun;
     Bound *loop[LOOPS_MAX];
@@ -109,37 +116,48 @@ void footprint_add(Footprint *f, const Access *access)
 
 // The set -----------------------------------------------------------------------------
 
-static void set_grow(LineSet *set)
+// The slot of a key, or an empty one.
+static Lines *set_find(const LineSet *set, uint64_t key)
 {
-    uint64_t *old = set->slot;
-    int n = set->cap;
-    set->cap = n ? 4 * n : 1024;
-    set->slot = NEW_ARRAY(set->arena, uint64_t, set->cap);
-    for (int i = 0; i < n; i++) {
-        if (!old[i])
-            continue;
-        uint64_t at = hash_mix(old[i], 0);
-        while (set->slot[at & (uint64_t)(set->cap - 1)])
-            at++;
-        set->slot[at & (uint64_t)(set->cap - 1)] = old[i];
-    }
+    uint64_t at = hash_mix(key, 0), mask = (uint64_t)(set->cap - 1);
+    while (set->slot[at & mask].key && set->slot[at & mask].key != key)
+        at++;
+    return &set->slot[at & mask];
 }
 
-static void set_add(LineSet *set, int buffer, int64_t line)
+static void set_grow(LineSet *set)
 {
-    if (2 * set->len >= set->cap)
+    Lines *old = set->slot;
+    int n = set->cap;
+    set->cap = n ? 4 * n : 256;
+    set->slot = NEW_ARRAY(set->arena, Lines, set->cap);
+    for (int i = 0; i < n; i++)
+        if (old[i].key)
+            *set_find(set, old[i].key) = old[i];
+}
+
+static Lines *set_slot(LineSet *set, uint64_t key)
+{
+    if (2 * set->used >= set->cap)
         set_grow(set);
-    uint64_t key = ((uint64_t)line << 8 | (uint64_t)(buffer & 255)) + 1;
-    uint64_t at = hash_mix(key, 0);
-    for (;; at++) {
-        uint64_t *slot = &set->slot[at & (uint64_t)(set->cap - 1)];
-        if (*slot == key)
-            return;
-        if (!*slot) {
-            *slot = key;
-            set->len++;
-            return;
-        }
+    Lines *slot = set_find(set, key);
+    set->used += !slot->key;
+    slot->key = key;
+    return set->last = slot;
+}
+
+static void set_add(LineSet *set, int buffer, int64_t from, int64_t to)
+{
+    for (int64_t word = from >> 6; word <= to >> 6; word++) {
+        uint64_t key = ((uint64_t)word << 8 | (uint64_t)(buffer & 255)) + 1;
+        uint64_t bits = ~(uint64_t)0;
+        if (word == from >> 6)
+            bits &= ~(uint64_t)0 << (from & 63);
+        if (word == to >> 6)
+            bits &= ~(uint64_t)0 >> (63 - (to & 63));
+        Lines *slot = set->last && set->last->key == key ? set->last : set_slot(set, key);
+        set->len += __builtin_popcountll(bits & ~slot->bits);
+        slot->bits |= bits;
     }
 }
 
@@ -230,28 +248,29 @@ static double plan_turns(Visit *v)
     return factor;
 }
 
-static int64_t line_of(int64_t at, int64_t line)
+static int64_t line_of(const Visit *v, int64_t at)
 {
-    return at >= 0 ? at / line : -((-at + line - 1) / line);
+    if (v->shift >= 0)
+        return at >> v->shift;
+    return at >= 0 ? at / v->line : -((-at + v->line - 1) / v->line);
 }
 
+// Lanes no further apart than a line leave none out between them.
 static void add_warp(Visit *v)
 {
     Lanes lanes;
     if (!scope_lanes(v->scope, v->part->base, &lanes))
         return;
     int n = lanes.uniform ? 1 : v->scope->lanes;
-    for (int k = 0; k < v->nrun; k++) {
-        int64_t done_from = 1, done_to = 0;
-        for (int i = 0; i < n; i++) {
-            int64_t from = line_of(lanes.v[i] + v->run[k].lo, v->line);
-            int64_t to = line_of(lanes.v[i] + v->run[k].hi, v->line);
-            for (int64_t l = from; l <= to; l++)
-                if (l < done_from || l > done_to)
-                    set_add(v->set, v->part->buffer->number, l);
-            done_from = from;
-            done_to = to;
-        }
+    for (int first = 0, last; first < n; first = last + 1) {
+        last = first;
+        while (last + 1 < n && lanes.v[last + 1] >= lanes.v[last] &&
+               lanes.v[last + 1] - lanes.v[last] <= v->line)
+            last++;
+        for (int k = 0; k < v->nrun; k++)
+            set_add(v->set, v->part->buffer->number,
+                    line_of(v, lanes.v[first] + v->run[k].lo),
+                    line_of(v, lanes.v[last] + v->run[k].hi));
     }
 }
 
@@ -281,12 +300,13 @@ double footprint_lines(const Footprint *f, Scope *scope)
         int64_t line = MAX(line_bytes / scalar_info[part->buffer->scalar].bytes, 1);
         Run *run = NEW_ARRAY(f->arena, Run, part->constant.len);
         Visit v = {.scope = scope, .part = part, .set = &set, .line = line, .run = run};
+        v.shift = line & (line - 1) ? -1 : __builtin_ctzll((unsigned long long)line);
         v.nrun = merge_runs(part, run, line);
         find_loops(&v, part->base);
         double factor = plan_turns(&v);
-        int before = set.len;
+        int64_t before = set.len;
         add_turns(&v, 0);
-        lines += factor * (set.len - before);
+        lines += factor * (double)(set.len - before);
     }
     scope_warp(scope, 0);
     return lines;

@@ -162,12 +162,31 @@ static bool lookup_at(void *user, const Arith *var, int64_t *value)
 typedef struct {
     Scope *scope;
     const Form *form;
+    bool affine; // all forms of the part
     int n, part;
     Bound *var[VARS_MAX * 2];
     int64_t step[VARS_MAX * 2];
     int nvar;
     double held, tried;
 } Trial;
+
+static int64_t floor_div(int64_t a, int64_t b) // b > 0
+{
+    return a / b - (a % b < 0);
+}
+
+// What is left of [from, to] where lo <= coef * x <= hi; one of lo and hi is none.
+static void narrow(int64_t *from, int64_t *to, int64_t coef, int64_t lo, int64_t hi)
+{
+    int64_t size = coef < 0 ? -coef : coef;
+    bool below = lo == INT64_MIN; // coef * x <= hi
+    if (coef == 0 && (below ? hi < 0 : lo > 0))
+        *to = *from - 1;
+    else if (coef && below == (coef > 0))
+        *to = MIN(*to, floor_div(below ? hi : -lo, size));
+    else if (coef)
+        *from = MAX(*from, -floor_div(below ? hi : -lo, size));
+}
 
 static void try_point(Trial *t)
 {
@@ -181,8 +200,34 @@ static void try_point(Trial *t)
     t->held++;
 }
 
+// Lines of points along the last variable: on each the forms of the part are intervals.
+static int64_t interval_points(const Trial *t, const Bound *var, int64_t step)
+{
+    int64_t from = 0, to = var->n - 1;
+    for (int i = 0; i < t->n; i++) {
+        const Form *f = &t->form[i];
+        if (f->part != t->part)
+            continue;
+        int64_t rest = 0, coef = 0;
+        for (int k = 0; k < f->n; k++)
+            if (f->var[k] == var)
+                coef = f->coef[k];
+            else
+                rest += f->coef[k] * f->var[k]->at;
+        narrow(&from, &to, coef, f->lo == INT64_MIN ? f->lo : f->lo - rest,
+               f->hi == INT64_MAX ? f->hi : f->hi - rest);
+    }
+    from = (from + step - 1) / step;
+    return from * step <= to ? to / step - from + 1 : 0;
+}
+
 static void try_points(Trial *t, int i)
 {
+    if (t->affine && i == t->nvar - 1) {
+        t->held += (double)interval_points(t, t->var[i], t->step[i]);
+        t->tried += (double)((t->var[i]->n - 1) / t->step[i] + 1);
+        return;
+    }
     if (i == t->nvar) {
         try_point(t);
         return;
@@ -196,8 +241,10 @@ static void try_points(Trial *t, int i)
 
 static double share_tried(Scope *s, const Form *form, int n, int part)
 {
-    Trial t = {.scope = s, .form = form, .n = n, .part = part};
+    Trial t = {.scope = s, .form = form, .n = n, .part = part, .affine = true};
     double points = 1;
+    for (int i = 0; i < n; i++)
+        t.affine &= form[i].part != part || form[i].affine;
     for (int i = 0; i < n; i++)
         for (int k = 0; form[i].part == part && k < form[i].n; k++) {
             int have = 0;

@@ -223,30 +223,38 @@ static bool open_context(Device *device, Buf *log)
            succeeds(cu, cu->cuEventCreate(&device->end, 0), "cuEventCreate", log);
 }
 
-static bool find_device(Device *device, int index, Buf *log)
+static bool find_indexed(Device *device, int *index, Buf *log)
 {
     int n = count_devices(&device->cu);
-    if (index >= n) {
+    if (*index >= n) {
         buf_printf(log,
                    n == 0 ? "no CUDA device found\n"
                           : "there is no cuda:%d: the last CUDA device is cuda:%d\n",
-                   index, n - 1);
+                   *index, n - 1);
         return false;
     }
-    return succeeds(&device->cu, device->cu.cuDeviceGet(&device->device, index),
+    return succeeds(&device->cu, device->cu.cuDeviceGet(&device->device, *index),
                     "cuDeviceGet", log);
 }
 
-static Device *cuda_open_compiler(int index, Buf *log)
+// Sets the device's number for the driver, and index, its number for the user.
+typedef bool FindDevice(Device *device, int *index, Buf *log);
+
+static Device *open_compiler(FindDevice *find, int index, Buf *log)
 {
     Device *device = xcalloc(1, sizeof *device);
-    if (load_driver(&device->cu, log) && find_device(device, index, log) &&
+    if (load_driver(&device->cu, log) && find(device, &index, log) &&
         (device->nvrtc = nvrtc_open(log))) {
         describe(device, index);
         return device;
     }
     cuda_close(device);
     return NULL;
+}
+
+static Device *cuda_open_compiler(int index, Buf *log)
+{
+    return open_compiler(find_indexed, index, log);
 }
 
 static void build_wait(Device *device);
@@ -585,16 +593,8 @@ static bool find_current(Device *device, int *index, Buf *log)
 
 static Device *cuda_adopt(void *queue, Buf *log)
 {
-    int index = 0;
-    Device *device = xcalloc(1, sizeof *device);
     (void)queue;
-    if (load_driver(&device->cu, log) && find_current(device, &index, log) &&
-        (device->nvrtc = nvrtc_open(log))) {
-        describe(device, index);
-        return device;
-    }
-    cuda_close(device);
-    return NULL;
+    return open_compiler(find_current, 0, log);
 }
 
 // Memory that the driver does not know the extent of is taken as it is. A vector at an

@@ -364,6 +364,13 @@ static bool image_format(const ImageShape *shape, cl_image_format *format)
     return false;
 }
 
+static Mem *own_image(cl_mem mem, const ImageShape *shape)
+{
+    Mem *made = xmalloc(sizeof *made);
+    *made = (Mem){.mem = mem, .image = *shape};
+    return made;
+}
+
 static Mem *opencl_image_new(Device *device, const ImageShape *shape, Buf *log)
 {
     static const cl_mem_object_type type[] = {[1] = CL_MEM_OBJECT_IMAGE1D,
@@ -381,11 +388,7 @@ static Mem *opencl_image_new(Device *device, const ImageShape *shape, Buf *log)
     cl_int code;
     cl_mem mem =
         clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &code);
-    if (!succeeds(code, "clCreateImage", log))
-        return NULL;
-    Mem *made = xmalloc(sizeof *made);
-    *made = (Mem){.mem = mem, .image = *shape};
-    return made;
+    return succeeds(code, "clCreateImage", log) ? own_image(mem, shape) : NULL;
 }
 
 static Mem *opencl_view_new(Device *device, Mem *of, const ImageShape *shape, Buf *log)
@@ -400,11 +403,7 @@ static Mem *opencl_view_new(Device *device, Mem *of, const ImageShape *shape, Bu
         code = CL_INVALID_IMAGE_SIZE;
     else if (image_format(shape, &format))
         mem = clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &code);
-    if (!succeeds(code, "clCreateImage", log))
-        return NULL;
-    Mem *made = xmalloc(sizeof *made);
-    *made = (Mem){.mem = mem, .image = *shape};
-    return made;
+    return succeeds(code, "clCreateImage", log) ? own_image(mem, shape) : NULL;
 }
 
 static void opencl_mem_free(Device *device, Mem *mem)

@@ -22,6 +22,11 @@ const Target *target_find(const char *name)
     return NULL;
 }
 
+const Target *target_at(int i)
+{
+    return i < COUNTOF(targets) ? &targets[i] : NULL;
+}
+
 bool target_has_threads(const Target *target)
 {
     return target->threads;

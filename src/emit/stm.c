@@ -136,8 +136,10 @@ static void put_id_value(Printer *p, LoopKind loop, int dim)
         put(p, "%s%c%s", t->id[loop], t->dim[dim], t->id_close);
         return;
     }
-    int64_t local = p->kernel->local[dim];
-    if (local != 1)
+    int64_t local = p->kernel->any_group ? 0 : p->kernel->local[dim];
+    if (local == 0)
+        put(p, "(%s)%s%c*", index_type(p), t->group_size, t->dim[dim]);
+    else if (local != 1)
         put(p, "%lld%s*", (long long)local, p->kernel->wide ? "L" : "");
     put_id_value(p, LOOP_WRG, dim);
     if (local != 1) {
@@ -409,8 +411,11 @@ static void put_parameters(Printer *p, const Kernel *kernel)
 void put_opencl_start(Printer *p, const Kernel *kernel)
 {
     const int64_t *local = kernel->local;
-    put_line(p, "kernel __attribute__((reqd_work_group_size(%lld, %lld, %lld)))",
-             (long long)local[0], (long long)local[1], (long long)local[2]);
+    if (kernel->any_group)
+        put_line(p, "kernel");
+    else
+        put_line(p, "kernel __attribute__((reqd_work_group_size(%lld, %lld, %lld)))",
+                 (long long)local[0], (long long)local[1], (long long)local[2]);
     put(p, "void ");
 }
 
@@ -418,7 +423,12 @@ void put_cuda_start(Printer *p, const Kernel *kernel)
 {
     const int64_t *local = kernel->local;
     int64_t items = local[0] * local[1] * local[2];
-    put(p, "extern \"C\" __global__ void __launch_bounds__(%lld", (long long)items);
+    put(p, "extern \"C\" __global__ void");
+    if (kernel->any_group) {
+        put_line(p, "%s", "");
+        return;
+    }
+    put(p, " __launch_bounds__(%lld", (long long)items);
     if (kernel->resident)
         put(p, ", %d", kernel->resident);
     put_line(p, ")");

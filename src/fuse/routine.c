@@ -121,9 +121,7 @@ static const char *arith_text(Maker *m, const Arith *a)
     Buf text;
     buf_init(&text);
     arith_print(&text, a);
-    const char *copy = arena_strdup(m->arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, m->arena);
 }
 
 // Words touched -----------------------------------------------------------------------

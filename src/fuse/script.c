@@ -82,9 +82,7 @@ static const char *show(Resolver *r, const Type *type)
     Buf text;
     buf_init(&text);
     type_print(&text, type);
-    const char *copy = arena_strdup(r->script->arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, r->script->arena);
 }
 
 static void check_type(Resolver *r, const Name *name, int variable, const Type *want,

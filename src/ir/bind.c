@@ -181,7 +181,7 @@ Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *d
     *to = (Program){.ir = program->ir,
                     .source = program->source,
                     .math = program->math,
-                    .images = program->images};
+                    .extra = program->extra};
     Bind b = {program,
               to,
               diags,

@@ -22,9 +22,7 @@ const char *infer_show(Infer *in, const Type *type)
     Buf text;
     buf_init(&text);
     type_print(&text, type);
-    const char *copy = arena_strdup(in->ir->arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, in->ir->arena);
 }
 
 const char *infer_show_arith(Infer *in, const Arith *arith)
@@ -32,9 +30,7 @@ const char *infer_show_arith(Infer *in, const Arith *arith)
     Buf text;
     buf_init(&text);
     arith_print(&text, arith);
-    const char *copy = arena_strdup(in->ir->arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, in->ir->arena);
 }
 
 // Literals ---------------------------------------------------------------------------

@@ -22,14 +22,10 @@
 
 void interp_fail(Interp *in, Span span, const char *code, const char *format, ...)
 {
-    Buf text;
-    buf_init(&text);
     va_list args;
     va_start(args, format);
-    buf_vprintf(&text, format, args);
+    diag_verror(in->diags, span, code, format, args);
     va_end(args);
-    diag_error(in->diags, span, code, "%s", text.text);
-    buf_release(&text);
     longjmp(in->failed, 1);
 }
 

@@ -177,12 +177,23 @@ typedef struct {
     const char *text, *help;
 } MathInfo;
 extern const MathInfo math_info[MATHS];
+// False, and nothing set, if no row has that text.
+bool math_find(const char *text, Math *math);
+
+// Ways to run a program that its space has only where they are asked for.
+typedef enum {
+#define EXTRA(id, text, help) EXTRA_##id,
+#include "ir/extras.def"
+#undef EXTRA
+    EXTRAS
+} Extra;
+extern const char *const extra_text[EXTRAS];
 
 typedef struct {
     Ir *ir;
     const Source *source;
-    Math math;   // not said in the text: the user's choice
-    bool images; // likewise: inputs may be read as images
+    Math math;      // not said in the text: the user's choice
+    unsigned extra; // likewise: a bit each of Extra
     VEC(SizeDecl) sizes;
     VEC(Function *) funs; // in order of declaration
     VEC(Function *) defs;

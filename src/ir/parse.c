@@ -27,14 +27,10 @@ void fail(Parser *p, Span span, const char *code, const char *format, ...)
     if (p->failed)
         return;
     p->failed = true;
-    Buf text;
     va_list args;
-    buf_init(&text);
     va_start(args, format);
-    buf_vprintf(&text, format, args);
+    diag_verror(p->diags, span, code, format, args);
     va_end(args);
-    diag_error(p->diags, span, code, "%s", text.text);
-    buf_release(&text);
 }
 
 const Token *look(const Parser *p)

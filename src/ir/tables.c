@@ -5,6 +5,8 @@
 
 #include "ir/ir.h"
 
+#include <string.h>
+
 const ScalarInfo scalar_info[SCALARS] = {
     [S_BOOL] = {"bool", 1, false},    [S_INT] = {"int", 4, false},
     [S_HALF] = {"half", 2, true},     [S_FLOAT] = {"float", 4, true},
@@ -23,6 +25,22 @@ const MathInfo math_info[MATHS] = {
 #include "ir/math.def"
 #undef MATH
 };
+
+const char *const extra_text[EXTRAS] = {
+#define EXTRA(id, text, help) text,
+#include "ir/extras.def"
+#undef EXTRA
+};
+
+bool math_find(const char *text, Math *math)
+{
+    for (int i = 0; i < MATHS; i++)
+        if (strcmp(math_info[i].text, text) == 0) {
+            *math = (Math)i;
+            return true;
+        }
+    return false;
+}
 
 const PatternInfo pattern_info[PATTERNS] = {
 #define PATTERN(id, text, group, fun, num, data, suffix, doc)                              \

@@ -101,8 +101,10 @@ static const Arith *round_up(Lower *l, const Arith *n, int64_t to)
 
 static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
 {
+    kernel->any_group = l->options->any_group;
     for (int d = 0; d < 3; d++) {
         const Arith *glb = found->extent[LOOP_GLB][d], *wrg = found->extent[LOOP_WRG][d];
+        kernel->any_group &= !wrg && !found->extent[LOOP_LCL][d];
         bool used = glb || found->extent[LOOP_LCL][d];
         int64_t local = used && l->options->local[d] ? l->options->local[d] : 1;
         int64_t global = l->options->global[d];
@@ -142,17 +144,19 @@ bool kernel_begin(Lower *l, const Expr *expr)
 // After each pass: what the kernel uses, and that it is still one.
 static void check_pass(Lower *l, Kernel *kernel, const char *pass)
 {
+    if (l->options->quick)
+        return;
     kernel_collect(l, kernel);
     if (l->options->observe)
         l->options->observe(l->options->user, pass, kernel);
-    if (!l->options->quick)
-        l->failed |= !kernel_verify_pass(l->ctx, kernel, l->diags);
+    l->failed |= !kernel_verify_pass(l->ctx, kernel, l->diags);
 }
 
 static void run_passes(Lower *l, Kernel *kernel)
 {
     const LowerOptions *options = l->options;
     Pass pass = {l->ctx, l->arena, options};
+    kernel_collect(l, kernel);
     check_pass(l, kernel, "start");
 #define PASS(name, condition)                                                              \
     if (!l->failed && (condition)) {                                                       \
@@ -161,7 +165,9 @@ static void run_passes(Lower *l, Kernel *kernel)
     }
 #include "lower/passes.def"
 #undef PASS
-    if (!l->failed)
+    if (l->options->quick)
+        kernel_collect(l, kernel);
+    else if (!l->failed)
         l->failed = !kernel_verify(l->ctx, kernel, l->diags);
 }
 

@@ -9,9 +9,8 @@
 
 static KExpr *k_new(Lower *l, KExprKind kind, const Type *type)
 {
-    KExpr *k = NEW(l->arena, KExpr);
-    k->kind = kind;
-    k->type = type;
+    KExpr *k = NEW_RAW(l->arena, KExpr, 1);
+    *k = (KExpr){.kind = kind, .type = type};
     return k;
 }
 

@@ -56,7 +56,7 @@ static LoopForm loop_form(Lower *l, LoopKind kind, int dim, const Arith *extent,
 {
     if (kind == LOOP_SEQ)
         return FORM_LOOP;
-    if (extent == threads)
+    if (extent == threads && !l->kernel->any_group)
         return FORM_ONCE;
     bool inferred = kind != LOOP_LCL && !l->options->global[dim];
     return inferred || arith_le(l->ctx, extent, threads) ? FORM_GUARD : FORM_LOOP;
@@ -121,7 +121,8 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     }
     if (gen_together(l, kind, dim, extent, body, user))
         return;
-    if (n == 1 && extent == threads && kind != LOOP_WRG) { // a group loop marks its group
+    bool once = n == 1 && extent == threads && !l->kernel->any_group;
+    if (once && kind != LOOP_WRG) { // a group loop marks its group
         gen_inside(l, kind, dim, true, arith_const(l->ctx, 0), body, user);
         return;
     }

@@ -125,6 +125,7 @@ typedef struct {
     int64_t local[3];
     VEC(const Buffer *) images; // params that are read as images, an element at a time
     int resident;               // as in LowerOptions
+    bool any_group;             // its text holds for work-groups of any shape
     bool wide;                  // some buffer needs 64-bit indices
     Map names;                  // taken by buffers, variables and loops
 } Kernel;
@@ -149,6 +150,8 @@ typedef struct {
 typedef struct {
     int64_t local[3];  // work-group shape; 0: 1
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
+    bool any_group;    // kernels that need no group's shape do not name it
+    bool all_loads;    // equal loads are left
     bool images;       // inputs are read as images, where all reads are of single elements
     bool interior;     // split work-items into interior and border
     int vector;        // most neighbours one load or store moves; 0 or 1: one
@@ -161,7 +164,7 @@ typedef struct {
     bool ahead;        // tiles are loaded while the ones before are in use
     int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
-    bool quick;       // for features alone: verified at the end only, indices as they are
+    bool quick;       // for features alone: not verified, indices as they are
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
     void *user;

@@ -706,6 +706,7 @@ static void shape_launch(Stream *s, Kernel *kernel)
     int64_t local[3] = {items_across(s), s->dims == 3 ? s->warps : 1, 1};
     int64_t group[3] = {groups_across(s), s->dims == 3 ? s->tiles : s->streams,
                         s->dims == 3 ? s->streams : 1};
+    kernel->any_group = false;
     memcpy(kernel->local, local, sizeof kernel->local);
     for (int d = 0; d < 3; d++)
         kernel->global[d] = arith_const(s->l->ctx, group[d] * local[d]);

@@ -12,7 +12,7 @@ typedef struct {
 
 static void use_arith(Collect *c, const Arith *a)
 {
-    if (!a)
+    if (!a || c->l->unit->program->sizes.len == 0)
         return;
     if (a->kind == A_VAR) {
         for (int i = 0; i < c->l->unit->program->sizes.len; i++)

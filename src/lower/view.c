@@ -18,16 +18,14 @@
 
 static View *view_new(Lower *l, ViewKind kind, const Type *type, const View *src)
 {
-    View *view = NEW(l->arena, View);
-    view->kind = kind;
-    view->type = type;
-    view->src = src;
+    View *view = NEW_RAW(l->arena, View, 1);
+    *view = (View){.kind = kind, .type = type, .src = src};
     return view;
 }
 
 static View *view_copy(Lower *l, const View *from, const Type *type)
 {
-    View *view = NEW(l->arena, View);
+    View *view = NEW_RAW(l->arena, View, 1);
     *view = *from;
     view->type = type;
     return view;

@@ -5,6 +5,7 @@
 #include "measure/parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const double LIST_LIMIT_S = 60;
 
@@ -13,12 +14,18 @@ typedef VEC(DeviceInfo) Infos;
 typedef struct {
     Arena *arena;
     Infos found;
+    const char *only; // the one that is looked for; NULL: all
+    int index;        // its number in its kind
 } Listing;
 
-static void note_end(const char *kind, const json_t *message, int found, Diags *diags)
+static void note_end(const Listing *listing, const char *kind, const json_t *message,
+                     int found, Diags *diags)
 {
     const char *log = json_text_of(message, "log"), *advice = device_kind(kind)->advice;
-    if (*log)
+    if (listing->only && found == 0)
+        diag_world(diags, "C007", "there is no device %s: %.*s; `forewarp devices` lists "
+                   "those present", listing->only, (int)strcspn(log, "\n"), log);
+    else if (*log)
         diag_warning(diags, span_none, "", "some %s devices do not open: %s", kind, log);
     else if (found == 0 && advice)
         diag_warning(diags, span_none, "", "no %s device found: %s", kind, advice);
@@ -38,7 +45,7 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
             info_from_json(device, &info);
             VEC_PUSH(listing->arena, &listing->found, info);
         } else if (message) {
-            note_end(kind, message, listing->found.len - before, diags);
+            note_end(listing, kind, message, listing->found.len - before, diags);
             worker_end(worker, NULL);
         } else {
             worker_end(worker, &why);
@@ -56,8 +63,10 @@ static void list_kind(Listing *listing, const char *kind, const WorkerPlace *pla
     Worker worker;
     if (!worker_start(&worker, place, diags))
         return;
-    worker_send(&worker, json_pack("{s:s,s:s}", "do", "list", "kind", kind), STAGE_LIST, 0,
-                LIST_LIMIT_S);
+    json_t *message = json_pack("{s:s,s:s}", "do", "list", "kind", kind);
+    if (listing->only)
+        json_object_set_new(message, "index", json_integer(listing->index));
+    worker_send(&worker, message, STAGE_LIST, 0, LIST_LIMIT_S);
     listen_for(listing, &worker, kind, diags);
 }
 
@@ -69,22 +78,44 @@ static char *temporary_folder(Arena *arena)
     return mkdtemp(path);
 }
 
-int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags)
+static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n,
+                       const char *worker, Diags *diags)
 {
-    int nkind;
-    const DeviceKind *const *kind = device_kinds(&nkind);
-    Listing listing = {.arena = arena};
-    char *folder = temporary_folder(arena);
-    *info = NULL;
+    char *folder = temporary_folder(listing->arena);
     if (!folder) {
         diag_world(diags, "",
                    "cannot make a temporary folder: set TMPDIR to a writable one");
-        return 0;
+        return;
     }
-    WorkerPlace place = {worker, folder, folder, arena_printf(arena, "%s/log", folder)};
-    for (int i = 0; i < nkind; i++)
-        list_kind(&listing, kind[i]->name, &place, diags);
+    WorkerPlace place = {worker, folder, folder,
+                         arena_printf(listing->arena, "%s/log", folder)};
+    for (int i = 0; i < n; i++)
+        list_kind(listing, kind[i]->name, &place, diags);
     remove_tree(folder);
+}
+
+int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags)
+{
+    int n;
+    const DeviceKind *const *kind = device_kinds(&n);
+    Listing listing = {.arena = arena};
+    list_kinds(&listing, kind, n, worker, diags);
     *info = listing.found.at;
     return listing.found.len;
+}
+
+bool devices_find(Arena *arena, const char *worker, const char *id, DeviceInfo *info,
+                  Diags *diags)
+{
+    const DeviceKind *kind;
+    Listing listing = {.arena = arena, .only = id};
+    int errors = diags->errors;
+    if (!device_parse(id, &kind, &listing.index))
+        return diag_error(diags, span_none, "C006",
+                          "a device is opencl:N, cuda:N or host: `%s`", id);
+    list_kinds(&listing, &kind, 1, worker, diags);
+    if (listing.found.len == 0)
+        return diags->errors == errors && diag_world(diags, "C007", "there is no device %s", id);
+    *info = listing.found.at[0];
+    return true;
 }

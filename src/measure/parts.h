@@ -8,7 +8,7 @@
 //   the worker      worker.c (commands), bench.c (one job), check.c, gpucheck.c, sample.c
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
-//   {"do":"list","kind":K}                     {"device":INFO}... {"end":true}
+//   {"do":"list","kind":K[,"index":I]}         {"device":INFO}... {"end":true}
 //   {"do":"open","device":ID,"buffers":[..]}   {"end":true,"info":INFO} or "log":TEXT
 //   {"do":"open","device":ID,"compiler":true}  likewise
 //   {"do":"prepare","jobs":[JOB..]}            {"at":"build"|"run","job":k},

@@ -256,7 +256,8 @@ static bool attend(Rig *rig, Diags *diags)
     json_decref(message);
     if (!ok || any_alive(rig))
         return ok;
-    return diag_world(diags, "", "no worker can use the device %s: %s", rig->config.device,
+    return diag_world(diags, "", "no worker can use the device %s: %.*s",
+                      rig->config.device, (int)strcspn(rig->trouble.text, "\n"),
                       rig->trouble.text);
 }
 

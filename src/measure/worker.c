@@ -30,14 +30,16 @@ static void end(const Side *side)
     message_send(side->fd, json_pack("{s:b}", word, 1));
 }
 
-// The devices of one kind; one that does not open is left out.
+// The devices of one kind, or one of them; one that does not open is left out.
 static void do_list(Side *side, const json_t *message)
 {
     const DeviceKind *kind = device_kind(json_text_of(message, "kind"));
-    int n = kind ? kind->count() : 0;
+    const json_t *index = json_object_get(message, "index");
+    int first = (int)json_integer_value(index);
+    int n = !kind ? 0 : index ? first + 1 : kind->count();
     Buf log;
     buf_init(&log);
-    for (int i = 0; i < n; i++) {
+    for (int i = first; i < n; i++) {
         Device *device = kind->open(i, &log);
         if (!device)
             continue;

@@ -3,7 +3,7 @@
 // The model of paper 002: a bag of 11 networks, each of one hidden layer of 30 units.
 #include "model/bag.h"
 
-static const NetworkStyle style = {.layers = 1, .steps = 15000};
+static const NetworkStyle style = {.layers = 1, .steps = 15000, .rate = 0.02F};
 
 static void *fit(const Matrix *x, const double *y, uint64_t seed)
 {

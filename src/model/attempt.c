@@ -20,7 +20,7 @@ static const ModelKind *failures(void)
     return model_find("ann");
 }
 
-static bool ran(double cost)
+bool attempt_ran(double cost)
 {
     return isfinite(cost) && cost > 0;
 }
@@ -33,11 +33,11 @@ static void *fit(const ModelKind *kind, const Matrix *x, const double *cost, boo
     double *y = xcalloc((size_t)x->n + 1, sizeof *y);
     used.n = 0;
     for (int i = 0; i < x->n; i++) {
-        if (times && !ran(cost[i]))
+        if (times && !attempt_ran(cost[i]))
             continue;
         for (int c = 0; c < x->d; c++)
             matrix_row(&used, used.n)[c] = matrix_row(x, i)[c];
-        y[used.n++] = times ? log(cost[i]) : ran(cost[i]);
+        y[used.n++] = times ? log(cost[i]) : attempt_ran(cost[i]);
     }
     void *made = used.n ? kind->fit(&used, y, seed) : NULL;
     used.n = x->n;
@@ -51,7 +51,7 @@ Attempts attempts_fit(const ModelKind *kind, const Matrix *x, const double *cost
 {
     int good = 0;
     for (int i = 0; i < x->n; i++)
-        good += ran(cost[i]);
+        good += attempt_ran(cost[i]);
     Attempts made = {.kind = kind};
     if (good)
         made.time = fit(kind, x, cost, true, seed);
@@ -82,4 +82,19 @@ void attempts_predict(const Attempts *attempts, const Matrix *x, double *time,
         failures()->predict(attempts->runs, x, doubt);
     for (int i = 0; i < x->n; i++)
         doubt[i] = doubt[i] >= TRUSTED ? 0 : 1 - doubt[i];
+}
+
+static int by_promise(const void *a, const void *b)
+{
+    const AttemptRank *x = a, *y = b;
+    if (x->doubt != y->doubt)
+        return x->doubt < y->doubt ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+void attempts_sort(AttemptRank *rank, int n)
+{
+    qsort(rank, (size_t)n, sizeof *rank, by_promise);
 }

@@ -23,4 +23,14 @@ void attempts_free(Attempts *attempts);
 void attempts_predict(const Attempts *attempts, const Matrix *x, double *time,
                       double *doubt);
 
+// A point among others; number: the caller's.
+typedef struct {
+    double doubt, time;
+    uint64_t number;
+} AttemptRank;
+// In the order to try them in.
+void attempts_sort(AttemptRank *rank, int n);
+// Whether a cost is that of a point that ran.
+bool attempt_ran(double cost);
+
 #endif

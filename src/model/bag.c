@@ -118,7 +118,7 @@ void *bag_load(const json_t *json, int d, const NetworkStyle *style)
         target && scaler_load(&bag->scaler, json, d) && json_array_size(members) == MEMBERS;
     for (int m = 0; ok && m < MEMBERS; m++)
         ok = network_load(&bag->member[m], json_array_get(members, (size_t)m),
-                          bag->scaler.d, style->layers);
+                          bag->scaler.d, style);
     if (ok) {
         bag->mean = target[0];
         bag->deviation = target[1];

@@ -7,7 +7,8 @@
 // inputs bring less than either, and nothing besides. The decay is worth 0.3 points.
 #include "model/bag.h"
 
-static const NetworkStyle style = {.layers = 2, .steps = 30000, .decay = 0.003F};
+static const NetworkStyle style = {
+    .layers = 2, .rectified = true, .steps = 30000, .rate = 0.04F, .decay = 0.003F};
 
 static void *fit(const Matrix *x, const double *y, uint64_t seed)
 {

@@ -19,7 +19,7 @@
 #include <string.h>
 
 enum { BATCH = 16, EPOCHS_LEAST = 40, EPOCHS_MOST = 400 };
-static const float first_rate = 0.02F, mean_decay = 0.9F, square_decay = 0.999F;
+static const float mean_decay = 0.9F, square_decay = 0.999F;
 
 // Where the parameters of a network lie in one array: in, those of the second layer, out,
 // bias.
@@ -51,7 +51,8 @@ static int size(int d, int layers)
 
 typedef struct {
     int d, layers, steps;
-    float decay;
+    bool rectified;
+    float rate, decay;
     float *weight, *slope, *mean, *square; // each of size(d, layers)
     float *x, *y;                          // all rows in single precision, x by d
     double mean_power, square_power;       // the decays to the power of the steps so far
@@ -82,8 +83,12 @@ static inline float logistic(float x)
     return 1 / (1 + fast_exp(-x));
 }
 
+// A unit that is off still learns.
+static const float LEAK = 0.01F;
+
 // Activations of a layer of d inputs.
-static void activate(const float *in, int d, const float *x, float *restrict hidden)
+static inline void activate(const float *in, int d, bool rectified, const float *x,
+                            float *restrict hidden)
 {
     const float *bias = in + d * HIDDEN_SLOTS;
     for (int h = 0; h < HIDDEN_SLOTS; h++)
@@ -91,17 +96,25 @@ static void activate(const float *in, int d, const float *x, float *restrict hid
     for (int c = 0; c < d; c++)
         for (int h = 0; h < HIDDEN_SLOTS; h++)
             hidden[h] += x[c] * in[c * HIDDEN_SLOTS + h];
-    for (int h = 0; h < HIDDEN_SLOTS; h++)
+    for (int h = 0; h < HIDDEN_SLOTS && rectified; h++)
+        hidden[h] = hidden[h] > 0 ? hidden[h] : LEAK * hidden[h];
+    for (int h = 0; h < HIDDEN_SLOTS && !rectified; h++)
         hidden[h] = logistic(hidden[h]);
 }
 
-// Of all layers; the last is what the output sees.
-static void forward(const float *in, int d, int layers, const float *x,
-                    float (*restrict hidden)[HIDDEN_SLOTS])
+// How fast an activation grows with what goes into it, by the activation.
+static inline float growth(float hidden, bool rectified)
 {
-    activate(in, d, x, hidden[0]);
+    return !rectified ? hidden * (1 - hidden) : hidden > 0 ? 1 : LEAK;
+}
+
+// Of all layers; the last is what the output sees.
+static inline void forward(const float *in, int d, int layers, bool rectified,
+                           const float *x, float (*restrict hidden)[HIDDEN_SLOTS])
+{
+    activate(in, d, rectified, x, hidden[0]);
     if (layers > 1)
-        activate(in + first_size(d), HIDDEN_SLOTS, hidden[0], hidden[1]);
+        activate(in + first_size(d), HIDDEN_SLOTS, rectified, hidden[0], hidden[1]);
 }
 
 static float dot_hidden(const float *out, const float *hidden)
@@ -125,8 +138,8 @@ static void add_slopes(float *restrict slope, int d, const float *x, const float
 
 // The slopes of the first layer's inputs, from those of the second's.
 enum { PARTS = 16 }; // sums side by side
-static void pass_back(const float *second, const float *delta, const float *hidden,
-                      float *restrict before)
+static inline void pass_back(const float *second, const float *delta, bool rectified,
+                             const float *hidden, float *restrict before)
 {
     for (int c = 0; c < HIDDEN_SLOTS; c++) {
         float part[PARTS] = {0}, sum = 0;
@@ -135,7 +148,7 @@ static void pass_back(const float *second, const float *delta, const float *hidd
                 part[k] += second[c * HIDDEN_SLOTS + h + k] * delta[h + k];
         for (int k = 0; k < PARTS; k++)
             sum += part[k];
-        before[c] = sum * hidden[c] * (1 - hidden[c]);
+        before[c] = sum * growth(hidden[c], rectified);
     }
 }
 
@@ -147,16 +160,16 @@ static void backward(Training *t, int row)
     const float *out = t->weight + inputs_size(d, t->layers);
     float *slope = t->slope + inputs_size(d, t->layers);
     float hidden[2][HIDDEN_SLOTS], delta[2][HIDDEN_SLOTS];
-    forward(t->weight, d, t->layers, x, hidden);
+    forward(t->weight, d, t->layers, t->rectified, x, hidden);
     float error = dot_hidden(out, hidden[last]) + out[HIDDEN_SLOTS] - t->y[row];
     for (int h = 0; h < HIDDEN_SLOTS; h++)
-        delta[last][h] = error * out[h] * hidden[last][h] * (1 - hidden[last][h]);
+        delta[last][h] = error * out[h] * growth(hidden[last][h], t->rectified);
     for (int h = 0; h < HIDDEN; h++)
         slope[h] += error * hidden[last][h];
     slope[HIDDEN_SLOTS] += error;
     if (last > 0) {
         add_slopes(t->slope + first_size(d), HIDDEN_SLOTS, hidden[0], delta[1]);
-        pass_back(second, delta[1], hidden[0], delta[0]);
+        pass_back(second, delta[1], t->rectified, hidden[0], delta[0]);
     }
     add_slopes(t->slope, d, x, delta[0]);
 }
@@ -193,17 +206,18 @@ WIDE static void train(Training *t, int *row, int n)
             for (int i = from; i < to; i++)
                 backward(t, row[i]);
             double part = (double)done / (double)(epochs * batches);
-            step(t, first_rate * (float)(0.5 + 0.5 * cos(3.14159265 * part)), to - from);
+            step(t, t->rate * (float)(0.5 + 0.5 * cos(3.14159265 * part)), to - from);
         }
     }
 }
 
 static void set_layer(Training *t, float *weight, int d, int used)
 {
-    float wide = 1 / sqrtf((float)used + 1);
+    // So that variances stay as they are from layer to layer (He et al., 2015).
+    float wide = (t->rectified ? sqrtf(2) : 2) / sqrtf((float)used + 1);
     for (int c = 0; c <= d; c++)
         for (int h = 0; h < HIDDEN && (c < used || c == d); h++)
-            weight[c * HIDDEN_SLOTS + h] = (float)rng_normal(&t->rng) * 2 * wide;
+            weight[c * HIDDEN_SLOTS + h] = (float)rng_normal(&t->rng) * wide;
 }
 
 static void set_weights(Training *t)
@@ -236,6 +250,8 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
     Training t = {.d = x->d,
                   .layers = layers,
                   .steps = style->steps,
+                  .rectified = style->rectified,
+                  .rate = style->rate,
                   .decay = style->decay,
                   .weight = memory,
                   .slope = memory + count,
@@ -249,7 +265,8 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
     int *order = xcalloc((size_t)n + 1, sizeof *order);
     memcpy(order, row, (size_t)n * sizeof *order);
     train(&t, order, n);
-    Network network = {.d = x->d, .layers = layers, .in = memory};
+    Network network = {
+        .d = x->d, .layers = layers, .rectified = style->rectified, .in = memory};
     const float *out = memory + inputs_size(x->d, layers);
     memcpy(network.out, out, sizeof network.out);
     network.bias = out[HIDDEN_SLOTS];
@@ -264,7 +281,7 @@ WIDE double network_value(const Network *network, const double *at)
     float hidden[2][HIDDEN_SLOTS], x[NETWORK_INPUTS_MOST];
     for (int c = 0; c < network->d; c++)
         x[c] = (float)at[c];
-    forward(network->in, network->d, network->layers, x, hidden);
+    forward(network->in, network->d, network->layers, network->rectified, x, hidden);
     return (double)(dot_hidden(network->out, hidden[network->layers - 1]) + network->bias);
 }
 
@@ -285,10 +302,10 @@ json_t *network_save(const Network *network)
     return json_pack("{s:o}", "weights", weights);
 }
 
-bool network_load(Network *network, const json_t *json, int d, int layers)
+bool network_load(Network *network, const json_t *json, int d, const NetworkStyle *style)
 {
-    int n = inputs_size(d, layers);
-    *network = (Network){.d = d, .layers = layers};
+    int n = inputs_size(d, style->layers);
+    *network = (Network){.d = d, .layers = style->layers, .rectified = style->rectified};
     double *weight = json_get_numbers(json, "weights", n + HIDDEN + 1);
     if (!weight || d > NETWORK_INPUTS_MOST) {
         free(weight);

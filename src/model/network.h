@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small neural network: one or two hidden layers of logistic units and a linear output.
+// A small neural network: one or two hidden layers of logistic or rectified units and a
+// linear output.
 
 #ifndef FW_MODEL_NETWORK_H
 #define FW_MODEL_NETWORK_H
@@ -11,13 +12,16 @@
 enum { HIDDEN = 30, HIDDEN_SLOTS = 32, NETWORK_INPUTS_MOST = 512 };
 
 typedef struct {
-    int layers;  // hidden ones: 1 or 2
-    int steps;   // of training, about
-    float decay; // what a step of rate 1 takes off a weight, as a part of it
+    int layers;     // hidden ones: 1 or 2
+    bool rectified; // max(x, x / 100) in place of the logistic function
+    int steps;      // of training, about
+    float rate;     // at the first step
+    float decay;    // what a step of rate 1 takes off a weight, as a part of it
 } NetworkStyle;
 
 typedef struct {
     int d, layers;
+    bool rectified;
     float *in; // (d + 1) by HIDDEN_SLOTS: weights of an input, last the biases; then, with
                // two layers, as much for the first layer's units as inputs of the second
     float out[HIDDEN_SLOTS]; // weights of the output
@@ -32,6 +36,6 @@ double network_value(const Network *network, const double *at);
 void network_free(Network *network);
 
 json_t *network_save(const Network *network);
-bool network_load(Network *network, const json_t *json, int d, int layers);
+bool network_load(Network *network, const json_t *json, int d, const NetworkStyle *style);
 
 #endif

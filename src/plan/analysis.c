@@ -26,6 +26,7 @@ typedef struct {
     Matrix x;
     double *y;
     int *row, n; // trials by number
+    double *unseen_ns;
     Rng rng;
 } Effects;
 
@@ -45,14 +46,14 @@ static void fill_rows(Effects *e, const Analysis *a)
     }
 }
 
+// predicted: x->n, written.
 static double squared_error(const ModelKind *kind, const void *fit, const Matrix *x,
-                            const double *y)
+                            const double *y, double *predicted)
 {
-    double *predicted = xcalloc((size_t)x->n + 1, sizeof *predicted), sum = 0;
+    double sum = 0;
     kind->predict(fit, x, predicted);
     for (int i = 0; i < x->n; i++)
         sum += (predicted[i] - y[i]) * (predicted[i] - y[i]);
-    free(predicted);
     return sum;
 }
 
@@ -75,6 +76,7 @@ static void add_fold(Effects *e, int fold, double *plain, double *shuffled)
     int *out = xcalloc((size_t)e->n + 1, sizeof *out);
     double *yin = xcalloc((size_t)e->n + 1, sizeof *yin);
     double *yout = xcalloc((size_t)e->n + 1, sizeof *yout);
+    double *predicted = xcalloc((size_t)e->n + 1, sizeof *predicted);
     for (int i = 0; i < e->n; i++)
         if (i % FOLDS == fold) {
             yout[nout] = e->y[i];
@@ -86,11 +88,13 @@ static void add_fold(Effects *e, int fold, double *plain, double *shuffled)
     Matrix seen = matrix_select(&e->x, in, nin);
     void *fit = kind->fit(&seen, yin, 1 + (uint64_t)fold);
     Matrix held = matrix_select(&e->x, out, nout);
-    *plain += squared_error(kind, fit, &held, yout);
+    *plain += squared_error(kind, fit, &held, yout, predicted);
+    for (int i = 0; i < nout; i++)
+        e->unseen_ns[e->row[out[i]]] = exp(predicted[i]);
     for (int p = 0; p < e->run->nparam; p++) {
         Matrix changed = matrix_select(&e->x, out, nout);
         shuffle_column(&changed, p, &e->rng);
-        shuffled[p] += squared_error(kind, fit, &changed, yout);
+        shuffled[p] += squared_error(kind, fit, &changed, yout, predicted);
         matrix_free(&changed);
     }
     kind->free(fit);
@@ -100,6 +104,7 @@ static void add_fold(Effects *e, int fold, double *plain, double *shuffled)
     free(out);
     free(yin);
     free(yout);
+    free(predicted);
 }
 
 static double variation(const double *y, int n)
@@ -120,9 +125,12 @@ static void sort_params(Analysis *a)
     }
 }
 
-static void find_importance(Analysis *a)
+static void find_importance(Analysis *a, Arena *arena)
 {
-    Effects e = {.run = a->run};
+    a->unseen_ns = NEW_ARRAY(arena, double, a->run->n + 1);
+    for (int i = 0; i < a->run->n; i++)
+        a->unseen_ns[i] = NAN;
+    Effects e = {.run = a->run, .unseen_ns = a->unseen_ns};
     double plain = 0, shuffled[SPACE_PARAMS_MAX] = {0};
     a->explained = NAN;
     rng_seed(&e.rng, a->run->seed);
@@ -161,9 +169,7 @@ static bool open_program(Kernels *k, const Run *run, Diags *diags)
     k->problem = problem_parse(run->file, run->text, diags);
     if (!k->problem || !k->problem->program)
         return false;
-    for (int i = 0; i < MATHS; i++)
-        if (strcmp(math_info[i].text, run->math) == 0)
-            k->problem->program->math = (Math)i;
+    math_find(run->math, &k->problem->program->math);
     if (!problem_bind(k->problem, binding, run->nsize, diags))
         return false;
     k->derivation = derive_new(k->problem->bound, &run->device, diags);
@@ -172,12 +178,13 @@ static bool open_program(Kernels *k, const Run *run, Diags *diags)
     return k->derivation != NULL;
 }
 
-static double weigh(const Kernels *k, const Unit *unit)
+// As a ranking by weights would: by demands where the weights have them.
+static double weigh(const Kernels *k, const Unit *unit, Arena *scratch)
 {
-    double count[PROPERTIES], cost[PROPERTIES];
-    if (!k->weights || !counts_numbers(unit, &k->setting, count))
-        return NAN;
-    return 1e9 * weights_predict(k->weights, count, cost);
+    double seconds;
+    bool known =
+        k->weights && predict_unit(k->weights, unit, &k->setting, scratch, &seconds);
+    return known ? 1e9 * seconds : NAN;
 }
 
 static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, double *feature,
@@ -198,7 +205,7 @@ static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, doubl
     Unit *unit = ok ? derive_unit(k->derivation, &point, false, scratch, &quiet) : NULL;
     ok = unit && features_unit(unit, &k->setting, feature);
     if (ok)
-        *weighed_ns = weigh(k, unit);
+        *weighed_ns = weigh(k, unit, scratch);
     buf_release(&text);
     arena_free(scratch);
     arena_reset(ir->arena, exprs);
@@ -300,6 +307,24 @@ static void predict_by_weights(Analysis *a, const Kernels *k, Arena *arena, Pred
     finish_prediction(a, p);
 }
 
+// Of what is not derived here nothing is known but its trials: what they tell of one another.
+static void predict_by_trials(Analysis *a, Arena *arena)
+{
+    Prediction *p = &a->predicted[0];
+    int n = 0;
+    *p = (Prediction){"forest", true, NEW_ARRAY(arena, double, a->nkernel + 1), NAN};
+    for (int i = 0; i < a->nkernel; i++)
+        if (isfinite(a->unseen_ns[a->kernel[i]])) {
+            p->value[n] = a->unseen_ns[a->kernel[i]];
+            a->kernel[n++] = a->kernel[i];
+        }
+    a->nkernel = n;
+    if (n)
+        finish_prediction(a, p);
+    else
+        *p = (Prediction){0};
+}
+
 static const Weights *find_weights(const Run *run, Arena *arena)
 {
     Weights *weights = NEW(arena, Weights);
@@ -335,7 +360,7 @@ static bool analyse_kernels(Analysis *a, const char *path, const char *models, A
     bool ok = true;
     diags_init(&quiet, arena);
     if (strcmp(a->run->kind, "program") != 0)
-        a->unknown = "the kernel is a template, whose text is not analysed";
+        a->unknown = "the text of a template is not analysed, only its trials";
     else if (strcmp(a->run->version, CODEGEN_VERSION) != 0)
         a->unknown = "the record was made by another version of the code generator";
     else if (!open_program(&k, a->run, &quiet) || !find_features(a, &k))
@@ -343,6 +368,8 @@ static bool analyse_kernels(Analysis *a, const char *path, const char *models, A
     if (!a->unknown) {
         find_redundancy(a);
         ok = predict(a, &k, path, models, arena, diags);
+    } else if (!a->feature.n) {
+        predict_by_trials(a, arena);
     }
     derive_free(k.derivation);
     problem_free(k.problem);
@@ -357,7 +384,7 @@ bool analyse(const Run *run, const char *model, const char *models, Arena *arena
     for (int i = 0; i < run->n; i++)
         if (run->trial[i].status == TRIAL_OK)
             a->ok[a->nok++] = i;
-    find_importance(a);
+    find_importance(a, arena);
     choose_kernels(a, arena);
     return analyse_kernels(a, model, models, arena, diags);
 }

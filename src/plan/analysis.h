@@ -12,7 +12,7 @@
 
 // Predictions of the trials that ran, beside their times.
 typedef struct {
-    const char *model; // "boost", "weights", ...; NULL: there are none
+    const char *model; // "boost", "weights", "forest"; NULL: there are none
     bool is_time;      // seconds turned to ns; else throughput relative to the best
     double *value;     // nkernel
     double spearman;   // with the times; positive: in the same order
@@ -27,8 +27,8 @@ typedef struct {
     // values are shuffled, and what is explained with none shuffled. NAN: too few trials.
     double importance[SPACE_PARAMS_MAX], explained;
     int order[SPACE_PARAMS_MAX]; // the parameters, those that matter most first
-    // Of a program's kernels, at most ANALYSIS_KERNELS of those that ran, the best
-    // included.
+    double *unseen_ns;           // by trial: what the forest of the others predicts; or NAN
+    // Of the kernels that ran, at most ANALYSIS_KERNELS, the best included.
     int *kernel, nkernel;        // trials by number
     Matrix feature;              // nkernel by FEATURES; n 0: not known
     double redundancy[FEATURES]; // with the times (paper 000, section 6.3)

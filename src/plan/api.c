@@ -166,21 +166,8 @@ int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument)
 static bool find_device(const char *id, const char *worker, DeviceInfo *info, Diags *diags)
 {
     Arena *arena = arena_new();
-    DeviceInfo *all;
-    bool found = false;
     const char *program = api_worker(worker, arena, diags);
-    const DeviceKind *kind;
-    int index, n = 0;
-    if (program && !device_parse(id, &kind, &index))
-        diag_error(diags, span_none, "C006", "a device is opencl:N, cuda:N or host: `%s`",
-                   id);
-    else if (program)
-        n = devices_list(arena, program, &all, diags);
-    for (int i = 0; i < n && !found; i++)
-        if ((found = strcmp(all[i].id, id) == 0))
-            *info = all[i];
-    if (!found && !diags->errors)
-        diag_world(diags, "C007", "there is no device %s", id);
+    bool found = program && devices_find(arena, program, id, info, diags);
     arena_free(arena);
     return found;
 }

@@ -153,18 +153,11 @@ static bool hook_accept(void *user, const char *point, const RigBuffer *buffer, 
     return accepted;
 }
 
-static bool search(Making *m, const RigorInfo *rigor)
+static bool run_search(Making *m, fw_origin origin)
 {
     TuneResult result;
     TuneOptions *options = &m->options;
     Point point;
-    bool bounded = m->o->budget_s > 0 || m->o->budget_trials > 0;
-    if (!m->o->strategy && rigor->strategy)
-        options->strategy = rigor->strategy;
-    options->budget_s = m->o->budget_s > 0 ? m->o->budget_s
-                        : bounded          ? INFINITY
-                                           : rigor->budget_s;
-    options->budget_trials = MAX(m->o->budget_trials, 0);
     options->on_trial = m->o->on_trial ? hook_trial : NULL;
     options->accept = m->o->verify ? hook_accept : NULL;
     options->user = m;
@@ -178,7 +171,37 @@ static bool search(Making *m, const RigorInfo *rigor)
     if (!point_parse(m->ways.space, result.point, &point))
         BUG("the point of a search is not of its space");
     m->plan->baseline_ns = isfinite(result.baseline_ns) ? result.baseline_ns : 0;
-    return set_plan(m, &point, FW_MEASURED, result.best_ns);
+    return set_plan(m, &point, origin, result.best_ns);
+}
+
+static bool search(Making *m, const RigorInfo *rigor)
+{
+    TuneOptions *options = &m->options;
+    bool bounded = m->o->budget_s > 0 || m->o->budget_trials > 0;
+    if (!m->o->strategy && rigor->strategy)
+        options->strategy = rigor->strategy;
+    options->budget_s = m->o->budget_s > 0 ? m->o->budget_s
+                        : bounded          ? INFINITY
+                                           : rigor->budget_s;
+    options->budget_trials = MAX(m->o->budget_trials, 0);
+    return run_search(m, FW_MEASURED);
+}
+
+// Wisdom that the caller wants to check: a search without time for trials begins with those
+// stored, runs the best of them again, and shows what they compute. False: none was
+// accepted; what was said of that is no news if a search then finds another.
+static bool show_wisdom(Making *m)
+{
+    Diags quiet, *loud = m->diags;
+    TuneOptions options = m->options;
+    diags_init(&quiet, m->arena);
+    m->diags = &quiet;
+    m->options.strategy = "auto"; // it begins with what is stored
+    m->options.budget_s = 0;
+    bool ok = run_search(m, FW_WISDOM);
+    m->options = options;
+    m->diags = loud;
+    return ok;
 }
 
 static bool make(Making *m)
@@ -193,7 +216,7 @@ static bool make(Making *m)
         return false;
     bool runs = rigor != FW_ESTIMATE && rigor != FW_WISDOM_ONLY;
     int got = take_wisdom(m, runs ? 0 : near, rigor_info[rigor].rigor);
-    if (got != 0)
+    if (got < 0 || (got > 0 && (!runs || !m->o->verify || show_wisdom(m))))
         return got > 0;
     if (rigor == FW_WISDOM_ONLY)
         return diag_world(m->diags, "C005", "there is no wisdom for %s on this device",

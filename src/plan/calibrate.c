@@ -373,20 +373,6 @@ static bool measure_kernel(Calibrator *c, const KernelRow *row, int shape, int s
 
 // All of it -------------------------------------------------------------------------------
 
-static bool find_device(Calibrator *c)
-{
-    DeviceInfo *all;
-    int n = devices_list(c->arena, c->options->place.worker, &all, c->diags);
-    for (int i = 0; i < n; i++)
-        if (strcmp(all[i].id, c->options->device) == 0) {
-            c->out->device = all[i];
-            return true;
-        }
-    return diag_world(c->diags, "C007",
-                      "there is no device %s; `forewarp devices` lists those present",
-                      c->options->device);
-}
-
 static void find_launch(Calibration *c)
 {
     c->launch_ns = INFINITY;
@@ -476,7 +462,7 @@ bool calibrate(const CalibrateOptions *options, Arena *arena, Calibration *out,
                     .arena = arena,
                     .diags = diags,
                     .deadline_s = clock_s() + options->budget_s};
-    if (!find_device(&c))
+    if (!devices_find(c.arena, options->place.worker, options->device, &out->device, diags))
         return false;
     c.most_bytes = MIN(out->device.is_cpu ? BYTES_CPU : BYTES_GPU, out->device.alloc_bytes);
     bool ok = open_pool(&c) && measure_all(&c);

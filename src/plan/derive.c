@@ -13,7 +13,8 @@
 typedef struct {
     Rewriter r;
     bool tiled, unroll, blocks;
-    int64_t stage; // elements of each row that a product copies to local memory; 0: none
+    bool any_group; // of any shape
+    int64_t stage;  // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups, lanes;
@@ -159,6 +160,38 @@ static Path derive_items(Walk *w, const Nest *nest, Path work)
     return inside_nest(w, work, nest->dims);
 }
 
+// 0 where it is not known.
+static int64_t length_along(const Type *type, int k)
+{
+    int64_t length = 0;
+    for (; k > 0 && type->kind == T_ARRAY; k--)
+        type = type->elem;
+    return type->kind == T_ARRAY && arith_is_const(type->len, &length) ? length : 0;
+}
+
+static Path map_below(Walk *w, Path at) // under the take, if parts stick out, and the join
+{
+    while (!w->deep && !is_map(node(w, at)))
+        at = below(w, at, 0);
+    return at;
+}
+
+// Outputs of items that know no group: strided ones are as far apart as there are items.
+static void derive_any_group(Walk *w, const Nest *nest, Path at)
+{
+    for (int k = 0; k < nest->dims; k++) {
+        int x = nest->dims - 1 - k;
+        int64_t items = length_along(node(w, at)->type, k) / nest->step[k];
+        int64_t order[] = {k, items, w->block[x]};
+        if (w->cyclic[x] > 1 && items > 1 && apply(w, RULE_REORDER, at, order, 3))
+            at = below(w, at, 0);
+    }
+    if (apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
+        at = map_below(w, at);
+    apply_threads(w, RULE_MAP_GLB, at, nest->dims);
+    derive_item(w, nest, inside_nest(w, at, nest->dims));
+}
+
 // A map over all its dimensions.
 static void derive_nest(Walk *w, Path at)
 {
@@ -171,11 +204,13 @@ static void derive_nest(Walk *w, Path at)
         apply_threads(w, RULE_MAP_GLB, at, dims);
         return;
     }
+    if (!tiled && w->any_group) {
+        derive_any_group(w, &nest, at);
+        return;
+    }
     if (!tiled && !apply(w, RULE_SPLIT_JOIN, at, nest.tile, dims))
         return;
-    Path groups = at; // under the take, if tiles stick out, and the join
-    while (!w->deep && !is_map(node(w, groups)))
-        groups = below(w, groups, 0);
+    Path groups = map_below(w, at);
     if (!apply_threads(w, RULE_MAP_WRG, groups, dims))
         return;
     Path work = inside_nest(w, groups, dims);
@@ -359,6 +394,7 @@ static Walk walk_of(const Derivation *d, const Point *point)
 {
     Walk w = {.groups = 1, .lanes = 1, .steps = 1};
     w.tiled = derive_word(d, point, "scheme", "tiled");
+    w.any_group = derive_word(d, point, "group", "any");
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.blocks = derive_word(d, point, "product", "blocks");
     w.rows = derive_word(d, point, "fold", "group");

@@ -47,11 +47,6 @@ static bool add_place(Derivation *d, int stage, Diags *diags)
     if (found) {
         space_add_words(d->space, name, (const char *const[]){"registers", "local"}, 2);
         space_constrain(d->space, text.text, diags);
-        buf_clear(&text);
-        if (space_find(d->space, "walk") >= 0) // a tile has no room for a walk
-            buf_printf(&text, "%s == 'registers' or walk == 1", name);
-        if (text.len)
-            space_constrain(d->space, text.text, diags);
     }
     buf_release(&text);
     return found;
@@ -79,6 +74,16 @@ static void constrain_places(Derivation *d, Diags *diags)
         }
 }
 
+void constrain_placed(Derivation *d, const char *condition, Diags *diags)
+{
+    for (int v = 0; d->pipeline && v < d->pipeline->script.ncall; v++) {
+        char text[64];
+        snprintf(text, sizeof text, "place%d == 'registers' or %s", v + 1, condition);
+        if (has_place(d, v))
+            space_constrain(d->space, text, diags);
+    }
+}
+
 // Bytes of the tiles of a group, as an expression over the parameters.
 void put_tile_bytes(const Derivation *d, Buf *text)
 {
@@ -100,6 +105,8 @@ bool add_cover_params(Derivation *d, Diags *diags)
     for (int v = 0; v < p->script.ncall && d->shape.window; v++)
         places |= add_place(d, v, diags);
     constrain_places(d, diags);
+    if (space_find(d->space, "walk") >= 0) // a tile has no room for a walk
+        constrain_placed(d, "walk == 1", diags);
     return places;
 }
 

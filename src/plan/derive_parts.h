@@ -70,6 +70,8 @@ typedef struct {
     UnstoredStage at[CALLS_MAX];
 } Unstored;
 bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?
+// What must hold where there are tiles.
+void constrain_placed(Derivation *derivation, const char *condition, Diags *diags);
 void put_tile_bytes(const Derivation *derivation, Buf *text);
 const char *cover_single(const Derivation *derivation); // all in one kernel; NULL: none
 void cover_plain(const Derivation *derivation, Point *point);

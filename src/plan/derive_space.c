@@ -160,6 +160,25 @@ static bool only_halves(const Derivation *d)
     return true;
 }
 
+static bool has_extra(const Derivation *d, Extra extra)
+{
+    return d->program->extra >> extra & 1;
+}
+
+// What a study adds (ir/extras.def). A tile has the shape of its group.
+static void add_extras(Derivation *d, Diags *diags)
+{
+    static const char *const group[] = {"fixed", "any"}, *const loads[] = {"once", "all"};
+    if (has_extra(d, EXTRA_GROUPS) && d->shape.rectangular && !d->shape.product) {
+        space_add_words(d->space, "group", group, 2);
+        if (d->shape.window)
+            space_constrain(d->space, "group == 'fixed' or scheme != 'tiled'", diags);
+        constrain_placed(d, "group == 'fixed'", diags);
+    }
+    if (has_extra(d, EXTRA_LOADS))
+        space_add_words(d->space, "loads", loads, 2);
+}
+
 static void add_nest_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
@@ -186,7 +205,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
     space_constrain(d->space, "bx % vec == 0", diags);
     if (!shape->window)
         return;
-    bool images = d->program->images && d->device.has_texture;
+    bool images = has_extra(d, EXTRA_IMAGES) && d->device.has_texture;
     space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled", "image"},
                     images ? 3 : 2);
     if (images) // an element at a time
@@ -216,6 +235,7 @@ static Space *make_space(Derivation *d, Diags *diags)
     const Shape *shape = &d->shape;
     if (shape->dims)
         add_nest_params(d, diags);
+    add_extras(d, diags);
     if (shape->window)
         space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
     if (shape->product)
@@ -427,6 +447,8 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;
     options.shuffle = d->device.shuffle;
+    options.any_group = derive_word(d, point, "group", "any");
+    options.all_loads = derive_word(d, point, "loads", "all");
     options.images = derive_word(d, point, "scheme", "image");
     options.interior = derive_word(d, point, "border", "split");
     product_options(d, point, &options);

@@ -50,14 +50,10 @@ static void constrain(Derivation *d, Diags *diags, const char *format, ...) FW_P
 
 static void constrain(Derivation *d, Diags *diags, const char *format, ...)
 {
-    Buf text;
     va_list args;
-    buf_init(&text);
     va_start(args, format);
-    buf_vprintf(&text, format, args);
+    space_constrain(d->space, arena_vprintf(diags->arena, format, args), diags);
     va_end(args);
-    space_constrain(d->space, text.text, diags);
-    buf_release(&text);
 }
 
 static bool is_deep(const Derivation *d)

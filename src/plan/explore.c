@@ -70,13 +70,14 @@ static Expr *body_of(Explorer *x, const Row *row, Diags *diags)
     return row->of ? row->of->expr : derive_body(x->derivation, &row->point, diags);
 }
 
-// Lowers in scratch memory; the caller releases the mark. NULL if it cannot be.
-static Unit *lowered(Explorer *x, Expr *expr, const LowerOptions *options)
+// Lowers in scratch memory; the caller releases the mark. NULL if it cannot be. Verified
+// once, when an expression is found, not quickly.
+static Unit *lowered(Explorer *x, Expr *expr, const LowerOptions *options, bool quickly)
 {
     Diags quiet;
     diags_init(&quiet, x->scratch);
     LowerOptions quick = *options;
-    quick.quick = true;
+    quick.quick = quickly;
     return lower(x->problem->bound, expr, &quick, x->scratch, &quiet);
 }
 
@@ -123,7 +124,7 @@ static bool accept(void *user, const Explored *found)
     int64_t global[3], local[3];
     Mark m = mark(x);
     LowerOptions options = options_of(found);
-    const Unit *unit = lowered(x, found->expr, &options);
+    const Unit *unit = lowered(x, found->expr, &options, false);
     bool ok = unit && first_launch(unit, global, local) && has_items(x, global);
     release(x, m);
     return ok;
@@ -211,7 +212,7 @@ static bool complete(Explorer *x, Row *row, int first)
     Diags quiet;
     diags_init(&quiet, x->scratch);
     Expr *body = body_of(x, row, &quiet);
-    Unit *unit = body ? lowered(x, body, &row->options) : NULL;
+    Unit *unit = body ? lowered(x, body, &row->options, true) : NULL;
     bool ok = unit && first_launch(unit, row->global, row->local) &&
               has_items(x, row->global) &&
               !wastes_groups(&unit->launches.at[0].kernel->body);

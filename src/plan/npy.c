@@ -80,9 +80,7 @@ static const char *shape_text(Arena *arena, const Shape *shape)
     Buf text;
     buf_init(&text);
     print_shape(&text, shape);
-    const char *copy = arena_strdup(arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 // Numbers ------------------------------------------------------------------------------

@@ -149,6 +149,8 @@ struct ProblemKind {
     bool (*candidate)(const Ways *ways, const Point *point, const char *name, Arena *arena,
                       Candidate *candidate, Diags *diags);
     void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);
+    // Of a point that no candidate was made of; NULL: it takes one.
+    bool (*shape)(const void *ways, const Point *point, LaunchShape *shape);
 };
 extern const ProblemKind problem_program, problem_template;
 
@@ -164,6 +166,8 @@ int ways_first(const Ways *ways, Point *point, int max);
 // A point as a job, its kernels named after `name` if they can be; see candidate_make.
 bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
                     Candidate *candidate, Diags *diags);
+// Launches of points; the ways must outlive them.
+Launches ways_launches(const Ways *ways);
 // The kernels of a candidate as a file for the user.
 void ways_text(const Ways *ways, const Candidate *candidate, Buf *text);
 

@@ -252,6 +252,11 @@ bool ways_candidate(const Ways *ways, const Point *point, const char *name, Aren
     return ok;
 }
 
+Launches ways_launches(const Ways *ways)
+{
+    return (Launches){ways->problem->kind->shape, ways};
+}
+
 void ways_text(const Ways *ways, const Candidate *candidate, Buf *text)
 {
     ways->problem->kind->text(ways, candidate, text);

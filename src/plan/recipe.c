@@ -71,15 +71,13 @@ bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *rec
     buf_init(&text);
     ways_text(ways, &candidate, &text);
     *recipe = (Recipe){.problem = arena_strdup(arena, problem_label(problem)),
-                       .name = arena_strdup(arena, problem->name),
                        .target = ways->target,
                        .source = arena_strdup(arena, text.text),
                        .options = arena_strdup(arena, candidate.job.options),
                        .job = candidate.job};
     buf_clear(&text);
     point_print(&text, ways->space, point);
-    recipe->point = arena_strdup(arena, text.text);
-    buf_release(&text);
+    recipe->point = buf_keep(&text, arena);
     recipe->job.prelude = recipe->job.source = recipe->job.options = NULL;
     candidate_release(&candidate);
     Argument *argument = problem->kind->arguments(problem, arena, &recipe->nargument);

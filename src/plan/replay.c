@@ -99,6 +99,7 @@ static int run_once(Replayer *r, uint64_t seed, ScoreStep *steps)
     Search *strategy =
         search_open(r->kind, recorded->space, seed, trials ? (double)trials : INFINITY);
     int n = 0;
+    strategy->launches = recorded_launches(recorded);
     for (Point point; at_s < limit_s && (!trials || done < trials); done++) {
         double asked = clock_s();
         if (done < r->nfirst)

@@ -301,6 +301,12 @@ Run *run_read(const char *path, Arena *arena, Diags *diags)
     return wrong ? NULL : run;
 }
 
+double run_floor_ns(const Run *run)
+{
+    double copy = isfinite(run->copy_ns) ? run->copy_ns : 0;
+    return fmax(copy, isfinite(run->compute_ns) ? run->compute_ns : 0);
+}
+
 void run_point(Buf *out, const Run *run, const Point *point)
 {
     for (int i = 0; i < run->nparam; i++)

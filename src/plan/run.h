@@ -56,6 +56,8 @@ bool run_write(const char *path, const Run *run, Diags *diags);
 // path: the file, or a folder that holds one such file. NULL with a diagnostic: it cannot
 // be read, is no run, or was written by another version. Owner: arena.
 Run *run_read(const char *path, Arena *arena, Diags *diags);
+// What no kernel can be faster than, by what was measured of the device; 0: not known.
+double run_floor_ns(const Run *run);
 // "lx=64 ly=4", as point_print writes it.
 void run_point(Buf *out, const Run *run, const Point *point);
 

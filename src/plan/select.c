@@ -82,10 +82,9 @@ typedef struct {
     int row;
 } Place;
 
-static bool predict_row(const Problem *problem, const Derivation *derivation,
-                        const Weights *w, const char *text, double *seconds)
+bool select_predict(const Problem *problem, const Derivation *derivation, const Weights *w,
+                    const Point *point, double *seconds)
 {
-    Point point;
     DeviceModel model;
     Arena *scratch = arena_new();
     Diags quiet;
@@ -94,10 +93,8 @@ static bool predict_row(const Problem *problem, const Derivation *derivation,
     ArenaMark exprs = arena_mark(problem->ir->arena);
     describe_device(&w->device, &model);
     FeatureSetting setting = {&model, problem->binding, problem->nbinding};
-    const Space *space = derive_space(derivation);
-    bool ok = point_parse(space, text, &point) && space_valid(space, &point);
-    Unit *unit = ok ? derive_unit(derivation, &point, true, scratch, &quiet) : NULL;
-    ok = unit && predict_unit(w, unit, &setting, scratch, seconds);
+    Unit *unit = derive_unit(derivation, point, true, scratch, &quiet);
+    bool ok = unit && predict_unit(w, unit, &setting, scratch, seconds);
     arena_free(scratch);
     arena_reset(problem->ir->arena, exprs);
     arith_release(problem->ir->arith, arith);
@@ -146,9 +143,13 @@ static bool pick_group(const Dataset *data, const DatasetGroup *group, const Wei
     for (int i = 0; derivation && i < group->n; i++) {
         int row = group->row[i];
         double seconds;
+        Point point;
         if (!isfinite(data->time_ns[row]))
             continue;
-        if (predict_row(problem, derivation, w, data->expression[row], &seconds))
+        const Space *space = derive_space(derivation);
+        if (point_parse(space, data->expression[row], &point) &&
+            space_valid(space, &point) &&
+            select_predict(problem, derivation, w, &point, &seconds))
             place[pick->points++] = (Place){seconds * 1e9, data->time_ns[row], row};
         else
             pick->unknown++;

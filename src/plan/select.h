@@ -30,4 +30,8 @@ typedef struct {
 bool select_points(const Dataset *data, const Weights *weights, Arena *arena, Pick **pick,
                    Diags *diags);
 
+// The time of a point by the weights of a device; false if it cannot be lowered.
+bool select_predict(const Problem *problem, const Derivation *derivation,
+                    const Weights *weights, const Point *point, double *seconds);
+
 #endif

@@ -46,11 +46,6 @@ typedef struct {
     pthread_mutex_t lock;
 } Tasks;
 
-static bool ran(double cost)
-{
-    return isfinite(cost);
-}
-
 // A repetition -------------------------------------------------------------------------
 
 typedef struct {
@@ -69,7 +64,7 @@ static void open_trial(const View *view, int first, Rng *rng, Trial *trial)
         trial->order[i] = i;
     rng_shuffle(rng, trial->order, view->n);
     for (int valid = 0; valid < first; trial->tried++)
-        valid += ran(view->cost[trial->order[trial->tried]]);
+        valid += attempt_ran(view->cost[trial->order[trial->tried]]);
 }
 
 static void close_trial(Trial *trial)
@@ -119,7 +114,7 @@ static void judge_times(const View *view, const Trial *trial, StageFirst *result
     double *error = xcalloc(3 * (size_t)rest, sizeof *error);
     double *actual = error + rest, *predicted = actual + rest;
     for (int i = 0; i < rest; i++) {
-        if (!ran(rest_cost(view, trial, i)))
+        if (!attempt_ran(rest_cost(view, trial, i)))
             continue;
         actual[n] = rest_cost(view, trial, i);
         predicted[n] = exp(trial->time[i]);
@@ -141,7 +136,7 @@ static void judge_doubts(const View *view, const Trial *trial, StageFirst *resul
 {
     int rest = trial->n - trial->tried, failed = 0, missed = 0, doubted = 0;
     for (int i = 0; i < rest; i++) {
-        bool good = ran(rest_cost(view, trial, i)), trusted = trial->doubt[i] <= 0;
+        bool good = attempt_ran(rest_cost(view, trial, i)), trusted = trial->doubt[i] <= 0;
         failed += !good;
         missed += !good && trusted;
         doubted += good && !trusted;
@@ -154,40 +149,25 @@ static void judge_doubts(const View *view, const Trial *trial, StageFirst *resul
 
 // Second stages ------------------------------------------------------------------------
 
-typedef struct {
-    double doubt, time, cost;
-    int at; // among the rest
-} Pick;
-
-static int by_promise(const void *a, const void *b)
-{
-    const Pick *x = a, *y = b;
-    if (x->doubt != y->doubt)
-        return x->doubt < y->doubt ? -1 : 1;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->at - y->at;
-}
-
 // What the points that are predicted to be fastest turn out to be. They are picked from
 // those not seen, and so compared with the best of these.
 static void judge_picks(const View *view, const Trial *trial, bool doubts, StageCell *cell)
 {
     int rest = trial->n - trial->tried;
-    Pick *pick = xcalloc((size_t)rest, sizeof *pick);
-    for (int i = 0; i < rest; i++)
-        pick[i] = (Pick){doubts ? trial->doubt[i] : 0, trial->time[i],
-                         rest_cost(view, trial, i), i};
+    AttemptRank *pick = xcalloc((size_t)rest, sizeof *pick);
     double best_there_is = INFINITY;
-    for (int i = 0; i < rest; i++)
-        best_there_is = fmin(best_there_is, pick[i].cost);
-    qsort(pick, (size_t)rest, sizeof *pick, by_promise);
+    for (int i = 0; i < rest; i++) {
+        pick[i] = (AttemptRank){doubts ? trial->doubt[i] : 0, trial->time[i], (uint64_t)i};
+        best_there_is = fmin(best_there_is, rest_cost(view, trial, i));
+    }
+    attempts_sort(pick, rest);
     for (int m = 0; m < STAGE_SECONDS; m++) {
         int n = MIN(stage_second[m], rest), failed = 0;
         double best = INFINITY;
         for (int i = 0; i < n; i++) {
-            best = fmin(best, pick[i].cost);
-            failed += !ran(pick[i].cost);
+            double cost = rest_cost(view, trial, (int)pick[i].number);
+            best = fmin(best, cost);
+            failed += !attempt_ran(cost);
         }
         double slowdown = failed < n ? best / best_there_is : NAN;
         cell[m] = (StageCell){slowdown, slowdown, share(failed, n), failed == n};
@@ -199,7 +179,7 @@ static void keep_scatter(const View *view, const Trial *trial)
 {
     Stages *s = view->stages;
     for (int i = 0; i < trial->n - trial->tried && s->nscatter < STAGE_SCATTER; i++)
-        if (ran(rest_cost(view, trial, i))) {
+        if (attempt_ran(rest_cost(view, trial, i))) {
             s->actual_ns[s->nscatter] = rest_cost(view, trial, i);
             s->predicted_ns[s->nscatter++] = exp(trial->time[i]);
         }
@@ -304,6 +284,7 @@ static void sum_up(const Task *task, int repeats, StageFirst *sum)
 static void open_view(const Recorded *recorded, Stages *stages, uint64_t seed, View *view)
 {
     Encoding *encoding = encode_new(recorded->space);
+    encode_launches(encoding, recorded_launches(recorded));
     *view = (View){.stages = stages,
                    .x = matrix_new(recorded->n, encoding->d),
                    .cost = xcalloc((size_t)recorded->n, sizeof(double)),

@@ -4,11 +4,14 @@
 // the same parameters and values, so a point is the same point in all of them.
 #include "plan/study.h"
 
+#include "model/dataset.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const loading_name[LOAD_WAYS] = {"global", "vector", "local", "image", "any"};
 const char *const studied_file[STUDIED] = {
@@ -147,6 +150,23 @@ static bool is_papers(const Space *space, const Point *point)
            !is_word(space, point, "border", "split");
 }
 
+// Kernels of other kinds than the paper's: for a work-group of any shape, and with all
+// loads.
+static bool any_group(const Space *space, const Point *point)
+{
+    return is_word(space, point, "group", "any");
+}
+
+static bool all_loads(const Space *space, const Point *point)
+{
+    return is_word(space, point, "loads", "all");
+}
+
+static bool is_plain(const Space *space, const Point *point)
+{
+    return is_papers(space, point) && !any_group(space, point) && !all_loads(space, point);
+}
+
 static Space *like(const Space *space)
 {
     Space *made = space_new();
@@ -167,7 +187,7 @@ static bool make_part(StudyStencil *s, int loading, Diags *diags)
     int n = 0;
     for (int i = 0; i < s->record->n; i++) {
         space_point(all, (uint64_t)i, &point[n]);
-        n += is_papers(all, &point[n]) &&
+        n += is_papers(all, &point[n]) && !all_loads(all, &point[n]) &&
              (loading == LOAD_ANY || (int)study_loading(all, &point[n]) == loading);
     }
     bool ok = true;
@@ -188,14 +208,16 @@ static double time_of(const StudyStencil *s, int number)
     return isnan(value) ? INFINITY : value * 1e6; // of milliseconds
 }
 
-static void add_config(const StudyStencil *s, int number, Found *found)
+// built: that very kernel was, for another work-group.
+static void add_config(const StudyStencil *s, int number, bool built, Found *found)
 {
     const RecordedPoint *at = &s->record->at[number];
-    double ns = time_of(s, number);
+    double ns = time_of(s, number), build_s = built ? 0 : at->build_s;
     found->configs++;
-    found->build_s += at->build_s;
+    found->kernels += !built;
+    found->build_s += build_s;
     found->run_s += at->run_s;
-    found->cost_s += at->build_s + at->run_s;
+    found->cost_s += build_s + at->run_s;
     if (ns < found->ns) {
         found->ns = ns;
         found->best = number;
@@ -218,8 +240,30 @@ static void take_rand(Study *study, StudyStencil *s)
         if (by_order[i] >= 0)
             s->rand[s->nrand++] = by_order[i];
     for (int i = 0; i < s->nrand; i++)
-        add_config(s, s->rand[i], &s->random);
+        add_config(s, s->rand[i], false, &s->random);
     free(by_order);
+}
+
+// A number a line, empty where there is none.
+static bool read_predicted(Study *study, StudyStencil *s, const char *folder, Diags *diags)
+{
+    const char *stem = arena_strndup(study->arena, s->file, strcspn(s->file, "."));
+    const char *path = arena_printf(study->arena, "%s/%s.predicted.gz", folder, stem);
+    Buf text;
+    buf_init(&text);
+    bool ok = access(path, F_OK) != 0 || dataset_text(path, &text, diags);
+    if (ok && text.len > 0) {
+        const char *at = text.text;
+        int n = 0;
+        s->predicted_ns = NEW_ARRAY(study->arena, double, s->record->n);
+        for (; *at && n < s->record->n; n++, at += strcspn(at, "\n") + 1)
+            s->predicted_ns[n] = *at == '\n' ? NAN : atof(at);
+        ok = (n == s->record->n && !*at) ||
+             diag_error(diags, span_none, "X010",
+                        "%s: it wants a line for each of %d points", path, s->record->n);
+    }
+    buf_release(&text);
+    return ok;
 }
 
 static bool open_stencil(Study *study, StudyStencil *s, const char *folder, Diags *diags)
@@ -235,11 +279,30 @@ static bool open_stencil(Study *study, StudyStencil *s, const char *folder, Diag
         if (!make_part(s, l, diags))
             return false;
     take_rand(study, s);
+    if (!read_predicted(study, s, folder, diags))
+        return false;
     return isfinite(s->random.ns) ||
            diag_error(diags, span_none, "X012", "%s: nothing of Rand ran", s->file);
 }
 
 // Following heuristics ------------------------------------------------------------------
+
+// One kernel for work-groups of any shape, but for the shape the same.
+static bool is_built(const Space *space, const Point *tried, int n, const Point *point)
+{
+    bool built = false;
+    for (int i = 0; i < n && !built && any_group(space, point); i++) {
+        Point same = tried[i];
+        static const char *const shape[] = {"lx", "ly", "lz"};
+        for (int d = 0; d < COUNTOF(shape); d++) {
+            int p = space_find(space, shape[d]);
+            if (p >= 0)
+                same.choice[p] = point->choice[p];
+        }
+        built = memcmp(&same, point, sizeof same) == 0;
+    }
+    return built;
+}
 
 static Found follow(const StudyStencil *s, const Steps *steps, Space *part)
 {
@@ -252,12 +315,15 @@ static Found follow(const StudyStencil *s, const Steps *steps, Space *part)
     search->steps = steps;
     search->size = size;
     search->nsize = 3;
+    Point *tried = xcalloc((size_t)s->record->n + 1, sizeof *tried);
     for (Point point; search_ask(search, &point);) {
-        int number = (int)space_number(s->record->space, &point);
-        add_config(s, number, &found);
+        int number = (int)space_number(s->record->space, &point), n = found.configs;
+        add_config(s, number, is_built(s->record->space, tried, n, &point), &found);
+        tried[n] = point;
         search_tell(search, &point, time_of(s, number));
     }
     search_close(search);
+    free(tried);
     return found;
 }
 
@@ -265,19 +331,11 @@ static const Steps *read_steps(Study *study, const char *folder, const char *fil
                                Diags *diags)
 {
     const char *path = arena_printf(study->arena, "%s/%s.fwh", folder, file);
-    Buf text;
-    buf_init(&text);
-    Source *source = NEW(study->arena, Source);
-    const Steps *steps = NULL;
-    if (file_read(path, &text)) {
-        *source =
-            (Source){path, arena_strndup(study->arena, text.text, text.len), text.len};
-        steps = steps_parse(source, study->arena, diags);
-    } else {
-        diag_world(diags, "X011", "cannot read %s: %s", path, strerror(errno));
-    }
-    buf_release(&text);
-    return steps;
+    const Source *source = source_read(path, study->arena);
+    if (source)
+        return steps_parse(source, study->arena, diags);
+    diag_world(diags, "X011", "cannot read %s: %s", path, strerror(errno));
+    return NULL;
 }
 
 static bool follow_all(Study *study, const char *folder, Diags *diags)
@@ -321,6 +379,7 @@ Found study_oracle(const StudyStencil *s, Studied h)
             continue;
         all.done = true;
         all.configs += f->configs;
+        all.kernels += f->kernels;
         all.build_s += f->build_s;
         all.run_s += f->run_s;
         all.cost_s += f->cost_s;
@@ -340,9 +399,7 @@ Found study_predicted(const StudyStencil *s, Studied h)
 
 // The forest ----------------------------------------------------------------------------
 
-enum { FEATURES_OF = 6 };
-
-static void features_of(const StudyStencil *s, double *x)
+void study_features(const StudyStencil *s, double x[STUDY_FEATURES])
 {
     x[0] = s->points;
     x[1] = s->dims;
@@ -391,22 +448,22 @@ static bool teaches(const Study *study, const StudyStencil *s, const StudyStenci
 static int predict(const Study *study, const StudyStencil *of, Studied h, bool leave_out,
                    uint64_t seed)
 {
-    Matrix x = matrix_new(study->n, FEATURES_OF);
+    Matrix x = matrix_new(study->n, STUDY_FEATURES);
     int *class = xcalloc((size_t)study->n + 1, sizeof *class);
     int n = 0, answer = -1;
     for (int i = 0; i < study->n; i++) {
         const StudyStencil *s = &study->stencil[i];
         if (!teaches(study, s, of, h) || (leave_out && same_stencil(s, of)))
             continue;
-        features_of(s, matrix_row(&x, n));
+        study_features(s, matrix_row(&x, n));
         class[n++] = s->oracle[h];
     }
     x.n = n;
     if (n > 0) {
-        double at[FEATURES_OF], share[LOADS];
+        double at[STUDY_FEATURES], share[LOADS];
         Classes *classes = classes_fit(&x, class, LOADS, seed);
-        features_of(of, at);
-        answer = classes_predict(classes, at, FEATURES_OF, share);
+        study_features(of, at);
+        answer = classes_predict(classes, at, STUDY_FEATURES, share);
         classes_free(classes);
     }
     matrix_free(&x);
@@ -560,7 +617,7 @@ void study_independent(const StudyStencil *s, Point *point)
         space_point(space, (uint64_t)i, &other);
         int in = difference(space, &base, &other);
         double ns = time_of(s, i);
-        if (in < 0 || in == SEVERAL || !is_papers(space, &other) || ns >= best[in])
+        if (in < 0 || in == SEVERAL || !is_plain(space, &other) || ns >= best[in])
             continue;
         best[in] = ns;
         for (int p = 0; p < space_params(space); p++)
@@ -592,17 +649,17 @@ double study_gflops(const StudyStencil *s, double ns)
     return elements * s->points * (s->adds + s->muls) / ns;
 }
 
-// The same point with nothing merged in y and z; -1: that was not recorded.
-static int unmerged(const Space *space, const Point *point)
+// The number of a point that differs in some words; -1: that was not recorded.
+static int with(const Space *space, Point point, const char *const (*word)[2], int n)
 {
-    Point base = *point;
-    space_set(space, &base, "by", "1");
-    space_set(space, &base, "bz", "1");
-    return space_valid(space, &base) ? (int)space_number(space, &base) : -1;
+    for (int i = 0; i < n; i++)
+        space_set(space, &point, word[i][0], word[i][1]);
+    return space_valid(space, &point) ? (int)space_number(space, &point) : -1;
 }
 
-double study_merged(const StudyStencil *s, Loading *loading)
+double study_merged(const StudyStencil *s, int *number)
 {
+    static const char *const unmerged[][2] = {{"by", "1"}, {"bz", "1"}};
     const Space *space = s->record->space;
     double least = INFINITY, gain = NAN;
     for (int i = 0; i < s->record->n; i++) {
@@ -610,12 +667,24 @@ double study_merged(const StudyStencil *s, Loading *loading)
         space_point(space, (uint64_t)i, &point);
         bool merged =
             value_or(space, &point, "by", 1) > 1 || value_or(space, &point, "bz", 1) > 1;
-        int base = merged ? unmerged(space, &point) : -1;
+        bool other = any_group(space, &point) || all_loads(space, &point);
+        int base = merged && !other ? with(space, point, unmerged, COUNTOF(unmerged)) : -1;
         if (base < 0 || !(time_of(s, i) < least))
             continue;
         least = time_of(s, i);
         gain = time_of(s, base) / least;
-        *loading = study_loading(space, &point);
+        *number = i;
     }
     return gain;
+}
+
+double study_removal(const StudyStencil *s, int number)
+{
+    static const char *const kept[][2] = {{"loads", "all"}};
+    Point point;
+    if (number < 0 || space_find(s->record->space, "loads") < 0)
+        return NAN;
+    space_point(s->record->space, (uint64_t)number, &point);
+    int other = with(s->record->space, point, kept, COUNTOF(kept));
+    return other < 0 ? NAN : time_of(s, other) / time_of(s, number);
 }

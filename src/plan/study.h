@@ -30,6 +30,7 @@ extern const char *const loading_name[LOAD_WAYS];
     X(OPTIMISATION, "optimisation", "optimisation", "by optimisation")                     \
     X(HYBRID, "hybrid", "hybrid", "hybrid")                                                \
     X(RESTRICTED, "restricted", "hybrid", "hybrid, restricted")                            \
+    X(VARIABLE, "variable", "variable", "hybrid, any work-group")                          \
     X(EXPERT, "expert", "expert", "ExpS")
 typedef enum {
 #define X(id, file, part, text) STEPS_##id,
@@ -45,6 +46,7 @@ typedef struct {
     double ns;     // the best time; INFINITY: nothing ran
     int best;      // its number in the record
     int configs;   // that it tried
+    int kernels;   // that these are: those for work-groups of any shape are built once
     double cost_s; // of building them and of running them
     double build_s, run_s;
 } Found;
@@ -60,6 +62,9 @@ typedef struct {
     Space *part[LOAD_WAYS]; // the space of the paper, by loading; NULL: no such points
     int nrand, *rand;       // Rand: numbers in the record, in the order they were run
     Found random;           // all of them
+    // By number, from the weights of a device (NAME.predicted.gz beside the record, which
+    // data/stencils/predict.sh makes); NAN: not predicted. NULL: there is no such file.
+    double *predicted_ns;
     Found found[STUDIED][LOAD_WAYS]; // EXPERT: of LOAD_ANY only; the others: all but that
     int oracle[STUDIED];             // the loading that turned out best; -1: none
     int predicted[STUDIED];          // by a forest that has not seen this stencil; -1: none
@@ -87,6 +92,9 @@ bool study_pick(const Study *study, Studied studied, const StencilShape *shape,
 // Is it one of those that models are fitted to: of the size most are of, with one addition
 // and one multiplication a point?
 bool study_main(const Study *study, const StudyStencil *stencil);
+// What the forest sees of a stencil.
+enum { STUDY_FEATURES = 6 };
+void study_features(const StudyStencil *stencil, double x[STUDY_FEATURES]);
 // Its first n points of Rand; their best.
 double study_rand(const StudyStencil *stencil, int n);
 // Rand as if it had stopped after n: the mean of the best over all choices of n of its
@@ -112,8 +120,11 @@ double study_gflops(const StudyStencil *stencil, double ns);
 // costs are those of trying all.
 Found study_predicted(const StudyStencil *stencil, Studied studied);
 Found study_oracle(const StudyStencil *stencil, Studied studied);
-// The fastest point with by or bz above 1: the time of the same point without over its own.
-// NAN: nothing was recorded.
-double study_merged(const StudyStencil *stencil, Loading *loading);
+// The fastest point with by or bz above 1: the time of the same point without over its own;
+// its number in the record. NAN: nothing was recorded.
+double study_merged(const StudyStencil *stencil, int *number);
+// What removing equal loads gains at a point: the time of the same kernel with all loads
+// over its own. NAN: that was not recorded.
+double study_removal(const StudyStencil *stencil, int number);
 
 #endif

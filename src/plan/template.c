@@ -220,6 +220,22 @@ static bool template_candidate(const Ways *ways, const Point *point, const char 
     return true;
 }
 
+static bool template_shape(const void *user, const Point *point, LaunchShape *shape)
+{
+    const Template *t = ((const Ways *)user)->problem->template;
+    const TemplateLaunch *launch = &t->launch.at[0];
+    bool right = true;
+    for (int d = 0; d < DIMS_MAX; d++) {
+        double items = space_evaluate(t->space, launch->local_expr[d], point);
+        double global = space_evaluate(t->space, launch->global_expr[d], point);
+        shape->local[d] = items;
+        shape->groups[d] = launch->groups ? global : ceil(global / items);
+        right = right && items >= 1 && items <= EXTENT_MOST && global >= 1 &&
+                global <= EXTENT_MOST;
+    }
+    return right;
+}
+
 static void print_extent(Buf *text, const char *what, const int64_t x[3])
 {
     buf_printf(text, " %s %" PRId64 " x %" PRId64 " x %" PRId64, what, x[0], x[1], x[2]);
@@ -256,4 +272,5 @@ const ProblemKind problem_template = {.name = "template",
                                       .close = template_close,
                                       .first = template_first,
                                       .candidate = template_candidate,
-                                      .text = template_text};
+                                      .text = template_text,
+                                      .shape = template_shape};

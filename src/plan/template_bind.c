@@ -11,6 +11,18 @@
 
 static const double LENGTH_MOST = 0x1p40;
 
+static bool no_size(const Template *t, const char *name, Diags *diags)
+{
+    Buf known;
+    buf_init(&known);
+    for (int i = 0; i < t->size.len; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "; its sizes: ", t->size.at[i].name);
+    diag_error(diags, span_none, "J003", "%s: there is no size `%s`%s", t->path, name,
+               known.text);
+    buf_release(&known);
+    return false;
+}
+
 static bool bind_sizes(Problem *problem, Diags *diags)
 {
     Template *t = problem->template;
@@ -20,8 +32,7 @@ static bool bind_sizes(Problem *problem, Diags *diags)
         while (i < t->size.len && strcmp(t->size.at[i].name, given->name) != 0)
             i++;
         if (i == t->size.len)
-            return diag_error(diags, span_none, "J003", "%s: there is no size `%s`",
-                              t->path, given->name);
+            return no_size(t, given->name, diags);
         t->size.at[i].value = given->value;
     }
     Binding *all = NEW_ARRAY(t->arena, Binding, MAX(t->size.len, 1));

@@ -4,6 +4,7 @@
 // known or refused; messages name the place as a path: arguments[2].shape. Expressions
 // are only kept as text here: they are read when the sizes are bound.
 
+#include "ir/names.h"
 #include "plan/template.h"
 
 #include <errno.h>
@@ -12,16 +13,12 @@
 
 bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
 {
-    Buf text;
     va_list args;
-    buf_init(&text);
     va_start(args, format);
-    buf_vprintf(&text, format, args);
+    const char *what = arena_vprintf(r->diags->arena, format, args);
     va_end(args);
-    diag_error(r->diags, span_none, "J002", "%s: %s%s%s", r->t->path, where,
-               where[0] ? ": " : "", text.text);
-    buf_release(&text);
-    return false;
+    return diag_error(r->diags, span_none, "J002", "%s: %s%s%s", r->t->path, where,
+                      where[0] ? ": " : "", what);
 }
 
 static const char *in(const Reader *r, const char *where, const char *key)
@@ -32,6 +29,23 @@ static const char *in(const Reader *r, const char *where, const char *key)
 static const char *at(const Reader *r, const char *where, size_t i)
 {
     return arena_printf(r->t->arena, "%s[%zu]", where, i);
+}
+
+static bool no_key(const Reader *r, const char *where, const char *key,
+                   const char *const *known)
+{
+    Guess guess;
+    Buf hint;
+    guess_init(&guess, key);
+    buf_init(&hint);
+    for (int i = 0; known[i]; i++)
+        guess_offer(&guess, known[i]);
+    guess_print(&hint, &guess);
+    for (int i = 0; known[i] && !hint.len; i++)
+        buf_printf(&hint, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
+    reader_wrong(r, where, "there is no such key here%s", hint.text);
+    buf_release(&hint);
+    return false;
 }
 
 // Every key of the object must be one of the list, which NULL ends.
@@ -48,7 +62,7 @@ static bool only_keys(const Reader *r, const char *where, const json_t *object,
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
         if (!known[i])
-            return reader_wrong(r, in(r, where, key), "there is no such key here");
+            return no_key(r, in(r, where, key), key, known);
     }
     return true;
 }
@@ -163,8 +177,7 @@ bool reader_sources(const Reader *r)
     }
     if (ok && strlen(text.text) != text.len)
         ok = reader_wrong(r, "files", "the text holds a zero byte");
-    t->text = arena_strdup(t->arena, text.text);
-    buf_release(&text);
+    t->text = buf_keep(&text, t->arena);
     return ok;
 }
 
@@ -585,8 +598,7 @@ static bool read_reference_file(const Reader *r, const char *where, const char *
     Buf text;
     buf_init(&text);
     ref->file = reader_file(r, where, name, &text);
-    ref->text = arena_strdup(r->t->arena, text.text);
-    buf_release(&text);
+    ref->text = buf_keep(&text, r->t->arena);
     return ref->file != NULL;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tune, inside: what tune.c (the search) and tune_record.c (what is written of it) share.
+// tune, inside: the state of a tuning, and what its files give each other. tune.c is the
+// whole as a sentence.
 
 #ifndef FW_PLAN_TUNE_H
 #define FW_PLAN_TUNE_H
@@ -18,6 +19,11 @@ typedef struct {
     const char *log; // the first line of why it is not ok; NULL if nothing was said
     ExchangeTrial exchange;
 } Known;
+
+typedef struct {
+    Point point;
+    double ns; // INFINITY: it did not come through being measured again
+} Finalist;
 
 struct Tune {
     const Problem *problem;
@@ -42,34 +48,61 @@ struct Tune {
     int asked_first; // of the points tried before the strategy's
     Point first[16];
     int nfirst;
-    bool has_plain;      // the first of them is the plain point
-    uint64_t space_hash; // without options->where: trials are the same
-    struct {
-        Point point;
-        double ns;
-    } best[FINALISTS]; // sorted
+    bool has_plain;           // the first of them is the plain point
+    uint64_t space_hash;      // without options->where: trials are the same
+    Finalist best[FINALISTS]; // sorted
     int nbest;
     const char *last_log; // of the last trial that failed
     int serial;           // makes kernel names unique
     Arena *scratch;       // candidates of the batch at hand
 };
 
-// Gives the next point; false: none, or none before those that were given are told.
-typedef bool NextPoint(Tune *t, Point *point);
-enum { TUNE_BATCH = 256 };
-bool tune_budget_left(const Tune *t);
-// As many trials as so many seconds, and the time left, should allow at the pace so far.
-int tune_trials_in(const Tune *t, double seconds, int most);
-// What is clearly worse than this is not timed further, unless a record is wanted.
-double tune_cutoff_ns(const Tune *t);
+// tune_trials.c: what is known of points, and the budget ---------------------------------
+
+// Of the point; owner: the tuning.
+const char *tune_point_text(Tune *t, const Point *point);
+// To options->progress; last_ns: INFINITY if that trial has no time.
+void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns);
+void tune_keep_best(Tune *t, const Point *point, double ns); // if it is one of the best few
+// A trial of an earlier run, for store_each; user: the Tune.
+void tune_load_stored(void *user, const StoreTrial *trial);
+// Made under a name that no other of this tuning has; in arena. False with a diagnostic.
+bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
+                    Diags *diags);
 // Keeps a trial, and tells the strategy if told. False if it could not be stored.
 bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial);
-// The same of a point that could not be lowered.
+// The same of a point that could not be lowered, as one that was not built.
 bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *why);
 // A trial this store already holds costs nothing; false: it holds none.
 bool tune_take_known(Tune *t, bool told, const Point *point);
-// Runs points given by `next` until it has none; false on failure.
+// What is clearly worse than this is not timed further, unless a record is wanted.
+double tune_cutoff_ns(const Tune *t);
+bool tune_budget_left(const Tune *t);
+// As many trials as so many seconds, and the time left, should allow at the pace so far.
+int tune_trials_in(const Tune *t, double seconds, int most);
+
+// tune_search.c -------------------------------------------------------------------------
+
+// With what leads it, and told what is stored if it learns. False with a diagnostic.
+bool tune_open_search(Tune *t);
+
+// tune_batch.c, tune_stream.c -----------------------------------------------------------
+
+// Gives the next point; false: none, or none before those that were given are told.
+typedef bool NextPoint(Tune *t, Point *point);
+enum { TUNE_BATCH = 256 };
+// Both run points given by `next` until it has none; false on failure.
+bool tune_batches(Tune *t, NextPoint *next, bool told);
 bool tune_stream(Tune *t, NextPoint *next, bool told);
+
+// tune_winner.c: false with a diagnostic ------------------------------------------------
+
+bool tune_measure_again(Tune *t); // the best few, and sorts them
+bool tune_ask_caller(Tune *t);    // puts the fastest that it accepts first
+// Fills the result and writes the kernel.
+bool tune_conclude(Tune *t);
+
+// tune_record.c -------------------------------------------------------------------------
 
 // The trials in the forms of other tuners, where they are asked for, even if none was
 // right.

@@ -21,6 +21,7 @@ bool tune_write_exchange(Tune *t)
                                .size = size,
                                .nsize = problem->nbinding,
                                .space = t->space,
+                               .launches = ways_launches(&t->ways),
                                .trial = t->exchange.at,
                                .n = t->exchange.len};
     return (!t->options->t4 || exchange_write_t4(t->options->t4, &exchange, t->diags)) &&

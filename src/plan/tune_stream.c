@@ -53,10 +53,7 @@ static const Job *take_off(Stream *s, const Point *point)
     Diags quiet;
     *flight = (Flight){.arena = arena_new(), .point = *point};
     diags_init(&quiet, flight->arena);
-    const char *name =
-        arena_printf(flight->arena, "%.80s_c%d", t->problem->name, t->serial++);
-    bool ok = ways_candidate(&t->ways, &flight->point, name, flight->arena,
-                             &flight->candidate, &quiet);
+    bool ok = tune_candidate(t, point, flight->arena, &flight->candidate, &quiet);
     arena_reset(ir->arena, exprs);
     arith_release(ir->arith, arith);
     if (ok) {

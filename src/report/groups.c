@@ -339,6 +339,7 @@ static const Strategy strategies[] = {
     {ROW_ORACLE, STEPS_DIMENSION},
     {ROW_ORACLE, STEPS_OPTIMISATION},
     {ROW_ORACLE, STEPS_HYBRID},
+    {ROW_ORACLE, STEPS_RESTRICTED},
 };
 
 static void put_strategy(Table *t, Strategy of)
@@ -357,7 +358,7 @@ typedef bool Take(const Study *study, const StudyStencil *s, const void *user);
 typedef struct {
     Mean speedup;
     int n, best, failed;
-    double configs, build_s, run_s, cost_s, random_s;
+    double configs, kernels, build_s, run_s, cost_s, random_s;
 } Summary;
 
 static bool is_best(const StudyStencil *s, double ns)
@@ -383,6 +384,7 @@ static Summary summarise(const Study *study, Strategy of, Take *take, const void
         mean_add(&sum.speedup, s->random.ns / f.ns);
         sum.best += isfinite(f.ns) && is_best(s, f.ns);
         sum.configs += f.configs;
+        sum.kernels += f.kernels;
         sum.build_s += f.build_s;
         sum.run_s += f.run_s;
         sum.cost_s += f.cost_s;
@@ -395,6 +397,20 @@ static bool take_main(const Study *study, const StudyStencil *s, const void *use
 {
     (void)user;
     return study_main(study, s);
+}
+
+static bool take_variable(const Study *study, const StudyStencil *s, const void *user)
+{
+    (void)user;
+    return study_main(study, s) && study_has(s, "variable");
+}
+
+static bool any_variable(const Study *study)
+{
+    bool found = false;
+    for (int i = 0; i < study->n; i++)
+        found |= take_variable(study, &study->stencil[i], NULL);
+    return found;
 }
 
 static void print_strategies(const Report *r, Take *take, const void *user,
@@ -595,25 +611,67 @@ static void print_throughput(const Report *r)
 // What the paper expected of it (section 4.7: 41 % on a line along y).
 static void print_merged(const Report *r)
 {
-    static const char *const head[] = {"stencil", "points", "loading", "gain"};
+    static const char *const head[] = {"stencil", "points", "loading", "merging gains",
+                                       "removal gains"};
     Table t =
         begin(r, head, COUNTOF(head),
-              "Section 4.7: what merging in y and z gains at the best such point, since "
-              "the compiler removes equal loads");
-    Mean gain = {0};
+              "Section 4.7: what merging in y and z gains at the best such point, and what "
+              "removing equal loads gains there");
+    Mean gain = {0}, removal = {0};
     for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s)) {
-        Loading loading;
-        double x = study_merged(s, &loading);
+        int number = -1;
+        double x = study_merged(s, &number);
         if (isnan(x))
             continue;
+        Point point;
+        space_point(s->record->space, (uint64_t)number, &point);
         mean_add(&gain, x);
+        mean_add(&removal, study_removal(s, number));
         table_put(&t, "%s", s->kernel);
         table_number(&t, s->points, 0);
-        table_put(&t, "%s", loading_name[loading]);
+        table_put(&t, "%s", loading_name[study_loading(s->record->space, &point)]);
         table_number(&t, x, 2);
+        table_number(&t, study_removal(s, number), 2);
     }
     table_print(r->out, &t);
-    buf_printf(r->out, "  mean %.2f\n", mean_geo(&gain));
+    buf_printf(r->out, "  mean %.2f", mean_geo(&gain));
+    if (removal.n)
+        buf_printf(r->out, "; removal, of %d: %.2f", removal.n, mean_geo(&removal));
+    buf_putc(r->out, '\n');
+}
+
+// The last point is run with the shape fixed, which ends the heuristic.
+static void print_table8(const Report *r)
+{
+    static const char *const head[] = {"work-group", "stencils", "speedup",
+                                       "points",     "kernels",  "build s",
+                                       "run s",      "all s",    "less time than Rand, %"};
+    static const Strategy rows[] = {{ROW_PREDICTED, STEPS_HYBRID},
+                                    {ROW_PREDICTED, STEPS_VARIABLE},
+                                    {ROW_ORACLE, STEPS_HYBRID},
+                                    {ROW_ORACLE, STEPS_VARIABLE}};
+    Table t =
+        begin(r, head, COUNTOF(head),
+              "Table 8: hybrid with the shape of the work-group fixed in each kernel, "
+              "and with kernels that take any");
+    for (int i = 0; i < COUNTOF(rows); i++) {
+        Summary sum = summarise(r->study, rows[i], take_variable, NULL);
+        if (!sum.n)
+            continue;
+        table_put(&t, "%s, %s", rows[i].studied == STEPS_HYBRID ? "fixed" : "any",
+                  rows[i].kind == ROW_ORACLE ? "oracle" : "predicted");
+        table_put(&t, "%d", sum.n);
+        table_number(&t, mean_geo(&sum.speedup), 3);
+        table_number(&t, sum.configs / sum.n, 0);
+        table_number(&t, sum.kernels / sum.n, 0);
+        table_number(&t, sum.build_s / sum.n, 2);
+        table_number(&t, sum.run_s / sum.n, 2);
+        table_number(&t, sum.cost_s / sum.n, 2);
+        table_number(&t, 100 * (1 - sum.cost_s / sum.random_s), 0);
+    }
+    table_print(r->out, &t);
+    if (!any_variable(r->study))
+        buf_puts(r->out, "  the latter were not recorded\n");
 }
 
 // Other sizes and arithmetic ------------------------------------------------------------
@@ -671,6 +729,22 @@ static void print_sizes(const Report *r, bool cubes, const char *title)
         buf_puts(r->out, "  no others were recorded\n");
 }
 
+static void print_peak(const Report *r)
+{
+    Mean rate = {0};
+    const StudyStencil *most = NULL;
+    for (int i = 0; i < r->study->n; i++) {
+        const StudyStencil *s = &r->study->stencil[i];
+        Found f = study_predicted(s, STEPS_HYBRID);
+        double gflops = f.done ? study_gflops(s, f.ns) : NAN;
+        most = gflops > (rate.n ? rate.most : 0) ? s : most;
+        mean_add(&rate, gflops);
+    }
+    if (rate.n)
+        buf_printf(r->out, "  of all %d: %.0f GFLOPS on average, at most %.0f (%s)\n",
+                   rate.n, mean_plain(&rate), rate.most, most->kernel);
+}
+
 static void print_table11(const Report *r)
 {
     static const char *const head[] = {"adds",   "muls",     "stencils",
@@ -706,14 +780,15 @@ static void print_table11(const Report *r)
         table_number(&t, mean_plain(&a.penalty), 3);
     }
     table_print(r->out, &t);
+    print_peak(r);
 }
 
 static void print_table12(const Report *r)
 {
     static const char *const name[] = {"lx", "ly", "lz", "bx", "cx", "cy", "cz"};
-    static const char *const head[] = {"stencil", "points", "loading", "lx",
-                                       "ly",      "lz",     "bx",      "cx",
-                                       "cy",      "cz",     "us",      "speedup"};
+    static const char *const head[] = {"stencil", "points",  "loading",      "lx", "ly",
+                                       "lz",      "bx",      "cx",           "cy", "cz",
+                                       "us",      "speedup", "removal gains"};
     Table t = begin(r, head, COUNTOF(head),
                     "Tables 12 and 13: the best configurations that hybrid finds");
     for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s)) {
@@ -732,6 +807,7 @@ static void print_table12(const Report *r)
         }
         table_number(&t, f.ns * 1e-3, 1);
         table_number(&t, s->random.ns / f.ns, 2);
+        table_number(&t, study_removal(s, f.best), 2);
     }
     table_print(r->out, &t);
 }
@@ -769,6 +845,7 @@ void report_groups(Buf *out, const Study *study)
     print_vectors(&r);
     print_throughput(&r);
     print_merged(&r);
+    print_table8(&r);
     print_sizes(&r, true, "Table 9: hybrid on other sizes, speedups over Rand");
     print_sizes(&r, false, "Table 10: hybrid on other shapes, speedups over Rand");
     print_table11(&r);

@@ -86,12 +86,6 @@ static void put_tile(Buf *out, const char *value, const char *label)
     buf_printf(out, "<div class=\"tile\"><b>%s</b><span>%s</span></div>\n", value, label);
 }
 
-static double floor_ns(const Run *run)
-{
-    double copy = isfinite(run->copy_ns) ? run->copy_ns : 0;
-    return fmax(copy, isfinite(run->compute_ns) ? run->compute_ns : 0);
-}
-
 static void put_tiles(Buf *out, const Run *run)
 {
     Buf text;
@@ -104,15 +98,15 @@ static void put_tiles(Buf *out, const Run *run)
         buf_printf(&text, "%.2f&times;", run->baseline_ns / run->best_ns);
         put_tile(out, text.text, "faster than the plain one");
     }
-    if (isfinite(run->best_ns) && floor_ns(run) > 0) {
+    if (isfinite(run->best_ns) && run_floor_ns(run) > 0) {
         buf_clear(&text);
-        buf_printf(&text, "%.1f %%", 100 * floor_ns(run) / run->best_ns);
-        put_tile(out, text.text, "of what the device can reach");
+        buf_printf(&text, "%.1f %%", 100 * run_floor_ns(run) / run->best_ns);
+        put_tile(out, text.text, "of the floor's speed");
     }
     if (isfinite(run->best_ns)) {
         buf_clear(&text);
         buf_printf(&text, "%.1f GB/s", run->bytes / run->best_ns);
-        put_tile(out, text.text, "at least moved");
+        put_tile(out, text.text, "effective bandwidth");
     }
     buf_clear(&text);
     buf_printf(&text, "%d", run->n);
@@ -166,11 +160,16 @@ static bool put_plot(Buf *out, const Analysis *a, const char *name, Arena *arena
     BUG("there is no plot %s", name);
 }
 
-// Sections
-// ----------------------------------------------------------------------------------
+// Sections ------------------------------------------------------------------------------
 
+// How many trials ended how; nothing where all of them ran.
 static void put_counts(Buf *out, const Run *run)
 {
+    int failed = 0;
+    for (int i = 0; i < run->n; i++)
+        failed += run->trial[i].status != TRIAL_OK;
+    if (!failed)
+        return;
     buf_puts(out, "<table>\n<tr><th>trials</th><th class=\"r\">number</th><th>the first "
                   "message</th></tr>\n");
     for (int s = 0; s < TRIAL_STATUS_COUNT; s++) {
@@ -221,13 +220,16 @@ static void put_parameters(Buf *out, const Analysis *a, Arena *arena)
         buf_puts(out, "<p class=\"soft\">Too few trials ran to tell which parameters "
                       "matter.</p>\n");
     put_plot(out, a, "parameters", arena);
+    put_plot(out, a, "pair", arena);
 }
 
 static void put_models(Buf *out, const Analysis *a, Arena *arena)
 {
-    put_tag(out, "h2", "What is known without running");
+    put_tag(out, "h2",
+            a->unknown ? "What trials tell of others" : "What is known without running");
     if (a->unknown) {
-        buf_puts(out, "<p class=\"soft\">Nothing: ");
+        put_plot(out, a, "predicted", arena);
+        buf_puts(out, "<p class=\"soft\">No features, counts or roofline: ");
         svg_escape(out, a->unknown);
         buf_puts(out, ".</p>\n");
         return;

@@ -21,7 +21,7 @@ typedef struct {
 // The unit in which times of this order are read best.
 static TimeUnit unit_of(double ns)
 {
-    static const TimeUnit unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    static const TimeUnit unit[] = {{"ns", 1}, {"\u00b5s", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     int i = 0;
     while (i + 1 < COUNTOF(unit) && ns >= unit[i + 1].ns)
         i++;
@@ -44,6 +44,12 @@ static double worst_ns(const Analysis *a)
     return worst;
 }
 
+// The unit of the axis that all trials share.
+static TimeUnit axis_unit(const Analysis *a)
+{
+    return unit_of(sqrt(best_ns(a) * worst_ns(a)));
+}
+
 // Search ----------------------------------------------------------------------------------
 
 static const char *trial_tip(const Run *run, int i, TimeUnit unit, Arena *arena)
@@ -58,9 +64,7 @@ static const char *trial_tip(const Run *run, int i, TimeUnit unit, Arena *arena)
     else
         buf_printf(&text, "%s; ", trial_status_name[trial->status]);
     run_point(&text, run, &trial->point);
-    const char *copy = arena_strdup(arena, text.text);
-    buf_release(&text);
-    return copy;
+    return buf_keep(&text, arena);
 }
 
 // The trials of one status (and, of those that ran, cut or not) as dots; those without a
@@ -102,14 +106,26 @@ static SvgSeries best_so_far(const Analysis *a, TimeUnit unit, Arena *arena)
     return s;
 }
 
+// A time that all trials are compared with, as a line.
+static SvgSeries level(const char *name, double ns, int colour, const Run *run,
+                       TimeUnit unit, Arena *arena)
+{
+    double *x = NEW_ARRAY(arena, double, 2), *y = NEW_ARRAY(arena, double, 2);
+    x[0] = 1;
+    x[1] = run->n;
+    y[0] = y[1] = ns / unit.ns;
+    return (SvgSeries){
+        .name = name, .x = x, .y = y, .n = 2, .colour = colour, .dashed = true};
+}
+
 static bool draw_search(Buf *out, const Analysis *a, Arena *arena)
 {
     if (!a->nok)
         return false;
-    TimeUnit unit = unit_of(best_ns(a));
+    TimeUnit unit = axis_unit(a);
     double height = 1.5 * worst_ns(a) / unit.ns;
-    SvgSeries series[TRIAL_STATUS_COUNT + 2], s;
-    int n = 0, colour = 2;
+    SvgSeries series[TRIAL_STATUS_COUNT + 4], s;
+    int n = 0, colour = 3;
     s = dots_of(a, TRIAL_OK, false, height, unit, arena);
     s.name = s.n ? "ok" : NULL;
     series[n++] = s;
@@ -128,6 +144,10 @@ static bool draw_search(Buf *out, const Analysis *a, Arena *arena)
             series[n++] = s;
     }
     series[n++] = best_so_far(a, unit, arena);
+    if (isfinite(a->run->baseline_ns))
+        series[n++] = level("plain kernel", a->run->baseline_ns, 6, a->run, unit, arena);
+    if (run_floor_ns(a->run) > 0)
+        series[n++] = level("floor", run_floor_ns(a->run), 2, a->run, unit, arena);
     SvgPlot plot = {.width = WIDTH,
                     .height = 340,
                     .title = "Time of every trial",
@@ -144,7 +164,7 @@ static bool draw_distribution(Buf *out, const Analysis *a, Arena *arena)
 {
     if (a->nok < 2)
         return false;
-    TimeUnit unit = unit_of(best_ns(a));
+    TimeUnit unit = axis_unit(a);
     double *value = NEW_ARRAY(arena, double, a->nok);
     for (int i = 0; i < a->nok; i++)
         value[i] = a->run->trial[a->ok[i]].time_ns / unit.ns;
@@ -160,8 +180,7 @@ static bool draw_distribution(Buf *out, const Analysis *a, Arena *arena)
     return true;
 }
 
-// Parameters
-// --------------------------------------------------------------------------------
+// Parameters ----------------------------------------------------------------------------
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -223,7 +242,7 @@ static bool draw_parameters(Buf *out, const Analysis *a, Arena *arena)
     int *param = NEW_ARRAY(arena, int, a->run->nparam + 1);
     if (!a->nok)
         return false;
-    TimeUnit unit = unit_of(best_ns(a));
+    TimeUnit unit = axis_unit(a);
     double low = INFINITY, high = 0;
     for (int i = 0; i < a->run->nparam; i++) {
         n[panels] = ranges_of(a, a->order[i], unit, arena, range[panels]);
@@ -253,6 +272,39 @@ static bool draw_parameters(Buf *out, const Analysis *a, Arena *arena)
                         .y_high = 1.05 * high};
         svg_ranges(out, &plot, range[i], n[i]);
     }
+    svg_close(out);
+    return true;
+}
+
+// The best time of each pair of values of the two parameters that matter most.
+static bool draw_pair(Buf *out, const Analysis *a, Arena *arena)
+{
+    const Run *run = a->run;
+    if (!isfinite(a->explained) || run->nparam < 2)
+        return false;
+    const RunParam *row = &run->param[a->order[0]], *column = &run->param[a->order[1]];
+    if (row->n < 2 || column->n < 2 || row->n > VALUES_SHOWN || column->n > VALUES_SHOWN)
+        return false;
+    TimeUnit unit = axis_unit(a);
+    double *best = NEW_ARRAY(arena, double, row->n * column->n);
+    for (int i = 0; i < row->n * column->n; i++)
+        best[i] = NAN;
+    for (int i = 0; i < a->nok; i++) {
+        const RunTrial *trial = &run->trial[a->ok[i]];
+        double *cell = &best[trial->point.choice[a->order[0]] * column->n +
+                             trial->point.choice[a->order[1]]];
+        *cell = fmin(isnan(*cell) ? INFINITY : *cell, trial->time_ns / unit.ns);
+    }
+    int height = 90 + 26 * row->n;
+    SvgPlot plot = {.width = WIDTH,
+                    .height = height,
+                    .title = arena_printf(arena, "Best time of pairs, %s", unit.name),
+                    .x_label = column->name,
+                    .y_label = row->name,
+                    .y_log = true};
+    svg_open(out, WIDTH, height);
+    svg_heat(out, &plot, row->value, row->n, column->value, column->n, best,
+             best_ns(a) < 100 * unit.ns ? 2 : 0);
     svg_close(out);
     return true;
 }
@@ -313,8 +365,7 @@ static bool draw_features(Buf *out, const Analysis *a, Arena *arena)
     return n > 0;
 }
 
-// Models
-// ------------------------------------------------------------------------------------
+// Models --------------------------------------------------------------------------------
 
 static const char **kernel_tips(const Analysis *a, TimeUnit unit, Arena *arena)
 {
@@ -327,7 +378,7 @@ static const char **kernel_tips(const Analysis *a, TimeUnit unit, Arena *arena)
 static void draw_prediction(Buf *out, const Analysis *a, const Prediction *p, double x,
                             double width, Arena *arena)
 {
-    TimeUnit unit = unit_of(best_ns(a));
+    TimeUnit unit = axis_unit(a);
     double *measured = NEW_ARRAY(arena, double, a->nkernel + 1);
     double *predicted = NEW_ARRAY(arena, double, a->nkernel + 1);
     double best = best_ns(a), ends[2] = {INFINITY, 0};
@@ -355,7 +406,8 @@ static void draw_prediction(Buf *out, const Analysis *a, const Prediction *p, do
         .x = x,
         .width = width,
         .height = 380,
-        .title = arena_printf(arena, "%s: rank correlation %.2f", p->model, p->spearman),
+        .title = arena_printf(arena, "%s%s: rank correlation %.2f", p->model,
+                              a->feature.n ? "" : " of the other trials", p->spearman),
         .x_label = arena_printf(arena, "measured %s", what),
         .y_label = arena_printf(arena, "predicted %s", what),
         .x_log = p->is_time,
@@ -379,8 +431,7 @@ static bool draw_predicted(Buf *out, const Analysis *a, Arena *arena)
     return true;
 }
 
-// Roofline
-// ----------------------------------------------------------------------------------
+// Roofline ------------------------------------------------------------------------------
 
 // The roof from low to high intensity: along the slope of the bandwidth, then flat.
 static SvgSeries make_roof(const Run *run, double low, double high, Arena *arena)
@@ -434,7 +485,7 @@ static bool draw_roofline(Buf *out, const Analysis *a, Arena *arena)
                            .n = a->nkernel,
                            .dots = true,
                            .radius = 2.2,
-                           .tip = kernel_tips(a, unit_of(best_ns(a)), arena)},
+                           .tip = kernel_tips(a, axis_unit(a), arena)},
                           {.name = "best",
                            .x = &x[best],
                            .y = &y[best],
@@ -457,16 +508,15 @@ static bool draw_roofline(Buf *out, const Analysis *a, Arena *arena)
     return true;
 }
 
-// All of them
-// -------------------------------------------------------------------------------
+// All of them ---------------------------------------------------------------------------
 
 const RunPlot run_plot[RUN_PLOTS] = {
     {"search",
      "A dot a trial, in the order in which they ended; the line is the best so far. A "
      "trial "
      "that is clearly worse than the best is stopped early. Trials that failed have no "
-     "time "
-     "and stand along the top.",
+     "time and stand along the top. The floor is what a copy of the bytes, or the "
+     "operations alone, would take.",
      draw_search},
     {"distribution", "The same times without their order: how rare fast kernels are.",
      draw_distribution},
@@ -482,13 +532,18 @@ const RunPlot run_plot[RUN_PLOTS] = {
      "them; "
      "the dots do not.",
      draw_parameters},
+    {"pair",
+     "The two parameters that matter most, together: the best time that was found for each "
+     "pair of their values, dark where slow. Empty: not tried, or none ran.",
+     draw_pair},
     {"features",
      "Static features of the kernels, found without running them. Those that tell most of "
      "the time come first.",
      draw_features},
     {"predicted",
      "What models say of the kernels that ran, without having run them, beside what was "
-     "measured. On the dashed line they are right.",
+     "measured. On the dashed line they are right. The forest of a template knows its "
+     "parameters and the other trials.",
      draw_predicted},
     {"roofline",
      "Above the roof nothing can run that takes all its bytes from memory. Bytes are those "

@@ -14,14 +14,10 @@ Table table_new(Arena *arena, int columns)
 
 void table_put(Table *table, const char *format, ...)
 {
-    Buf text;
     va_list args;
-    buf_init(&text);
     va_start(args, format);
-    buf_vprintf(&text, format, args);
+    VEC_PUSH(table->arena, &table->cell, arena_vprintf(table->arena, format, args));
     va_end(args);
-    VEC_PUSH(table->arena, &table->cell, arena_strdup(table->arena, text.text));
-    buf_release(&text);
 }
 
 void table_number(Table *table, double value, int decimals)

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_whole(const SpaceParam *param)
 {
@@ -107,6 +108,28 @@ Encoding *encode_new(const Space *space)
     return e;
 }
 
+void encode_launches(Encoding *e, Launches launches)
+{
+    e->launches = launches;
+    e->d += launches.shape ? LAUNCH_COLUMNS : 0;
+}
+
+// All 0 where the launch has no shape: such a point does not run.
+static void launch_columns(const Encoding *e, const Point *point, double *row)
+{
+    LaunchShape shape;
+    memset(row, 0, LAUNCH_COLUMNS * sizeof *row);
+    if (!e->launches.shape(e->launches.user, point, &shape))
+        return;
+    for (int d = 0; d < 3; d++) {
+        row[d] = log2(shape.groups[d]);
+        row[3 + d] = log2(shape.local[d]);
+        row[6] += row[d];
+        row[7] += row[3 + d];
+    }
+    row[8] = row[6] + row[7];
+}
+
 void encode_free(Encoding *e)
 {
     if (!e)
@@ -122,4 +145,6 @@ void encode_point(const Encoding *e, const Point *point, double *row)
     for (int i = 0; i < space_params(e->space); i++)
         for (int k = 0; k < e->width[i]; k++)
             row[e->first[i] + k] = e->value[i][point->choice[i] * e->width[i] + k];
+    if (e->launches.shape)
+        launch_columns(e, point, row + e->d - LAUNCH_COLUMNS);
 }

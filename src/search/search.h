@@ -6,7 +6,7 @@
 #ifndef FW_SEARCH_H
 #define FW_SEARCH_H
 
-#include "space/space.h"
+#include "search/encode.h"
 
 typedef struct Search Search;
 
@@ -43,6 +43,7 @@ struct Search {
     const struct Steps *steps; // steps.h: a heuristic file that was checked; the caller's
     const struct StepsSize *size;
     int nsize;
+    Launches launches; // for strategies that model costs
     int stage[2]; // points of a strategy's stages; 0: its own choice
     void *state;  // owned by the strategy
 };

@@ -8,7 +8,6 @@
 //
 // Points that fail train a bag of their own that tells whether a point will run, and points
 // that it doubts come after those it trusts (model/attempt.h).
-#include "search/encode.h"
 #include "search/search.h"
 #include "search/shuffle.h"
 
@@ -26,11 +25,6 @@ typedef struct {
     Point point;
     double cost_ns;
 } Told;
-
-typedef struct {
-    double doubt, time; // less is better, doubt first
-    uint64_t number;    // of the point, or of the draw
-} Rank;
 
 typedef struct {
     Encoding *encoding;
@@ -100,16 +94,6 @@ static Attempts fit_told(Search *search)
 
 // Ranking -------------------------------------------------------------------------------
 
-static int by_rank(const void *a, const void *b)
-{
-    const Rank *x = a, *y = b;
-    if (x->doubt != y->doubt)
-        return x->doubt < y->doubt ? -1 : 1;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
 static void candidate_point(const Search *search, bool all, uint64_t i, Rng *rng,
                             Point *point)
 {
@@ -119,9 +103,9 @@ static void candidate_point(const Search *search, bool all, uint64_t i, Rng *rng
         space_sample(search->space, rng, point);
 }
 
-// Fills ranks from the predictions for n points: all of the space, or drawn by rng.
+// Ranks are numbered by the point, or by the draw. They come from the predictions for n points: all of the space, or drawn by rng.
 static void rank_all(const Search *search, const Attempts *fits, bool all, Rng rng, int n,
-                     Rank *rank)
+                     AttemptRank *rank)
 {
     const Stages *s = search->state;
     Matrix x = matrix_new(BLOCK, s->encoding->d);
@@ -135,14 +119,14 @@ static void rank_all(const Search *search, const Attempts *fits, bool all, Rng r
         }
         attempts_predict(fits, &x, time, doubt);
         for (int i = 0; i < x.n; i++)
-            rank[from + i] = (Rank){doubt[i], time[i], (uint64_t)(from + i)};
+            rank[from + i] = (AttemptRank){doubt[i], time[i], (uint64_t)(from + i)};
     }
     x.n = BLOCK;
     matrix_free(&x);
 }
 
 // The best of the ranked points that were not tried: those of draws are drawn once more.
-static void take_best(Search *search, bool all, Rng rng, int n, Rank *rank)
+static void take_best(Search *search, bool all, Rng rng, int n, AttemptRank *rank)
 {
     Stages *s = search->state;
     Point *drawn = NULL;
@@ -151,7 +135,7 @@ static void take_best(Search *search, bool all, Rng rng, int n, Rank *rank)
         for (int i = 0; i < n; i++)
             space_sample(search->space, &rng, &drawn[i]);
     }
-    qsort(rank, (size_t)n, sizeof *rank, by_rank);
+    attempts_sort(rank, n);
     free(s->next);
     int most = search->given > s->first ? MAX(s->second, search->told / 2) : s->second;
     s->next = xcalloc((size_t)most, sizeof *s->next);
@@ -175,7 +159,7 @@ static void plan_stage(Search *search)
     bool all = count <= POINTS_MOST;
     int n = all ? (int)count : SAMPLE;
     Attempts fits = fit_told(search);
-    Rank *rank = xcalloc((size_t)n, sizeof *rank);
+    AttemptRank *rank = xcalloc((size_t)n, sizeof *rank);
     Rng rng;
     rng_seed(&rng, rng_next(&search->rng));
     rank_all(search, &fits, all, rng, n, rank);
@@ -189,6 +173,7 @@ static bool ask_stages(Search *search, Point *point)
     Stages *s = search->state;
     if (!s->encoding) {
         s->encoding = encode_new(search->space);
+        encode_launches(s->encoding, search->launches);
         set_stages(search, s);
     }
     if (search->given < s->first)

@@ -395,7 +395,7 @@ static Constraint constraint_of(Space *space, const Code *code, int n)
 {
     Code *copy = NEW_ARRAY(space->arena, Code, n);
     memcpy(copy, code, sizeof *copy * (size_t)n);
-    Constraint constraint = {copy, n, 0};
+    Constraint constraint = {.code = copy, .ncode = n, .text = space->texts.len};
     for (int i = 0; i < n; i++)
         if (code[i].op == OP_PARAM)
             constraint.params |= (uint64_t)1 << code[i].param;

@@ -53,6 +53,7 @@ typedef struct {
     const Code *code;
     int ncode;
     uint64_t params; // bits of the parameters it reads
+    int text;        // it is part of this one of Space.texts
 } Constraint;
 
 enum { LANES = 64, CONSTRAINT_STACK = 32, CONSTRAINT_CODE = 1024 };

@@ -246,17 +246,26 @@ static bool in_domains(const Space *space, const Point *point)
     return true;
 }
 
-// In the domains, and no constraint is broken.
-static bool passes(const Space *space, const Point *point)
+// The first constraint that is broken; -1 if none is. The point is in the domains.
+static int first_broken(const Space *space, const Point *point)
 {
     double value[SPACE_PARAMS_MAX];
-    if (!in_domains(space, point))
-        return false;
     space_numbers(space, point, value);
     for (int i = 0; i < space->constraints.len; i++)
         if (!constraint_holds(&space->constraints.at[i], value))
-            return false;
-    return true;
+            return i;
+    return -1;
+}
+
+static bool passes(const Space *space, const Point *point)
+{
+    return in_domains(space, point) && first_broken(space, point) < 0;
+}
+
+const char *space_broken(const Space *space, const Point *point)
+{
+    int i = in_domains(space, point) ? first_broken(space, point) : -1;
+    return i < 0 ? NULL : space->texts.at[space->constraints.at[i].text];
 }
 
 // Components ------------------------------------------------------------------------

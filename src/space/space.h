@@ -85,6 +85,8 @@ double space_raw_count(const Space *space);           // product of the domain s
 double space_count(const Space *space);               // valid points; exact below 2^53
 
 bool space_valid(const Space *space, const Point *point);
+// The constraint that a point of the domains breaks, as given; NULL: none.
+const char *space_broken(const Space *space, const Point *point);
 // The valid point of a number in [0, count), in lexicographic order of components. Numbers
 // need a count below 2^64; larger spaces can only be sampled.
 void space_point(const Space *space, uint64_t number, Point *point);

@@ -161,8 +161,15 @@ static void append_key(Buf *out, const Space *space, const Point *point)
     buf_release(&key);
 }
 
+static json_t *extents_json(const double extent[3])
+{
+    return json_pack("[I, I, I]", (json_int_t)extent[0], (json_int_t)extent[1],
+                     (json_int_t)extent[2]);
+}
+
 static json_t *cache_entry(const Exchange *exchange, const ExchangeTrial *trial)
 {
+    const Launches *launches = &exchange->launches;
     json_t *entry = json_object();
     set_choices(entry, exchange->space, &trial->point);
     json_object_set_new(entry, "time", time_json(trial));
@@ -174,6 +181,11 @@ static json_t *cache_entry(const Exchange *exchange, const ExchangeTrial *trial)
                              "framework_time", 0.0, "timestamp", trial->when);
     json_object_update(entry, rest);
     json_decref(rest);
+    LaunchShape shape;
+    if (launches->shape && launches->shape(launches->user, &trial->point, &shape)) {
+        json_object_set_new(entry, "groups", extents_json(shape.groups));
+        json_object_set_new(entry, "local", extents_json(shape.local));
+    }
     return entry;
 }
 

@@ -9,7 +9,7 @@
 #define FW_STORE_EXCHANGE_H
 
 #include "measure/measure.h"
-#include "space/space.h"
+#include "search/encode.h"
 
 // One trial; times in the units of a Trial.
 typedef struct {
@@ -31,6 +31,7 @@ typedef struct {
     const int64_t *size; // of the problem
     int nsize;
     const Space *space;
+    Launches launches; // written to cache files: keys that other readers pass over
     const ExchangeTrial *trial;
     int n;
 } Exchange;

@@ -154,6 +154,15 @@ static double entry_value(const Reader *r, const json_t *entry)
     return number_or(value, NAN);
 }
 
+// forewarp's own keys: what a point is launched with.
+static bool read_extents(const json_t *entry, const char *key, double extent[3])
+{
+    const json_t *list = json_object_get(entry, key);
+    for (size_t d = 0; d < 3; d++)
+        extent[d] = number_or(json_array_get(list, d), 0);
+    return extent[0] >= 1 && extent[1] >= 1 && extent[2] >= 1;
+}
+
 static RecordedPoint entry_row(const Reader *r, const json_t *entry)
 {
     static const char *const key[] = {"framework_time", "strategy_time",
@@ -166,6 +175,8 @@ static RecordedPoint entry_row(const Reader *r, const json_t *entry)
     row.cost_s = row.run_s + row.build_s;
     for (int i = 0; i < COUNTOF(key); i++)
         row.cost_s += seconds(r, json_object_get(entry, key[i]));
+    r->made->launches &= read_extents(entry, "groups", row.launch.groups) &&
+                         read_extents(entry, "local", row.launch.local);
     return row;
 }
 
@@ -185,6 +196,7 @@ static bool read_cache(Reader *r, json_t *root)
     if (!json_is_array(keys) || !json_is_object(cache))
         return wrong(r, "a cache file needs `tune_params_keys` and `cache`");
     r->unit_s = 1e-3;
+    r->made->launches = true;
     r->made->device = arena_strdup(r->made->arena, device ? device : "");
     r->made->kernel = arena_strdup(r->made->arena, kernel ? kernel : "");
     read_sizes(r, json_object_get(root, "problem_size"));
@@ -560,6 +572,18 @@ void recorded_free(Recorded *recorded)
     space_free(recorded->space);
     arena_free(recorded->arena);
     free(recorded);
+}
+
+static bool recorded_shape(const void *user, const Point *point, LaunchShape *shape)
+{
+    const Recorded *recorded = user;
+    *shape = recorded->at[space_number(recorded->space, point)].launch;
+    return true;
+}
+
+Launches recorded_launches(const Recorded *recorded)
+{
+    return (Launches){recorded->launches ? recorded_shape : NULL, recorded};
 }
 
 // Rates turn round. A time of nothing is still better than any other.

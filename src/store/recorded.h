@@ -8,7 +8,7 @@
 #ifndef FW_STORE_RECORDED_H
 #define FW_STORE_RECORDED_H
 
-#include "space/space.h"
+#include "search/encode.h"
 
 enum { RECORDED_SIZES = 8 };
 
@@ -16,6 +16,7 @@ typedef struct {
     double value;          // of the objective, as recorded; NAN: the configuration failed
     double cost_s;         // building and running it, as recorded
     double build_s, run_s; // parts of it: compilation, and all runs
+    LaunchShape launch;    // where the file has it
     int order;             // its place among the points of the file, from 0
 } RecordedPoint;
 
@@ -27,6 +28,7 @@ typedef struct {
     double size[RECORDED_SIZES]; // of the problem, where a cache file says it
     int nsize;
     const char *objective; // "time", "GFLOP/s", ...
+    bool launches;         // every point has its launch
     bool maximise;         // the objective is better when it is higher
     int n, nvalid;
     RecordedPoint *at; // by space_number
@@ -39,6 +41,9 @@ typedef struct {
 Recorded *recorded_read(const char *path, Diags *diags);
 Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *diags);
 void recorded_free(Recorded *recorded); // accepts NULL
+
+// For search->launches and encode_launches.
+Launches recorded_launches(const Recorded *recorded);
 
 // The cost that a strategy is told, least for the best; INFINITY if the point failed.
 double recorded_cost(const Recorded *recorded, const RecordedPoint *point);

@@ -399,11 +399,21 @@ bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *di
 }
 
 bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *added,
-               Diags *diags)
+               bool *right, Diags *diags)
 {
     bool ok = insert_trial(store, "INSERT OR IGNORE" INTO_TRIAL, session, trial, diags);
     *added = ok && sqlite3_changes(store->db) > 0;
-    return ok;
+    sqlite3_stmt *get = prepare(
+        store, "SELECT status = ?3 FROM trial WHERE session = ?1 AND point = ?2");
+    if (get) {
+        sqlite3_bind_int64(get, 1, session);
+        bind_text(get, 2, trial->point);
+        bind_text(get, 3, trial_status_name[TRIAL_OK]);
+    }
+    int64_t is_ok = 0;
+    int rc = run(get, &is_ok);
+    *right = is_ok != 0;
+    return ok && (rc == SQLITE_ROW || fail(store, diags));
 }
 
 static int read_samples(const char *text, double sample[TRIAL_SAMPLES])

@@ -48,9 +48,10 @@ int64_t store_session(Store *store, const StoreKey *key, Diags *diags);
 // Adds or replaces the trial of a point. False with a diagnostic (disk full, locked for
 // longer than 10 s); what was stored before stays.
 bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags);
-// As put, but a trial that is there already stays; *added: it was not.
+// As put, but a trial that is there already stays. *added: there was none; *right: the one
+// that is there now is.
 bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *added,
-               Diags *diags);
+               bool *right, Diags *diags);
 // How much was tried before a search said what is best: of a session the most of all its
 // searches that came to their end.
 typedef enum { RIGOR_NONE, RIGOR_MEASURE, RIGOR_PATIENT, RIGOR_EXHAUSTIVE, RIGORS } Rigor;

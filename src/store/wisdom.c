@@ -232,9 +232,11 @@ static bool store_plan(Store *store, const StoreBest *plan, int *changed, Diags 
                         .max_error = NAN,
                         .log = "from wisdom"};
     int64_t session = store_session(store, &plan->key, diags);
-    bool added = false;
-    if (!session || !store_add(store, session, &trial, &added, diags) ||
-        !store_put_rigor(store, session, plan->rigor, diags))
+    bool added = false, right = false;
+    if (!session || !store_add(store, session, &trial, &added, &right, diags))
+        return false;
+    // A plan that failed here is none: a search for a better one must not be left out.
+    if (right && !store_put_rigor(store, session, plan->rigor, diags))
         return false;
     *changed += added;
     return true;

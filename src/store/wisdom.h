@@ -23,7 +23,8 @@ void wisdom_print(Buf *out, const Wisdom *wisdom);
 // Adds plans; of two with the same key the faster one stays, with the greater rigor.
 void wisdom_merge(Arena *arena, Wisdom *into, const Wisdom *from);
 // Puts plans into the store, all or none: where it has a trial of the same point, that
-// stays. changed: how many were news. False with a diagnostic.
+// stays, and if it failed the plan's rigor counts for nothing. changed: how many were news.
+// False with a diagnostic.
 bool wisdom_store(Store *store, const Wisdom *wisdom, int *changed, Diags *diags);
 
 #endif

@@ -31,13 +31,13 @@ fails 2 "no stencil named star_4d" sh examples/stencils/generate -o star_4d
 
 # Inputs read as images, for a stencil, its border and its steps.
 image="lx=8 ly=4 scheme=image"
-passes "image" "$FOREWARP" run examples/jacobi2d.fw -s N=40,M=37 --images -p "$image" --check
-passes "image, border" "$FOREWARP" run examples/jacobi2d.fw -s N=40,M=37 --images \
+passes "image" "$FOREWARP" run examples/jacobi2d.fw -s N=40,M=37 --extra images -p "$image" --check
+passes "image, border" "$FOREWARP" run examples/jacobi2d.fw -s N=40,M=37 --extra images \
     -p "$image border=split" --check
-passes "image, steps" "$FOREWARP" run examples/jacobi2d_steps.fw -s N=24,M=24,T=3 --images \
+passes "image, steps" "$FOREWARP" run examples/jacobi2d_steps.fw -s N=24,M=24,T=3 --extra images \
     -p "$image" --check
 for target in opencl:read_imagef cuda:tex1Dfetch; do
-    "$FOREWARP" emit examples/jacobi2d.fw -s N=64,M=64 --images --device-model nvidia-h200 \
+    "$FOREWARP" emit examples/jacobi2d.fw -s N=64,M=64 --extra images --device-model nvidia-h200 \
         -t ${target%:*} -p "$image" | grep -q "${target#*:}" && ok "$target" || not_ok "$target"
 done
 fails 2 "scheme cannot be \`image\`" "$FOREWARP" emit examples/jacobi2d.fw -s N=64,M=64 -p "$image"

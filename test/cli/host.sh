@@ -15,15 +15,15 @@ host() {
         -o "$stem.c" "$@"
 }
 
-# run STEM NAME BUFFERS OUTPUT OPENCL FLAGS: runs it into STEM.out
+# run STEM BUFFERS OUTPUT OPENCL FLAGS: runs it into STEM.out
 run() {
-    stem=$1 problem=$2 n=$3 output=$4 opencl=$5
-    shift 5
+    stem=$1 n=$2 output=$3 opencl=$4
+    shift 4
     bytes=$(sed -n 's/^#define \([A-Z0-9_]*_BYTES\).*/\1/p' "$stem.h" | paste -sd, -)
     args=$(i=0; while [ $i -lt "$n" ]; do printf '%sb[%d]' "${i:+$([ $i = 0 ] || echo ,)}" $i; i=$((i + 1)); done)
     # shellcheck disable=SC2086
     passes "$stem compiles" cc $warn "$@" -I. -DHEADER="\"$stem.h\"" -DBYTES="$bytes" \
-        -DARGS="$args" -DNAME="$problem" -DOUTPUT="$output" -DOPENCL="$opencl" \
+        -DARGS="$args" -DNAME="$stem" -DOUTPUT="$output" -DOPENCL="$opencl" \
         -DCL_USE_DEPRECATED_OPENCL_1_2_APIS -o "$stem" "$stem.c" "$tests/run.c" $LINK -lm
     "./$stem" >"$stem.out" 2>"$stem.err"
     status=$?
@@ -51,10 +51,10 @@ compare() {
     [ "$1" != fake ] || { fake=fake && shift; }
     LINK=-lOpenCL
     host "${what}_cl" "$file" opencl -p "$point" "$@"
-    run "${what}_cl" "$what" "$n" "$output" 1
+    run "${what}_cl" "$n" "$output" 1
     LINK=
     host "${what}_c" "$file" c "$@"
-    run "${what}_c" "$what" "$n" "$output" 0 -fopenmp -Wno-unknown-pragmas
+    run "${what}_c" "$n" "$output" 0 -fopenmp -Wno-unknown-pragmas
     same "${what}_cl" "${what}_c"
     host "${what}_cu" "$file" cuda "$@"
     # Two libraries that play a GPU, for kernels of one dimension.
@@ -62,7 +62,7 @@ compare() {
     if [ ! -f "$cuda/include/cuda.h" ]; then
         echo "skip ${what}_cu: no cuda.h"
     elif [ "$fake" ]; then
-        run "${what}_cu" "$what" "$n" "$output" 2 -isystem "$cuda/include" -Wl,-rpath,"$tmp"
+        run "${what}_cu" "$n" "$output" 2 -isystem "$cuda/include" -Wl,-rpath,"$tmp"
         same "${what}_cu" "${what}_c"
     else
         # shellcheck disable=SC2086
@@ -90,9 +90,25 @@ def names(error: [N]float, i: [N]float, caller: [N]float, free: [N]float): [N]fl
 END
 compare names "$tmp/names.fw" 5 4 'lx=32' -s N=99
 
+# Two sizes of a program in one program; the functions are named after the file.
+host small "$examples/scal.fw" c -s N=100
+host 2-large "$examples/scal.fw" c -s N=200
+cat >both.c <<'END'
+#include "2-large.h"
+#include "small.h"
+int main(void)
+{
+    float a = 2, x[200] = {0}, y[200];
+    x[99] = x[199] = 3;
+    return !(small_run(&a, x, y) && y[99] == 6 && fw_2_large_run(&a, x, y) && y[199] == 6);
+}
+END
+passes "two sizes link" cc $warn -Wno-unknown-pragmas -o both both.c small.c 2-large.c -lm
+passes "and run" ./both
+
 LINK=-lOpenCL
 host transpose "$OLDPWD/templates/transpose.json" opencl -s H=64,W=32
-run transpose transpose 2 1 1
+run transpose 2 1 1
 "$PYTHON" - <<'END' && ok "a template transposes" || not_ok "a template transposes"
 import array, sys
 x = [((k * 7) % 61 + 1) / 8 for k in range(64 * 32)]
@@ -108,7 +124,7 @@ json.dump({**d, "options": ['-DTEXT="a\\b"']}, open("q/transpose.json", "w"))
 END
 sed -i '1i // a ??= b ??/' q/transpose.cl
 host quoted "$tmp/q/transpose.json" opencl -s H=64,W=32
-run quoted transpose 2 1 1
+run quoted 2 1 1
 cmp -s quoted.out transpose.out && ok "the quoted one is the same" || not_ok "the quoted one is the same"
 fails 2 "-o FILE.c" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host
 fails 2 "--host goes with neither" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host --print expression -o x.c

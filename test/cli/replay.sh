@@ -54,7 +54,7 @@ holds "the best at once" "$tmp/j" 'j["prior"] == "bowl-T4" and j["strategies"][0
 passes "a budget of trials" replay "$bowl" --strategy random --budget 50t --repeat 4 --json "$tmp/j"
 holds "50 evaluations" "$tmp/j" 'j["strategies"][0]["results"][0]["evaluations"] == 50'
 
-fails 2 "replay takes FILE..." "$FOREWARP" replay
+fails 2 "FILE... is missing" "$FOREWARP" replay
 fails 1 "No such file" "$FOREWARP" replay "$tmp/absent.json"
 fails 2 "cut.gz" "$FOREWARP" replay "$tmp/cut.gz"
 fails 2 "line.json:3:" "$FOREWARP" replay "$tmp/line.json"

@@ -74,7 +74,7 @@ fails 2 "no target" "$FOREWARP" emit $jacobi -s N=8,M=8 --target fortran
 fails 1 "opencl:9" "$FOREWARP" emit $jacobi -s N=8,M=8 --device opencl:9
 fails 2 "no command" "$FOREWARP" tuna
 fails 2 "Usage" "$FOREWARP"
-fails 2 "which program" "$FOREWARP" tune
+fails 2 "PROGRAM is missing" "$FOREWARP" tune
 fails 2 "unexpected argument" "$FOREWARP" check $jacobi extra
 fails 2 "unrecognized option" "$FOREWARP" check $jacobi --wings
 fails 2 "no help" "$FOREWARP" help nonsense

@@ -4,120 +4,61 @@
 // through the kernel IR at several sizes, odd ones included. Random parametric sets against
 // brute force. Classes of strides of small kernels against what they must be.
 
-#include "cost/counts.h"
-#include "plan/describe.h"
-#include "plan/predict.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
+
+#include "counting.h"
+#include "examples.h"
+
+#include "cost/counts.h"
+#include "plan/predict.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The counting execution --------------------------------------------------------------
+// What is counted ---------------------------------------------------------------------
 
-enum { NAMES_MAX = 4096, STEPS_MOST = 60000 };
-
-typedef struct {
-    const Arith *var;
-    int64_t value;
-    bool known;
-} Name;
+enum { STEPS_MOST = 60000 };
 
 // By kind, and accesses by direction and width, whatever their stride.
 typedef struct {
     double global[2][COUNT_WIDTHS], local, puts, arrays, op[12], barriers, groups;
+    const Buffer *touched[2][32]; // by loads and stores of the launch at hand
+    int ntouched[2];
 } Truth;
-
-typedef struct {
-    const Kernel *kernel;
-    const Binding *binding;
-    int nbinding;
-    int64_t group[3], item[3];
-    Name name[NAMES_MAX];
-    int nname;
-    double weight;
-    Truth *truth;
-    const Buffer *touched[64]; // by this launch, loads and stores apart
-    int ntouched, steps;
-} Run;
-
-static void run_block(Run *r, const Block *block);
-
-static bool lookup(void *user, const Arith *var, int64_t *value)
-{
-    Run *r = user;
-    for (int i = r->nname - 1; i >= 0; i--)
-        if (r->name[i].var == var) {
-            *value = r->name[i].value;
-            return r->name[i].known;
-        }
-    for (int i = 0; i < r->nbinding; i++)
-        if (strcmp(r->binding[i].name, var->name) == 0) {
-            *value = r->binding[i].value;
-            return true;
-        }
-    return false;
-}
-
-static void bind_name(Run *r, const Arith *var, int64_t value, bool known)
-{
-    assert_true(r->nname < NAMES_MAX);
-    r->name[r->nname++] = (Name){var, value, known};
-}
-
-static int64_t value_of(Run *r, const Arith *a)
-{
-    int64_t value;
-    assert_true(arith_eval(a, lookup, r, &value));
-    return value;
-}
-
-static double holds(Run *r, const KExpr *cond)
-{
-    if (cond->kind != K_COND)
-        return 0.5;
-    for (int i = 0; i < cond->n; i++) {
-        int64_t value;
-        if (arith_eval(cond->cond[i], lookup, r, &value) && value < 0)
-            return 0;
-    }
-    return 1;
-}
 
 static void touch_array(Run *r, const Buffer *buffer, bool store)
 {
-    for (int i = store; i < r->ntouched; i += 2)
-        if (r->touched[i] == buffer)
+    Truth *t = r->user;
+    for (int i = 0; i < t->ntouched[store]; i++)
+        if (t->touched[store][i] == buffer)
             return;
-    for (; r->ntouched < COUNTOF(r->touched); r->ntouched += 2)
-        if (!r->touched[r->ntouched + store])
-            break;
-    assert_true(r->ntouched < COUNTOF(r->touched));
-    r->touched[r->ntouched + store] = buffer;
-    r->ntouched += 2;
-    r->truth->arrays +=
-        (double)value_of(r, buffer->count) * scalar_info[buffer->scalar].bytes;
+    assert_true(t->ntouched[store] < COUNTOF(t->touched[store]));
+    t->touched[store][t->ntouched[store]++] = buffer;
+    t->arrays += (double)run_arith(r, buffer->count) * scalar_info[buffer->scalar].bytes;
 }
 
-static void run_access(Run *r, const Buffer *buffer, const Type *type, bool store)
+static void count_access(Run *r, const Buffer *buffer, const Type *type, bool store)
 {
+    Truth *t = r->user;
     int bytes =
         scalar_info[buffer->scalar].bytes * (type->kind == T_VECTOR ? type->width : 1);
     if (buffer->space == MEM_LOCAL)
-        *(store ? &r->truth->puts : &r->truth->local) += r->weight;
+        *(store ? &t->puts : &t->local) += r->weight;
     else if (buffer->space == MEM_GLOBAL)
         touch_array(r, buffer, store);
     if (buffer->space == MEM_GLOBAL)
-        r->truth->global[store][bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2] += r->weight;
+        t->global[store][bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2] += r->weight;
 }
 
-static void run_op(Run *r, Op op, const Type *type, bool product)
+static void count_op(Run *r, Op op, const Type *type, bool product)
 {
+    Truth *t = r->user;
     static const int column[] = {[OPK_ADD] = 0, [OPK_MUL] = 2,     [OPK_DIV] = 4,
                                  [OPK_EXP] = 8, [OPK_SPECIAL] = 8, [OPK_FREE] = -1};
     int k = op == OP_POW ? 6 : column[op_info[op].kind];
@@ -125,147 +66,71 @@ static void run_op(Run *r, Op op, const Type *type, bool product)
     if (k < 0 || !type_is_float(type) || op_info[op].types == TY_SELECT ||
         op_info[op].types == TY_CAST)
         return;
-    r->truth->op[k + (type->scalar == S_DOUBLE)] += lanes * r->weight;
+    t->op[k + (type->scalar == S_DOUBLE)] += lanes * r->weight;
     if (op == OP_FMA)
-        r->truth->op[type->scalar == S_DOUBLE] += lanes * r->weight;
+        t->op[type->scalar == S_DOUBLE] += lanes * r->weight;
     if (op == OP_FMA || ((op == OP_ADD || op == OP_SUB) && product))
-        r->truth->op[10 + (type->scalar == S_DOUBLE)] += lanes * r->weight;
+        t->op[10 + (type->scalar == S_DOUBLE)] += lanes * r->weight;
 }
 
-static void run_expr(Run *r, const Expr *e)
+static void count_expr(Run *r, const Expr *e)
 {
     bool select = e->kind == E_OP && e->op == OP_SELECT;
     double weight = r->weight;
     if (e->kind == E_OP && e->type)
-        run_op(r, e->op, e->type,
-               (e->narg > 0 && e->arg[0]->kind == E_OP && e->arg[0]->op == OP_MUL) ||
-                   (e->narg > 1 && e->arg[1]->kind == E_OP && e->arg[1]->op == OP_MUL));
+        count_op(r, e->op, e->type,
+                 (e->narg > 0 && e->arg[0]->kind == E_OP && e->arg[0]->op == OP_MUL) ||
+                     (e->narg > 1 && e->arg[1]->kind == E_OP && e->arg[1]->op == OP_MUL));
     if (e->kind == E_CALL && e->callee->body)
-        run_expr(r, e->callee->body);
+        count_expr(r, e->callee->body);
     for (int i = 0; i < e->narg; i++) {
         r->weight = select && i > 0 ? weight / 2 : weight;
-        run_expr(r, e->arg[i]);
+        count_expr(r, e->arg[i]);
     }
     r->weight = weight;
 }
 
-static void run_value(Run *r, const KExpr *e)
+static bool is_product(const KExpr *e, int i)
 {
-    if (e->kind == K_COND)
-        return;
+    return e->n > i && e->arg[i]->kind == K_OP && e->arg[i]->op == OP_MUL;
+}
+
+static void count_value(Run *r, const KExpr *e)
+{
     if (e->kind == K_LOAD)
-        run_access(r, e->buffer, e->type, false);
-    if (e->kind == K_CALL)
-        run_expr(r, e->callee->body);
-    if (e->kind == K_OP && e->op == OP_SELECT) {
-        double share = holds(r, e->arg[0]), weight = r->weight;
-        run_value(r, e->arg[0]);
-        for (int side = 0; side < 2; side++) {
-            r->weight = weight * (side ? 1 - share : share);
-            run_value(r, e->arg[1 + side]);
-        }
-        r->weight = weight;
-        return;
-    }
-    if (e->kind == K_OP)
-        run_op(r, e->op, e->type,
-               (e->n > 0 && e->arg[0]->kind == K_OP && e->arg[0]->op == OP_MUL) ||
-                   (e->n > 1 && e->arg[1]->kind == K_OP && e->arg[1]->op == OP_MUL));
-    for (int i = 0; i < e->n; i++)
-        run_value(r, e->arg[i]);
+        count_access(r, e->buffer, e->type, false);
+    else if (e->kind == K_CALL)
+        count_expr(r, e->callee->body);
+    else if (e->kind == K_OP && e->op != OP_SELECT)
+        count_op(r, e->op, e->type, is_product(e, 0) || is_product(e, 1));
 }
 
-static void run_for(Run *r, const Stm *stm)
+static void count_stm(Run *r, const Stm *stm)
 {
-    const int64_t *local = r->kernel->local;
-    int64_t extent = value_of(r, stm->extent), d = stm->dim, first = 0, step = 1;
-    int64_t groups = value_of(r, r->kernel->global[d]) / local[d];
-    if (stm->loop == LOOP_GLB) {
-        first = r->group[d] * local[d] + r->item[d];
-        step = groups * local[d];
-    } else if (stm->loop == LOOP_WRG) {
-        first = r->group[d];
-        step = groups;
-    } else if (stm->loop == LOOP_LCL) {
-        first = r->item[d];
-        step = local[d];
-    }
-    for (int64_t i = first; i < extent; i += step) {
-        int names = r->nname;
-        bind_name(r, stm->iter, i, true);
-        run_block(r, &stm->body);
-        r->nname = names;
-    }
-}
-
-static void run_if(Run *r, const Stm *stm)
-{
-    double share = holds(r, stm->value), weight = r->weight;
-    run_value(r, stm->value);
-    r->weight = weight * share;
-    if (share > 0)
-        run_block(r, &stm->body);
-    r->weight = weight * (1 - share);
-    if (share < 1)
-        run_block(r, &stm->other);
-    r->weight = weight;
-}
-
-static void run_block(Run *r, const Block *block)
-{
-    int names = r->nname;
-    for (int i = 0; i < block->len && r->steps++ < STEPS_MOST; i++) {
-        const Stm *stm = block->at[i];
-        if (stm->value && stm->kind != ST_IF)
-            run_value(r, stm->value);
-        if (stm->kind == ST_INT) {
-            int64_t value = 0;
-            bool known = !stm->value && arith_eval(stm->index, lookup, r, &value);
-            bind_name(r, stm->iter, value, known);
-        } else if (stm->kind == ST_STORE) {
-            run_access(r, stm->buffer, stm->value->type, true);
-        } else if (stm->kind == ST_FOR) {
-            run_for(r, stm);
-        } else if (stm->kind == ST_IF) {
-            run_if(r, stm);
-        } else if (stm->kind == ST_BARRIER) {
-            r->truth->barriers += r->weight;
-        }
-    }
-    r->nname = names;
-}
-
-static void run_group(Run *r)
-{
-    const int64_t *local = r->kernel->local;
-    r->truth->groups++;
-    for (r->item[2] = 0; r->item[2] < local[2]; r->item[2]++)
-        for (r->item[1] = 0; r->item[1] < local[1]; r->item[1]++)
-            for (r->item[0] = 0; r->item[0] < local[0]; r->item[0]++) {
-                r->weight = 1;
-                run_block(r, &r->kernel->body);
-            }
+    Truth *t = r->user;
+    if (stm->kind == ST_STORE)
+        count_access(r, stm->buffer, stm->value->type, true);
+    else if (stm->kind == ST_BARRIER)
+        t->barriers += r->weight;
 }
 
 // False if that takes more than STEPS_MOST statements.
-static bool run_unit(const Unit *unit, const Binding *binding, int n, Truth *truth)
+static bool count_unit(const Unit *unit, const Binding *binding, int n, Truth *truth)
 {
     Run *r = calloc(1, sizeof *r);
-    memset(truth, 0, sizeof *truth);
-    int steps = 0;
+    *truth = (Truth){0};
+    int64_t steps = 0;
     for (int i = 0; i < unit->launches.len && steps < STEPS_MOST; i++) {
-        int64_t groups[3];
         *r = (Run){.kernel = unit->launches.at[i].kernel,
                    .steps = steps,
+                   .most_steps = STEPS_MOST,
                    .binding = binding,
                    .nbinding = n,
-                   .truth = truth};
-        for (int d = 0; d < 3; d++)
-            groups[d] = value_of(r, r->kernel->global[d]) / r->kernel->local[d];
-        for (r->group[2] = 0; r->group[2] < groups[2]; r->group[2]++)
-            for (r->group[1] = 0; r->group[1] < groups[1]; r->group[1]++)
-                for (r->group[0] = 0; r->group[0] < groups[0]; r->group[0]++)
-                    run_group(r);
+                   .user = truth,
+                   .on_value = count_value,
+                   .on_stm = count_stm};
+        truth->ntouched[0] = truth->ntouched[1] = 0;
+        truth->groups += (double)run_kernel(r);
         steps = r->steps;
     }
     free(r);
@@ -361,7 +226,7 @@ static void try_point(Report *report, const Problem *problem, const Derivation *
         Truth truth;
         for (int i = 0; i < n; i++)
             binding[i].value = strcmp(binding[i].name, "T") == 0 ? 3 : sizes[k][i];
-        if (!run_unit(unit, binding, n, &truth))
+        if (!count_unit(unit, binding, n, &truth))
             continue; // too long to run
         assert_true(counts_numbers(unit, &setting, number));
         compare_all(&(Compare){report, counts, number, binding, n, text.text}, &truth);
@@ -370,31 +235,26 @@ static void try_point(Report *report, const Problem *problem, const Derivation *
     buf_release(&text);
 }
 
-static void try_example(Report *report, int points)
+static void try_example(const char *path, void *user)
 {
+    Report *report = user;
     Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
-    Problem *problem = problem_load(report->path, &diags);
+    report->path = path;
+    Problem *problem = problem_load(path, &diags);
     Binding rounds = {"T", 3};
     bool iterates = false;
     for (int i = 0; i < problem->program->sizes.len; i++)
         iterates |= strcmp(problem->program->sizes.at[i].name, "T") == 0;
     assert_true(problem_open(problem, &rounds, iterates, &diags));
     DeviceModel model;
-    assert_true(device_model_find("nvidia-h200", &model));
-    DeviceInfo info;
-    describe_model(&model, &info);
-    Derivation *derivation = derive_new(problem->bound, &info, &diags);
-    assert_non_null(derivation);
+    Derivation *derivation = derive_for_h200(problem, &model, &diags);
     Rng rng;
     rng_seed(&rng, 7);
-    for (int i = 0; i < points; i++) {
+    for (int i = 0; i < 2; i++) {
         Point point;
-        if (i == 0)
-            derive_plain(derivation, &point);
-        else
-            space_sample(derive_space(derivation), &rng, &point);
+        take_point(derivation, i, &rng, &point);
         try_point(report, problem, derivation, &point, arena, &diags);
     }
     derive_free(derivation);
@@ -406,18 +266,7 @@ static void examples_are_exact(void **state)
 {
     (void)state;
     Report report = {0};
-    DIR *dir = opendir("examples");
-    assert_non_null(dir);
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        size_t len = strlen(entry->d_name);
-        if (len < 4 || strcmp(entry->d_name + len - 3, ".fw") != 0)
-            continue;
-        char path[512];
-        snprintf(path, sizeof path, "examples/%s", entry->d_name);
-        report.path = path;
-        try_example(&report, 2);
-    }
-    closedir(dir);
+    each_example(try_example, &report);
     print_message("%d compared, %d refused, slowest %.1f ms\n", report.compared,
                   report.refused, report.slowest_s * 1e3);
     assert_int_equal(report.wrong, 0);
@@ -553,10 +402,7 @@ static double count_of(const char *text, const char *property)
     Binding size = {"N", 4096};
     assert_true(problem_bind(problem, &size, 1, &diags));
     DeviceModel model;
-    assert_true(device_model_find("nvidia-h200", &model));
-    DeviceInfo info;
-    describe_model(&model, &info);
-    Derivation *derivation = derive_new(problem->bound, &info, &diags);
+    Derivation *derivation = derive_for_h200(problem, &model, &diags);
     Point point;
     derive_plain(derivation, &point);
     LowerOptions options = derive_options(derivation, &point);

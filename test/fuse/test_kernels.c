@@ -10,15 +10,13 @@
 
 #include <cmocka.h>
 
-#include "fuse/execute.h"
+#include "common.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { INSTANCES = 203 };
-
-static const FusePlace place = {.folder = NULL};
 
 typedef struct {
     Arena *arena;
@@ -30,23 +28,6 @@ typedef struct {
     int right, wrong;
     const char *text[4096];
 } Fixture;
-
-static FusePlace here(Arena *arena)
-{
-    const char *home = getenv("HOME");
-    FusePlace p = place;
-    p.folder = arena_printf(arena, "%s/fuse-test", home ? home : "/tmp");
-    return p;
-}
-
-static void explain(const Diags *diags)
-{
-    Buf text;
-    buf_init(&text);
-    diags_print(&text, diags);
-    print_error("%s", text.text);
-    buf_release(&text);
-}
 
 static Fixture *fixture_new(const char *path, const char *device)
 {
@@ -60,7 +41,7 @@ static Fixture *fixture_new(const char *path, const char *device)
         explain(&f->diags);
     assert_true(ok);
     f->space = fuse_space(f->script, 0, f->arena);
-    FusePlace p = here(f->arena);
+    FusePlace p = place_here(f->arena);
     f->data = script_data(f->script, INSTANCES, 1, &p, f->arena, &f->diags);
     if (!f->data)
         explain(&f->diags);
@@ -91,7 +72,7 @@ static Rig *open_rig(Fixture *f, const Fusion *fusion, int *buffer_of, int *nbuf
                                 .init = load ? f->data->value[elem[i]] : NULL,
                                 .expect = load ? NULL : f->data->value[elem[i]]};
     }
-    FusePlace p = here(f->arena);
+    FusePlace p = place_here(f->arena);
     RigConfig config = {.device = f->device,
                         .folder = p.folder,
                         .nbuffer = n,
@@ -179,10 +160,7 @@ static void run_fusion(Fixture *f, const Fusion *fusion, int stride)
 // Three sets of the example; all, and all granularities, where FUSE_ALL is set (minutes).
 static void run_device(const char *device)
 {
-    const char *on = getenv("FW_DEVICE");
     bool all = getenv("FUSE_ALL") != NULL;
-    if (on && strcmp(on, device) != 0)
-        skip();
     Fixture *f = fixture_new("examples/fusion/paper.fws", device);
     for (int i = 0; i < f->space->fusion.len; i++) {
         const Fusion *fusion = &f->space->fusion.at[i];
@@ -195,39 +173,7 @@ static void run_device(const char *device)
     fixture_free(f);
 }
 
-static void test_host(void **state)
-{
-    (void)state;
-    run_device("host");
-}
-
-static void test_opencl(void **state)
-{
-    (void)state;
-    run_device("opencl:0");
-}
-
-// A GPU: the CUDA device, and any that FW_DEVICE names.
-static void test_gpu(void **state)
-{
-    (void)state;
-    const char *on = getenv("FW_DEVICE");
-    if (on && strcmp(on, "host") != 0 && strcmp(on, "opencl:0") != 0)
-        run_device(on);
-    else if (device_kind("cuda")->count() > 0)
-        run_device("cuda:0");
-    else
-        skip();
-}
-
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
-        return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_opencl),
-        cmocka_unit_test(test_gpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return main_on_devices(argc, argv, run_device);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "fuse/execute.h"
+#include "common.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -32,15 +32,6 @@ static double count(void *user, int job, Trial *trial)
         print_error("%s: %s: %s: %s\n", c->script, c->text[job],
                     trial_status_name[trial->status], trial->log ? trial->log : "");
     return 0;
-}
-
-static void explain(const Diags *diags)
-{
-    Buf text;
-    buf_init(&text);
-    diags_print(&text, diags);
-    print_error("%s", text.text);
-    buf_release(&text);
 }
 
 static bool draw_kernel(const Script *script, const Fusion *fusion,
@@ -142,8 +133,7 @@ static void run_script(const char *path, const char *device, Count *c)
     static const Binding row[] = {{"N", 300}};
     bool fours = strstr(path, "gemver") != NULL;
     Script *script = script_load(path, row, fours, &diags, &ok);
-    const char *home = getenv("HOME");
-    FusePlace place = {arena_printf(arena, "%s/fuse-test", home ? home : "/tmp"), NULL};
+    FusePlace place = place_here(arena);
     ScriptData *data = ok ? script_data(script, INSTANCES, 1, &place, arena, &diags) : NULL;
     RigConfig config = {.device = device,
                         .folder = place.folder,
@@ -166,9 +156,6 @@ static void run_script(const char *path, const char *device, Count *c)
 
 static void run_device(const char *device)
 {
-    const char *on = getenv("FW_DEVICE");
-    if (on && strcmp(on, device) != 0)
-        skip();
     Count c = {0};
     int scripts = 0;
     DIR *folder = opendir("examples/fusion");
@@ -190,39 +177,7 @@ static void run_device(const char *device)
     assert_true(c.strips >= 12 || strcmp(device, "host") == 0);
 }
 
-static void test_host(void **state)
-{
-    (void)state;
-    run_device("host");
-}
-
-static void test_opencl(void **state)
-{
-    (void)state;
-    run_device("opencl:0");
-}
-
-// A GPU: the CUDA device, and any that FW_DEVICE names.
-static void test_gpu(void **state)
-{
-    (void)state;
-    const char *on = getenv("FW_DEVICE");
-    if (on && strcmp(on, "host") != 0 && strcmp(on, "opencl:0") != 0)
-        run_device(on);
-    else if (device_kind("cuda")->count() > 0)
-        run_device("cuda:0");
-    else
-        skip();
-}
-
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
-        return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_opencl),
-        cmocka_unit_test(test_gpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return main_on_devices(argc, argv, run_device);
 }

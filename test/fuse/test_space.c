@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "fuse/fuse.h"
+#include "common.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,13 +44,8 @@ static FuseSpace *open_space(Fixture *f, const char *text, int limit)
 {
     bool ok;
     f->script = script_parse("test.fws", text, NULL, 0, &f->diags, &ok);
-    if (!ok) {
-        Buf said;
-        buf_init(&said);
-        diags_print(&said, &f->diags);
-        print_error("%s", said.text);
-        buf_release(&said);
-    }
+    if (!ok)
+        explain(&f->diags);
     assert_true(ok);
     return fuse_space(f->script, limit, f->arena);
 }

@@ -5,7 +5,7 @@
  *   HEADER  "stem.h"
  *   BYTES   sizes of the buffers, "A_BYTES, OUT_BYTES"
  *   OUTPUT  number of the first output
- *   NAME    of the problem; ARGS the buffers, "b[0], b[1]"
+ *   NAME    of the functions; ARGS the buffers, "b[0], b[1]"
  *   OPENCL  1: by OpenCL; 2: by CUDA; 0: as C
  */
 #include HEADER
@@ -112,6 +112,10 @@ int main(void)
     }
     if (!ok)
         fprintf(stderr, "run: %d\n", (int)error);
+    small = b[0];
+    b[0] += 4; /* a vector must not be read there */
+    ok = ok && CALL(NAME, _run)(kernel, NULL, ARGS) == CUDA_ERROR_MISALIGNED_ADDRESS;
+    b[0] = small;
     ok = ok && cuMemAlloc(&small, 1) == CUDA_SUCCESS;
     b[COUNT - 1] = small;
     ok = ok && CALL(NAME, _run)(kernel, NULL, ARGS) == CUDA_ERROR_INVALID_VALUE;

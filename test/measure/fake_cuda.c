@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcuda and libnvrtc of a machine that has neither, for tests: kernels are compiled as C
-// by the system compiler, and a launch runs its threads one after the other. Built by
-// test_ahead.c into one shared object that stands for both libraries.
+// libcuda and libnvrtc of a machine that has neither, for tests: kernels are compiled as
+// C++ by the system compiler, and a launch runs its threads one after the other. Built by
+// test_ahead.c and test/cli/stream.sh into one shared object that stands for both
+// libraries.
 //
 // It knows one device, no barriers, and kernels written `extern "C" __global__ void
 // NAME(...)` whose parameters are scalars and pointers. It refuses events before which no
@@ -23,11 +24,22 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const char head[] = "typedef struct { int x, y, z; } Three;\n"
+static const char head[] = "#include <math.h>\n"
+                           "typedef struct { int x, y, z; } Three;\n"
                            "Three blockIdx, blockDim, gridDim, threadIdx;\n"
                            "#define __global__\n"
                            "#define __device__ static\n"
-                           "#define __launch_bounds__(n)\n"
+                           "#define __launch_bounds__(...)\n"
+                           "#define __align__(n) __attribute__((aligned(n)))\n"
+                           "#define __forceinline__ inline\n"
+                           "struct float2 { float x, y; };\n"
+                           "struct alignas(16) float4 { float x, y, z, w; };\n"
+                           "struct int2 { int x, y; };\n"
+                           "struct alignas(16) int4 { int x, y, z, w; };\n"
+                           "struct alignas(16) double2 { double x, y; };\n"
+                           "struct alignas(16) double4 { double x, y, z, w; };\n"
+                           "static inline int min(int a, int b) { return a < b ? a : b; }\n"
+                           "static inline int max(int a, int b) { return a > b ? a : b; }\n"
                            "static long long cycles_now;\n"
                            "#define clock64() (cycles_now += 1000)\n";
 
@@ -93,8 +105,8 @@ static void put_entries(FILE *out, const char *text)
         while (name > at && !strchr(" \n*", name[-1]))
             name--;
         const char *close = strchr(open, ')');
-        fprintf(out, "void %.*s_entry(void **arg) { %.*s(", (int)(open - name), name,
-                (int)(open - name), name);
+        fprintf(out, "extern \"C\" void %.*s_entry(void **arg) { %.*s(", (int)(open - name),
+                name, (int)(open - name), name);
         int i = 0;
         for (const char *p = open + 1; p < close; i++) {
             size_t len = strcspn(p, ",)");
@@ -157,8 +169,8 @@ EXPORT int nvrtcCompileProgram(void *program, int n, const char *const *options)
     snprintf(text, sizeof text, "%s/fake-%d.c", temp ? temp : "/tmp", (int)getpid());
     snprintf(code, sizeof code, "%s/fake-%d.so", temp ? temp : "/tmp", (int)getpid());
     write_text(text, p->source);
-    snprintf(command, sizeof command, "cc -shared -fPIC -O1 -o %s %s 2>/dev/null", code,
-             text);
+    snprintf(command, sizeof command,
+             "c++ -w -shared -fPIC -O0 -x c++ -o %s %s 2>/dev/null", code, text);
     int error = system(command) == 0 ? read_code(p, code) : 6;
     snprintf(p->log, sizeof p->log, "%s", error ? "the text is wrong" : "");
     unlink(text);
@@ -287,7 +299,7 @@ EXPORT int cuCtxSynchronize(void)
 
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
-    *address = (uint64_t)(uintptr_t)malloc(bytes);
+    *address = (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     return 0;
 }
 
@@ -393,7 +405,12 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
     return 0;
 }
 
-// One dimension is enough.
+static Three place(unsigned i, const Three *of)
+{
+    int at = (int)i;
+    return (Three){at % of->x, at / of->x % of->y, at / of->x / of->y};
+}
+
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
                           unsigned bx, unsigned by, unsigned bz, unsigned shared,
                           void *stream, void **arg, void **extra)
@@ -403,10 +420,10 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     waits |= f->waits;
     *f->grid = (Three){(int)gx, (int)gy, (int)gz};
     *f->block = (Three){(int)bx, (int)by, (int)bz};
-    for (unsigned group = 0; group < gx; group++)
-        for (unsigned item = 0; item < bx; item++) {
-            f->block_index->x = (int)group;
-            f->thread->x = (int)item;
+    for (unsigned group = 0; group < gx * gy * gz; group++)
+        for (unsigned item = 0; item < bx * by * bz; item++) {
+            *f->block_index = place(group, f->grid);
+            *f->thread = place(item, f->block);
             f->entry(arg);
         }
     return 0;

@@ -289,6 +289,35 @@ static void test_hooks(void **state)
     fw_problem_free(problem);
 }
 
+// Wisdom is shown too, and a search follows where it is rejected.
+static void test_verify_wisdom(void **state)
+{
+    const Fixture *f = *state;
+    fw_problem *problem = twice("N=1009");
+    fw_plan_free(make(f, problem, FW_MEASURE, NULL));
+    Hooks hooks = {.accept_at = 1};
+    fw_plan_options options = {.store = f->store,
+                               .worker = self,
+                               .budget_trials = 5,
+                               .on_trial = on_trial,
+                               .verify = verify,
+                               .user = &hooks};
+    fw_plan *plan = fw_plan_make(problem, f->host, &options, NULL);
+    assert_non_null(plan);
+    assert_int_equal(fw_plan_origin(plan), FW_WISDOM);
+    assert_true(fw_plan_time(plan) > 0);
+    assert_int_equal(hooks.shown, 1);
+    assert_int_equal(hooks.trials, 0);
+    fw_plan_free(plan);
+    hooks = (Hooks){.accept_at = 4}; // one more than was tried before
+    plan = fw_plan_make(problem, f->host, &options, NULL);
+    assert_non_null(plan);
+    assert_int_equal(fw_plan_origin(plan), FW_MEASURED);
+    assert_int_equal(hooks.wrong, 0);
+    fw_plan_free(plan);
+    fw_problem_free(problem);
+}
+
 static void test_wrong_options(void **state)
 {
     const Fixture *f = *state;
@@ -560,7 +589,10 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(test_problem),    TEST(test_messages),    TEST(test_device),
         TEST(test_measure),    TEST(test_estimate),    TEST(test_wisdom_of_store),
-        TEST(test_hooks),      TEST(test_ask_tell),    TEST(test_wrong_options),
+        TEST(test_hooks),
+        TEST(test_verify_wisdom),
+        TEST(test_ask_tell),
+        TEST(test_wrong_options),
         TEST(test_own_search), TEST(test_wisdom_text), TEST(test_wrong_wisdom),
         TEST(test_opencl)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,12 +119,10 @@ typedef struct {
     Diags *diags;
 } Run;
 
-// Output bytes at a point, checked against the interpreter; sets how many kernels it has.
-static void run_point(Run *r, const Setting *set, int nset, void **raw, int *launches)
+// The plain point but for what is set.
+static void make_candidate(Run *r, const Setting *set, int nset, Candidate *candidate)
 {
     Point point;
-    Candidate candidate;
-    Trial trial = {0};
     Buf prelude;
     derive_plain(r->derivation, &point);
     for (int i = 0; i < nset; i++)
@@ -134,7 +132,16 @@ static void run_point(Run *r, const Setting *set, int nset, void **raw, int *lau
     buf_init(&prelude);
     emit_prelude(&prelude, r->target, r->problem->bound);
     assert_true(candidate_make(r->problem, r->derivation, &point, "c", r->target,
-                               prelude.text, r->arena, &candidate, r->diags));
+                               buf_keep(&prelude, r->arena), r->arena, candidate,
+                               r->diags));
+}
+
+// Output bytes at a point, checked against the interpreter; sets how many kernels it has.
+static void run_point(Run *r, const Setting *set, int nset, void **raw, int *launches)
+{
+    Candidate candidate;
+    Trial trial = {0};
+    make_candidate(r, set, nset, &candidate);
     *launches = candidate.job.nlaunch;
     for (int k = 0; k < r->data->noutput; k++)
         raw[r->data->ninput + k] =
@@ -145,7 +152,6 @@ static void run_point(Run *r, const Setting *set, int nset, void **raw, int *lau
         fail_msg("%s: %s", trial_status_name[trial.status], trial.log ? trial.log : "");
     trial_release(&trial);
     candidate_release(&candidate);
-    buf_release(&prelude);
 }
 
 enum { SETTINGS = 5 };
@@ -296,18 +302,8 @@ static bool emulate_job(const Job *job, void **buffer)
 // The outputs of a point, run so.
 static bool emulate_point(Run *r, const Setting *set, int nset, void **raw)
 {
-    Point point;
     Candidate candidate;
-    Buf prelude;
-    derive_plain(r->derivation, &point);
-    for (int i = 0; i < nset; i++)
-        assert_true(
-            space_set(derive_space(r->derivation), &point, set[i].name, set[i].value));
-    assert_true(space_valid(derive_space(r->derivation), &point));
-    buf_init(&prelude);
-    emit_prelude(&prelude, r->target, r->problem->bound);
-    assert_true(candidate_make(r->problem, r->derivation, &point, "c", r->target,
-                               prelude.text, r->arena, &candidate, r->diags));
+    make_candidate(r, set, nset, &candidate);
     int n = r->data->ninput + r->data->noutput;
     void **buffer = NEW_ARRAY(r->arena, void *, n + candidate.job.nscratch);
     for (int i = 0; i < n; i++) {
@@ -322,7 +318,6 @@ static bool emulate_point(Run *r, const Setting *set, int nset, void **raw)
         buffer[n + i] = arena_alloc(r->arena, (size_t)candidate.job.scratch_bytes[i]);
     bool ok = emulate_job(&candidate.job, buffer);
     candidate_release(&candidate);
-    buf_release(&prelude);
     return ok;
 }
 

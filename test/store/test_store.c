@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "store/store.h"
+#include "store/wisdom.h"
 
 #include <math.h>
 #include <signal.h>
@@ -449,21 +449,45 @@ static void test_older_version(void **state)
 static void test_together(void **state)
 {
     Fixture *f = *state;
-    bool added;
+    bool added, right;
     Store *store = open_ok(f);
     StoreTrial trial = {.point = "lx=1", .status = TRIAL_OK, .time_ns = 5};
     for (int keep = 0; keep < 2; keep++) {
         assert_true(store_begin(store, &f->diags));
         int64_t session = store_session(store, &key, &f->diags);
-        assert_true(store_add(store, session, &trial, &added, &f->diags));
-        assert_true(added);
+        assert_true(store_add(store, session, &trial, &added, &right, &f->diags));
+        assert_true(added && right);
         trial.time_ns = 7; // the one that is there stays
-        assert_true(store_add(store, session, &trial, &added, &f->diags));
-        assert_false(added);
+        assert_true(store_add(store, session, &trial, &added, &right, &f->diags));
+        assert_true(!added && right);
         trial.time_ns = 5;
         assert_true(store_end(store, keep, &f->diags));
         Seen seen = look(f, store, store_session(store, &key, &f->diags));
         assert_int_equal(seen.n, keep);
+    }
+    store_close(store);
+}
+
+// Imported wisdom vouches for a search only where its plan is right.
+static void test_wisdom_that_fails(void **state)
+{
+    Fixture *f = *state;
+    Store *store = open_ok(f);
+    int64_t session = store_session(store, &key, &f->diags);
+    StoreTrial failed = {.point = "lx=1", .status = TRIAL_WRONG_RESULT};
+    assert_true(store_put(store, session, &failed, &f->diags));
+    const char *const point[] = {"lx=1", "lx=2"};
+    for (int i = 0; i < 2; i++) {
+        Wisdom wisdom = {0};
+        int changed;
+        Rigor rigor;
+        StoreBest plan = {
+            .key = key, .rigor = RIGOR_PATIENT, .point = point[i], .time_ns = 5};
+        VEC_PUSH(f->arena, &wisdom, plan);
+        assert_true(wisdom_store(store, &wisdom, &changed, &f->diags));
+        assert_int_equal(changed, i);
+        assert_true(store_get_rigor(store, session, &rigor, &f->diags));
+        assert_int_equal(rigor, i ? RIGOR_PATIENT : RIGOR_NONE);
     }
     store_close(store);
 }
@@ -555,6 +579,7 @@ int main(void)
         TEST(test_ceilings),
         TEST(test_older_version),
         TEST(test_together),
+        TEST(test_wisdom_that_fails),
         TEST(test_absent_values),
         TEST(test_replace_order_forget),
         TEST(test_long_log),

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The end of a tuning: the best few are timed again, the caller is asked, and the winner is
+// written out beside the floor that no kernel gets below.
+
+#include "plan/tune.h"
+
+#include "cost/features.h"
+#include "plan/ceiling.h"
+#include "plan/describe.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { FINAL_SAMPLES = 20 };
+
+// Finalists ---------------------------------------------------------------------------
+
+// Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
+// again, side by side, with more samples.
+static bool measure_finalist(Tune *t, int i, void **out, Diags *diags)
+{
+    Candidate candidate;
+    Trial trial = {0};
+    bool ok = tune_candidate(t, &t->best[i].point, t->arena, &candidate, diags) &&
+              rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
+    t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
+    trial_release(&trial);
+    candidate_release(&candidate);
+    return ok;
+}
+
+bool tune_measure_again(Tune *t)
+{
+    tune_report(t, "re-measure", TRIAL_OK, INFINITY);
+    for (int i = 0; i < t->nbest; i++)
+        if (!measure_finalist(t, i, NULL, t->diags))
+            return false;
+    for (int i = 1; i < t->nbest; i++)
+        for (int k = i; k > 0 && t->best[k].ns < t->best[k - 1].ns; k--) {
+            Finalist better = t->best[k];
+            t->best[k] = t->best[k - 1];
+            t->best[k - 1] = better;
+        }
+    return true;
+}
+
+// Where the outputs of a run are read to; owner: arena.
+static void **output_memory(const Tune *t)
+{
+    void **out = NEW_ARRAY(t->arena, void *, t->data->nbuffer);
+    for (int k = 0; k < t->data->noutput; k++) {
+        const RigBuffer *buffer = &t->data->buffer[t->data->output[k]];
+        out[t->data->output[k]] = arena_alloc(
+            t->arena, (size_t)buffer->count * scalar_device_bytes(buffer->scalar));
+    }
+    return out;
+}
+
+// The fastest that the caller accepts comes first.
+bool tune_ask_caller(Tune *t)
+{
+    const TuneOptions *o = t->options;
+    void **out = o->accept ? output_memory(t) : NULL;
+    for (int i = 0; o->accept && i < t->nbest && t->best[i].ns < INFINITY; i++) {
+        if (!measure_finalist(t, i, out, t->diags))
+            return false;
+        if (t->best[i].ns < INFINITY &&
+            o->accept(o->user, tune_point_text(t, &t->best[i].point), t->data->buffer,
+                      t->data->nbuffer, out)) {
+            t->best[0] = t->best[i];
+            return true;
+        }
+    }
+    if (o->accept && t->nbest && t->best[0].ns < INFINITY)
+        return diag_world(t->diags, "C050", "the caller accepted none of the best %d",
+                          t->nbest);
+    return true;
+}
+
+// What bounds everything --------------------------------------------------------------
+
+// The floor, from what is stored of the device or measured now.
+static bool find_floor(Tune *t)
+{
+    if (t->options->no_floor)
+        return true;
+    const DeviceInfo *device = t->device;
+    Work work = problem_work(t->problem);
+    Ceilings ceilings = {0};
+    int64_t bytes = ceilings_bytes(device, work.bytes);
+    if (!ceilings_load(t->store, device, bytes, &ceilings, t->diags) ||
+        !ceilings_measure(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
+        return false;
+    Floor floor = floor_of(&work, &ceilings);
+    t->result->flops = work.float_flops + work.double_flops;
+    t->result->copy_ns = floor.memory_ns;
+    t->result->compute_ns = floor.compute_ns;
+    t->result->floor_ns = floor.ns;
+    return true;
+}
+
+// Bytes in flight of the best kernel, which must cover latency times bandwidth.
+static void find_flight(Tune *t, const Unit *unit)
+{
+    DeviceModel model;
+    double feature[FEATURES];
+    describe_device(t->device, &model);
+    FeatureSetting setting = {&model, t->problem->binding, t->problem->nbinding};
+    if (unit && !model.is_cpu && features_unit(unit, &setting, feature))
+        t->result->in_flight_bytes = feature[FEATURE_IN_FLIGHT];
+}
+
+// The winner --------------------------------------------------------------------------
+
+static bool write_text(Tune *t, const Candidate *candidate)
+{
+    if (!file_mkdirs(t->options->out))
+        return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
+                          t->options->out, strerror(errno));
+    Buf text;
+    buf_init(&text);
+    ways_text(&t->ways, candidate, &text);
+    const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
+                                    target_extension(t->ways.target));
+    bool ok = file_write(path, text.text, text.len);
+    if (!ok)
+        diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
+    t->result->kernel_path = path;
+    t->kernel_text = buf_keep(&text, t->arena);
+    return ok;
+}
+
+static bool write_kernel(Tune *t)
+{
+    Candidate candidate;
+    if (!ways_candidate(&t->ways, &t->best[0].point, t->problem->name, t->arena, &candidate,
+                        t->diags))
+        return false;
+    bool ok = !t->options->out || write_text(t, &candidate);
+    t->result->nlaunch = candidate.job.nlaunch;
+    for (int d = 0; d < 3 && candidate.job.nlaunch; d++) {
+        t->result->global[d] = candidate.job.launch[0].global[d];
+        t->result->local[d] = candidate.job.launch[0].local[d];
+    }
+    find_flight(t, candidate.unit);
+    candidate_release(&candidate);
+    return ok;
+}
+
+static bool no_winner(Tune *t)
+{
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        if (t->result->count[i])
+            buf_printf(&text, " %lld %s", (long long)t->result->count[i],
+                       trial_status_name[i]);
+    diag_world(t->diags, "C013", "no candidate was built, right and in time:%s%s%s",
+               text.len ? text.text : " none was tried",
+               t->last_log[0] ? "; the last: " : "", t->last_log);
+    buf_release(&text);
+    return false;
+}
+
+// What this search was worth: another, no more rigorous one need not be made.
+static bool put_rigor(Tune *t)
+{
+    double spent_s = clock_s() - t->search_s;
+    bool all = (double)t->result->trials >= t->result->space_points;
+    t->result->rigor = t->stopped || t->options->where  ? RIGOR_NONE
+                       : all                            ? RIGOR_EXHAUSTIVE
+                       : spent_s >= RIGOR_PATIENT_S - 1 ? RIGOR_PATIENT
+                                                        : RIGOR_MEASURE;
+    return store_put_rigor(t->store, t->session, t->result->rigor, t->diags);
+}
+
+bool tune_conclude(Tune *t)
+{
+    t->result->checked = t->nbest && t->best[0].ns < INFINITY;
+    if (!t->result->checked)
+        return no_winner(t);
+    t->result->best_ns = t->best[0].ns;
+    t->result->point = tune_point_text(t, &t->best[0].point);
+    return put_rigor(t) && find_floor(t) && write_kernel(t);
+}

@@ -1,0 +1,56 @@
+# forewarp tune on a GPU that test/measure/fake_cuda.c plays: points run as a stream while
+# others are compiled (src/plan/tune_stream.c), and what the space has only there.
+. test/cli/common
+export LC_ALL=C
+mkdir "$tmp/lib64"
+cc -std=c11 -D_GNU_SOURCE -shared -fPIC -O1 -o "$tmp/lib64/libnvrtc.so" \
+    test/measure/fake_cuda.c -ldl || { echo "skip stream: no compiler" && exit 0; }
+ln -s libnvrtc.so "$tmp/lib64/libcuda.so.1"
+export LD_LIBRARY_PATH="$tmp/lib64" CUDA_HOME="$tmp" FAKE_CUDA_LOG="$tmp/compilations"
+
+# The fake knows no barriers.
+tune() {
+    "$FOREWARP" tune examples/jacobi2d.fw -s N=12,M=16 -d cuda:0 -q --store "$tmp/t.db" \
+        --where "scheme == 'global' and lx * ly <= 64" -o "$tmp/out" --json "$tmp/j" "$@"
+}
+
+passes "random" tune --strategy random --budget 20t --seed 3
+holds "all ran" "$tmp/j" 'sum(j["trials"].values()) == j["trials"]["ok"] == 20 and j["reused"] == 0'
+holds "checked" "$tmp/j" 'j["best"]["checked"] is True and j["device"]["name"] == "Fake GPU 0"'
+[ "$(rows "$tmp/t.db" | wc -l)" = 20 ] && ok "stored" || not_ok "stored"
+[ "$(cut -d' ' -f1 "$tmp/compilations" | sort -u | wc -l)" -gt 1 ] &&
+    ok "several compile" || not_ok "several compile" "$(cat "$tmp/compilations")"
+
+# What is stored is not run again, and the same search goes on behind it.
+passes "again" tune --strategy random --budget 24t --seed 3
+holds "four are new" "$tmp/j" 'sum(j["trials"].values()) == 24 and j["reused"] == 20'
+[ "$(rows "$tmp/t.db" | wc -l)" = 24 ] && ok "four stored" || not_ok "four stored"
+
+# A strategy that has nothing left ends; one that waits for its answers does not.
+passes "exhaustive" tune --strategy exhaustive --budget 999t \
+    --where "scheme == 'global' and lx == 8 and ly == 4 and by == 2 and cx == 1 and
+             cy == 1 and bx == 1 and border == 'inline'"
+holds "all of seven walks, and the plain point" "$tmp/j" \
+    'sum(j["trials"].values()) <= 30 and j["trials"]["ok"] >= 7'
+passes "steps" tune --strategy heuristics/dimension.fwh --budget 24t
+holds "steps are followed" "$tmp/j" 'j["trials"]["ok"] == 24 and j["trials"]["wrong-result"] == 0'
+
+# Kernels for work-groups of any shape: strided outputs, sizes that do not divide.
+run="$FOREWARP run examples/jacobi2d.fw -d cuda:0 --extra groups,loads --check"
+for point in "lx=8 ly=2 bx=2 cx=2 cy=2 group=any" "lx=4 ly=4 bx=4 by=2 group=any loads=all" \
+    "lx=8 ly=1 by=2 walk=2 group=any border=split" "lx=2 ly=2 bx=2 cx=4 cy=2 loads=all"; do
+    passes "$point" $run -s N=16,M=32 -p "$point"
+    passes "$point, odd" $run -s N=13,M=27 -p "$point"
+done
+emit="$FOREWARP emit examples/jacobi2d.fw -s N=64,M=64 --extra groups,loads -d cuda:0"
+for shape in "lx=8 ly=2" "lx=64 ly=1"; do
+    $emit -p "$shape bx=2 cx=2 group=any" | grep -v "local (" >"$tmp/${shape%% *}.cu"
+done
+cmp "$tmp/lx=8.cu" "$tmp/lx=64.cu" >/dev/null && ok "one text" || not_ok "one text"
+grep -q "blockDim.x" "$tmp/lx=8.cu" && ok "the size is asked" || not_ok "the size is asked"
+$emit -p "lx=8 bx=4 loads=all" | grep -q "float a_0" && not_ok "all loads" || ok "all loads"
+$emit -p "lx=8 bx=4" | grep -q "float a_0" && ok "equal loads" || not_ok "equal loads"
+fails 2 "breaks a constraint" $FOREWARP run examples/jacobi2d.fw -s N=16,M=16 -d cuda:0 --extra groups \
+    -p "scheme=tiled group=any"
+fails 2 "images, groups and loads" $FOREWARP emit examples/jacobi2d.fw -s N=16,M=16 --extra group
+finish

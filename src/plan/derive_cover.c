@@ -64,7 +64,7 @@ static void constrain_places(Derivation *d, Diags *diags)
 {
     for (int v = 0; v < d->pipeline->script.ncall; v++)
         for (int u = 0; u < v; u++) {
-            char text[64];
+            char text[96];
             if (!has_place(d, u) || !has_place(d, v) ||
                 !pipeline_reads(d->pipeline, v, u, READ_POINT))
                 continue;
@@ -77,7 +77,7 @@ static void constrain_places(Derivation *d, Diags *diags)
 void constrain_placed(Derivation *d, const char *condition, Diags *diags)
 {
     for (int v = 0; d->pipeline && v < d->pipeline->script.ncall; v++) {
-        char text[64];
+        char text[96];
         snprintf(text, sizeof text, "place%d == 'registers' or %s", v + 1, condition);
         if (has_place(d, v))
             space_constrain(d->space, text, diags);

@@ -91,8 +91,8 @@ static void print_stages(const Pipeline *p)
 static void print_counts(const Problem *problem, const Pipeline *p)
 {
     const FuseSpace *s = p->space;
-    printf("%s: %d stages, %d inputs; fusions of at most %d\n  ", problem_label(problem),
-           p->script.ncall, p->script.ninput, s->limit);
+    printf("%s: %d stages, %d input%s; fusions of at most %d\n  ", problem_label(problem),
+           p->script.ncall, p->script.ninput, p->script.ninput == 1 ? "" : "s", s->limit);
     if (s->subsets > 0)
         printf("%.0f sets of stages, %.0f convex, ", s->subsets, s->convex);
     printf("%.0f fusible and connected: %d single, %.0f fusions\n", s->connected,

@@ -250,7 +250,7 @@ static void one_map(Chain *c, const int *stage, int n)
 static void make_kernel(Chain *c, Set set)
 {
     int stored[CALLS_MAX], n = 0;
-    const Graph *graph = &c->p->space->graph;
+    const Graph *graph = &c->p->graph;
     for (int v = 0; v < c->p->script.ncall; v++)
         if (pipeline_stores(c->p, set, v) && c->p->stage[v].let >= 0)
             stored[n++] = v;

@@ -498,7 +498,7 @@ static bool at_root(const Pipeline *p, Set set, int stage)
 // Does it come of something that the set stores?
 static bool of_stored(const Pipeline *p, Set set, int stage)
 {
-    for (Set s = p->space->graph.anc[stage] & set; s; s &= s - 1)
+    for (Set s = p->graph.anc[stage] & set; s; s &= s - 1)
         if (pipeline_stores(p, set, __builtin_ctzll(s)))
             return true;
     return false;
@@ -640,33 +640,48 @@ static const char *label_of(const Pipeline *p, const Cover *cover)
     return label;
 }
 
-// The best ones, and the one without fusions if it is not among them.
+static bool has_cover(const Pipeline *p, int kernels)
+{
+    for (int i = 0; i < p->ncover; i++)
+        if (p->cover[i].n == kernels)
+            return true;
+    return false;
+}
+
+// Adds the cheapest cover by those units for which there must be one: all stages apart, or
+// all in one kernel.
+static void add_cover(Pipeline *p, CoverUnit *unit, int n)
+{
+    Cover *found;
+    if (cover_best(&p->graph, unit, n, 1, p->arena, &found) == 0 || has_cover(p, found->n))
+        return;
+    for (int i = 0; i < found->n; i++)
+        found->unit[i] = unit[found->unit[i]].id;
+    p->cover[p->ncover++] = *found;
+}
+
+// The best ones, and the two extremes if they are not among them.
 static void find_covers(Pipeline *p, const StageRates *rates, int most)
 {
-    int n = p->space->fusion.len;
-    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, 2 * n);
-    Cover *cover, *apart;
-    int nsingle = 0;
-    CoverUnit *single = unit + n;
+    int n = p->space->fusion.len, nsingle = 0, nwhole = 0;
+    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, n);
+    CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, n), whole[1];
+    Cover *cover;
     for (int i = 0; i < n; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
         unit[i] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
         if (fusion->ncall == 1)
             single[nsingle++] = unit[i];
+        if (fusion->ncall == p->script.ncall)
+            whole[nwhole++] = unit[i];
     }
-    p->ncover = cover_best(&p->space->graph, unit, n, most, p->arena, &cover);
-    cover_best(&p->space->graph, single, nsingle, 1, p->arena, &apart);
-    for (int i = 0; i < apart->n; i++)
-        apart->unit[i] = single[apart->unit[i]].id;
-    p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 1);
-    p->label = NEW_ARRAY(p->arena, const char *, p->ncover + 1);
-    bool found = false;
-    for (int i = 0; i < p->ncover; i++) {
-        p->cover[i] = cover[i];
-        found |= cover[i].n == p->script.ncall;
-    }
-    if (!found)
-        p->cover[p->ncover++] = *apart;
+    p->ncover = cover_best(&p->graph, unit, n, most, p->arena, &cover);
+    p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 2);
+    memcpy(p->cover, cover, (size_t)p->ncover * sizeof *cover);
+    if (nwhole)
+        add_cover(p, whole, nwhole);
+    add_cover(p, single, nsingle);
+    p->label = NEW_ARRAY(p->arena, const char *, p->ncover);
     for (int i = 0; i < p->ncover; i++)
         p->label[i] = label_of(p, &p->cover[i]);
 }
@@ -719,6 +734,7 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
     }
     if (!p)
         return NULL;
+    graph_init(&p->graph, &p->script);
     p->space = fuse_space(&p->script, PIPELINE_LIMIT, p->arena);
     find_covers(p, rates, covers);
     return p;

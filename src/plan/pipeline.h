@@ -57,8 +57,9 @@ typedef struct {
     int let_stage[CALLS_MAX]; // the stage of each let; -1: something else
     Stage stage[CALLS_MAX];
     double points; // of the largest stage
+    Graph graph;
     FuseSpace *space;
-    int ncover; // in predicted order; the one without fusions is among them
+    int ncover; // in predicted order; the two extremes come last if they are not cheap
     Cover *cover;
     const char **label; // of a cover: `1+2|3`
 } Pipeline;

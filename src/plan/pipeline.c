@@ -68,7 +68,8 @@ typedef struct {
 typedef struct {
     ReadKind kind;
     int64_t size[DIMS_MAX];
-    bool window; // a slide is around
+    bool window;   // a slide is around
+    bool constant; // a border of a constant is
     Path path;
 } How;
 
@@ -128,7 +129,7 @@ static int input_elem(Finder *f, const Param *param, int field)
 
 static void add_read(Reads *reads, int elem, const How *how)
 {
-    StageRead read = {.elem = elem, .kind = how->kind};
+    StageRead read = {.elem = elem, .kind = how->kind, .constant = how->constant};
     memcpy(read.size, how->size, sizeof read.size);
     for (int i = 0; i < reads->n; i++) {
         StageRead *old = &reads->at[i];
@@ -136,6 +137,7 @@ static void add_read(Reads *reads, int elem, const How *how)
             continue;
         if (old->kind < read.kind)
             old->kind = read.kind;
+        old->constant |= read.constant;
         for (int k = 0; k < DIMS_MAX; k++)
             old->size[k] = MAX(old->size[k], read.size[k]);
         return;
@@ -237,6 +239,7 @@ static void collect_pattern(Finder *f, const Expr *expr, How how, Reads *reads)
     case P_PAD:
         if (how.kind == READ_POINT)
             how.kind = READ_LAYOUT;
+        how.constant |= expr->mode == PAD_CONSTANT;
         collect_all(f, expr, how, reads);
         return;
     default:
@@ -473,14 +476,19 @@ bool pipeline_stores(const Pipeline *p, Set set, int stage)
     return in_set(set, stage) && (elem->is_output || (elem->users & ~set));
 }
 
-bool pipeline_reads(const Pipeline *p, int stage, int of, ReadKind kind)
+static const StageRead *find_read(const Pipeline *p, int stage, int of)
 {
     const Stage *reader = &p->stage[stage];
     for (int i = 0; i < reader->nread; i++)
-        if (p->script.elem[reader->read[i].elem].producer == of &&
-            reader->read[i].kind == kind)
-            return true;
-    return false;
+        if (p->script.elem[reader->read[i].elem].producer == of)
+            return &reader->read[i];
+    return NULL;
+}
+
+bool pipeline_reads(const Pipeline *p, int stage, int of, ReadKind kind)
+{
+    const StageRead *read = find_read(p, stage, of);
+    return read && read->kind == kind;
 }
 
 // Is it stored, or only read point by point by what is? So its windows are the kernel's.
@@ -504,17 +512,28 @@ static bool of_stored(const Pipeline *p, Set set, int stage)
     return false;
 }
 
+// Do windows of the kernel look at it, or at what is read of it point by point? A border of
+// a constant is not one of what lies below.
+static bool looked_at(const Pipeline *p, Set set, int stage, bool below)
+{
+    for (int v = stage + 1; v < p->script.ncall; v++) {
+        const StageRead *read = in_set(set, v) ? find_read(p, v, stage) : NULL;
+        if (read && read->kind == READ_WINDOW && p->stage[v].dims == p->stage[stage].dims &&
+            !(below && read->constant) && at_root(p, set, v))
+            return true;
+        if (read && read->kind == READ_POINT && p->stage[v].let >= 0 &&
+            p->stage[v].dims == p->stage[stage].dims && !pipeline_stores(p, set, v) &&
+            looked_at(p, set, v, true))
+            return true;
+    }
+    return false;
+}
+
 bool pipeline_tiles(const Pipeline *p, Set set, int stage)
 {
     const Stage *s = &p->stage[stage];
-    if (!in_set(set, stage) || pipeline_stores(p, set, stage) || s->let < 0 || !s->is_map ||
-        of_stored(p, set, stage))
-        return false;
-    for (int v = stage + 1; v < p->script.ncall; v++)
-        if (in_set(set, v) && p->stage[v].dims == s->dims &&
-            pipeline_reads(p, v, stage, READ_WINDOW) && at_root(p, set, v))
-            return true;
-    return false;
+    return in_set(set, stage) && !pipeline_stores(p, set, stage) && s->let >= 0 &&
+           s->is_map && !of_stored(p, set, stage) && looked_at(p, set, stage, false);
 }
 
 Set pipeline_set(const Pipeline *p, const Cover *cover, int unit)

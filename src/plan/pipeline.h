@@ -29,6 +29,7 @@ typedef struct {
     int elem;
     ReadKind kind;
     int64_t size[DIMS_MAX]; // of windows, outermost first; else 1
+    bool constant;          // beyond a border there is a constant
 } StageRead;
 
 // A map of the host level that a name holds, that windows look at, or that is a result; or

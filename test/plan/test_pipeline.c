@@ -54,7 +54,7 @@ typedef struct {
 static const Counts counts[] = {
     {"examples/blur.fw", 2, 1, 3, 3, 3, 1, 2, 2, 3},
     {"examples/srad.fw", 3, 1, 7, 6, 6, 3, 5, 4, 6},
-    {"examples/harris.fw", 9, 1, 511, 196, 88, 79, 185, 848, 1980},
+    {"examples/harris.fw", 9, 1, 511, 196, 88, 79, 233, 848, 2204},
 };
 
 static void test_counts(void **state)
@@ -80,8 +80,8 @@ static void test_counts(void **state)
         assert_true(p->space->covers == c->covers);
         assert_true(p->space->cover_impls == c->cover_placements);
         assert_int_equal(p->ncover, c->covers);
-        for (int k = 1; k < p->ncover; k++)
-            assert_true(p->cover[k - 1].cost <= p->cover[k].cost);
+        for (int k = 1; k < p->ncover; k++) // but for rounding of sums
+            assert_true(p->cover[k - 1].cost <= p->cover[k].cost * (1 + 1e-9));
         pipeline_free(p);
         problem_free(problem);
         arena_free(arena);
@@ -119,20 +119,41 @@ static void test_reads(void **state)
 
 // Kernels -------------------------------------------------------------------------------
 
-// Points of all covers, with what can be in local memory there, and not.
+// Tiles of the first stages that can have some, where cover_choose takes the last.
+static bool place_first(const Derivation *d, Point *point)
+{
+    const Space *space = derive_space(d);
+    bool any = false;
+    for (int i = 0; i < space_params(space); i++) {
+        if (strncmp(space_param(space, i)->name, "place", 5) != 0)
+            continue;
+        point->choice[i] = 1;
+        bool ok = space_valid(space, point);
+        point->choice[i] = ok;
+        any |= ok;
+    }
+    return any;
+}
+
+// Points of all covers: without tiles, with the last ones that can be, and with the first.
+// Large kernels, of one output an item, where there are many covers.
 static int all_points(const Derivation *d, Point *point, int max)
 {
+    bool few = d->pipeline->ncover < 8;
     const Space *space = derive_space(d);
     int n = 0;
     for (int cover = 0; cover < d->pipeline->ncover; cover++)
-        for (int local = 0; local < 2 && n < max; local++) {
+        for (int way = 0; way < 3 && n < max; way++) {
             memset(&point[n], 0, sizeof *point);
             set_number(d, &point[n], "lx", 8);
             set_number(d, &point[n], "ly", 4);
-            set_number(d, &point[n], "bx", 1 + cover % 2);
-            set_number(d, &point[n], "by", 1 + local);
-            space_set(space, &point[n], "border", local ? "split" : "inline");
-            bool any = cover_choose(d, &point[n], cover, local);
+            set_number(d, &point[n], "bx", few ? 1 + cover % 2 : 1);
+            set_number(d, &point[n], "by", few ? 1 + way % 2 : 1);
+            space_set(space, &point[n], "border", few && way ? "split" : "inline");
+            bool any = cover_choose(d, &point[n], cover, way == 1);
+            if (way == 2)
+                any = place_first(d, &point[n]) &&
+                      (n == 0 || !point_equal(space, &point[n], &point[n - 1]));
             assert_true(space_valid(space, &point[n]));
             n += any;
         }
@@ -161,7 +182,7 @@ static double on_done(void *user, int job, Trial *trial)
     return INFINITY;
 }
 
-enum { POINTS_MOST = 32 };
+enum { POINTS_MOST = 64 };
 
 // As many kernels as the cover has units, and a tile where one is asked for.
 static void check_kernels(const Derivation *d, const Point *point, const Candidate *c)
@@ -193,7 +214,7 @@ static int try_program(const char *what, const char *text, int *npoints)
                         .buffer = data->buffer,
                         .tolerance = data->tolerance,
                         .run_limit_s = 60,
-                        .build_limit_s = 120};
+                        .build_limit_s = 600};
     Rig *rig = rig_open(&config, &diags);
     assert_non_null(rig);
     DeviceInfo info = a_device("opencl");
@@ -248,13 +269,16 @@ static char *edited(Arena *arena, const char *path, const char *const (*word)[2]
 
 static const char *const borders[] = {"clamp", "mirror", "wrap", "0.5"};
 
-static void try_borders(const char *path, int first, int last, int least)
+static void try_borders(const char *path, int first, int last, int types, int least)
 {
     Arena *arena = arena_new();
     for (int b = first; b < last; b++)
-        for (int wide = 0; wide < 2; wide++) {
-            const char *const word[][2] = {{"clamp", borders[b]}, {"float", "double"}};
-            char *text = edited(arena, path, word, 1 + wide);
+        for (int wide = 0; wide < types; wide++) {
+            const char *const word[][2] = {
+                {"clamp", borders[b]},
+                {"float", "double"},
+                {"q0 = 0.053787220269", "q0 = double(0.053787220269)"}};
+            char *text = edited(arena, path, word, wide ? 3 : 1);
             int n;
             const char *what =
                 arena_printf(arena, "%s %s %s", path, borders[b], wide ? "double" : "");
@@ -267,21 +291,19 @@ static void try_borders(const char *path, int first, int last, int least)
 static void test_blur(void **state)
 {
     (void)state;
-    try_borders("examples/blur.fw", 0, COUNTOF(borders), 3);
+    try_borders("examples/blur.fw", 0, COUNTOF(borders), 2, 3);
 }
 
 static void test_srad(void **state)
 {
     (void)state;
-    try_borders("examples/srad.fw", 0, COUNTOF(borders), 6);
+    try_borders("examples/srad.fw", 0, COUNTOF(borders), 2, 6);
 }
 
-// Thirteen covers: one kind of border, and the one that no rule moves a map out of.
 static void test_harris(void **state)
 {
     (void)state;
-    try_borders("examples/harris.fw", 0, 1, 15);
-    try_borders("examples/harris.fw", 3, 4, 15);
+    try_borders("examples/harris.fw", 0, 1, 2, 28);
 }
 
 // What follows a result by name, stages without one, several results, and an iterate.
@@ -300,6 +322,11 @@ static void test_shapes(void **state)
         "  in let z = zip2(a, y) |> map2(\\u v -> u - v) in\n"
         "  (zip2(x, z) |> map2(\\u v -> u + v),\n"
         "   z |> pad2(1, 0, wrap) |> slide2(2, 1) |> map2(\\p -> p[0][1] + p[1][0]))\n",
+        "size N, M\n" // the border of a constant is not that of what it is computed of
+        "def chain(a: [N][M]float) = let x = a |> pad2(1, 1, 2) |> slide2(3, 1)\n"
+        "    |> map2(\\p -> p[0][1] - p[2][1]) in let y = zip2(x, a) |> map2(\\u v -> u + "
+        "v)\n"
+        "  in y |> pad2(1, 1, 0.5) |> slide2(3, 1) |> map2(\\p -> p[1][0] * p[1][2])\n",
         "size N, M\n"
         "def steps(a: [N][M]float) = iterate(3, \\u ->\n"
         "  let x = u |> pad2(0, 0, 1, 1, clamp) |> slide2(1, 1, 3, 1)\n"
@@ -343,8 +370,10 @@ static void test_shapes(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
+        return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts), cmocka_unit_test(test_reads),
         cmocka_unit_test(test_shapes), cmocka_unit_test(test_blur),

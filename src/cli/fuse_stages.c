@@ -245,7 +245,7 @@ int cli_fuse_program(Options *o)
     if (!problem)
         return 2;
     if (o->point)
-        return 2 * diag_error(&o->diags, span_none, "C074",
+        return 2 * diag_error(&o->diags, span_none, "C076",
                               "the kernels of a program's point are what `emit` prints");
     if (o->device_given && !device_rates(o, problem, &rates))
         return 1;
@@ -253,7 +253,7 @@ int cli_fuse_program(Options *o)
     Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam, &rates,
                                o->number ? (int)o->number : 10);
     if (!p) {
-        diag_error(&o->diags, main->span, "C075",
+        diag_error(&o->diags, main->span, "C077",
                    "%s has fewer than two stages: maps that a name holds, or that windows "
                    "look at",
                    problem->name);

@@ -2,8 +2,9 @@
 //
 // Refutation by example: a few points at which every variable lies within its bounds.
 // A node keeps its value there once it was asked for, so that a goal which is false at one
-// of them is given up at once instead of being searched for a proof. Points where a fact does not hold
-// are left out while the fact is held. Nothing is ever concluded to be true from them.
+// of them is given up at once instead of being searched for a proof. Points where a fact
+// does not hold are left out while the fact is held. Nothing is ever concluded to be true
+// from them.
 #include "arith/internal.h"
 
 enum { SPREAD = 4095 }; // how far from one bound where the other is far or missing

@@ -98,7 +98,8 @@ static void put_entry(FILE *out, const char *name, const char *args, const char 
             putc('\n', out);
             column = 0;
         }
-        column += fprintf(out, "%*s%.*s", column < INDENT ? INDENT - column : 1, "", n, doc);
+        column +=
+            fprintf(out, "%*s%.*s", column < INDENT ? INDENT - column : 1, "", n, doc);
         doc += n;
     }
     putc('\n', out);
@@ -114,11 +115,13 @@ int cli_help(FILE *out)
     fputs("\nTopics (`forewarp help TOPIC`):\n ", out);
     for (int i = 0; i < TOPICS; i++)
         fprintf(out, "%s %s", i ? "," : "", topic_name[i]);
-    fputs("\n\nFirst steps:\n"
-          "  forewarp tune PROGRAM.fw -s N=4096,M=4096   search; forewarp-out/ gets the kernel\n"
-          "  forewarp tune KERNEL.json                   the same for a kernel of your own\n"
-          "  forewarp report forewarp-out                what was tried, as a page of HTML\n",
-          out);
+    fputs(
+        "\n\nFirst steps:\n"
+        "  forewarp tune PROGRAM.fw -s N=4096,M=4096   search; forewarp-out/ gets the "
+        "kernel\n"
+        "  forewarp tune KERNEL.json                   the same for a kernel of your own\n"
+        "  forewarp report forewarp-out                what was tried, as a page of HTML\n",
+        out);
     return 0;
 }
 

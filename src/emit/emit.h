@@ -11,7 +11,7 @@
 typedef struct Target Target;
 
 const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unknown
-const Target *target_at(int i); // the i-th; NULL: there are no more
+const Target *target_at(int i);              // the i-th; NULL: there are no more
 const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers

@@ -23,8 +23,10 @@ static void note_end(const Listing *listing, const char *kind, const json_t *mes
 {
     const char *log = json_text_of(message, "log"), *advice = device_kind(kind)->advice;
     if (listing->only && found == 0)
-        diag_world(diags, "C007", "there is no device %s: %.*s; `forewarp devices` lists "
-                   "those present", listing->only, (int)strcspn(log, "\n"), log);
+        diag_world(diags, "C007",
+                   "there is no device %s: %.*s; `forewarp devices` lists "
+                   "those present",
+                   listing->only, (int)strcspn(log, "\n"), log);
     else if (*log)
         diag_warning(diags, span_none, "", "some %s devices do not open: %s", kind, log);
     else if (found == 0 && advice)
@@ -115,7 +117,8 @@ bool devices_find(Arena *arena, const char *worker, const char *id, DeviceInfo *
                           "a device is opencl:N, cuda:N or host: `%s`", id);
     list_kinds(&listing, &kind, 1, worker, diags);
     if (listing.found.len == 0)
-        return diags->errors == errors && diag_world(diags, "C007", "there is no device %s", id);
+        return diags->errors == errors &&
+               diag_world(diags, "C007", "there is no device %s", id);
     *info = listing.found.at[0];
     return true;
 }

@@ -307,7 +307,8 @@ static void predict_by_weights(Analysis *a, const Kernels *k, Arena *arena, Pred
     finish_prediction(a, p);
 }
 
-// Of what is not derived here nothing is known but its trials: what they tell of one another.
+// Of what is not derived here nothing is known but its trials: what they tell of one
+// another.
 static void predict_by_trials(Analysis *a, Arena *arena)
 {
     Prediction *p = &a->predicted[0];

@@ -261,10 +261,9 @@ static void put_c_kernels(Buf *out, const Recipe *recipe)
     static const char entry[] = "_entry(void *const *arg)\n";
     for (const char *line = recipe->source; *line;) {
         size_t n = strcspn(line, "\n") + 1;
-        bool last = !line[n - 1], is_entry = n > sizeof entry && !last &&
-                                            memcmp(line, "void ", 5) == 0 &&
-                                            memcmp(line + n - strlen(entry), entry,
-                                                   strlen(entry)) == 0;
+        bool last = !line[n - 1],
+             is_entry = n > sizeof entry && !last && memcmp(line, "void ", 5) == 0 &&
+                        memcmp(line + n - strlen(entry), entry, strlen(entry)) == 0;
         buf_puts(out, is_entry ? "static " : "");
         buf_write(out, line, n - last);
         line += n - last;

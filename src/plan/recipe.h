@@ -38,7 +38,8 @@ bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, B
 const DeviceKind *recipe_device(const Recipe *recipe);
 
 // host_text.c: a program in C that runs the recipe without forewarp: header and body. stem:
-// of the file names and, as C allows, of the functions: "jacobi2d". False with a diagnostic.
+// of the file names and, as C allows, of the functions: "jacobi2d". False with a
+// diagnostic.
 bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
                  Diags *diags);
 

@@ -402,16 +402,16 @@ static void draw_prediction(Buf *out, const Analysis *a, const Prediction *p, do
                            .tip = kernel_tips(a, unit, arena)}};
     const char *what = p->is_time ? arena_printf(arena, "time, %s", unit.name)
                                   : "speed relative to the best";
-    SvgPlot plot = {
-        .x = x,
-        .width = width,
-        .height = 380,
-        .title = arena_printf(arena, "%s%s: rank correlation %.2f", p->model,
-                              a->feature.n ? "" : " of the other trials", p->spearman),
-        .x_label = arena_printf(arena, "measured %s", what),
-        .y_label = arena_printf(arena, "predicted %s", what),
-        .x_log = p->is_time,
-        .y_log = p->is_time};
+    SvgPlot plot = {.x = x,
+                    .width = width,
+                    .height = 380,
+                    .title = arena_printf(arena, "%s%s: rank correlation %.2f", p->model,
+                                          a->feature.n ? "" : " of the other trials",
+                                          p->spearman),
+                    .x_label = arena_printf(arena, "measured %s", what),
+                    .y_label = arena_printf(arena, "predicted %s", what),
+                    .x_log = p->is_time,
+                    .y_log = p->is_time};
     svg_lines(out, &plot, series, COUNTOF(series));
 }
 

@@ -44,8 +44,8 @@ struct Search {
     const struct StepsSize *size;
     int nsize;
     Launches launches; // for strategies that model costs
-    int stage[2]; // points of a strategy's stages; 0: its own choice
-    void *state;  // owned by the strategy
+    int stage[2];      // points of a strategy's stages; 0: its own choice
+    void *state;       // owned by the strategy
 };
 
 const SearchKind *search_find(const char *name); // NULL if there is none

@@ -103,7 +103,8 @@ static void candidate_point(const Search *search, bool all, uint64_t i, Rng *rng
         space_sample(search->space, rng, point);
 }
 
-// Ranks are numbered by the point, or by the draw. They come from the predictions for n points: all of the space, or drawn by rng.
+// Ranks are numbered by the point, or by the draw. They come from the predictions for n
+// points: all of the space, or drawn by rng.
 static void rank_all(const Search *search, const Attempts *fits, bool all, Rng rng, int n,
                      AttemptRank *rank)
 {

@@ -44,7 +44,8 @@ static void add_part(Memo *memo, const Code *code, int n, uint64_t bit)
         return;
     }
     memo->part = xrealloc(memo->part, sizeof *memo->part * (size_t)(memo->npart + 1));
-    memo->part[memo->npart++] = (MemoPart){{code, n, params_of(code, n), 0}, bit};
+    memo->part[memo->npart++] =
+        (MemoPart){{.code = code, .ncode = n, .params = params_of(code, n)}, bit};
 }
 
 static void collect(Memo *memo, const Code *code, int n, uint64_t bit, uint64_t bound)

@@ -403,8 +403,8 @@ bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *add
 {
     bool ok = insert_trial(store, "INSERT OR IGNORE" INTO_TRIAL, session, trial, diags);
     *added = ok && sqlite3_changes(store->db) > 0;
-    sqlite3_stmt *get = prepare(
-        store, "SELECT status = ?3 FROM trial WHERE session = ?1 AND point = ?2");
+    sqlite3_stmt *get =
+        prepare(store, "SELECT status = ?3 FROM trial WHERE session = ?1 AND point = ?2");
     if (get) {
         sqlite3_bind_int64(get, 1, session);
         bind_text(get, 2, trial->point);

@@ -587,13 +587,10 @@ int main(int argc, char **argv)
         return status;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_problem),    TEST(test_messages),    TEST(test_device),
-        TEST(test_measure),    TEST(test_estimate),    TEST(test_wisdom_of_store),
-        TEST(test_hooks),
-        TEST(test_verify_wisdom),
-        TEST(test_ask_tell),
-        TEST(test_wrong_options),
-        TEST(test_own_search), TEST(test_wisdom_text), TEST(test_wrong_wisdom),
-        TEST(test_opencl)};
+        TEST(test_problem),       TEST(test_messages),      TEST(test_device),
+        TEST(test_measure),       TEST(test_estimate),      TEST(test_wisdom_of_store),
+        TEST(test_hooks),         TEST(test_verify_wisdom), TEST(test_ask_tell),
+        TEST(test_wrong_options), TEST(test_own_search),    TEST(test_wisdom_text),
+        TEST(test_wrong_wisdom),  TEST(test_opencl)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,8 @@ struct Options {
 // added to that of any problem.
 void cli_print_fused(const Problem *problem, const TuneResult *result);
 void cli_fused_json(const Problem *problem, const TuneResult *result, json_t *json);
+// fuse_stages.c: fuse of a program.
+int cli_fuse_program(Options *options);
 
 // mpi.c: several processes that tune together; rank 0 leads, the others serve it.
 typedef struct Mpi Mpi;

@@ -252,6 +252,12 @@ static bool find_device(Options *o, DeviceInfo *info, const DeviceInfo **device)
     return true;
 }
 
+static bool is_program(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 3 && strcmp(path + len - 3, ".fw") == 0;
+}
+
 int cmd_fuse(Options *o)
 {
     DeviceInfo info;
@@ -260,6 +266,8 @@ int cmd_fuse(Options *o)
         fputs(fuse_library, stdout);
         return 0;
     }
+    if (is_program(o->file))
+        return cli_fuse_program(o);
     bool ok;
     Script *script = o->script =
         script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);

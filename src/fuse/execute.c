@@ -177,10 +177,11 @@ bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *
             ok = ok && !*r.at;
     }
     return (ok && is_whole(&space->graph, solution)) ||
-           diag_error(diags, span_none, "F033",
-                      "`%s` is no solution, or does not fit: one is written as tune prints it, "
-                      "`123/3.3.1 x32+* fours | 456/5.5.5 x16 words`",
-                      text);
+           diag_error(
+               diags, span_none, "F033",
+               "`%s` is no solution, or does not fit: one is written as tune prints it, "
+               "`123/3.3.1 x32+* fours | 456/5.5.5 x16 words`",
+               text);
 }
 
 // Jobs --------------------------------------------------------------------------------

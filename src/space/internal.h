@@ -64,7 +64,7 @@ typedef struct {
     int ncode;
     uint64_t params; // bits of the parameters it reads
     const Relation *relation;
-    int text;        // it is part of this one of Space.texts
+    int text; // it is part of this one of Space.texts
 } Constraint;
 
 enum { LANES = 64, CONSTRAINT_STACK = 32, CONSTRAINT_CODE = 1024 };

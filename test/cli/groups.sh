@@ -1,5 +1,6 @@
 # Paper 001: its stencils as programs, images, and forewarp eval groups and forest.
 . test/cli/common
+stores -
 
 # 104 stencils (Table 2), each of as many points as the pattern has.
 passes "generate" sh examples/stencils/generate "$tmp/stencils"
@@ -48,6 +49,7 @@ passes "loading" $tune --loading image --strategy random --where "ly == 4"
 grep -q "ly=4 .*scheme=image" "$tmp/stdout" && ok "image and more" || not_ok "image and more"
 passes "predicted" $tune --loading predicted --strategy heuristics/hybrid.fwh
 grep -q "loading: global, as on pthread" "$tmp/stderr" && ok "global" || not_ok "global"
+passes "predicted, of two devices" $tune --loading predicted --strategy random -d opencl:0,opencl:0
 fails 2 "takes global, vector, local, image or predicted" $tune --loading texture
 fails 2 "no stencil" "$FOREWARP" tune examples/asum.fw -s N=64 --loading predicted
 

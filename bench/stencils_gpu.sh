@@ -116,6 +116,7 @@ if [ "$(date +%s)" -lt "$end" ]; then
     "$FOREWARP" eval groups "$out/stencils" -o "$WORK/more" >/dev/null
     MORE="$WORK/more" && export MORE
     for wanted in "$MORE"/*.fwh; do
+        [ -e "$wanted" ] || continue
         id=$(basename "$wanted" .fwh)
         row=$(grep "^$id.json.gz," "$out/stencils/index.csv")
         parts=$(echo "$row" | cut -d, -f3 | sed 's/+alone//; s/+more//')

@@ -485,7 +485,7 @@ static void print_sizes(const Report *r, bool cubes, const char *title)
                               same_size, s);
         Accuracy a = accuracy_of(r->study, STEPS_HYBRID, same_size, s);
         table_put(&t, "%d x %d x %d", (int)s->size[0], (int)s->size[1], (int)s->size[2]);
-        table_put(&t, "%d", of[0].n);
+        table_put(&t, "%d", MAX(of[0].n, of[1].n));
         table_number(&t, mean_geo(&of[0].speedup), 3);
         table_number(&t, mean_geo(&of[1].speedup), 3);
         table_number(&t, 1, 0);
@@ -541,7 +541,7 @@ static void print_table11(const Report *r)
                                  study_predicted(&r->study->stencil[k], STEPS_HYBRID).ns));
         table_put(&t, "%d", s->adds);
         table_put(&t, "%d", s->muls);
-        table_put(&t, "%d", predicted.n);
+        table_put(&t, "%d", MAX(predicted.n, oracle.n));
         table_number(&t, mean_geo(&expert.speedup), 3);
         table_number(&t, mean_geo(&oracle.speedup), 3);
         table_number(&t, mean_geo(&predicted.speedup), 3);

@@ -230,7 +230,7 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion
 	install -d $(BIN) $(LIB)/pkgconfig $(INCLUDE) $(SHARE)/man/man1 \
 	    $(SHARE)/forewarp/examples/fusion $(SHARE)/forewarp/examples/an5d \
 	    $(SHARE)/forewarp/embed $(SHARE)/forewarp/templates \
-	    $(SHARE)/forewarp/models $(SHARE)/forewarp/heuristics $(SHARE)/doc/forewarp
+	    $(SHARE)/forewarp/models $(SHARE)/forewarp/heuristics $(SHARE)/doc/forewarp/doc
 	install -m 755 $(B)/forewarp $(BIN)
 	install -m 644 $(B)/lib/libforewarp.a $(LIB)
 	install -m 755 $(B)/lib/libforewarp.so $(LIB)/$(SONAME)
@@ -251,9 +251,8 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion
 	    install -d $(SHARE)/forewarp/stencils/$$study; \
 	    install -m 644 data/stencils/$$study/* $(SHARE)/forewarp/stencils/$$study; \
 	done
-	install -m 644 LICENSE README.md doc/tutorial.md doc/language.md doc/problems.md doc/fusion.md \
-	    doc/embedding.md doc/wisdom.md \
-	    $(SHARE)/doc/forewarp
+	install -m 644 LICENSE README.md $(SHARE)/doc/forewarp
+	install -m 644 $(wildcard doc/*.md) $(SHARE)/doc/forewarp/doc
 
 uninstall:
 	rm -f $(BIN)/forewarp $(LIB)/libforewarp.a $(LIB)/libforewarp.so* $(LIB)/pkgconfig/forewarp.pc \

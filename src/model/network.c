@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 16, EPOCHS_LEAST = 40, EPOCHS_MOST = 400 };
+enum { BATCH = 16, EPOCHS_LEAST = 40, EPOCHS_MOST = 800 };
 static const float mean_decay = 0.9F, square_decay = 0.999F;
 
 // Where the parameters of a network lie in one array: in, those of the second layer, out,

@@ -43,10 +43,11 @@ static Fixture *fixture_new(const char *path, const char *device)
     assert_true(ok);
     f->space = fuse_space(f->script, 0, f->arena);
     FusePlace p = place_here(f->arena);
-    f->data = script_data(f->script, INSTANCES, 1, &p, f->arena, &f->diags);
-    if (!f->data)
+    f->data = script_inputs(f->script, INSTANCES, 1, f->arena);
+    ok = script_expect(f->script, f->data, &p, &f->diags);
+    if (!ok)
         explain(&f->diags);
-    assert_non_null(f->data);
+    assert_true(ok);
     return f;
 }
 

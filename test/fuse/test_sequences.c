@@ -138,7 +138,9 @@ static void run_script(const char *path, const char *device, Rig **rig, Count *c
     bool fours = strstr(path, "gemver") != NULL;
     Script *script = script_load(path, row, fours, &diags, &ok);
     FusePlace place = place_here(arena);
-    ScriptData *data = ok ? script_data(script, INSTANCES, 1, &place, arena, &diags) : NULL;
+    ScriptData *data = ok ? script_inputs(script, INSTANCES, 1, arena) : NULL;
+    if (data && !script_expect(script, data, &place, &diags))
+        data = NULL;
     RigConfig config = {.device = device,
                         .folder = place.folder,
                         .tolerance = 1e-4,

@@ -105,6 +105,30 @@ static bool bed_fill(Bed *bed, const ProblemData *data, Diags *diags)
 
 enum { FIRST_MOST = 7 };
 
+// The points to try first, or the plain one and random ones, other ones on other devices;
+// returns how many.
+static int choose_points(const Derivation *derivation, const char *device, bool first,
+                         Arena *arena, Point **point)
+{
+    const Space *space = derive_space(derivation);
+    int n = MIN(points_wanted(), (int)fmin(space_count(space), 1e6));
+    *point = NEW_ARRAY(arena, Point, n + 1 + FIRST_MOST);
+    if (first)
+        return derive_first(derivation, *point, FIRST_MOST);
+    Rng rng;
+    rng_seed(&rng, 7 + (uint64_t)strlen(device));
+    derive_plain(derivation, *point);
+    for (int i = 1; i <= n; i++)
+        space_sample(space, &rng, &(*point)[i]);
+    return n + 1;
+}
+
+static bool runs_half(const Problem *problem, const DeviceInfo *info)
+{
+    return info->has_half || strcmp(info->target, "c") == 0 ||
+           !strstr(problem->source.text, "half");
+}
+
 static int try_points(Problem *problem, ProblemData *data, const char *name, Bed *bed,
                       bool first, Arena *arena, Diags *diags)
 {
@@ -112,8 +136,7 @@ static int try_points(Problem *problem, ProblemData *data, const char *name, Bed
         return 1;
     Rig *rig = bed->rig;
     DeviceInfo info = *rig_device(rig);
-    bool half = strstr(problem->source.text, "half") != NULL;
-    if (half && !info.has_half && strcmp(info.target, "c") != 0)
+    if (!runs_half(problem, &info))
         return 0;
     info.is_cpu = false; // the whole space, whatever the device
     Derivation *derivation = derive_new(problem->bound, &info, diags);
@@ -122,28 +145,20 @@ static int try_points(Problem *problem, ProblemData *data, const char *name, Bed
     Buf prelude;
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->bound);
-    int n = MIN(points_wanted(), (int)fmin(space_count(derive_space(derivation)), 1e6));
-    Point *point = NEW_ARRAY(arena, Point, n + 1 + FIRST_MOST);
-    if (first)
-        n = derive_first(derivation, point, FIRST_MOST) - 1;
-    Candidate *candidate = NEW_ARRAY(arena, Candidate, n + 1);
-    Job *job = NEW_ARRAY(arena, Job, n + 1);
-    Report report = {name, bed->device, candidate, derivation, n + 1, 0};
-    Rng rng;
-    rng_seed(&rng, 7 + (uint64_t)strlen(bed->device)); // other points on other devices
-    for (int i = 0; i <= n; i++) {
-        if (i == 0 && !first)
-            derive_plain(derivation, &point[0]);
-        else if (!first)
-            space_sample(derive_space(derivation), &rng, &point[i]);
+    Point *point;
+    int n = choose_points(derivation, bed->device, first, arena, &point);
+    Candidate *candidate = NEW_ARRAY(arena, Candidate, n);
+    Job *job = NEW_ARRAY(arena, Job, n);
+    Report report = {name, bed->device, candidate, derivation, n, 0};
+    for (int i = 0; i < n; i++) {
         const char *prefix = arena_printf(arena, "%s_c%d", problem->name, i);
         if (!candidate_make(problem, derivation, &point[i], prefix, target, prelude.text,
                             arena, &candidate[i], diags))
             return 1;
         job[i] = candidate[i].job;
     }
-    bool ok = rig_run(rig, job, n + 1, INFINITY, on_done, &report, diags);
-    for (int i = 0; i <= n; i++)
+    bool ok = rig_run(rig, job, n, INFINITY, on_done, &report, diags);
+    for (int i = 0; i < n; i++)
         candidate_release(&candidate[i]);
     buf_release(&prelude);
     derive_free(derivation);

@@ -60,7 +60,7 @@ cp /dev/null "$tmp/locked.out"
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute("BEGIN EXCLUSIVE")
 open(sys.argv[2], "w").write("locked")
-time.sleep(30)' "$tmp/locked.db" "$tmp/is_locked" &
+time.sleep(300)' "$tmp/locked.db" "$tmp/is_locked" &
 holder=$!
 while [ ! -e "$tmp/is_locked" ] && kill -0 $holder; do sleep 0.1; done
 ("$FOREWARP" tune examples/jacobi2d.fw -s N=32,M=32 -q -b 9t --store "$tmp/locked.db" -o "$tmp/locked"

@@ -23,6 +23,7 @@ export XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 program=${PROGRAM:-examples/jacobi2d.fw} sizes=${SIZES:-N=2048,M=2048} budget=${BUDGET:-40}
 kind=${KIND:-cuda}
+# shellcheck disable=SC2206 # a word a device
 places=(${PLACES:-$("$fw" devices 2>/dev/null | grep -o "^$kind:[0-9]*")})
 [ ${#places[@]} -gt 0 ] || { echo "there is no $kind device (KIND, PLACES)" >&2; exit 1; }
 
@@ -71,13 +72,14 @@ all() {
     tune 5 "$temp/limits.db" "$fw" tune "$program" --strategy random -d "${places[0]}" || return 1
     python3 -c 'import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as db: db.execute("DELETE FROM trial")' "$temp/limits.db"
-    local strategy n status=0
+    local strategy n status=0 mpi=
+    if ldd "$fw" | grep -q libmpi; then mpi=$(command -v mpirun); fi
     for strategy in ${STRATEGIES:-random auto}; do
         for n in ${COUNTS:-1 2 4}; do
             [ "$n" -le ${#places[@]} ] || continue
             rm -rf "$temp/cache"
             row "one process" "$strategy" "$n" "$fw" tune "$program" || status=1
-            [ "$n" -gt 1 ] && ldd "$fw" | grep -q libmpi && command -v mpirun >/dev/null || continue
+            if [ "$n" = 1 ] || [ -z "$mpi" ]; then continue; fi
             rm -rf "$temp/cache"
             row "MPI ranks" "$strategy" "$n" mpirun -n "$n" "$fw" tune "$program" --mpi || status=1
         done

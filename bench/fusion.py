@@ -34,11 +34,12 @@ RANKED, RANDOM = (3, 3) if small else (20, 24)
 
 
 def tune(folder, name, path, instances, ranked, drawn):
+    # Two more: the best without fusions and as one kernel, to compare with.
     out = os.path.join(folder, name + ".json")
     rows = ["-s", f"N={M}"] if name in ROWS else []
     done = subprocess.run(
         [forewarp, "tune", path, "-s", f"T={instances}", *rows, "-d", device, "-q", "--budget",
-         f"{ranked}t", "--sample", str(drawn), "--store", folder + "/trials.db", "--json", out,
+         f"{ranked + 2}t", "--sample", str(drawn), "--store", folder + "/trials.db", "--json", out,
          "-o", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         print(f"{name}: {done.stderr.strip()[-300:]}", flush=True)

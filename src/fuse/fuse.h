@@ -129,12 +129,13 @@ Script *script_load(const char *path, const Binding *size, int nsize, Diags *dia
                     bool *ok);
 Script *script_parse(const char *name, const char *text, const Binding *size, int nsize,
                      Diags *diags, bool *ok);
-void script_free(Script *script);      // accepts NULL
+void script_free(Script *script); // accepts NULL
+// What a script in this file is called: its name without folder and suffix, made a name.
+const char *script_name(Arena *arena, const char *path);
 extern const char *const fuse_library; // the text of the functions that are shipped
 uint64_t script_hash(const Script *script);
 
-// space.c: what may be fused
-// ----------------------------------------------------------------
+// space.c: what may be fused -------------------------------------------------------------
 
 typedef struct {
     const Script *script;
@@ -199,8 +200,7 @@ typedef struct {
 // absent element is 0. Returns the top; *nodes the branches tried.
 int fuse_allocate(const Live *live, int n, int *offset, int *nodes);
 
-// cover.c: the cheapest covers, in order
-// ------------------------------------------------------
+// cover.c: the cheapest covers, in order -------------------------------------------------
 
 typedef struct {
     Set set;

@@ -293,7 +293,7 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
         find_shape(&d->shape, program->main->body, true);
     int errors = diags->errors;
     make_space(d, diags);
-    if (diags->errors > errors || !space_build(d->space, diags)) {
+    if (diags->errors > errors) {
         derive_free(d);
         return NULL;
     }

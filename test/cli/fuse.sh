@@ -1,5 +1,6 @@
 # Scripts of calls: the worked example's counts, and what is said of wrong scripts.
 . test/cli/common
+stores -
 paper=examples/fusion/paper.fws
 
 passes "fuse" "$FOREWARP" fuse $paper --json "$tmp/f.json" -n 40

@@ -114,12 +114,47 @@ holds "from the store" "$tmp/u.json" "j['routines_timed'] == 0 and j['reused'] >
 passes "the stages of a program" "$FOREWARP" fuse examples/srad.fw -s N=64,M=96 --json "$tmp/srad.json"
 holds "counts of stages" "$tmp/srad.json" "j['counts'] == dict(subsets=7, convex=6, connected=6, fusions=3,
     placements=6, covers=4, cover_placements=7, covers_cut=False)"
-holds "fusions of stages" "$tmp/srad.json" "[f['stages'] for f in j['fusions']] == [[1, 2], [2, 3], [1, 2, 3]]
+holds "fusions of stages" "$tmp/srad.json" "([f['stages'] for f in j['fusions']] == [[1, 2], [2, 3], [1, 2, 3]]
     and [f['tiles'] for f in j['fusions']] == [[], [2], [1, 2]] and j['stages'][2]['reads'][1] ==
-    dict(array='k', how='window', window=[2, 2])"
-holds "covers in order" "$tmp/srad.json" "[c['predicted_ns'] for c in j['covers']] ==
+    dict(array='k', how='window', window=[2, 2]))"
+holds "covers in order" "$tmp/srad.json" "([c['predicted_ns'] for c in j['covers']] ==
     sorted(c['predicted_ns'] for c in j['covers']) and {c['cover'] for c in j['covers']} ==
-    {'1|2|3', '1+2|3', '1|2+3', '1+2+3'}"
+    {'1|2|3', '1+2|3', '1|2+3', '1+2+3'})"
+# The kernel that keeps a stage as a tile and its halo: 6 rows for 4, clamped twice, as a row
+# beyond the edge is that at the edge.
+"$FOREWARP" emit examples/blur.fw -s N=37,M=29 -d opencl:0 \
+    -p 'lx=8 ly=4 cover=1+2 place1=local' | sed -n '/local float/,$p' >"$tmp/tile.cl"
+cat >"$tmp/golden.cl" <<'END'
+    local float tile[48];
+
+    const int wy = get_group_id(1);
+    const int wx = get_group_id(0);
+    for (int ly = get_local_id(1); ly < 6; ly += 4) {
+        const int lx = get_local_id(0);
+        tile[8*ly + lx] = mean(a[29*min(max(min(4*wy + ly, 38), 1), 37) + max(min(8*wx + lx, 28), 1)
+                - 30], a[29*min(max(min(4*wy + ly, 38), 1), 37) + min(8*wx + lx, 28) - 29],
+            a[29*min(max(min(4*wy + ly, 38), 1), 37) + min(8*wx + lx, 27) - 28]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int ly_1 = get_local_id(1);
+    const int lx = get_local_id(0);
+    if (4*wy + ly_1 <= 36) {
+        if (8*wx + lx <= 28) {
+            const int i0 = 8*ly_1 + lx;
+            out[116*wy + 29*ly_1 + 8*wx + lx] = mean(tile[i0], tile[i0 + 8], tile[i0 + 16]);
+        }
+    }
+}
+END
+cmp -s "$tmp/tile.cl" "$tmp/golden.cl" && ok "a tile of a stage" ||
+    not_ok "a tile of a stage" "$(diff "$tmp/golden.cl" "$tmp/tile.cl")"
+# All of Harris's stages in one kernel: two tiles, and the image is read to fill them only.
+"$FOREWARP" emit examples/harris.fw -s N=37,M=29 -d opencl:0 \
+    -p 'lx=8 ly=4 cover=1+2+3+4+5+6+7+8+9 place1=local place2=local' >"$tmp/harris.cl"
+[ "$(grep -c 'local float tile' "$tmp/harris.cl")" = 2 ] &&
+    [ "$(grep -c '^kernel' "$tmp/harris.cl")" = 1 ] &&
+    ! sed '1,/barrier/d' "$tmp/harris.cl" | grep -q 'image\[' &&
+    ok "nine stages, two tiles" || not_ok "nine stages, two tiles" "$(cat "$tmp/harris.cl")"
 fails 2 "error C077: jacobi2d has fewer than two stages" \
     "$FOREWARP" fuse examples/jacobi2d.fw -s N=8,M=8
 fails 2 "error C076" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -p 'cover=1+2'
@@ -127,6 +162,6 @@ fails 2 "size M has no value" "$FOREWARP" fuse examples/blur.fw -s N=8
 passes "a pipeline is tuned" "$FOREWARP" tune examples/srad.fw -s N=61,M=47 -d opencl:0 --budget 6t -q \
     --where "cover == '1|2+3' and place2 == 'local' and lx * ly <= 64" -o "$tmp/out" \
     --json "$tmp/tuned.json"
-holds "what it was tuned to" "$tmp/tuned.json" "j['trials']['ok'] >= 6 and
-    'place2=local' in j['best']['point']"
+holds "what it was tuned to" "$tmp/tuned.json" "(j['trials']['ok'] >= 1 and j['trials']['wrong-result'] == 0 and
+    'place2=local' in j['best']['point'])"
 finish

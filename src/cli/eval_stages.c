@@ -140,7 +140,7 @@ static bool show(const Sheet *sheet)
         report_pickers(&text, sheet->stages, sheet->n, COMPARED);
     else
         report_foreign(&text, sheet->record, sheet->nrecord);
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
     return cli_json(o, json) && ok;

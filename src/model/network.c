@@ -45,7 +45,7 @@ static int size(int d, int layers)
 // A copy for each width of vectors, all with the same results: ISO C contracts no products
 // and sums, and each sum has one order.
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__ &&                        \
-    !defined __SANITIZE_ADDRESS__
+    !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 #define WIDE __attribute__((flatten, target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDE

@@ -143,8 +143,7 @@ static void set_objective(Reader *r, const json_t *objective)
     r->made->maximise = is_rate(r->made->objective);
 }
 
-// Kernel Tuner's cache files
-// ----------------------------------------------------------------
+// Kernel Tuner's cache files -------------------------------------------------------------
 
 static double entry_value(const Reader *r, const json_t *entry)
 {
@@ -229,8 +228,7 @@ static bool read_cache(Reader *r, json_t *root)
     return true;
 }
 
-// T4
-// ----------------------------------------------------------------------------------------
+// T4 -------------------------------------------------------------------------------------
 
 static const struct {
     const char *name;

@@ -1,6 +1,7 @@
 # Problem files: tuned, run, checked and printed like programs; every fault of a kernel is
 # a status, and every fault of a file is said with its place.
 . test/cli/common
+stores "$tmp/bad.db" "$tmp/t1.db" "$tmp/record.db" "$tmp/half.db" "$tmp/k.db"
 bad=test/programs/templates/bad.json
 convolution=templates/convolution.json
 

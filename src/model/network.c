@@ -19,6 +19,8 @@
 #include <string.h>
 
 enum { BATCH = 16, EPOCHS_LEAST = 40, EPOCHS_MOST = 800 };
+// More rows get as many passes as 2,000 have, up to twice the steps.
+enum { PASSES = 240, GROWN = 2 };
 static const float mean_decay = 0.9F, square_decay = 0.999F;
 
 // Where the parameters of a network lie in one array: in, those of the second layer, out,
@@ -198,7 +200,8 @@ static void step(Training *t, float rate, int rows)
 WIDE static void train(Training *t, int *row, int n)
 {
     int batches = (n + BATCH - 1) / BATCH;
-    int epochs = MIN(MAX(t->steps / MAX(batches, 1), EPOCHS_LEAST), EPOCHS_MOST);
+    int steps = MIN(MAX(t->steps, PASSES * batches), GROWN * t->steps);
+    int epochs = MIN(MAX(steps / MAX(batches, 1), EPOCHS_LEAST), EPOCHS_MOST);
     for (int e = 0, done = 0; e < epochs; e++) {
         rng_shuffle(&t->rng, row, n);
         for (int from = 0; from < n; from += BATCH, done++) {
@@ -259,6 +262,8 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
                   .square = memory + 3 * count,
                   .mean_power = 1,
                   .square_power = 1};
+    if (style->rows && n > style->rows)
+        t.rate *= sqrtf((float)style->rows / (float)n);
     rng_seed(&t.rng, seed);
     set_rows(&t, x, y);
     set_weights(&t);

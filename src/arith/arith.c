@@ -248,10 +248,18 @@ static Poly combine(ArithCtx *c, MemoKind kind, Poly a, Poly b, int64_t number)
     BUG("kind %d is no polynomial's", (int)kind);
 }
 
+// a + 0, a - 0, a * 1. Under facts sums may fold further than before.
+static bool changes_nothing(MemoKind kind, const Arith *b)
+{
+    return b->kind == A_CONST && b->value == (kind == MEMO_MUL);
+}
+
 // Of a and b, or where that is NULL of a and a number.
 static const Arith *poly_op(ArithCtx *c, MemoKind kind, const Arith *a, const Arith *b,
                             int64_t number)
 {
+    if (c->n_facts == 0 && (b ? changes_nothing(kind, b) : number == (kind == MEMO_MULC)))
+        return a;
     MemoKey key = memo_key(c, kind, a, b ? b->id : number);
     const Arith *result = memo_find(c, key);
     if (result)

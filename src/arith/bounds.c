@@ -157,7 +157,7 @@ Range range_of_node(const ArithCtx *c, const Arith *a)
 static int64_t multiple_of_sum(const ArithCtx *c, const Arith *a)
 {
     int64_t g = a->value;
-    for (int i = 0; i < a->n; i++) {
+    for (int i = 0; i < a->n && g != 1; i++) {
         int64_t k = a->term[i].coef;
         g = gcd64(g, mul_or(k, info_of(c, a->term[i].arg)->multiple, k));
     }

@@ -233,8 +233,8 @@ int cmd_replay(Options *o)
                            .budget_trials = o->budget_trials,
                            .repeats = o->repeat ? (int)o->repeat : 100,
                            .seed = o->seed}};
-    bool ok = add_kinds(&t, o->strategy) && read_spaces(&t) && read_prior(&t) &&
-              run_all(&t) && show(&t);
+    bool ok = add_kinds(&t, o->strategy ? o->strategy : "auto") && read_spaces(&t) &&
+              read_prior(&t) && run_all(&t) && show(&t);
     for (int i = 0; i < t.nspace; i++)
         score_release(&t.space[i]);
     recorded_free(t.prior);

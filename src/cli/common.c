@@ -17,6 +17,7 @@ Problem *cli_problem(Options *o, bool bind)
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
         return NULL;
+    problem->limit = (int)o->limit;
     if (problem->program) {
         problem->program->math = o->math;
         problem->program->extra = o->extra;
@@ -35,8 +36,8 @@ Problem *cli_program(Options *o, bool bind)
     Problem *problem = cli_problem(o, bind);
     if (!problem || problem->program)
         return problem;
-    diag_error(&o->diags, span_none, "C032",
-               "forewarp %s is for programs; %s is a template", o->command->name, o->file);
+    diag_error(&o->diags, span_none, "C032", "forewarp %s is for programs; %s is a %s",
+               o->command->name, o->file, problem->kind->name);
     return NULL;
 }
 

@@ -128,8 +128,7 @@ static void print_ways(const Cases *cases, int ways)
     }
 }
 
-// Selection
-// ---------------------------------------------------------------------------------
+// Selection ------------------------------------------------------------------------------
 
 static void print_picks(const Pick *pick, int n, const double median[PICK_TEN])
 {

@@ -268,13 +268,16 @@ static Files temp_files(Device *device)
 }
 
 // The options are split at blanks: nothing passes through a shell. -Bsymbolic: a user's
-// function named like one of the C library's (`times`) is the user's.
+// function named like one of the C library's (`times`) is the user's. Nobody asks for errno
+// or for traps of floating point, which would keep roots and quotients out of vectors;
+// results are the same to the bit.
 static bool compile(const Device *device, const char *options, const Files *files, Buf *log)
 {
     char *copy = xstrdup(options ? options : ""), *save = NULL;
-    const char *argv[FLAGS_MAX + 16] = {device->compiler, "-std=c11", "-O3",
-                                        "-fPIC",          "-shared",  "-Wl,-Bsymbolic"};
-    int n = 6;
+    const char *argv[FLAGS_MAX + 16] = {
+        device->compiler,  "-std=c11",          "-O3", "-fPIC", "-shared", "-Wl,-Bsymbolic",
+        "-fno-math-errno", "-fno-trapping-math"};
+    int n = 8;
     if (device->native)
         argv[n++] = "-march=native";
     if (device->openmp)

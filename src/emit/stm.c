@@ -237,15 +237,28 @@ static void put_id_loops(Printer *p, const Stm *stm)
     put_line(p, "}");
 }
 
+// Are two loops over threads to be shared out as one? Compilers make no vectors of such a
+// loop (gcc 12, a 5-point stencil: 2.5 against 0.8 ns a point), so not where the inner one
+// is the innermost and the outer one has enough for all processors.
+enum { SHARES_ENOUGH = 64 };
+
+static bool shared_as_one(const Stm *outer)
+{
+    const Stm *inner = outer->body.len == 1 ? outer->body.at[0] : NULL;
+    int64_t n = 0;
+    if (!inner || !is_parallel_loop(inner) || arith_mentions(inner->extent, outer->iter))
+        return false;
+    const Stm *below = inner->body.len == 1 ? inner->body.at[0] : NULL;
+    bool innermost = inner->loop == LOOP_GLB && !(below && is_parallel_loop(below));
+    return !innermost || (arith_is_const(outer->extent, &n) && n < SHARES_ENOUGH);
+}
+
 // The outermost loop over threads of target c, its local buffers, and what is inside.
 static void put_omp_loop(Printer *p, const Stm *stm)
 {
     bool outermost = is_parallel_loop(stm) && !p->parallel;
     if (outermost) {
-        const Stm *inner = stm->body.len == 1 ? stm->body.at[0] : NULL;
-        bool collapse =
-            inner && is_parallel_loop(inner) && !arith_mentions(inner->extent, stm->iter);
-        put_line(p, "#pragma omp parallel for%s", collapse ? " collapse(2)" : "");
+        put_line(p, "#pragma omp parallel for%s", shared_as_one(stm) ? " collapse(2)" : "");
         p->parallel = true;
     }
     put_loop_head(p, stm, false);

@@ -8,11 +8,12 @@
 typedef struct {
     Lower *l;
     Kernel *kernel;
+    bool sizes; // some are generic
 } Collect;
 
 static void use_arith(Collect *c, const Arith *a)
 {
-    if (!a || c->l->unit->program->sizes.len == 0)
+    if (!a || !c->sizes)
         return;
     if (a->kind == A_VAR) {
         for (int i = 0; i < c->l->unit->program->sizes.len; i++)
@@ -25,6 +26,32 @@ static void use_arith(Collect *c, const Arith *a)
     }
     for (int i = 0; i < a->n; i++)
         use_arith(c, a->term[i].arg);
+}
+
+// What the positive terms of an index reach together, in whatever order they are added;
+// INT64_MAX: not known. More than its buffer holds where a guard keeps items that stick out
+// from the access, but not from the sum.
+static int64_t index_reach(Collect *c, const Arith *a)
+{
+    int64_t sum = a->kind == A_SUM ? MAX(a->value, 0) : 0;
+    for (int i = 0; i < (a->kind == A_SUM ? a->n : 1); i++) {
+        const ArithTerm *t = a->kind == A_SUM ? &a->term[i] : &a->self;
+        int64_t lo, hi, most;
+        arith_range(c->l->ctx, t->arg, &lo, &hi);
+        int64_t end = t->coef > 0 ? hi : lo;
+        if (end == INT64_MIN || end == INT64_MAX ||
+            __builtin_mul_overflow(t->coef, end, &most) ||
+            __builtin_add_overflow(sum, MAX(most, 0), &sum))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+static void use_index(Collect *c, const Arith *index)
+{
+    use_arith(c, index);
+    int64_t reach = c->l->options->quick ? 0 : index_reach(c, index);
+    c->kernel->wide |= reach > INT32_MAX && reach != INT64_MAX;
 }
 
 static void use_buffer(Collect *c, const Buffer *buffer)
@@ -49,7 +76,10 @@ static void use_value(Collect *c, const KExpr *k)
 {
     if (!k)
         return;
-    use_arith(c, k->arith);
+    if (k->buffer && k->arith)
+        use_index(c, k->arith);
+    else
+        use_arith(c, k->arith);
     if (k->buffer)
         use_buffer(c, k->buffer);
     if (k->kind == K_CALL) {
@@ -69,7 +99,8 @@ static void use_block(Collect *c, const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
         const Stm *stm = block->at[i];
-        use_arith(c, stm->index);
+        if (stm->index)
+            use_index(c, stm->index);
         use_arith(c, stm->extent);
         use_arith(c, stm->threads);
         use_value(c, stm->value);
@@ -126,7 +157,9 @@ static void collect_images(Lower *l, Kernel *kernel)
 
 void kernel_collect(Lower *l, Kernel *kernel)
 {
-    Collect c = {l, kernel};
+    Collect c = {l, kernel, false};
+    for (int i = 0; i < l->unit->program->sizes.len; i++)
+        c.sizes |= !arith_is_const(l->unit->program->sizes.at[i].arith, NULL);
     use_block(&c, &kernel->body);
     if (l->options->images)
         collect_images(l, kernel);

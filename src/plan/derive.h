@@ -21,7 +21,8 @@
 typedef struct Derivation Derivation;
 
 // The derivation of a bound and inferred program; owner: the caller, derive_free. NULL with
-// a diagnostic if its space is empty.
+// a diagnostic if a constraint of its space is wrong. The space is built when it is first
+// asked for more than whether a point is valid: in three dimensions that takes 8 ms.
 Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags);
 void derive_free(Derivation *derivation);
 const Space *derive_space(const Derivation *derivation);

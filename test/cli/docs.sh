@@ -3,6 +3,7 @@
 # what came out, whatever the numbers. Of all other commands the options are those that the
 # command takes.
 . test/cli/common
+stores -
 mkdir -p "$tmp/work"
 cp -r examples templates "$tmp/work"
 cat >"$tmp/docs.py" <<'END'

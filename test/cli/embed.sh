@@ -1,6 +1,7 @@
 # What others compile: the header as strict C99 and as C++, the libraries that show no more
 # than it declares, and the programs in examples/embed against an installation.
 . test/cli/common
+stores -
 build=$(dirname "$FOREWARP")
 root=$tmp/fw
 

@@ -4,6 +4,7 @@
 # files elsewhere, kernels in the tuner's process, names that reach a shell.
 # FW_FAULTS=all tries every call (make soak).
 . test/cli/common
+export XDG_CACHE_HOME="$tmp/cache" # broken on purpose: of its own
 if nm "$FOREWARP" | grep -q __asan_init; then
     echo "skip faults: the sanitizer has its own allocations"
     ok "nothing to do under a sanitizer"
@@ -12,6 +13,8 @@ fi
 passes "the shim" "${CC:-cc}" -shared -fPIC -O1 -o "$tmp/shim.so" test/faults/shim.c -ldl
 root=$PWD
 store=$tmp/f.db
+mkdir "$tmp/only"
+stores "$store" "$tmp/locked.db" "$tmp/k.db" "$tmp/only/s.db"
 tune() {
     timeout 60 "$FOREWARP" tune "$root/examples/jacobi2d.fw" -s N=32,M=32 -q --strategy random --store "$store" -o "$tmp/out" "$@"
 }
@@ -77,6 +80,7 @@ step=23
 [ "${FW_FAULTS:-}" = all ] && step=1
 many "check of a problem file" 450 $step "$FOREWARP" check templates/transpose.json
 many "emit" 450 $step "$FOREWARP" emit examples/hotspot2d.fw -s N=64,M=64 --device-model nvidia-h200 -o "$tmp/k.cl"
+many "count" 3600 $((3 * step)) "$FOREWARP" count examples/jacobi2d.fw
 many "report" 500 $step "$FOREWARP" report test/fuzz/seeds/jacobi2d.run.json --html "$tmp/p.html"
 many "replay" 500 $((3 * step)) "$FOREWARP" replay test/fuzz/seeds/recorded-t4.json --repeat 2 -q
 

@@ -1,6 +1,7 @@
 # forewarp report: the page stands alone, is well formed, shows what the record says, and a
 # browser opens it without a complaint.
 . test/cli/common
+stores "$tmp/s.db"
 
 passes "tune" "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 36t --seed 3 \
     --store "$tmp/s.db" -o "$tmp/out"

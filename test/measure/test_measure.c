@@ -108,6 +108,23 @@ static void test_sample(void **state)
     assert_true(trial.cut && trial.nsample == 1 && script.calls == 2);
 }
 
+// A run took no longer than the processor time that was spent on it, whatever the clock
+// says; with one core that is all there is to know of it.
+static void test_disturbed_sample(void **state)
+{
+    (void)state;
+    const double clock[] = {9e6, 6e6}, share[] = {0.5, 0.6};
+    Script script = {clock, share, 2, 0};
+    Sampler sampler = {scripted, &script, 5, 1, INFINITY, INFINITY};
+    Trial trial = {0};
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_int_equal(trial.nsample, 5);
+    assert_true(fabs(trial.time_ns - 3.6e6) < 1);
+    sampler.cores_in_use = 0; // no processor: its clock alone counts
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_true(trial.time_ns == 6e6);
+}
+
 // Rigs --------------------------------------------------------------------------------
 
 enum { N = 4096, BATCH = 30 };
@@ -538,11 +555,11 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pack),   cmocka_unit_test(test_check),
-        cmocka_unit_test(test_sample), RIG_TEST(test_verdicts),
-        RIG_TEST(test_batch),          RIG_TEST(test_cutoff),
-        RIG_TEST(test_killed_worker),  RIG_TEST(test_host),
-        RIG_TEST(test_folder),         RIG_TEST(test_refusals),
-        RIG_TEST(test_list),
+        cmocka_unit_test(test_sample), cmocka_unit_test(test_disturbed_sample),
+        RIG_TEST(test_verdicts),       RIG_TEST(test_batch),
+        RIG_TEST(test_cutoff),         RIG_TEST(test_killed_worker),
+        RIG_TEST(test_host),           RIG_TEST(test_folder),
+        RIG_TEST(test_refusals),       RIG_TEST(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,11 +68,11 @@ fi
 fails 2 "no completion for \`fish\`" "$FOREWARP" help --completion fish
 
 # The features of kernels are a topic under the name of a command.
-for command in $("$FOREWARP" help | awk '/^  / && $1 != "features" {print $1}'); do
+for command in $("$FOREWARP" help | awk '/^Topics/ {exit} /^  [a-z]/ && $1 != "features" {print $1}'); do
     "$FOREWARP" help "$command" >"$tmp/stdout" && grep -q -e "--color=WHEN" "$tmp/stdout" &&
         ok "help $command" || not_ok "help $command"
 done
-for topic in $("$FOREWARP" help | sed -n 's/^Topics[^:]*: //p' | tr -d ,); do
+for topic in $("$FOREWARP" help | sed -n '/^Topics/{n;p}' | tr -d ,); do
     [ "$("$FOREWARP" help "$topic" | wc -l)" -gt 3 ] && ok "help $topic" || not_ok "help $topic"
 done
 

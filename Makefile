@@ -5,16 +5,17 @@
 #                   (MPI=1: Open MPI too)
 #   make demo       deps, build, tune one example      make bench    the performance tables
 #   make fuzz       fuzz every reader, 60 s each       make install  under PREFIX, DESTDIR
-#   make soak       10,000 trials without growth; faults of every call
+#   make soak       10,000 trials without growth; faults of every call; many more points
 #   make unit MODULES="arith ir"                       make format   clang-format everything
 #
 #   SAN=1           address and undefined-behaviour sanitizers, in build-san/
+#   SAN=thread      the sanitizer of threads, in build-thread/
 #   WERROR=1        warnings are errors
 #   B=DIR           build there; CC, CFLAGS, CPPFLAGS, LDFLAGS as usual
 #   MPI=            leaves out MPI (forewarp tune --mpi), which is built in where it is found
 #   V=1             show the commands
 
-B        ?= build$(if $(SAN),-san)
+B        ?= build$(if $(SAN),-$(SAN:1=san))
 CC       ?= cc
 CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
 PREFIX   ?= /usr/local
@@ -23,17 +24,17 @@ VERSION  := 0.1.0
 
 # MPI, for forewarp tune --mpi: built in where it is found; MPI= leaves it out.
 MPI      ?= $(shell pkg-config --exists mpi-c && echo mpi-c)
-PKGS     := sqlite3 jansson zlib OpenCL lapacke isl
+PKGS     := sqlite3 jansson zlib OpenCL lapacke isl gmp
 # What `make deps` installs: see tools/deps.
 DEBS     := gcc make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
-            ocl-icd-opencl-dev liblapacke-dev libisl-dev pocl-opencl-icd libcmocka-dev clang-format clang \
+            ocl-icd-opencl-dev liblapacke-dev libisl-dev libgmp-dev pocl-opencl-icd libcmocka-dev clang-format clang \
             python3-numpy man-db $(if $(filter 1,$(MPI)),libopenmpi-dev openmpi-bin)
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wwrite-strings -Wundef $(if $(WERROR),-Werror)
 , := ,
 # With its sanitizers gcc 12 takes vsnprintf(NULL, 0, ...) for a mistake.
-SANITIZE := $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer \
+SANITIZE := $(if $(SAN),-fsanitize=$(patsubst 1,address$(,)undefined,$(SAN)) -fno-omit-frame-pointer \
             -Wno-format-truncation)
 # OpenCL's functions are named 3.0; only those of 1.2 are needed.
 LANGUAGE := -std=c11 -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 \
@@ -170,11 +171,16 @@ $(B)/bench/%: bench/%.c $(B)/libforewarp.a
 bench: $(B)/forewarp $(BENCHES)
 	FOREWARP=$(abspath $(B))/forewarp B=$(B) bench/run
 
-# A long search without growth, and every fault of test/cli/faults.sh.
+# A long search without growth, every fault of test/cli/faults.sh, and what `make check` tries
+# only some of: points of the examples, covers and granularities of the scripts.
 SOAK_TRIALS ?= 10000
-soak: $(B)/forewarp
+SOAK_POINTS ?= 8
+LONG := $(B)/test/plan/test_candidates $(B)/test/fuse/test_sequences $(B)/test/fuse/test_kernels
+soak: $(B)/forewarp $(LONG)
 	FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) test/soak.sh $(SOAK_TRIALS)
 	FW_FAULTS=all FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) sh test/cli/faults.sh
+	FW_POINTS=$(SOAK_POINTS) FUSE_ALL=1 FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) \
+	    TEST_LIMIT=7200 tools/check $(LONG)
 
 # Every reader under libFuzzer, FUZZ_SECONDS each; a crash leaves its input in build-fuzz/.
 # Without clang the mutations of test_readers do: FW_FUZZ_SECONDS=n build-san/test/fuzz/test_readers.
@@ -224,7 +230,7 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion
 	install -d $(BIN) $(LIB)/pkgconfig $(INCLUDE) $(SHARE)/man/man1 \
 	    $(SHARE)/forewarp/examples/fusion $(SHARE)/forewarp/examples/an5d \
 	    $(SHARE)/forewarp/embed $(SHARE)/forewarp/templates \
-	    $(SHARE)/forewarp/models $(SHARE)/forewarp/heuristics $(SHARE)/doc/forewarp
+	    $(SHARE)/forewarp/models $(SHARE)/forewarp/heuristics $(SHARE)/doc/forewarp/doc
 	install -m 755 $(B)/forewarp $(BIN)
 	install -m 644 $(B)/lib/libforewarp.a $(LIB)
 	install -m 755 $(B)/lib/libforewarp.so $(LIB)/$(SONAME)
@@ -245,9 +251,8 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion
 	    install -d $(SHARE)/forewarp/stencils/$$study; \
 	    install -m 644 data/stencils/$$study/* $(SHARE)/forewarp/stencils/$$study; \
 	done
-	install -m 644 LICENSE README.md doc/tutorial.md doc/language.md doc/problems.md doc/fusion.md \
-	    doc/embedding.md doc/wisdom.md \
-	    $(SHARE)/doc/forewarp
+	install -m 644 LICENSE README.md $(SHARE)/doc/forewarp
+	install -m 644 $(wildcard doc/*.md) $(SHARE)/doc/forewarp/doc
 
 uninstall:
 	rm -f $(BIN)/forewarp $(LIB)/libforewarp.a $(LIB)/libforewarp.so* $(LIB)/pkgconfig/forewarp.pc \

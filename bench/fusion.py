@@ -8,6 +8,8 @@
 # PyTorch is; and how well times were predicted: the rank at which the first within 3 % of
 # the best of all that were timed (20 ranked, 24 drawn at random) was found, and the rank
 # correlation over all of them. OUT keeps what `tune --json` wrote. About 8 s a script.
+# Then programs of several stages: each cover of the space (which stages are one kernel) tuned
+# by itself, in predicted order, with the best, the ranks and the traffic of the best.
 # Exit status 1 if a script could not be tuned.
 import glob
 import json
@@ -32,11 +34,12 @@ RANKED, RANDOM = (3, 3) if small else (20, 24)
 
 
 def tune(folder, name, path, instances, ranked, drawn):
+    # Two more: the best without fusions and as one kernel, to compare with.
     out = os.path.join(folder, name + ".json")
     rows = ["-s", f"N={M}"] if name in ROWS else []
     done = subprocess.run(
         [forewarp, "tune", path, "-s", f"T={instances}", *rows, "-d", device, "-q", "--budget",
-         f"{ranked}t", "--sample", str(drawn), "--store", folder + "/trials.db", "--json", out,
+         f"{ranked + 2}t", "--sample", str(drawn), "--store", folder + "/trials.db", "--json", out,
          "-o", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         print(f"{name}: {done.stderr.strip()[-300:]}", flush=True)
@@ -103,7 +106,68 @@ def rivals(rows):
     return {r["name"]: r for r in map(json.loads, text.splitlines())}
 
 
+PIPELINES = ["blur", "srad", "harris"]
+COVER_TRIALS = "3t" if small else "60t"
+
+
+def covers(path, sizes):
+    """The covers of a program's space, and their times, as predicted by its order."""
+    text = subprocess.run([forewarp, "fuse", path, "-s", sizes, "-n", "12", "--json", "-"],
+                          capture_output=True, text=True, check=True).stdout
+    return [(c["cover"], c["predicted_ns"]) for c in json.loads(text)["covers"]]
+
+
+def tune_cover(folder, name, path, sizes, cover):
+    out = os.path.join(folder, name + ".json")
+    done = subprocess.run(
+        [forewarp, "tune", path, "-s", sizes, "-d", device, "-q", "--budget", COVER_TRIALS,
+         "--where", f"cover == '{cover}'", "--store", folder + "/trials.db", "--json", out,
+         "-o", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        print(f"{name} {cover}: {done.stderr.strip()[-300:]}", flush=True)
+        return None
+    with open(out) as file:
+        return json.load(file)
+
+
+def pipelines(folder):
+    """True if one could not be tuned."""
+    failed, side = False, 61 if small else 8192
+    sizes = f"N={side},M={side}"
+    for name in PIPELINES:
+        if wanted and name not in wanted:
+            continue
+        path = os.path.join(here, "..", "examples", name + ".fw")
+        timed = []
+        print(f"\n{name} {sizes}\n{'predicted us':>12} {'time us':>9} {'GB/s':>7} {'of copy':>7}"
+              "  cover, point", flush=True)
+        for cover, predicted in covers(path, sizes):
+            r = tune_cover(folder, name, path, sizes, cover)
+            ns = r and r["best"]["time_ns"]
+            failed = failed or not ns
+            if not ns:
+                continue
+            timed.append((predicted, ns))
+            bytes_ = 8 * side * side  # read once, written once
+            copy = f"{100 * r['copy_ns'] / ns:6.1f}%" if r["copy_ns"] else f"{'-':>7}"
+            print(f"{predicted / 1e3:12.1f} {ns / 1e3:9.1f} {bytes_ / ns:7.0f} {copy}  {cover}  "
+                  f"{r['best']['point']}", flush=True)
+        if timed:
+            best = min(ns for _, ns in timed)
+            rank = next(i for i, (_, ns) in enumerate(timed) if ns <= 1.03 * best)
+            print(f"first within 3 %: {rank + 1} of {len(timed)}, correlation "
+                  f"{correlation(timed):.2f}, {max(ns for _, ns in timed) / best:.2f}x from the "
+                  "slowest cover", flush=True)
+    return failed
+
+
 def main(folder):
+    only = wanted and not set(wanted) - set(PIPELINES)
+    failed = False if only else scripts_of(folder)
+    return pipelines(folder) or failed
+
+
+def scripts_of(folder):
     kept, failed = [], False
     chosen = [s for s in scripts() if not wanted or s[0] in wanted]
     chosen.sort(key=lambda s: wanted.index(s[0]) if wanted else 0)

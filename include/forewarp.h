@@ -33,6 +33,9 @@
  *            use.
  *   kernels  Candidates are never run in the caller's process: worker processes build, run,
  *            check and time them (fw_worker). Only fw_execute runs a kernel here.
+ *   workers  They are children of the thread that first needs them, and end with it or with
+ *            the object they serve. SIGCHLD must not be ignored meanwhile, nor may others
+ *            wait for any child (wait, waitpid(-1, ...)).
  *   files    Those of the store, and a folder of caches under $XDG_CACHE_HOME or ~/.cache.
  */
 #ifndef FOREWARP_H
@@ -51,7 +54,7 @@ extern "C" {
 #define FW_API
 #endif
 
-/* "0.1.0" */
+/* Of the library, "0.1.0". */
 FW_API const char *fw_version(void);
 
 /* Frees a text that a function gave away; accepts NULL. */
@@ -87,10 +90,11 @@ FW_API fw_problem *fw_problem_parse(const char *name, const char *text, const ch
                                     char **message);
 FW_API void fw_problem_free(fw_problem *problem);
 
-/* "jacobi2d N=4096 M=4096" */
+/* "jacobi2d N=4096 M=4096": what messages and wisdom call it. */
 FW_API const char *fw_problem_label(const fw_problem *problem);
 
-/* Bytes any kernel must move: each input read once, each output written once. */
+/* Bytes that any kernel must move: each input read once, each output written once. Divided
+ * by fw_plan_time it is the effective bandwidth. */
 FW_API double fw_problem_bytes(const fw_problem *problem);
 
 /* An array that fw_execute is given. Arrays are dense, the last index fastest. */
@@ -105,8 +109,9 @@ typedef struct {
     int image;        /* 1: an OpenCL image; count is in its pixels' channels */
 } fw_argument;
 
-/* How many arrays the problem takes: its inputs in their order, then its outputs; of a
- * template all that is no scalar, in the order of the problem file. */
+/* How many arrays the problem takes: its inputs in their order, then its outputs (a scalar
+ * of a program is an array of one element); of a template all that is no scalar, in the
+ * order of the problem file. */
 FW_API int fw_problem_arguments(const fw_problem *problem);
 /* The i-th of them. error   0: there is none, and *argument is left alone */
 FW_API int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument);
@@ -155,7 +160,8 @@ typedef enum {
     FW_PLAIN      /* the plain kernel: nothing is known; never run */
 } fw_origin;
 
-/* A candidate that was tried. */
+/* A candidate that was tried. Its texts live for the call that is told of it, or until the
+ * next fw_search_measure. */
 typedef struct {
     const char *point;  /* "lx=64 ly=4 ..." */
     const char *status; /* "ok", "build-failed", "out-of-resources", "crashed", "timed-out",
@@ -229,8 +235,9 @@ FW_API double fw_plan_baseline(const fw_plan *plan);
 
 /* The plan as a C program that runs it without forewarp, for OpenCL 1.2, CUDA's driver
  * interface, or plain C: what `forewarp emit --host` writes.
- *   stem    of the file names: the body includes "stem.h"
- *   error   0, with a message; 1: *header and *body are texts
+ *   stem    of the file names: the body includes "stem.h". Functions and types begin with
+ *           it, as C allows, so that programs of several stems can be linked together
+ *   error   0, with a message: the kernel reads images. 1: *header and *body are texts
  *   owner   the caller: fw_free_text */
 FW_API int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **body,
                         char **message);
@@ -324,7 +331,8 @@ FW_API char *fw_wisdom_export(const char *store, char **message);
  *   error   -1: a wrong text, or the store failed; else how many plans were news */
 FW_API int fw_wisdom_import(const char *store, const char *name, const char *text,
                             char **message);
-/* Forgets all trials of a problem on a device. error   0 */
+/* Forgets all trials of a problem on a device, in a store (NULL: the default one).
+ *   error   0: the store failed. 1: done, also where there were none */
 FW_API int fw_wisdom_forget(const char *store, const fw_problem *problem,
                             const fw_device *device, char **message);
 

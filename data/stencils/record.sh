@@ -12,7 +12,7 @@
 # Writes FOLDER/NAME-ZxYxX.json.gz and a line of FOLDER/index.csv. With MORE=OTHER in the
 # environment, the steps in OTHER/NAME-ZxYxX.fwh follow: such as `forewarp eval groups FOLDER
 # -o OTHER` writes. WORK=FOLDER keeps the stores, so that nothing is run twice.
-# WITHOUT=image or tiled leaves a way to load data out.
+# WITHOUT=image,tiled leaves out these ways to load data.
 forewarp=${FOREWARP:-forewarp}
 here=$(cd "$(dirname "$0")" && pwd)
 generate=$here/../../examples/stencils/generate
@@ -24,7 +24,7 @@ work=${WORK:-$(mktemp -d)}
 mkdir -p "$folder" "$work"
 
 extra=images,groups,loads
-[ "$WITHOUT" = image ] && extra=groups,loads
+case ",$WITHOUT," in *,image,*) extra=groups,loads ;; esac
 
 # The space of paper 001, section 4.7: outputs are merged in x as far as a vector covers
 # them, not in y and z, and a work-group computes no more than there is.
@@ -52,7 +52,8 @@ study() {
         fi
         for way in "scheme = 'global', vec = 1, bx = 1" "scheme = 'global', vec = 2, bx = 2" \
             "scheme = 'tiled', vec = 1, bx = 1" "scheme = 'image', vec = 1, bx = 1"; do
-            case $way in *"'${WITHOUT:-none}'"*) continue ;; esac
+            word=${way#*\'}
+            case ",$WITHOUT," in *",${word%%\'*},"*) continue ;; esac
             case $way in *2) vec="vec > 1" ;; *) vec="vec == 1" ;; esac
             # Tiles have the shape of their group.
             [ "$part" = variable ] && case $way in *tiled*) continue ;; esac

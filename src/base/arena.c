@@ -20,9 +20,12 @@ struct Arena {
 
 enum { BLOCK_BYTES = 32 * 1024 };
 
-static void out_of_memory(size_t size)
+void out_of_memory(size_t size)
 {
-    fprintf(stderr, "forewarp: out of memory (asked for %zu bytes)\n", size);
+    fputs("forewarp: out of memory", stderr);
+    if (size)
+        fprintf(stderr, " (asked for %zu bytes)", size);
+    fputs("\n", stderr);
     exit(1);
 }
 

@@ -64,7 +64,9 @@ size_t arena_bytes(const Arena *arena); // unit: bytes held from the system
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
 #define NEW_RAW(arena, T, n)   ((T *)arena_raw((arena), sizeof(T) * (size_t)(n)))
 
-// Heap allocation that cannot return NULL.
+// Heap allocation that cannot return NULL: out_of_memory ends the process.
+// size: what was asked for; 0: not known.
+FW_NORETURN void out_of_memory(size_t size);
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cli: the program: main.c and one cmd_*.c a command, from the tables commands.def and
-// options.def. Only this module prints.
+// cli: the program: main.c, the options (options.c) and one cmd_*.c a command, from the
+// tables commands.def and options.def. Only this module prints.
 
 #ifndef FW_CLI_H
 #define FW_CLI_H
@@ -46,7 +46,16 @@ typedef struct {
     int commands;
     const char *doc;
 } OptionRow;
-const OptionRow *cli_options(int *n);
+typedef enum {
+#define OPTION(id, letter, name, arg, commands, doc) OPTION_##id,
+#include "cli/options.def"
+#undef OPTION
+    OPTIONS
+} OptionId;
+extern const OptionRow option_rows[OPTIONS];
+// Reads what was given with an option; false, with a diagnostic and o->bad, if it is wrong.
+// Texts are kept, and a list is cut at its commas. arg: NULL where it takes none.
+bool cli_take_option(Options *o, OptionId option, char *arg);
 void cli_command_help(const Command *command); // as --help, on standard output
 int cli_help(FILE *out);                       // all commands and topics; 0
 
@@ -91,9 +100,12 @@ struct Options {
     bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
 };
 
-// cmd_fuse.c: a script of calls, by its suffix .fws; tuning it, with the exit status.
-bool cli_is_script(const char *path);
-int cli_tune_script(Options *options, const char *out);
+// tune_script.c: what is said of a tuned script besides; on standard output, and as JSON,
+// added to that of any problem.
+void cli_print_fused(const Problem *problem, const TuneResult *result);
+void cli_fused_json(const Problem *problem, const TuneResult *result, json_t *json);
+// fuse_stages.c: fuse of a program.
+int cli_fuse_program(Options *options);
 
 // mpi.c: several processes that tune together; rank 0 leads, the others serve it.
 typedef struct Mpi Mpi;
@@ -118,6 +130,8 @@ const char *cli_store(Options *options);
 const char *cli_share(Options *options, const char *name, const char *beside);
 // The folder of models that come with the program, or NULL.
 const char *cli_models_folder(Options *options);
+// False where standard output is to hold the result as JSON or a table, and nothing else.
+bool cli_prints(const Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
 // The point asked for by --point or --best, else the plain one. False with diagnostics.

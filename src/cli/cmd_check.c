@@ -142,23 +142,78 @@ static json_t *template_json(const Problem *problem)
 
 static int check_template(Options *o, const Problem *problem)
 {
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         print_template(problem);
     return cli_json(o, template_json(problem)) ? 0 : 1;
 }
 
+// Scripts -----------------------------------------------------------------------------
+
+// Of one instance.
+static void print_script(const Script *script)
+{
+    printf("%s, %d call%s of an instance\n", script->name, script->ncall,
+           script->ncall == 1 ? "" : "s");
+    for (int out = 0; out < 2; out++)
+        for (int e = 0; e < script->nelem; e++) {
+            const Elem *elem = &script->elem[e];
+            Buf text;
+            if (out ? !elem->is_output : !elem->is_input)
+                continue;
+            buf_init(&text);
+            type_print(&text, elem->type);
+            printf("  %-3s  %s: %s%s\n", out ? "out" : "in", elem->name, text.text,
+                   elem->is_uniform ? ", the same for all" : "");
+            buf_release(&text);
+        }
+}
+
+static json_t *elems_json(const Script *script, bool out)
+{
+    json_t *list = json_array();
+    for (int e = 0; e < script->nelem; e++) {
+        const Elem *elem = &script->elem[e];
+        if (out ? !elem->is_output : !elem->is_input)
+            continue;
+        json_t *json = type_json(elem->name, elem->type);
+        json_object_set_new(json, "uniform", json_boolean(elem->is_uniform));
+        json_array_append_new(list, json);
+    }
+    return list;
+}
+
+// T is not asked for: nothing depends on how many instances there are.
+static int check_script(Options *o, const Problem *problem)
+{
+    bool ok;
+    Script *script = o->script = script_parse(problem->source.name, problem->source.text,
+                                              o->binding, o->nbinding, &o->diags, &ok);
+    if (!ok)
+        return 2;
+    if (!o->json || strcmp(o->json, "-") != 0)
+        print_script(script);
+    return cli_json(o, json_pack("{s:s, s:i, s:o, s:o}", "name", script->name, "calls",
+                                 script->ncall, "inputs", elems_json(script, false),
+                                 "outputs", elems_json(script, true)))
+               ? 0
+               : 1;
+}
+
 int cmd_check(Options *o)
 {
-    Problem *problem = cli_problem(o, o->nbinding > 0);
+    bool script = path_is_script(o->file);
+    Problem *problem = cli_problem(o, o->nbinding > 0 && !script);
     if (!problem)
         return 2;
+    if (script)
+        return check_script(o, problem);
     if (problem->template)
         return problem->template->space ||
                        problem_bind(problem, o->binding, o->nbinding, &o->diags)
                    ? check_template(o, problem)
                    : 2;
     const Program *program = problem->bound ? problem->bound : problem->program;
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         print_program(program);
     bool ok = cli_json(o, program_json(problem, program));
     return ok ? 0 : 1;

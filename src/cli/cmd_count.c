@@ -70,7 +70,7 @@ static void print_property(const Counting *c, int property, json_t *json)
         counts_print(&formula, c->counts, property);
     if (counts_halved(c->counts, property))
         buf_puts(&formula, "  (each side of a condition on data as a half)");
-    if (!c->o->json || c->o->json[0] != '-') {
+    if (cli_prints(c->o)) {
         printf("  %-44s  %s\n", name.text, formula.text);
         if (value)
             printf("  %-44s  = %s\n", "", value);
@@ -89,7 +89,7 @@ static bool print_counts(const Counting *c)
     buf_init(&point);
     point_print(&point, derive_space(c->ways.derivation), &c->point);
     json_t *list = json_array();
-    if (!c->o->json || c->o->json[0] != '-') {
+    if (cli_prints(c->o)) {
         printf("%s, %s\n", c->problem->name, point.text);
         for (int i = 0; c->given && i < c->nsample; i++)
             printf("%s%s = %lld%s", i ? ", " : "at ", c->sample[i].name,

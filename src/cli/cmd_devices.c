@@ -70,7 +70,8 @@ int cmd_devices(Options *o)
         const DeviceInfo *d = &info[i];
         Ceilings ceilings = {0};
         find_ceilings(o, d, &ceilings);
-        print_device(d, &ceilings);
+        if (cli_prints(o))
+            print_device(d, &ceilings);
         json_t *json = device_json(d);
         json_object_set_new(json, "measured", ceilings_json(&ceilings));
         json_array_append_new(all, json);

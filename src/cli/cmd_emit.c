@@ -136,14 +136,15 @@ static const Target *find_target(Options *o, const DeviceInfo *device)
     return target;
 }
 
-// A template has nothing but its kernels, in its own language.
-static bool print_template(Emission *e, Buf *text)
+// A template or a script has nothing but its kernels.
+static bool print_candidate(Emission *e, Buf *text)
 {
     Options *o = e->o;
     Candidate candidate;
     if (o->derivation || (o->print && strcmp(o->print, "kernel") != 0))
         return diag_error(&o->diags, span_none, "C033",
-                          "a template has no expression and no derivation");
+                          "a %s has no expression and no derivation",
+                          e->problem->kind->name);
     if (!cli_point(o, &e->ways, &e->device, &e->point) ||
         !ways_candidate(&e->ways, &e->point, e->problem->name, o->arena, &candidate,
                         &o->diags))
@@ -199,8 +200,8 @@ static bool emit(Emission *e, Print *print)
         return emit_host(e);
     Buf text;
     buf_init(&text);
-    bool ok = e->problem->template ? print_template(e, &text)
-                                   : make_expression(e) && print(e, &text);
+    bool ok = e->problem->program ? make_expression(e) && print(e, &text)
+                                  : print_candidate(e, &text);
     ok = ok && write_text(e->o, &text);
     buf_release(&text);
     return ok;

@@ -96,7 +96,7 @@ static bool write_results(Options *o, const Eval *e)
     Buf text;
     buf_init(&text);
     report_knn(&text, e);
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
     return (!o->svg || report_knn_svg(e, o->svg, &o->diags)) && cli_json(o, eval_json(e));

@@ -123,7 +123,8 @@ int cmd_explore(Options *o)
     bool ok = explore(problem, &request, &csv, &result, &o->diags);
     screen_close(&screen);
     if (ok) {
-        print_result(problem, &result);
+        if (cli_prints(o))
+            print_result(problem, &result);
         ok = !o->csv || write_csv(o, &csv);
     }
     buf_release(&csv);

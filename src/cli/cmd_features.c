@@ -96,7 +96,7 @@ int cmd_features(Options *o)
         describe_device(&info, &model);
     bool ok = ways_open(&ways, problem, &info, &o->diags) &&
               find_features(o, problem, &ways, &info, &model, &found);
-    if (ok && (!o->json || o->json[0] != '-'))
+    if (ok && cli_prints(o))
         print_features(problem, ways.derivation, &model, &found);
     ok = ok && cli_json(o, features_json(problem, ways.derivation, &model, &found));
     ways_close(&ways);

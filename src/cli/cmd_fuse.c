@@ -3,14 +3,12 @@
 // forewarp fuse: which calls of a script may run as one kernel, what each such kernel needs
 // and moves, and the cheapest ways to cover the script.
 
-#include "cli/screen.h"
-#include "fuse/tune.h"
+#include "cli/cli.h"
 
-#include <errno.h>
-#include <math.h>
+#include "plan/describe.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static json_t *set_json(Set set)
 {
@@ -203,155 +201,6 @@ static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
     buf_release(&text);
 }
 
-// Tuning ------------------------------------------------------------------------------
-
-bool cli_is_script(const char *path)
-{
-    size_t len = strlen(path);
-    return len > 4 && strcmp(path + len - 4, ".fws") == 0;
-}
-
-static void show(void *user, const FuseProgress *p)
-{
-    screen_show(user, &(Moment){.stage = p->stage,
-                                .what = "solutions",
-                                .done = p->done,
-                                .of = p->wanted,
-                                .budget_s = INFINITY,
-                                .best_ns = p->best_ns});
-}
-
-// The number of instances: -s T=N.
-static bool take_instances(Options *o, int64_t *instances)
-{
-    *instances = -1;
-    for (int i = 0; i < o->nbinding; i++)
-        if (strcmp(o->binding[i].name, "T") == 0)
-            *instances = o->binding[i].value;
-    if (*instances == -1)
-        return diag_error(&o->diags, span_none, "F031",
-                          "size T has no value: give the number of instances, -s T=N");
-    if (*instances == 0)
-        return diag_error(&o->diags, span_none, "F032",
-                          "T is 0: with no instances there is nothing to launch or time");
-    return (*instances > 0 && *instances <= INT32_MAX / 2) ||
-           diag_error(&o->diags, span_none, "F032", "T must be from 1 to %d, here %lld",
-                      INT32_MAX / 2, (long long)*instances);
-}
-
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *trial_json(const FuseTrial *t)
-{
-    json_t *kernels = json_array();
-    for (int i = 0; i < t->n; i++)
-        json_array_append_new(kernels, set_json(t->set[i]));
-    return json_pack("{s:s, s:o, s:f, s:o, s:s, s:i, s:b}", "solution", t->text, "kernels",
-                     kernels, "predicted_ns", t->predicted_ns, "time_ns",
-                     number_or_null(t->time_ns), "status", trial_status_name[t->status],
-                     "partition", t->partition, "reused", t->reused);
-}
-
-static json_t *tuned_json(const Script *script, int64_t instances, const FuseResult *r)
-{
-    json_t *list = json_array(), *random = json_array(), *trials = json_object();
-    for (int i = 0; i < r->ntrial; i++)
-        json_array_append_new(list, trial_json(&r->trial[i]));
-    for (int i = 0; i < r->nrandom; i++)
-        json_array_append_new(random, trial_json(&r->random[i]));
-    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
-        json_object_set_new(trials, trial_status_name[i], json_integer(r->count[i]));
-    json_t *best =
-        json_pack("{s:s, s:f, s:i, s:i, s:i, s:s, s:f, s:b}", "solution",
-                  r->trial[r->best].text, "time_ns", r->best_ns, "rank", r->best,
-                  "partition_rank", r->best_partition, "within_3_percent", r->within,
-                  "kernel", r->kernel_path, "max_error", r->max_error, "checked", true);
-    return json_pack(
-        "{s:s, s:I, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:i, "
-        "s:I, s:f, s:f, s:f}",
-        "script", script->name, "instances", (json_int_t)instances, "device", "name",
-        r->device, "fingerprint", r->fingerprint, "trials", trials, "best", best,
-        "solutions", list, "random", random, "unfused_ns", number_or_null(r->unfused_ns),
-        "single_ns", number_or_null(r->single_ns), "copy_ns", number_or_null(r->copy_ns),
-        "bytes", r->bytes, "rank_correlation", r->correlation, "routines_timed",
-        r->routines, "reused", (json_int_t)r->reused, "space_s", r->space_s, "cover_s",
-        r->cover_s, "elapsed_s", r->elapsed_s);
-}
-
-static void print_row(const char *what, double ns, double instances, double bytes)
-{
-    Buf time;
-    buf_init(&time);
-    if (!isfinite(ns)) {
-        buf_release(&time);
-        return;
-    }
-    cli_time(&time, ns);
-    printf("  %-10s %12s  %9.2f M instances/s  %8.1f GB/s\n", what, time.text,
-           1e3 * instances / ns, bytes / ns);
-    buf_release(&time);
-}
-
-static void print_tuned(const Script *script, int64_t instances, const FuseResult *r)
-{
-    printf("%s T=%lld on %s\n  %d solutions (%lld from the store) in %.1f s:", script->name,
-           (long long)instances, r->device, r->ntrial, (long long)r->reused, r->elapsed_s);
-    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
-        if (r->count[i])
-            printf(" %lld %s", (long long)r->count[i], trial_status_name[i]);
-    printf("\n  largest relative error %.2g\n", r->max_error);
-    print_row("unfused", r->unfused_ns, (double)instances, r->bytes);
-    print_row("one kernel", r->single_ns, (double)instances, r->bytes);
-    print_row("best", r->best_ns, (double)instances, r->bytes);
-    print_row("copy", r->copy_ns, (double)instances, r->bytes);
-    printf("  the best was number %d by prediction, of partition %d; number %d is within "
-           "3 %%\n  rank correlation of prediction and time %.2f over %d %s\n",
-           r->best, r->best_partition, r->within, r->correlation,
-           r->nrandom ? r->nrandom : r->ntrial, r->nrandom ? "at random" : "solutions");
-    printf("  solution   %s\n  kernels    %s\n", r->trial[r->best].text, r->kernel_path);
-}
-
-int cli_tune_script(Options *o, const char *out)
-{
-    bool ok;
-    Screen screen = screen_open(o);
-    int64_t instances;
-    Script *script = o->script =
-        script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
-    if (!ok || !take_instances(o, &instances))
-        return 2;
-    if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0) {
-        diag_world(&o->diags, "C011", "cannot write in the folder %s: %s", out,
-                   strerror(errno));
-        return 1;
-    }
-    Workplace place = cli_place(o);
-    FuseOptions options = {.device = o->device,
-                           .store = cli_store(o),
-                           .out = out,
-                           .place = {place.folder, place.worker},
-                           .instances = instances,
-                           .limit = (int)o->limit,
-                           .solutions = (int)MIN(o->budget_trials, 100000),
-                           .sample = (int)o->sample,
-                           .seed = o->seed,
-                           .budget_s = o->budget_s,
-                           .fresh = o->fresh,
-                           .progress = show,
-                           .user = &screen};
-    FuseResult result;
-    ok = fuse_tune(script, &options, o->arena, &result, &o->diags);
-    screen_close(&screen);
-    if (ok) {
-        print_tuned(script, instances, &result);
-        ok = cli_json(o, tuned_json(script, instances, &result));
-    }
-    return ok ? 0 : 1;
-}
-
 // The command -------------------------------------------------------------------------
 
 // Each set as a unit that costs the words it moves.
@@ -366,17 +215,18 @@ static int cover_by_words(const FuseSpace *space, int k, Arena *arena, Cover **c
 }
 
 // The kernels of a solution, for a target.
-static int print_kernels(Options *o, const FuseSpace *space)
+static int print_kernels(Options *o, const FuseSpace *space, const DeviceInfo *device)
 {
     Solution *solution = NEW(o->arena, Solution);
-    const char *target = o->target ? o->target : "opencl";
+    const char *target = o->target ? o->target : device ? device->target : "opencl";
     int64_t instances = 1 << 20;
     for (int i = 0; i < o->nbinding; i++)
-        if (strcmp(o->binding[i].name, "T") == 0 && !take_instances(o, &instances))
+        if (strcmp(o->binding[i].name, "T") == 0 &&
+            !script_instances(o->binding, o->nbinding, &instances, &o->diags))
             return 2;
     if (!target_find(target))
         return cli_no_target(o, target) ? 0 : 2;
-    if (!solution_parse(space, o->point, NULL, solution, &o->diags))
+    if (!solution_parse(space, o->point, device, solution, &o->diags))
         return 2;
     for (int i = 0; i < solution->n; i++)
         if (solution->kernel[i].choice.copy == COPY_STRIPS && strcmp(target, "c") == 0)
@@ -391,16 +241,37 @@ static int print_kernels(Options *o, const FuseSpace *space)
     return 0;
 }
 
+// The device asked for, whose blocks are as large as it says; NULL: any GPU.
+static bool find_device(Options *o, DeviceInfo *info, const DeviceInfo **device)
+{
+    *device = o->device_given || o->device_model ? info : NULL;
+    if (!*device || !cli_device(o, info))
+        return !*device;
+    if (o->target && target_find(o->target))
+        describe_target(o->target, info);
+    return true;
+}
+
+static bool is_program(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 3 && strcmp(path + len - 3, ".fw") == 0;
+}
+
 int cmd_fuse(Options *o)
 {
+    DeviceInfo info;
+    const DeviceInfo *device;
     if (o->print && strcmp(o->print, "library") == 0) {
         fputs(fuse_library, stdout);
         return 0;
     }
+    if (is_program(o->file))
+        return cli_fuse_program(o);
     bool ok;
     Script *script = o->script =
         script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
-    if (!ok)
+    if (!ok || !find_device(o, &info, &device))
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
     if (space->limit < space->asked)
@@ -408,10 +279,11 @@ int cmd_fuse(Options *o)
                      "there are more than %d sets of up to %d calls: those of up to %d are "
                      "looked at",
                      SETS_MOST, space->asked, space->limit);
-    if (!fused_fits(space, ON_CHIP_BYTES, THREADS_MAX, &o->diags))
+    if (!fused_fits(space, device ? fused_local_bytes(device) : ON_CHIP_BYTES,
+                    device ? device->max_group : THREADS_MAX, &o->diags))
         return 2;
     if (o->point)
-        return print_kernels(o, space);
+        return print_kernels(o, space, device);
     Cover *cover;
     double start = clock_s();
     int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);

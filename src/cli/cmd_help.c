@@ -90,7 +90,7 @@ const char *const *help_topics(int *n)
 // A name and what it is, in lines of 80 columns.
 static void put_entry(FILE *out, const char *name, const char *args, const char *doc)
 {
-    enum { INDENT = 14, WIDTH = 80 };
+    enum { INDENT = 20, WIDTH = 80 };
     int column = fprintf(out, "  %s%s%s", name, args[0] ? " " : "", args);
     for (column = column < INDENT ? column : WIDTH; *doc; doc += strspn(doc, " ")) {
         int n = (int)strcspn(doc, " ");

@@ -152,7 +152,7 @@ static void print_parts(const Prediction *p)
 
 static bool print_prediction(Prediction *p)
 {
-    bool print = !p->o->json || p->o->json[0] != '-';
+    bool print = cli_prints(p->o);
     Buf point;
     buf_init(&point);
     point_print(&point, derive_space(p->ways.derivation), &p->point);

@@ -213,7 +213,7 @@ static json_t *table_json(const Table *t)
 
 static bool show(Table *t)
 {
-    if (!t->o->json || strcmp(t->o->json, "-") != 0) {
+    if (cli_prints(t->o)) {
         for (int s = 0; s < t->nspace; s++)
             print_space(t, s);
         if (t->prior)
@@ -233,8 +233,8 @@ int cmd_replay(Options *o)
                            .budget_trials = o->budget_trials,
                            .repeats = o->repeat ? (int)o->repeat : 100,
                            .seed = o->seed}};
-    bool ok = add_kinds(&t, o->strategy) && read_spaces(&t) && read_prior(&t) &&
-              run_all(&t) && show(&t);
+    bool ok = add_kinds(&t, o->strategy ? o->strategy : "auto") && read_spaces(&t) &&
+              read_prior(&t) && run_all(&t) && show(&t);
     for (int i = 0; i < t.nspace; i++)
         score_release(&t.space[i]);
     recorded_free(t.prior);

@@ -11,6 +11,8 @@
 
 typedef struct {
     const Problem *problem;
+    DeviceInfo device;
+    Point point;
     ProblemData *data;
     void **raw; // the outputs, by buffer
     Rig *rig;
@@ -39,7 +41,18 @@ static bool make_data(Options *o, Run *run)
     for (int i = 0; run->data && i < o->nin; i++)
         if (o->in_name[i][0])
             return no_input(o, run->problem, o->in_name[i]);
+    if (run->data && o->nout > run->data->noutput)
+        return diag_error(&o->diags, span_none, "C022", "%d files for %d outputs", o->nout,
+                          run->data->noutput);
     return run->data != NULL;
+}
+
+// What can be wrong without running anything.
+static bool choose(Options *o, Run *run)
+{
+    return devices_find(o->arena, NULL, o->device, &run->device, &o->diags) &&
+           ways_open(&run->ways, run->problem, &run->device, &o->diags) &&
+           cli_point(o, &run->ways, &run->device, &run->point);
 }
 
 static bool open_run(Options *o, Run *run)
@@ -57,16 +70,14 @@ static bool open_run(Options *o, Run *run)
                         .build_limit_s = 60,
                         .run_limit_s = 120};
     run->rig = rig_open(&config, &o->diags);
-    return run->rig && ways_open(&run->ways, run->problem, rig_device(run->rig), &o->diags);
+    return run->rig != NULL;
 }
 
 static bool execute(Options *o, Run *run)
 {
     const ProblemData *data = run->data;
-    Point point;
-    if (!cli_point(o, &run->ways, rig_device(run->rig), &point) ||
-        !ways_candidate(&run->ways, &point, run->problem->name, o->arena, &run->candidate,
-                        &o->diags))
+    if (!ways_candidate(&run->ways, &run->point, run->problem->name, o->arena,
+                        &run->candidate, &o->diags))
         return false;
     run->raw = NEW_ARRAY(o->arena, void *, data->nbuffer);
     for (int k = 0; k < data->noutput; k++) {
@@ -85,9 +96,6 @@ static bool execute(Options *o, Run *run)
 static bool write_outputs(Options *o, const Run *run)
 {
     const ProblemData *data = run->data;
-    if (o->nout > data->noutput)
-        return diag_error(&o->diags, span_none, "C022", "%d files for %d outputs", o->nout,
-                          data->noutput);
     for (int k = 0; k < o->nout; k++)
         if (!run->problem->kind->write(run->problem, data, k, run->raw[data->output[k]],
                                        o->out[k], &o->diags))
@@ -154,10 +162,10 @@ int cmd_run(Options *o)
     Run run = {.problem = cli_problem(o, true)};
     if (!run.problem)
         return 2;
-    bool ok = make_data(o, &run) && open_run(o, &run) && execute(o, &run) &&
-              write_outputs(o, &run) && find_limit(o, &run);
+    bool ok = make_data(o, &run) && choose(o, &run) && open_run(o, &run) &&
+              execute(o, &run) && write_outputs(o, &run) && find_limit(o, &run);
     if (ok) {
-        if (!o->json || strcmp(o->json, "-") != 0)
+        if (cli_prints(o))
             print_run(o, &run);
         ok = cli_json(o, run_json(&run));
     }

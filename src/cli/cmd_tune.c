@@ -80,7 +80,7 @@ static void print_row(const char *what, double ns, const TuneResult *r)
     buf_release(&time);
 }
 
-static void print_result(const TuneResult *r)
+static void print_result(const Problem *problem, const TuneResult *r)
 {
     printf("%s on %s", r->problem, r->device);
     if (r->devices > 1)
@@ -101,6 +101,8 @@ static void print_result(const TuneResult *r)
     if (r->in_flight_bytes > 0)
         printf("  in flight  %.1f KiB a multiprocessor, estimated\n",
                r->in_flight_bytes / 1024);
+    if (r->fused)
+        cli_print_fused(problem, r);
     printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
     printf("  record   %s  (`forewarp report` makes a page of it)\n", r->record_path);
 }
@@ -122,7 +124,7 @@ static bool is_ready(Options *o, const char *out)
             return false;
         model_free(model);
     }
-    if (!file_mkdirs(out) || access(out, W_OK | X_OK) != 0)
+    if (!file_mkdirs(out) || access(arena_printf(o->arena, "%s/.", out), W_OK | X_OK) != 0)
         return diag_world(&o->diags, "C011", "cannot write in the folder %s: %s", out,
                           strerror(errno));
     return true;
@@ -178,8 +180,12 @@ static bool lead(Options *o, const Problem *problem, const TuneOptions *options,
     bool ok = tune(problem, options, o->arena, &result, &o->diags);
     screen_close(screen);
     if (ok) {
-        print_result(&result);
-        ok = cli_json(o, result_json(&result));
+        if (cli_prints(o))
+            print_result(problem, &result);
+        json_t *json = result_json(&result);
+        if (result.fused)
+            cli_fused_json(problem, &result, json);
+        ok = cli_json(o, json);
     }
     return ok;
 }
@@ -188,9 +194,9 @@ int cmd_tune(Options *o)
 {
     const Steps *steps = NULL;
     const char *out = o->nout ? o->out[0] : "forewarp-out";
-    if (cli_is_script(o->file))
-        return cli_tune_script(o, out);
     Problem *problem = cli_problem(o, true);
+    if (problem && !o->strategy)
+        o->strategy = problem->kind->strategy;
     if (!problem || !read_steps(o, &steps) || !is_ready(o, out) ||
         (o->loading && !cli_loading(o, problem)))
         return 2;
@@ -204,6 +210,7 @@ int cmd_tune(Options *o)
                            .where = o->where,
                            .stage = {o->stage[0], o->stage[1]},
                            .samples = (int)o->samples,
+                           .sample = (int)o->sample,
                            .seed = o->seed,
                            .budget_s = unbounded ? 30 : o->budget_s,
                            .budget_trials = o->budget_trials,

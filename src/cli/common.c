@@ -17,6 +17,7 @@ Problem *cli_problem(Options *o, bool bind)
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
         return NULL;
+    problem->limit = (int)o->limit;
     if (problem->program) {
         problem->program->math = o->math;
         problem->program->extra = o->extra;
@@ -35,8 +36,8 @@ Problem *cli_program(Options *o, bool bind)
     Problem *problem = cli_problem(o, bind);
     if (!problem || problem->program)
         return problem;
-    diag_error(&o->diags, span_none, "C032",
-               "forewarp %s is for programs; %s is a template", o->command->name, o->file);
+    diag_error(&o->diags, span_none, "C032", "forewarp %s is for programs; %s is a %s",
+               o->command->name, o->file, problem->kind->name);
     return NULL;
 }
 
@@ -52,7 +53,12 @@ static bool add_devices(Options *o, const char *item, const char **device, int *
         for (int i = 0; i < found && *n < CLI_LIST_MAX; i++)
             if (strncmp(all[i].id, item, len - 1) == 0)
                 device[(*n)++] = all[i].id;
-        return *n > before || diag_world(&o->diags, "C007", "there is no device %s", item);
+        DeviceInfo first; // if there is none, the reason is that of its first
+        return *n > before ||
+               (devices_find(o->arena, NULL,
+                             arena_printf(o->arena, "%.*s0", (int)len - 1, item), &first,
+                             &o->diags) &&
+                false);
     }
     if (!device_parse(item, &kind, &index))
         return diag_error(&o->diags, span_none, "C006",
@@ -110,6 +116,11 @@ const char *cli_models_folder(Options *o)
     return cli_share(o, "models", "../data/models");
 }
 
+bool cli_prints(const Options *o)
+{
+    return !(o->json && strcmp(o->json, "-") == 0) && !(o->csv && strcmp(o->csv, "-") == 0);
+}
+
 bool cli_json(Options *o, json_t *json)
 {
     bool ok = true;
@@ -135,7 +146,7 @@ bool cli_unknown(Options *o, const char *code, const char *what, const char *nam
     for (int i = 0; i < n; i++)
         guess_offer(&guess, known[i]);
     guess_print(&text, &guess);
-    for (int i = 0; i < n && !text.len; i++)
+    for (int i = 0; i < n && !guess.best[0]; i++)
         buf_printf(&text, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
     diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
     buf_release(&text);

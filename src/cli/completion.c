@@ -144,9 +144,8 @@ static void bash_option(const OptionRow *row)
 // Words for the values that have some; for the others bash goes on to the names of files.
 static void bash_values(Buf *words)
 {
-    int n;
-    const OptionRow *row = cli_options(&n);
-    for (int i = 0; i < n; i++) {
+    const OptionRow *row = option_rows;
+    for (int i = 0; i < OPTIONS; i++) {
         if (row[i].arg)
             value_words(words, &row[i]);
         if (!row[i].arg || !words->len)
@@ -156,7 +155,7 @@ static void bash_values(Buf *words)
         printf(") words=\"%s\" ;;\n", words->text);
     }
     printf("    ");
-    for (int i = 0, k = 0; i < n; i++) {
+    for (int i = 0, k = 0; i < OPTIONS; i++) {
         if (row[i].arg)
             value_words(words, &row[i]);
         if (!row[i].arg || words->len)
@@ -169,10 +168,9 @@ static void bash_values(Buf *words)
 
 static void bash_command(int command, Buf *words)
 {
-    int n;
-    const OptionRow *row = cli_options(&n);
+    const OptionRow *row = option_rows;
     printf("        %s) options=\"", commands[command].name);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < OPTIONS; i++) {
         if (!(row[i].commands & 1 << command))
             continue;
         printf("--%s ", row[i].name);
@@ -248,10 +246,9 @@ static void zsh_option(const OptionRow *row, Buf *words)
 
 static void zsh_command(int command, Buf *words)
 {
-    int n;
-    const OptionRow *row = cli_options(&n);
+    const OptionRow *row = option_rows;
     printf("    %s)\n        _arguments \\\n", commands[command].name);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < OPTIONS; i++)
         if (row[i].commands & 1 << command)
             zsh_option(&row[i], words);
     printf("            '--help[list the options]'");

@@ -128,8 +128,7 @@ static void print_ways(const Cases *cases, int ways)
     }
 }
 
-// Selection
-// ---------------------------------------------------------------------------------
+// Selection ------------------------------------------------------------------------------
 
 static void print_picks(const Pick *pick, int n, const double median[PICK_TEN])
 {
@@ -239,7 +238,7 @@ int eval_linear(Options *o)
         diag_error(&o->diags, span_none, "C016", "%s has no test kernels", o->data);
         return 2;
     }
-    bool print = !o->json || o->json[0] != '-';
+    bool print = cli_prints(o);
     json_t *json =
         json_pack("{s:s, s:i}", "device", c.device.name, "measurements", w->rows);
     eval_cases(&c, w, &cases, print, json);

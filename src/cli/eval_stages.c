@@ -61,11 +61,14 @@ static json_t *stages_json(const Stages *s)
     for (int i = 0; i < s->nscatter; i++)
         json_array_append_new(scatter,
                               json_pack("[f, f]", s->actual_ns[i], s->predicted_ns[i]));
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:i, s:o, s:o}", "record",
+    int repeated;
+    double noise = recorded_noise(s->recorded, &repeated);
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:o, s:i, s:i, s:o, s:o}", "record",
                      s->recorded->name, "device", s->recorded->device, "model",
                      s->kind->name, "points", s->recorded->n, "ran", s->recorded->nvalid,
-                     "best_ns", s->best_ns, "repeat", s->repeats, "first_stages", firsts,
-                     "scatter", scatter);
+                     "best_ns", s->best_ns, "noise", number(noise), "noise_points",
+                     repeated, "repeat", s->repeats, "first_stages", firsts, "scatter",
+                     scatter);
 }
 
 // The largest first stage, up to that of the comparison, that the record has points for.
@@ -137,7 +140,7 @@ static bool show(const Sheet *sheet)
         report_pickers(&text, sheet->stages, sheet->n, COMPARED);
     else
         report_foreign(&text, sheet->record, sheet->nrecord);
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
     return cli_json(o, json) && ok;

@@ -14,6 +14,7 @@
 
 #include "cost/counts_sum.h"
 
+#include <gmp.h>
 #include <isl/aff.h>
 #include <isl/ctx.h>
 #include <isl/mat.h>
@@ -21,6 +22,7 @@
 #include <isl/set.h>
 #include <isl/space.h>
 #include <isl/val.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LIVES = SUM_FLOOR - SUM_LIVE, FLOORS = SUM_COLS - SUM_FLOOR, BOUNDS = 64 };
@@ -29,6 +31,8 @@ enum { OPERATIONS = 200000, DEPTH_MOST = 64, PIECES_MOST = 512, STEPS_MOST = 200
 void sum_init(Sum *s, Arena *arena)
 {
     *s = (Sum){.arena = arena, .isl = isl_ctx_alloc()};
+    if (!s->isl)
+        out_of_memory(0);
     isl_options_set_on_error(s->isl, ISL_ON_ERROR_CONTINUE);
 }
 
@@ -37,8 +41,28 @@ void sum_release(Sum *s)
     isl_ctx_free(s->isl);
 }
 
+static void *regrow(void *p, size_t before, size_t size)
+{
+    (void)before;
+    return xrealloc(p, size);
+}
+
+static void give_back(void *p, size_t size)
+{
+    (void)size;
+    free(p);
+}
+
+void sum_memory(void)
+{
+    mp_set_memory_functions(xmalloc, regrow, give_back);
+}
+
+// What isl had no memory for is no fault of the system.
 bool sum_refuse(Sum *s, const char *why)
 {
+    if (isl_ctx_last_error(s->isl) == isl_error_alloc)
+        out_of_memory(0);
     s->refused = s->refused ? s->refused : why;
     return false;
 }

@@ -79,6 +79,9 @@ typedef struct {
     const char *refused;  // why the last system could not be counted, or NULL
 } Sum;
 
+// GMP, which isl counts with, takes its memory by xmalloc in this process; left to itself
+// it aborts where there is none.
+void sum_memory(void);
 void sum_init(Sum *sum, Arena *arena);
 void sum_release(Sum *sum);                 // gives isl's memory back
 bool sum_refuse(Sum *sum, const char *why); // false

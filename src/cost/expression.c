@@ -517,30 +517,6 @@ static bool produces(const Expr *expr)
     return expr->narg && produces(expr->arg[expr->narg - 1]);
 }
 
-// Only layouts that have an inverse on the writing side.
-static bool is_layout(const Expr *lambda)
-{
-    const Expr *body = lambda->arg[0];
-    for (; body->kind == E_PATTERN; body = body->arg[body->narg - 1])
-        switch (body->pattern) {
-        case P_JOIN:
-        case P_SPLIT:
-        case P_TRANSPOSE:
-        case P_ASSCALAR:
-        case P_ASVECTOR:
-        case P_SCATTER:
-        case P_TAKE:
-        case P_UNZIP: break;
-        case P_MAP:
-            if (!is_layout(body->fun))
-                return false;
-            break;
-        default: return false;
-        }
-    return body->kind == E_PARAM && body->param == lambda->params[0] &&
-           lambda->arg[0]->kind == E_PATTERN;
-}
-
 static void gen_map(Count *c, const Expr *expr, const Names *names, AddrSpace to)
 {
     const Expr *f = expr->fun, *last = expr->arg[expr->narg - 1];
@@ -627,7 +603,7 @@ static void gen_pattern(Count *c, const Expr *expr, const Names *names, AddrSpac
 {
     switch (expr->pattern) {
     case P_MAP:
-        if (is_layout(expr->fun) && produces(expr->arg[0]))
+        if (layout_function(expr->fun) && produces(expr->arg[0]))
             gen_inverse(c, expr, names, to);
         else
             gen_map(c, expr, names, to);

@@ -228,9 +228,8 @@ static bool find_indexed(Device *device, int *index, Buf *log)
     int n = count_devices(&device->cu);
     if (*index >= n) {
         buf_printf(log,
-                   n == 0 ? "no CUDA device found\n"
-                          : "there is no cuda:%d: the last CUDA device is cuda:%d\n",
-                   *index, n - 1);
+                   n == 0 ? "no CUDA device found\n" : "the last CUDA device is cuda:%d\n",
+                   n - 1);
         return false;
     }
     return succeeds(&device->cu, device->cu.cuDeviceGet(&device->device, *index),

@@ -293,8 +293,7 @@ static bool find_device(int index, cl_device_id *id, Buf *log)
     if (n == 0)
         buf_puts(log, "no OpenCL device found: " DRIVER_ADVICE "\n");
     else
-        buf_printf(log, "there is no opencl:%d: the last OpenCL device is opencl:%d\n",
-                   index, n - 1);
+        buf_printf(log, "the last OpenCL device is opencl:%d\n", n - 1);
     return false;
 }
 

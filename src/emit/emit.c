@@ -55,8 +55,12 @@ const char *target_options(const Target *target, Math math)
 // Names -------------------------------------------------------------------------------
 
 static const char *const reserved[] = {
+#define KEYWORD(word)  #word,
+#define BUILTIN(word)  #word,
 #define RESERVED(word) #word,
 #include "emit/reserved.def"
+#undef KEYWORD
+#undef BUILTIN
 #undef RESERVED
 };
 

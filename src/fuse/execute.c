@@ -165,7 +165,7 @@ static bool is_whole(const Graph *graph, const Solution *s)
 bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *device,
                     Solution *solution, Diags *diags)
 {
-    Reading r = {space, text, device ? device->local_bytes : ON_CHIP_BYTES,
+    Reading r = {space, text, device ? fused_local_bytes(device) : ON_CHIP_BYTES,
                  device ? device->max_group : THREADS_MAX};
     bool ok = true;
     solution->n = 0;
@@ -177,10 +177,11 @@ bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *
             ok = ok && !*r.at;
     }
     return (ok && is_whole(&space->graph, solution)) ||
-           diag_error(diags, span_none, "F033",
-                      "`%s` is no solution: one is written as tune prints it, "
-                      "`123/3.3.1 x32+* fours | 456/5.5.5 x16 words`",
-                      text);
+           diag_error(
+               diags, span_none, "F033",
+               "`%s` is no solution, or does not fit: one is written as tune prints it, "
+               "`123/3.3.1 x32+* fours | 456/5.5.5 x16 words`",
+               text);
 }
 
 // Jobs --------------------------------------------------------------------------------
@@ -411,17 +412,12 @@ static bool unfused(const Script *script, const FuseSpace *space, Solution *solu
     return true;
 }
 
-// Runs the unfused sequence on the host with every call's result as an output.
-static bool run_reference(const Script *script, ScriptData *data, const FusePlace *place,
-                          Diags *diags)
+// A buffer an element; those that calls make are read out to where the data keep them.
+static void reference_buffers(const Script *script, const ScriptData *data,
+                              RigBuffer *buffer, void **out)
 {
-    Arena *arena = arena_new();
-    RigBuffer *buffer = NEW_ARRAY(arena, RigBuffer, script->nelem);
-    int number[ELEMS_MAX];
-    void **out = NEW_ARRAY(arena, void *, script->nelem);
     for (int e = 0; e < script->nelem; e++) {
         bool input = script->elem[e].is_input;
-        number[e] = e;
         buffer[e] = (RigBuffer){.name = script->elem[e].name,
                                 .scalar = S_FLOAT,
                                 .count = elem_count(&script->elem[e], data->instances) *
@@ -429,6 +425,19 @@ static bool run_reference(const Script *script, ScriptData *data, const FusePlac
                                 .init = input ? data->value[e] : NULL};
         out[e] = input ? NULL : data->value[e];
     }
+}
+
+// Runs the unfused sequence on the host with every call's result as an output.
+static bool run_reference(const Script *script, ScriptData *data, const FusePlace *place,
+                          Diags *diags)
+{
+    Arena *arena = arena_new();
+    RigBuffer *buffer = NEW_ARRAY(arena, RigBuffer, script->nelem);
+    void **out = NEW_ARRAY(arena, void *, script->nelem);
+    int number[ELEMS_MAX];
+    for (int e = 0; e < script->nelem; e++)
+        number[e] = e;
+    reference_buffers(script, data, buffer, out);
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,
@@ -536,30 +545,50 @@ static bool check_reference(const Script *script, const ScriptData *data, Diags 
     return ok;
 }
 
-ScriptData *script_data(const Script *script, int64_t instances, uint64_t seed,
-                        const FusePlace *place, Arena *arena, Diags *diags)
+int script_buffers(const Script *script, int number[ELEMS_MAX])
+{
+    int n = 0;
+    for (int e = 0; e < ELEMS_MAX; e++)
+        number[e] = e < script->nelem && script->elem[e].is_input ? n++ : -1;
+    for (int e = 0; e < script->nelem; e++)
+        if (script->elem[e].is_output)
+            number[e] = n++;
+    return n;
+}
+
+static void make_buffers(const Script *script, ScriptData *data)
+{
+    data->nbuffer = script_buffers(script, data->buffer_of);
+    for (int e = 0; e < script->nelem; e++) {
+        const Elem *elem = &script->elem[e];
+        if (data->buffer_of[e] >= 0)
+            data->buffer[data->buffer_of[e]] =
+                (RigBuffer){.name = elem->name,
+                            .scalar = S_FLOAT,
+                            .count = elem_count(elem, data->instances) * elem->words,
+                            .init = elem->is_input ? data->value[e] : NULL};
+    }
+}
+
+ScriptData *script_inputs(const Script *script, int64_t instances, uint64_t seed,
+                          Arena *arena)
 {
     ScriptData *data = NEW(arena, ScriptData);
     data->instances = instances;
     data->value = NEW_ARRAY(arena, float *, script->nelem);
     data->buffer = NEW_ARRAY(arena, RigBuffer, script->nelem);
     fill_inputs(script, data, seed, arena);
-    if (!run_reference(script, data, place, diags) || !check_reference(script, data, diags))
-        return NULL;
-    for (int output = 0; output < 2; output++)
-        for (int e = 0; e < script->nelem; e++) {
-            const Elem *elem = &script->elem[e];
-            if (!output)
-                data->buffer_of[e] = -1;
-            if (output ? !elem->is_output : !elem->is_input)
-                continue;
-            data->buffer_of[e] = data->nbuffer;
-            data->buffer[data->nbuffer++] =
-                (RigBuffer){.name = elem->name,
-                            .scalar = S_FLOAT,
-                            .count = elem_count(elem, instances) * elem->words,
-                            .init = output ? NULL : data->value[e],
-                            .expect = output ? data->value[e] : NULL};
-        }
+    make_buffers(script, data);
     return data;
+}
+
+bool script_expect(const Script *script, ScriptData *data, const FusePlace *place,
+                   Diags *diags)
+{
+    if (!run_reference(script, data, place, diags) || !check_reference(script, data, diags))
+        return false;
+    for (int e = 0; e < script->nelem; e++)
+        if (script->elem[e].is_output)
+            data->buffer[data->buffer_of[e]].expect = data->value[e];
+    return true;
 }

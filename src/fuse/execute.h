@@ -28,6 +28,10 @@ bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *
 void solution_source(const Script *script, Solution *solution, int64_t instances,
                      const char *target, Buf *out);
 
+// The numbers of the buffers of elements that are inputs, then of those that are outputs;
+// -1: it is an intermediate. Returns how many there are.
+int script_buffers(const Script *script, int number[ELEMS_MAX]);
+
 // What a solution works on: a list of instances of every element.
 typedef struct {
     int64_t instances;
@@ -37,14 +41,17 @@ typedef struct {
     int buffer_of[ELEMS_MAX]; // its number; -1: an intermediate
 } ScriptData;
 
-// Inputs are seeded, uniform in [0.5, 1.5). The values of calls come from the first
-// implementation of each, one after another, as C on the host device, after the
-// interpreter gave the same for the first instances. NULL with diagnostics.
+// Seeded inputs, uniform in [0.5, 1.5). Owner: arena.
+ScriptData *script_inputs(const Script *script, int64_t instances, uint64_t seed,
+                          Arena *arena);
 typedef struct {
     const char *folder, *worker; // for the rig
 } FusePlace;
-ScriptData *script_data(const Script *script, int64_t instances, uint64_t seed,
-                        const FusePlace *place, Arena *arena, Diags *diags);
+// What the outputs must be, also as value: from the first implementation of each call, one
+// after another, as C on the host device, after the interpreter gave the same for the first
+// instances. False with diagnostics.
+bool script_expect(const Script *script, ScriptData *data, const FusePlace *place,
+                   Diags *diags);
 
 // A solution as a job: its kernels are named PREFIX0, PREFIX1, ..; their text goes to
 // source.

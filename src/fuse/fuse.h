@@ -49,8 +49,9 @@ typedef struct {
     bool is_static; // every index is known when the kernel is compiled: registers will do
 } Impl;
 
-// A map makes an element of each instance; a sum adds its argument's over all instances.
-typedef enum { FUNCTION_MAP, FUNCTION_SUM } FunctionKind;
+// A map makes an element of each instance; a sum adds its argument's over all instances, so
+// that its result is known when its kernel ends; what stands alone shares no kernel.
+typedef enum { FUNCTION_MAP, FUNCTION_SUM, FUNCTION_ALONE } FunctionKind;
 
 typedef struct {
     FunctionKind kind;
@@ -77,6 +78,8 @@ typedef struct {
     Set users;
     bool is_input, is_output;
     bool is_uniform; // one value for all instances
+    int shape;       // elements that one kernel stores are of one shape
+    bool is_sole;    // it is the only one that its kernel stores
 } Elem;
 
 typedef struct {
@@ -93,8 +96,12 @@ typedef struct {
     const Function *def;
 } Generic;
 
-// A script as read: its calls in an order in which each comes after those it needs.
-typedef struct {
+typedef struct Script Script;
+typedef struct Fusion Fusion;
+
+// A script as read: its calls in an order in which each comes after those it needs. The
+// stages of a program are such calls too (plan/pipeline.h).
+struct Script {
     Arena *arena;
     Ir *ir;
     const char *name; // of the file, without folder and suffix
@@ -106,7 +113,9 @@ typedef struct {
     int ncall, nelem, ninput;
     Call call[CALLS_MAX];
     Elem elem[ELEMS_MAX]; // inputs first, in the order they were named
-} Script;
+    // How many implementations a fusion has; NULL: the product of its calls'.
+    double (*impls)(const Script *script, const Fusion *fusion);
+};
 
 // How many instances of an element or of a set of calls there are, of a list this long.
 int64_t elem_count(const Elem *elem, int64_t instances);
@@ -120,12 +129,13 @@ Script *script_load(const char *path, const Binding *size, int nsize, Diags *dia
                     bool *ok);
 Script *script_parse(const char *name, const char *text, const Binding *size, int nsize,
                      Diags *diags, bool *ok);
-void script_free(Script *script);      // accepts NULL
+void script_free(Script *script); // accepts NULL
+// What a script in this file is called: its name without folder and suffix, made a name.
+const char *script_name(Arena *arena, const char *path);
 extern const char *const fuse_library; // the text of the functions that are shipped
 uint64_t script_hash(const Script *script);
 
-// space.c: what may be fused
-// ----------------------------------------------------------------
+// space.c: what may be fused -------------------------------------------------------------
 
 typedef struct {
     const Script *script;
@@ -144,7 +154,7 @@ bool graph_fusible(const Graph *graph, Set set);
 
 // A set of calls that may run as one kernel, and what is known of it before implementations
 // are chosen. A single call is one too.
-typedef struct {
+struct Fusion {
     Set set;
     int ncall;
     uint8_t order[MEMBERS_MAX]; // the calls, in the order with the least need of words
@@ -156,8 +166,8 @@ typedef struct {
     int top;                                   // words allocated
     int nodes;                                 // of the branch and bound
     int moved, apart; // words moved an instance: fused, and by the calls one by one
-    double impls;     // product of the numbers of implementations
-} Fusion;
+    double impls;     // how many implementations it has
+};
 
 // The sum that makes an element; NULL: it is made otherwise.
 const Call *sum_of(const Script *script, int elem);
@@ -190,8 +200,7 @@ typedef struct {
 // absent element is 0. Returns the top; *nodes the branches tried.
 int fuse_allocate(const Live *live, int n, int *offset, int *nodes);
 
-// cover.c: the cheapest covers, in order
-// ------------------------------------------------------
+// cover.c: the cheapest covers, in order -------------------------------------------------
 
 typedef struct {
     Set set;

@@ -12,114 +12,6 @@
 
 #include <string.h>
 
-static const Dialect dialect[] = {
-    {"opencl", "kernel", "", "global ", "local ", "restrict",
-     "barrier(CLK_LOCAL_MEM_FENCE)", "get_local_id(0)", "get_group_id(0)", "#pragma unroll",
-     "*(@float4 *)(to + k) = *(const @float4 *)(from + k)", false},
-    {"cuda", "extern \"C\" __global__", "__device__ __forceinline__ ", "", "",
-     "__restrict__", "__syncthreads()", "threadIdx.x", "blockIdx.x", "#pragma unroll",
-     "*(@float4 *)(to + k) = *(const @float4 *)(from + k)", false},
-    {"c", "static", "static inline ", "", "", "restrict", NULL, NULL, NULL,
-     "#pragma GCC unroll 32", "memcpy(to + k, from + k, 16)", true},
-};
-
-static const Dialect *find_dialect(const char *name)
-{
-    for (int i = 0; i < COUNTOF(dialect); i++)
-        if (strcmp(dialect[i].name, name) == 0)
-            return &dialect[i];
-    BUG("no dialect for %s", name);
-}
-
-// The prelude ---------------------------------------------------------------------------
-
-static const char copy_words[] = "{\n"
-                                 "    #pragma unroll 4\n"
-                                 "    for (int k = lid; k < words; k += threads)\n"
-                                 "        if (k < left)\n"
-                                 "            to[k] = from[k];\n"
-                                 "}\n";
-
-// Where all words are there, loads may overlap: nothing is asked between them.
-static const char copy_fours[] = "{\n"
-                                 "    if (left >= words) {\n"
-                                 "        #pragma unroll 8\n"
-                                 "        for (int k = 4*lid; k < words; k += 4*threads)\n"
-                                 "            %;\n"
-                                 "    } else {\n"
-                                 "        for (int k = 4*lid; k < left; k += 4*threads)\n"
-                                 "            for (int j = k; j < left && j < k + 4; j++)\n"
-                                 "                to[j] = from[j];\n"
-                                 "    }\n"
-                                 "}\n";
-
-// The same without registers in between; fw_wait ends what has been begun.
-static const char async_text[] =
-    "__device__ __forceinline__ void fw_load_async(float *to, const float *from, int "
-    "words,\n"
-    "    int left, int lid, int threads)\n"
-    "{\n"
-    "    if (left < words) {\n"
-    "        fw_load4(to, from, words, left, lid, threads);\n"
-    "        return;\n"
-    "    }\n"
-    "    #pragma unroll 8\n"
-    "    for (int k = 4*lid; k < words; k += 4*threads)\n"
-    "        asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
-    "                     ::\"r\"((unsigned)__cvta_generic_to_shared(to + k)), \"l\"(from "
-    "+ k)\n"
-    "                     : \"memory\");\n"
-    "}\n"
-    "__device__ __forceinline__ void fw_wait(void)\n"
-    "{\n"
-    "    asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n"
-    "}\n";
-
-// Four words from one address space to another: the first @ is `to`, the second `from`.
-static void put_four(const Dialect *d, const char *to, const char *from, Buf *out)
-{
-    const char *space[] = {to, from};
-    int n = 0;
-    for (const char *c = d->four; *c; c++)
-        if (*c == '@')
-            buf_puts(out, space[n++]);
-        else
-            buf_putc(out, *c);
-}
-
-static void put_copy(const Dialect *d, const char *name, const char *to, const char *from,
-                     const char *body, Buf *out)
-{
-    buf_printf(out,
-               "%svoid %s(%sfloat *%s to, %sconst float *%s from, int words, int left,\n",
-               d->function, name, to, d->restricted, from, d->restricted);
-    buf_printf(out, "    int lid, int threads)\n");
-    for (const char *c = body; *c; c++)
-        if (*c == '%')
-            put_four(d, to, from, out);
-        else
-            buf_putc(out, *c);
-}
-
-void fused_prelude(const char *target, Buf *out)
-{
-    const Dialect *d = find_dialect(target);
-    if (d->loops)
-        buf_puts(out, "#include <string.h>\n#include <tgmath.h>\n\n");
-    buf_puts(out,
-             "// All threads of a block copy `words` neighbouring words, of which `left` "
-             "are there.\n");
-    put_copy(d, "fw_load", d->local, d->global, copy_words, out);
-    put_copy(d, "fw_store", d->global, d->local, copy_words, out);
-    put_copy(d, "fw_load4", d->local, d->global, copy_fours, out);
-    put_copy(d, "fw_store4", d->global, d->local, copy_fours, out);
-    if (strcmp(d->name, "cuda") == 0)
-        buf_puts(out, async_text);
-    if (!d->loops)
-        strips_prelude(d, out);
-    buf_putc(out, '\n');
-}
-
 // Printing ----------------------------------------------------------------------------
 
 void gen_put(Generator *g, const char *format, ...)
@@ -130,6 +22,17 @@ void gen_put(Generator *g, const char *format, ...)
     buf_vprintf(g->out, format, args);
     va_end(args);
     buf_putc(g->out, '\n');
+}
+
+void gen_entry(Generator *g, const char *name, int arrays, int ints)
+{
+    if (!g->d->loops)
+        return;
+    buf_printf(g->out, "void %s_entry(void *const *arg)\n{\n    %s(", name, name);
+    for (int i = 0; i < arrays + ints; i++)
+        buf_printf(g->out, i < arrays ? "%sarg[%d]" : "%s*(const int *)arg[%d]",
+                   i ? ", " : "", i);
+    buf_puts(g->out, ");\n}\n");
 }
 
 // "3*", or nothing for 1.
@@ -456,8 +359,7 @@ static void put_accumulator(Generator *g, const Call *call)
             each, kept);
 }
 
-// The threads' sums of a scalar, added in pairs that do not depend on the device.
-static void put_tree(Generator *g, const char *from, const char *shared, const char *to)
+void gen_tree(Generator *g, const char *from, const char *shared, const char *to)
 {
     int half = 1;
     if (g->d->loops) {
@@ -487,7 +389,7 @@ static void put_part(Generator *g, const Call *call)
         const char *to = arena_printf(g->script->arena, "p_%s[block]", name);
         if (g->d->loops)
             gen_put(g, "%s = 0;", to);
-        put_tree(g, from, shared, to);
+        gen_tree(g, from, shared, to);
         return;
     }
     open_threads(g);
@@ -530,7 +432,7 @@ static void put_step(Generator *g, int step, Arena *arena)
 
 // The kernel ------------------------------------------------------------------------------
 
-static void put_start(Generator *g, const char *name)
+void gen_start(Generator *g, const char *name)
 {
     buf_puts(g->out, g->d->start);
     if (strcmp(g->d->name, "opencl") == 0)
@@ -553,7 +455,7 @@ static bool is_loaded(const Generator *g, int elem)
 void gen_head(Generator *g, const char *name)
 {
     int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
-    put_start(g, name);
+    gen_start(g, name);
     for (int i = 0; i < n; i++) {
         bool load = is_loaded(g, elem[i]);
         bool part = !load && fusion_place(g->fusion, elem[i]) < 0;
@@ -599,16 +501,6 @@ static void put_body(Generator *g, Arena *arena)
     for (int step = 0; step < g->fusion->ncall; step++)
         put_step(g, step, arena);
     close_threads(g);
-}
-
-// C: the host calls by this name, with the addresses of all arguments.
-static void put_entry(Generator *g, const char *name)
-{
-    int elem[PLACES_MAX], n = fused_arguments(g->script, g->fusion, elem);
-    buf_printf(g->out, "void %s_entry(void *const *arg)\n{\n    %s(", name, name);
-    for (int i = 0; i < n; i++)
-        buf_printf(g->out, "arg[%d], ", i);
-    buf_printf(g->out, "*(const int *)arg[%d]);\n}\n", n);
 }
 
 // What is the same for all instances is copied once a block.
@@ -676,7 +568,7 @@ static Generator generator(const Script *script, FusedKernel *kernel, const char
     return (Generator){.script = script,
                        .kernel = kernel,
                        .fusion = kernel->fusion,
-                       .d = find_dialect(target),
+                       .d = dialect_find(target),
                        .out = out,
                        .indent = 1};
 }
@@ -697,8 +589,8 @@ void fused_print(const Script *script, FusedKernel *kernel, const char *target,
     open_block(&g, 0);
     put_body(&g, arena);
     close_block(&g);
-    if (g.d->loops)
-        put_entry(&g, name);
+    int elem[PLACES_MAX];
+    gen_entry(&g, name, fused_arguments(script, kernel->fusion, elem), 1);
     watch_free(g.watch);
     arena_free(arena);
 }
@@ -752,7 +644,7 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
     Arena *arena = arena_new();
     int elem[PLACES_MAX], n = fused_arguments(script, kernel->fusion, elem);
     g.routine = true;
-    put_start(&g, name);
+    gen_start(&g, name);
     buf_printf(out, "%sconst float *%s g_in, %sfloat *%s g_out, int N, int R)\n{\n",
                g.d->global, g.d->restricted, g.d->global, g.d->restricted);
     for (int i = 0; i < n; i++) // what is the same for all may be anything
@@ -776,103 +668,6 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
     gen_put(&g, "    g_out[base + lid] = sm[lid];");
     close_threads(&g);
     close_block(&g);
-    if (g.d->loops)
-        buf_printf(out,
-                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
-                   "*(const int *)arg[2], *(const int *)arg[3]);\n}\n",
-                   name, name);
+    gen_entry(&g, name, 2, 2);
     arena_free(arena);
-}
-
-void fused_print_copy(const char *target, const char *name, Buf *out)
-{
-    FusedKernel kernel = {.threads = 256};
-    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
-    if (g.d->loops)
-        buf_puts(out, "#include <string.h>\n\n");
-    put_start(&g, name);
-    buf_printf(out, "%sconst float *%s from, %sfloat *%s to, int fours)\n{\n", g.d->global,
-               g.d->restricted, g.d->global, g.d->restricted);
-    if (g.d->loops) {
-        buf_puts(out, "    memcpy(to, from, 16*(size_t)fours);\n}\n");
-        buf_printf(out,
-                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
-                   "*(const int *)arg[2]);\n}\n",
-                   name, name);
-        return;
-    }
-    gen_put(&g, "const long first = 4096L*%s + 4*%s;", g.d->block, g.d->thread);
-    gen_put(&g, "%s", g.d->unroll);
-    gen_put(&g, "for (long k = first; k < first + 4096; k += 1024)");
-    buf_puts(out, "        ");
-    put_four(g.d, g.d->global, g.d->global, out);
-    buf_puts(out, ";\n}\n");
-}
-
-// A block adds SUM_WORDS words, every eighth part by the same threads, and then these sums.
-static void put_sum_of_arrays(Generator *g, int words)
-{
-    int slices = SUM_THREADS / SUM_WORDS;
-    gen_put(g, "%sfloat all[%d];", gen_shared(g), SUM_THREADS);
-    gen_put(g, "const int lid = %s, k = %d*%s + lid %% %d;", g->d->thread, SUM_WORDS,
-            g->d->block, SUM_WORDS);
-    gen_put(g, "float a = 0;");
-    gen_put(g, "for (int b = lid / %d; b < blocks && k < %d; b += %d)", SUM_WORDS, words,
-            slices);
-    gen_put(g, "    a += part[%d*(long)b + k];", words);
-    gen_put(g, "all[lid] = a;");
-    gen_put(g, "%s;", g->d->barrier);
-    gen_put(g, "if (lid < %d && k < %d) {", SUM_WORDS, words);
-    gen_put(g, "    for (int s = 1; s < %d; s++)", slices);
-    gen_put(g, "        a += all[lid + %d*s];", SUM_WORDS);
-    gen_put(g, "    sum[k] = a;");
-    gen_put(g, "}");
-}
-
-void fused_print_empty(const char *target, const char *name, int threads, Buf *out)
-{
-    FusedKernel kernel = {.threads = threads};
-    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
-    put_start(&g, name);
-    buf_printf(out, "%sfloat *out, int n)\n{\n", g.d->global);
-    gen_put(&g, "if (n < 0)");
-    gen_put(&g, "    out[%s] = 0;", g.d->loops ? "0" : g.d->thread);
-    buf_puts(out, "}\n");
-    if (g.d->loops)
-        buf_printf(out,
-                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], "
-                   "*(const int *)arg[1]);\n}\n",
-                   name, name);
-}
-
-void fused_print_sum(const char *target, const char *name, int words, Buf *out)
-{
-    FusedKernel kernel = {.threads = SUM_THREADS};
-    Generator g = {.kernel = &kernel, .d = find_dialect(target), .out = out, .indent = 1};
-    put_start(&g, name);
-    buf_printf(out, "%sconst float *%s part, %sfloat *%s sum, int blocks)\n{\n",
-               g.d->global, g.d->restricted, g.d->global, g.d->restricted);
-    if (g.d->loops) {
-        gen_put(&g, "for (int k = 0; k < %d; k++) {", words);
-        gen_put(&g, "    double a = 0;");
-        gen_put(&g, "    for (int b = 0; b < blocks; b++)");
-        gen_put(&g, "        a += part[%d*(long)b + k];", words);
-        gen_put(&g, "    sum[k] = (float)a;\n    }");
-    } else if (words == 1) {
-        gen_put(&g, "%sfloat all[%d];", g.d->local[0] ? g.d->local : "__shared__ ",
-                SUM_THREADS);
-        gen_put(&g, "const int lid = %s;", g.d->thread);
-        gen_put(&g, "float a = 0;");
-        gen_put(&g, "for (int b = lid; b < blocks; b += %d)", SUM_THREADS);
-        gen_put(&g, "    a += part[b];");
-        put_tree(&g, "a", "all", "sum[0]");
-    } else {
-        put_sum_of_arrays(&g, words);
-    }
-    buf_puts(out, "}\n");
-    if (g.d->loops)
-        buf_printf(out,
-                   "void %s_entry(void *const *arg)\n{\n    %s(arg[0], arg[1], "
-                   "*(const int *)arg[2]);\n}\n",
-                   name, name);
 }

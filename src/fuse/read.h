@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the reader (read.c) hands to the checks (script.c): statements with names.
+// What the reader (read.c) hands to the checks (script.c): statements with names; and what
+// makes functions (define.c, routine.c).
 
 #ifndef FW_FUSE_READ_H
 #define FW_FUSE_READ_H
@@ -44,7 +45,11 @@ bool routine_implementations(Script *script, Elementary *function, Diags *diags)
 // Adds those of long arrays in strips, by whole warps.
 void routine_strips(Script *script, Elementary *function);
 
-// read.c: the function that a generic definition is for arguments of these types, made at
+// define.c: the function that a definition of a bound program is; NULL with diagnostics if
+// its types are no elements, or nothing implements it. Owner: the script.
+Elementary *define_function(Script *script, const Program *program, const Function *def,
+                            Diags *diags);
+// The function that a generic definition is for arguments of these types, made at
 // the first call; NULL with diagnostics where there is none, or the types are not such.
 const Elementary *script_instance(Script *script, const Name *name, const Type *const *type,
                                   int n, Diags *diags);

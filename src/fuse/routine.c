@@ -312,6 +312,28 @@ static const Val *zipped_at(Maker *m, const Val *zip, const Arith *i, Span span)
     return v;
 }
 
+static const Val *mapped_at(Maker *m, const Val *map, const Arith *i, Span span)
+{
+    const Val *src = at(m, map->src, i, span);
+    if (map->dims == 1)
+        return apply(m, map->fun, map->env, &src);
+    Val *v = val_new(m, V_MAP);
+    *v = *map;
+    v->dims--;
+    v->src = src;
+    return v;
+}
+
+static const Val *computed_at(Maker *m, const Val *array, const Arith *i)
+{
+    Val *index = val_new(m, V_SCALAR);
+    index->num = i;
+    index->text = arena_printf(m->arena, "(%s)", arith_text(m, i));
+    index->atom = true;
+    const Val *arg = index;
+    return apply(m, array->fun, array->env, &arg);
+}
+
 // Element i of an array.
 static const Val *at(Maker *m, const Val *array, const Arith *i, Span span)
 {
@@ -324,15 +346,7 @@ static const Val *at(Maker *m, const Val *array, const Arith *i, Span span)
             arith_add(m->ctx, array->num, arith_mulc(m->ctx, i, type_words(elem)));
         return param_at(m, array->param, elem, word, span);
     }
-    case V_MAP:
-        src = at(m, src, i, span);
-        if (array->dims == 1)
-            return apply(m, array->fun, array->env, &src);
-        v = val_new(m, V_MAP);
-        *v = *array;
-        v->dims--;
-        v->src = src;
-        return v;
+    case V_MAP: return mapped_at(m, array, i, span);
     case V_ZIP: return zipped_at(m, array, i, span);
     case V_TRANSPOSED: // row i of the transposed: element j is element (j, i)
     case V_SPLIT:      // row i: element j is element n * i + j
@@ -348,14 +362,7 @@ static const Val *at(Maker *m, const Val *array, const Arith *i, Span span)
     case V_JOINED:
         src = at(m, src, arith_divc(m->ctx, i, array->n), span);
         return at(m, src, arith_mod(m->ctx, i, arith_const(m->ctx, array->n)), span);
-    case V_COMPUTED: {
-        Val *index = val_new(m, V_SCALAR);
-        index->num = i;
-        index->text = arena_printf(m->arena, "(%s)", arith_text(m, i));
-        index->atom = true;
-        const Val *arg = index;
-        return apply(m, array->fun, array->env, &arg);
-    }
+    case V_COMPUTED: return computed_at(m, array, i);
     case V_SCALAR:
     case V_TUPLE: break;
     }

@@ -70,17 +70,40 @@ bool graph_convex(const Graph *graph, Set set)
     return !(desc & anc & ~set);
 }
 
+static bool stored(const Elem *elem, Set set)
+{
+    return elem->producer >= 0 && (set & bit(elem->producer)) &&
+           (elem->is_output || (elem->users & ~set) != 0);
+}
+
+// What the set stores is of one shape, and nothing that must be alone is among it.
+static bool stores_together(const Script *script, Set set)
+{
+    const Elem *first = NULL;
+    for (Set s = set; s; s &= s - 1) {
+        const Elem *elem = &script->elem[script->call[lowest(s)].out];
+        if (!stored(elem, set))
+            continue;
+        if (first && (first->shape != elem->shape || first->is_sole || elem->is_sole))
+            return false;
+        first = elem;
+    }
+    return true;
+}
+
 bool graph_fusible(const Graph *graph, Set set)
 {
     const Script *script = graph->script;
     bool once = script->call[lowest(set)].is_uniform;
     for (Set s = set; s; s &= s - 1) {
         const Call *call = &script->call[lowest(s)];
+        FunctionKind kind = call->function->kind;
         if (call->is_uniform != once ||
-            (call->function->kind == FUNCTION_SUM && (graph->succ[lowest(s)] & set)))
+            (kind == FUNCTION_SUM && (graph->succ[lowest(s)] & set)) ||
+            (kind == FUNCTION_ALONE && set != bit(lowest(s))))
             return false;
     }
-    return true;
+    return stores_together(script, set);
 }
 
 // A fusion's elements -------------------------------------------------------------------
@@ -100,9 +123,7 @@ bool fusion_loads(const Script *script, const Fusion *fusion, int elem)
 
 bool fusion_stores(const Script *script, const Fusion *fusion, int elem)
 {
-    const Elem *e = &script->elem[elem];
-    return !fusion_loads(script, fusion, elem) &&
-           (e->is_output || (e->users & ~fusion->set) != 0);
+    return stored(&script->elem[elem], fusion->set);
 }
 
 int fusion_place(const Fusion *fusion, int elem)
@@ -151,6 +172,8 @@ static void collect_elems(const Script *script, Fusion *f)
     for (int i = 0; i < f->nelem && !once; i++)
         if (fusion_loads(script, f, f->elem[i]) || fusion_stores(script, f, f->elem[i]))
             f->moved += script->elem[f->elem[i]].words;
+    if (script->impls)
+        f->impls = script->impls(script, f);
 }
 
 // Orders ------------------------------------------------------------------------------

@@ -138,7 +138,9 @@ void guess_offer(Guess *guess, const char *candidate)
     if (strlen(candidate) > NAME_MAX_GUESSED || strlen(guess->name) > NAME_MAX_GUESSED)
         return;
     int distance = edit_distance(guess->name, candidate);
-    if (distance >= guess->distance)
+    bool starts = guess->best[0] && guess->best[0] != guess->name[0] &&
+                  candidate[0] == guess->name[0]; // the first letter is seldom wrong
+    if (distance > guess->distance || (distance == guess->distance && !starts))
         return;
     guess->distance = distance;
     strcpy(guess->best, candidate);

@@ -105,7 +105,6 @@ const KExpr *view_read(Lower *l, const View *view); // of scalar type
 // The destination that expr's argument must be written to so that expr lands in out; NULL
 // if the pattern has no inverse on the writing side.
 const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View *out);
-bool layout_function(const Expr *lambda); // only invertible layouts of its parameter
 
 // gen.c
 void gen_copy(Lower *l, const View *from, const View *out);

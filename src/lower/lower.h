@@ -177,6 +177,10 @@ typedef struct {
 Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Arena *arena,
             Diags *diags);
 
+// True of a function that is only layouts of its parameter, all of them invertible: a map
+// of it over what is written is where the results go.
+bool layout_function(const Expr *lambda);
+
 // Kernel IR by text, for golden files and for people: one statement a line.
 void kir_print(Buf *out, const Kernel *kernel);
 

@@ -161,6 +161,37 @@ static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
     return bench->readback != NULL;
 }
 
+static void close_buffer(Bench *bench, Buffer *b)
+{
+    if (b->mem)
+        bench->kind->mem_free(bench->device, b->mem);
+    if (b->expect_mem)
+        bench->kind->mem_free(bench->device, b->expect_mem);
+    if (b->init)
+        munmap((void *)(uintptr_t)b->init, b->bytes);
+    if (b->expect)
+        munmap((void *)(uintptr_t)b->expect, b->bytes);
+    free(b->name);
+}
+
+static void close_buffers(Bench *bench)
+{
+    for (int i = 0; i < bench->nbuffer; i++)
+        close_buffer(bench, &bench->buffer[i]);
+    free(bench->buffer);
+    free(bench->readback);
+    bench->buffer = NULL;
+    bench->readback = NULL;
+    bench->nbuffer = 0;
+}
+
+bool bench_fill(Bench *bench, const json_t *message, Buf *log)
+{
+    close_buffers(bench);
+    bench->tolerance = json_number_of(message, "tolerance", INFINITY);
+    return open_buffers(bench, json_object_get(message, "buffers"), log);
+}
+
 Bench *bench_open(const json_t *message, Buf *log)
 {
     const char *id = json_text_of(message, "device");
@@ -181,35 +212,18 @@ Bench *bench_open(const json_t *message, Buf *log)
     bench->compiles = compiles;
     if (compiles)
         return bench;
-    bench->tolerance = json_number_of(message, "tolerance", INFINITY);
     bench->gpucheck = gpucheck_open(kind, device);
-    if (open_buffers(bench, json_object_get(message, "buffers"), log))
+    if (bench_fill(bench, message, log))
         return bench;
     bench_close(bench);
     return NULL;
 }
 
-static void close_buffer(Bench *bench, Buffer *b)
-{
-    if (b->mem)
-        bench->kind->mem_free(bench->device, b->mem);
-    if (b->expect_mem)
-        bench->kind->mem_free(bench->device, b->expect_mem);
-    if (b->init)
-        munmap((void *)(uintptr_t)b->init, b->bytes);
-    if (b->expect)
-        munmap((void *)(uintptr_t)b->expect, b->bytes);
-    free(b->name);
-}
-
 void bench_close(Bench *bench)
 {
-    for (int i = 0; i < bench->nbuffer; i++)
-        close_buffer(bench, &bench->buffer[i]);
+    close_buffers(bench);
     gpucheck_close(bench->gpucheck);
     bench->kind->close(bench->device);
-    free(bench->buffer);
-    free(bench->readback);
     free(bench);
 }
 

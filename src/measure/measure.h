@@ -117,6 +117,10 @@ typedef struct Rig Rig;
 // Opens the device in a worker; NULL with a diagnostic. Owner: the caller.
 Rig *rig_open(const RigConfig *config, Diags *diags);
 void rig_close(Rig *rig);
+// Goes on with the buffers and the tolerance of another configuration of the same device;
+// its workers stay, and what they have loaded. Without peers. False: as rig_open, and the
+// rig can only be closed.
+bool rig_fill(Rig *rig, const RigConfig *config, Diags *diags);
 const DeviceInfo *rig_device(const Rig *rig);
 int rig_peers(const Rig *rig); // that take part, and are not lost
 int rig_batch(const Rig *rig); // how many jobs to hand over at once for full speed

@@ -14,6 +14,7 @@
 //   {"do":"prepare","jobs":[JOB..]}            {"at":"build"|"run","job":k},
 //                                              {"job":k,"trial":TRIAL}.. {"end":true}
 //   {"do":"time","job":k,"samples":n,..}       {"job":k,"trial":TRIAL} {"end":true}
+// A worker that is told to open its device again only changes its buffers.
 // A prepared job is kept by the worker until it is timed. A compiler only builds the jobs
 // that it is to prepare, for another worker to find. A worker whose device may be
 // broken says {"quit":true} in place of "end", and ends.
@@ -98,6 +99,8 @@ typedef struct Piece Piece; // a prepared job
 
 // Opens the device and fills the buffers as the message says; NULL with a log.
 Bench *bench_open(const json_t *message, Buf *log);
+// Other buffers, as the message says, in place of those there are; false with a log.
+bool bench_fill(Bench *bench, const json_t *message, Buf *log);
 void bench_close(Bench *bench);
 const DeviceInfo *bench_info(const Bench *bench);
 bool bench_compiles(const Bench *bench); // all that it does

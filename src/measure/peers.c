@@ -58,6 +58,7 @@ typedef struct {
     int n, *number;
     Job *job;
     bool *done;
+    double cutoff_ns; // the batch's when it was taken
 } Part;
 
 static int part_size(const Batch *batch)
@@ -69,7 +70,7 @@ static int part_size(const Batch *batch)
 static bool part_take(Batch *batch, Part *part)
 {
     pthread_mutex_lock(&batch->lock);
-    *part = (Part){.batch = batch, .n = part_size(batch)};
+    *part = (Part){.batch = batch, .n = part_size(batch), .cutoff_ns = batch->cutoff_ns};
     part->number = xcalloc((size_t)part->n + 1, sizeof *part->number);
     part->job = xcalloc((size_t)part->n + 1, sizeof *part->job);
     part->done = xcalloc((size_t)part->n + 1, sizeof *part->done);
@@ -113,7 +114,7 @@ static bool work(Batch *batch, OwnRun *run, void *on, Diags *diags)
     Part part;
     bool ok = true, any = true;
     while (ok && (any = part_take(batch, &part))) {
-        ok = run(on, part.job, part.n, batch->cutoff_ns, on_done, &part, diags);
+        ok = run(on, part.job, part.n, part.cutoff_ns, on_done, &part, diags);
         part_release(&part);
     }
     if (!any)
@@ -207,7 +208,7 @@ static void check_opened(Post *post, const DeviceInfo *device, Diags *diags)
         diag_warning(diags, span_none, "D002",
                      "%s (%s) takes no part: it is not comparable to %s (%s)",
                      post->info.id, post->info.name, device->id, device->name);
-        post->state = POST_LOST;
+        enter(post, POST_LOST);
     }
 }
 

@@ -287,6 +287,16 @@ void rig_close(Rig *rig)
     free(rig);
 }
 
+bool rig_fill(Rig *rig, const RigConfig *config, Diags *diags)
+{
+    if (rig->peers || strcmp(config->device, rig->config.device) != 0)
+        BUG("buffers of another rig");
+    json_decref(rig->open_message);
+    rig->config.nbuffer = config->nbuffer;
+    rig->config.tolerance = config->tolerance;
+    return write_files(rig, config, diags) && crew_fill(rig, diags);
+}
+
 const DeviceInfo *rig_device(const Rig *rig)
 {
     return &rig->info;

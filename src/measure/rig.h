@@ -67,6 +67,8 @@ struct Rig {
 
 // Starts one more worker, which opens its device.
 bool crew_add(Rig *rig, Diags *diags);
+// Gives the workers that hold buffers the present ones.
+bool crew_fill(Rig *rig, Diags *diags);
 // Until every worker is idle or off. False: none is left that can run a job.
 bool crew_settle(Rig *rig, Diags *diags);
 // Runs the round's jobs with at most so many workers; frees its items.

@@ -33,6 +33,7 @@ enum {
     STARTS_MAX = 3,     // attempts to start a worker without one success
     DEATHS_SUSPECT = 4, // of workers a job was with, before it is tried alone
     DEATHS_MAX = 8,     // before it is given up
+    JOBS_WORKER = 8,    // that one more worker of a CPU is worth
 };
 static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5;
 
@@ -569,10 +570,22 @@ bool crew_add(Rig *rig, Diags *diags)
     return start(rig, &rig->worker[i], diags);
 }
 
-// Workers are added when there is work for them: to open a GPU takes longer than a kernel.
+bool crew_fill(Rig *rig, Diags *diags)
+{
+    for (int i = 0; i < rig->nworker; i++)
+        if (rig->worker[i].state == CREW_IDLE && !is_compiler(rig, &rig->worker[i]))
+            worker_send(&rig->worker[i], opening(rig, &rig->worker[i]), STAGE_OPEN, 0,
+                        OPEN_LIMIT_S);
+    return crew_settle(rig, diags);
+}
+
+// Workers are added when there is work for them: to open a GPU takes longer than a kernel,
+// and the first kernel of a process takes PoCL as long as several.
 static bool enlist(Rig *rig, int jobs, Diags *diags)
 {
     bool ok = true;
+    if (rig->info.is_cpu && rig->config.workers <= 0)
+        jobs = (jobs + JOBS_WORKER - 1) / JOBS_WORKER;
     while (ok && rig->nworker < MIN(rig->crew, jobs))
         ok = crew_add(rig, diags);
     return ok;

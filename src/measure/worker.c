@@ -51,12 +51,18 @@ static void do_list(Side *side, const json_t *message)
     buf_release(&log);
 }
 
+// Also for other buffers on the device that is open.
 static void do_open(Side *side, const json_t *message)
 {
     Buf log;
     buf_init(&log);
     json_t *answer = json_pack("{s:b}", "end", 1);
-    side->bench = bench_open(message, &log);
+    if (!side->bench)
+        side->bench = bench_open(message, &log);
+    else if (!bench_fill(side->bench, message, &log)) {
+        bench_close(side->bench);
+        side->bench = NULL;
+    }
     if (side->bench)
         json_object_set_new(answer, "info", info_to_json(bench_info(side->bench)));
     json_object_set_new(answer, "log", json_text(log.text));

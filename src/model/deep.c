@@ -8,7 +8,7 @@
 #include "model/bag.h"
 
 static const NetworkStyle style = {
-    .layers = 2, .rectified = true, .steps = 30000, .rate = 0.04F, .decay = 0.003F};
+    .layers = 2, .rectified = true, .steps = 30000, .rate = 0.015F, .decay = 0.01F};
 
 static void *fit(const Matrix *x, const double *y, uint64_t seed)
 {

@@ -68,8 +68,7 @@ double overlap_predict(const Overlap *o, const double *row, double idle, double 
     return p.time;
 }
 
-// Fitting
-// -----------------------------------------------------------------------------------
+// Fitting --------------------------------------------------------------------------------
 
 // Parameters are the logarithms of the weights, of power - 1, and of drain.
 typedef struct {

@@ -361,7 +361,9 @@ static bool analyse_kernels(Analysis *a, const char *path, const char *models, A
     bool ok = true;
     diags_init(&quiet, arena);
     if (strcmp(a->run->kind, "program") != 0)
-        a->unknown = "the text of a template is not analysed, only its trials";
+        a->unknown = strcmp(a->run->kind, "script") == 0
+                         ? "the kernels of a script are not analysed, only its trials"
+                         : "the text of a template is not analysed, only its trials";
     else if (strcmp(a->run->version, CODEGEN_VERSION) != 0)
         a->unknown = "the record was made by another version of the code generator";
     else if (!open_program(&k, a->run, &quiet) || !find_features(a, &k))

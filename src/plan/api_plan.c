@@ -15,7 +15,7 @@
 bool api_options(const fw_plan_options *o, const fw_device *device, Arena *arena,
                  TuneOptions *options, Diags *diags)
 {
-    const char *strategy = api_or(o->strategy, "auto");
+    const char *strategy = api_or(o->strategy, NULL);
     *options =
         (TuneOptions){.device = device->info.id,
                       .strategy = strategy,
@@ -25,7 +25,7 @@ bool api_options(const fw_plan_options *o, const fw_device *device, Arena *arena
                       .no_floor = true,
                       .store = api_store(o->store, arena),
                       .place = {.folder = plan_cache_folder(arena), .worker = o->worker}};
-    if (!search_find(strategy))
+    if (strategy && !search_find(strategy))
         return diag_error(diags, span_none, "C010", "there is no strategy `%s`", strategy);
     Diags quiet;
     diags_init(&quiet, arena);
@@ -104,7 +104,7 @@ static bool rank(Making *m, Ranking *ranking)
     const char *path =
         m->options.models ? arena_printf(m->arena, "%s/%s.json.gz", m->options.models, kind)
                           : "";
-    if (problem->template)
+    if (!problem->program)
         return false;
     Model *model = access(path, R_OK) == 0 ? model_load(path, &quiet) : NULL;
     bool ok = model && rank_points(problem, device, model, m->options.seed, m->arena,

@@ -221,8 +221,7 @@ static bool use_pool(const Calibrator *c, Made *made)
     return true;
 }
 
-// One kernel
-// -------------------------------------------------------------------------------
+// One kernel -----------------------------------------------------------------------------
 
 typedef struct {
     Calibrator *c;

@@ -55,19 +55,24 @@ typedef struct {
     Ways ways;
 } Bench;
 
+// All are measured by one rig, with the buffers of each in turn.
+typedef struct {
+    const DeviceInfo *device;
+    const Workplace *place;
+    Rig *rig;
+} Site;
+
 static void bench_close(Bench *b)
 {
     ways_close(&b->ways);
-    if (b->rig)
-        rig_close(b->rig);
     problem_free(b->problem);
     arena_free(b->arena);
 }
 
 static bool bench_open(Bench *b, const char *name, const char *text, const Binding *binding,
-                       int n, const DeviceInfo *device, const Workplace *place,
-                       Diags *diags)
+                       int n, Site *site, Diags *diags)
 {
+    const DeviceInfo *device = site->device;
     *b = (Bench){.arena = arena_new()};
     b->problem = problem_parse(name, text, diags);
     if (!b->problem->program || !problem_bind(b->problem, binding, n, diags))
@@ -75,12 +80,15 @@ static bool bench_open(Bench *b, const char *name, const char *text, const Bindi
     Value **inputs = problem_inputs(b->problem, 1, b->arena);
     b->data = data_new(b->problem, inputs, b->arena);
     RigConfig config = {.device = device->id,
-                        .worker = place->worker,
-                        .folder = place->folder,
+                        .worker = site->place->worker,
+                        .folder = site->place->folder,
                         .nbuffer = 2,
                         .buffer = b->data->buffer};
-    b->rig = rig_open(&config, diags);
-    return b->rig && ways_open(&b->ways, b->problem, device, diags);
+    bool ok = !site->rig || rig_fill(site->rig, &config, diags);
+    if (!site->rig)
+        site->rig = rig_open(&config, diags);
+    b->rig = site->rig;
+    return ok && b->rig && ways_open(&b->ways, b->problem, device, diags);
 }
 
 // The point that a row of the table names; false if the space has no such point.
@@ -123,31 +131,29 @@ static double bench_best(Bench *b, int shapes, Diags *diags)
 // Work done in a nanosecond by the best shape; 0 if none ran. Whatever fails is no reason
 // to give up what is being measured.
 static double measure(const char *name, const char *text, const Binding *binding, int n,
-                      int shapes, double work, const DeviceInfo *device,
-                      const Workplace *place)
+                      int shapes, double work, Site *site)
 {
     Bench b;
     Arena *arena = arena_new();
     Diags quiet;
     diags_init(&quiet, arena);
     double best = INFINITY;
-    if (bench_open(&b, name, text, binding, n, device, place, &quiet))
+    if (bench_open(&b, name, text, binding, n, site, &quiet))
         best = bench_best(&b, shapes, &quiet);
     bench_close(&b);
     arena_free(arena);
     return best < INFINITY ? work / best : 0;
 }
 
-static double measure_copy(const DeviceInfo *device, const Workplace *place, int64_t bytes)
+static double measure_copy(Site *site, int64_t bytes)
 {
     Binding size = {"N", bytes / 8};
-    return measure("copy", copy_text, &size, 1, COUNTOF(shape), (double)bytes, device,
-                   place);
+    return measure("copy", copy_text, &size, 1, COUNTOF(shape), (double)bytes, site);
 }
 
-static double measure_rate(const DeviceInfo *device, const Workplace *place,
-                           const char *type)
+static double measure_rate(Site *site, const char *type)
 {
+    const DeviceInfo *device = site->device;
     char text[2 * sizeof rate_text];
     bool vectors = device->is_cpu;
     snprintf(text, sizeof text, rate_text, type, vectors ? "asVector(8) |>" : "",
@@ -155,7 +161,7 @@ static double measure_rate(const DeviceInfo *device, const Workplace *place,
     int64_t items = (int64_t)ITEMS_UNIT * MAX(device->compute_units, 1);
     Binding size[] = {{"N", items}, {"K", STEPS}};
     double flops = 2.0 * CHAINS * STEPS * (double)items;
-    return measure("rate", text, size, 2, 1, flops, device, place);
+    return measure("rate", text, size, 2, 1, flops, site);
 }
 
 // The store -----------------------------------------------------------------------------
@@ -192,18 +198,20 @@ static bool keep(Store *store, const DeviceInfo *device, const char *what, int64
 bool ceilings_measure(Store *store, const DeviceInfo *device, const Workplace *place,
                       int64_t bytes, Ceilings *ceilings, Diags *diags)
 {
+    Site site = {.device = device, .place = place};
     bool ok = true;
     if (ceilings->copy_gbs <= 0) {
-        ceilings->copy_gbs = measure_copy(device, place, bytes);
+        ceilings->copy_gbs = measure_copy(&site, bytes);
         ok = keep(store, device, "copy", bytes, ceilings->copy_gbs, diags);
     }
     if (ok && ceilings->float_gflops <= 0) {
-        ceilings->float_gflops = measure_rate(device, place, "float");
+        ceilings->float_gflops = measure_rate(&site, "float");
         ok = keep(store, device, "float", 0, ceilings->float_gflops, diags);
     }
     if (ok && device->has_double && ceilings->double_gflops <= 0) {
-        ceilings->double_gflops = measure_rate(device, place, "double");
+        ceilings->double_gflops = measure_rate(&site, "double");
         ok = keep(store, device, "double", 0, ceilings->double_gflops, diags);
     }
+    rig_close(site.rig);
     return ok;
 }

@@ -12,7 +12,7 @@
 // The point, as the walk wants it, and the program on its way.
 typedef struct {
     Rewriter r;
-    bool tiled, separate, unroll, blocks;
+    bool tiled, unroll, blocks;
     bool any_group; // of any shape
     int64_t stage;  // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],
@@ -21,7 +21,7 @@ typedef struct {
     int64_t steps;              // that an item walks
     int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
     bool rows;                  // a work-group folds a row
-    bool window;                // walking the argument of a slide
+    Unstored unstored;          // stages that are computed where they are read
     bool deep;                  // a position is too deep to be written
 } Walk;
 
@@ -107,14 +107,28 @@ static Nest nest_of(const Walk *w, const Expr *map)
     return nest;
 }
 
-// Windows are read from a copy of their tile in local memory.
-static void stage_windows(Walk *w, Path in, int dims)
+// Which of the arrays that a map reads, by bits, are copied to local memory, tile by tile.
+static uint32_t copied_windows(const Walk *w, const Expr *in, int dims)
 {
-    const Expr *expr = node(w, in);
-    if (is_window(expr, dims))
+    uint32_t copied = 0;
+    if (is_window(in, dims))
+        return cover_copies(&w->unstored, in, w->tiled);
+    for (int i = 0; is_zip(in, dims) && i < MIN(in->narg, 32); i++)
+        if (is_window(in->arg[i], dims) && cover_copies(&w->unstored, in->arg[i], w->tiled))
+            copied |= (uint32_t)1 << i;
+    return copied;
+}
+
+// Windows are read from a copy of their tile in local memory.
+static void stage_windows(Walk *w, Path in, int dims, uint32_t copied)
+{
+    if (is_window(node(w, in), dims)) {
         apply_threads(w, RULE_TO_LOCAL, below(w, in, 0), dims);
-    for (int i = 0; is_zip(expr, dims) && i < expr->narg; i++)
-        stage_windows(w, below(w, in, i), dims);
+        return;
+    }
+    for (int i = 0; copied; i++, copied >>= 1)
+        if (copied & 1)
+            apply_threads(w, RULE_TO_LOCAL, below(w, below(w, in, i), 0), dims);
 }
 
 // One work-item's outputs: it walks along the outermost dimension, straight-line code a
@@ -144,14 +158,6 @@ static Path derive_items(Walk *w, const Nest *nest, Path work)
         work = below(w, work, 0);
     apply_threads(w, RULE_MAP_LCL, work, nest->dims);
     return inside_nest(w, work, nest->dims);
-}
-
-static bool reads_window(const Expr *in, int dims)
-{
-    bool found = is_window(in, dims);
-    for (int i = 0; is_zip(in, dims) && i < in->narg; i++)
-        found |= is_window(in->arg[i], dims);
-    return found;
 }
 
 // 0 where it is not known.
@@ -192,8 +198,8 @@ static void derive_nest(Walk *w, Path at)
     const Expr *map = node(w, at);
     Nest nest = nest_of(w, map);
     int dims = nest.dims;
-    bool tiled = w->tiled && reads_window(map->arg[0], dims) &&
-                 apply(w, RULE_TILE, at, nest.tile, dims);
+    uint32_t copied = copied_windows(w, map->arg[0], dims);
+    bool tiled = copied && apply(w, RULE_TILE, at, nest.tile, dims);
     if (!tiled && nest.one_each) {
         apply_threads(w, RULE_MAP_GLB, at, dims);
         return;
@@ -209,7 +215,7 @@ static void derive_nest(Walk *w, Path at)
         return;
     Path work = inside_nest(w, groups, dims);
     if (tiled)
-        stage_windows(w, below(w, work, 0), dims);
+        stage_windows(w, below(w, work, 0), dims, copied);
     Path item = derive_items(w, &nest, work);
     if (!nest.one_each)
         derive_item(w, &nest, item);
@@ -266,6 +272,7 @@ static void derive_map(Walk *w, Path at)
 {
     if (w->rows && derive_rows(w, at))
         return;
+    cover_pull(&w->r, at, &w->unstored);
     if (w->blocks && is_product(node(w, at))) {
         derive_product(w, at);
         return;
@@ -308,25 +315,10 @@ static void derive_reduce(Walk *w, Path at)
 
 static void walk(Walk *w, Path at, bool root);
 
-// The arguments. A map whose elements are read by several windows: a stage of its own, or
-// computed again by each.
 static void walk_args(Walk *w, Path at)
 {
-    bool window = w->window;
-    for (int i = 0; i < node(w, at)->narg; i++) {
-        const Expr *expr = node(w, at);
-        Path arg = below(w, at, i);
-        w->window = (expr->kind == E_PATTERN && expr->pattern == P_SLIDE) ||
-                    (window && !is_map(expr));
-        if (is_map(expr->arg[i]) && w->separate && w->window) {
-            walk_args(w, arg);
-            derive_map(w, arg);
-            apply_plain(w, RULE_TO_GLOBAL, arg);
-        } else {
-            walk(w, arg, false);
-        }
-    }
-    w->window = window;
+    for (int i = 0; i < node(w, at)->narg; i++)
+        walk(w, below(w, at, i), false);
 }
 
 // A pure re-layout of inputs is copied in parallel.
@@ -355,17 +347,15 @@ static void walk_pattern(Walk *w, Path at, bool root)
         derive_reduce(w, at);
     else if (pattern == P_MAP && root)
         derive_map(w, at);
+    else if (pattern == P_TOGLOBAL && is_map(node(w, below(w, at, 0))))
+        derive_map(w, below(w, at, 0));
     else if (root && pattern != P_SCAN)
         parallel_copy(w, at);
 }
 
 static void walk_let(Walk *w, Path at, bool root)
 {
-    Path value = below(w, at, 0);
-    bool stage = is_map(node(w, value)) && w->separate;
-    walk(w, value, stage);
-    if (stage)
-        apply_plain(w, RULE_TO_GLOBAL, value);
+    walk(w, below(w, at, 0), false);
     walk(w, below(w, at, 1), root);
 }
 
@@ -406,7 +396,6 @@ static Walk walk_of(const Derivation *d, const Point *point)
     w.tiled = derive_word(d, point, "scheme", "tiled");
     w.any_group = derive_word(d, point, "group", "any");
     w.unroll = derive_word(d, point, "inner", "unroll");
-    w.separate = derive_word(d, point, "stages", "separate");
     w.blocks = derive_word(d, point, "product", "blocks");
     w.rows = derive_word(d, point, "fold", "group");
     if (space_find(d->space, "lanes") >= 0)
@@ -433,6 +422,7 @@ static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diag
     Ir *ir = d->program->ir;
     *w = walk_of(d, point);
     rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
+    cover_begin(d, point, &w->r, &w->unstored);
     if (!d->shape.lowered)
         walk(w, (Path){0}, true);
     return !w->deep || diag_error(diags, d->program->main->span, "P010",

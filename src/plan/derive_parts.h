@@ -7,6 +7,7 @@
 #define FW_PLAN_DERIVE_PARTS_H
 
 #include "plan/derive.h"
+#include "plan/pipeline.h"
 
 // What the program is made of, found once: it decides which parameters there are.
 typedef struct {
@@ -15,7 +16,6 @@ typedef struct {
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
     bool reduction;         // a whole array is reduced
-    bool stages;            // a map feeds another through a layout
     bool rows;              // a long fold of each element of an array
     bool product;           // a fold over each pair of rows of two arrays
     int64_t inner;          // longest short reduction inside a nest; 0: none
@@ -29,6 +29,7 @@ struct Derivation {
     DeviceInfo device;
     Space *space;
     Shape shape;
+    Pipeline *pipeline; // NULL: it has one stage
 };
 
 // derive_space.c
@@ -57,6 +58,32 @@ void add_stream_params(Derivation *derivation, Diags *diags);
 // first choices.
 int stream_starts(const Derivation *derivation);
 void stream_start(const Derivation *derivation, int i, Point *point);
+
+// derive_cover.c
+// A stage that its kernel does not store, by the name that still holds it.
+typedef struct {
+    const Param *param;
+    bool local; // it has a tile in local memory
+} UnstoredStage;
+typedef struct {
+    int n;
+    UnstoredStage at[CALLS_MAX];
+} Unstored;
+bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?
+// What must hold where there are tiles.
+void constrain_placed(Derivation *derivation, const char *condition, Diags *diags);
+void put_tile_bytes(const Derivation *derivation, Buf *text);
+const char *cover_single(const Derivation *derivation); // all in one kernel; NULL: none
+void cover_plain(const Derivation *derivation, Point *point);
+// Sets a cover by its number, with tiles where there can be some; false if there cannot.
+bool cover_choose(const Derivation *derivation, Point *point, int cover, bool local);
+// Rewrites the region so that what each kernel stores is a toGlobal of one map.
+void cover_begin(const Derivation *derivation, const Point *point, Rewriter *r,
+                 Unstored *unstored);
+// Makes windows of tiles windows that the map at a position reads itself.
+void cover_pull(Rewriter *r, Path at, const Unstored *unstored);
+// Is what the windows look at copied to local memory? inputs: whether inputs are.
+bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 
 // derive_ask.c
 bool is_map(const Expr *expr);

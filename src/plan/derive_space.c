@@ -59,19 +59,17 @@ static void note_map(Shape *shape, Expr *map)
         note_window(shape, in->arg[i], map->dims);
 }
 
-static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
+static void find_shape(Shape *shape, Expr *expr, bool root)
 {
     bool pattern = expr->kind == E_PATTERN;
     if (pattern && expr->pattern == P_MAP) {
         note_map(shape, expr);
-        shape->stages |= window;
-        window = false;
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         note_stencil(shape, expr);
-        find_shape(shape, expr->fun->arg[0], true, false);
+        find_shape(shape, expr->fun->arg[0], true);
     } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
         shape->dims = MAX(shape->dims, array_dims(expr->type));
     }
@@ -79,9 +77,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root, bool window)
                                              pattern_info[expr->pattern].group == G_VIEW);
     for (int i = 0; i < expr->narg; i++)
         find_shape(shape, expr->arg[i],
-                   root && (through || (expr->kind == E_LET && i == 1)),
-                   window || (pattern && expr->pattern == P_SLIDE) ||
-                       (expr->kind == E_LET && i == 0));
+                   root && (through || (expr->kind == E_LET && i == 1)));
     if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
         expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)))
         shape->rectangular = true;
@@ -103,16 +99,21 @@ static void add_powers(Space *space, const char *stem, int d, int64_t most)
 }
 
 // Local memory of a tiled group as an expression over the parameters.
-static void constrain_tile(Derivation *d, Diags *diags)
+static void constrain_tile(Derivation *d, bool places, Diags *diags)
 {
     Buf text;
     buf_init(&text);
-    buf_puts(&text, "scheme != 'tiled' or ");
+    if (!places)
+        buf_puts(&text, "scheme != 'tiled' or ");
     for (int x = 0; x < d->shape.dims; x++)
         buf_printf(&text, "%s(l%s*b%s*c%s + %lld)", x ? " * " : "", axis[x], axis[x],
                    axis[x], (long long)d->shape.halo[x]);
-    buf_printf(&text, " * %lld <= %lld", (long long)d->shape.tile_bytes,
-               (long long)d->device.local_bytes);
+    buf_puts(&text, " * ");
+    if (places)
+        put_tile_bytes(d, &text);
+    else
+        buf_printf(&text, "%lld", (long long)d->shape.tile_bytes);
+    buf_printf(&text, " <= %lld", (long long)d->device.local_bytes);
     space_constrain(d->space, text.text, diags);
     buf_release(&text);
 }
@@ -172,6 +173,7 @@ static void add_extras(Derivation *d, Diags *diags)
         space_add_words(d->space, "group", group, 2);
         if (d->shape.window)
             space_constrain(d->space, "group == 'fixed' or scheme != 'tiled'", diags);
+        constrain_placed(d, "group == 'fixed'", diags);
     }
     if (has_extra(d, EXTRA_LOADS))
         space_add_words(d->space, "loads", loads, 2);
@@ -208,9 +210,9 @@ static void add_nest_params(Derivation *d, Diags *diags)
                     images ? 3 : 2);
     if (images) // an element at a time
         space_constrain(d->space, "scheme != 'image' or vec == 1", diags);
-    constrain_tile(d, diags);
     if (shape->dims > 1)
         add_walk(d, diags);
+    constrain_tile(d, add_cover_params(d, diags), diags);
 }
 
 // Straight-line code for a short reduction, as long as an item stays below 512 copies.
@@ -240,8 +242,8 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_product_params(d, diags);
     if (shape->inner > 1)
         add_inner(d, diags);
-    if (shape->stages)
-        space_add_words(d->space, "stages", (const char *const[]){"fused", "separate"}, 2);
+    if (space_find(d->space, "cover") < 0)
+        add_cover_params(d, diags);
     if (shape->reduction || shape->rows)
         add_fold_params(d, diags);
     if (shape->reduction)
@@ -283,8 +285,12 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     d->device = *device;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
+    const Function *main = program->main;
     if (!d->shape.lowered)
-        find_shape(&d->shape, program->main->body, true, false);
+        d->pipeline = pipeline_new(program->ir, main->body, main->params, main->nparam,
+                                   &stage_rates, COVERS_KEPT);
+    if (!d->shape.lowered)
+        find_shape(&d->shape, program->main->body, true);
     int errors = diags->errors;
     make_space(d, diags);
     if (diags->errors > errors) {
@@ -296,8 +302,10 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
 
 void derive_free(Derivation *d)
 {
-    if (d)
+    if (d) {
         space_free(d->space);
+        pipeline_free(d->pipeline);
+    }
     free(d);
 }
 
@@ -324,7 +332,7 @@ void derive_plain(const Derivation *d, Point *point)
     set_number(d, point, "lx", d->shape.dims == 2 ? MIN(16, largest) : MIN(64, largest));
     set_number(d, point, "ly",
                d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
-    space_set(d->space, point, "stages", "separate");
+    cover_plain(d, point);
     set_number(d, point, "groups", 64);
 }
 
@@ -381,6 +389,17 @@ static void set_start(const Derivation *d, const Start *start, Point *point)
     set_number(d, point, "vec", start->vec);
     space_set(d->space, point, "border", start->split ? "split" : "inline");
     space_set(d->space, point, "inner", "unroll");
+    cover_choose(d, point, 0, false);
+}
+
+// The best covers by prediction, with tiles and without. A tile has no walk.
+enum { COVER_STARTS = 4 };
+
+static bool cover_start(const Derivation *d, const Start *start, int i, Point *point)
+{
+    set_start(d, start, point);
+    set_number(d, point, "walk", 1);
+    return cover_choose(d, point, i / 2, i % 2);
 }
 
 int derive_first(const Derivation *d, Point *point, int max)
@@ -394,6 +413,9 @@ int derive_first(const Derivation *d, Point *point, int max)
         stream_start(d, i, &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
+    for (int i = 0; i < 2 * COVER_STARTS && n < max && d->pipeline; i++)
+        n += cover_start(d, &start[0], i, &point[n]) && space_valid(d->space, &point[n]) &&
+             is_new(d, point, n);
     for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)

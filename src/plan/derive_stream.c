@@ -76,11 +76,13 @@ static void constrain_sweeps(Derivation *d, Diags *diags)
                                            {"vec", "1"},
                                            {"scheme", "'global'"},
                                            {"border", "'inline'"},
-                                           {"inner", "'loop'"},
-                                           {"stages", "'fused'"}};
+                                           {"inner", "'loop'"}};
     for (int i = is_deep(d) ? 2 : 0; i < COUNTOF(param); i++)
         if (space_find(d->space, param[i][0]) >= 0)
             constrain(d, diags, "fuse == 1 or %s == %s", param[i][0], param[i][1]);
+    if (space_find(d->space, "cover") >= 0)
+        constrain(d, diags, "fuse == 1 or cover == '%s'",
+                  cover_single(d) ? cover_single(d) : "");
     constrain(d, diags, "fuse > 1 or cols == 1 and rows == %d%s", ROWS_LEAST,
               d->device.shuffle ? " and warps == 8" : "");
 }

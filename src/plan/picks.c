@@ -22,7 +22,7 @@ static const StudyStencil **main_set(const Study *study, Arena *arena, int *n)
     const StudyStencil **main = NEW_ARRAY(arena, const StudyStencil *, study->n + 1);
     *n = 0;
     for (int i = 0; i < study->n; i++)
-        if (study_main(study, &study->stencil[i]) &&
+        if (study_main(study, &study->stencil[i]) && study_is_stencil(&study->stencil[i]) &&
             study->stencil[i].oracle[STEPS_HYBRID] >= 0)
             main[(*n)++] = &study->stencil[i];
     return main;

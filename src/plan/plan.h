@@ -7,6 +7,7 @@
 #define FW_PLAN_H
 
 #include "emit/emit.h"
+#include "fuse/tune.h"
 #include "measure/measure.h"
 #include "model/model.h"
 #include "plan/derive.h"
@@ -20,24 +21,32 @@
 typedef struct Template Template; // template.h
 typedef struct ProblemKind ProblemKind;
 
-// A program or a template with its sizes bound, everything it needs in one place.
+// A program, a template or a script with its sizes bound, everything it needs in one place.
 typedef struct {
     const ProblemKind *kind; // NULL if it is wrong
     Ir *ir;
     Arena *arena; // lives as long as the problem
     Source source;
-    Program *program;   // as parsed and inferred; NULL if it is wrong or a template
-    Program *bound;     // with its sizes; NULL if only checked, or a template
-    Template *template; // NULL: a program
+    Program *program;   // as parsed and inferred; NULL if it is wrong or no program
+    Program *bound;     // with its sizes; NULL if only checked, or no program
+    Template *template; // NULL: no template
+    Script *script;     // NULL: no script, or its sizes are not bound
+    int64_t instances;  // of a script
+    int limit;          // of a script, as of fuse_space: the caller's to set before binding
     const char *name;   // of the main definition
     const Binding *binding;
     int nbinding;
 } Problem;
 
-// Reads, parses and infers a file, a template's if its name ends in .json; kind is NULL,
-// with diagnostics, if that fails. They point into the problem's source, so print them
-// before problem_free. Owner: the caller.
+// Reads, parses and infers a file, a template's if its name ends in .json, a script's if in
+// .fws, which is parsed when it is bound; kind is NULL, with diagnostics, if that fails.
+// They point into the problem's source, so print them before problem_free. Owner: the
+// caller.
 Problem *problem_load(const char *path, Diags *diags);
+bool path_is_script(const char *path);
+// script.c: the number of instances of a script, T among the sizes; false with a diagnostic
+// if it has no value or none that can be launched.
+bool script_instances(const Binding *binding, int n, int64_t *instances, Diags *diags);
 Problem *problem_parse(const char *name, const char *text, Diags *diags);
 void problem_free(Problem *problem); // accepts NULL
 // Binds sizes; false with diagnostics.
@@ -63,9 +72,11 @@ typedef struct {
     int nbuffer, noutput;
     const int *output; // the buffer of each output
     double tolerance;  // as of a RigConfig
+    double limit_s;    // to build, and to run; 0: as a RigConfig has it
     int ninput;        // of a program: input planes, then output planes
     Value **input;
     Value *expect; // NULL until the reference was computed
+    ScriptData *script;
 } ProblemData;
 
 // Those of a program.
@@ -92,8 +103,9 @@ bool candidate_build(const Problem *problem, Expr *body, const LowerOptions *opt
                      Candidate *candidate, Diags *diags);
 void candidate_release(Candidate *candidate);
 
-// program.c, template.c: the two kinds of problem ---------------------------------------
+// program.c, template.c, script.c: the kinds of problem ---------------------------------
 
+// Where the workers of a problem's rigs keep files, and what they are: as of a RigConfig.
 typedef struct {
     const char *folder, *worker;
 } Workplace;
@@ -114,8 +126,25 @@ typedef struct {
     const Target *target; // the device's
     const Space *space;
     Derivation *derivation; // of a program
-    Buf prelude;            // of a program
+    ScriptSpace *script;    // of a script
+    Buf prelude;            // of a program or a script
 } Ways;
+
+// Points in the order in which they are predicted to be fast.
+typedef struct {
+    const Point *point;
+    int n;
+    double seconds;     // spent on lowering them, on features and on predictions
+    const char *model;  // what predicts
+    const Point *first; // to be tried before, the plain one first; NULL: the problem's own
+    int nfirst;
+    const Point *sample; // to be tried besides
+    int nsample;
+    const FuseRanking *fused; // of a script
+} Ranking;
+
+typedef struct TuneOptions TuneOptions;
+typedef struct TuneResult TuneResult;
 
 // An array that the kernels of a problem work on, in the order of a job's buffers: of a
 // program its inputs, a plane each, then its outputs.
@@ -126,13 +155,15 @@ typedef struct {
     bool image;
 } Argument;
 
-// What tuning asks of a problem, whichever of the two it is.
+// What tuning asks of a problem, of whichever kind it is.
 struct ProblemKind {
-    const char *name; // "program", "template"
+    const char *name;     // "program", "template", "script"
+    const char *strategy; // where none is asked for
     bool (*bind)(Problem *problem, Diags *diags);
     void (*free)(Problem *problem);
     uint64_t (*hash)(const Problem *problem); // of what makes trials comparable
     double (*bytes)(const Problem *problem);
+    double (*flops)(const Problem *problem); // NULL: counted in the program, or not known
     Argument *(*arguments)(const Problem *problem, Arena *arena, int *n);
     // Inputs, and outputs of which nothing is known yet; owner: arena.
     ProblemData *(*data)(const Problem *problem, uint64_t seed, const InputFiles *files,
@@ -151,8 +182,14 @@ struct ProblemKind {
     void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);
     // Of a point that no candidate was made of; NULL: it takes one.
     bool (*shape)(const void *ways, const Point *point, LaunchShape *shape);
+    // For a strategy that needs it; NULL: points of such problems are not predicted.
+    bool (*rank)(const Ways *ways, const DeviceInfo *device, const TuneOptions *options,
+                 const SearchKind *strategy, Arena *arena, Ranking *ranking, Diags *diags);
+    // What its trials say besides; may be NULL. ranking: all 0 if none was made.
+    void (*conclude)(const Ways *ways, const Ranking *ranking, const Outcome *outcome,
+                     int n, const Point *best, Arena *arena, TuneResult *result);
 };
-extern const ProblemKind problem_program, problem_template;
+extern const ProblemKind problem_program, problem_template, problem_script;
 
 // False with a diagnostic: the device cannot run it, or the space is empty. Close it in
 // either case.
@@ -187,19 +224,15 @@ const char *plan_cache_folder(Arena *arena);
 
 // rank.c ------------------------------------------------------------------------------
 
-// Points of a derivation, those that a model predicts to be fastest first.
-typedef struct {
-    const Point *point;
-    int n;
-    double seconds; // spent on lowering them, on features and on predictions
-} Ranking;
-
 // All points of a small space, else a seeded sample. Points that cannot be lowered are left
 // out. False with a diagnostic if the model needs what features do not tell.
 bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
                  uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags);
+// That of a program, as ProblemKind.rank: by a model, or by the device's weights.
+bool rank_program(const Ways *ways, const DeviceInfo *device, const TuneOptions *options,
+                  const SearchKind *strategy, Arena *arena, Ranking *ranking, Diags *diags);
 
-// tune.c ------------------------------------------------------------------------------
+// tune.c, tune_*.c ----------------------------------------------------------------------
 
 typedef struct {
     int trials; // done, stored ones included
@@ -211,14 +244,15 @@ typedef struct {
     const char *stage;     // "reference", "search", "re-measure"
 } Progress;
 
-typedef struct {
-    const char *device, *strategy;
+struct TuneOptions {
+    const char *device, *strategy; // strategy NULL: that of the problem's kind
     const char *model;  // path of a fitted model, for strategies that need a ranking
     const char *models; // folder of gpu.json.gz and cpu.json.gz, where model is NULL
     const Steps *steps; // of a heuristic file, for the strategy that follows one
     const char *where;  // a constraint more on the space, or NULL
     int stage[2];       // of a strategy in two stages; 0: its own choice
     int samples;        // timed runs of every point, however slow; 0: few of slow ones
+    int sample;         // points at random besides, of a strategy that ranks
     uint64_t seed;
     double budget_s;        // INFINITY: not bounded by time
     int64_t budget_trials;  // 0: not bounded by trials
@@ -239,9 +273,9 @@ typedef struct {
     bool (*accept)(void *user, const char *point, const RigBuffer *buffer, int n,
                    void *const *out);
     void *user;
-} TuneOptions;
+};
 
-typedef struct {
+struct TuneResult {
     const char *problem, *strategy, *device, *fingerprint, *target;
     uint64_t seed;
     double elapsed_s, space_points;
@@ -263,7 +297,8 @@ typedef struct {
     double max_error;
     bool checked; // the best was compared with the reference once more at the end
     Rigor rigor;  // of this search
-} TuneResult;
+    const FuseResult *fused; // of a script
+};
 
 // Tunes a bound problem; false with diagnostics if no candidate was right or the world
 // failed. The result's strings live in arena.

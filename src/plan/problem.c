@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A problem: a program or a template with its sizes bound, and a program's data.
+// A problem: a program, a template or a script with its sizes bound, and a program's data.
 
 #include "plan/template.h"
 
@@ -36,10 +36,15 @@ Problem *problem_parse(const char *name, const char *text, Diags *diags)
     return parsed(problem_new(name, text, strlen(text)), diags);
 }
 
-static bool is_template(const char *path)
+static bool ends_in(const char *path, const char *suffix)
 {
-    size_t n = strlen(path);
-    return n > 5 && strcmp(path + n - 5, ".json") == 0;
+    size_t n = strlen(path), len = strlen(suffix);
+    return n > len && strcmp(path + n - len, suffix) == 0;
+}
+
+bool path_is_script(const char *path)
+{
+    return ends_in(path, ".fws");
 }
 
 Problem *problem_load(const char *path, Diags *diags)
@@ -51,9 +56,14 @@ Problem *problem_load(const char *path, Diags *diags)
         diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
     Problem *problem = problem_new(path, text.text, text.len);
     buf_release(&text);
-    if (read && is_template(path)) {
+    if (read && ends_in(path, ".json")) {
         if (template_load(problem, diags))
             problem->kind = &problem_template;
+        return problem;
+    }
+    if (read && path_is_script(path)) {
+        problem->name = script_name(problem->arena, path);
+        problem->kind = &problem_script;
         return problem;
     }
     return read ? parsed(problem, diags) : problem;
@@ -65,6 +75,7 @@ void problem_free(Problem *problem)
         return;
     if (problem->template)
         problem_template.free(problem);
+    script_free(problem->script);
     ir_free(problem->ir);
 }
 

@@ -195,6 +195,7 @@ static void program_text(const Ways *ways, const Candidate *candidate, Buf *text
 }
 
 const ProblemKind problem_program = {.name = "program",
+                                     .strategy = "auto",
                                      .bind = program_bind,
                                      .free = program_free,
                                      .hash = program_hash,
@@ -207,7 +208,8 @@ const ProblemKind problem_program = {.name = "program",
                                      .close = program_close,
                                      .first = program_first,
                                      .candidate = program_candidate,
-                                     .text = program_text};
+                                     .text = program_text,
+                                     .rank = rank_program};
 
 bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags)
 {

@@ -19,6 +19,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, THREADS_MOST = 16, THREAD_POINTS = 256 };
@@ -253,4 +254,45 @@ bool rank_predicted(const Problem *problem, const DeviceInfo *device,
 {
     Rank rank = {.problem = problem, .device = device, .weights = weights};
     return rank_all(&rank, seed, arena, ranking, diags);
+}
+
+// Of a problem ------------------------------------------------------------------------
+
+static void compare_device(const TuneOptions *options, const DeviceInfo *device,
+                           const char *fingerprint, Diags *diags)
+{
+    if (strcmp(fingerprint, device->fingerprint) != 0)
+        diag_warning(diags, span_none, "C018", "%s was fitted on another device",
+                     options->model);
+}
+
+bool rank_program(const Ways *ways, const DeviceInfo *device, const TuneOptions *options,
+                  const SearchKind *strategy, Arena *arena, Ranking *ranking, Diags *diags)
+{
+    const Problem *problem = ways->problem;
+    if (strategy->by_weights) {
+        Weights *weights = NEW(arena, Weights);
+        if (!weights_load(weights, options->model, device->fingerprint, diags))
+            return false;
+        compare_device(options, device, weights->device.fingerprint, diags);
+        ranking->model = "weights";
+        return rank_predicted(problem, device, weights, options->seed, arena, ranking,
+                              diags);
+    }
+    if (!options->model && !options->models)
+        return diag_error(diags, span_none, "C017", "strategy `%s` needs a fitted model",
+                          strategy->name);
+    const char *path = options->model;
+    if (!path)
+        path = arena_printf(arena, "%s/%s.json.gz", options->models,
+                            device->is_cpu ? "cpu" : "gpu");
+    Model *model = model_load(path, diags);
+    if (!model)
+        return false;
+    if (options->model)
+        compare_device(options, device, model->fingerprint, diags);
+    bool ok = rank_points(problem, device, model, options->seed, arena, ranking, diags);
+    ranking->model = model->kind->name;
+    model_free(model);
+    return ok;
 }

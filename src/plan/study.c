@@ -70,7 +70,7 @@ static bool read_row(Arena *arena, const char *file, int number, char *line,
                         .unique = unique_of(cell[7]),
                         .adds = atoi(cell[8]),
                         .muls = atoi(cell[9])};
-    if (s->nrand < 1 || s->points < 1 || s->dims < 1 || s->density <= 0 || s->unique < 0 ||
+    if (s->nrand < 1 || s->points < 0 || s->dims < 1 || s->density <= 0 || s->unique < 0 ||
         s->adds < 1 || s->muls < 1)
         return wrong(diags, file, number, "a value is not what its column wants");
     return true;
@@ -180,21 +180,36 @@ static Space *like(const Space *space)
     return made;
 }
 
-static bool make_part(StudyStencil *s, int loading, Diags *diags)
+bool study_is_stencil(const StudyStencil *s)
+{
+    return s->points > 0;
+}
+
+// A program that is no stencil has one part, all that was recorded.
+static bool in_part(const StudyStencil *s, int loading, bool any, const Point *point)
+{
+    const Space *all = s->record->space;
+    if (!study_is_stencil(s))
+        return loading == LOAD_ANY;
+    return is_papers(all, point) && !all_loads(all, point) &&
+           (any || !any_group(all, point)) &&
+           (loading == LOAD_ANY || (int)study_loading(all, point) == loading);
+}
+
+static bool make_part(StudyStencil *s, int loading, bool any, Space **part, Diags *diags)
 {
     const Space *all = s->record->space;
     Point *point = xcalloc((size_t)s->record->n, sizeof *point);
     int n = 0;
     for (int i = 0; i < s->record->n; i++) {
         space_point(all, (uint64_t)i, &point[n]);
-        n += is_papers(all, &point[n]) && !all_loads(all, &point[n]) &&
-             (loading == LOAD_ANY || (int)study_loading(all, &point[n]) == loading);
+        n += in_part(s, loading, any, &point[n]);
     }
     bool ok = true;
     if (n > 0) {
-        s->part[loading] = like(all);
-        space_only(s->part[loading], point, n);
-        ok = space_build(s->part[loading], diags);
+        *part = like(all);
+        space_only(*part, point, n);
+        ok = space_build(*part, diags);
     }
     free(point);
     return ok;
@@ -271,12 +286,13 @@ static bool open_stencil(Study *study, StudyStencil *s, const char *folder, Diag
     s->record = recorded_read(arena_printf(study->arena, "%s/%s", folder, s->file), diags);
     if (!s->record)
         return false;
-    if (s->record->nsize < 3)
+    if (study_is_stencil(s) && s->record->nsize < 3)
         return diag_error(diags, span_none, "X012", "%s does not say three sizes", s->file);
     for (int d = 0; d < 3; d++)
-        s->size[d] = (int64_t)s->record->size[d];
+        s->size[d] = d < s->record->nsize ? (int64_t)s->record->size[d] : 1;
     for (int l = 0; l < LOAD_WAYS; l++)
-        if (!make_part(s, l, diags))
+        if (!make_part(s, l, false, &s->part[l], diags) ||
+            !make_part(s, l, true, &s->part_any[l], diags))
             return false;
     take_rand(study, s);
     if (!read_predicted(study, s, folder, diags))
@@ -345,11 +361,14 @@ static bool follow_all(Study *study, const char *folder, Diags *diags)
             read_steps(study, folder, studied_file[h], diags);
         for (int i = 0; steps && i < study->n; i++) {
             StudyStencil *s = &study->stencil[i];
-            int first = h == STEPS_EXPERT ? LOAD_ANY : 0;
-            int last = h == STEPS_EXPERT ? LOAD_ANY : LOADS - 1;
-            for (int l = first; l <= last && study_has(s, studied_part[h]); l++)
-                if (s->part[l])
-                    s->found[h][l] = follow(s, steps, s->part[l]);
+            bool any = h == STEPS_EXPERT || !study_is_stencil(s);
+            int first = any ? LOAD_ANY : 0, last = any ? LOAD_ANY : LOADS - 1;
+            for (int l = first; l <= last && study_has(s, studied_part[h]); l++) {
+                Space *part = h == STEPS_VARIABLE ? s->part_any[l] : s->part[l];
+                // A tile has the shape of its group.
+                if (part && (h != STEPS_VARIABLE || l != LOAD_LOCAL))
+                    s->found[h][l] = follow(s, steps, part);
+            }
         }
         if (!steps)
             return false;
@@ -361,6 +380,8 @@ static void find_oracles(StudyStencil *s)
 {
     for (int h = 0; h < STUDIED; h++) {
         s->oracle[h] = s->predicted[h] = -1;
+        if (!study_is_stencil(s) && s->found[h][LOAD_ANY].done)
+            s->oracle[h] = s->predicted[h] = LOAD_ANY;
         for (int l = 0; l < LOADS; l++) {
             const Found *f = &s->found[h][l];
             if (f->done && isfinite(f->ns) &&
@@ -372,6 +393,8 @@ static void find_oracles(StudyStencil *s)
 
 Found study_oracle(const StudyStencil *s, Studied h)
 {
+    if (s->oracle[h] == LOAD_ANY)
+        return s->found[h][LOAD_ANY];
     Found all = {.ns = INFINITY, .best = -1};
     for (int l = 0; l < LOADS; l++) {
         const Found *f = &s->found[h][l];
@@ -411,7 +434,8 @@ void study_features(const StudyStencil *s, double x[STUDY_FEATURES])
 
 bool study_main(const Study *study, const StudyStencil *s)
 {
-    return s->adds == 1 && s->muls == 1 && !memcmp(s->size, study->size, sizeof s->size);
+    return s->adds == 1 && s->muls == 1 &&
+           (!study_is_stencil(s) || !memcmp(s->size, study->size, sizeof s->size));
 }
 
 static void find_size(Study *study)
@@ -442,7 +466,7 @@ static bool teaches(const Study *study, const StudyStencil *s, const StudyStenci
 {
     bool dense = of->adds + of->muls > 2 && s->adds + s->muls > 2 &&
                  !memcmp(s->size, of->size, sizeof s->size);
-    return s->oracle[h] >= 0 && (study_main(study, s) || dense);
+    return s->oracle[h] >= 0 && study_is_stencil(s) && (study_main(study, s) || dense);
 }
 
 static int predict(const Study *study, const StudyStencil *of, Studied h, bool leave_out,
@@ -489,7 +513,7 @@ static void predict_all(Study *study, uint64_t seed)
 {
     for (int i = 0; i < study->n; i++)
         for (int h = 0; h < STUDIED; h++)
-            if (study->stencil[i].oracle[h] >= 0)
+            if (study->stencil[i].oracle[h] >= 0 && study_is_stencil(&study->stencil[i]))
                 study->stencil[i].predicted[h] =
                     predict(study, &study->stencil[i], (Studied)h, true, seed);
 }
@@ -522,8 +546,10 @@ void study_free(Study *study)
     if (!study)
         return;
     for (int i = 0; i < study->n; i++) {
-        for (int l = 0; l < LOAD_WAYS; l++)
+        for (int l = 0; l < LOAD_WAYS; l++) {
             space_free(study->stencil[i].part[l]);
+            space_free(study->stencil[i].part_any[l]);
+        }
         recorded_free(study->stencil[i].record);
     }
     arena_free(study->arena);

@@ -55,13 +55,17 @@ typedef struct {
     const char *file, *parts;
     char *kernel; // "star_3d_r2"
     Recorded *record;
-    int64_t size[3];        // z, y, x
-    double points, density; // elements read for one; their share of the smallest box
-    int dims, unique;       // unique: 0 none, 1 x, 2 y, 3 z
-    int adds, muls;         // for each of them
-    Space *part[LOAD_WAYS]; // the space of the paper, by loading; NULL: no such points
-    int nrand, *rand;       // Rand: numbers in the record, in the order they were run
-    Found random;           // all of them
+    int64_t size[3]; // z, y, x
+    double points,
+        density;      // elements read for one, 0: it is no stencil, and the heuristics
+                      // search all its space; their share of the smallest box
+    int dims, unique; // unique: 0 none, 1 x, 2 y, 3 z
+    int adds, muls;   // for each of them
+    // The space of the paper, by loading, and with kernels for work-groups of any shape;
+    // NULL: no such points.
+    Space *part[LOAD_WAYS], *part_any[LOAD_WAYS];
+    int nrand, *rand; // Rand: numbers in the record, in the order they were run
+    Found random;     // all of them
     // By number, from the weights of a device (NAME.predicted.gz beside the record, which
     // data/stencils/predict.sh makes); NAN: not predicted. NULL: there is no such file.
     double *predicted_ns;
@@ -92,6 +96,7 @@ bool study_pick(const Study *study, Studied studied, const StencilShape *shape,
 // Is it one of those that models are fitted to: of the size most are of, with one addition
 // and one multiplication a point?
 bool study_main(const Study *study, const StudyStencil *stencil);
+bool study_is_stencil(const StudyStencil *stencil);
 // What the forest sees of a stencil.
 enum { STUDY_FEATURES = 6 };
 void study_features(const StudyStencil *stencil, double x[STUDY_FEATURES]);

@@ -260,6 +260,7 @@ static void template_text(const Ways *ways, const Candidate *candidate, Buf *tex
 }
 
 const ProblemKind problem_template = {.name = "template",
+                                      .strategy = "auto",
                                       .bind = template_bind,
                                       .free = template_free,
                                       .hash = template_hash,

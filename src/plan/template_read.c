@@ -41,7 +41,7 @@ static bool no_key(const Reader *r, const char *where, const char *key,
     for (int i = 0; known[i]; i++)
         guess_offer(&guess, known[i]);
     guess_print(&hint, &guess);
-    for (int i = 0; known[i] && !hint.len; i++)
+    for (int i = 0; known[i] && !guess.best[0]; i++)
         buf_printf(&hint, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
     reader_wrong(r, where, "there is no such key here%s", hint.text);
     buf_release(&hint);

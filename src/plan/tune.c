@@ -73,6 +73,8 @@ static bool open_device(Tune *t)
                         .npeer = t->options->npeer,
                         .peer = t->options->peer,
                         .tolerance = t->data->tolerance,
+                        .build_limit_s = t->data->limit_s,
+                        .run_limit_s = t->data->limit_s,
                         .samples = t->options->samples};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)
@@ -146,6 +148,25 @@ static bool try_first(Tune *t)
     return true;
 }
 
+static bool next_sampled(Tune *t, Point *point)
+{
+    while (t->asked_sample < t->ranking.nsample) {
+        *point = t->ranking.sample[t->asked_sample++];
+        if (space_valid(t->space, point))
+            return true;
+    }
+    return false;
+}
+
+// Points that nobody chose, to see how well times are predicted; of no budget.
+static bool try_sample(Tune *t)
+{
+    t->sampling = true;
+    t->budget_s = INFINITY;
+    t->budget_trials = 0;
+    return !t->ranking.nsample || t->stopped || run_points(t, next_sampled, false);
+}
+
 static void close_all(Tune *t)
 {
     if (t->search)
@@ -166,6 +187,8 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                 .result = result,
                 .diags = diags,
                 .start_s = clock_s(),
+                .budget_s = options->budget_s,
+                .budget_trials = options->budget_trials,
                 .scratch = arena_new(),
                 .last_log = ""};
     *result = (TuneResult){.problem = problem_label(problem),
@@ -182,8 +205,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     start(&t, problem, options, arena, result, diags);
     bool ok = look_at_device(&t) && open_space(&t) && open_described(&t) &&
               open_store(&t) && tune_open_search(&t) && try_first(&t) &&
-              run_points(&t, next_asked, true) && tune_write_exchange(&t) &&
-              tune_measure_again(&t) && tune_ask_caller(&t);
+              run_points(&t, next_asked, true) && try_sample(&t) &&
+              tune_write_exchange(&t) && tune_measure_again(&t) && tune_ask_caller(&t);
     if (ok) {
         bool found = tune_conclude(&t);
         ok = tune_write_record(&t) && found;

@@ -41,10 +41,16 @@ struct Tune {
     const Space *space;
     Store *store;
     int64_t session;
+    double budget_s;             // left to the search; INFINITY: not bounded by time
+    int64_t budget_trials;       // likewise; 0
+    bool sampling;               // of the ranking's sample, whose times are all wanted
+    int asked_sample;            // of it
     Map known;                   // point text to Known
+    VEC(Outcome) outcome;        // trials of this run, where the problem's kind asks
     VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
     const char *kernel_text;     // of the best, where a record is to be written
     Search *search;
+    Ranking ranking; // all 0: the strategy needs none
     int asked_first; // of the points tried before the strategy's
     Point first[16];
     int nfirst;

@@ -56,7 +56,7 @@ static bool fill_batch(Batch *batch, NextPoint *next, int most)
 {
     Tune *t = batch->t;
     Point point;
-    int64_t trials = t->options->budget_trials;
+    int64_t trials = t->budget_trials;
     while (batch->n < most && tune_budget_left(t) &&
            (!trials || t->result->trials + batch->n < trials)) {
         if (!next(t, &point)) // there may be more once these are told

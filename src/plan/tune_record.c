@@ -75,7 +75,7 @@ static void copy_problem(const Tune *t, Run *run)
     run->problem = t->result->problem;
     run->kind = problem->kind->name;
     run->file = problem->source.name;
-    run->text = problem->program ? problem->source.text : "";
+    run->text = problem->template ? "" : problem->source.text;
     run->math = problem->program ? math_info[problem->program->math].text : "";
     run->nsize = MIN(problem->nbinding, COUNTOF(run->size));
     for (int i = 0; i < run->nsize; i++) {

@@ -5,46 +5,8 @@
 
 #include "plan/tune.h"
 
-#include "plan/predict.h"
-
 #include <math.h>
 #include <string.h>
-
-static void compare_device(Tune *t, const char *fingerprint)
-{
-    if (strcmp(fingerprint, t->device->fingerprint) != 0)
-        diag_warning(t->diags, span_none, "C018", "%s was fitted on another device",
-                     t->options->model);
-}
-
-// Points in the order of the predictions of a model, or of the device's weights.
-static bool make_ranking(Tune *t, Ranking *ranking)
-{
-    const DeviceInfo *device = t->device;
-    if (t->search->kind->by_weights) {
-        Weights *weights = NEW(t->arena, Weights);
-        if (!weights_load(weights, t->options->model, device->fingerprint, t->diags))
-            return false;
-        compare_device(t, weights->device.fingerprint);
-        t->result->model = "weights";
-        return rank_predicted(t->problem, device, weights, t->options->seed, t->arena,
-                              ranking, t->diags);
-    }
-    const char *path = t->options->model;
-    if (!path)
-        path = arena_printf(t->arena, "%s/%s.json.gz", t->options->models,
-                            device->is_cpu ? "cpu" : "gpu");
-    Model *model = model_load(path, t->diags);
-    if (!model)
-        return false;
-    if (t->options->model)
-        compare_device(t, model->fingerprint);
-    bool ok = rank_points(t->problem, device, model, t->options->seed, t->arena, ranking,
-                          t->diags);
-    t->result->model = model->kind->name;
-    model_free(model);
-    return ok;
-}
 
 // The points for which options->where holds, which the ranking does not know.
 static void keep_valid(Tune *t, const Ranking *ranking)
@@ -58,24 +20,39 @@ static void keep_valid(Tune *t, const Ranking *ranking)
     t->search->nranking = n;
 }
 
+// The points that the ranking wants tried before its own, the plain one among them, as far
+// as options->where allows.
+static void set_first(Tune *t, const Ranking *ranking)
+{
+    int n = MIN(ranking->nfirst, COUNTOF(t->first));
+    t->nfirst = MIN(t->nfirst, 1);
+    if (!n)
+        return;
+    t->nfirst = 0;
+    t->has_plain = space_valid(t->space, &ranking->first[0]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(t->space, &ranking->first[i]))
+            t->first[t->nfirst++] = ranking->first[i];
+}
+
 // The predicted points, after the plain one, are all that is run.
 static bool set_ranking(Tune *t)
 {
-    if (t->problem->template)
+    const ProblemKind *kind = t->problem->kind;
+    if (!kind->rank)
         return diag_error(t->diags, span_none, "C019",
-                          "strategy `%s` ranks programs; %s is a template",
-                          t->options->strategy, t->problem->name);
-    if (!t->options->model && !t->options->models && !t->search->kind->by_weights)
-        return diag_error(t->diags, span_none, "C017", "strategy `%s` needs a fitted model",
-                          t->options->strategy);
+                          "strategy `%s` ranks programs and scripts; %s is a %s",
+                          t->search->kind->name, t->problem->name, kind->name);
     tune_report(t, "rank", TRIAL_OK, INFINITY);
-    Ranking ranking;
-    bool ok = make_ranking(t, &ranking);
+    Ranking *ranking = &t->ranking;
+    bool ok = kind->rank(&t->ways, t->device, t->options, t->search->kind, t->arena,
+                         ranking, t->diags);
+    t->result->model = ranking->model;
     if (ok) {
-        keep_valid(t, &ranking);
-        t->result->ranked = ranking.n;
-        t->result->ranking_s = ranking.seconds;
-        t->nfirst = MIN(t->nfirst, 1);
+        keep_valid(t, ranking);
+        t->result->ranked = ranking->n;
+        t->result->ranking_s = ranking->seconds;
+        set_first(t, ranking);
     }
     return ok;
 }
@@ -89,7 +66,7 @@ static bool set_steps(Tune *t)
         size[i] = (StepsSize){problem->binding[i].name, (double)problem->binding[i].value};
     if (!t->options->steps)
         return diag_error(t->diags, span_none, "C041", "strategy `%s` needs a FILE.fwh",
-                          t->options->strategy);
+                          t->search->kind->name);
     t->search->steps = t->options->steps;
     t->search->size = size;
     t->search->nsize = problem->nbinding;
@@ -109,10 +86,16 @@ static void tell_stored(void *user, const StoreTrial *trial)
 
 bool tune_open_search(Tune *t)
 {
-    const SearchKind *kind = search_find(t->options->strategy);
+    const char *name =
+        t->options->strategy ? t->options->strategy : t->problem->kind->strategy;
+    const SearchKind *kind = search_find(name);
     if (!kind)
-        return diag_error(t->diags, span_none, "C010", "there is no strategy `%s`",
-                          t->options->strategy);
+        return diag_error(t->diags, span_none, "C010", "there is no strategy `%s`", name);
+    if (t->options->sample && !kind->needs_ranking)
+        return diag_error(t->diags, span_none, "C062",
+                          "points at random besides are for a strategy that ranks, to see "
+                          "how well; `%s` does not",
+                          name);
     double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
     t->search = search_open(kind, t->space, t->options->seed, limit);
     t->search->stage[0] = t->options->stage[0];

@@ -71,7 +71,7 @@ static const Job *next_job(void *user, int number)
     Stream *s = user;
     Tune *t = s->t;
     Point point;
-    int64_t trials = t->options->budget_trials;
+    int64_t trials = t->budget_trials;
     (void)number;
     while (!s->store_failed && tune_budget_left(t) &&
            (!trials || t->result->trials + s->flying < trials) &&

@@ -44,8 +44,12 @@ void tune_keep_best(Tune *t, const Point *point, double ns)
     t->best[i] = (Finalist){*point, ns};
 }
 
-static void record(Tune *t, const Point *point, TrialStatus status, double ns, double error)
+static void record(Tune *t, const Point *point, TrialStatus status, double ns, double error,
+                   bool reused)
 {
+    const Outcome outcome = {*point, status, status == TRIAL_OK ? ns : INFINITY, reused};
+    if (t->problem->kind->conclude)
+        VEC_PUSH(t->arena, &t->outcome, outcome);
     t->result->trials++;
     t->result->count[status]++;
     if (status != TRIAL_OK)
@@ -141,7 +145,7 @@ static void count_known(Tune *t, Known *known, const Point *point)
     known->counted = true;
     t->result->reused++;
     exchange_stored(t, point, known);
-    record(t, point, known->status, known->time_ns, known->max_error);
+    record(t, point, known->status, known->time_ns, known->max_error, true);
 }
 
 static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns)
@@ -152,7 +156,7 @@ static void tell(Tune *t, bool told, const Point *point, TrialStatus status, dou
 
 double tune_cutoff_ns(const Tune *t)
 {
-    return t->nbest && !t->options->samples ? t->best[0].ns : INFINITY;
+    return t->nbest && !t->options->samples && !t->sampling ? t->best[0].ns : INFINITY;
 }
 
 bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
@@ -169,7 +173,7 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
                       .counted = true,
                       .log = why});
     exchange_trial(t, point, trial);
-    record(t, point, trial->status, trial->time_ns, trial->max_error);
+    record(t, point, trial->status, trial->time_ns, trial->max_error, false);
     tell(t, told, point, trial->status, trial->time_ns);
     if (t->options->on_trial && t->options->on_trial(t->options->user, text, trial))
         t->stopped = true;
@@ -213,14 +217,13 @@ bool tune_take_known(Tune *t, bool told, const Point *point)
 
 bool tune_budget_left(const Tune *t)
 {
-    const TuneOptions *o = t->options;
-    return !t->stopped && clock_s() - t->search_s < o->budget_s &&
-           (!o->budget_trials || t->result->trials < o->budget_trials);
+    return !t->stopped && clock_s() - t->search_s < t->budget_s &&
+           (!t->budget_trials || t->result->trials < t->budget_trials);
 }
 
 int tune_trials_in(const Tune *t, double seconds, int most)
 {
-    double now = clock_s(), left = t->options->budget_s - (now - t->search_s);
+    double now = clock_s(), left = t->budget_s - (now - t->search_s);
     int64_t done = t->result->trials - t->result->reused;
     if (done < 1)
         return most;

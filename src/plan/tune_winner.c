@@ -176,6 +176,19 @@ static bool put_rigor(Tune *t)
     return store_put_rigor(t->store, t->session, t->result->rigor, t->diags);
 }
 
+// What the trials say by the problem's kind; the best few have the times of the end.
+static void conclude_kind(Tune *t)
+{
+    const ProblemKind *kind = t->problem->kind;
+    for (int i = 0; i < t->outcome.len; i++)
+        for (int k = 0; k < t->nbest; k++)
+            if (point_equal(t->space, &t->outcome.at[i].point, &t->best[k].point))
+                t->outcome.at[i].time_ns = t->best[k].ns;
+    if (kind->conclude)
+        kind->conclude(&t->ways, &t->ranking, t->outcome.at, t->outcome.len,
+                       &t->best[0].point, t->arena, t->result);
+}
+
 bool tune_conclude(Tune *t)
 {
     t->result->checked = t->nbest && t->best[0].ns < INFINITY;
@@ -183,5 +196,6 @@ bool tune_conclude(Tune *t)
         return no_winner(t);
     t->result->best_ns = t->best[0].ns;
     t->result->point = tune_point_text(t, &t->best[0].point);
+    conclude_kind(t);
     return put_rigor(t) && find_floor(t) && write_kernel(t);
 }

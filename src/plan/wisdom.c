@@ -126,9 +126,10 @@ static int compare_near(const void *a, const void *b)
 
 static Problem *read_again(const Problem *problem, Diags *diags)
 {
-    Problem *own = problem->template
-                       ? problem_load(problem->source.name, diags)
-                       : problem_parse(problem->source.name, problem->source.text, diags);
+    Problem *own = problem->program
+                       ? problem_parse(problem->source.name, problem->source.text, diags)
+                       : problem_load(problem->source.name, diags);
+    own->limit = problem->limit;
     if (own->program)
         own->program->math = problem->program->math;
     return own;

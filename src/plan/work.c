@@ -75,6 +75,8 @@ Work problem_work(const Problem *problem)
 {
     Work work = {.bytes = problem_bytes(problem)};
     Counter counter = {problem, &work};
+    if (problem->kind->flops)
+        work.float_flops = problem->kind->flops(problem);
     if (problem->bound) // of a template's operations nothing is known
         count_expr(&counter, problem->bound->main->body, 1);
     return work;

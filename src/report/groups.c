@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sections 5 and 8 of paper 001 as text (groups.h). Speedups are over the best of Rand, and
-// are averaged by the geometric mean, as there. Whatever the record lacks is left out, and
-// how many stencils a number is of stands beside it.
-#include "report/groups.h"
-
-#include "report/table.h"
+// Section 8 of paper 001 as text, and all of it together (groups.h). Speedups are over the
+// best of Rand, and are averaged by the geometric mean, as there. Whatever the record lacks
+// is left out, and how many stencils a number is of stands beside it.
+#include "report/groups_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    Buf *out;
-    const Study *study;
-    Arena *arena;
-} Report;
-
-typedef struct {
-    double log_sum, sum, least, most;
-    int n;
-} Mean;
-
-static void mean_add(Mean *m, double x)
+void mean_add(Mean *m, double x)
 {
     if (!isfinite(x) || x <= 0)
         return;
@@ -38,13 +25,12 @@ static double mean_geo(const Mean *m)
     return m->n ? exp(m->log_sum / m->n) : NAN;
 }
 
-static double mean_plain(const Mean *m)
+double mean_plain(const Mean *m)
 {
     return m->n ? m->sum / m->n : NAN;
 }
 
-// The next stencil of the main set after s, or its first; NULL: none.
-static const StudyStencil *next_main(const Study *study, const StudyStencil *s)
+const StudyStencil *groups_next(const Study *study, const StudyStencil *s)
 {
     for (s = s ? s + 1 : study->stencil; s < study->stencil + study->n; s++)
         if (study_main(study, s))
@@ -52,236 +38,13 @@ static const StudyStencil *next_main(const Study *study, const StudyStencil *s)
     return NULL;
 }
 
-static Table begin(const Report *r, const char *const *head, int n, const char *title)
+Table groups_table(const Report *r, const char *const *head, int n, const char *title)
 {
     buf_printf(r->out, "\n%s\n", title);
     Table t = table_new(r->arena, n);
     for (int i = 0; i < n; i++)
         table_put(&t, "%s", head[i]);
     return t;
-}
-
-// Section 5 -----------------------------------------------------------------------------
-
-enum { STEPS_OF_SAMPLE = 10 };
-
-// Those of three dimensions and radius 2, as in the paper; all, where there are few.
-static bool of_figure2(const Study *study, const StudyStencil *s)
-{
-    int n = 0;
-    for (const StudyStencil *k = next_main(study, NULL); k; k = next_main(study, k))
-        n++;
-    const char *radius = strstr(s->kernel, "_r2");
-    return n <= STEPS_OF_SAMPLE || (s->dims == 3 && radius && !radius[3]);
-}
-
-static void print_figure2(const Report *r)
-{
-    const StudyStencil *one = next_main(r->study, NULL);
-    Table t = table_new(r->arena, STEPS_OF_SAMPLE + 1);
-    int most = one ? one->nrand : 0;
-    buf_puts(r->out, "\nFigure 2: the best of so many random points, us (+- the standard "
-                     "deviation over choices of them, %)\n");
-    table_put(&t, "stencil");
-    for (int i = 1; i <= STEPS_OF_SAMPLE; i++)
-        table_put(&t, "%d", most * i / STEPS_OF_SAMPLE);
-    for (const StudyStencil *s = one; s; s = next_main(r->study, s)) {
-        if (!of_figure2(r->study, s))
-            continue;
-        table_put(&t, "%s", s->kernel);
-        for (int i = 1; i <= STEPS_OF_SAMPLE; i++) {
-            double deviation;
-            int n = MAX(s->nrand * i / STEPS_OF_SAMPLE, 1);
-            double ns = study_expected(s, n, &deviation);
-            table_put(&t, "%.1f +-%.1f", ns * 1e-3, 100 * deviation / ns);
-        }
-    }
-    table_print(r->out, &t);
-}
-
-enum { BINS = 10 };
-
-static double rand_time(const StudyStencil *s, int i)
-{
-    double value = s->record->at[s->rand[i]].value;
-    return isnan(value) ? INFINITY : value * 1e6;
-}
-
-static void print_figure3(const Report *r)
-{
-    static const char *const head[] = {"speedup", "points", "%"};
-    int bin[BINS] = {0}, n = 0, good = 0, slow = 0, failed = 0;
-    for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s))
-        for (int i = 0; i < s->nrand; i++, n++) {
-            double speedup = s->random.ns / rand_time(s, i);
-            failed += speedup == 0;
-            bin[MIN((int)(speedup * BINS), BINS - 1)] += speedup > 0;
-            good += speedup > 0.9;
-            slow += speedup > 0 && speedup < 0.1;
-        }
-    Table t = begin(r, head, COUNTOF(head),
-                    "Figure 3: speedups of random points over the best of them");
-    table_put(&t, "did not run");
-    table_put(&t, "%d", failed);
-    table_number(&t, 100.0 * failed / n, 1);
-    for (int i = 0; i < BINS; i++) {
-        table_put(&t, "%.1f to %.1f", i / (double)BINS, (i + 1) / (double)BINS);
-        table_put(&t, "%d", bin[i]);
-        table_number(&t, 100.0 * bin[i] / n, 1);
-    }
-    table_print(r->out, &t);
-    buf_printf(r->out,
-               "  within 10 %% of the best: %.1f %%; more than 10 times slower: %.1f %%\n",
-               100.0 * good / n, 100.0 * slow / n);
-}
-
-static void print_choice(const Report *r, const char *name)
-{
-    const StudyStencil *one = next_main(r->study, NULL);
-    const Space *space = one->record->space;
-    int count[64] = {0};
-    double value[64];
-    int n = 0;
-    for (const StudyStencil *s = one; s; s = next_main(r->study, s)) {
-        int p = space_find(s->record->space, name);
-        Point point;
-        space_point(s->record->space, (uint64_t)s->random.best, &point);
-        double v = p < 0 ? 1 : space_value(s->record->space, &point, p);
-        int k = 0;
-        while (k < n && value[k] != v)
-            k++;
-        if (k == COUNTOF(value))
-            continue;
-        n = MAX(n, k + 1);
-        value[k] = v;
-        count[k]++;
-    }
-    if (space_find(space, name) < 0)
-        return;
-    buf_printf(r->out, "  %-8s", name);
-    for (double v = 1; v <= 1024; v *= 2)
-        for (int k = 0; k < n; k++)
-            if (value[k] == v)
-                buf_printf(r->out, "  %g: %d", v, count[k]);
-    buf_putc(r->out, '\n');
-}
-
-static void print_figure4(const Report *r)
-{
-    static const char *const name[] = {"lx", "ly", "lz", "bx", "cx", "cy", "cz"};
-    int count[LOADS] = {0};
-    buf_puts(r->out,
-             "\nFigure 4: how many stencils have their best random point at a value\n");
-    for (int i = 0; i < COUNTOF(name); i++)
-        print_choice(r, name[i]);
-    for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s)) {
-        Point point;
-        space_point(s->record->space, (uint64_t)s->random.best, &point);
-        count[study_loading(s->record->space, &point)]++;
-    }
-    buf_puts(r->out, "  loading ");
-    for (int l = 0; l < LOADS; l++)
-        buf_printf(r->out, "  %s: %d", loading_name[l], count[l]);
-    buf_putc(r->out, '\n');
-}
-
-// A histogram of speedups, those above 1 in the last bin.
-typedef struct {
-    int bin[BINS + 1], failed, n;
-    Mean mean;
-} Histogram;
-
-static void histogram_add(Histogram *h, double speedup)
-{
-    h->n++;
-    h->failed += speedup == 0;
-    if (speedup > 0)
-        h->bin[MIN((int)(speedup * BINS), BINS)]++;
-    mean_add(&h->mean, speedup);
-}
-
-static void print_histogram(const Report *r, const Histogram *h)
-{
-    if (!h->n) {
-        buf_puts(r->out, "  it was not recorded\n");
-        return;
-    }
-    buf_printf(r->out, "  did not run: %d;", h->failed);
-    for (int i = 0; i < BINS; i++)
-        buf_printf(r->out, "  %.1f: %d", i / (double)BINS, h->bin[i]);
-    buf_printf(r->out,
-               "  above 1: %d\n  mean of those that ran: %.2f; 0 for the others: %.2f",
-               h->bin[BINS], mean_plain(&h->mean), h->n ? h->mean.sum / h->n : NAN);
-    buf_putc(r->out, '\n');
-}
-
-// What a point does here that was asked for: one that the record lacks did not fit the
-// space, for more local memory, say, than there is.
-static void add_lookup(Histogram *h, const StudyStencil *s, const Space *space,
-                       const Point *point)
-{
-    double ns;
-    bool here = study_lookup(s, space, point, &ns);
-    histogram_add(h, here ? s->random.ns / ns : 0);
-}
-
-static void print_figures56(const Report *r)
-{
-    const Study *study = r->study;
-    Histogram own = {0}, cross = {0};
-    for (const StudyStencil *s = next_main(study, NULL); s; s = next_main(study, s)) {
-        Point point;
-        if (study_has(s, "alone") && study_has(s, "more")) {
-            study_independent(s, &point);
-            add_lookup(&own, s, s->record->space, &point);
-        }
-        for (const StudyStencil *k = next_main(study, NULL); k; k = next_main(study, k)) {
-            space_point(k->record->space, (uint64_t)k->random.best, &point);
-            if (k != s && study_has(s, "more"))
-                add_lookup(&cross, s, k->record->space, &point);
-        }
-    }
-    buf_puts(r->out,
-             "\nFigure 5: speedup over the best random point when each optimisation "
-             "is set to its own best value\n");
-    print_histogram(r, &own);
-    buf_puts(r->out, "\nFigure 6: speedup of the best random point of each stencil on all "
-                     "others\n");
-    print_histogram(r, &cross);
-}
-
-static bool put_step(Buf *out, const StudyStencil *s, const Space *space,
-                     const Point *point)
-{
-    double ns;
-    if (study_lookup(s, space, point, &ns))
-        return false;
-    const char *before = "tune ";
-    for (int p = 0; p < space_params(space); p++) {
-        const SpaceParam *param = space_param(space, p);
-        int choice = point->choice[p];
-        buf_printf(out, "%s%s = ", before, param->name);
-        if (param->label)
-            buf_printf(out, "'%s'", param->label[choice]);
-        else
-            buf_printf(out, "%g", param->value[choice]);
-        before = ", ";
-    }
-    buf_putc(out, '\n');
-    return true;
-}
-
-bool report_wanted(Buf *out, const Study *study, const StudyStencil *s)
-{
-    Point point;
-    study_independent(s, &point);
-    bool any = study_has(s, "alone") && put_step(out, s, s->record->space, &point);
-    for (const StudyStencil *k = next_main(study, NULL); k; k = next_main(study, k)) {
-        space_point(k->record->space, (uint64_t)k->random.best, &point);
-        if (k != s)
-            any |= put_step(out, s, k->record->space, &point);
-    }
-    return any;
 }
 
 // Section 8.3.1 and 8.3.2 ---------------------------------------------------------------
@@ -291,12 +54,12 @@ enum { PASSES_MOST = 3 };
 static void print_passes(const Report *r)
 {
     static const char *const head[] = {"passes", "stencils", "speedup", "points"};
-    Table t = begin(r, head, COUNTOF(head),
-                    "Section 8.3.1: by dimension, so many passes, the best loading");
+    Table t = groups_table(r, head, COUNTOF(head),
+                           "Section 8.3.1: by dimension, so many passes, the best loading");
     for (int passes = 1; passes <= PASSES_MOST; passes++) {
         Mean speedup = {0}, configs = {0};
-        for (const StudyStencil *s = next_main(r->study, NULL); s;
-             s = next_main(r->study, s)) {
+        for (const StudyStencil *s = groups_next(r->study, NULL); s;
+             s = groups_next(r->study, s)) {
             Found f = study_passes(r->study, s, passes);
             if (f.done) {
                 mean_add(&speedup, s->random.ns / f.ns);
@@ -419,7 +182,7 @@ static void print_strategies(const Report *r, Take *take, const void *user,
     static const char *const head[] = {"strategy", "stencils", "speedup",
                                        "best",     "points",   "build s",
                                        "run s",    "all s",    "less time than Rand, %"};
-    Table t = begin(r, head, COUNTOF(head), title);
+    Table t = groups_table(r, head, COUNTOF(head), title);
     for (int i = 0; i < COUNTOF(strategies); i++) {
         Summary sum = summarise(r->study, strategies[i], take, user);
         if (!sum.n)
@@ -441,14 +204,15 @@ static void print_table4(const Report *r)
 {
     static const char *const head[] = {"heuristic", "loading", "stencils", "speedup",
                                        "best"};
-    Table t = begin(r, head, COUNTOF(head),
-                    "Tables 4 and 5: each loading alone; best: it is the best of the four");
+    Table t = groups_table(
+        r, head, COUNTOF(head),
+        "Tables 4 and 5: each loading alone; best: it is the best of the four");
     for (int h = 0; h < STUDIED; h++)
         for (int l = 0; l < LOADS; l++) {
             Mean speedup = {0};
             int best = 0, n = 0;
-            for (const StudyStencil *s = next_main(r->study, NULL); s;
-                 s = next_main(r->study, s)) {
+            for (const StudyStencil *s = groups_next(r->study, NULL); s;
+                 s = groups_next(r->study, s)) {
                 const Found *f = &s->found[h][l];
                 n += f->done;
                 if (f->done)
@@ -476,7 +240,8 @@ static Accuracy accuracy_of(const Study *study, Studied h, Take *take, const voi
     Accuracy a = {0};
     for (int i = 0; i < study->n; i++) {
         const StudyStencil *s = &study->stencil[i];
-        if (!take(study, s, user) || s->oracle[h] < 0 || s->predicted[h] < 0)
+        if (!take(study, s, user) || s->oracle[h] < 0 || s->predicted[h] < 0 ||
+            !study_is_stencil(s))
             continue;
         Found f = study_predicted(s, h);
         a.n++;
@@ -491,7 +256,7 @@ static Accuracy accuracy_of(const Study *study, Studied h, Take *take, const voi
 static int most_frequent(const Study *study, Studied h, const StudyStencil *s)
 {
     int count[LOADS] = {0}, best = 0;
-    for (const StudyStencil *k = next_main(study, NULL); k; k = next_main(study, k))
+    for (const StudyStencil *k = groups_next(study, NULL); k; k = groups_next(study, k))
         if (k != s && k->oracle[h] >= 0)
             count[k->oracle[h]]++;
     for (int l = 1; l < LOADS; l++)
@@ -502,7 +267,7 @@ static int most_frequent(const Study *study, Studied h, const StudyStencil *s)
 static Accuracy accuracy_of_most(const Study *study, Studied h)
 {
     Accuracy a = {0};
-    for (const StudyStencil *s = next_main(study, NULL); s; s = next_main(study, s)) {
+    for (const StudyStencil *s = groups_next(study, NULL); s; s = groups_next(study, s)) {
         if (s->oracle[h] < 0)
             continue;
         const Found *f = &s->found[h][most_frequent(study, h, s)];
@@ -529,8 +294,8 @@ static void print_table6(const Report *r)
                                        "penalty-weighted",
                                        "always the commonest",
                                        "penalty-weighted"};
-    Table t = begin(r, head, COUNTOF(head),
-                    "Table 6: accuracy of the forest, the stencil itself left out");
+    Table t = groups_table(r, head, COUNTOF(head),
+                           "Table 6: accuracy of the forest, the stencil itself left out");
     for (int h = 0; h < STUDIED; h++) {
         Accuracy a = accuracy_of(r->study, (Studied)h, take_main, NULL);
         if (!a.n)
@@ -549,7 +314,8 @@ static void print_figure8(const Report *r)
     enum { FIRST = 7, LAST = 20 }; // tenths
     int bin[LAST + 1] = {0}, below = 0;
     Mean speedup = {0};
-    for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s)) {
+    for (const StudyStencil *s = groups_next(r->study, NULL); s;
+         s = groups_next(r->study, s)) {
         Found f = study_predicted(s, STEPS_HYBRID);
         if (!f.done)
             continue;
@@ -570,14 +336,15 @@ static void print_figure8(const Report *r)
 static void print_vectors(const Report *r)
 {
     static const char *const head[] = {"best with", "stencils", "local", "vector"};
-    Table t = begin(r, head, COUNTOF(head),
-                    "Section 8.3.2: hybrid with local memory and with vectors, on those "
-                    "where one of them is best");
+    Table t =
+        groups_table(r, head, COUNTOF(head),
+                     "Section 8.3.2: hybrid with local memory and with vectors, on those "
+                     "where one of them is best");
     static const Loading of[] = {LOAD_LOCAL, LOAD_VECTOR};
     for (int i = 0; i < 2; i++) {
         Mean got[2] = {0};
-        for (const StudyStencil *s = next_main(r->study, NULL); s;
-             s = next_main(r->study, s))
+        for (const StudyStencil *s = groups_next(r->study, NULL); s;
+             s = groups_next(r->study, s))
             for (int k = 0; k < 2 && s->oracle[STEPS_HYBRID] == (int)of[i]; k++)
                 if (s->found[STEPS_HYBRID][of[k]].done)
                     mean_add(&got[k], s->random.ns / s->found[STEPS_HYBRID][of[k]].ns);
@@ -593,7 +360,8 @@ static void print_throughput(const Report *r)
 {
     Mean rate = {0};
     const StudyStencil *least = NULL, *most = NULL;
-    for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s)) {
+    for (const StudyStencil *s = groups_next(r->study, NULL); s;
+         s = groups_next(r->study, s)) {
         Found f = study_predicted(s, STEPS_HYBRID);
         double gflops = f.done ? study_gflops(s, f.ns) : NAN;
         least = rate.n == 0 || gflops < rate.least ? s : least;
@@ -613,12 +381,13 @@ static void print_merged(const Report *r)
 {
     static const char *const head[] = {"stencil", "points", "loading", "merging gains",
                                        "removal gains"};
-    Table t =
-        begin(r, head, COUNTOF(head),
-              "Section 4.7: what merging in y and z gains at the best such point, and what "
-              "removing equal loads gains there");
+    Table t = groups_table(
+        r, head, COUNTOF(head),
+        "Section 4.7: what merging in y and z gains at the best such point, and what "
+        "removing equal loads gains there");
     Mean gain = {0}, removal = {0};
-    for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s)) {
+    for (const StudyStencil *s = groups_next(r->study, NULL); s;
+         s = groups_next(r->study, s)) {
         int number = -1;
         double x = study_merged(s, &number);
         if (isnan(x))
@@ -650,10 +419,10 @@ static void print_table8(const Report *r)
                                     {ROW_PREDICTED, STEPS_VARIABLE},
                                     {ROW_ORACLE, STEPS_HYBRID},
                                     {ROW_ORACLE, STEPS_VARIABLE}};
-    Table t =
-        begin(r, head, COUNTOF(head),
-              "Table 8: hybrid with the shape of the work-group fixed in each kernel, "
-              "and with kernels that take any");
+    Table t = groups_table(
+        r, head, COUNTOF(head),
+        "Table 8: hybrid with the shape of the work-group fixed in each kernel, "
+        "and with kernels that take any");
     for (int i = 0; i < COUNTOF(rows); i++) {
         Summary sum = summarise(r->study, rows[i], take_variable, NULL);
         if (!sum.n)
@@ -702,7 +471,7 @@ static void print_sizes(const Report *r, bool cubes, const char *title)
 {
     static const char *const head[] = {"z, y, x", "stencils", "predicted",       "oracle",
                                        "Rand",    "absolute", "penalty-weighted"};
-    Table t = begin(r, head, COUNTOF(head), title);
+    Table t = groups_table(r, head, COUNTOF(head), title);
     int rows = 0;
     for (int i = 0; i < r->study->n; i++) {
         const StudyStencil *s = &r->study->stencil[i];
@@ -716,7 +485,7 @@ static void print_sizes(const Report *r, bool cubes, const char *title)
                               same_size, s);
         Accuracy a = accuracy_of(r->study, STEPS_HYBRID, same_size, s);
         table_put(&t, "%d x %d x %d", (int)s->size[0], (int)s->size[1], (int)s->size[2]);
-        table_put(&t, "%d", of[0].n);
+        table_put(&t, "%d", MAX(of[0].n, of[1].n));
         table_number(&t, mean_geo(&of[0].speedup), 3);
         table_number(&t, mean_geo(&of[1].speedup), 3);
         table_number(&t, 1, 0);
@@ -750,8 +519,9 @@ static void print_table11(const Report *r)
     static const char *const head[] = {"adds",   "muls",     "stencils",
                                        "ExpS",   "oracle",   "predicted",
                                        "GFLOPS", "absolute", "penalty-weighted"};
-    Table t = begin(r, head, COUNTOF(head),
-                    "Table 11: arithmetic for each element read, speedups over Rand");
+    Table t =
+        groups_table(r, head, COUNTOF(head),
+                     "Table 11: arithmetic for each element read, speedups over Rand");
     for (int i = 0; i < r->study->n; i++) {
         const StudyStencil *s = &r->study->stencil[i];
         if (memcmp(s->size, r->study->size, sizeof s->size) != 0 || !is_first(r->study, s))
@@ -771,7 +541,7 @@ static void print_table11(const Report *r)
                                  study_predicted(&r->study->stencil[k], STEPS_HYBRID).ns));
         table_put(&t, "%d", s->adds);
         table_put(&t, "%d", s->muls);
-        table_put(&t, "%d", predicted.n);
+        table_put(&t, "%d", MAX(predicted.n, oracle.n));
         table_number(&t, mean_geo(&expert.speedup), 3);
         table_number(&t, mean_geo(&oracle.speedup), 3);
         table_number(&t, mean_geo(&predicted.speedup), 3);
@@ -789,9 +559,10 @@ static void print_table12(const Report *r)
     static const char *const head[] = {"stencil", "points",  "loading",      "lx", "ly",
                                        "lz",      "bx",      "cx",           "cy", "cz",
                                        "us",      "speedup", "removal gains"};
-    Table t = begin(r, head, COUNTOF(head),
-                    "Tables 12 and 13: the best configurations that hybrid finds");
-    for (const StudyStencil *s = next_main(r->study, NULL); s; s = next_main(r->study, s)) {
+    Table t = groups_table(r, head, COUNTOF(head),
+                           "Tables 12 and 13: the best configurations that hybrid finds");
+    for (const StudyStencil *s = groups_next(r->study, NULL); s;
+         s = groups_next(r->study, s)) {
         Found f = study_oracle(s, STEPS_HYBRID);
         if (f.best < 0)
             continue;
@@ -832,10 +603,7 @@ void report_groups(Buf *out, const Study *study)
 {
     Report r = {out, study, arena_new()};
     print_head(&r);
-    print_figure2(&r);
-    print_figure3(&r);
-    print_figure4(&r);
-    print_figures56(&r);
+    groups_spaces(&r);
     print_passes(&r);
     print_strategies(&r, take_main, NULL,
                      "Tables 3 and 7: strategies; best: no other found a faster point");
@@ -860,10 +628,10 @@ void report_forest(Buf *out, const Study *study)
     static const char *const axis[] = {"none", "x", "y", "z"};
     Report r = {out, study, arena_new()};
     print_head(&r);
-    Table t =
-        begin(&r, head, COUNTOF(head),
-              "The loading for hybrid: the best, and what a forest fitted to all other "
-              "stencils picks");
+    Table t = groups_table(
+        &r, head, COUNTOF(head),
+        "The loading for hybrid: the best, and what a forest fitted to all other "
+        "stencils picks");
     for (int i = 0; i < study->n; i++) {
         const StudyStencil *s = &study->stencil[i];
         if (s->oracle[STEPS_HYBRID] < 0)

@@ -8,79 +8,23 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *const keywords[] = {"if",
-                                       "else",
-                                       "for",
-                                       "while",
-                                       "do",
-                                       "return",
-                                       "break",
-                                       "continue",
-                                       "switch",
-                                       "case",
-                                       "default",
-                                       "const",
-                                       "static",
-                                       "inline",
-                                       "restrict",
-                                       "void",
-                                       "int",
-                                       "float",
-                                       "double",
-                                       "half",
-                                       "bool",
-                                       "char",
-                                       "short",
-                                       "long",
-                                       "unsigned",
-                                       "uint",
-                                       "ulong",
-                                       "size_t",
-                                       "struct",
-                                       "typedef",
-                                       "kernel",
-                                       "__kernel",
-                                       "global",
-                                       "__global",
-                                       "local",
-                                       "__local",
-                                       "constant",
-                                       "private",
-                                       "extern",
-                                       "volatile",
-                                       "__global__",
-                                       "__shared__",
-                                       "__device__",
-                                       "__restrict__",
-                                       "__attribute__",
-                                       "__launch_bounds__",
-                                       "template",
-                                       "auto"};
-static const char *const builtins[] = {"get_global_id",
-                                       "get_local_id",
-                                       "get_group_id",
-                                       "get_local_size",
-                                       "get_num_groups",
-                                       "barrier",
-                                       "__syncthreads",
-                                       "threadIdx",
-                                       "blockIdx",
-                                       "blockDim",
-                                       "gridDim",
-                                       "__shfl_up_sync",
-                                       "__shfl_down_sync",
-                                       "fma",
-                                       "fmaf",
-                                       "min",
-                                       "max",
-                                       "sqrt",
-                                       "mad",
-                                       "vload4",
-                                       "vstore4",
-                                       "clamp",
-                                       "select",
-                                       "mem_fence",
-                                       "work_group_barrier"};
+static const char *const keywords[] = {
+#define KEYWORD(word) #word,
+#define BUILTIN(word)
+#define RESERVED(word)
+#include "emit/reserved.def"
+#undef KEYWORD
+#undef BUILTIN
+};
+
+static const char *const builtins[] = {
+#define KEYWORD(word)
+#define BUILTIN(word) #word,
+#include "emit/reserved.def"
+#undef KEYWORD
+#undef BUILTIN
+#undef RESERVED
+};
 
 static bool is_in(const char *const *list, int n, const char *at, size_t len)
 {

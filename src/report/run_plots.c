@@ -131,6 +131,7 @@ static bool draw_search(Buf *out, const Analysis *a, Arena *arena)
     series[n++] = s;
     s = dots_of(a, TRIAL_OK, true, height, unit, arena);
     s.name = s.n ? "stopped early" : NULL;
+    s.hollow = true;
     s.colour = 5;
     series[n++] = s;
     for (int status = 0; status < TRIAL_STATUS_COUNT; status++) {
@@ -447,31 +448,50 @@ static SvgSeries make_roof(const Run *run, double low, double high, Arena *arena
     return (SvgSeries){.name = "roof, measured", .x = x, .y = y, .n = 3, .colour = 6};
 }
 
+static bool has_roof(const Run *run)
+{
+    return run->flops > 0 && isfinite(run->copy_ns) && run->copy_ns > 0 &&
+           isfinite(run->compute_ns) && run->compute_ns > 0;
+}
+
+// The kernels by intensity and speed.
+typedef struct {
+    double *x, *y;
+    double low, high; // intensities, and that of each byte once
+    double slowest;
+    int best;
+} Candidates;
+
+static Candidates place_candidates(const Analysis *a, double least, Arena *arena)
+{
+    Candidates c = {.x = NEW_ARRAY(arena, double, a->nkernel),
+                    .y = NEW_ARRAY(arena, double, a->nkernel),
+                    .low = least,
+                    .high = least,
+                    .slowest = INFINITY};
+    for (int i = 0; i < a->nkernel; i++) {
+        c.x[i] = matrix_row(&a->feature, i)[FEATURE_INTENSITY];
+        c.y[i] = a->run->flops / a->run->trial[a->kernel[i]].time_ns;
+        if (c.x[i] > 0) {
+            c.low = fmin(c.low, c.x[i]);
+            c.high = fmax(c.high, c.x[i]);
+        }
+        c.slowest = fmin(c.slowest, c.y[i]);
+        if (c.y[i] > c.y[c.best])
+            c.best = i;
+    }
+    return c;
+}
+
 static bool draw_roofline(Buf *out, const Analysis *a, Arena *arena)
 {
     const Run *run = a->run;
-    if (!(run->flops > 0) || !isfinite(run->copy_ns) || !(run->copy_ns > 0) ||
-        !(run->compute_ns > 0) || !isfinite(run->compute_ns) || !a->nkernel ||
-        !a->feature.n)
+    if (!has_roof(run) || !a->nkernel || !a->feature.n)
         return false;
-    double *x = NEW_ARRAY(arena, double, a->nkernel), least = run->flops / run->bytes;
-    double *y = NEW_ARRAY(arena, double, a->nkernel), low = least, high = least;
-    int best = 0;
-    for (int i = 0; i < a->nkernel; i++) {
-        x[i] = matrix_row(&a->feature, i)[FEATURE_INTENSITY];
-        y[i] = run->flops / run->trial[a->kernel[i]].time_ns;
-        if (x[i] > 0) {
-            low = fmin(low, x[i]);
-            high = fmax(high, x[i]);
-        }
-        if (y[i] > y[best])
-            best = i;
-    }
-    double bound[2] = {least, least};
-    SvgSeries roof = make_roof(run, low / 1.5, high, arena);
-    double foot[2] = {y[best], roof.y[1]};
-    for (int i = 0; i < a->nkernel; i++)
-        foot[0] = fmin(foot[0], y[i]);
+    double least = run->flops / run->bytes;
+    Candidates c = place_candidates(a, least, arena);
+    SvgSeries roof = make_roof(run, c.low / 1.5, c.high, arena);
+    double bound[2] = {least, least}, foot[2] = {c.slowest, roof.y[1]};
     SvgSeries series[] = {roof,
                           {.name = "each byte once",
                            .x = bound,
@@ -480,15 +500,15 @@ static bool draw_roofline(Buf *out, const Analysis *a, Arena *arena)
                            .colour = 2,
                            .dashed = true},
                           {.name = "candidates",
-                           .x = x,
-                           .y = y,
+                           .x = c.x,
+                           .y = c.y,
                            .n = a->nkernel,
                            .dots = true,
                            .radius = 2.2,
                            .tip = kernel_tips(a, axis_unit(a), arena)},
                           {.name = "best",
-                           .x = &x[best],
-                           .y = &y[best],
+                           .x = &c.x[c.best],
+                           .y = &c.y[c.best],
                            .n = 1,
                            .colour = 1,
                            .dots = true,
@@ -513,9 +533,8 @@ static bool draw_roofline(Buf *out, const Analysis *a, Arena *arena)
 const RunPlot run_plot[RUN_PLOTS] = {
     {"search",
      "A dot a trial, in the order in which they ended; the line is the best so far. A "
-     "trial "
-     "that is clearly worse than the best is stopped early. Trials that failed have no "
-     "time and stand along the top. The floor is what a copy of the bytes, or the "
+     "trial that is clearly worse than the best is stopped early. Trials that failed have "
+     "no time and stand along the top. The floor is what a copy of the bytes, or the "
      "operations alone, would take.",
      draw_search},
     {"distribution", "The same times without their order: how rare fast kernels are.",
@@ -527,14 +546,12 @@ const RunPlot run_plot[RUN_PLOTS] = {
      draw_importance},
     {"parameters",
      "For each value that was tried: the middle half of its times, the median, and the "
-     "best "
-     "as a dot. A search that learns tries good values more often, so medians flatter "
-     "them; "
-     "the dots do not.",
+     "best as a dot. A search that learns tries good values more often, so medians flatter "
+     "them; the dots do not.",
      draw_parameters},
     {"pair",
      "The two parameters that matter most, together: the best time that was found for each "
-     "pair of their values, dark where slow. Empty: not tried, or none ran.",
+     "pair of their values, dark where slow. Grey: not tried, or none ran.",
      draw_pair},
     {"features",
      "Static features of the kernels, found without running them. Those that tell most of "

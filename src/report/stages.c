@@ -22,9 +22,16 @@ static void head(Table *t, const char *const *name, int n)
 static void print_record(Buf *out, const Stages *s)
 {
     const Recorded *r = s->recorded;
-    buf_printf(out, "%s%s%s: %d points tried, %d ran, the best of them in %.4g us\n\n",
+    int repeated;
+    double noise = recorded_noise(r, &repeated);
+    buf_printf(out, "%s%s%s: %d points tried, %d ran, the best of them in %.4g us\n",
                r->name, *r->device ? " on " : "", r->device, r->n, r->nvalid,
                s->best_ns * 1e-3);
+    if (repeated)
+        buf_printf(out,
+                   "noise: two measurements of a point are %.1f %% apart (%d points)\n",
+                   100 * noise, repeated);
+    buf_putc(out, '\n');
 }
 
 static void print_errors(Buf *out, const Stages *s, Arena *arena)

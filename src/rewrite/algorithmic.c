@@ -122,8 +122,7 @@ Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_at(rw->ir, map, expr_literal(rw->ir, 0, false));
 }
 
-// Orders
-// ------------------------------------------------------------------------------------
+// Orders ---------------------------------------------------------------------------------
 
 static Expr *op(Rewrite *rw, Op o, Expr *a, int64_t b)
 {
@@ -193,8 +192,7 @@ Expr *rule_mapScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return order_outside(rw, at, P_SCATTER);
 }
 
-// Zips
-// --------------------------------------------------------------------------------------
+// Zips -----------------------------------------------------------------------------------
 
 Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
@@ -220,8 +218,7 @@ Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make_zip(rw, 1, part, at->arg[0]->narg);
 }
 
-// Iterate
-// -------------------------------------------------------------------------------------
+// Iterate --------------------------------------------------------------------------------
 
 static int64_t rounds(const Expr *at)
 {
@@ -253,8 +250,7 @@ Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return call(rw, at->fun, rest);
 }
 
-// Dimensions
-// ----------------------------------------------------------------------------------
+// Dimensions -----------------------------------------------------------------------------
 
 Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {

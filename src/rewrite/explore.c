@@ -98,8 +98,7 @@ Path inwards(Walk *w, Path at)
     }
 }
 
-// A walk
-// ------------------------------------------------------------------------------------
+// A walk ---------------------------------------------------------------------------------
 
 static void choose_group(Walk *w)
 {
@@ -141,8 +140,7 @@ static void note_local(const Expr *expr, const int64_t *local, int64_t *used)
         note_local(expr->fun, local, used);
 }
 
-// Gathering
-// -----------------------------------------------------------------------------------
+// Gathering ------------------------------------------------------------------------------
 
 typedef struct {
     const Program *program;

@@ -65,8 +65,7 @@ static int count_windows(const Expr *map)
     return n;
 }
 
-// Work of one work-item
-// ---------------------------------------------------------------------
+// Work of one work-item ------------------------------------------------------------------
 
 enum { UNROLL_MOST = 64 };
 
@@ -121,8 +120,7 @@ static bool split_items(Walk *w, Path at, const Shape *s)
     return apply_rule(w, RULE_SPLIT_JOIN, at, s->item, s->dims);
 }
 
-// Over the grid
-// -------------------------------------------------------------------------------
+// Over the grid --------------------------------------------------------------------------
 
 static bool lower_global(Walk *w, Path at)
 {
@@ -162,8 +160,7 @@ static bool lower_blocks(Walk *w, Path at)
            lower_item(w, functions(at, s.dims));
 }
 
-// In groups
-// -----------------------------------------------------------------------------------
+// In groups ------------------------------------------------------------------------------
 
 static int64_t bytes_of(const Type *type)
 {
@@ -247,8 +244,7 @@ static bool lower_group_rows(Walk *w, Path at)
     return lower_group_work(w, at, &s);
 }
 
-// Streams and vectors
-// --------------------------------------------------------------------------
+// Streams and vectors --------------------------------------------------------------------
 
 static bool lower_stream(Walk *w, Path at)
 {
@@ -285,8 +281,7 @@ static bool lower_vectors(Walk *w, Path at)
                            : lower_group(w, at);
 }
 
-// Nests
-// ----------------------------------------------------------------------------------------
+// Nests ----------------------------------------------------------------------------------
 
 // The map that the function of a map gives, under its lets.
 static Path inner_map(Walk *w, Path at)
@@ -374,8 +369,7 @@ static bool lower_nest(Walk *w, Path at)
     }
 }
 
-// Entry
-// ----------------------------------------------------------------------------------------
+// Entry ----------------------------------------------------------------------------------
 
 // One way at random; another where the first does not fit from the start.
 static bool lower_flat(Walk *w, Path at)

@@ -113,8 +113,7 @@ Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
                        counting(rw, reduce->arg[1]->type->len));
 }
 
-// Tiles in local memory
-// ---------------------------------------------------------------------
+// Tiles in local memory ------------------------------------------------------------------
 
 enum { OPERANDS_MAX = 8 };
 

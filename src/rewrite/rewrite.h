@@ -176,8 +176,7 @@ const Strategy *strategy_bottomup(Arena *arena, const Strategy *s);
 // False, and nothing changed, if it does not succeed.
 bool strategy_run(Rewriter *r, const Strategy *s);
 
-// Exploration
-// ------------------------------------------------------------------------------
+// Exploration ----------------------------------------------------------------------------
 
 typedef struct {
     Expr *expr; // inferred; owner: the program's Ir

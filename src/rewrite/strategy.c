@@ -45,8 +45,7 @@ bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *a
     return true;
 }
 
-// Combinators
-// -------------------------------------------------------------------------------
+// Combinators ----------------------------------------------------------------------------
 
 static Strategy *combine(Arena *arena, StrategyKind kind, const Strategy *a,
                          const Strategy *b)
@@ -98,8 +97,7 @@ const Strategy *strategy_bottomup(Arena *arena, const Strategy *s)
     return combine(arena, STRATEGY_BOTTOMUP, s, NULL);
 }
 
-// Running
-// -----------------------------------------------------------------------------------
+// Running --------------------------------------------------------------------------------
 
 // A repetition that goes on and on is a mistake of the strategy, not of the program.
 enum { REPEAT_MOST = 1000 };

@@ -7,7 +7,6 @@
 #include "search/search.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 // At the first temperature a cost a third higher is accepted with probability 1/e.
 static const double HOT = 0.3, COLD = 0.003, COOLING = 0.97;
@@ -78,11 +77,6 @@ static void tell_annealing(Search *search, const Point *point, double cost)
     cool(search);
 }
 
-static void close_annealing(Search *search)
-{
-    free(search->state);
-}
-
 const SearchKind search_annealing = {
     .name = "annealing",
     .doc = "simulated annealing: random steps, worse ones ever more seldom",
@@ -90,5 +84,4 @@ const SearchKind search_annealing = {
     .open = open_annealing,
     .ask = ask_annealing,
     .tell = tell_annealing,
-    .close = close_annealing,
 };

@@ -3,8 +3,6 @@
 // Every valid point, in the order of their numbers.
 #include "search/search.h"
 
-#include <stdlib.h>
-
 static void *open_exhaustive(Search *search)
 {
     (void)search;
@@ -20,15 +18,9 @@ static bool ask_exhaustive(Search *search, Point *point)
     return true;
 }
 
-static void close_exhaustive(Search *search)
-{
-    free(search->state);
-}
-
 const SearchKind search_exhaustive = {
     .name = "exhaustive",
     .doc = "every valid point, in order",
     .open = open_exhaustive,
     .ask = ask_exhaustive,
-    .close = close_exhaustive,
 };

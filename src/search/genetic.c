@@ -8,7 +8,6 @@
 #include "search/search.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { POPULATION = 20, KNOWN_CHILDREN = 16 };
 static const double MUTATION = 0.5;
@@ -79,11 +78,6 @@ static void tell_genetic(Search *search, const Point *point, double cost)
     g->cost[i] = cost;
 }
 
-static void close_genetic(Search *search)
-{
-    free(search->state);
-}
-
 const SearchKind search_genetic = {
     .name = "genetic",
     .doc = "a population of points that breed and mutate",
@@ -91,5 +85,4 @@ const SearchKind search_genetic = {
     .open = open_genetic,
     .ask = ask_genetic,
     .tell = tell_genetic,
-    .close = close_genetic,
 };

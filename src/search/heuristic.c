@@ -24,6 +24,12 @@ typedef struct {
     int given, idle; // idle: passes in a row, just before, that tried nothing new
 } Pass;
 
+// A relation of the whole space among a step's choices.
+typedef struct {
+    const SpaceRelation *whole;
+    int16_t *const *from;
+} StepRelation;
+
 typedef struct {
     bool started;
     Point base; // what parameters that a step does not name are
@@ -32,7 +38,8 @@ typedef struct {
     int depth;
     Space *space;                    // of the step; NULL between steps
     int16_t *from[SPACE_PARAMS_MAX]; // its choices as those of the whole space
-    uint64_t *number;                // of the points of a sample; NULL: all
+    StepRelation *relation;
+    uint64_t *number; // of the points of a sample; NULL: all
     uint64_t next, count;
 } Walk;
 
@@ -48,6 +55,8 @@ static void end_step(Walk *walk)
     walk->space = NULL;
     free(walk->number);
     walk->number = NULL;
+    free(walk->relation);
+    walk->relation = NULL;
     for (int i = 0; i < SPACE_PARAMS_MAX; i++) {
         free(walk->from[i]);
         walk->from[i] = NULL;
@@ -220,9 +229,34 @@ static void add_step_params(Search *search, const Step *step)
     }
 }
 
+static bool holds_in_step(const void *user, const int *choice)
+{
+    const StepRelation *r = user;
+    int whole[COUNTOF(r->whole->param)];
+    for (int i = 0; i < r->whole->n; i++)
+        whole[i] = choice[i] < 0 ? -1 : r->from[r->whole->param[i]][choice[i]];
+    return r->whole->holds(r->whole->user, whole);
+}
+
+static void relate_step(Search *search)
+{
+    Walk *walk = search->state;
+    int n = space_relations(search->space);
+    free(walk->relation);
+    walk->relation = xcalloc((size_t)n + 1, sizeof *walk->relation);
+    for (int i = 0; i < n; i++) {
+        SpaceRelation relation = *space_relation(search->space, i);
+        walk->relation[i] = (StepRelation){space_relation(search->space, i), walk->from};
+        relation.holds = holds_in_step;
+        relation.user = &walk->relation[i];
+        space_relate(walk->space, &relation);
+    }
+}
+
 static bool constrain_step(Search *search, const Step *step)
 {
     Walk *walk = search->state;
+    relate_step(search);
     Buf text;
     buf_init(&text);
     bool ok = true;

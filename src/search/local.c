@@ -10,7 +10,6 @@
 #include "search/search.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { KICKS = 3, STARTS_TRIED = 64 };
 
@@ -110,11 +109,6 @@ static void tell_local(Search *search, const Point *point, double cost)
         stand_at(search, point, cost);
 }
 
-static void close_local(Search *search)
-{
-    free(search->state);
-}
-
 const SearchKind search_local = {
     .name = "local",
     .doc = "to better neighbours until there are none, with restarts near the best and "
@@ -123,5 +117,4 @@ const SearchKind search_local = {
     .open = open_local,
     .ask = ask_local,
     .tell = tell_local,
-    .close = close_local,
 };

@@ -5,8 +5,6 @@
 // looks at nothing else.
 #include "search/search.h"
 
-#include <stdlib.h>
-
 static void *open_ranked(Search *search)
 {
     (void)search;
@@ -22,11 +20,6 @@ static bool ask_ranked(Search *search, Point *point)
     return true;
 }
 
-static void close_ranked(Search *search)
-{
-    free(search->state);
-}
-
 const SearchKind search_ranked = {
     .name = "ranked",
     .doc = "the points that a fitted model predicts to be fastest (--model, or that of the "
@@ -34,16 +27,14 @@ const SearchKind search_ranked = {
     .needs_ranking = true,
     .open = open_ranked,
     .ask = ask_ranked,
-    .close = close_ranked,
 };
 
 const SearchKind search_predicted = {
     .name = "predicted",
     .doc = "the points that the device's weights predict to be fastest (needs `forewarp "
-           "calibrate`)",
+           "calibrate`); of a script, times of its routines, measured where not known",
     .needs_ranking = true,
     .by_weights = true,
     .open = open_ranked,
     .ask = ask_ranked,
-    .close = close_ranked,
 };

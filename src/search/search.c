@@ -115,6 +115,8 @@ void search_close(Search *search)
         return;
     if (search->kind->close)
         search->kind->close(search);
+    else
+        free(search->state);
     numbers_release(&((Given *)search)->hashes);
     free(search);
 }

@@ -24,7 +24,7 @@ typedef struct {
     bool (*ask)(Search *search, Point *point);
     // The cost of an asked point in nanoseconds; INFINITY if its trial did not end ok.
     void (*tell)(Search *search, const Point *point, double cost_ns); // may be NULL
-    void (*close)(Search *search);                                    // may be NULL
+    void (*close)(Search *search); // NULL: the state is one block, which is freed
 } SearchKind;
 
 // What every strategy may read.

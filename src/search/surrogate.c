@@ -282,8 +282,7 @@ static int choose_candidate(const Surrogate *s, double best_ns)
     return chosen;
 }
 
-// Asking and telling
-// ------------------------------------------------------------------------
+// Asking and telling ---------------------------------------------------------------------
 
 static bool give(Surrogate *s, const Point *point, double expected)
 {

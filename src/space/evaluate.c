@@ -92,9 +92,53 @@ static void push_varied(Lanes *x, const double *lane, int n)
     memcpy(x->lane, lane, sizeof *lane * (size_t)n);
 }
 
+// Relations -----------------------------------------------------------------------------
+
+static int choice_of(const Relation *r, int i, double number)
+{
+    int lo = 0, hi = r->nchoice[i];
+    while (hi - lo > 1) {
+        int mid = lo + (hi - lo) / 2;
+        *(r->choice[i][mid].number <= number ? &lo : &hi) = mid;
+    }
+    return r->choice[i][lo].choice;
+}
+
+static void eval_relation(const Relation *r, const double *value, int varied,
+                          const double *lane, int n, double *out)
+{
+    int choice[COUNTOF(r->is.param)], at = -1;
+    for (int i = 0; i < r->is.n; i++)
+        if (r->is.param[i] == varied)
+            at = i;
+        else
+            choice[i] = choice_of(r, i, value[r->is.param[i]]);
+    for (int k = 0; k < n; k++) {
+        if (at >= 0)
+            choice[at] = choice_of(r, at, lane[k]);
+        out[k] = r->is.holds(r->is.user, choice);
+    }
+}
+
+static Verdict decide_relation(const Relation *r, const Range *param)
+{
+    int choice[COUNTOF(r->is.param)];
+    for (int i = 0; i < r->is.n; i++) {
+        Range range = param[r->is.param[i]];
+        choice[i] = range.lo == range.hi ? choice_of(r, i, range.lo) : -1;
+    }
+    return r->is.holds(r->is.user, choice) ? UNDECIDED : ALWAYS_FALSE;
+}
+
+// Expressions ---------------------------------------------------------------------------
+
 void constraint_eval(const Constraint *constraint, const double *value, int varied,
                      const double *lane, int n, double *out)
 {
+    if (constraint->relation) {
+        eval_relation(constraint->relation, value, varied, lane, n, out);
+        return;
+    }
     Lanes stack[CONSTRAINT_STACK], *top = stack;
     for (const Code *code = constraint->code, *end = code + constraint->ncode; code < end;
          code++) {
@@ -215,6 +259,8 @@ static Range range_binary(ConstraintOp op, Range a, Range b)
 
 Verdict constraint_decide(const Constraint *constraint, const Range *param)
 {
+    if (constraint->relation)
+        return decide_relation(constraint->relation, param);
     Range stack[CONSTRAINT_STACK];
     int top = -1;
     for (int k = 0; k < constraint->ncode; k++) {

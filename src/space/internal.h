@@ -48,12 +48,23 @@ typedef struct {
     double number;
 } Code;
 
-// One conjunct, in postfix.
+// A relation, with the choices of its parameters by the numbers that constraints see.
+typedef struct {
+    SpaceRelation is;
+    const struct NumberedChoice {
+        double number;
+        int choice;
+    } * choice[COUNTOF(((SpaceRelation *)0)->param)]; // sorted
+    int nchoice[COUNTOF(((SpaceRelation *)0)->param)];
+} Relation;
+
+// One conjunct, in postfix; or a relation, and its parameters as if they were code.
 typedef struct {
     const Code *code;
     int ncode;
     uint64_t params; // bits of the parameters it reads
-    int text;        // it is part of this one of Space.texts
+    const Relation *relation;
+    int text; // it is part of this one of Space.texts
 } Constraint;
 
 enum { LANES = 64, CONSTRAINT_STACK = 32, CONSTRAINT_CODE = 1024 };
@@ -170,6 +181,7 @@ struct Space {
     int nword;
     VEC(const char *) texts; // constraints as given
     VEC(Constraint) constraints;
+    VEC(const Relation *) relations;
     bool built, empty; // empty: a constraint without parameters is false
     bool listed;       // only the points of the list are valid
     VEC(Point) list;   // sorted by choices, none twice

@@ -44,8 +44,8 @@ static void add_part(Memo *memo, const Code *code, int n, uint64_t bit)
         return;
     }
     memo->part = xrealloc(memo->part, sizeof *memo->part * (size_t)(memo->npart + 1));
-    memo->part[memo->npart++] =
-        (MemoPart){{.code = code, .ncode = n, .params = params_of(code, n)}, bit};
+    const Constraint expression = {.code = code, .ncode = n, .params = params_of(code, n)};
+    memo->part[memo->npart++] = (MemoPart){expression, bit};
 }
 
 static void collect(Memo *memo, const Code *code, int n, uint64_t bit, uint64_t bound)
@@ -66,7 +66,10 @@ static void collect(Memo *memo, const Code *code, int n, uint64_t bit, uint64_t 
 
 void memo_watch(Memo *memo, const Constraint *constraint, uint64_t bit, uint64_t bound)
 {
-    collect(memo, constraint->code, constraint->ncode, bit, bound);
+    if (!constraint->relation)
+        collect(memo, constraint->code, constraint->ncode, bit, bound);
+    for (int i = 0; constraint->relation && i < constraint->ncode; i++)
+        collect(memo, &constraint->code[i], 1, bit, bound);
 }
 
 static double part_value(const Constraint *part, const double *value)

@@ -255,6 +255,8 @@ uint64_t space_hash(const Space *space)
         hash = hash_param(space_param(space, i), hash);
     for (int i = 0; i < space->texts.len; i++)
         hash = hash_text(space->texts.at[i], hash);
+    for (int i = 0; i < space->relations.len; i++)
+        hash = hash_text(space->relations.at[i]->is.text, hash);
     for (int i = 0; i < space->list.len; i++)
         hash = hash_bytes(space->list.at[i].choice, choice_bytes(space), hash);
     return hash;

@@ -153,6 +153,47 @@ void space_define_word(Space *space, const char *name, const char *word)
                  space_intern(space, arena_strdup(space->arena, word), &known));
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct NumberedChoice *p = a, *q = b;
+    return p->number < q->number ? -1 : p->number > q->number;
+}
+
+void space_relate(Space *space, const SpaceRelation *relation)
+{
+    Relation *own = NEW(space->arena, Relation);
+    Code *code = NEW_ARRAY(space->arena, Code, MAX(relation->n, 1));
+    Constraint constraint = {.code = code, .ncode = relation->n, .relation = own};
+    own->is = *relation;
+    own->is.text = arena_strdup(space->arena, relation->text);
+    for (int i = 0; i < relation->n; i++) {
+        const Param *param = &space->param[relation->param[i]];
+        int n = param->shown.n;
+        struct NumberedChoice *choice =
+            NEW_ARRAY(space->arena, struct NumberedChoice, MAX(n, 1));
+        for (int k = 0; k < n; k++)
+            choice[k] = (struct NumberedChoice){param->number[k], k};
+        qsort(choice, (size_t)n, sizeof *choice, compare_numbers);
+        own->choice[i] = choice;
+        own->nchoice[i] = n;
+        code[i] = (Code){.op = OP_PARAM, .param = relation->param[i]};
+        constraint.params |= (uint64_t)1 << relation->param[i];
+    }
+    unbuild(space);
+    VEC_PUSH(space->arena, &space->constraints, constraint);
+    VEC_PUSH(space->arena, &space->relations, own);
+}
+
+int space_relations(const Space *space)
+{
+    return space->relations.len;
+}
+
+const SpaceRelation *space_relation(const Space *space, int i)
+{
+    return &space->relations.at[i]->is;
+}
+
 int space_constraints(const Space *space)
 {
     return space->texts.len;
@@ -265,7 +306,10 @@ static bool passes(const Space *space, const Point *point)
 const char *space_broken(const Space *space, const Point *point)
 {
     int i = in_domains(space, point) ? first_broken(space, point) : -1;
-    return i < 0 ? NULL : space->texts.at[space->constraints.at[i].text];
+    const Constraint *broken = i < 0 ? NULL : &space->constraints.at[i];
+    return !broken            ? NULL
+           : broken->relation ? broken->relation->is.text
+                              : space->texts.at[broken->text];
 }
 
 // Components ------------------------------------------------------------------------

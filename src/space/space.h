@@ -52,7 +52,22 @@ bool space_constrain_span(Space *space, Span span, Diags *diags);
 int space_constraints(const Space *space);
 const char *space_constraint(const Space *space, int i); // as given
 
-// The same; its messages name the text by `where`.
+// A constraint that code decides: which choices of a few parameters go together. A choice
+// of -1 is not made yet: is there any for it? The parameters have no value twice. text says
+// it in words, and is part of the identity of the space. user must outlive the space.
+typedef bool SpaceHolds(const void *user, const int *choice);
+typedef struct {
+    int n;
+    int param[8];
+    SpaceHolds *holds;
+    const void *user;
+    const char *text;
+} SpaceRelation;
+void space_relate(Space *space, const SpaceRelation *relation);
+int space_relations(const Space *space);
+const SpaceRelation *space_relation(const Space *space, int i);
+
+// As space_constrain; its messages name the text by `where`.
 bool space_constrain_at(Space *space, const char *where, const char *text, Diags *diags);
 // A name that stands for a number in what is read after it, and is no parameter: a size.
 // `X[0]` and `best.lx` are such names too.

@@ -143,8 +143,7 @@ static void set_objective(Reader *r, const json_t *objective)
     r->made->maximise = is_rate(r->made->objective);
 }
 
-// Kernel Tuner's cache files
-// ----------------------------------------------------------------
+// Kernel Tuner's cache files -------------------------------------------------------------
 
 static double entry_value(const Reader *r, const json_t *entry)
 {
@@ -152,6 +151,17 @@ static double entry_value(const Reader *r, const json_t *entry)
     if (json_object_get(entry, "__error__"))
         return NAN;
     return number_or(value, NAN);
+}
+
+// forewarp's own key `passes` has the times of several recordings.
+static void read_twice(const json_t *entry, double twice[2])
+{
+    const json_t *list = json_object_get(entry, "passes");
+    if (!list)
+        list = json_object_get(entry, "times");
+    twice[0] = twice[1] = NAN;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        twice[i % 2] = fmin(twice[i % 2], number_or(json_array_get(list, i), NAN));
 }
 
 // forewarp's own keys: what a point is launched with.
@@ -175,6 +185,7 @@ static RecordedPoint entry_row(const Reader *r, const json_t *entry)
     row.cost_s = row.run_s + row.build_s;
     for (int i = 0; i < COUNTOF(key); i++)
         row.cost_s += seconds(r, json_object_get(entry, key[i]));
+    read_twice(entry, row.twice);
     r->made->launches &= read_extents(entry, "groups", row.launch.groups) &&
                          read_extents(entry, "local", row.launch.local);
     return row;
@@ -217,8 +228,7 @@ static bool read_cache(Reader *r, json_t *root)
     return true;
 }
 
-// T4
-// ----------------------------------------------------------------------------------------
+// T4 -------------------------------------------------------------------------------------
 
 static const struct {
     const char *name;
@@ -267,6 +277,7 @@ static RecordedPoint result_row(const Reader *r, const json_t *result)
     const json_t *compilation = json_object_get(times, "compilation");
     RecordedPoint row = {
         .value = result_value(r, result),
+        .twice = {NAN, NAN},
         .run_s = seconds(r, json_object_get(times, "runtimes")),
         .build_s = seconds(r, compilation ? compilation
                                           : json_object_get(times, "compilation_time"))};
@@ -572,6 +583,20 @@ void recorded_free(Recorded *recorded)
     space_free(recorded->space);
     arena_free(recorded->arena);
     free(recorded);
+}
+
+double recorded_noise(const Recorded *recorded, int *n)
+{
+    double sum = 0;
+    *n = 0;
+    for (int i = 0; i < recorded->n; i++) {
+        const double *twice = recorded->at[i].twice;
+        if (!(twice[0] > 0 && twice[1] > 0))
+            continue;
+        sum += fabs(twice[0] - twice[1]) / fmin(twice[0], twice[1]);
+        ++*n;
+    }
+    return *n ? sum / *n : NAN;
 }
 
 static bool recorded_shape(const void *user, const Point *point, LaunchShape *shape)

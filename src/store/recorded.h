@@ -16,8 +16,10 @@ typedef struct {
     double value;          // of the objective, as recorded; NAN: the configuration failed
     double cost_s;         // building and running it, as recorded
     double build_s, run_s; // parts of it: compilation, and all runs
-    LaunchShape launch;    // where the file has it
-    int order;             // its place among the points of the file, from 0
+    double twice[2]; // measured two times over: of the two halves of its runs the least, or
+                     // what `passes` has; NAN: no more than one run
+    LaunchShape launch; // where the file has it
+    int order;          // its place among the points of the file, from 0
 } RecordedPoint;
 
 typedef struct {
@@ -41,6 +43,11 @@ typedef struct {
 Recorded *recorded_read(const char *path, Diags *diags);
 Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *diags);
 void recorded_free(Recorded *recorded); // accepts NULL
+
+// How far two measurements of a point are apart, relative to the lesser: the mean over
+// those that have two, n of them; NAN: none. No prediction can be nearer than that to
+// either.
+double recorded_noise(const Recorded *recorded, int *n);
 
 // For search->launches and encode_launches.
 Launches recorded_launches(const Recorded *recorded);

@@ -15,6 +15,15 @@ holds "json: two outputs" "$tmp/j" '[o["shape"] for o in j["outputs"]] == [[20, 
 passes "json alone on standard output" "$FOREWARP" check examples/jacobi2d.fw --json -
 cp "$tmp/stdout" "$tmp/j"
 holds "json: it parses" "$tmp/j" 'j["name"] == "jacobi2d"'
+alone() {
+    passes "alone: $1" "$FOREWARP" "$@"
+    cp "$tmp/stdout" "$tmp/j"
+    holds "it parses" "$tmp/j" 'j'
+}
+alone devices --json -
+alone tune examples/asum.fw -s N=64 -d host -b 1t -q --store "$tmp/a.db" -o "$tmp/out" --json -
+passes "a table alone" "$FOREWARP" explore examples/asum.fw -s N=64 --derived -n 2 -q --csv -
+head -n 1 "$tmp/stdout" | grep -q '^# device' && ok "it is one" || not_ok "it is one" "$(head -n 1 "$tmp/stdout")"
 for program in examples/*.fw; do
     passes "check $program" "$FOREWARP" check "$program"
 done

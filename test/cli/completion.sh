@@ -1,6 +1,7 @@
 # Completion, from the tables: bash and zsh offer commands, options and their values; each
 # command and option of the tables is there. Help and colours as the terminal asks.
 . test/cli/common
+stores "$tmp/s.db"
 
 "$FOREWARP" help --completion bash >"$tmp/forewarp.bash"
 "$FOREWARP" help --completion zsh >"$tmp/_forewarp"

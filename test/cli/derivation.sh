@@ -26,8 +26,12 @@ round hotspot2d N=61,M=47 "lx=16 ly=2 by=2 scheme=tiled" 6
 round heat3d N=8,M=16,K=32 "lx=8 ly=2 lz=2 scheme=tiled" 4
 round jacobi2d N=61,M=47 "lx=16 ly=4 cx=4 bx=2 cy=2 scheme=tiled vec=2" 8
 round jacobi2d N=64,M=512 "lx=16 ly=4 bx=4 cx=2 vec=4 border=split" 5
-round blur N=33,M=65 "lx=32 ly=2 bx=2 stages=separate" 8
-round blur N=33,M=65 "lx=32 ly=2 stages=fused" 1
+round blur N=33,M=65 "lx=32 ly=2 bx=2 cover=1|2" 8
+round blur N=33,M=65 "lx=32 ly=2 cover=1+2" 1
+round blur N=33,M=65 "lx=16 ly=4 cover=1+2 place1=local" 4
+round srad N=33,M=65 "lx=16 ly=4 cover=1+2|3" 4
+round srad N=33,M=65 "lx=16 ly=4 by=2 cover=1|2+3 place2=local" 8
+round harris N=33,M=65 "lx=16 ly=4 cover=1+2+3+4+5+6+7+8+9 place1=local place2=local" 30
 round stencil2d N=32,M=32 "inner=unroll" 2
 round gemv N=32,M=48 "lx=16" 1
 round mm N=32,M=48,K=16 "lx=16 ly=2 inner=unroll" 3

@@ -1,6 +1,7 @@
 # What others compile: the header as strict C99 and as C++, the libraries that show no more
 # than it declares, and the programs in examples/embed against an installation.
 . test/cli/common
+stores -
 build=$(dirname "$FOREWARP")
 root=$tmp/fw
 
@@ -45,6 +46,8 @@ if [ -f "${CUDA_HOME:-/usr/local/cuda}/include/cuda_runtime_api.h" ]; then
 else
     echo "skip that for CUDA: no cuda_runtime_api.h"
 fi
+passes "and that of the driver interface, without the toolkit" make CFLAGS="-O1 -Wall -Wextra -pedantic -Werror" driver
+passes "which runs" env LD_LIBRARY_PATH="$tmp/gpu/lib64:$root/lib" CUDA_HOME="$tmp/gpu" PATH=/usr/bin:/bin ./driver 64
 if ./ahead >"$tmp/out" 2>&1; then
     ok "ahead: $(cat "$tmp/out")"
 elif grep -q "clGetPlatformIDs failed: -1001" "$tmp/out"; then

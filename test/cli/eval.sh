@@ -50,6 +50,8 @@ def record(name, slower):
         a, b, c = 1 << i % 8, 1 << i // 8 % 8, i // 64
         time = "RuntimeFailedConfig" if a * b > 1024 else slower * (8 + c) / (a * b) ** 0.5
         cache["%d,%d,%d" % (a, b, c)] = {"a": a, "b": b, "c": c, "time": time}
+        if i % 2 and time != "RuntimeFailedConfig":
+            cache["%d,%d,%d" % (a, b, c)]["passes"] = [1.1 * time, time]
     json.dump({"device_name": "none", "kernel_name": "k", "problem_size": 1, "objective": "time",
                "tune_params_keys": ["a", "b", "c"], "cache": cache}, open(f"{sys.argv[1]}/{name}.json", "w"))
 record("one", 1)
@@ -57,6 +59,7 @@ record("two", 3)
 END
 passes "eval of records" "$FOREWARP" eval ann "$tmp/one.json" "$tmp/two.json" --repeat 1 --json "$tmp/j" --svg "$tmp/stages"
 grep -q "^Figures 4 to 7" "$tmp/stdout" && grep -q "^Figure 1:" "$tmp/stdout" && ok "tables" || not_ok "tables"
+grep -q "^noise: two measurements of a point are 10.0 % apart (2[0-9]* points)" "$tmp/stdout" && ok "noise" || not_ok "noise"
 for svg in one-error one-scatter two-slowdown; do
     [ -s "$tmp/stages/$svg.svg" ] && ok "$svg" || not_ok "$svg"
 done

@@ -1,5 +1,6 @@
 # Scripts of calls: the worked example's counts, and what is said of wrong scripts.
 . test/cli/common
+stores -
 paper=examples/fusion/paper.fws
 
 passes "fuse" "$FOREWARP" fuse $paper --json "$tmp/f.json" -n 40
@@ -109,4 +110,23 @@ passes "calls of what is the same for all" "$FOREWARP" tune "$tmp/once.fws" -s T
     --budget 2t -q -o "$tmp/out"
 passes "tune it again" tune --json "$tmp/u.json"
 holds "from the store" "$tmp/u.json" "j['routines_timed'] == 0 and j['reused'] >= 2"
+# Programs of several stages: counts by hand, covers in order, and what is none.
+passes "the stages of a program" "$FOREWARP" fuse examples/srad.fw -s N=64,M=96 --json "$tmp/srad.json"
+holds "counts of stages" "$tmp/srad.json" "j['counts'] == dict(subsets=7, convex=6, connected=6, fusions=3,
+    placements=6, covers=4, cover_placements=7, covers_cut=False)"
+holds "fusions of stages" "$tmp/srad.json" "[f['stages'] for f in j['fusions']] == [[1, 2], [2, 3], [1, 2, 3]]
+    and [f['tiles'] for f in j['fusions']] == [[], [2], [1, 2]] and j['stages'][2]['reads'][1] ==
+    dict(array='k', how='window', window=[2, 2])"
+holds "covers in order" "$tmp/srad.json" "[c['predicted_ns'] for c in j['covers']] ==
+    sorted(c['predicted_ns'] for c in j['covers']) and {c['cover'] for c in j['covers']} ==
+    {'1|2|3', '1+2|3', '1|2+3', '1+2+3'}"
+fails 2 "error C077: jacobi2d has fewer than two stages" \
+    "$FOREWARP" fuse examples/jacobi2d.fw -s N=8,M=8
+fails 2 "error C076" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -p 'cover=1+2'
+fails 2 "size M has no value" "$FOREWARP" fuse examples/blur.fw -s N=8
+passes "a pipeline is tuned" "$FOREWARP" tune examples/srad.fw -s N=61,M=47 -d opencl:0 --budget 6t -q \
+    --where "cover == '1|2+3' and place2 == 'local' and lx * ly <= 64" -o "$tmp/out" \
+    --json "$tmp/tuned.json"
+holds "what it was tuned to" "$tmp/tuned.json" "j['trials']['ok'] >= 6 and
+    'place2=local' in j['best']['point']"
 finish

@@ -1,5 +1,6 @@
 # Paper 001: its stencils as programs, images, and forewarp eval groups and forest.
 . test/cli/common
+stores -
 
 # 104 stencils (Table 2), each of as many points as the pattern has.
 passes "generate" sh examples/stencils/generate "$tmp/stencils"
@@ -48,6 +49,7 @@ passes "loading" $tune --loading image --strategy random --where "ly == 4"
 grep -q "ly=4 .*scheme=image" "$tmp/stdout" && ok "image and more" || not_ok "image and more"
 passes "predicted" $tune --loading predicted --strategy heuristics/hybrid.fwh
 grep -q "loading: global, as on pthread" "$tmp/stderr" && ok "global" || not_ok "global"
+passes "predicted, of two devices" $tune --loading predicted --strategy random -d opencl:0,opencl:0
 fails 2 "takes global, vector, local, image or predicted" $tune --loading texture
 fails 2 "no stencil" "$FOREWARP" tune examples/asum.fw -s N=64 --loading predicted
 
@@ -64,6 +66,37 @@ grep -q "line_1d_y_r2.*vector" "$tmp/stdout" && ok "loading" || not_ok "loading"
 passes "wanted" "$FOREWARP" eval groups $data -o "$tmp/wanted"
 grep -q "^tune lx = .*scheme = 'global'" "$tmp/wanted/line_1d_z_r1-256x256x256.fwh" &&
     ok "steps" || not_ok "steps"
+# What sizes, shapes, arithmetic, any work-group and all loads come to; no stencils at all.
+passes "variants" "$FOREWARP" eval groups data/stencils/pocl-variants
+awk '/^Table 8/ { on = 1 } on && /^  fixed, oracle/ { fixed = $6 } on && /^  any, oracle/ { any = $6 }
+    END { exit !(any > 0 && any < 10 && fixed > 50) }' "$tmp/stdout" &&
+    ok "few kernels for any work-group" || not_ok "few kernels for any work-group"
+grep -q "; removal, of [1-9]" "$tmp/stdout" && ok "loads" || not_ok "loads"
+for row in "  32 x 32 x 32  " "  8 x 256 x 256  "; do
+    grep -q "^$row" "$tmp/stdout" && ok "row$row" || not_ok "row$row"
+done
+passes "no stencils" "$FOREWARP" eval groups data/programs/pocl
+grep -q "^  hybrid, predicted  *[1-9]" "$tmp/stdout" && ok "programs" || not_ok "programs"
+
+# Which model picks best, on one record and two small studies.
+mkdir "$tmp/two"
+cp $data/line_1d_[xy]_* "$tmp/two"
+grep "^file\|^line_1d_[xy]" $data/index.csv >"$tmp/two/index.csv"
+passes "picks" "$FOREWARP" eval picks "$tmp/two" data/templates/pocl-reduction.json.gz
+for model in knn deep "counted demands (003)"; do
+    grep -q "^  $model  *[01].[0-9]*  *0*[01].[0-9]*  *1\.0" "$tmp/stdout" && ok "$model" || not_ok "$model"
+done
+grep -q "^  chance .* 1.3" "$tmp/stdout" && ok "chance" || not_ok "chance"
+echo >"$tmp/line" && gzip -c "$tmp/line" >"$tmp/two/line_1d_x_r1-256x256x256.predicted.gz"
+fails 2 "a line for each of" "$FOREWARP" eval picks "$tmp/two"
+"$FOREWARP" fit linear data/h200-kernels.csv -o "$tmp/weights" >/dev/null 2>&1
+gzip -dc data/stencils/pocl/line_1d_y_r2-32x128x128.json.gz >"$tmp/record.json"
+passes "predict --points" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=128,X=128 \
+    --model "$tmp/weights" --extra images --points "$tmp/record.json"
+[ "$(grep -c '^[1-9]' "$tmp/stdout")" -gt 100 ] && ok "predicted" || not_ok "predicted"
+fails 1 "cannot" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=128,X=128 \
+    --model "$tmp/weights" --points "$tmp/none.json"
+
 mkdir "$tmp/study"
 cp $data/line_1d_y_r2-256x256x256.json.gz "$tmp/study"
 grep "^file\|^line_1d_y" $data/index.csv >"$tmp/study/index.csv"

@@ -1,5 +1,6 @@
 # Heuristic files and constraints of one's own, from the command line.
 . test/cli/common
+stores - "$tmp/two.db"
 jacobi=examples/jacobi2d.fw
 tune="$FOREWARP tune $jacobi -s N=64,M=64 -d host -q -o $tmp/out"
 

@@ -8,7 +8,7 @@ install_it() { "${MAKE:-make}" --no-print-directory B="$build" DESTDIR="$root" P
 passes "install" install_it install
 for file in bin/forewarp lib/libforewarp.a lib/libforewarp.so lib/libforewarp.so.0 include/forewarp.h \
     lib/pkgconfig/forewarp.pc share/man/man1/forewarp.1 share/forewarp/examples/jacobi2d.fw \
-    share/doc/forewarp/LICENSE share/bash-completion/completions/forewarp \
+    share/doc/forewarp/LICENSE share/doc/forewarp/doc/tutorial.md share/bash-completion/completions/forewarp \
     share/zsh/site-functions/_forewarp; do
     [ -s "$root/opt/fw/$file" ] && ok "$file" || not_ok "$file"
 done

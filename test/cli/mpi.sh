@@ -1,6 +1,7 @@
 # forewarp tune on several devices: by MPI, and in one process. Two ranks try every point of
 # a small space on PoCL and find what one process finds; what a killed run had is not lost.
 . test/cli/common
+stores "$tmp/one.db"
 
 # A kernel whose time is in REPEAT, so that the best point does not hang on the clock.
 cat >"$tmp/k.cl" <<'END'

@@ -1,5 +1,6 @@
 # From explorations to a ranked search: explore two programs, fit a model, tune by it.
 . test/cli/common
+stores "$tmp/knn.db" "$tmp/boost.db" "$tmp/again.db" "$tmp/r.db" "$tmp/d.db"
 
 explore() {
     "$FOREWARP" explore "examples/$1.fw" -s "$2" -n 20 --sample 30 -d opencl:0 -q \

@@ -1,6 +1,7 @@
 # forewarp report: the page stands alone, is well formed, shows what the record says, and a
 # browser opens it without a complaint.
 . test/cli/common
+stores "$tmp/s.db"
 
 passes "tune" "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 36t --seed 3 \
     --store "$tmp/s.db" -o "$tmp/out"
@@ -62,7 +63,7 @@ print(*[f for f, _ in figures])
 END
 passes "the page is whole" "$PYTHON" "$tmp/page.py" "$page" "$record"
 mv "$tmp/stdout" "$tmp/plots"
-for plot in search distribution importance parameters predicted features roofline; do
+for plot in search distribution importance parameters pair predicted features roofline; do
     grep -qw $plot "$tmp/plots" && [ -s "$tmp/svg/$plot.svg" ] && ok "plot $plot" || not_ok "plot $plot"
     if command -v xmllint >/dev/null; then
         passes "well-formed XML: $plot" xmllint --noout "$tmp/svg/$plot.svg"
@@ -73,10 +74,14 @@ done
 odd="$tmp/o & <b>'\"; x.json"
 cp templates/transpose.json "$odd"
 cp templates/transpose.cl templates/transpose_reference.c "$tmp"
-passes "tune a template" "$FOREWARP" tune "$odd" -s H=64,W=48 -q --budget 12t --strategy random \
+passes "tune a template" "$FOREWARP" tune "$odd" -s H=64,W=48 -q --budget 34t --strategy random \
     --store "$tmp/s.db" -o "$tmp/odd out"
 passes "report of it" "$FOREWARP" report "$tmp/odd out" --html "$tmp/odd.html"
 passes "the page is whole" "$PYTHON" "$tmp/page.py" "$tmp/odd.html" "$tmp/odd out/"*.run.json
+for plot in search distribution importance parameters predicted; do
+    grep -qw $plot "$tmp/stdout" && ok "of a template: $plot" || not_ok "of a template: $plot" "$(cat "$tmp/stdout")"
+done
+grep -qw -e features -e roofline "$tmp/stdout" && not_ok "no features of a template" || ok "no features of a template"
 
 # Nothing was right: there is a record, and a page of it.
 cat >"$tmp/wrong.json" <<'END'

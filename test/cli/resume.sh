@@ -1,6 +1,7 @@
 # A tuning run killed at random moments, then the same command again: no finished trial is
 # lost, none is repeated, and in the end the points are those of a run left alone.
 . test/cli/common
+stores "$tmp/killed.db" "$tmp/alone.db"
 
 tune() {
     exec "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --strategy random --budget 60t \

@@ -50,7 +50,7 @@ cmp "$tmp/lx=8.cu" "$tmp/lx=64.cu" >/dev/null && ok "one text" || not_ok "one te
 grep -q "blockDim.x" "$tmp/lx=8.cu" && ok "the size is asked" || not_ok "the size is asked"
 $emit -p "lx=8 bx=4 loads=all" | grep -q "float a_0" && not_ok "all loads" || ok "all loads"
 $emit -p "lx=8 bx=4" | grep -q "float a_0" && ok "equal loads" || not_ok "equal loads"
-fails 2 "breaks a constraint" $FOREWARP run examples/jacobi2d.fw -s N=16,M=16 -d cuda:0 --extra groups \
+fails 2 "breaks the constraint" $FOREWARP run examples/jacobi2d.fw -s N=16,M=16 -d cuda:0 --extra groups \
     -p "scheme=tiled group=any"
 fails 2 "images, groups and loads" $FOREWARP emit examples/jacobi2d.fw -s N=16,M=16 --extra group
 finish

@@ -1,6 +1,7 @@
 # Problem files: tuned, run, checked and printed like programs; every fault of a kernel is
 # a status, and every fault of a file is said with its place.
 . test/cli/common
+stores "$tmp/bad.db" "$tmp/t1.db" "$tmp/record.db" "$tmp/half.db" "$tmp/k.db"
 bad=test/programs/templates/bad.json
 convolution=templates/convolution.json
 
@@ -78,6 +79,8 @@ passes "a record" "$FOREWARP" tune test/programs/templates/t1.json --strategy ra
 gunzip "$tmp/record.json.gz"
 holds "of as many runs a point" "$tmp/record.json" 'len(j["cache"]) == 3 and all(
     len(e["times"]) == 3 for e in j["cache"].values() if e["time"] != "RuntimeFailedConfig")'
+holds "with their launches" "$tmp/record.json" 'all(
+    len(e["groups"]) == 3 and e["local"] == [e["block_size_x"], 1, 1] for e in j["cache"].values())'
 fails 2 "takes 1 to 32" "$FOREWARP" tune test/programs/templates/t1.json --samples 33
 
 # A syntax error in half of the points.

@@ -1,5 +1,6 @@
 # forewarp tune: its JSON, its kernel, its store, its seed.
 . test/cli/common
+stores "$tmp/r.db" "$tmp/b.db" "$tmp/c.db" "$tmp/d.db" "$tmp/e.db" # a.db is of a new user
 
 tune() {
     "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 12t "$@"

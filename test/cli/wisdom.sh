@@ -1,5 +1,6 @@
 # forewarp wisdom: out of a store, into another, together; another device's only when asked for.
 . test/cli/common
+stores "$tmp/a.db" "$tmp/b.db"
 
 tune() { "$FOREWARP" tune "$1" -s "$2" -q -d host -b 3t -o "$tmp/out" --store "$3"; }
 best() { "$FOREWARP" emit "$1" -s "$2" -d host --best --store "$3"; }

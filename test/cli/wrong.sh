@@ -65,7 +65,7 @@ printf 'not an array' >"$tmp/text.npy"
 fails_run 2 "text.npy" --in "a=$tmp/text.npy"
 fails_run 1 "absent.npy" --in "a=$tmp/absent.npy"
 fails_run 1 "opencl:9" --device opencl:9
-fails_run 2 "names no device" --device abacus
+fails_run 2 "a device is opencl:N" --device abacus
 fails_run 2 "no parameter \`q\`" --point q=1
 fails_run 2 "cannot be" --point lx=13
 fails_run 1 "/absent/out.npy" -o /absent/out.npy
@@ -92,7 +92,7 @@ fails_tune 2 "a budget is" --budget 5parsecs
 fails_tune 2 "whole number" --seed x
 fails_tune 1 "opencl:9" --device opencl:9 --store "$tmp/s.db" -o "$tmp/out"
 : >"$tmp/file"
-fails_tune 1 "$tmp/file" --store "$tmp/s.db" -o "$tmp/file"
+fails_tune 1 "$tmp/file: Not a directory" --store "$tmp/s.db" -o "$tmp/file"
 fails_tune 1 "$tmp/file/deep" --store "$tmp/s.db" -o "$tmp/file/deep"
 fails_tune 1 "/proc/nowhere" --store "$tmp/s.db" -o /proc/nowhere
 [ ! -e "$tmp/s.db" ] && ok "told before tuning" || not_ok "told before tuning"
@@ -134,4 +134,21 @@ if mount -t tmpfs -o size=64k none "$tmp/small" 2>/dev/null; then
 else
     echo "skip full disk: no tmpfs can be mounted here"
 fi
+# What needs no reference is said before one is computed, here by a kernel of another language.
+echo 'extern "C" __global__ void k(float *x) { x[0] = 1; }' >"$tmp/k.cu"
+cat >"$tmp/k.json" <<'END'
+{"files": "k.cu", "language": "cuda", "sizes": {"N": 4}, "parameters": {"B": [32, 64]},
+ "arguments": [{"name": "x", "type": "float", "shape": "N", "access": "out"}],
+ "launch": {"kernel": "k", "global": 64, "local": "B"},
+ "reference": {"file": "k.cu", "kernel": "k", "global": 32, "local": 32}}
+END
+fails 2 "error J009" "$FOREWARP" tune "$tmp/k.json" -q --store "$tmp/s.db" -o "$tmp/out"
+fails 2 "error J009" "$FOREWARP" run "$tmp/k.json" --check
+fails 2 "did you mean \`genetic\`" "$FOREWARP" tune $jacobi -s N=8,M=8 --strategy genetik -o "$tmp/out"
+fails 2 "there are opencl, cuda, c" "$FOREWARP" emit $jacobi -s N=8,M=8 --target fortran
+fails 2 "it can be 1, 2" "$FOREWARP" emit $jacobi -s N=8,M=8 -p lx=13
+fails 2 "lx is given twice" "$FOREWARP" emit $jacobi -s N=8,M=8 -p 'lx=1 lx=2'
+fails 2 "breaks the constraint \`TX % WX == 0\`" "$FOREWARP" run templates/transpose.json -s H=64,W=64 -p 'TX=8 WX=16'
+fails 2 "did you mean \`tune\`" "$FOREWARP" tun
+fails 1 "there is no device opencl:99" "$FOREWARP" run $jacobi -s N=8,M=8 -d opencl:99
 finish

@@ -146,7 +146,7 @@ typedef struct {
 } Report;
 
 // The sum of n properties; false if one is refused.
-static bool sum_of(const Counts *c, const double *number, int first, int n,
+static bool sum_at(const Counts *c, const double *number, int first, int n,
                    const Binding *binding, int nbinding, double *symbolic, double *numeric)
 {
     *symbolic = *numeric = 0;
@@ -173,7 +173,7 @@ typedef struct {
 static void compare(Compare *c, const char *what, int first, int n, double want)
 {
     double symbolic, numeric;
-    if (!sum_of(c->counts, c->number, first, n, c->binding, c->nbinding, &symbolic,
+    if (!sum_at(c->counts, c->number, first, n, c->binding, c->nbinding, &symbolic,
                 &numeric)) {
         c->report->refused++;
         return;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 // PoCL's threads outlive the tests, and the leak checker does not survive them.
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "detect_leaks=0";

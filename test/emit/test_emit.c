@@ -101,8 +101,12 @@ static void test_reserved_is_sorted(void **state)
 {
     (void)state;
     static const char *const word[] = {
+#define KEYWORD(w)  #w,
+#define BUILTIN(w)  #w,
 #define RESERVED(w) #w,
 #include "emit/reserved.def"
+#undef KEYWORD
+#undef BUILTIN
 #undef RESERVED
     };
     for (int i = 1; i < COUNTOF(word); i++)

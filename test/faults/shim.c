@@ -4,11 +4,13 @@
 // FW_FAIL_IN names, "controller" (the default) or "worker". Loaded before all else by
 // LD_PRELOAD, so that the program under test needs no hooks.
 //
-//   malloc              any allocation by malloc, calloc or realloc
-//   write, sync         no space left on the device: write, pwrite, fwrite; fsync,
-//   fdatasync rename, mkdir       as on a read-only file system clBuildProgram, ... a call
-//   of OpenCL: the device has failed N = 0               none: how often it is called is
-//   appended to the file FW_FAIL_COUNT
+// * malloc: any allocation by malloc, calloc or realloc
+// * write, sync: no space left on the device: write, pwrite, fwrite; fsync, fdatasync
+// * rename, mkdir: as on a read-only file system
+// * clBuildProgram, ...: a call of OpenCL: the device has failed
+//
+// The file FW_FAIL_HIT is made when the call fails. With N = 0 none does; how often each
+// process called it is appended to the file FW_FAIL_COUNT.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,8 +80,13 @@ __attribute__((destructor)) static void end(void)
 // where another process has ended.
 static bool fails(const char *what)
 {
-    return fail.active && strcmp(fail.what, what) == 0 &&
-           __atomic_add_fetch(&fail.calls, 1, __ATOMIC_RELAXED) == fail.at;
+    const char *hit = getenv("FW_FAIL_HIT");
+    if (!fail.active || strcmp(fail.what, what) != 0 ||
+        __atomic_add_fetch(&fail.calls, 1, __ATOMIC_RELAXED) != fail.at)
+        return false;
+    if (hit)
+        close(open(hit, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    return true;
 }
 
 static void *next(const char *name)

@@ -25,6 +25,7 @@ typedef struct {
     FuseSpace *space;
     ScriptData *data;
     const char *device;
+    Rig *rig;
     int right, wrong;
     const char *text[4096];
 } Fixture;
@@ -42,15 +43,17 @@ static Fixture *fixture_new(const char *path, const char *device)
     assert_true(ok);
     f->space = fuse_space(f->script, 0, f->arena);
     FusePlace p = place_here(f->arena);
-    f->data = script_data(f->script, INSTANCES, 1, &p, f->arena, &f->diags);
-    if (!f->data)
+    f->data = script_inputs(f->script, INSTANCES, 1, f->arena);
+    ok = script_expect(f->script, f->data, &p, &f->diags);
+    if (!ok)
         explain(&f->diags);
-    assert_non_null(f->data);
+    assert_true(ok);
     return f;
 }
 
 static void fixture_free(Fixture *f)
 {
+    rig_close(f->rig);
     script_free(f->script);
     arena_free(f->arena);
     free(f);
@@ -79,14 +82,17 @@ static Rig *open_rig(Fixture *f, const Fusion *fusion, int *buffer_of, int *nbuf
                         .buffer = buffer,
                         .tolerance = 1e-4,
                         .samples = 1,
+                        .workers = 1,
                         .build_limit_s = 300,
                         .run_limit_s = 300};
     *nbuffer = n;
-    Rig *rig = rig_open(&config, &f->diags);
-    if (!rig)
+    bool ok = !f->rig || rig_fill(f->rig, &config, &f->diags);
+    if (!f->rig)
+        f->rig = rig_open(&config, &f->diags);
+    if (!ok || !f->rig)
         explain(&f->diags);
-    assert_non_null(rig);
-    return rig;
+    assert_true(ok && f->rig);
+    return f->rig;
 }
 
 static double count(void *user, int job, Trial *trial)
@@ -154,7 +160,6 @@ static void run_fusion(Fixture *f, const Fusion *fusion, int stride)
         buf_release(&source[i]);
     buf_release(&prelude);
     buf_release(&text);
-    rig_close(rig);
 }
 
 // Three sets of the example; all, and all granularities, where FUSE_ALL is set (minutes).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every script of examples/fusion on an odd number of instances: several covers, each with
-// implementations, blocks and ways of copying drawn at random, against the reference.
+// Every script of examples/fusion on an odd number of instances: the best cover (several
+// with FUSE_ALL) and that of single calls, each with implementations, blocks and ways of
+// copying drawn at random, against the reference.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INSTANCES = 103, COVERS = 2, JOBS = 64 };
+enum { INSTANCES = 103, COVERS_ALL = 3, JOBS = 64 };
 
 typedef struct {
     const char *script;
@@ -65,7 +66,8 @@ static int choose_covers(const FuseSpace *space, Arena *arena, Cover *out)
     for (int i = 0; i < space->fusion.len; i++)
         unit[i] = (CoverUnit){space->fusion.at[i].set, 1e-3 + space->fusion.at[i].moved, i};
     Cover *cover;
-    int n = cover_best(&space->graph, unit, space->fusion.len, COVERS, arena, &cover);
+    int n = cover_best(&space->graph, unit, space->fusion.len,
+                       getenv("FUSE_ALL") ? COVERS_ALL : 1, arena, &cover);
     memcpy(out, cover, sizeof *cover * (size_t)n);
     Cover *single = &out[n];
     *single = (Cover){.n = space->graph.n};
@@ -82,7 +84,7 @@ static void run_jobs(Rig *rig, const Script *script, const FuseSpace *space,
     const DeviceInfo *device = rig_device(rig);
     Job job[JOBS];
     Buf source[JOBS], prelude, text;
-    Cover cover[COVERS + 1];
+    Cover cover[COVERS_ALL + 1];
     int n = 0, covers = choose_covers(space, arena, cover);
     Rng rng;
     rng_seed(&rng, 5);
@@ -123,7 +125,9 @@ static void run_jobs(Rig *rig, const Script *script, const FuseSpace *space,
     buf_release(&text);
 }
 
-static void run_script(const char *path, const char *device, Count *c)
+// On *rig, which is opened for the first script: to load a compiler takes as long as a few
+// kernels.
+static void run_script(const char *path, const char *device, Rig **rig, Count *c)
 {
     Arena *arena = arena_new();
     Diags diags;
@@ -134,22 +138,26 @@ static void run_script(const char *path, const char *device, Count *c)
     bool fours = strstr(path, "gemver") != NULL;
     Script *script = script_load(path, row, fours, &diags, &ok);
     FusePlace place = place_here(arena);
-    ScriptData *data = ok ? script_data(script, INSTANCES, 1, &place, arena, &diags) : NULL;
+    ScriptData *data = ok ? script_inputs(script, INSTANCES, 1, arena) : NULL;
+    if (data && !script_expect(script, data, &place, &diags))
+        data = NULL;
     RigConfig config = {.device = device,
                         .folder = place.folder,
                         .tolerance = 1e-4,
                         .nbuffer = data ? data->nbuffer : 0,
                         .buffer = data ? data->buffer : NULL,
                         .samples = 1,
+                        .workers = 1,
                         .build_limit_s = 300,
                         .run_limit_s = 300};
-    Rig *rig = data ? rig_open(&config, &diags) : NULL;
+    ok = data && (!*rig || rig_fill(*rig, &config, &diags));
+    if (ok && !*rig)
+        *rig = rig_open(&config, &diags);
     c->script = path;
-    if (!rig)
+    if (!ok || !*rig)
         explain(&diags);
-    assert_non_null(rig);
-    run_jobs(rig, script, fuse_space(script, 0, arena), data, arena, c, &diags);
-    rig_close(rig);
+    assert_true(ok && *rig);
+    run_jobs(*rig, script, fuse_space(script, 0, arena), data, arena, c, &diags);
     script_free(script);
     arena_free(arena);
 }
@@ -157,6 +165,7 @@ static void run_script(const char *path, const char *device, Count *c)
 static void run_device(const char *device)
 {
     Count c = {0};
+    Rig *rig = NULL;
     int scripts = 0;
     DIR *folder = opendir("examples/fusion");
     assert_non_null(folder);
@@ -166,10 +175,11 @@ static void run_device(const char *device)
         if (!dot || strcmp(dot, ".fws") != 0 || strcmp(entry->d_name, "paper.fws") == 0)
             continue;
         snprintf(path, sizeof path, "examples/fusion/%s", entry->d_name);
-        run_script(path, device, &c);
+        run_script(path, device, &rig, &c);
         scripts++;
     }
     closedir(folder);
+    rig_close(rig);
     print_message("%s: %d scripts, %d solutions right, %d wrong\n", device, scripts,
                   c.right, c.wrong);
     assert_int_equal(c.wrong, 0);

@@ -24,8 +24,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const char head[] = "#include <math.h>\n"
-                           "typedef struct { int x, y, z; } Three;\n"
+static const char head[] = "typedef struct { int x, y, z; } Three;\n"
                            "Three blockIdx, blockDim, gridDim, threadIdx;\n"
                            "#define __global__\n"
                            "#define __device__ static\n"

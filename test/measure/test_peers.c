@@ -176,16 +176,31 @@ static int end_wire(Wire *wire)
 // Tests
 // -------------------------------------------------------------------------------------
 
+// A rig with peers of which so many take part.
+static Rig *open_rig(Fixture *f, const RigPeer *peer, int n, int taking_part)
+{
+    f->config.peer = peer;
+    f->config.npeer = n;
+    Rig *rig = rig_open(&f->config, &f->diags);
+    assert_non_null(rig);
+    assert_int_equal(rig_peers(rig), taking_part);
+    return rig;
+}
+
+// There are so many warnings, and each says this.
+static void expect_said(const Fixture *f, int n, const char *text)
+{
+    assert_int_equal(f->diags.list.len, n);
+    for (int i = 0; i < n; i++)
+        assert_non_null(strstr(f->diags.list.at[i].message, text));
+}
+
 static void test_local(void **state)
 {
     Fixture *f = *state;
     const RigPeer peer[] = {{.kind = &peer_local, .device = "host"},
                             {.kind = &peer_local, .device = "host"}};
-    f->config.peer = peer;
-    f->config.npeer = 2;
-    Rig *rig = rig_open(&f->config, &f->diags);
-    assert_non_null(rig);
-    assert_int_equal(rig_peers(rig), 2);
+    Rig *rig = open_rig(f, peer, 2, 2);
     run_all(f, rig);
     memset(f->told, 0, sizeof f->told);
     f->ok = 0;
@@ -194,17 +209,14 @@ static void test_local(void **state)
     assert_int_equal(f->diags.list.len, 0);
 }
 
+// One that is not there, and one whose times mean something else.
 static void test_other_device(void **state)
 {
     Fixture *f = *state;
-    const RigPeer peer[] = {{.kind = &peer_local, .device = "opencl:77"}};
-    f->config.peer = peer;
-    f->config.npeer = 1;
-    Rig *rig = rig_open(&f->config, &f->diags);
-    assert_non_null(rig);
-    assert_int_equal(rig_peers(rig), 0);
-    assert_int_equal(f->diags.list.len, 1);
-    assert_non_null(strstr(f->diags.list.at[0].message, "takes no part"));
+    const RigPeer peer[] = {{.kind = &peer_local, .device = "opencl:77"},
+                            {.kind = &peer_local, .device = "opencl:0"}};
+    Rig *rig = open_rig(f, peer, 2, 0);
+    expect_said(f, 2, "takes no part");
     run_all(f, rig);
     rig_close(rig);
 }
@@ -214,11 +226,7 @@ static void test_remote(void **state)
     Fixture *f = *state;
     Wire wire;
     start_wire(f, &wire, SERVES);
-    f->config.peer = &wire.peer;
-    f->config.npeer = 1;
-    Rig *rig = rig_open(&f->config, &f->diags);
-    assert_non_null(rig);
-    assert_int_equal(rig_peers(rig), 1);
+    Rig *rig = open_rig(f, &wire.peer, 1, 1);
     run_all(f, rig);
     rig_close(rig);
     assert_int_equal(f->diags.list.len, 0);
@@ -230,11 +238,8 @@ static void test_remote_fails(void **state)
     Fixture *f = *state;
     Wire wire;
     start_wire(f, &wire, FAILS);
-    f->config.peer = &wire.peer;
-    f->config.npeer = 1;
-    Rig *rig = rig_open(&f->config, &f->diags);
-    assert_int_equal(rig_peers(rig), 0);
-    assert_non_null(strstr(f->diags.list.at[0].message, "there is no such device"));
+    Rig *rig = open_rig(f, &wire.peer, 1, 0);
+    expect_said(f, 1, "there is no such device");
     run_all(f, rig);
     rig_close(rig);
     end_wire(&wire);
@@ -260,17 +265,13 @@ static void test_remote_lost(void **state)
     Fixture *f = *state;
     Wire wire;
     start_wire(f, &wire, SERVES);
-    f->config.peer = &wire.peer;
-    f->config.npeer = 1;
-    Rig *rig = rig_open(&f->config, &f->diags);
-    assert_int_equal(rig_peers(rig), 1);
+    Rig *rig = open_rig(f, &wire.peer, 1, 1);
     Murder murder = {f, wire.child};
     assert_true(rig_run(rig, f->job, JOBS, INFINITY, kill_at_first, &murder, &f->diags));
     for (int i = 0; i < JOBS; i++)
         assert_int_equal(f->told[i], 1);
     assert_int_equal(rig_peers(rig), 0);
-    assert_int_equal(f->diags.list.len, 1);
-    assert_non_null(strstr(f->diags.list.at[0].message, "rank 1 is lost"));
+    expect_said(f, 1, "rank 1 is lost");
     rig_close(rig);
     end_wire(&wire);
 }

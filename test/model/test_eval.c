@@ -119,8 +119,7 @@ static void test_no_good_point(void **state)
     assert_true(isnan(eval_cost(NULL, y, t, 2, 0.9).runs));
 }
 
-// Explorations
-// -----------------------------------------------------------------------------
+// Explorations ---------------------------------------------------------------------------
 
 // Throughput falls with lines and with the distance of local0 from 64; the constant factor
 // of a program and size must not matter. One row in nine fails: those of local0 256.

@@ -72,6 +72,62 @@ static void make_rows(Arena *arena, Calibration *c)
     }
 }
 
+static void assert_same_rows(const Calibration *a, const Calibration *b)
+{
+    assert_int_equal(a->rows.len, b->rows.len);
+    for (int i = 0; i < a->rows.len; i++) {
+        const Demand *demand = &a->rows.at[i].demand, *want = &b->rows.at[i].demand;
+        assert_memory_equal(a->rows.at[i].count, b->rows.at[i].count,
+                            sizeof a->rows.at[i].count);
+        assert_true(fabs(demand->value[DEMAND_FAR] - want->value[DEMAND_FAR]) <=
+                    1e-8 * want->value[DEMAND_FAR]);
+        assert_true(demand->waves == 10);
+    }
+}
+
+// The path of a new file.
+static const char *temporary(char *path)
+{
+    close(mkstemp(path));
+    return path;
+}
+
+// What was written, read again.
+static void read_again(const Calibration *c, Calibration *again, Arena *arena, Diags *diags)
+{
+    char rows[] = "/tmp/forewarp-rows-XXXXXX";
+    Buf text;
+    buf_init(&text);
+    calibration_write(&text, c);
+    assert_true(file_write(temporary(rows), text.text, text.len));
+    assert_true(calibration_read(rows, arena, again, diags));
+    unlink(rows);
+    buf_release(&text);
+}
+
+static void load_again(const Weights *w, Weights *loaded, Diags *diags)
+{
+    char path[] = "/tmp/forewarp-weights-XXXXXX";
+    assert_true(weights_save(w, temporary(path), diags));
+    assert_true(weights_load(loaded, path, NULL, diags));
+    unlink(path);
+    for (int p = 0; p < PROPERTIES; p++)
+        assert_true(loaded->weight[p] == w->weight[p]);
+    for (int d = 0; d < DEMANDS; d++)
+        assert_true(loaded->overlap.weight[d] == w->overlap.weight[d]);
+}
+
+// The parts add up to what is predicted, and that is near the time.
+static void assert_predicts(double ns, double predicted_s, const double *part, int n,
+                            double error)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += part[i];
+    assert_true(fabs(predicted_s - sum) <= 1e-12 * predicted_s);
+    assert_true(fabs(predicted_s * 1e9 / ns - 1) < error);
+}
+
 static void weights_come_back(void **state)
 {
     (void)state;
@@ -80,52 +136,22 @@ static void weights_come_back(void **state)
     diags_init(&diags, arena);
     Calibration c, again;
     Weights w, loaded;
+    double part[DEMANDS], cost[PROPERTIES];
     make_rows(arena, &c);
-    char rows[] = "/tmp/forewarp-rows-XXXXXX", path[] = "/tmp/forewarp-weights-XXXXXX";
-    close(mkstemp(rows));
-    close(mkstemp(path));
-    Buf text;
-    buf_init(&text);
-    calibration_write(&text, &c);
-    assert_true(file_write(rows, text.text, text.len));
-    assert_true(calibration_read(rows, arena, &again, &diags));
-    assert_int_equal(again.rows.len, c.rows.len);
+    read_again(&c, &again, arena, &diags);
     assert_string_equal(again.device.name, "made, up");
     assert_true(again.demands);
-    for (int i = 0; i < c.rows.len; i++) {
-        assert_memory_equal(again.rows.at[i].count, c.rows.at[i].count,
-                            sizeof c.rows.at[i].count);
-        assert_true(fabs(again.rows.at[i].demand.value[DEMAND_FAR] -
-                         c.rows.at[i].demand.value[DEMAND_FAR]) <=
-                    1e-8 * c.rows.at[i].demand.value[DEMAND_FAR]);
-        assert_true(again.rows.at[i].demand.waves == 10);
-    }
+    assert_same_rows(&again, &c);
     calibrate_fit(&again, &w);
     assert_true(fabs(w.weight[COUNT_ONE] / 2e-6 - 1) < 1e-4);
     assert_true(fabs(w.weight[COUNT_LOAD + 1] / 1e-11 - 1) < 1e-4);
     assert_true(fabs(w.weight[COUNT_ADD] / 2e-12 - 1) < 1e-4);
-    assert_true(weights_save(&w, path, &diags));
-    assert_true(weights_load(&loaded, path, NULL, &diags));
-    for (int p = 0; p < PROPERTIES; p++)
-        assert_true(loaded.weight[p] == w.weight[p]);
-    for (int d = 0; d < DEMANDS; d++)
-        assert_true(loaded.overlap.weight[d] == w.overlap.weight[d]);
-    double part[DEMANDS], parts = 0;
+    load_again(&w, &loaded, &diags);
+    double ns = c.rows.at[5].time_ns;
     double by_demands = weights_overlap(&loaded, &c.rows.at[5].demand, 1, part);
-    for (int d = 0; d < DEMANDS; d++)
-        parts += part[d];
-    assert_true(fabs(by_demands - parts) <= 1e-12 * by_demands);
-    assert_true(fabs(by_demands * 1e9 / c.rows.at[5].time_ns - 1) < 1e-2);
-    double cost[PROPERTIES], sum = 0;
-    const double *count = c.rows.at[5].count;
-    double total = weights_predict(&loaded, count, cost);
-    for (int p = 0; p < PROPERTIES; p++)
-        sum += cost[p];
-    assert_true(fabs(total - sum) <= 1e-12 * total);
-    assert_true(fabs(total * 1e9 / c.rows.at[5].time_ns - 1) < 1e-3);
-    unlink(rows);
-    unlink(path);
-    buf_release(&text);
+    assert_predicts(ns, by_demands, part, DEMANDS, 1e-2);
+    double by_counts = weights_predict(&loaded, c.rows.at[5].count, cost);
+    assert_predicts(ns, by_counts, cost, PROPERTIES, 1e-3);
     arena_free(arena);
 }
 

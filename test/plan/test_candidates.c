@@ -2,8 +2,11 @@
 //
 // Every example, at odd sizes, lowered at random points of its space, built and run on the
 // host, on OpenCL and on a GPU, against the interpreter; and every kind of border.
-// FW_POINTS sets the points an example (2); FW_DEVICE one device; FW_EXAMPLE one example.
+// Each device has other random points. FW_POINTS sets how many an example (1; more with
+// `make soak`, and then the steps of an5d run on the host too); FW_DEVICE one device;
+// FW_EXAMPLE one example.
 
+#include "measure/parts.h"
 #include "plan/plan.h"
 
 #include <setjmp.h>
@@ -61,30 +64,80 @@ static Problem *load(const char *path, const int64_t *sizes, Diags *diags)
 static int points_wanted(void)
 {
     const char *text = getenv("FW_POINTS");
-    return text ? atoi(text) : 2;
+    return text ? atoi(text) : 1;
+}
+
+// One rig for all problems: to load a compiler takes as long as a few kernels.
+typedef struct {
+    const char *device;
+    char folder[64];
+    Rig *rig;
+} Bed;
+
+static void bed_open(Bed *bed, const char *device)
+{
+    *bed = (Bed){.device = device, .folder = "/tmp/forewarp-test-XXXXXX"};
+    assert_non_null(mkdtemp(bed->folder));
+}
+
+static void bed_close(Bed *bed)
+{
+    rig_close(bed->rig);
+    remove_tree(bed->folder);
+}
+
+static bool bed_fill(Bed *bed, const ProblemData *data, Diags *diags)
+{
+    RigConfig config = {.device = bed->device,
+                        .folder = bed->folder,
+                        .nbuffer = data->ninput + data->noutput,
+                        .buffer = data->buffer,
+                        .tolerance = data->tolerance,
+                        .workers = 1,
+                        .samples = 1,
+                        .run_limit_s = 30,
+                        .build_limit_s = 60};
+    if (bed->rig)
+        return rig_fill(bed->rig, &config, diags);
+    bed->rig = rig_open(&config, diags);
+    return bed->rig != NULL;
 }
 
 enum { FIRST_MOST = 7 };
 
-static int try_points(Problem *problem, ProblemData *data, const char *name,
-                      const char *device, bool first, Arena *arena, Diags *diags)
+// The points to try first, or the plain one and random ones, other ones on other devices;
+// returns how many.
+static int choose_points(const Derivation *derivation, const char *device, bool first,
+                         Arena *arena, Point **point)
 {
-    RigConfig config = {.device = device,
-                        .folder = "/tmp/forewarp-test",
-                        .nbuffer = data->ninput + data->noutput,
-                        .buffer = data->buffer,
-                        .tolerance = data->tolerance,
-                        .run_limit_s = 30,
-                        .build_limit_s = 60};
-    Rig *rig = rig_open(&config, diags);
-    if (!rig)
+    const Space *space = derive_space(derivation);
+    int n = MIN(points_wanted(), (int)fmin(space_count(space), 1e6));
+    *point = NEW_ARRAY(arena, Point, n + 1 + FIRST_MOST);
+    if (first)
+        return derive_first(derivation, *point, FIRST_MOST);
+    Rng rng;
+    rng_seed(&rng, 7 + (uint64_t)strlen(device));
+    derive_plain(derivation, *point);
+    for (int i = 1; i <= n; i++)
+        space_sample(space, &rng, &(*point)[i]);
+    return n + 1;
+}
+
+static bool runs_half(const Problem *problem, const DeviceInfo *info)
+{
+    return info->has_half || strcmp(info->target, "c") == 0 ||
+           !strstr(problem->source.text, "half");
+}
+
+static int try_points(Problem *problem, ProblemData *data, const char *name, Bed *bed,
+                      bool first, Arena *arena, Diags *diags)
+{
+    if (!bed_fill(bed, data, diags))
         return 1;
+    Rig *rig = bed->rig;
     DeviceInfo info = *rig_device(rig);
-    bool half = strstr(problem->source.text, "half") != NULL;
-    if (half && !info.has_half && strcmp(info.target, "c") != 0) {
-        rig_close(rig);
+    if (!runs_half(problem, &info))
         return 0;
-    }
     info.is_cpu = false; // the whole space, whatever the device
     Derivation *derivation = derive_new(problem->bound, &info, diags);
     assert_non_null(derivation);
@@ -92,38 +145,29 @@ static int try_points(Problem *problem, ProblemData *data, const char *name,
     Buf prelude;
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->bound);
-    int n = MIN(points_wanted(), (int)fmin(space_count(derive_space(derivation)), 1e6));
-    Point *point = NEW_ARRAY(arena, Point, n + 1 + FIRST_MOST);
-    if (first)
-        n = derive_first(derivation, point, FIRST_MOST) - 1;
-    Candidate *candidate = NEW_ARRAY(arena, Candidate, n + 1);
-    Job *job = NEW_ARRAY(arena, Job, n + 1);
-    Report report = {name, device, candidate, derivation, n + 1, 0};
-    Rng rng;
-    rng_seed(&rng, 7);
-    for (int i = 0; i <= n; i++) {
-        if (i == 0 && !first)
-            derive_plain(derivation, &point[0]);
-        else if (!first)
-            space_sample(derive_space(derivation), &rng, &point[i]);
+    Point *point;
+    int n = choose_points(derivation, bed->device, first, arena, &point);
+    Candidate *candidate = NEW_ARRAY(arena, Candidate, n);
+    Job *job = NEW_ARRAY(arena, Job, n);
+    Report report = {name, bed->device, candidate, derivation, n, 0};
+    for (int i = 0; i < n; i++) {
         const char *prefix = arena_printf(arena, "%s_c%d", problem->name, i);
         if (!candidate_make(problem, derivation, &point[i], prefix, target, prelude.text,
                             arena, &candidate[i], diags))
             return 1;
         job[i] = candidate[i].job;
     }
-    bool ok = rig_run(rig, job, n + 1, INFINITY, on_done, &report, diags);
-    for (int i = 0; i <= n; i++)
+    bool ok = rig_run(rig, job, n, INFINITY, on_done, &report, diags);
+    for (int i = 0; i < n; i++)
         candidate_release(&candidate[i]);
     buf_release(&prelude);
     derive_free(derivation);
-    rig_close(rig);
     return ok ? report.wrong : 1;
 }
 
 // The problem is bound, or NULL with what diags say; it is freed.
-static int try_problem(Problem *problem, const char *path, const int64_t *sizes,
-                       const char *device, Arena *arena, Diags *diags)
+static int try_problem(Problem *problem, const char *path, const int64_t *sizes, Bed *bed,
+                       Arena *arena, Diags *diags)
 {
     int wrong = 1;
     if (problem) {
@@ -131,7 +175,7 @@ static int try_problem(Problem *problem, const char *path, const int64_t *sizes,
         ProblemData *data = data_new(problem, inputs, arena);
         if (ir_eval(problem->bound, inputs, arena, &expect, 0, diags)) {
             data_expect(data, expect, arena);
-            wrong = try_points(problem, data, path, device, sizes == even, arena, diags);
+            wrong = try_points(problem, data, path, bed, sizes == even, arena, diags);
         }
     }
     Buf text;
@@ -144,18 +188,18 @@ static int try_problem(Problem *problem, const char *path, const int64_t *sizes,
     return wrong;
 }
 
-static int try_example(const char *path, const int64_t *sizes, const char *device)
+static int try_example(const char *path, const int64_t *sizes, Bed *bed)
 {
     Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
-    int wrong = try_problem(load(path, sizes, &diags), path, sizes, device, arena, &diags);
+    int wrong = try_problem(load(path, sizes, &diags), path, sizes, bed, arena, &diags);
     arena_free(arena);
     return wrong;
 }
 
 // One kind of border, of floats or doubles.
-static int try_border(const char *border, const char *type)
+static int try_border(const char *border, const char *type, Bed *bed)
 {
     Arena *arena = arena_new();
     Diags diags;
@@ -173,7 +217,7 @@ static int try_border(const char *border, const char *type)
         problem = NULL;
     }
     const char *name = arena_printf(arena, "%s border of %s", border, type);
-    int wrong = try_problem(problem, name, odd, "opencl:0", arena, &diags);
+    int wrong = try_problem(problem, name, odd, bed, arena, &diags);
     arena_free(arena);
     return wrong;
 }
@@ -183,12 +227,16 @@ static void borders(void **state)
     (void)state;
     static const char *const border[] = {"clamp", "mirror", "wrap", "1.5"};
     int wrong = 0;
+    Bed bed;
+    bed_open(&bed, "opencl:0");
     for (int i = 0; i < COUNTOF(border) && !getenv("FW_EXAMPLE"); i++)
-        wrong += try_border(border[i], "float") + try_border(border[i], "double");
+        wrong +=
+            try_border(border[i], "float", &bed) + try_border(border[i], "double", &bed);
+    bed_close(&bed);
     assert_int_equal(wrong, 0);
 }
 
-static void one_folder(const char *folder, const char *device, int *wrong, int *tried)
+static void one_folder(const char *folder, Bed *bed, int *wrong, int *tried)
 {
     DIR *dir = opendir(folder);
     assert_non_null(dir);
@@ -200,7 +248,7 @@ static void one_folder(const char *folder, const char *device, int *wrong, int *
             continue;
         char path[512];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        *wrong += try_example(path, odd, device);
+        *wrong += try_example(path, odd, bed);
         (*tried)++;
     }
     closedir(dir);
@@ -212,9 +260,13 @@ static void all_examples(const char *device)
     if (on && strcmp(on, device) != 0)
         skip();
     int wrong = 0, tried = 0;
-    one_folder("examples", device, &wrong, &tried);
-    one_folder("examples/an5d", device, &wrong, &tried);
-    one_folder("test/programs", device, &wrong, &tried);
+    Bed bed;
+    bed_open(&bed, device);
+    one_folder("examples", &bed, &wrong, &tried);
+    if (strcmp(device, "host") != 0 || points_wanted() > 1)
+        one_folder("examples/an5d", &bed, &wrong, &tried);
+    one_folder("test/programs", &bed, &wrong, &tried);
+    bed_close(&bed);
     assert_true(tried > 0);
     assert_int_equal(wrong, 0);
 }
@@ -240,9 +292,12 @@ static void folds(void **state)
     const char *device = device_kind("cuda")->count() ? "cuda:0" : "opencl:0";
     const char *only = getenv("FW_EXAMPLE");
     int wrong = 0;
+    Bed bed;
+    bed_open(&bed, device);
     for (int i = 0; i < COUNTOF(program); i++)
         if (!only || strstr(program[i], only))
-            wrong += try_example(program[i], even, device);
+            wrong += try_example(program[i], even, &bed);
+    bed_close(&bed);
     assert_int_equal(wrong, 0);
 }
 

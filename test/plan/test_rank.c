@@ -119,8 +119,8 @@ static void test_some_points(void **state)
     model_free(model);
 }
 
-// The bytes of all kernels of the plain point, with the stages as said.
-static double bytes_of(Fixture *f, const char *stages, int *kernels)
+// The bytes of all kernels of the plain point, under a cover.
+static double bytes_of(Fixture *f, const char *cover, int *kernels)
 {
     Derivation *derivation = derive_new(f->problem->bound, &f->device, &f->diags);
     DeviceModel device;
@@ -128,7 +128,7 @@ static double bytes_of(Fixture *f, const char *stages, int *kernels)
     FeatureSetting setting = {&device, f->problem->binding, f->problem->nbinding};
     Point point;
     derive_plain(derivation, &point);
-    assert_true(space_set(derive_space(derivation), &point, "stages", stages));
+    assert_true(space_set(derive_space(derivation), &point, "cover", cover));
     LowerOptions options = derive_options(derivation, &point);
     Unit *unit = lower(f->problem->bound, derive_body(derivation, &point, &f->diags),
                        &options, f->arena, &f->diags);
@@ -152,8 +152,8 @@ static void test_several_kernels(void **state)
     int kernels;
     bind(f, "examples/blur.fw", 2);
     double grid = 4.0 * 256 * 192;
-    assert_true(bytes_of(f, "fused", &kernels) == 2 * grid && kernels == 1);
-    assert_true(bytes_of(f, "separate", &kernels) == 4 * grid && kernels == 2);
+    assert_true(bytes_of(f, "1+2", &kernels) == 2 * grid && kernels == 1);
+    assert_true(bytes_of(f, "1|2", &kernels) == 4 * grid && kernels == 2);
 }
 
 // What is left out of lowering for features changes none of them.

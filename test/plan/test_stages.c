@@ -93,11 +93,44 @@ static void test_foreign(void **state)
     arena_free(arena);
 }
 
+// A record may have launches, if all of its points have.
+static void test_launches(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"tune_params_keys\": [\"x\"], \"cache\": {\"1\": {\"x\": 1, \"time\": 1.0, "
+        "\"groups\": [8, 4, 1], \"local\": [2, 16, 1]}, \"2\": {\"x\": 2, \"time\": "
+        "2.0%s}}}";
+    static const char same[] = ", \"groups\": [4, 4, 1], \"local\": [2, 16, 1]";
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    for (int whole = 0; whole < 2; whole++) {
+        const char *json = arena_printf(arena, text, whole ? same : "");
+        Recorded *record = recorded_parse("made.json", json, strlen(json), &diags);
+        Encoding *code = encode_new(record->space);
+        int bare = code->d;
+        encode_launches(code, recorded_launches(record));
+        assert_int_equal(code->d - bare, whole ? LAUNCH_COLUMNS : 0);
+        if (whole) {
+            double row[16], want[] = {3, 2, 0, 1, 4, 0, 5, 5, 10};
+            Point point;
+            space_point(record->space, 0, &point);
+            encode_point(code, &point, row);
+            assert_memory_equal(row + bare, want, sizeof want);
+        }
+        encode_free(code);
+        recorded_free(record);
+    }
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_stages),
         cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

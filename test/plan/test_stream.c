@@ -8,6 +8,7 @@
 // on a GPU where there is one. FW_EMULATE=1: all cases on the host, not only the quick
 // ones.
 
+#include "measure/parts.h"
 #include "plan/describe.h"
 #include "plan/plan.h"
 
@@ -203,6 +204,8 @@ static Problem *case_problem(const Case *c, Diags *diags)
 
 static void try_case(const Case *c, const char *device)
 {
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
     Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
@@ -212,10 +215,12 @@ static void try_case(const Case *c, const char *device)
     assert_true(ir_eval(problem->bound, inputs, arena, &expect, 0, &diags));
     data_expect(data, expect, arena);
     RigConfig config = {.device = device,
-                        .folder = "/tmp/forewarp-test",
+                        .folder = folder,
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = 1e-4,
+                        .workers = 1,
+                        .samples = 1,
                         .run_limit_s = 200,
                         .build_limit_s = 120};
     Run r = {rig_open(&config, &diags), data, NULL, problem, NULL, arena, &diags};
@@ -228,6 +233,7 @@ static void try_case(const Case *c, const char *device)
     compare_points(&r, c);
     derive_free(r.derivation);
     rig_close(r.rig);
+    remove_tree(folder);
     problem_free(problem);
     arena_free(arena);
 }

@@ -264,6 +264,35 @@ static void test_words(void **state)
     space_free(space);
 }
 
+static double prefers_same(const Space *space, const Point *point)
+{
+    bool same = strcmp(space_word(space, point, "load"), space_word(space, point, "keep"));
+    return same ? 2 : 1;
+}
+
+// The value of one word parameter is given to another.
+static void test_other_words(void **state)
+{
+    (void)state;
+    static const char *const load[] = {"local", "global"};
+    static const char *const keep[] = {"image", "global", "local"};
+    static const char *const text[] = {
+        "set load = 'global', keep = best.load\ntune lx\n",
+        "set load = 'global'\nset keep = best.load\ntune lx\n",
+    };
+    for (int i = 0; i < COUNTOF(text); i++) {
+        Space *space = space_new();
+        space_add_words(space, "load", load, 2);
+        space_add_words(space, "keep", keep, 3);
+        add_powers(space, "l", 1, 4);
+        Point best;
+        double ns;
+        follow(text[i], space, 1, prefers_same, &best, &ns);
+        assert_string_equal(space_word(space, &best, "keep"), "global");
+        space_free(space);
+    }
+}
+
 // Of points equally good the one that stands stays.
 static void test_ties(void **state)
 {
@@ -375,9 +404,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden_counts), cmocka_unit_test(test_dimension),
         cmocka_unit_test(test_where),         cmocka_unit_test(test_items),
-        cmocka_unit_test(test_words),         cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_all_fail),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_shipped),
+        cmocka_unit_test(test_words),         cmocka_unit_test(test_other_words),
+        cmocka_unit_test(test_ties),          cmocka_unit_test(test_all_fail),
+        cmocka_unit_test(test_errors),        cmocka_unit_test(test_shipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

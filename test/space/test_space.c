@@ -275,8 +275,7 @@ static void test_random_texts(void **state)
     }
 }
 
-// Spaces against brute force
-// ---------------------------------------------------------------
+// Spaces against brute force -------------------------------------------------------------
 
 static const char *const patterns[] = {
     "%1$s * %2$s <= 12",
@@ -416,6 +415,52 @@ static void test_brute_force(void **state)
         }
         space_free(space);
     }
+}
+
+// A relation by code is what the same relation as text is, whatever else constrains the
+// space, and also asked before all its choices are made.
+static bool divides(const void *user, const int *choice)
+{
+    const Space *space = user;
+    for (int b = 0; b < space_param(space, 1)->n; b++)
+        for (int a = 0; a < space_param(space, 0)->n; a++)
+            if ((choice[0] < 0 || choice[0] == b) && (choice[1] < 0 || choice[1] == a) &&
+                fmod(space_param(space, 1)->value[b], space_param(space, 0)->value[a]) == 0)
+                return true;
+    return false;
+}
+
+static void test_relations(void **state)
+{
+    Fixture *f = *state;
+    const int64_t number[] = {7, 2, 12, 3, 4, 6, 8, 1, 5};
+    Space *by[2] = {space_new(), f->space};
+    for (int i = 0; i < 2; i++) {
+        space_add_ints(by[i], "a", number, COUNTOF(number));
+        space_add_ints(by[i], "b", number, COUNTOF(number));
+        space_add_words(by[i], "w", words, COUNTOF(words));
+        space_add_ints(by[i], "c", number, COUNTOF(number));
+        assert_true(
+            space_constrain(by[i], "a * c <= 24 && (b > 2 || w == 'tiled')", &f->diags));
+    }
+    assert_true(space_constrain(by[0], "b % a == 0", &f->diags));
+    SpaceRelation relation = {2, {1, 0}, divides, by[1], "a divides b"};
+    space_relate(by[1], &relation);
+    assert_int_equal(space_relations(by[1]), 1);
+    int count = raw_valid(by[0]);
+    assert_true(space_count(by[0]) == count && space_count(by[1]) == count);
+    check_numbers(by[1], count);
+    Point point = {0};
+    do
+        assert_int_equal(space_valid(by[0], &point), space_valid(by[1], &point));
+    while (next_raw(by[0], &point));
+    const Point broken = {{2, 1, 1, 1}}; // 12 does not divide 2
+    assert_string_equal(space_broken(by[1], &broken), "a divides b");
+    uint64_t hash = space_hash(by[1]);
+    relation.text = "another";
+    space_relate(by[1], &relation);
+    assert_true(space_hash(by[1]) != hash && space_count(by[1]) == count);
+    space_free(by[0]);
 }
 
 static Range random_range(const SpaceParam *param, Rng *rng)
@@ -659,8 +704,7 @@ static void test_empty(void **state)
     space_free(space);
 }
 
-// Points as text
-// -----------------------------------------------------------------------------
+// Points as text -------------------------------------------------------------------------
 
 static void test_text(void **state)
 {
@@ -814,12 +858,25 @@ static void test_named_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_meanings),   TEST(test_wrong_texts),    TEST(test_unknown_word_warns),
-        TEST(test_deep_texts), TEST(test_random_texts),   TEST(test_brute_force),
-        TEST(test_ranges),     TEST(test_uniform),        TEST(test_many),
-        TEST(test_large),      TEST(test_gemm),           TEST(test_without_structure),
-        TEST(test_too_large),  TEST(test_beyond_64_bits), TEST(test_empty),
-        TEST(test_text),       TEST(test_space_hash),     TEST(test_named_sizes),
+        TEST(test_meanings),
+        TEST(test_wrong_texts),
+        TEST(test_unknown_word_warns),
+        TEST(test_deep_texts),
+        TEST(test_random_texts),
+        TEST(test_brute_force),
+        TEST(test_relations),
+        TEST(test_ranges),
+        TEST(test_uniform),
+        TEST(test_many),
+        TEST(test_large),
+        TEST(test_gemm),
+        TEST(test_without_structure),
+        TEST(test_too_large),
+        TEST(test_beyond_64_bits),
+        TEST(test_empty),
+        TEST(test_text),
+        TEST(test_space_hash),
+        TEST(test_named_sizes),
         TEST(test_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Records the three kernels of paper 002 on a GPU and on the same machine's PoCL, for data/templates; `forewarp eval` prints
+# the tables of doc/two-stage.md from what comes out.
+#
+#   bench/templates_gpu.sh build/forewarp OUT [MINUTES]     MINUTES: of the whole (default 28)
+#
+# Of the time the GPU has a half: convolution 30 % (7,000 points a minute and more with 16 cores that compile: 20,000 valid ones
+# take about 9 minutes), raycasting and stereo 10 % each. Then the processor: two passes over the same points, so that
+# noise shows, of convolution, stereo and raycasting, one thread, sizes that keep most kernels below 10 ms.
+#
+#   GPU=opencl:0 CPU=opencl:1   the devices, where they are not the first OpenCL device that is no PoCL and the first
+#                               that is; GPU= leaves that half out, CPU= the other
+#   POINTS=60                   points in place of minutes, for a dry run: POINTS=20 bench/templates_gpu.sh ...
+set -eu
+FW=$(realpath "${1:?usage: bench/templates_gpu.sh FOREWARP OUT [MINUTES]}") OUT=${2:?} MINUTES=${3:-28}
+cd "$(dirname "$0")/.."
+mkdir -p "$OUT"
+OUT=$(realpath "$OUT")
+# first_device 0|1: the first OpenCL device that is PoCL (1) or is not (0).
+first_device() {
+    "$FW" devices | awk -v pocl="$1" '/^opencl/ { id = $1; getline; if (/Portable Computing/ == pocl) { print id; exit } }'
+}
+GPU=${GPU-$(first_device 0)} CPU=${CPU-$(first_device 1)} POINTS=${POINTS-}
+export CUDA_CACHE_DISABLE=1 XDG_CACHE_HOME="$OUT/cache"
+SMALL_CONVOLUTION=H=256,W=256 SMALL_STEREO=W=128,H=128,D=16,R=2 SMALL_RAYCASTING=W=128,H=128,S=32
+FEW='PX * PY <= 1024' # the others leave so few work-items that one run takes up to seconds
+
+# record DEVICE NAME KERNEL PERCENT [more options]: for PERCENT of the minutes, or POINTS.
+record() {
+    device=$1 name=$2 kernel=$3 budget=$((MINUTES * 60 * $4 / 100))s
+    shift 4
+    [ -z "$POINTS" ] || budget=${POINTS}t
+    XDG_DATA_HOME="$OUT/data-$name" "$FW" tune "templates/$kernel.json" -d "$device" --strategy random --seed 1 \
+        --budget "$budget" "$@" -q -o "$OUT/kernels" --cache "$OUT/$name.json.gz"
+}
+
+echo "GPU: ${GPU:-none}, processor: ${CPU:-none}"
+if [ -n "$GPU" ]; then
+    record "$GPU" h200-convolution convolution 30
+    record "$GPU" h200-raycasting raycasting 10 --where "$FEW"
+    record "$GPU" h200-stereo stereo 10 --where "$FEW"
+fi
+
+# The second pass is as long as the first; what the first has not reached is in no pass twice.
+if [ -n "$CPU" ]; then
+    export POCL_MAX_PTHREAD_COUNT=1
+    for pass in a b; do
+        record "$CPU" pocl-convolution-$pass convolution 11 -s $SMALL_CONVOLUTION --samples 10
+        record "$CPU" pocl-stereo-$pass stereo 6 -s $SMALL_STEREO --samples 10 --where "$FEW"
+        record "$CPU" pocl-raycasting-$pass raycasting 6 -s $SMALL_RAYCASTING --samples 10 --where "$FEW"
+    done
+    for kernel in convolution stereo raycasting; do
+        python3 bench/merge_records.py "$OUT/pocl-$kernel.json.gz" "$OUT/pocl-$kernel-a.json.gz" "$OUT/pocl-$kernel-b.json.gz"
+        rm "$OUT/pocl-$kernel-a.json.gz" "$OUT/pocl-$kernel-b.json.gz"
+    done
+fi
+rm -rf "$OUT/cache" "$OUT"/data-* "$OUT/kernels"
+ls -l "$OUT"

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each option of options.def says: its value is read into Options, or it is wrong.
+
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const OptionRow option_rows[OPTIONS] = {
+#define OPTION(id, letter, name, arg, commands, doc) {letter, name, arg, commands, doc},
+#include "cli/options.def"
+#undef OPTION
+};
+
+static bool wrong(Options *o, const char *what, const char *text)
+{
+    o->bad = true;
+    return diag_error(&o->diags, span_none, "C002", "%s: `%s`", what, text);
+}
+
+static bool is_whole(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == 0 && strlen(text) < 19;
+}
+
+static bool parse_sizes(Options *o, char *text)
+{
+    char *save = NULL;
+    for (char *item = strtok_r(text, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
+        char *eq = strchr(item, '=');
+        bool negative = eq && eq[1] == '-';
+        if (!eq || eq == item || !is_whole(eq + 1 + negative) ||
+            o->nbinding == CLI_LIST_MAX)
+            return wrong(o, "-s takes NAME=VALUE,...", item);
+        *eq = 0;
+        o->binding[o->nbinding++] = (Binding){item, atoll(eq + 1)};
+    }
+    return true;
+}
+
+// 30s, 5m, 2h, or 200t.
+static bool parse_budget(Options *o, const char *text)
+{
+    char *end;
+    double n = strtod(text, &end);
+    if (end == text || !(n > 0) || !*end || end[1])
+        return wrong(o, "a budget is 30s, 5m, 1h or 200t", text);
+    switch (*end) {
+    case 't': o->budget_trials = (int64_t)n; return n >= 1 || wrong(o, "no trials", text);
+    case 's': o->budget_s = n; return true;
+    case 'm': o->budget_s = 60 * n; return true;
+    case 'h': o->budget_s = 3600 * n; return true;
+    default: return wrong(o, "a budget is 30s, 5m, 1h or 200t", text);
+    }
+}
+
+static bool parse_in(Options *o, char *text)
+{
+    char *eq = strchr(text, '=');
+    if (!eq || eq == text || !eq[1] || o->nin == CLI_LIST_MAX)
+        return wrong(o, "--in takes NAME=FILE", text);
+    *eq = 0;
+    o->in_name[o->nin] = text;
+    o->in_file[o->nin++] = eq + 1;
+    return true;
+}
+
+static bool parse_count(Options *o, const char *text, int64_t *count)
+{
+    *count = strtoll(text, NULL, 10);
+    return (is_whole(text) && *count > 0 && *count <= 10000000) ||
+           wrong(o, "a whole number above 0 is wanted", text);
+}
+
+static bool parse_math(Options *o, const char *text)
+{
+    return math_find(text, &o->math) ||
+           wrong(o, "--math takes standard, exact or fast", text);
+}
+
+static bool parse_extra(Options *o, char *text)
+{
+    char *save = NULL;
+    for (char *at = strtok_r(text, ",", &save); at; at = strtok_r(NULL, ",", &save)) {
+        int i = 0;
+        while (i < EXTRAS && strcmp(extra_text[i], at) != 0)
+            i++;
+        if (i == EXTRAS)
+            return wrong(o, "--extra takes images, groups and loads, joined by commas", at);
+        o->extra |= 1u << i;
+    }
+    return true;
+}
+
+static bool parse_colour(Options *o, const char *text)
+{
+    static const char *const when[] = {"auto", "always", "never"};
+    for (int i = 0; i < COUNTOF(when); i++)
+        if (strcmp(when[i], text) == 0) {
+            o->colour = i;
+            return true;
+        }
+    return wrong(o, "--color takes auto, always or never", text);
+}
+
+static bool parse_stages(Options *o, const char *text)
+{
+    char end;
+    return (sscanf(text, "%7d,%7d%c", &o->stage[0], &o->stage[1], &end) == 2 &&
+            o->stage[0] > 0 && o->stage[1] > 0) ||
+           wrong(o, "--stages takes N,M, both above 0", text);
+}
+
+static bool parse_samples(Options *o, const char *text)
+{
+    return parse_count(o, text, &o->samples) &&
+           (o->samples <= TRIAL_SAMPLES || wrong(o, "--samples takes 1 to 32", text));
+}
+
+bool cli_take_option(Options *o, OptionId option, char *arg)
+{
+    switch (option) {
+    case OPTION_SIZES: return parse_sizes(o, arg);
+    case OPTION_DEVICE: o->device = arg; return o->device_given = true;
+    case OPTION_SEED:
+        o->seed = strtoull(arg, NULL, 10);
+        return is_whole(arg) || wrong(o, "a seed is a whole number", arg);
+    case OPTION_JSON: o->json = arg; return true;
+    case OPTION_STRATEGY: o->strategy = arg; return true;
+    case OPTION_BUDGET: return parse_budget(o, arg);
+    case OPTION_OUT:
+        if (o->nout == CLI_LIST_MAX)
+            return wrong(o, "too many outputs", arg);
+        o->out[o->nout++] = arg;
+        return true;
+    case OPTION_IN: return parse_in(o, arg);
+    case OPTION_POINT: o->point = arg; return true;
+    case OPTION_BEST: o->best = true; return true;
+    case OPTION_TARGET: o->target = arg; return true;
+    case OPTION_ANY_DEVICE: return o->any_device = true;
+    case OPTION_HOST: return o->host = true;
+    case OPTION_CHECK: o->check = true; return true;
+    case OPTION_STORE: o->store = arg; return true;
+    case OPTION_FRESH: o->fresh = true; return true;
+    case OPTION_DEVICE_MODEL: o->device_model = arg; return true;
+    case OPTION_SVG: o->svg = arg; return true;
+    case OPTION_HTML: o->html = arg; return true;
+    case OPTION_RANDOM_REPEAT:
+        o->random_repeat = atoi(arg);
+        return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||
+               wrong(o, "--random-repeat takes a whole number above 0", arg);
+    case OPTION_NUMBER: return parse_count(o, arg, &o->number);
+    case OPTION_THREADS: return parse_count(o, arg, &o->threads);
+    case OPTION_CSV: o->csv = arg; return true;
+    case OPTION_AGAIN: o->again = arg; return true;
+    case OPTION_DERIVED: o->derived = true; return true;
+    case OPTION_SAMPLE: return parse_count(o, arg, &o->sample);
+    case OPTION_DERIVATION: o->derivation = arg; return true;
+    case OPTION_PRINT: o->print = arg; return true;
+    case OPTION_MODEL: o->model = arg; return true;
+    case OPTION_POINTS: o->points = arg; return true;
+    case OPTION_LEAVE_OUT: o->leave_out = arg; return true;
+    case OPTION_FEATURES:
+        o->features = arg;
+        return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
+               strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
+               wrong(o, "--features takes paper or all", arg);
+    case OPTION_LOADING: o->loading = arg; return true;
+    case OPTION_EXTRA: return parse_extra(o, arg);
+    case OPTION_MATH: return parse_math(o, arg);
+    case OPTION_PRIOR: o->prior = arg; return true;
+    case OPTION_MPI: return o->mpi = true;
+    case OPTION_MEASURE: return o->measure = true;
+    case OPTION_REPEAT: return parse_count(o, arg, &o->repeat);
+    case OPTION_LIMIT: return parse_count(o, arg, &o->limit);
+    case OPTION_WHERE: o->where = arg; return true;
+    case OPTION_STAGES: return parse_stages(o, arg);
+    case OPTION_SAMPLES: return parse_samples(o, arg);
+    case OPTION_T4: o->t4 = arg; return true;
+    case OPTION_CACHE: o->cache = arg; return true;
+    case OPTION_QUIET: o->quiet = true; return true;
+    case OPTION_COLOUR: return parse_colour(o, arg);
+    case OPTION_COMPLETION: o->completion = arg; return true;
+    case OPTIONS: break;
+    }
+    BUG("an option out of the table");
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions that are definitions of the language: their types must be elements, and the
+// implementations follow from their bodies. One with sizes as lengths is generic: a call
+// makes an instance of it for the lengths of its arguments.
+
+#include "fuse/read.h"
+
+#include <string.h>
+
+static bool is_element(const Type *type)
+{
+    int64_t words = 1;
+    for (; type->kind == T_ARRAY; type = type->elem) {
+        if (!arith_is_const(type->len, NULL) || type->len->value > ELEM_WORDS_MAX)
+            return false;
+        words *= type->len->value;
+        if (words > ELEM_WORDS_MAX)
+            return false;
+    }
+    return type->kind == T_SCALAR && type->scalar == S_FLOAT;
+}
+
+static bool set_type(Elementary *f, int i, const Type *type, Diags *diags)
+{
+    if (!is_element(type))
+        return diag_error(diags, f->span, "F003",
+                          "`%s`: elements are `float` or arrays of it with constant "
+                          "lengths",
+                          f->name);
+    f->type[i] = type;
+    f->words[i] = type_words(type);
+    return true;
+}
+
+Elementary *define_function(Script *script, const Program *program, const Function *def,
+                            Diags *diags)
+{
+    Elementary *f = NEW(script->arena, Elementary);
+    *f = (Elementary){.name = def->name, .span = def->span, .def = def, .program = program};
+    if (def->nparam < 1 || def->nparam > ARITY_MAX) {
+        diag_error(diags, def->span, "F006", "a function has 1 to %d parameters",
+                   ARITY_MAX);
+        return NULL;
+    }
+    f->nparam = def->nparam;
+    for (int i = 0; i < f->nparam; i++) {
+        f->param[i] = def->params[i]->name;
+        if (!set_type(f, i, def->params[i]->type, diags))
+            return NULL;
+    }
+    bool ok = set_type(f, f->nparam, def->result, diags) &&
+              routine_implementations(script, f, diags);
+    return ok ? f : NULL;
+}
+
+// Generic definitions -------------------------------------------------------------------
+
+enum { SIZES_MAX = 8 };
+
+typedef struct {
+    const Program *program;
+    Binding binding[SIZES_MAX];
+    int n;
+} Match;
+
+// A length that is a size is what the first argument says; others must say the same.
+static bool match_length(Match *m, const Arith *want, int64_t have)
+{
+    int64_t constant;
+    if (arith_is_const(want, &constant))
+        return constant == have;
+    for (int i = 0; i < m->program->sizes.len; i++) {
+        const char *name = m->program->sizes.at[i].name;
+        if (m->program->sizes.at[i].arith != want)
+            continue;
+        for (int k = 0; k < m->n; k++)
+            if (strcmp(m->binding[k].name, name) == 0)
+                return m->binding[k].value == have;
+        if (m->n < SIZES_MAX)
+            m->binding[m->n++] = (Binding){name, have};
+        return true;
+    }
+    return false;
+}
+
+static bool match_type(Match *m, const Type *want, const Type *have)
+{
+    for (; want->kind == T_ARRAY && have->kind == T_ARRAY;
+         want = want->elem, have = have->elem)
+        if (!match_length(m, want->len, have->len->value))
+            return false;
+    return want->kind == T_SCALAR && have->kind == T_SCALAR;
+}
+
+// Sizes that only other definitions of the text have may be anything.
+static void bind_rest(Match *m)
+{
+    for (int i = 0; i < m->program->sizes.len && m->n < SIZES_MAX; i++) {
+        bool bound = m->program->sizes.at[i].arith->kind != A_VAR;
+        for (int k = 0; k < m->n; k++)
+            bound = bound || strcmp(m->binding[k].name, m->program->sizes.at[i].name) == 0;
+        if (!bound)
+            m->binding[m->n++] = (Binding){m->program->sizes.at[i].name, 1};
+    }
+}
+
+static const Elementary *find_instance(const Script *script, const char *name,
+                                       const Type *const *type, int n)
+{
+    for (int i = 0; i < script->instances.len; i++) {
+        const Elementary *f = script->instances.at[i];
+        bool same = strcmp(f->name, name) == 0 && f->nparam == n;
+        for (int k = 0; k < n && same; k++)
+            same = type_equal(script->ir->arith, f->type[k], type[k]);
+        if (same)
+            return f;
+    }
+    return NULL;
+}
+
+static const Elementary *instantiate(Script *script, const Generic *g, Match *m,
+                                     Diags *diags)
+{
+    bind_rest(m);
+    const Program *bound = ir_bind(g->program, m->binding, m->n, diags);
+    if (!bound)
+        return NULL;
+    for (int i = 0; i < g->program->defs.len; i++)
+        if (g->program->defs.at[i] == g->def) {
+            Elementary *f = define_function(script, bound, bound->defs.at[i], diags);
+            if (f)
+                VEC_PUSH(script->arena, &script->instances, f);
+            return f;
+        }
+    BUG("a definition that is not in its program");
+}
+
+const Elementary *script_instance(Script *script, const Name *name, const Type *const *type,
+                                  int n, Diags *diags)
+{
+    const Elementary *known = find_instance(script, name->text, type, n);
+    if (known)
+        return known;
+    for (int i = script->generics.len - 1; i >= 0; i--) { // the script's own first
+        const Generic *g = &script->generics.at[i];
+        Match m = {.program = g->program};
+        if (strcmp(g->def->name, name->text) != 0)
+            continue;
+        if (g->def->nparam != n) {
+            diag_error(diags, name->span, "F009", "`%s` takes %d argument%s, here %d",
+                       name->text, g->def->nparam, g->def->nparam == 1 ? "" : "s", n);
+            return NULL;
+        }
+        for (int k = 0; k < n; k++)
+            if (!match_type(&m, g->def->params[k]->type, type[k])) {
+                diag_error(diags, name->span, "F009",
+                           "argument %d of `%s` is of another type or length than its "
+                           "parameter `%s`",
+                           k + 1, name->text, g->def->params[k]->name);
+                return NULL;
+            }
+        return instantiate(script, g, &m, diags);
+    }
+    diag_error(
+        diags, name->span, "F008",
+        "there is no function `%s`: declare it, or see `forewarp fuse --print library`",
+        name->text);
+    return NULL;
+}

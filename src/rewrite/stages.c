@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stages: maps that names hold, brought into an order, side by side in one map, and a zip
+// that is in the way of what reads it.
+//
+//   source  lets are those of any functional language; several results of one map: the
+//           horizontal fusion of Futhark (Henriksen et al., PLDI 2017, section 4); paper
+//           004, section 3 (outputs of a fusion)
+
+#include "rewrite/internal.h"
+
+Expr *rule_letOfLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind != E_LET || at->arg[0]->kind != E_LET)
+        return NULL;
+    Expr *outer = copy_of(rw, at), *inner = outer->arg[0];
+    Expr *rest = expr_let(rw->ir, outer->param, inner->arg[1], outer->arg[1]);
+    return expr_let(rw->ir, inner->param, inner->arg[0], rest);
+}
+
+Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind != E_LET || at->arg[1]->kind != E_LET ||
+        expr_mentions(at->arg[1]->arg[0], at->param))
+        return NULL;
+    Expr *first = copy_of(rw, at), *second = first->arg[1];
+    Expr *rest = expr_let(rw->ir, first->param, first->arg[0], second->arg[1]);
+    return expr_let(rw->ir, second->param, second->arg[0], rest);
+}
+
+// What one map reads instead of several zips: each array once ---------------------------
+
+typedef struct {
+    int dims, n;
+    bool full;
+    const Expr *part[PARTS_MAX];
+} Parts;
+
+static int part_place(const Parts *parts, const Expr *expr)
+{
+    for (int i = 0; i < parts->n; i++)
+        if (expr_equal(parts->part[i], expr))
+            return i;
+    return -1;
+}
+
+static void add_parts(Parts *parts, const Expr *expr)
+{
+    if (is_dims(expr, P_ZIP, parts->dims)) {
+        for (int i = 0; i < expr->narg; i++)
+            add_parts(parts, expr->arg[i]);
+    } else if (part_place(parts, expr) < 0) {
+        parts->full |= parts->n == PARTS_MAX;
+        if (!parts->full)
+            parts->part[parts->n++] = expr;
+    }
+}
+
+// An element of expr, from one of all parts.
+static Expr *element_of(Rewrite *rw, const Parts *parts, const Expr *expr, Param *e)
+{
+    if (!is_dims(expr, P_ZIP, parts->dims)) {
+        Expr *all = use(rw, e);
+        return parts->n == 1 ? all : expr_get(rw->ir, all, part_place(parts, expr));
+    }
+    Expr *item[PARTS_MAX];
+    for (int i = 0; i < expr->narg; i++)
+        item[i] = element_of(rw, parts, expr->arg[i], e);
+    return expr_tuple(rw->ir, item, expr->narg);
+}
+
+static Expr *zip_of(Rewrite *rw, const Parts *parts)
+{
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < parts->n; i++)
+        part[i] = copy_of(rw, parts->part[i]);
+    return parts->n == 1 ? part[0] : make_zip(rw, parts->dims, part, parts->n);
+}
+
+Expr *rule_zipFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || !is_dims(at->arg[0], P_ZIP, at->dims))
+        return NULL;
+    const Expr *zip = at->arg[0];
+    Parts parts = {.dims = at->dims};
+    add_parts(&parts, zip);
+    bool same = parts.n == zip->narg;
+    for (int i = 0; same && i < zip->narg; i++)
+        same = !is_dims(zip->arg[i], P_ZIP, at->dims);
+    if (same || parts.full)
+        return NULL;
+    Param *e = fresh(rw, "t");
+    Expr *body = call(rw, at->fun, element_of(rw, &parts, zip, e));
+    return make_map(rw, at->dims, make_lambda(rw, e, body), zip_of(rw, &parts));
+}
+
+// Several maps as one -------------------------------------------------------------------
+
+static bool like_maps(Rewrite *rw, const Expr *a, const Expr *b)
+{
+    if (!is(a, P_MAP) || !is_dims(b, P_MAP, a->dims))
+        return false;
+    for (int k = 0; k < a->dims; k++)
+        if (!arith_equal(rw->ir->arith, len_of(a, k), len_of(b, k)))
+            return false;
+    return true;
+}
+
+// The values of n lets, each without the names before it: what they stand for is computed
+// again. Returns the first let's copy, whose last body is *rest; NULL if they do not fit.
+static Expr *values_of(Rewrite *rw, const Expr *at, int n, const Expr **map, Param **name)
+{
+    Expr *expr = copy_of(rw, at);
+    for (int i = 0; i < n; i++, expr = expr->arg[1]) {
+        if (expr->kind != E_LET || !like_maps(rw, at->arg[0], expr->arg[0]))
+            return NULL;
+        map[i] = expr->arg[0];
+        name[i] = expr->param;
+        for (int k = i - 1; k >= 0; k--)
+            if (expr_mentions(map[i], name[k]))
+                map[i] = expr_replace(rw->ir, map[i], name[k], map[k]);
+    }
+    return expr;
+}
+
+Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *map[PARTS_MAX];
+    Param *name[PARTS_MAX];
+    int n = (int)MIN(args->at[0], PARTS_MAX + 1);
+    if (at->kind != E_LET || n < 2 || n > PARTS_MAX)
+        return NULL;
+    Expr *rest = values_of(rw, at, n, map, name), *item[PARTS_MAX];
+    if (!rest)
+        return NULL;
+    Parts parts = {.dims = at->arg[0]->dims};
+    for (int i = 0; i < n; i++)
+        add_parts(&parts, map[i]->arg[0]);
+    if (parts.full)
+        return NULL;
+    Param *e = fresh(rw, "e"), *all = fresh(rw, at->param->name);
+    for (int i = 0; i < n; i++)
+        item[i] = call(rw, map[i]->fun, element_of(rw, &parts, map[i]->arg[0], e));
+    Expr *body = expr_tuple(rw->ir, item, n);
+    Expr *value = make_map(rw, parts.dims, make_lambda(rw, e, body), zip_of(rw, &parts));
+    for (int i = 0; i < n; i++) {
+        Param *t = fresh(rw, "t");
+        Expr *field = make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i));
+        rest = expr_replace(rw->ir, rest, name[i],
+                            make_map(rw, parts.dims, field, use(rw, all)));
+    }
+    return expr_let(rw->ir, all, value, rest);
+}
+
+// A layout of a zip ---------------------------------------------------------------------
+
+static Expr *layout_of(Rewrite *rw, const Expr *layout, const Expr *in)
+{
+    Expr *copy = make(rw, layout->pattern, layout->dims, layout->nnum ? layout->num : NULL,
+                      layout->fun ? copy_of(rw, layout->fun) : NULL, copy_of(rw, in));
+    copy->mode = layout->mode;
+    return copy;
+}
+
+// Windows, or rows, of pairs from pairs of windows.
+static Expr *zip_windows(Rewrite *rw, const Expr *at, Expr *pairs, int n)
+{
+    Param *t = fresh(rw, "t");
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < n; i++)
+        part[i] = expr_get(rw->ir, use(rw, t), i);
+    Expr *zip = make_zip(rw, at->dims, part, n);
+    return make_map(rw, at->dims, make_lambda(rw, t, zip), pairs);
+}
+
+Expr *rule_layoutOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    bool windows = is(at, P_SLIDE) || is(at, P_SPLIT);
+    bool moves = (is(at, P_PAD) && at->mode != PAD_CONSTANT) || is(at, P_TAKE) ||
+                 is(at, P_DROP) || is(at, P_GATHER);
+    if (!(windows || moves) || !is_dims(data_of(at), P_ZIP, at->dims))
+        return NULL;
+    const Expr *zip = data_of(at);
+    if (zip->narg > PARTS_MAX)
+        return NULL;
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < zip->narg; i++)
+        part[i] = layout_of(rw, at, zip->arg[i]);
+    Expr *pairs = make_zip(rw, at->dims, part, zip->narg);
+    return windows ? zip_windows(rw, at, pairs, zip->narg) : pairs;
+}

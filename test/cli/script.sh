@@ -82,7 +82,7 @@ tune="$FOREWARP tune $tmp/small.fws -s T=1003 -q -o $tmp/out"
 fails 2 "size T has no value" "$FOREWARP" tune "$tmp/small.fws" --strategy random
 fails 2 'C019: strategy `ranked` asks a model' $tune --strategy ranked --budget 2t
 fails 2 'C010: there is no strategy `nobody`' $tune --strategy nobody
-fails 2 'C062: points at random besides' $tune --strategy random --sample 3
+fails 2 'C079: points at random besides' $tune --strategy random --sample 3
 fails 2 "error S00" $tune --where 'cover == '
 fails 2 'C042: no point of the space' $tune --where 'block1 == 3'
 sed 's/vnorm3/vnorm4/' "$tmp/small.fws" >"$tmp/bad.fws"

@@ -19,8 +19,7 @@
 
 const StageRates stage_rates = {4000, 30000, 3000};
 
-// A chain of lets
-// ---------------------------------------------------------------------------
+// A chain of lets -------------------------------------------------------------------------
 
 static bool computes(const Expr *expr)
 {
@@ -48,10 +47,14 @@ void pipeline_normalise(Rewriter *r, const Path *region)
          let = path_find(r->expr, &at)) {
         const Expr *value = let->arg[0];
         bool view = holds_array(value->type) && !computes(value);
-        bool ok = (value->kind == E_LET &&
-                   rewriter_rule(r, &at, RULE_LET_OF_LET, &(RuleArgs){0})) ||
-                  (view && rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
-        if (!ok && !path_push(&at, 1))
+        bool unused = !expr_mentions(let->arg[1], let->param);
+        bool ok =
+            (value->kind == E_LET && !unused &&
+             rewriter_rule(r, &at, RULE_LET_OF_LET, &(RuleArgs){0})) ||
+            ((view || unused) && rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
+        if (ok && unused)
+            at = *region; // what it alone has used is unused now
+        else if (!ok && !path_push(&at, 1))
             return;
     }
 }
@@ -737,7 +740,7 @@ static const Expr *final_iterate(const Expr *body, Path *path)
 }
 
 Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
-                       const StageRates *rates, int covers)
+                       const StageRates *rates, int covers, int limit)
 {
     Path inner = {0};
     Rewriter r;
@@ -754,7 +757,7 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
     if (!p)
         return NULL;
     graph_init(&p->graph, &p->script);
-    p->space = fuse_space(&p->script, PIPELINE_LIMIT, p->arena);
+    p->space = fuse_space(&p->script, limit ? limit : PIPELINE_LIMIT, p->arena);
     find_covers(p, rates, covers);
     return p;
 }

@@ -670,6 +670,26 @@ static bool has_cover(const Pipeline *p, int kernels)
     return false;
 }
 
+// COPIES_MOST: a nest of four boxes of 3 x 3 has 729, and an item may have 64 outputs:
+// 74,000 lines. A kernel of six boxes would have seven megabytes for one output.
+enum { COPIES_MOST = 256 };
+
+// How often the text of a kernel has one of its stages, a reader being a place where all
+// points of its windows are computed.
+static double copies(const Pipeline *p, Set set)
+{
+    double n[CALLS_MAX] = {0}, most = 1;
+    for (int v = p->script.ncall - 1; v >= 0; v--) {
+        n[v] = pipeline_stores(p, set, v);
+        for (int u = v + 1; u < p->script.ncall; u++) {
+            const StageRead *read = in_set(set, u) ? find_read(p, u, v) : NULL;
+            n[v] += read && in_set(set, v) ? n[u] * volume(read->size) : 0;
+        }
+        most = fmax(most, n[v]);
+    }
+    return most;
+}
+
 // Adds the cheapest cover by those units for which there must be one: all stages apart, or
 // all in one kernel.
 static void add_cover(Pipeline *p, CoverUnit *unit, int n)
@@ -685,21 +705,28 @@ static void add_cover(Pipeline *p, CoverUnit *unit, int n)
 // The best ones, and the two extremes if they are not among them.
 static void find_covers(Pipeline *p, const StageRates *rates, int most)
 {
-    int n = p->space->fusion.len, nsingle = 0, nwhole = 0;
-    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, n);
-    CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, n), whole[1];
+    int nset = p->space->fusion.len, n = 0, nsingle = 0, nwhole = 0;
+    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, nset);
+    CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, nset), whole[1];
     Cover *cover;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
-        unit[i] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
+        if (copies(p, fusion->set) > COPIES_MOST)
+            continue;
+        unit[n] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
         if (fusion->ncall == 1)
-            single[nsingle++] = unit[i];
+            single[nsingle++] = unit[n];
         if (fusion->ncall == p->script.ncall)
-            whole[nwhole++] = unit[i];
+            whole[nwhole++] = unit[n];
+        n++;
     }
     p->ncover = cover_best(&p->graph, unit, n, most, p->arena, &cover);
     p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 2);
-    memcpy(p->cover, cover, (size_t)p->ncover * sizeof *cover);
+    for (int i = 0; i < p->ncover; i++) {
+        p->cover[i] = cover[i];
+        for (int k = 0; k < cover[i].n; k++)
+            p->cover[i].unit[k] = unit[cover[i].unit[k]].id;
+    }
     if (nwhole)
         add_cover(p, whole, nwhole);
     add_cover(p, single, nsingle);

@@ -143,6 +143,39 @@ static void test_unused(void **state)
     arena_free(arena);
 }
 
+// A box of a box of a box ..: of four, the first is computed 729 times for each point of
+// the last, so that no kernel has so many.
+static void test_copies(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    Buf text;
+    diags_init(&diags, arena);
+    buf_init(&text);
+    buf_puts(&text, "size N, M\ndef boxes(b0: [N][M]float) =\n");
+    for (int i = 0; i < 8; i++)
+        buf_printf(&text,
+                   "let b%d = b%d |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
+                   "  |> map2(\\p -> p[0][0] + p[1][1] + p[2][2]) in\n",
+                   i + 1, i);
+    buf_puts(&text, "b8\n");
+    Problem *problem = bound("boxes", text.text, &diags);
+    const Function *main = problem->bound->main;
+    Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
+                               &stage_rates, 1000, 0);
+    assert_non_null(p);
+    assert_int_equal(p->script.ncall, 8);
+    assert_int_equal(p->ncover, 81); // 8 as a sum of ones, twos and threes, in order
+    for (int i = 0; i < p->ncover; i++)
+        for (int k = 0; k < p->cover[i].n; k++)
+            assert_true(__builtin_popcountll(pipeline_set(p, &p->cover[i], k)) <= 3);
+    pipeline_free(p);
+    problem_free(problem);
+    buf_release(&text);
+    arena_free(arena);
+}
+
 // Seven times eight blurs and what looks at windows of them: more places than a space has
 // parameters.
 static void test_many_places(void **state)
@@ -443,8 +476,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts), cmocka_unit_test(test_reads),
         cmocka_unit_test(test_unused), cmocka_unit_test(test_many_places),
-        cmocka_unit_test(test_shapes), cmocka_unit_test(test_blur),
-        cmocka_unit_test(test_srad),   cmocka_unit_test(test_harris),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_blur),   cmocka_unit_test(test_srad),
+        cmocka_unit_test(test_harris),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,7 +242,7 @@ int cli_fuse_program(Options *o)
 {
     StageRates rates = stage_rates;
     if (!cli_refuse(o, "the stages of a program",
-                    GIVEN(TARGET) | GIVEN(PRINT) | GIVEN(LIMIT) | GIVEN(DEVICE_MODEL)))
+                    GIVEN(TARGET) | GIVEN(PRINT) | GIVEN(DEVICE_MODEL)))
         return 2;
     Problem *problem = cli_program(o, true);
     if (!problem)

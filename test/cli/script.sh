@@ -41,6 +41,8 @@ holds "by prediction" "$tmp/p.json" "($right and j['strategy'] == 'predicted' an
     sum(j['trials'].values()) <= 8 and len(j['random']) == 2)"
 holds "in order" "$tmp/p.json" "(4 <= len(j['solutions']) <= 6 and 0 <= j['best']['rank'] < len(j['solutions']) and
     [s['predicted_ns'] for s in j['solutions']] == sorted(s['predicted_ns'] for s in j['solutions']))"
+holds "the rank of the best" "$tmp/p.json" "(j['best']['solution'] not in [s['solution'] for s in j['solutions']] or
+    j['solutions'][j['best']['rank']]['solution'] == j['best']['solution'])"
 holds "beside unfused and one kernel" "$tmp/p.json" "(j['unfused_ns'] > 0 and j['single_ns'] > 0 and
     min(j['unfused_ns'], j['single_ns']) >= 0.5 * j['best']['time_ns'])"
 grep -q 'by prediction\|predicted to be fast' "$tmp/stdout" && ok "the rank" || not_ok "the rank"

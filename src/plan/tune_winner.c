@@ -18,7 +18,8 @@ enum { FINAL_SAMPLES = 20 };
 // Finalists ---------------------------------------------------------------------------
 
 // Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
-// again, side by side, with more samples.
+// again, side by side, with more samples; the plain kernel, where it is one of them, is
+// reported by that time too.
 static bool measure_finalist(Tune *t, int i, void **out, Diags *diags)
 {
     Candidate candidate;
@@ -26,6 +27,8 @@ static bool measure_finalist(Tune *t, int i, void **out, Diags *diags)
     bool ok = tune_candidate(t, &t->best[i].point, t->arena, &candidate, diags) &&
               rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
     t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
+    if (t->has_plain && point_equal(t->space, &t->best[i].point, &t->first[0]))
+        t->result->baseline_ns = t->best[i].ns;
     trial_release(&trial);
     candidate_release(&candidate);
     return ok;

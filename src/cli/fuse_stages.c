@@ -251,12 +251,12 @@ int cli_fuse_program(Options *o)
         return 1;
     const Function *main = problem->bound->main;
     Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam, &rates,
-                               o->number ? (int)o->number : 10);
+                               o->number ? (int)o->number : 10, (int)o->limit);
     if (!p) {
         diag_error(&o->diags, main->span, "C077",
-                   "%s has fewer than two stages: maps that a name holds, or that windows "
-                   "look at",
-                   problem->name);
+                   "%s has fewer than two stages, or more than %d: maps that a name holds, "
+                   "or that windows look at",
+                   problem->name, CALLS_MAX);
         return 2;
     }
     const Fusion **list;

@@ -16,6 +16,9 @@
 
 // Parameters ----------------------------------------------------------------------------
 
+// Of the parameters that a space has room for; further stages are computed by each reader.
+enum { PLACES_MOST = SPACE_PARAMS_MAX / 2 };
+
 static void name_place(char *name, size_t size, int stage)
 {
     snprintf(name, size, "place%d", stage + 1);
@@ -98,16 +101,16 @@ void put_tile_bytes(const Derivation *d, Buf *text)
 bool add_cover_params(Derivation *d, Diags *diags)
 {
     const Pipeline *p = d->pipeline;
-    bool places = false;
+    int places = 0;
     if (!p || p->ncover < 2)
         return false;
     space_add_words(d->space, "cover", p->label, p->ncover);
-    for (int v = 0; v < p->script.ncall && d->shape.window; v++)
-        places |= add_place(d, v, diags);
+    for (int v = 0; v < p->script.ncall && places < PLACES_MOST && d->shape.window; v++)
+        places += add_place(d, v, diags);
     constrain_places(d, diags);
     if (space_find(d->space, "walk") >= 0) // a tile has no room for a walk
         constrain_placed(d, "walk == 1", diags);
-    return places;
+    return places > 0;
 }
 
 static int cover_find(const Derivation *d, int kernels)

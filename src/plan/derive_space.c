@@ -288,7 +288,7 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     const Function *main = program->main;
     if (!d->shape.lowered)
         d->pipeline = pipeline_new(program->ir, main->body, main->params, main->nparam,
-                                   &stage_rates, COVERS_KEPT);
+                                   &stage_rates, COVERS_KEPT, 0);
     if (!d->shape.lowered)
         find_shape(&d->shape, program->main->body, true);
     int errors = diags->errors;

@@ -19,8 +19,7 @@
 
 const StageRates stage_rates = {4000, 30000, 3000};
 
-// A chain of lets
-// ---------------------------------------------------------------------------
+// A chain of lets -------------------------------------------------------------------------
 
 static bool computes(const Expr *expr)
 {
@@ -48,10 +47,14 @@ void pipeline_normalise(Rewriter *r, const Path *region)
          let = path_find(r->expr, &at)) {
         const Expr *value = let->arg[0];
         bool view = holds_array(value->type) && !computes(value);
-        bool ok = (value->kind == E_LET &&
-                   rewriter_rule(r, &at, RULE_LET_OF_LET, &(RuleArgs){0})) ||
-                  (view && rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
-        if (!ok && !path_push(&at, 1))
+        bool unused = !expr_mentions(let->arg[1], let->param);
+        bool ok =
+            (value->kind == E_LET && !unused &&
+             rewriter_rule(r, &at, RULE_LET_OF_LET, &(RuleArgs){0})) ||
+            ((view || unused) && rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
+        if (ok && unused)
+            at = *region; // what it alone has used is unused now
+        else if (!ok && !path_push(&at, 1))
             return;
     }
 }
@@ -667,6 +670,26 @@ static bool has_cover(const Pipeline *p, int kernels)
     return false;
 }
 
+// COPIES_MOST: a nest of four boxes of 3 x 3 has 729, and an item may have 64 outputs:
+// 74,000 lines. A kernel of six boxes would have seven megabytes for one output.
+enum { COPIES_MOST = 256 };
+
+// How often the text of a kernel has one of its stages, a reader being a place where all
+// points of its windows are computed.
+static double copies(const Pipeline *p, Set set)
+{
+    double n[CALLS_MAX] = {0}, most = 1;
+    for (int v = p->script.ncall - 1; v >= 0; v--) {
+        n[v] = pipeline_stores(p, set, v);
+        for (int u = v + 1; u < p->script.ncall; u++) {
+            const StageRead *read = in_set(set, u) ? find_read(p, u, v) : NULL;
+            n[v] += read && in_set(set, v) ? n[u] * volume(read->size) : 0;
+        }
+        most = fmax(most, n[v]);
+    }
+    return most;
+}
+
 // Adds the cheapest cover by those units for which there must be one: all stages apart, or
 // all in one kernel.
 static void add_cover(Pipeline *p, CoverUnit *unit, int n)
@@ -682,21 +705,28 @@ static void add_cover(Pipeline *p, CoverUnit *unit, int n)
 // The best ones, and the two extremes if they are not among them.
 static void find_covers(Pipeline *p, const StageRates *rates, int most)
 {
-    int n = p->space->fusion.len, nsingle = 0, nwhole = 0;
-    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, n);
-    CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, n), whole[1];
+    int nset = p->space->fusion.len, n = 0, nsingle = 0, nwhole = 0;
+    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, nset);
+    CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, nset), whole[1];
     Cover *cover;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
-        unit[i] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
+        if (copies(p, fusion->set) > COPIES_MOST)
+            continue;
+        unit[n] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
         if (fusion->ncall == 1)
-            single[nsingle++] = unit[i];
+            single[nsingle++] = unit[n];
         if (fusion->ncall == p->script.ncall)
-            whole[nwhole++] = unit[i];
+            whole[nwhole++] = unit[n];
+        n++;
     }
     p->ncover = cover_best(&p->graph, unit, n, most, p->arena, &cover);
     p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 2);
-    memcpy(p->cover, cover, (size_t)p->ncover * sizeof *cover);
+    for (int i = 0; i < p->ncover; i++) {
+        p->cover[i] = cover[i];
+        for (int k = 0; k < cover[i].n; k++)
+            p->cover[i].unit[k] = unit[cover[i].unit[k]].id;
+    }
     if (nwhole)
         add_cover(p, whole, nwhole);
     add_cover(p, single, nsingle);
@@ -737,7 +767,7 @@ static const Expr *final_iterate(const Expr *body, Path *path)
 }
 
 Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
-                       const StageRates *rates, int covers)
+                       const StageRates *rates, int covers, int limit)
 {
     Path inner = {0};
     Rewriter r;
@@ -754,7 +784,7 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
     if (!p)
         return NULL;
     graph_init(&p->graph, &p->script);
-    p->space = fuse_space(&p->script, PIPELINE_LIMIT, p->arena);
+    p->space = fuse_space(&p->script, limit ? limit : PIPELINE_LIMIT, p->arena);
     find_covers(p, rates, covers);
     return p;
 }

@@ -72,12 +72,14 @@ typedef struct {
 // Those of a large GPU, by which the covers of a space are ordered.
 extern const StageRates stage_rates;
 
-// The rewrites that make a chain of it: lets of lets in a row, views in their places.
+// The rewrites that make a chain of it: lets of lets in a row, views in their places,
+// nothing that nobody uses.
 void pipeline_normalise(Rewriter *r, const Path *region);
-// The pipeline in a bound and inferred body, with the cheapest `covers` of it; NULL if it
-// has fewer than two stages, or more than CALLS_MAX. Owner: the caller, pipeline_free.
+// The pipeline in a bound and inferred body, with the cheapest `covers` of it; kernels of
+// at most `limit` stages, 0: PIPELINE_LIMIT. NULL if it has fewer than two stages, or more
+// than CALLS_MAX. Owner: the caller, pipeline_free.
 Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
-                       const StageRates *rates, int covers);
+                       const StageRates *rates, int covers, int limit);
 void pipeline_free(Pipeline *pipeline); // accepts NULL
 
 // The units of a cover, by their first stage; the sets.

@@ -92,13 +92,7 @@ static bool set_plain(Template *t, Diags *diags)
         diag_warning(diags, span_none, "J005",
                      "%s: the default point breaks a constraint; another one is taken",
                      t->path);
-    if (space_count(t->space) < 0x1p63) {
-        space_point(t->space, 0, &t->plain);
-    } else {
-        Rng rng;
-        rng_seed(&rng, 1);
-        space_sample(t->space, &rng, &t->plain);
-    }
+    space_point(t->space, 0, &t->plain);
     return true;
 }
 

@@ -300,7 +300,7 @@ static bool begin_step(Search *search, const Step *step)
     bool ok = constrain_step(search, step) && is_built(walk->space);
     double count = ok ? space_count(walk->space) : 0;
     walk->next = 0;
-    walk->count = (uint64_t)fmin(count, 0x1p63);
+    walk->count = (uint64_t)fmin(count, 0x1p53);
     if (step->n && (uint64_t)step->n < walk->count)
         draw_sample(walk, (uint64_t)step->n, &search->rng);
     walk->count = MIN(walk->count, STEP_MOST);

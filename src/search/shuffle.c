@@ -5,7 +5,7 @@
 // the caller's to skip.
 #include "search/shuffle.h"
 
-#define NUMBERED_MAX 0x1p63
+#define NUMBERED_MAX 0x1p53
 
 static uint64_t number_at(const Shuffle *shuffle, uint64_t place)
 {

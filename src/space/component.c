@@ -21,7 +21,6 @@
 
 enum { END = 0 };
 #define NONE       UINT32_MAX
-#define COUNT_MAX  ((uint64_t)1 << 53)
 #define WORK_MAX   ((int64_t)1 << 35) // operations; a fraction of a minute
 #define EDGES_MAX  ((uint32_t)1 << 26)
 #define RANGES_PAY 64 // assignments below that make a look at ranges worth it
@@ -184,15 +183,11 @@ static uint32_t new_node(Builder *b, const Edge *edge, size_t n)
         return NONE;
     }
     reserve(b, n);
-    uint64_t count = 0;
+    double count = 0;
     for (size_t i = 0; i < n; i++) {
         b->c->edge[b->nedge + i] = edge[i];
         b->c->edge[b->nedge + i].before = count;
         count += b->c->node[edge[i].child].count;
-        if (count > COUNT_MAX) {
-            b->failed = true;
-            return NONE;
-        }
     }
     b->c->node[b->nnode] = (Node){count, b->nedge, (int32_t)n};
     b->nedge += (uint32_t)n;
@@ -394,7 +389,8 @@ static bool too_large(const Space *space, const Component *c, Diags *diags)
 {
     return diag_error(diags, span_none, "S007",
                       "the %d parameters that share constraints with `%s` have too many "
-                      "valid combinations; add constraints or shorten domains",
+                      "valid combinations to look at; add constraints or shorten "
+                      "domains",
                       c->nparam, space->param[c->param[0]].shown.name);
 }
 
@@ -455,7 +451,7 @@ void component_release(Component *component)
 // Numbers ------------------------------------------------------------------------------
 
 // The last edge that begins at or before a number of points.
-static const Edge *edge_before(const Edge *edge, int n, uint64_t number)
+static const Edge *edge_before(const Edge *edge, int n, double number)
 {
     int lo = 0, hi = n;
     while (hi - lo > 1) {
@@ -501,9 +497,26 @@ void component_point(const Component *component, uint64_t number, Point *point)
     uint32_t at = component->root;
     for (int d = 0; d < component->nparam; d++) {
         const Node *node = &component->node[at];
-        const Edge *edge = edge_before(component->edge + node->edge, node->n, number);
+        const Edge *edge =
+            edge_before(component->edge + node->edge, node->n, (double)number);
         point->choice[component->param[d]] = (int16_t)edge->choice;
-        number -= edge->before;
+        number -= (uint64_t)edge->before;
+        at = edge->child;
+    }
+}
+
+void component_sample(const Component *component, Rng *rng, Point *point)
+{
+    if (component->count <= COUNT_EXACT) {
+        component_point(component, rng_below(rng, (uint64_t)component->count), point);
+        return;
+    }
+    uint32_t at = component->root;
+    for (int d = 0; d < component->nparam; d++) {
+        const Node *node = &component->node[at];
+        const Edge *edge = edge_before(component->edge + node->edge, node->n,
+                                       rng_double(rng) * node->count);
+        point->choice[component->param[d]] = (int16_t)edge->choice;
         at = edge->child;
     }
 }
@@ -516,7 +529,7 @@ uint64_t component_number(const Component *component, const Point *point)
         const Node *node = &component->node[at];
         int choice = point->choice[component->param[d]];
         const Edge *edge = edge_of(component->edge + node->edge, node->n, choice);
-        number += edge->before;
+        number += (uint64_t)edge->before;
         at = edge->child;
     }
     return number;

@@ -126,15 +126,18 @@ void memo_release(Memo *memo);
 
 // component.c ---------------------------------------------------------------------
 
+// Counts are doubles: exact as far as this, which is as far as points have numbers.
+#define COUNT_EXACT 0x1p53
+
 typedef struct {
-    uint64_t before; // points under the edges to the left
+    double before; // points under the edges to the left
     uint32_t child;
     int32_t choice;
 } Edge;
 
 typedef struct {
-    uint64_t count; // points below
-    uint32_t edge;  // the first of n, by choice
+    double count;  // points below
+    uint32_t edge; // the first of n, by choice
     int32_t n;
 } Node;
 
@@ -146,7 +149,7 @@ typedef struct {
     Node *node;                  // heap; node[0] is the end, below the last level
     Edge *edge;                  // heap
     uint32_t root;
-    uint64_t count;
+    double count;
 } Component;
 
 // The parameters are those of the mask. False with a diagnostic if it grows too large.
@@ -158,6 +161,7 @@ bool component_build_list(Component *component, const Space *space, const Point 
 bool component_has(const Component *component, const Point *point);
 void component_release(Component *component);
 void component_point(const Component *component, uint64_t number, Point *point);
+void component_sample(const Component *component, Rng *rng, Point *point); // uniform
 uint64_t component_number(const Component *component, const Point *point);
 
 // space.c ---------------------------------------------------------------------------

@@ -395,7 +395,7 @@ double space_count(const Space *space)
     need_built(space);
     double count = space->empty ? 0 : 1;
     for (int i = 0; i < space->ncomponent; i++)
-        count *= (double)space->component[i].count;
+        count *= space->component[i].count;
     return count;
 }
 
@@ -407,6 +407,12 @@ bool space_valid(const Space *space, const Point *point)
     return in_domains(space, point) && component_has(&space->component[0], point);
 }
 
+// Of its points, those that have numbers.
+static uint64_t numbered(const Component *component)
+{
+    return (uint64_t)fmin(component->count, COUNT_EXACT);
+}
+
 void space_point(const Space *space, uint64_t number, Point *point)
 {
     if (space_count(space) == 0)
@@ -414,8 +420,8 @@ void space_point(const Space *space, uint64_t number, Point *point)
     *point = (Point){0};
     for (int i = space->ncomponent - 1; i >= 0; i--) {
         const Component *component = &space->component[i];
-        component_point(component, number % component->count, point);
-        number /= component->count;
+        component_point(component, number % numbered(component), point);
+        number /= numbered(component);
     }
     if (number)
         BUG("the number is beyond the last point");
@@ -427,7 +433,7 @@ uint64_t space_number(const Space *space, const Point *point)
     uint64_t number = 0;
     for (int i = 0; i < space->ncomponent; i++) {
         const Component *component = &space->component[i];
-        number = number * component->count + component_number(component, point);
+        number = number * numbered(component) + component_number(component, point);
     }
     return number;
 }
@@ -437,8 +443,6 @@ void space_sample(const Space *space, Rng *rng, Point *point)
     if (space_count(space) == 0)
         BUG("the space is empty");
     *point = (Point){0};
-    for (int i = 0; i < space->ncomponent; i++) {
-        const Component *component = &space->component[i];
-        component_point(component, rng_below(rng, component->count), point);
-    }
+    for (int i = 0; i < space->ncomponent; i++)
+        component_sample(&space->component[i], rng, point);
 }

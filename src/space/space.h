@@ -84,8 +84,8 @@ const SpaceExpr *space_expression(Space *space, const char *where, const char *t
 double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
 
 // Builds the components; called by the questions below when needed. False with a
-// diagnostic if one component has more than 2^53 valid points, or so little structure that
-// its diagram would outgrow memory or patience. Spaces from users' text: ask first, since
+// diagnostic if one component has so little structure that its diagram would outgrow memory
+// or patience. Spaces from users' text: ask first, since
 // a question about a space that cannot be built ends the program.
 bool space_build(Space *space, Diags *diags);
 
@@ -102,8 +102,8 @@ double space_count(const Space *space);               // valid points; exact bel
 bool space_valid(const Space *space, const Point *point);
 // The constraint that a point of the domains breaks, as given; NULL: none.
 const char *space_broken(const Space *space, const Point *point);
-// The valid point of a number in [0, count), in lexicographic order of components. Numbers
-// need a count below 2^64; larger spaces can only be sampled.
+// The valid point of a number in [0, count), in lexicographic order of components. Only the
+// first 2^53 points have numbers; larger spaces are sampled.
 void space_point(const Space *space, uint64_t number, Point *point);
 uint64_t space_number(const Space *space, const Point *point); // inverse; point valid
 void space_sample(const Space *space, Rng *rng, Point *point); // uniform over valid points

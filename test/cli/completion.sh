@@ -25,6 +25,8 @@ offers tune tu
 offers report r
 offers --strategy tune x.fw --str
 offers two-stage tune x.fw --strategy two
+offers groups tune x.fw --extra gr
+offers import wisdom im
 offers two-stage tune x.fw --strategy = two
 offers cuda:0 run -d cu
 offers exact run --math ""
@@ -52,13 +54,16 @@ zpty z zsh -f -i
 zpty -w z "fpath=($1 \$fpath); autoload -U compinit; compinit -u -d $1/dump; PS1=; LISTMAX=0; zstyle ':completion:*' verbose no"
 zpty -w z "$2"
 zpty -n -w z "$3"$'\t'
-sleep 2
 out=
-while zpty -r -t z line; do out+=$line; done
+for i in {1..150}; do # the answer, and for a while what follows it
+    zpty -r -t z line && out+=$line
+    [[ $out == *$4* ]] && (( ++found > 10 )) && break
+    sleep 0.1
+done
 print -r -- "$out"
 END
     for pair in "forewarp tune --strateg=--strategy" "forewarp repo=report"; do
-        timeout 20 zsh -f "$tmp/try.zsh" "$tmp" "cd $tmp" "${pair%%=*}" >"$tmp/stdout" 2>&1
+        timeout 60 zsh -f "$tmp/try.zsh" "$tmp" "cd $tmp" "${pair%%=*}" "${pair##*=}" >"$tmp/stdout" 2>&1
         grep -qF -e "${pair##*=}" "$tmp/stdout" && ! grep -q "_arguments:" "$tmp/stdout" &&
             ok "zsh: ${pair%%=*}" || not_ok "zsh: ${pair%%=*}" "$(cat "$tmp/stdout")"
     done

@@ -155,7 +155,7 @@ cmp -s "$tmp/tile.cl" "$tmp/golden.cl" && ok "a tile of a stage" ||
     [ "$(grep -c '^kernel' "$tmp/harris.cl")" = 1 ] &&
     ! sed '1,/barrier/d' "$tmp/harris.cl" | grep -q 'image\[' &&
     ok "nine stages, two tiles" || not_ok "nine stages, two tiles" "$(cat "$tmp/harris.cl")"
-fails 2 "error C077: jacobi2d has fewer than two stages" \
+fails 2 "error C077: jacobi2d has fewer than two stages, or more than 64" \
     "$FOREWARP" fuse examples/jacobi2d.fw -s N=8,M=8
 fails 2 "error C076" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -p 'cover=1+2'
 fails 2 "size M has no value" "$FOREWARP" fuse examples/blur.fw -s N=8

@@ -69,7 +69,7 @@ static void test_counts(void **state)
         Problem *problem = bound(c->file, NULL, &diags);
         const Function *main = problem->bound->main;
         Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
-                                   &stage_rates, 1000);
+                                   &stage_rates, 1000, 0);
         assert_non_null(p);
         assert_int_equal(p->script.ncall, c->stages);
         assert_int_equal(p->script.ninput, c->inputs);
@@ -98,8 +98,8 @@ static void test_reads(void **state)
     diags_init(&diags, arena);
     Problem *problem = bound("examples/srad.fw", NULL, &diags);
     const Function *main = problem->bound->main;
-    Pipeline *p =
-        pipeline_new(problem->ir, main->body, main->params, main->nparam, &stage_rates, 4);
+    Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
+                               &stage_rates, 4, 0);
     assert_string_equal(p->stage[0].name, "d");
     assert_string_equal(p->stage[1].name, "k");
     assert_string_equal(p->stage[2].name, "out");
@@ -116,6 +116,103 @@ static void test_reads(void **state)
     assert_false(pipeline_tiles(p, 3, 1)); // it is stored
     pipeline_free(p);
     problem_free(problem);
+    arena_free(arena);
+}
+
+// What nobody uses is no stage, nor is what only that uses.
+static void test_unused(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem =
+        bound("unused",
+              "size N, M\ndef unused(a: [N][M]float) = let x = map2(\\e -> 2 * e, a) in\n"
+              "let y = map2(\\e -> e + 1, a) in let z = map2(\\e -> e * e, y) in\n"
+              "map2(\\e -> e - 1, x)\n",
+              &diags);
+    const Function *main = problem->bound->main;
+    Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
+                               &stage_rates, 4, 0);
+    assert_non_null(p);
+    assert_int_equal(p->script.ncall, 2);
+    assert_string_equal(p->stage[0].name, "x");
+    pipeline_free(p);
+    problem_free(problem);
+    arena_free(arena);
+}
+
+// A box of a box of a box ..: of four, the first is computed 729 times for each point of
+// the last, so that no kernel has so many.
+static void test_copies(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    Buf text;
+    diags_init(&diags, arena);
+    buf_init(&text);
+    buf_puts(&text, "size N, M\ndef boxes(b0: [N][M]float) =\n");
+    for (int i = 0; i < 8; i++)
+        buf_printf(&text,
+                   "let b%d = b%d |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
+                   "  |> map2(\\p -> p[0][0] + p[1][1] + p[2][2]) in\n",
+                   i + 1, i);
+    buf_puts(&text, "b8\n");
+    Problem *problem = bound("boxes", text.text, &diags);
+    const Function *main = problem->bound->main;
+    Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
+                               &stage_rates, 1000, 0);
+    assert_non_null(p);
+    assert_int_equal(p->script.ncall, 8);
+    assert_int_equal(p->ncover, 81); // 8 as a sum of ones, twos and threes, in order
+    for (int i = 0; i < p->ncover; i++)
+        for (int k = 0; k < p->cover[i].n; k++)
+            assert_true(__builtin_popcountll(pipeline_set(p, &p->cover[i], k)) <= 3);
+    pipeline_free(p);
+    problem_free(problem);
+    buf_release(&text);
+    arena_free(arena);
+}
+
+// Seven times eight blurs and what looks at windows of them: more places than a space has
+// parameters.
+static void test_many_places(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    Buf text;
+    diags_init(&diags, arena);
+    buf_init(&text);
+    buf_puts(&text, "size N, M\ndef many(a0, a1, a2, a3, a4, a5, a6: [N][M]float) =\n");
+    for (int i = 0; i < 56; i++)
+        buf_printf(&text,
+                   "let b%d = a%d |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
+                   "  |> map2(\\p -> p[0][1] + p[2][1]) in\n",
+                   i, i / 8);
+    for (int k = 0; k < 7; k++) {
+        buf_printf(&text, "let c%d = zip2(", k);
+        for (int i = 8 * k; i < 8 * k + 8; i++)
+            buf_printf(&text, "%sb%d |> pad2(1, 1, clamp) |> slide2(3, 1)",
+                       i > 8 * k ? ", " : "", i);
+        buf_puts(&text, ") |> map2(\\p q r s t u v w -> p[1][0] + q[1][2] + r[1][0] +\n"
+                        "  s[1][2] + t[1][0] + u[1][2] + v[1][0] + w[1][2]) in\n");
+    }
+    buf_puts(&text, "(c0, c1, c2, c3, c4, c5, c6)\n");
+    Problem *problem = bound("many", text.text, &diags);
+    DeviceInfo info = a_device("cuda");
+    Derivation *d = derive_new(problem->bound, &info, &diags);
+    assert_non_null(d);
+    assert_int_equal(d->pipeline->script.ncall, 63);
+    Point point;
+    derive_plain(d, &point);
+    assert_true(cover_choose(d, &point, 0, true) && space_valid(derive_space(d), &point));
+    assert_non_null(derive_unit(d, &point, false, arena, &diags));
+    derive_free(d);
+    problem_free(problem);
+    buf_release(&text);
     arena_free(arena);
 }
 
@@ -210,8 +307,10 @@ static int try_program(const char *what, const char *text, int *npoints)
     assert_true(ir_eval(problem->bound, inputs, arena, &expect, 0, &diags));
     ProblemData *data = data_new(problem, inputs, arena);
     data_expect(data, expect, arena);
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
     RigConfig config = {.device = "opencl:0",
-                        .folder = "/tmp/forewarp-test",
+                        .folder = folder,
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = data->tolerance,
@@ -243,6 +342,7 @@ static int try_program(const char *what, const char *text, int *npoints)
     buf_release(&prelude);
     derive_free(d);
     rig_close(rig);
+    remove_tree(folder);
     problem_free(problem);
     arena_free(arena);
     return report.wrong;
@@ -378,8 +478,10 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts), cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_shapes), cmocka_unit_test(test_blur),
-        cmocka_unit_test(test_srad),   cmocka_unit_test(test_harris),
+        cmocka_unit_test(test_unused), cmocka_unit_test(test_many_places),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_blur),   cmocka_unit_test(test_srad),
+        cmocka_unit_test(test_harris),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,9 @@ def rounded(value):
 
 
 def main():
+    if len(sys.argv) < 3:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
     out, *paths = sys.argv[1:]
     passes = [read(path) for path in paths]
     head = passes[0]

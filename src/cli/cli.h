@@ -59,6 +59,12 @@ bool cli_take_option(Options *o, OptionId option, char *arg);
 void cli_command_help(const Command *command); // as --help, on standard output
 int cli_help(FILE *out);                       // all commands and topics; 0
 
+#define GIVEN(id) ((uint64_t)1 << OPTION_##id)
+_Static_assert(OPTIONS <= 64, "a bit each");
+// False, with a diagnostic, if one of these options is given: what (a use of the command)
+// has nothing to do with them.
+bool cli_refuse(Options *o, const char *what, uint64_t options);
+
 enum { CLI_LIST_MAX = 64 };
 
 // What the command line said; strings are the command line's own.
@@ -96,6 +102,7 @@ struct Options {
     int nout;
     const char *completion;
     unsigned extra; // a bit each of Extra
+    uint64_t given; // a bit each of OptionId
     enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
     bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
 };

@@ -190,7 +190,7 @@ static int check_script(Options *o, const Problem *problem)
                                               o->binding, o->nbinding, &o->diags, &ok);
     if (!ok)
         return 2;
-    if (!o->json || strcmp(o->json, "-") != 0)
+    if (cli_prints(o))
         print_script(script);
     return cli_json(o, json_pack("{s:s, s:i, s:o, s:o}", "name", script->name, "calls",
                                  script->ncall, "inputs", elems_json(script, false),

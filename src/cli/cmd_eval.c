@@ -102,16 +102,25 @@ static bool write_results(Options *o, const Eval *e)
     return (!o->svg || report_knn_svg(e, o->svg, &o->diags)) && cli_json(o, eval_json(e));
 }
 
-int cmd_eval(Options *o)
+static bool is_linear(const Options *o)
 {
-    if (strcmp(o->file, "linear") == 0)
-        return eval_linear(o);
-    bool study = eval_is_study(o->data);
-    if (strcmp(o->file, "groups") == 0 || strcmp(o->file, "picks") == 0 ||
-        (study && strcmp(o->file, "forest") == 0))
-        return eval_study(o);
-    if (eval_takes_records(o))
-        return eval_stages(o);
+    return strcmp(o->file, "linear") == 0;
+}
+
+static bool is_study(const Options *o)
+{
+    return strcmp(o->file, "groups") == 0 || strcmp(o->file, "picks") == 0 ||
+           (eval_is_study(o->data) && strcmp(o->file, "forest") == 0);
+}
+
+static bool is_exploration(const Options *o)
+{
+    (void)o;
+    return true;
+}
+
+static int eval_exploration(Options *o)
+{
     const ModelKind *kind = cli_model_kind(o);
     if (!kind)
         return 2;
@@ -127,4 +136,32 @@ int cmd_eval(Options *o)
         data = dataset_columns(data, cli_columns(o, kind), o->arena);
     const Eval *e = data ? eval_run(data, kind, &options, o->arena, &o->diags) : NULL;
     return e && write_results(o, e) ? 0 : 1;
+}
+
+// The evaluations by what they are of; refused: options that only others take.
+static const struct {
+    bool (*takes)(const Options *o);
+    int (*run)(Options *o);
+    const char *name;
+    uint64_t refused;
+} evaluations[] = {
+    {is_linear, eval_linear, "an evaluation of weights",
+     GIVEN(SVG) | GIVEN(OUT) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
+    {is_study, eval_study, "an evaluation of recorded stencils",
+     GIVEN(JSON) | GIVEN(SVG) | GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) |
+         GIVEN(FEATURES)},
+    {eval_takes_records, eval_stages, "an evaluation of recorded spaces",
+     GIVEN(OUT) | GIVEN(POINTS) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
+    {is_exploration, eval_exploration, "an evaluation of an exploration",
+     GIVEN(OUT) | GIVEN(POINTS) | GIVEN(REPEAT)},
+};
+
+int cmd_eval(Options *o)
+{
+    int i = 0;
+    while (!evaluations[i].takes(o))
+        i++;
+    return cli_refuse(o, evaluations[i].name, evaluations[i].refused)
+               ? evaluations[i].run(o)
+               : 2;
 }

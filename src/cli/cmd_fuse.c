@@ -266,6 +266,11 @@ int cmd_fuse(Options *o)
         fputs(fuse_library, stdout);
         return 0;
     }
+    if (o->print) {
+        diag_error(&o->diags, span_none, "C034", "fuse --print takes library: `%s`",
+                   o->print);
+        return 2;
+    }
     if (is_program(o->file))
         return cli_fuse_program(o);
     bool ok;
@@ -289,7 +294,7 @@ int cmd_fuse(Options *o)
     int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);
     double cover_s = clock_s() - start;
     const Fusion **list = sorted(space, o->arena);
-    if (!o->json || strcmp(o->json, "-") != 0) {
+    if (cli_prints(o)) {
         print_counts(space);
         print_fusions(space, list);
         print_covers(space, cover, n);

@@ -228,7 +228,8 @@ static bool predict_points(Prediction *p)
 int cmd_predict(Options *o)
 {
     Prediction p = {.o = o, .problem = cli_program(o, true)};
-    if (!p.problem)
+    if (!p.problem || (o->points && !cli_refuse(o, "predictions of recorded points",
+                                                GIVEN(JSON) | GIVEN(POINT))))
         return 2;
     DeviceInfo *all;
     Diags quiet;

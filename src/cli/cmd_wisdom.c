@@ -85,12 +85,14 @@ int cmd_wisdom(Options *o)
     static const struct {
         const char *name;
         bool (*run)(Options *o);
-    } action[] = {
-        {"export", export_wisdom}, {"import", import_wisdom}, {"merge", merge_wisdom}};
+        uint64_t refused;
+    } action[] = {{"export", export_wisdom, GIVEN(OUT)},
+                  {"import", import_wisdom, GIVEN(OUT)},
+                  {"merge", merge_wisdom, GIVEN(STORE)}};
     const char *wanted = o->nlist ? o->list[0] : "";
     for (int i = 0; i < COUNTOF(action); i++)
         if (strcmp(wanted, action[i].name) == 0)
-            return action[i].run(o) ? 0 : 1;
+            return cli_refuse(o, wanted, action[i].refused) && action[i].run(o) ? 0 : 1;
     diag_error(&o->diags, span_none, "C060",
                "wisdom takes export, import or merge, and files: `%s`", wanted);
     return 2;

@@ -241,12 +241,17 @@ static bool device_rates(Options *o, const Problem *problem, StageRates *rates)
 int cli_fuse_program(Options *o)
 {
     StageRates rates = stage_rates;
+    if (!cli_refuse(o, "the stages of a program",
+                    GIVEN(TARGET) | GIVEN(PRINT) | GIVEN(DEVICE_MODEL)))
+        return 2;
     Problem *problem = cli_program(o, true);
     if (!problem)
         return 2;
-    if (o->point)
-        return 2 * diag_error(&o->diags, span_none, "C076",
-                              "the kernels of a program's point are what `emit` prints");
+    if (o->point) {
+        diag_error(&o->diags, span_none, "C076",
+                   "the kernels of a program's point are what `emit` prints");
+        return 2;
+    }
     if (o->device_given && !device_rates(o, problem, &rates))
         return 1;
     const Function *main = problem->bound->main;
@@ -261,7 +266,7 @@ int cli_fuse_program(Options *o)
     }
     const Fusion **list;
     int n = fusions_of(p, o->arena, &list);
-    if (!o->json || strcmp(o->json, "-") != 0) {
+    if (cli_prints(o)) {
         print_counts(problem, p);
         print_stages(p);
         print_fusions(p, list, n, &rates);

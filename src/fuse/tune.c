@@ -283,19 +283,21 @@ static double correlate(Judge *j, const FuseTrial *trial, int n)
     return isfinite(spearman) ? spearman : 0;
 }
 
+// r->best: the best itself, which was measured again, or else the fastest of them.
 static void find_ranks(Judge *j, const Point *best, double best_ns, FuseResult *r)
 {
     double least = INFINITY;
     for (int i = 0; i < r->ntrial; i++) {
         const Outcome *outcome = &r->trial[i].outcome;
-        if (outcome->time_ns < least) {
+        bool is_best = point_equal(script_space_points(j->s), &outcome->point, best);
+        if (is_best || (!r->is_fastest && outcome->time_ns < least)) {
             least = outcome->time_ns;
             r->best = i;
             r->best_partition = r->trial[i].partition;
         }
         if (r->within < 0 && outcome->time_ns <= 1.03 * best_ns)
             r->within = i;
-        r->is_fastest |= point_equal(script_space_points(j->s), &outcome->point, best);
+        r->is_fastest |= is_best;
     }
 }
 

@@ -92,7 +92,7 @@ bool tune_open_search(Tune *t)
     if (!kind)
         return diag_error(t->diags, span_none, "C010", "there is no strategy `%s`", name);
     if (t->options->sample && !kind->needs_ranking)
-        return diag_error(t->diags, span_none, "C062",
+        return diag_error(t->diags, span_none, "C079",
                           "points at random besides are for a strategy that ranks, to see "
                           "how well; `%s` does not",
                           name);

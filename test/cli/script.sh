@@ -41,6 +41,8 @@ holds "by prediction" "$tmp/p.json" "($right and j['strategy'] == 'predicted' an
     sum(j['trials'].values()) <= 8 and len(j['random']) == 2)"
 holds "in order" "$tmp/p.json" "(4 <= len(j['solutions']) <= 6 and 0 <= j['best']['rank'] < len(j['solutions']) and
     [s['predicted_ns'] for s in j['solutions']] == sorted(s['predicted_ns'] for s in j['solutions']))"
+holds "the rank of the best" "$tmp/p.json" "(j['best']['solution'] not in [s['solution'] for s in j['solutions']] or
+    j['solutions'][j['best']['rank']]['solution'] == j['best']['solution'])"
 holds "beside unfused and one kernel" "$tmp/p.json" "(j['unfused_ns'] > 0 and j['single_ns'] > 0 and
     min(j['unfused_ns'], j['single_ns']) >= 0.5 * j['best']['time_ns'])"
 grep -q 'by prediction\|predicted to be fast' "$tmp/stdout" && ok "the rank" || not_ok "the rank"
@@ -82,7 +84,7 @@ tune="$FOREWARP tune $tmp/small.fws -s T=1003 -q -o $tmp/out"
 fails 2 "size T has no value" "$FOREWARP" tune "$tmp/small.fws" --strategy random
 fails 2 'C019: strategy `ranked` asks a model' $tune --strategy ranked --budget 2t
 fails 2 'C010: there is no strategy `nobody`' $tune --strategy nobody
-fails 2 'C062: points at random besides' $tune --strategy random --sample 3
+fails 2 'C079: points at random besides' $tune --strategy random --sample 3
 fails 2 "error S00" $tune --where 'cover == '
 fails 2 'C042: no point of the space' $tune --where 'block1 == 3'
 sed 's/vnorm3/vnorm4/' "$tmp/small.fws" >"$tmp/bad.fws"

@@ -150,5 +150,13 @@ fails 2 "it can be 1, 2" "$FOREWARP" emit $jacobi -s N=8,M=8 -p lx=13
 fails 2 "lx is given twice" "$FOREWARP" emit $jacobi -s N=8,M=8 -p 'lx=1 lx=2'
 fails 2 "breaks the constraint \`TX % WX == 0\`" "$FOREWARP" run templates/transpose.json -s H=64,W=64 -p 'TX=8 WX=16'
 fails 2 "did you mean \`tune\`" "$FOREWARP" tun
+# An option that this use of a command has nothing to do with.
+fails 2 "error C078: --extra is not for templates" "$FOREWARP" run templates/transpose.json --extra images
+fails 2 "error C078: --json is not for an evaluation of recorded stencils" \
+    "$FOREWARP" eval groups data/stencils/pocl --json "$tmp/j"
+fails 2 "error C078: --json is not for predictions" "$FOREWARP" predict $jacobi -s N=8,M=8 --points x.json --json "$tmp/j"
+fails 2 "error C078: --target is not for the stages" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -t cuda
+fails 2 "error C078: --out is not for export" "$FOREWARP" wisdom export -o "$tmp/w"
+fails 2 "takes library: \`kernel\`" "$FOREWARP" fuse examples/fusion/paper.fws --print kernel
 fails 1 "there is no device opencl:99" "$FOREWARP" run $jacobi -s N=8,M=8 -d opencl:99
 finish

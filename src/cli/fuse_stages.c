@@ -247,6 +247,10 @@ int cli_fuse_program(Options *o)
     if (o->point)
         return 2 * diag_error(&o->diags, span_none, "C076",
                               "the kernels of a program's point are what `emit` prints");
+    if (o->device_model)
+        return 2 * diag_error(&o->diags, span_none, "C078",
+                              "a described device has no measured rates, by which covers "
+                              "of a program are ordered: give --device");
     if (o->device_given && !device_rates(o, problem, &rates))
         return 1;
     const Function *main = problem->bound->main;

@@ -19,15 +19,16 @@ def read(path):
         return json.load(file)
 
 
-def merged(entries):
-    """One point from all the passes that tried it: it ran if it ran in any."""
+def merged(entries, several):
+    """One point from all the passes that tried it: it ran if it ran in any. Of several passes
+    only the times of each are kept: runs one after the other are disturbed alike."""
     ran = [e for e in entries if isinstance(e["time"], float)]
     best = min(ran, key=lambda e: e["time"]) if ran else entries[0]
     out = dict(best)
-    if ran:
-        out["times"] = sorted(best["times"])[:3]
-        if len(ran) > 1:
-            out["passes"] = [e["time"] for e in ran]
+    if ran and several:
+        out["times"] = [best["time"]]
+    if len(ran) > 1:
+        out["passes"] = [e["time"] for e in ran]
     return {k: v for k, v in out.items() if k in KEPT or k == "passes"}
 
 
@@ -49,7 +50,7 @@ def main():
     for key in dict.fromkeys(k for p in passes for k in p["cache"]):
         found = [p["cache"][key] for p in passes if key in p["cache"]]
         entry = {k: found[0][k] for k in keys}
-        entry.update((k, rounded(v)) for k, v in merged(found).items())
+        entry.update((k, rounded(v)) for k, v in merged(found, len(passes) > 1).items())
         lines.append("%s: %s" % (json.dumps(key), json.dumps(entry)))
     top = ['"%s": %s' % (k, json.dumps(v)) for k, v in head.items() if k != "cache"]
     text = "{\n%s,\n\"cache\": {\n%s}\n}" % (",\n".join(top), ",\n".join(lines))

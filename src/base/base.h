@@ -112,6 +112,8 @@ bool file_read(const char *path, Buf *buf);
 bool file_write(const char *path, const void *bytes, size_t len);
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
+// Removes a folder and all in it; what cannot be removed stays.
+void remove_tree(const char *path);
 
 // map.c: strings to pointers -------------------------------------------------------
 

@@ -59,6 +59,12 @@ static void put_math(Buf *out)
         put_word(out, math_info[i].text);
 }
 
+static void put_extras(Buf *out)
+{
+    for (int i = 0; i < EXTRAS; i++)
+        put_word(out, extra_text[i]);
+}
+
 static void put_column_sets(Buf *out)
 {
     for (int i = 0; i < COLUMN_SETS; i++)
@@ -97,6 +103,7 @@ static const struct {
               {"device", put_devices, NULL},
               {"device-model", put_device_models, NULL},
               {"math", put_math, NULL},
+              {"extra", put_extras, NULL},
               {"features", put_column_sets, NULL},
               {"target", put_targets, NULL},
               {"print", NULL, "kernel expression derivation library"},
@@ -130,6 +137,9 @@ static void argument_words(Buf *out, const Command *command)
         put_models(out);
     else if (strcmp(command->args, "[COMMAND]") == 0)
         put_topics(out);
+    else if (strchr(command->args, '|')) // "export|import|merge FILE..."
+        for (const char *at = command->args; *at && *at != ' '; at++)
+            buf_putc(out, *at == '|' ? ' ' : *at);
 }
 
 // bash -----------------------------------------------------------------------------------

@@ -149,7 +149,6 @@ typedef struct {
 
 bool cache_open(Cache *cache, const Folder *folder, Diags *diags);
 void cache_close(Cache *cache);
-void remove_tree(const char *path);
 
 // crew.c: worker processes ------------------------------------------------------------
 

@@ -107,7 +107,7 @@ static const char *load_json(Model *model, const json_t *json)
         return "its features or fingerprint are missing";
     model->fingerprint = xstrdup(fingerprint);
     model->fit = model->kind->load(json_object_get(json, "fit"), model->d);
-    return model->fit ? NULL : "its numbers are damaged";
+    return model->fit ? NULL : "its numbers are damaged, or of another version";
 }
 
 Model *model_load(const char *path, Diags *diags)

@@ -19,6 +19,8 @@
 #include <string.h>
 
 enum { BATCH = 16, EPOCHS_LEAST = 40, EPOCHS_MOST = 800 };
+// Where more rows want more steps: as many passes as 2,000 have, up to twice the steps.
+enum { PASSES = 240, GROWN = 2 };
 static const float mean_decay = 0.9F, square_decay = 0.999F;
 
 // Where the parameters of a network lie in one array: in, those of the second layer, out,
@@ -51,7 +53,7 @@ static int size(int d, int layers)
 
 typedef struct {
     int d, layers, steps;
-    bool rectified;
+    bool rectified, grows;
     float rate, decay;
     float *weight, *slope, *mean, *square; // each of size(d, layers)
     float *x, *y;                          // all rows in single precision, x by d
@@ -198,7 +200,10 @@ static void step(Training *t, float rate, int rows)
 WIDE static void train(Training *t, int *row, int n)
 {
     int batches = (n + BATCH - 1) / BATCH;
-    int epochs = MIN(MAX(t->steps / MAX(batches, 1), EPOCHS_LEAST), EPOCHS_MOST);
+    int steps = t->steps;
+    if (t->grows)
+        steps = MIN(MAX(steps, PASSES * batches), GROWN * steps);
+    int epochs = MIN(MAX(steps / MAX(batches, 1), EPOCHS_LEAST), EPOCHS_MOST);
     for (int e = 0, done = 0; e < epochs; e++) {
         rng_shuffle(&t->rng, row, n);
         for (int from = 0; from < n; from += BATCH, done++) {
@@ -251,6 +256,7 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
                   .layers = layers,
                   .steps = style->steps,
                   .rectified = style->rectified,
+                  .grows = style->rows > 0,
                   .rate = style->rate,
                   .decay = style->decay,
                   .weight = memory,
@@ -259,6 +265,8 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
                   .square = memory + 3 * count,
                   .mean_power = 1,
                   .square_power = 1};
+    if (style->rows && n > style->rows)
+        t.rate *= sqrtf((float)style->rows / (float)n);
     rng_seed(&t.rng, seed);
     set_rows(&t, x, y);
     set_weights(&t);
@@ -299,7 +307,7 @@ json_t *network_save(const Network *network)
     for (int h = 0; h < HIDDEN; h++)
         json_array_append_new(weights, json_real((double)network->out[h]));
     json_array_append_new(weights, json_real((double)network->bias));
-    return json_pack("{s:o}", "weights", weights);
+    return json_pack("{s:o, s:b}", "weights", weights, "rectified", network->rectified);
 }
 
 bool network_load(Network *network, const json_t *json, int d, const NetworkStyle *style)
@@ -307,7 +315,8 @@ bool network_load(Network *network, const json_t *json, int d, const NetworkStyl
     int n = inputs_size(d, style->layers);
     *network = (Network){.d = d, .layers = style->layers, .rectified = style->rectified};
     double *weight = json_get_numbers(json, "weights", n + HIDDEN + 1);
-    if (!weight || d > NETWORK_INPUTS_MOST) {
+    bool same = json_is_true(json_object_get(json, "rectified")) == style->rectified;
+    if (!weight || !same || d > NETWORK_INPUTS_MOST) {
         free(weight);
         return false;
     }

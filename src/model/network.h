@@ -16,6 +16,8 @@ typedef struct {
     bool rectified; // max(x, x / 100) in place of the logistic function
     int steps;      // of training, about
     float rate;     // at the first step
+    int rows;       // of more rows it is less, by the root of how many more, and they get
+                    // more steps than these; 0: neither
     float decay;    // what a step of rate 1 takes off a weight, as a part of it
 } NetworkStyle;
 

@@ -259,24 +259,34 @@ static void take_rand(Study *study, StudyStencil *s)
     free(by_order);
 }
 
-// A number a line, empty where there is none.
+// A number a line, empty where there is none: as many as there are points, and no more.
+static bool parse_predicted(char *at, int n, double *ns)
+{
+    for (int i = 0; i < n; i++) {
+        char *end = at;
+        ns[i] = *at == '\n' ? NAN : strtod(at, &end);
+        if (*end != '\n' || !(isnan(ns[i]) || ns[i] > 0))
+            return false;
+        at = end + 1;
+    }
+    return !*at;
+}
+
 static bool read_predicted(Study *study, StudyStencil *s, const char *folder, Diags *diags)
 {
     const char *stem = arena_strndup(study->arena, s->file, strcspn(s->file, "."));
     const char *path = arena_printf(study->arena, "%s/%s.predicted.gz", folder, stem);
+    if (access(path, F_OK) != 0)
+        return true;
     Buf text;
     buf_init(&text);
-    bool ok = access(path, F_OK) != 0 || dataset_text(path, &text, diags);
-    if (ok && text.len > 0) {
-        const char *at = text.text;
-        int n = 0;
-        s->predicted_ns = NEW_ARRAY(study->arena, double, s->record->n);
-        for (; *at && n < s->record->n; n++, at += strcspn(at, "\n") + 1)
-            s->predicted_ns[n] = *at == '\n' ? NAN : atof(at);
-        ok = (n == s->record->n && !*at) ||
-             diag_error(diags, span_none, "X010",
-                        "%s: it wants a line for each of %d points", path, s->record->n);
-    }
+    s->predicted_ns = NEW_ARRAY(study->arena, double, s->record->n);
+    bool ok = dataset_text(path, &text, diags) &&
+              (parse_predicted(text.text, s->record->n, s->predicted_ns) ||
+               diag_error(diags, span_none, "X010",
+                          "%s: it wants a line for each of %d points, with a time in "
+                          "nanoseconds or nothing",
+                          path, s->record->n));
     buf_release(&text);
     return ok;
 }

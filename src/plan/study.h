@@ -56,9 +56,9 @@ typedef struct {
     char *kernel; // "star_3d_r2"
     Recorded *record;
     int64_t size[3]; // z, y, x
-    double points,
-        density;      // elements read for one, 0: it is no stencil, and the heuristics
-                      // search all its space; their share of the smallest box
+    double points;  // elements read for one; 0: it is no stencil, and the heuristics search
+                    // all its space
+    double density; // their share of the smallest box
     int dims, unique; // unique: 0 none, 1 x, 2 y, 3 z
     int adds, muls;   // for each of them
     // The space of the paper, by loading, and with kernels for work-groups of any shape;

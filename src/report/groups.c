@@ -257,7 +257,7 @@ static int most_frequent(const Study *study, Studied h, const StudyStencil *s)
 {
     int count[LOADS] = {0}, best = 0;
     for (const StudyStencil *k = groups_next(study, NULL); k; k = groups_next(study, k))
-        if (k != s && k->oracle[h] >= 0)
+        if (k != s && study_is_stencil(k) && k->oracle[h] >= 0)
             count[k->oracle[h]]++;
     for (int l = 1; l < LOADS; l++)
         best = count[l] > count[best] ? l : best;
@@ -268,7 +268,7 @@ static Accuracy accuracy_of_most(const Study *study, Studied h)
 {
     Accuracy a = {0};
     for (const StudyStencil *s = groups_next(study, NULL); s; s = groups_next(study, s)) {
-        if (s->oracle[h] < 0)
+        if (!study_is_stencil(s) || s->oracle[h] < 0)
             continue;
         const Found *f = &s->found[h][most_frequent(study, h, s)];
         a.n++;

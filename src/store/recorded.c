@@ -186,8 +186,11 @@ static RecordedPoint entry_row(const Reader *r, const json_t *entry)
     for (int i = 0; i < COUNTOF(key); i++)
         row.cost_s += seconds(r, json_object_get(entry, key[i]));
     read_twice(entry, row.twice);
-    r->made->launches &= read_extents(entry, "groups", row.launch.groups) &&
-                         read_extents(entry, "local", row.launch.local);
+    if (read_extents(entry, "groups", row.launch.groups) &&
+        read_extents(entry, "local", row.launch.local))
+        r->made->launches = true;
+    else
+        row.launch = (LaunchShape){0};
     return row;
 }
 
@@ -207,7 +210,6 @@ static bool read_cache(Reader *r, json_t *root)
     if (!json_is_array(keys) || !json_is_object(cache))
         return wrong(r, "a cache file needs `tune_params_keys` and `cache`");
     r->unit_s = 1e-3;
-    r->made->launches = true;
     r->made->device = arena_strdup(r->made->arena, device ? device : "");
     r->made->kernel = arena_strdup(r->made->arena, kernel ? kernel : "");
     read_sizes(r, json_object_get(root, "problem_size"));
@@ -603,7 +605,7 @@ static bool recorded_shape(const void *user, const Point *point, LaunchShape *sh
 {
     const Recorded *recorded = user;
     *shape = recorded->at[space_number(recorded->space, point)].launch;
-    return true;
+    return shape->groups[0] > 0;
 }
 
 Launches recorded_launches(const Recorded *recorded)

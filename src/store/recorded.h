@@ -18,7 +18,7 @@ typedef struct {
     double build_s, run_s; // parts of it: compilation, and all runs
     double twice[2]; // measured two times over: of the two halves of its runs the least, or
                      // what `passes` has; NAN: no more than one run
-    LaunchShape launch; // where the file has it
+    LaunchShape launch; // all 0 where the file has none
     int order;          // its place among the points of the file, from 0
 } RecordedPoint;
 
@@ -30,7 +30,7 @@ typedef struct {
     double size[RECORDED_SIZES]; // of the problem, where a cache file says it
     int nsize;
     const char *objective; // "time", "GFLOP/s", ...
-    bool launches;         // every point has its launch
+    bool launches;         // some points have their launch
     bool maximise;         // the objective is better when it is higher
     int n, nvalid;
     RecordedPoint *at; // by space_number

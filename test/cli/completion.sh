@@ -25,6 +25,8 @@ offers tune tu
 offers report r
 offers --strategy tune x.fw --str
 offers two-stage tune x.fw --strategy two
+offers groups tune x.fw --extra gr
+offers import wisdom im
 offers two-stage tune x.fw --strategy = two
 offers cuda:0 run -d cu
 offers exact run --math ""
@@ -52,13 +54,16 @@ zpty z zsh -f -i
 zpty -w z "fpath=($1 \$fpath); autoload -U compinit; compinit -u -d $1/dump; PS1=; LISTMAX=0; zstyle ':completion:*' verbose no"
 zpty -w z "$2"
 zpty -n -w z "$3"$'\t'
-sleep 2
 out=
-while zpty -r -t z line; do out+=$line; done
+for i in {1..150}; do # the answer, and for a while what follows it
+    zpty -r -t z line && out+=$line
+    [[ $out == *$4* ]] && (( ++found > 10 )) && break
+    sleep 0.1
+done
 print -r -- "$out"
 END
     for pair in "forewarp tune --strateg=--strategy" "forewarp repo=report"; do
-        timeout 20 zsh -f "$tmp/try.zsh" "$tmp" "cd $tmp" "${pair%%=*}" >"$tmp/stdout" 2>&1
+        timeout 60 zsh -f "$tmp/try.zsh" "$tmp" "cd $tmp" "${pair%%=*}" "${pair##*=}" >"$tmp/stdout" 2>&1
         grep -qF -e "${pair##*=}" "$tmp/stdout" && ! grep -q "_arguments:" "$tmp/stdout" &&
             ok "zsh: ${pair%%=*}" || not_ok "zsh: ${pair%%=*}" "$(cat "$tmp/stdout")"
     done
@@ -68,11 +73,11 @@ fi
 fails 2 "no completion for \`fish\`" "$FOREWARP" help --completion fish
 
 # The features of kernels are a topic under the name of a command.
-for command in $("$FOREWARP" help | awk '/^  / && $1 != "features" {print $1}'); do
+for command in $("$FOREWARP" help | awk '/^Topics/ {exit} /^  [a-z]/ && $1 != "features" {print $1}'); do
     "$FOREWARP" help "$command" >"$tmp/stdout" && grep -q -e "--color=WHEN" "$tmp/stdout" &&
         ok "help $command" || not_ok "help $command"
 done
-for topic in $("$FOREWARP" help | sed -n 's/^Topics[^:]*: //p' | tr -d ,); do
+for topic in $("$FOREWARP" help | sed -n '/^Topics/{n;p}' | tr -d ,); do
     [ "$("$FOREWARP" help "$topic" | wc -l)" -gt 3 ] && ok "help $topic" || not_ok "help $topic"
 done
 

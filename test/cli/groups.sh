@@ -89,6 +89,17 @@ done
 grep -q "^  chance .* 1.3" "$tmp/stdout" && ok "chance" || not_ok "chance"
 echo >"$tmp/line" && gzip -c "$tmp/line" >"$tmp/two/line_1d_x_r1-256x256x256.predicted.gz"
 fails 2 "a line for each of" "$FOREWARP" eval picks "$tmp/two"
+# Cut within the last line, and words for numbers.
+one=line_1d_x_r1-256x256x256.predicted.gz
+gzip -dc $data/$one | head -c -1 | gzip -c >"$tmp/two/$one"
+fails 2 "a line for each of" "$FOREWARP" eval picks "$tmp/two"
+gzip -dc $data/$one | sed 's/^1.*/fast/' | gzip -c >"$tmp/two/$one"
+fails 2 "a line for each of" "$FOREWARP" eval picks "$tmp/two"
+# Stencils and programs that are none in one folder.
+cp $data/line_1d_[xy]_*.json.gz data/programs/pocl/transpose.json.gz "$tmp/two"
+rm "$tmp/two/"*.predicted.gz
+tail -n 1 data/programs/pocl/index.csv >>"$tmp/two/index.csv"
+passes "mixed" "$FOREWARP" eval groups "$tmp/two"
 "$FOREWARP" fit linear data/h200-kernels.csv -o "$tmp/weights" >/dev/null 2>&1
 gzip -dc data/stencils/pocl/line_1d_y_r2-32x128x128.json.gz >"$tmp/record.json"
 passes "predict --points" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=128,X=128 \

@@ -61,13 +61,13 @@ holds "as one" "$tmp/one" 'j["best"]["point"].startswith("REPEAT=1 ")'
 passes "some points" ranks --fresh -b 7t --store "$tmp/k.db"
 before=$(rows "$tmp/k.db" | wc -l)
 ranks -b 100t --store "$tmp/k.db" >"$tmp/stdout" 2>&1 &
-mpi=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+mpi=$! rank=
+while kill -0 $mpi 2>/dev/null; do
     rank=$(pgrep -f -- "tune $tmp/k.json.*--store $tmp/k.db" | while read -r pid; do
         [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = forewarp ] && echo "$pid"
     done | tail -n 1)
     [ "$rank" ] && break
-    sleep 0.2
+    sleep 0.1
 done
 [ "$rank" ] && kill -9 "$rank"
 wait $mpi && not_ok "a killed rank ends the run" || ok "a killed rank ends the run"

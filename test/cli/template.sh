@@ -155,5 +155,5 @@ fails 2 'no size `Q`' "$FOREWARP" tune $convolution -s Q=3
 fails 2 "no input" "$FOREWARP" run $convolution -s $sizes --in "nothing=$tmp/image.npy"
 fails 2 "shape" "$FOREWARP" run $convolution -s H=71,W=45 --in "image=$tmp/image.npy"
 fails 2 "written in opencl" "$FOREWARP" run $bad -d host
-fails 1 "no images" "$FOREWARP" run $convolution -s $sizes -d host
+fails 2 "is written in opencl, not in c" "$FOREWARP" run $convolution -s $sizes -d host
 finish

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BYTES_MOST = 1 << 16, HANG_S = 10 };
+enum { BYTES_MOST = 1 << 16, HANG_S = 30 };
 
 // The last input, where a dead reader leaves it.
 typedef struct {

@@ -3,6 +3,7 @@
  * The library in a program of CUDA's, on the libraries of test/measure/fake_cuda.c, where
  * device memory is the host's: plans, loads, runs, and is refused a buffer too small.
  */
+#define _POSIX_C_SOURCE 200112L
 #include <forewarp.h>
 
 #include <stdio.h>
@@ -13,6 +14,15 @@ enum { N = 1000 };
 
 static const char text[] = "size N\ndef add3(x: [N]float): [N]float = x |> iterate(3, \\s "
                            "-> s |> map(\\v -> v + 1))\n";
+
+/* As cuMemAlloc gives it: from where vectors may be read. */
+static void *device_memory(size_t bytes)
+{
+    void *memory;
+    if (posix_memalign(&memory, 256, bytes) != 0)
+        exit(1);
+    return memset(memory, 0, bytes);
+}
 
 static int fails(const char *what, char *message)
 {
@@ -38,7 +48,7 @@ int main(void)
     fw_executable *kernel = fw_load(plan, NULL, &message);
     if (!kernel)
         return fails("fw_load", message);
-    float *x = malloc(N * sizeof *x), *out = calloc(N, sizeof *out);
+    float *x = device_memory(N * sizeof *x), *out = device_memory(N * sizeof *out);
     for (int i = 0; i < N; i++)
         x[i] = (float)i;
     void *buffer[] = {x, out};
@@ -48,7 +58,7 @@ int main(void)
     for (int i = 0; i < N; i++)
         if (out[i] != x[i] + 3)
             return fails("a wrong result", NULL);
-    void *small = malloc(16);
+    void *small = device_memory(16);
     buffer[1] = small;
     if (fw_execute(kernel, NULL, buffer, 2, &message) ||
         !strstr(message, "4000 are needed"))

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Barriers of groups that walk over tiles: where fewer tiles than groups lie along one
-// dimension, all of them stand inside the `if` over groups.
+// dimension, all of them stand inside the `if` over groups. And indices behind a guard:
+// what items that stick out add up must fit too.
 
 #include "lower/lower.h"
+#include "plan/describe.h"
 #include "plan/plan.h"
 #include "rewrite/rewrite.h"
 
@@ -73,8 +75,47 @@ static void test_guarded_groups(void **state)
     arena_free(arena);
 }
 
+// Does a stream over n x n elements compute its indices in 64 bits?
+static bool is_wide(int64_t n)
+{
+    static const char *const value[][2] = {
+        {"lx", "64"}, {"ly", "1"}, {"fuse", "4"}, {"cols", "4"}, {"rows", "256"}};
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    DeviceModel model;
+    DeviceInfo device;
+    assert_true(device_model_find("nvidia-h200", &model));
+    describe_model(&model, &device);
+    device.shuffle = true;
+    Binding sizes[] = {{"N", n}, {"M", n}, {"T", 8}};
+    Problem *problem = problem_load("examples/an5d/j2d5pt.fw", &diags);
+    assert_true(problem && problem_bind(problem, sizes, 3, &diags));
+    Derivation *derivation = derive_new(problem->bound, &device, &diags);
+    Point point = {0};
+    for (int i = 0; i < COUNTOF(value); i++)
+        assert_true(space_set(derive_space(derivation), &point, value[i][0], value[i][1]));
+    assert_true(space_valid(derive_space(derivation), &point));
+    const Unit *unit = derive_unit(derivation, &point, false, arena, &diags);
+    assert_non_null(unit);
+    bool wide = unit->kernels.at[0]->wide;
+    derive_free(derivation);
+    problem_free(problem);
+    arena_free(arena);
+    return wide;
+}
+
+// 46337 squared elements are fewer than 2^31, but the last stream begins beyond them.
+static void test_wide_indices(void **state)
+{
+    (void)state;
+    assert_false(is_wide(32768));
+    assert_true(is_wide(46337));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_guarded_groups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_guarded_groups),
+                                       cmocka_unit_test(test_wide_indices)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -398,6 +398,36 @@ static void test_every_kind_saves(void **state)
     matrix_free(&test);
 }
 
+// Networks of one kind with units of another are not what was fitted.
+static void test_other_units(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    static double y[20];
+    Matrix x = planted_rows(20, 9, y);
+    char path[] = "/tmp/fw_model_XXXXXX";
+    close(mkstemp(path));
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Model *model = model_fit(model_find("deep"), &x, y, 1, names, "f00d");
+    assert_true(model_save(model, path, &diags));
+    Buf text;
+    buf_init(&text);
+    assert_true(file_read(path, &text));
+    char *units = strstr(text.text, "\"rectified\": true");
+    assert_non_null(units);
+    units[1] = 'R';
+    assert_true(file_write(path, text.text, text.len));
+    assert_null(model_load(path, &diags));
+    assert_non_null(strstr(diags.list.at[0].message, "damaged, or of another version"));
+    unlink(path);
+    buf_release(&text);
+    model_free(model);
+    matrix_free(&x);
+    arena_free(arena);
+}
+
 #define BOOST(feature, left)                                                               \
     "{\"forewarp_model\": 1, \"kind\": \"boost\", \"fingerprint\": \"\", \"features\": "   \
     "[\"a\"], \"fit\": {\"base\": 0, \"low\": 0, \"high\": 1, \"trees\": {\"nodes\": 3, "  \
@@ -654,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_knn_constant_features),
         cmocka_unit_test(test_huge_features),
         cmocka_unit_test(test_every_kind_saves),
+        cmocka_unit_test(test_other_units),
         cmocka_unit_test(test_bad_model_files),
         cmocka_unit_test(test_correlations),
         cmocka_unit_test(test_means),

@@ -6,7 +6,6 @@
 // `make soak`, and then the steps of an5d run on the host too); FW_DEVICE one device;
 // FW_EXAMPLE one example.
 
-#include "measure/parts.h"
 #include "plan/plan.h"
 
 #include <setjmp.h>

@@ -307,8 +307,10 @@ static int try_program(const char *what, const char *text, int *npoints)
     assert_true(ir_eval(problem->bound, inputs, arena, &expect, 0, &diags));
     ProblemData *data = data_new(problem, inputs, arena);
     data_expect(data, expect, arena);
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
     RigConfig config = {.device = "opencl:0",
-                        .folder = "/tmp/forewarp-test",
+                        .folder = folder,
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = data->tolerance,
@@ -340,6 +342,7 @@ static int try_program(const char *what, const char *text, int *npoints)
     buf_release(&prelude);
     derive_free(d);
     rig_close(rig);
+    remove_tree(folder);
     problem_free(problem);
     arena_free(arena);
     return report.wrong;

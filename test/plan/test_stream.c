@@ -8,7 +8,6 @@
 // on a GPU where there is one. FW_EMULATE=1: all cases on the host, not only the quick
 // ones.
 
-#include "measure/parts.h"
 #include "plan/describe.h"
 #include "plan/plan.h"
 

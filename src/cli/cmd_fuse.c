@@ -229,10 +229,12 @@ static int print_kernels(Options *o, const FuseSpace *space, const DeviceInfo *d
     if (!solution_parse(space, o->point, device, solution, &o->diags))
         return 2;
     for (int i = 0; i < solution->n; i++)
-        if (solution->kernel[i].choice.copy == COPY_STRIPS && strcmp(target, "c") == 0)
-            return 2 * diag_error(&o->diags, span_none, "F034",
-                                  "`strips` are for OpenCL and CUDA: C has no threads that "
-                                  "hold registers");
+        if (solution->kernel[i].choice.copy == COPY_STRIPS && strcmp(target, "c") == 0) {
+            diag_error(&o->diags, span_none, "F034",
+                       "`strips` are for OpenCL and CUDA: C has no threads that hold "
+                       "registers");
+            return 2;
+        }
     Buf text;
     buf_init(&text);
     solution_source(space->graph.script, solution, instances, target, &text);

@@ -164,14 +164,19 @@ static bool no_parameter(Options *o, const Space *space, const char *name)
     return cli_unknown(o, "C004", "parameter", name, known, n);
 }
 
+enum { VALUES_SHOWN = 20 };
+
 static bool no_value(Options *o, const Space *space, int param, const char *value)
 {
+    int n = space_param(space, param)->n;
     Buf known;
     buf_init(&known);
-    for (int i = 0; i < space_param(space, param)->n; i++) {
+    for (int i = 0; i < MIN(n, VALUES_SHOWN); i++) {
         buf_puts(&known, i ? ", " : "");
         space_value_print(&known, space, param, i);
     }
+    if (n > VALUES_SHOWN)
+        buf_printf(&known, ", ... (%d in all)", n);
     diag_error(&o->diags, span_none, "C004", "%s cannot be `%s`; it can be %s",
                space_param(space, param)->name, value, known.text);
     buf_release(&known);
@@ -179,8 +184,9 @@ static bool no_value(Options *o, const Space *space, int param, const char *valu
 }
 
 // Sets what `name=value ...` names in a point that starts plain.
-static bool set_point(Options *o, const Space *space, Point *point)
+static bool set_point(Options *o, const Ways *ways, Point *point)
 {
+    const Space *space = ways->space;
     char *text = arena_strdup(o->arena, o->point), *save = NULL;
     uint64_t named = 0;
     for (char *item = strtok_r(text, " ,", &save); item;
@@ -199,6 +205,8 @@ static bool set_point(Options *o, const Space *space, Point *point)
         if (!space_set(space, point, item, eq + 1))
             return no_value(o, space, param, eq + 1);
     }
+    if (!space_valid(space, point) && ways->problem->kind->complete)
+        ways->problem->kind->complete(ways, named, point);
     return space_valid(space, point) ||
            diag_error(&o->diags, span_none, "C004", "the point breaks the constraint `%s`",
                       space_broken(space, point));
@@ -225,7 +233,7 @@ bool cli_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *po
     ways_first(ways, point, 1);
     if (o->best && !best_point(o, ways, device, point))
         return false;
-    return !o->point || set_point(o, ways->space, point);
+    return !o->point || set_point(o, ways, point);
 }
 
 static bool no_model(Options *o)

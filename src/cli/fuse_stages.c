@@ -238,20 +238,25 @@ static bool device_rates(Options *o, const Problem *problem, StageRates *rates)
     return ok;
 }
 
+static bool is_asked_right(Options *o)
+{
+    if (o->point)
+        return diag_error(&o->diags, span_none, "C076",
+                          "the kernels of a program's point are what `emit` prints");
+    return !o->device_model ||
+           diag_error(&o->diags, span_none, "C078",
+                      "a described device has no measured rates, by which covers of a "
+                      "program are ordered: give --device");
+}
+
 int cli_fuse_program(Options *o)
 {
     StageRates rates = stage_rates;
-    if (!cli_refuse(o, "the stages of a program",
-                    GIVEN(TARGET) | GIVEN(PRINT) | GIVEN(DEVICE_MODEL)))
+    if (!cli_refuse(o, "the stages of a program", GIVEN(TARGET) | GIVEN(PRINT)))
         return 2;
     Problem *problem = cli_program(o, true);
-    if (!problem)
+    if (!problem || !is_asked_right(o))
         return 2;
-    if (o->point) {
-        diag_error(&o->diags, span_none, "C076",
-                   "the kernels of a program's point are what `emit` prints");
-        return 2;
-    }
     if (o->device_given && !device_rates(o, problem, &rates))
         return 1;
     const Function *main = problem->bound->main;

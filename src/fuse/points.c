@@ -439,9 +439,12 @@ static void add_lead(ScriptSpace *s, int call)
     lead->style = space_add_words(s->space, name, way, STYLES + 1);
     name = arena_printf(s->arena, "block%d", call + 1);
     lead->block = space_add_ints(s->space, name, block, BLOCKS + 1);
-    const char *says =
-        arena_printf(s->arena, "a kernel from call %d on of %lld instances fits %lld bytes",
-                     call + 1, (long long)s->instances, (long long)s->device.local_bytes);
+    const char *says = arena_printf(
+        s->arena,
+        "threads%d, style%d, block%d are '-', '-', 0 where cover has no kernel "
+        "from call %d on, else of one that fits %lld bytes (T=%lld)",
+        call + 1, call + 1, call + 1, call + 1, (long long)s->device.local_bytes,
+        (long long)s->instances);
     const SpaceRelation relation = {
         4, {0, lead->threads, lead->style, lead->block}, has_kernel, lead, says};
     space_relate(s->space, &relation);
@@ -604,32 +607,54 @@ static int plain_block(uint16_t blocks)
     return best;
 }
 
-static void place_plain(const ScriptSpace *s, const Kernels *k, Point *point)
+// Is another value named for the parameter?
+static bool differs(uint64_t named, const Point *point, int param, int choice)
+{
+    return (named >> param & 1) && point->choice[param] != choice;
+}
+
+// The first way to run a kernel that has what is named, if there is one.
+static void place_first(const ScriptSpace *s, const Kernels *k, uint64_t named,
+                        Point *point)
 {
     const Lead *lead = &s->lead[lowest(k->fusion->set)];
     for (int way = 0; way < STYLES; way++)
         for (int threads = 1; threads < lead->text.len; threads++) {
             int option = k->option_of[threads];
             uint16_t blocks = option < 0 ? 0 : k->option.at[option].blocks[way];
-            if (!blocks)
+            for (int b = 0; b < BLOCKS; b++)
+                if (differs(named, point, lead->block, b + 1))
+                    blocks &= (uint16_t) ~(1 << b);
+            if (!blocks || differs(named, point, lead->threads, threads) ||
+                differs(named, point, lead->style, way + 1))
                 continue;
             point->choice[lead->threads] = (int16_t)threads;
             point->choice[lead->style] = (int16_t)(way + 1);
             point->choice[lead->block] = (int16_t)(plain_block(blocks) + 1);
             return;
         }
-    BUG("a call without a kernel");
+}
+
+void script_complete(const ScriptSpace *s, uint64_t named, Point *point)
+{
+    for (int v = 0; v < s->script->ncall; v++) {
+        const Lead *lead = &s->lead[v];
+        int k = lead->kernels[point->choice[0]];
+        if (k >= 0)
+            place_first(s, &s->kernels[k], named, point);
+        for (int i = lead->threads; k < 0 && i < lead->threads + PARAMS_A_CALL; i++)
+            if (!(named >> i & 1))
+                point->choice[i] = 0;
+    }
 }
 
 void script_plain(const ScriptSpace *s, Point *point)
 {
     *point = (Point){0};
     for (int c = 0; c < s->cover.len; c++)
-        if (s->cover.at[c].n == s->script->ncall) {
+        if (s->cover.at[c].n == s->script->ncall)
             point->choice[0] = (int16_t)c;
-            for (int v = 0; v < s->script->ncall; v++)
-                place_plain(s, &s->kernels[s->lead[v].kernels[c]], point);
-        }
+    script_complete(s, 0, point);
 }
 
 void script_each_kernel(const ScriptSpace *s, ScriptEach *each, void *user)

@@ -38,6 +38,9 @@ int script_kernels(const ScriptSpace *s, const Point *point); // how many it has
 bool script_point(const ScriptSpace *s, const Solution *solution, Point *point);
 // Every call a kernel of its own, each the first way it can run.
 void script_plain(const ScriptSpace *s, Point *point);
+// The kernels of the point's cover, each the first way it can run that has what is named:
+// parameters by bits. Where none has, the point stays invalid.
+void script_complete(const ScriptSpace *s, uint64_t named, Point *point);
 
 // Every kernel of the space; those that differ in `block` alone come one after another, and
 // have the same family.

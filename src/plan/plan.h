@@ -177,6 +177,9 @@ struct ProblemKind {
     bool (*open)(Ways *ways, const DeviceInfo *device, Diags *diags);
     void (*close)(Ways *ways);
     int (*first)(const Ways *ways, Point *point, int max);
+    // Makes parameters that were not named (by bits) go with those that were, in an invalid
+    // point; NULL: they stay as they are.
+    void (*complete)(const Ways *ways, uint64_t named, Point *point);
     bool (*candidate)(const Ways *ways, const Point *point, const char *name, Arena *arena,
                       Candidate *candidate, Diags *diags);
     void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);

@@ -196,6 +196,11 @@ static int script_first(const Ways *ways, Point *point, int max)
     return MIN(1, max);
 }
 
+static void script_rest(const Ways *ways, uint64_t named, Point *point)
+{
+    script_complete(ways->script, named, point);
+}
+
 static bool script_candidate(const Ways *ways, const Point *point, const char *name,
                              Arena *arena, Candidate *candidate, Diags *diags)
 {
@@ -288,6 +293,7 @@ const ProblemKind problem_script = {.name = "script",
                                     .open = script_open,
                                     .close = script_shut,
                                     .first = script_first,
+                                    .complete = script_rest,
                                     .candidate = script_candidate,
                                     .text = script_text,
                                     .rank = script_rank,

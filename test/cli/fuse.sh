@@ -158,6 +158,9 @@ cmp -s "$tmp/tile.cl" "$tmp/golden.cl" && ok "a tile of a stage" ||
 fails 2 "error C077: jacobi2d has fewer than two stages, or more than 64" \
     "$FOREWARP" fuse examples/jacobi2d.fw -s N=8,M=8
 fails 2 "error C076" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -p 'cover=1+2'
+fails 2 "error C078" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 --device-model nvidia-h200
+"$FOREWARP" fuse examples/harris.fw -s N=8,M=8 --limit 3 | grep -q 'fusions of at most 3' &&
+    ok "a limit" || not_ok "a limit"
 fails 2 "size M has no value" "$FOREWARP" fuse examples/blur.fw -s N=8
 passes "a pipeline is tuned" "$FOREWARP" tune examples/srad.fw -s N=61,M=47 -d opencl:0 --budget 6t -q \
     --where "cover == '1|2+3' and place2 == 'local' and lx * ly <= 64" -o "$tmp/out" \

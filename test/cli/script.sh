@@ -68,6 +68,12 @@ passes "at another size" "$FOREWARP" run "$tmp/small.fws" -s T=2001 $best --chec
 grep -q 'warning C053' "$tmp/stderr" && ok "said" || not_ok "said"
 passes "emit" "$FOREWARP" emit "$tmp/small.fws" -s T=1003 $best
 grep -q 'small_k0(' "$tmp/stdout" && ok "kernels" || not_ok "kernels"
+# What is not named is plain, and goes with what is.
+passes "a cover" "$FOREWARP" emit "$tmp/small.fws" -s T=1003 -d opencl:0 -p "cover=12 block1=64"
+[ "$(grep -c '^kernel' "$tmp/stdout")" = 1 ] && grep -q '12/[0-9.]* x64 ' "$tmp/stdout" &&
+    ok "of one kernel" || not_ok "of one kernel"
+fails 2 "threads2, style2, block2 are '-', '-', 0 where cover has no kernel from call 2 on" \
+    "$FOREWARP" emit "$tmp/small.fws" -s T=1003 -d opencl:0 -p "cover=12 block2=64"
 passes "check" "$FOREWARP" check "$tmp/small.fws" --json "$tmp/c.json"
 holds "what it takes" "$tmp/c.json" "(j['calls'] == 2 and [i['name'] for i in j['inputs']] == ['x'] and
     [o['name'] for o in j['outputs']] == ['n', 'y'])"

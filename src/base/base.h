@@ -206,7 +206,6 @@ bool diag_world(Diags *diags, const char *code, const char *format, ...) FW_PRIN
 void diag_warning(Diags *diags, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);
 // `name:line:col: error T003: message`, then the source line and a caret.
-void diag_print(Buf *out, const Diag *diag);
 void diags_print(Buf *out, const Diags *diags);
 void diags_paint(Buf *out, const Diags *diags);     // with a terminal's colours
 int diags_exit_status(const Diags *diags);          // 0, 1 or 2

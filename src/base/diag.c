@@ -117,11 +117,6 @@ static void print_diag(Buf *out, const Diag *diag, bool colour)
         print_excerpt(out, diag->span);
 }
 
-void diag_print(Buf *out, const Diag *diag)
-{
-    print_diag(out, diag, false);
-}
-
 static void print_all(Buf *out, const Diags *diags, bool colour)
 {
     for (int i = 0; i < diags->list.len; i++)

@@ -107,6 +107,8 @@ struct Options {
     bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
 };
 
+// cmd_fuse.c: the numbers of a set of calls, from 1.
+json_t *cli_set_json(Set set);
 // tune_script.c: what is said of a tuned script besides; on standard output, and as JSON,
 // added to that of any problem.
 void cli_print_fused(const Problem *problem, const TuneResult *result);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *set_json(Set set)
+json_t *cli_set_json(Set set)
 {
     json_t *list = json_array();
     for (Set s = set; s; s &= s - 1)
@@ -54,25 +54,6 @@ static json_t *elems_json(const Script *script, const Fusion *f, ElemTest *test)
     return list;
 }
 
-// By size, then by members, as one would list them by hand.
-static int by_size(const void *a, const void *b)
-{
-    const Fusion *f = *(const Fusion *const *)a, *g = *(const Fusion *const *)b;
-    if (f->ncall != g->ncall)
-        return f->ncall - g->ncall;
-    Set differ = f->set ^ g->set;
-    return differ & -differ & f->set ? -1 : differ != 0;
-}
-
-static const Fusion **sorted(const FuseSpace *space, Arena *arena)
-{
-    const Fusion **list = NEW_ARRAY(arena, const Fusion *, space->fusion.len);
-    for (int i = 0; i < space->fusion.len; i++)
-        list[i] = &space->fusion.at[i];
-    qsort(list, (size_t)space->fusion.len, sizeof(const Fusion *), by_size);
-    return list;
-}
-
 // JSON --------------------------------------------------------------------------------
 
 static json_t *calls_json(const Script *script)
@@ -97,7 +78,7 @@ static json_t *fusion_json(const Script *script, const Fusion *f)
     for (int i = 0; i < f->ncall; i++)
         json_array_append_new(order, json_integer(f->order[i] + 1));
     return json_pack("{s:o, s:f, s:[i, i], s:o, s:i, s:f, s:o, s:o, s:i, s:i}", "calls",
-                     set_json(f->set), "orders", f->orders, "need", f->need_min,
+                     cli_set_json(f->set), "orders", f->orders, "need", f->need_min,
                      f->need_max, "order", order, "allocated", f->top, "implementations",
                      f->impls, "loads", elems_json(script, f, fusion_loads), "stores",
                      elems_json(script, f, fusion_stores), "words", f->moved, "apart",
@@ -108,7 +89,7 @@ static json_t *cover_json(const FuseSpace *space, const Cover *cover)
 {
     json_t *kernels = json_array();
     for (int i = 0; i < cover->n; i++)
-        json_array_append_new(kernels, set_json(space->fusion.at[cover->unit[i]].set));
+        json_array_append_new(kernels, cli_set_json(space->fusion.at[cover->unit[i]].set));
     return json_pack("{s:o, s:f}", "kernels", kernels, "words", cover->cost);
 }
 
@@ -254,12 +235,6 @@ static bool find_device(Options *o, DeviceInfo *info, const DeviceInfo **device)
     return true;
 }
 
-static bool is_program(const char *path)
-{
-    size_t len = strlen(path);
-    return len > 3 && strcmp(path + len - 3, ".fw") == 0;
-}
-
 int cmd_fuse(Options *o)
 {
     DeviceInfo info;
@@ -273,7 +248,7 @@ int cmd_fuse(Options *o)
                    o->print);
         return 2;
     }
-    if (is_program(o->file))
+    if (path_is_program(o->file))
         return cli_fuse_program(o);
     bool ok;
     Script *script = o->script =
@@ -295,7 +270,8 @@ int cmd_fuse(Options *o)
     double start = clock_s();
     int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);
     double cover_s = clock_s() - start;
-    const Fusion **list = sorted(space, o->arena);
+    int nlist;
+    const Fusion **list = fuse_list(space, 1, o->arena, &nlist);
     if (cli_prints(o)) {
         print_counts(space);
         print_fusions(space, list);

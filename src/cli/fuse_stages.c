@@ -18,14 +18,6 @@ static void put_stages(Buf *out, Set set)
         buf_printf(out, "%d%s", __builtin_ctzll(set) + 1, set & (set - 1) ? "+" : "");
 }
 
-static json_t *stages_json(Set set)
-{
-    json_t *list = json_array();
-    for (; set; set &= set - 1)
-        json_array_append_new(list, json_integer(__builtin_ctzll(set) + 1));
-    return list;
-}
-
 // Those of the set that may have a tile in local memory.
 static Set tiles_of(const Pipeline *p, Set set)
 {
@@ -34,28 +26,6 @@ static Set tiles_of(const Pipeline *p, Set set)
         if (pipeline_tiles(p, set, v))
             tiles |= (Set)1 << v;
     return tiles;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const Fusion *f = *(const Fusion *const *)a, *g = *(const Fusion *const *)b;
-    if (f->ncall != g->ncall)
-        return f->ncall - g->ncall;
-    Set differ = f->set ^ g->set;
-    return differ & -differ & f->set ? -1 : differ != 0;
-}
-
-// The fusions of two stages and more.
-static int fusions_of(const Pipeline *p, Arena *arena, const Fusion ***out)
-{
-    int n = 0;
-    const Fusion **list = NEW_ARRAY(arena, const Fusion *, p->space->fusion.len);
-    for (int i = 0; i < p->space->fusion.len; i++)
-        if (p->space->fusion.at[i].ncall > 1)
-            list[n++] = &p->space->fusion.at[i];
-    qsort(list, (size_t)n, sizeof(const Fusion *), by_size);
-    *out = list;
-    return n;
 }
 
 // Text ----------------------------------------------------------------------------------
@@ -158,9 +128,9 @@ static json_t *elems_json(const Pipeline *p, const Fusion *f,
 static json_t *fusion_json(const Pipeline *p, const Fusion *f, const StageRates *rates)
 {
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:f, s:i, s:i, s:f}", "stages", stages_json(f->set), "loads",
+        "{s:o, s:o, s:o, s:o, s:f, s:i, s:i, s:f}", "stages", cli_set_json(f->set), "loads",
         elems_json(p, f, fusion_loads), "stores", elems_json(p, f, fusion_stores), "tiles",
-        stages_json(tiles_of(p, f->set)), "placements", f->impls, "bytes", f->moved,
+        cli_set_json(tiles_of(p, f->set)), "placements", f->impls, "bytes", f->moved,
         "apart", f->apart, "predicted_ns", pipeline_time(p, f->set, rates));
 }
 
@@ -189,7 +159,7 @@ static json_t *cover_json(const Pipeline *p, int cover)
 {
     json_t *kernels = json_array();
     for (int i = 0; i < p->cover[cover].n; i++)
-        json_array_append_new(kernels, stages_json(pipeline_set(p, &p->cover[cover], i)));
+        json_array_append_new(kernels, cli_set_json(pipeline_set(p, &p->cover[cover], i)));
     return json_pack("{s:s, s:o, s:f}", "cover", p->label[cover], "kernels", kernels,
                      "predicted_ns", p->cover[cover].cost);
 }
@@ -229,12 +199,10 @@ static bool device_rates(Options *o, const Problem *problem, StageRates *rates)
         return false;
     int64_t bytes = ceilings_bytes(&info, problem_bytes(problem));
     Store *store = store_open(cli_store(o), &o->diags);
-    bool ok = store && ceilings_load(store, &info, bytes, &c, &o->diags) &&
-              ceilings_measure(store, &info, &place, bytes, &c, &o->diags);
+    bool ok = store && ceilings_find(store, &info, &place, bytes, &c, &o->diags);
     if (ok && c.copy_gbs > 0 && c.float_gflops > 0) // a multiply-add is one operation
         *rates = (StageRates){c.copy_gbs, c.float_gflops / 2, rates->launch_ns};
-    if (store)
-        store_close(store);
+    store_close(store);
     return ok;
 }
 
@@ -269,8 +237,8 @@ int cli_fuse_program(Options *o)
                    problem->name, CALLS_MAX);
         return 2;
     }
-    const Fusion **list;
-    int n = fusions_of(p, o->arena, &list);
+    int n;
+    const Fusion **list = fuse_list(p->space, 2, o->arena, &n);
     if (cli_prints(o)) {
         print_counts(problem, p);
         print_stages(p);

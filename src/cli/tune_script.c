@@ -17,14 +17,6 @@ static json_t *rank_or_null(int rank)
     return rank >= 0 ? json_integer(rank) : json_null();
 }
 
-static json_t *set_json(Set set)
-{
-    json_t *list = json_array();
-    for (Set s = set; s; s &= s - 1)
-        json_array_append_new(list, json_integer(__builtin_ctzll(s) + 1));
-    return list;
-}
-
 static json_t *trials_json(const FuseTrial *trial, int n)
 {
     json_t *list = json_array();
@@ -32,7 +24,7 @@ static json_t *trials_json(const FuseTrial *trial, int n)
         const FuseTrial *t = &trial[i];
         json_t *kernels = json_array();
         for (int k = 0; k < t->n; k++)
-            json_array_append_new(kernels, set_json(t->set[k]));
+            json_array_append_new(kernels, cli_set_json(t->set[k]));
         json_array_append_new(
             list, json_pack("{s:s, s:o, s:f, s:o, s:s, s:i, s:b}", "solution", t->text,
                             "kernels", kernels, "predicted_ns", t->predicted_ns, "time_ns",

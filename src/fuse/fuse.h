@@ -191,6 +191,9 @@ enum { LIMIT_DEFAULT = 8, SETS_MOST = 20000 };
 // All fusible sets of at most limit calls (0: LIMIT_DEFAULT); of fewer where there would be
 // more than SETS_MOST, as where many calls share an input. Owner: arena.
 FuseSpace *fuse_space(const Script *script, int limit, Arena *arena);
+// Those of at least so many calls, by size, then by members, as one would list them by
+// hand; *n of them. Owner: arena.
+const Fusion **fuse_list(const FuseSpace *space, int calls, Arena *arena, int *n);
 
 // When each element must be on chip, as steps of an order; first > last: not at all.
 typedef struct {

@@ -352,11 +352,11 @@ static void use_generals(Psi *psi, const double *ns)
     psi->block_ns = fmax(ns[BLOCK_OF_ONE] - psi->warp_ns, 0);
 }
 
-static bool time_all(Bench *b, const char *device)
+static bool time_all(Bench *b)
 {
     static const float nothing[1];
     RigBuffer buffer = {.name = "nothing", .scalar = S_FLOAT, .count = 1, .init = nothing};
-    RigConfig config = {.device = device,
+    RigConfig config = {.device = b->device.id,
                         .worker = b->place.worker,
                         .folder = b->place.folder,
                         .nbuffer = 1,
@@ -386,20 +386,6 @@ static bool time_all(Bench *b, const char *device)
     return ok;
 }
 
-static bool find_device(Bench *b, const char *device)
-{
-    DeviceInfo *all;
-    int n = devices_list(b->psi->arena, b->place.worker, &all, b->diags);
-    for (int i = 0; i < n; i++)
-        if (strcmp(all[i].id, device) == 0) {
-            b->device = all[i];
-            return true;
-        }
-    return diag_world(b->diags, "C007",
-                      "there is no device %s; `forewarp devices` lists those present",
-                      device);
-}
-
 static bool open_session(Bench *b, const char *path)
 {
     b->store = store_open(path, b->diags);
@@ -427,7 +413,7 @@ static bool find_generals(Bench *b)
     return all;
 }
 
-static bool measure(Bench *b, const char *device, int *measured)
+static bool measure(Bench *b, int *measured)
 {
     b->row = NEW_ARRAY(b->scratch, Row *, ROUTINES_MAX);
     b->job = NEW_ARRAY(b->scratch, Job, ROUTINES_MAX);
@@ -435,25 +421,24 @@ static bool measure(Bench *b, const char *device, int *measured)
     list_routines(b);
     find_known(b);
     *measured = b->njob;
-    b->psi->device = b->device;
-    return (find_generals(b) && !b->njob) || time_all(b, device);
+    return (find_generals(b) && !b->njob) || time_all(b);
 }
 
-Psi *psi_open(const Script *script, const char *device, const char *store,
+Psi *psi_open(const Script *script, const DeviceInfo *device, const char *store,
               const FusePlace *place, int *measured, Diags *diags)
 {
     Arena *arena = arena_new();
     Psi *psi = NEW(arena, Psi);
-    psi->arena = arena;
+    *psi = (Psi){.arena = arena, .device = *device};
     Bench b = {.psi = psi,
                .script = script,
+               .device = *device,
                .place = *place,
                .diags = diags,
                .scratch = arena_new()};
     b.singles = fuse_space(script, 1, b.scratch);
     map_init(&b.known, arena);
-    bool ok =
-        find_device(&b, device) && open_session(&b, store) && measure(&b, device, measured);
+    bool ok = open_session(&b, store) && measure(&b, measured);
     store_close(b.store);
     arena_free(b.scratch);
     if (ok)

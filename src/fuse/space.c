@@ -543,3 +543,23 @@ FuseSpace *fuse_space(const Script *script, int limit, Arena *arena)
     count_all(space);
     return space;
 }
+
+static int by_size(const void *a, const void *b)
+{
+    const Fusion *f = *(const Fusion *const *)a, *g = *(const Fusion *const *)b;
+    if (f->ncall != g->ncall)
+        return f->ncall - g->ncall;
+    Set differ = f->set ^ g->set;
+    return differ & -differ & f->set ? -1 : differ != 0;
+}
+
+const Fusion **fuse_list(const FuseSpace *space, int calls, Arena *arena, int *n)
+{
+    const Fusion **list = NEW_ARRAY(arena, const Fusion *, space->fusion.len);
+    *n = 0;
+    for (int i = 0; i < space->fusion.len; i++)
+        if (space->fusion.at[i].ncall >= calls)
+            list[(*n)++] = &space->fusion.at[i];
+    qsort(list, (size_t)*n, sizeof(const Fusion *), by_size);
+    return list;
+}

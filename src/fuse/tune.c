@@ -186,8 +186,8 @@ bool fuse_rank(const ScriptSpace *s, const Script *script, const FuseAsked *aske
                 .target = script_space_device(s)->target,
                 .family = -1,
                 .solution = NEW(arena, Solution)};
-    r.psi = psi_open(script, asked->device, asked->store, &asked->place, &ranking->routines,
-                     diags);
+    r.psi = psi_open(script, script_space_device(s), asked->store, &asked->place,
+                     &ranking->routines, diags);
     bool ok = r.psi && rank_all(&r, ranking, diags);
     psi_free(r.psi);
     return ok;

@@ -16,7 +16,7 @@ typedef struct {
 } FusePoint;
 
 typedef struct {
-    const char *device, *store;
+    const char *store;
     FusePlace place;
     int64_t instances;
     int solutions; // how many are wanted

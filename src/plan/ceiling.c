@@ -215,3 +215,10 @@ bool ceilings_measure(Store *store, const DeviceInfo *device, const Workplace *p
     rig_close(site.rig);
     return ok;
 }
+
+bool ceilings_find(Store *store, const DeviceInfo *device, const Workplace *place,
+                   int64_t bytes, Ceilings *ceilings, Diags *diags)
+{
+    return ceilings_load(store, device, bytes, ceilings, diags) &&
+           ceilings_measure(store, device, place, bytes, ceilings, diags);
+}

@@ -37,6 +37,9 @@ bool ceilings_load(Store *store, const DeviceInfo *device, int64_t bytes,
 // Measures, in a worker, what is not known in `ceilings`, and stores it. About a second.
 bool ceilings_measure(Store *store, const DeviceInfo *device, const Workplace *place,
                       int64_t bytes, Ceilings *ceilings, Diags *diags);
+// What is stored, and what is not as measured now; false as both.
+bool ceilings_find(Store *store, const DeviceInfo *device, const Workplace *place,
+                   int64_t bytes, Ceilings *ceilings, Diags *diags);
 
 // The larger of the two bounds; 0 where ceilings are not known.
 typedef struct {

@@ -43,7 +43,8 @@ typedef struct {
 // They point into the problem's source, so print them before problem_free. Owner: the
 // caller.
 Problem *problem_load(const char *path, Diags *diags);
-bool path_is_script(const char *path);
+bool path_is_script(const char *path);  // .fws
+bool path_is_program(const char *path); // .fw
 // script.c: the number of instances of a script, T among the sizes; false with a diagnostic
 // if it has no value or none that can be launched.
 bool script_instances(const Binding *binding, int n, int64_t *instances, Diags *diags);

@@ -47,6 +47,11 @@ bool path_is_script(const char *path)
     return ends_in(path, ".fws");
 }
 
+bool path_is_program(const char *path)
+{
+    return ends_in(path, ".fw");
+}
+
 Problem *problem_load(const char *path, Diags *diags)
 {
     Buf text;

@@ -248,7 +248,6 @@ static bool script_rank(const Ways *ways, const DeviceInfo *device,
                           strategy->name, ways->problem->name);
     double start = clock_s();
     const FuseAsked asked = {
-        .device = options->device,
         .store = options->store,
         .place = {options->place.folder, options->place.worker},
         .instances = ways->problem->instances,

@@ -567,14 +567,6 @@ void study_free(Study *study)
 
 // Questions -------------------------------------------------------------------------------
 
-double study_rand(const StudyStencil *s, int n)
-{
-    double best = INFINITY;
-    for (int i = 0; i < n && i < s->nrand; i++)
-        best = fmin(best, time_of(s, s->rand[i]));
-    return best;
-}
-
 static int compare(const void *p, const void *q)
 {
     double a = *(const double *)p, b = *(const double *)q;

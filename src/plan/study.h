@@ -100,8 +100,6 @@ bool study_is_stencil(const StudyStencil *stencil);
 // What the forest sees of a stencil.
 enum { STUDY_FEATURES = 6 };
 void study_features(const StudyStencil *stencil, double x[STUDY_FEATURES]);
-// Its first n points of Rand; their best.
-double study_rand(const StudyStencil *stencil, int n);
 // Rand as if it had stopped after n: the mean of the best over all choices of n of its
 // points, and their standard deviation, in ns.
 double study_expected(const StudyStencil *stencil, int n, double *deviation);

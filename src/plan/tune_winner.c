@@ -93,8 +93,7 @@ static bool find_floor(Tune *t)
     Work work = problem_work(t->problem);
     Ceilings ceilings = {0};
     int64_t bytes = ceilings_bytes(device, work.bytes);
-    if (!ceilings_load(t->store, device, bytes, &ceilings, t->diags) ||
-        !ceilings_measure(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
+    if (!ceilings_find(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
         return false;
     Floor floor = floor_of(&work, &ceilings);
     t->result->flops = work.float_flops + work.double_flops;

@@ -6,7 +6,7 @@
 // `make soak`, and then the steps of an5d run on the host too); FW_DEVICE one device;
 // FW_EXAMPLE one example.
 
-#include "plan/plan.h"
+#include "bed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,40 +66,13 @@ static int points_wanted(void)
     return text ? atoi(text) : 1;
 }
 
-// One rig for all problems: to load a compiler takes as long as a few kernels.
-typedef struct {
-    const char *device;
-    char folder[64];
-    Rig *rig;
-} Bed;
-
-static void bed_open(Bed *bed, const char *device)
+static RigConfig limits_on(const char *device)
 {
-    *bed = (Bed){.device = device, .folder = "/tmp/forewarp-test-XXXXXX"};
-    assert_non_null(mkdtemp(bed->folder));
-}
-
-static void bed_close(Bed *bed)
-{
-    rig_close(bed->rig);
-    remove_tree(bed->folder);
-}
-
-static bool bed_fill(Bed *bed, const ProblemData *data, Diags *diags)
-{
-    RigConfig config = {.device = bed->device,
-                        .folder = bed->folder,
-                        .nbuffer = data->ninput + data->noutput,
-                        .buffer = data->buffer,
-                        .tolerance = data->tolerance,
-                        .workers = 1,
-                        .samples = 1,
-                        .run_limit_s = 30,
-                        .build_limit_s = 60};
-    if (bed->rig)
-        return rig_fill(bed->rig, &config, diags);
-    bed->rig = rig_open(&config, diags);
-    return bed->rig != NULL;
+    return (RigConfig){.device = device,
+                       .workers = 1,
+                       .samples = 1,
+                       .run_limit_s = 30,
+                       .build_limit_s = 60};
 }
 
 enum { FIRST_MOST = 7 };
@@ -145,10 +118,10 @@ static int try_points(Problem *problem, ProblemData *data, const char *name, Bed
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->bound);
     Point *point;
-    int n = choose_points(derivation, bed->device, first, arena, &point);
+    int n = choose_points(derivation, bed->config.device, first, arena, &point);
     Candidate *candidate = NEW_ARRAY(arena, Candidate, n);
     Job *job = NEW_ARRAY(arena, Job, n);
-    Report report = {name, bed->device, candidate, derivation, n, 0};
+    Report report = {name, bed->config.device, candidate, derivation, n, 0};
     for (int i = 0; i < n; i++) {
         const char *prefix = arena_printf(arena, "%s_c%d", problem->name, i);
         if (!candidate_make(problem, derivation, &point[i], prefix, target, prelude.text,
@@ -227,7 +200,7 @@ static void borders(void **state)
     static const char *const border[] = {"clamp", "mirror", "wrap", "1.5"};
     int wrong = 0;
     Bed bed;
-    bed_open(&bed, "opencl:0");
+    bed_open(&bed, limits_on("opencl:0"));
     for (int i = 0; i < COUNTOF(border) && !getenv("FW_EXAMPLE"); i++)
         wrong +=
             try_border(border[i], "float", &bed) + try_border(border[i], "double", &bed);
@@ -260,7 +233,7 @@ static void all_examples(const char *device)
         skip();
     int wrong = 0, tried = 0;
     Bed bed;
-    bed_open(&bed, device);
+    bed_open(&bed, limits_on(device));
     one_folder("examples", &bed, &wrong, &tried);
     if (strcmp(device, "host") != 0 || points_wanted() > 1)
         one_folder("examples/an5d", &bed, &wrong, &tried);
@@ -292,7 +265,7 @@ static void folds(void **state)
     const char *only = getenv("FW_EXAMPLE");
     int wrong = 0;
     Bed bed;
-    bed_open(&bed, device);
+    bed_open(&bed, limits_on(device));
     for (int i = 0; i < COUNTOF(program); i++)
         if (!only || strstr(program[i], only))
             wrong += try_example(program[i], even, &bed);

@@ -5,8 +5,8 @@
 // every cover of the space with every placement, built, run on OpenCL and compared with the
 // interpreter at odd sizes, with every kind of border, float and double.
 
+#include "bed.h"
 #include "plan/derive_parts.h"
-#include "plan/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,6 +41,32 @@ static Problem *bound(const char *name, const char *text, Diags *diags)
     return problem;
 }
 
+// A program's stages as calls, with at most so many covers.
+typedef struct {
+    Arena *arena;
+    Diags diags;
+    Problem *problem;
+    Pipeline *p;
+} Staged;
+
+static void staged_open(Staged *s, const char *name, const char *text, int covers)
+{
+    s->arena = arena_new();
+    diags_init(&s->diags, s->arena);
+    s->problem = bound(name, text, &s->diags);
+    const Function *main = s->problem->bound->main;
+    s->p = pipeline_new(s->problem->ir, main->body, main->params, main->nparam,
+                        &stage_rates, covers, 0);
+    assert_non_null(s->p);
+}
+
+static void staged_close(Staged *s)
+{
+    pipeline_free(s->p);
+    problem_free(s->problem);
+    arena_free(s->arena);
+}
+
 // Counts --------------------------------------------------------------------------------
 
 typedef struct {
@@ -63,14 +89,9 @@ static void test_counts(void **state)
     (void)state;
     for (int i = 0; i < COUNTOF(counts); i++) {
         const Counts *c = &counts[i];
-        Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
-        Problem *problem = bound(c->file, NULL, &diags);
-        const Function *main = problem->bound->main;
-        Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
-                                   &stage_rates, 1000, 0);
-        assert_non_null(p);
+        Staged s;
+        staged_open(&s, c->file, NULL, 1000);
+        const Pipeline *p = s.p;
         assert_int_equal(p->script.ncall, c->stages);
         assert_int_equal(p->script.ninput, c->inputs);
         assert_true(p->space->subsets == c->subsets);
@@ -83,9 +104,7 @@ static void test_counts(void **state)
         assert_int_equal(p->ncover, c->covers);
         for (int k = 1; k < p->ncover; k++) // but for rounding of sums
             assert_true(p->cover[k - 1].cost <= p->cover[k].cost * (1 + 1e-9));
-        pipeline_free(p);
-        problem_free(problem);
-        arena_free(arena);
+        staged_close(&s);
     }
 }
 
@@ -93,13 +112,9 @@ static void test_counts(void **state)
 static void test_reads(void **state)
 {
     (void)state;
-    Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
-    Problem *problem = bound("examples/srad.fw", NULL, &diags);
-    const Function *main = problem->bound->main;
-    Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
-                               &stage_rates, 4, 0);
+    Staged s;
+    staged_open(&s, "examples/srad.fw", NULL, 4);
+    const Pipeline *p = s.p;
     assert_string_equal(p->stage[0].name, "d");
     assert_string_equal(p->stage[1].name, "k");
     assert_string_equal(p->stage[2].name, "out");
@@ -114,33 +129,23 @@ static void test_reads(void **state)
     assert_true(pipeline_tiles(p, 7, 0)); // windows of k are windows of it
     assert_false(pipeline_tiles(p, 6, 0) || pipeline_tiles(p, 5, 0));
     assert_false(pipeline_tiles(p, 3, 1)); // it is stored
-    pipeline_free(p);
-    problem_free(problem);
-    arena_free(arena);
+    staged_close(&s);
 }
 
 // What nobody uses is no stage, nor is what only that uses.
 static void test_unused(void **state)
 {
     (void)state;
-    Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
-    Problem *problem =
-        bound("unused",
-              "size N, M\ndef unused(a: [N][M]float) = let x = map2(\\e -> 2 * e, a) in\n"
-              "let y = map2(\\e -> e + 1, a) in let z = map2(\\e -> e * e, y) in\n"
-              "map2(\\e -> e - 1, x)\n",
-              &diags);
-    const Function *main = problem->bound->main;
-    Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
-                               &stage_rates, 4, 0);
-    assert_non_null(p);
+    Staged s;
+    staged_open(&s, "unused",
+                "size N, M\ndef unused(a: [N][M]float) = let x = map2(\\e -> 2 * e, a) in\n"
+                "let y = map2(\\e -> e + 1, a) in let z = map2(\\e -> e * e, y) in\n"
+                "map2(\\e -> e - 1, x)\n",
+                4);
+    const Pipeline *p = s.p;
     assert_int_equal(p->script.ncall, 2);
     assert_string_equal(p->stage[0].name, "x");
-    pipeline_free(p);
-    problem_free(problem);
-    arena_free(arena);
+    staged_close(&s);
 }
 
 // A box of a box of a box ..: of four, the first is computed 729 times for each point of
@@ -148,10 +153,8 @@ static void test_unused(void **state)
 static void test_copies(void **state)
 {
     (void)state;
-    Arena *arena = arena_new();
-    Diags diags;
+    Staged s;
     Buf text;
-    diags_init(&diags, arena);
     buf_init(&text);
     buf_puts(&text, "size N, M\ndef boxes(b0: [N][M]float) =\n");
     for (int i = 0; i < 8; i++)
@@ -160,20 +163,15 @@ static void test_copies(void **state)
                    "  |> map2(\\p -> p[0][0] + p[1][1] + p[2][2]) in\n",
                    i + 1, i);
     buf_puts(&text, "b8\n");
-    Problem *problem = bound("boxes", text.text, &diags);
-    const Function *main = problem->bound->main;
-    Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam,
-                               &stage_rates, 1000, 0);
-    assert_non_null(p);
+    staged_open(&s, "boxes", text.text, 1000);
+    const Pipeline *p = s.p;
     assert_int_equal(p->script.ncall, 8);
     assert_int_equal(p->ncover, 81); // 8 as a sum of ones, twos and threes, in order
     for (int i = 0; i < p->ncover; i++)
         for (int k = 0; k < p->cover[i].n; k++)
             assert_true(__builtin_popcountll(pipeline_set(p, &p->cover[i], k)) <= 3);
-    pipeline_free(p);
-    problem_free(problem);
+    staged_close(&s);
     buf_release(&text);
-    arena_free(arena);
 }
 
 // Seven times eight blurs and what looks at windows of them: more places than a space has
@@ -297,7 +295,7 @@ static void check_kernels(const Derivation *d, const Point *point, const Candida
     assert_int_equal(local, has);
 }
 
-static int try_program(const char *what, const char *text, int *npoints)
+static int try_program(const char *what, const char *text, Bed *bed, int *npoints)
 {
     Arena *arena = arena_new();
     Diags diags;
@@ -307,17 +305,7 @@ static int try_program(const char *what, const char *text, int *npoints)
     assert_true(ir_eval(problem->bound, inputs, arena, &expect, 0, &diags));
     ProblemData *data = data_new(problem, inputs, arena);
     data_expect(data, expect, arena);
-    char folder[] = "/tmp/forewarp-test-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    RigConfig config = {.device = "opencl:0",
-                        .folder = folder,
-                        .nbuffer = data->ninput + data->noutput,
-                        .buffer = data->buffer,
-                        .tolerance = data->tolerance,
-                        .run_limit_s = 60,
-                        .build_limit_s = 600};
-    Rig *rig = rig_open(&config, &diags);
-    assert_non_null(rig);
+    assert_true(bed_fill(bed, data, &diags));
     DeviceInfo info = a_device("opencl");
     Derivation *d = derive_new(problem->bound, &info, &diags);
     assert_non_null(d);
@@ -336,13 +324,11 @@ static int try_program(const char *what, const char *text, int *npoints)
         job[i] = candidate[i].job;
     }
     Report report = {what, candidate, d, 0};
-    assert_true(rig_run(rig, job, n, INFINITY, on_done, &report, &diags));
+    assert_true(rig_run(bed->rig, job, n, INFINITY, on_done, &report, &diags));
     for (int i = 0; i < n; i++)
         candidate_release(&candidate[i]);
     buf_release(&prelude);
     derive_free(d);
-    rig_close(rig);
-    remove_tree(folder);
     problem_free(problem);
     arena_free(arena);
     return report.wrong;
@@ -374,6 +360,9 @@ static const char *const borders[] = {"clamp", "mirror", "wrap", "0.5"};
 static void try_borders(const char *path, int first, int last, int types, int least)
 {
     Arena *arena = arena_new();
+    Bed bed;
+    bed_open(&bed,
+             (RigConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
     for (int b = first; b < last; b++)
         for (int wide = 0; wide < types; wide++) {
             const char *const word[][2] = {
@@ -384,9 +373,10 @@ static void try_borders(const char *path, int first, int last, int types, int le
             int n;
             const char *what =
                 arena_printf(arena, "%s %s %s", path, borders[b], wide ? "double" : "");
-            assert_int_equal(try_program(what, text, &n), 0);
+            assert_int_equal(try_program(what, text, &bed, &n), 0);
             assert_true(n >= least);
         }
+    bed_close(&bed);
     arena_free(arena);
 }
 

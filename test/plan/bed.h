@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rig for all problems that a test tries on a device: to load a compiler takes as long
+// as a few kernels.
+
+#ifndef FW_TEST_BED_H
+#define FW_TEST_BED_H
+
+#include "plan/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+typedef struct {
+    RigConfig config; // its buffers and tolerance are of the latest problem
+    char folder[64];
+    Rig *rig; // NULL until the first
+} Bed;
+
+// config: the device and the limits.
+static void bed_open(Bed *bed, RigConfig config)
+{
+    *bed = (Bed){.config = config, .folder = "/tmp/forewarp-test-XXXXXX"};
+    assert_non_null(mkdtemp(bed->folder));
+}
+
+static void bed_close(Bed *bed)
+{
+    rig_close(bed->rig);
+    remove_tree(bed->folder);
+}
+
+static bool bed_fill(Bed *bed, const ProblemData *data, Diags *diags)
+{
+    bed->config.folder = bed->folder;
+    bed->config.nbuffer = data->ninput + data->noutput;
+    bed->config.buffer = data->buffer;
+    bed->config.tolerance = data->tolerance;
+    if (bed->rig)
+        return rig_fill(bed->rig, &bed->config, diags);
+    bed->rig = rig_open(&bed->config, diags);
+    return bed->rig != NULL;
+}
+
+#endif

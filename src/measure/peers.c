@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sharing a stream of jobs: every device takes the next one when it has room for it, so
-// that all are busy until there are no more. None gets far ahead of another that also asks,
-// or the last jobs would be those of one; what one has not done when it is lost goes to the
-// others. A device that finds no job waits until something is done anywhere: strategies may
-// then have more.
+// that all are busy until there are no more. While another asks too, none takes many more
+// than that one has, or a few jobs would all be with one; what a device has not done when
+// it is lost goes to the others. A device that finds no job waits until something is done
+// anywhere: strategies may then have more.
 //
 // A peer's thread lives as long as it, because workers end with the thread that started
 // them. Jobs are made, and what became of them is told, by one thread at a time.
@@ -12,10 +12,11 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAD = 16 }; // jobs that a device may have more than another that asks
+enum { LEAST = 4 }; // jobs that a device may take whatever others have
 
 typedef struct {
     const Job *job;
@@ -33,10 +34,10 @@ typedef struct Stream Stream;
 // What one device has of a stream.
 typedef struct {
     Stream *stream;
-    bool asks;       // it has asked, and is not lost
-    int under;       // jobs under way
-    TakenList taken; // since it began, by its own numbers
-    unsigned seen;   // changes of the stream when there was no job for it
+    atomic_bool asks; // wants more than it has; set before the lock, which may take long
+    int under;        // jobs under way
+    TakenList taken;  // since it began, by its own numbers
+    unsigned seen;    // changes of the stream when there was no job for it
 } Part;
 
 struct Stream {
@@ -98,7 +99,7 @@ static bool is_ahead(const Part *part)
 {
     const Stream *stream = part->stream;
     for (int i = 0; i < stream->nparts; i++)
-        if (stream->part[i].asks && part->under >= stream->part[i].under + LEAD)
+        if (stream->part[i].asks && part->under >= 2 * stream->part[i].under + LEAST)
             return true;
     return false;
 }
@@ -120,8 +121,8 @@ static const Job *part_next(void *user, int number)
     Part *part = user;
     Stream *stream = part->stream;
     Taken taken = {0};
-    pthread_mutex_lock(&stream->lock);
     part->asks = true;
+    pthread_mutex_lock(&stream->lock);
     if (number != part->taken.len)
         BUG("a job of a stream was not asked for in turn");
     if (!is_ahead(part)) {
@@ -135,6 +136,7 @@ static const Job *part_next(void *user, int number)
         list_add(&part->taken, taken);
         part->under++;
         stream->under++;
+        part->asks = false;
     }
     part->seen = stream->changes;
     pthread_mutex_unlock(&stream->lock);
@@ -157,8 +159,8 @@ static double part_done(void *user, int number, Trial *trial)
     return cutoff;
 }
 
-// Gives back what is not done, at the end of a run.
-static void part_return(Part *part)
+// Gives back what is not done, at the end of a run that may have failed.
+static void part_return(Part *part, bool lost)
 {
     Stream *stream = part->stream;
     pthread_mutex_lock(&stream->lock);
@@ -169,7 +171,7 @@ static void part_return(Part *part)
         tell_change(stream);
     stream->under -= part->under;
     part->under = part->taken.len = 0;
-    part->asks = false;
+    part->asks = part->asks && !lost;
     pthread_mutex_unlock(&stream->lock);
 }
 
@@ -193,7 +195,7 @@ static bool work(Part *part, OwnRun *run, void *on, Diags *diags)
     bool ok = true;
     while (ok && wait_for_job(part, &cutoff_ns)) {
         ok = run(on, part_next, cutoff_ns, part_done, part, diags);
-        part_return(part);
+        part_return(part, !ok);
     }
     return ok;
 }

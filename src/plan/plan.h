@@ -222,6 +222,12 @@ Problem *problem_new(const char *name, const char *text, size_t len);
 // diagnostics.
 Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
                          Arena *arena, const char **how, Diags *diags);
+// Of a program that iterates: sets the tolerance of data to what rounding alone can do to
+// its results, if that is more, and says so in *how. Runs the reference on inputs that
+// differ in their last bit; where that is much to do, only after small sizes show that it
+// may matter. data: with what is expected. False with diagnostics.
+bool reference_tolerance(const Problem *problem, ProblemData *data, const Workplace *place,
+                         Arena *arena, const char **how, Diags *diags);
 
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *plan_cache_folder(Arena *arena);

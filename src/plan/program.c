@@ -144,9 +144,10 @@ static bool program_expect(const Problem *problem, ProblemData *data, const char
 {
     (void)device; // what it computes does not depend on where
     Value *expect = reference_compute(problem, data->input, place, arena, how, diags);
-    if (expect)
-        data_expect(data, expect, arena);
-    return expect != NULL;
+    if (!expect)
+        return false;
+    data_expect(data, expect, arena);
+    return reference_tolerance(problem, data, place, arena, how, diags);
 }
 
 static bool program_write(const Problem *problem, const ProblemData *data, int output,

@@ -20,14 +20,15 @@ static bool interpretable(const Problem *problem)
     return arith_is_const(count, &outputs) && outputs <= INTERPRETER_OUTPUTS;
 }
 
-// Runs the plain point on the host device; fills out (one Value) or compares with expect.
+// Runs the plain point on the host device; its outputs are compared with what is expected,
+// or, where nothing is yet, expected from then on.
 static bool run_plain(const Problem *problem, ProblemData *data, const Workplace *place,
-                      Arena *arena, Value *out, Diags *diags)
+                      Arena *arena, Diags *diags)
 {
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,
-                        .nbuffer = data->ninput + data->noutput,
+                        .nbuffer = data->nbuffer,
                         .buffer = data->buffer,
                         .tolerance = data->tolerance,
                         .build_limit_s = 60,
@@ -49,17 +50,15 @@ static bool run_plain(const Problem *problem, ProblemData *data, const Workplace
                             prelude.text, arena, &candidate, diags);
     }
     Trial trial = {0};
-    void **raw = NEW_ARRAY(arena, void *, config.nbuffer);
-    for (int k = 0; out && k < data->noutput; k++)
-        raw[data->ninput + k] =
-            arena_alloc(arena, (size_t)out->count[k] * scalar_device_bytes(out->scalar[k]));
-    ok = ok && rig_run_one(rig, &candidate.job, 1, &trial, raw, diags);
+    void **raw = data_outputs(data, arena);
+    ok = ok && rig_compute(rig, &candidate.job, &trial, raw, diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(diags, "R001", "the plain kernel as C is no reference: %s%s%s",
                         trial_status_name[trial.status], trial.log ? ": " : "",
                         trial.log ? trial.log : "");
-    for (int k = 0; ok && out && k < data->noutput; k++)
-        scalar_unpack(out->scalar[k], raw[data->ninput + k], out->count[k], out->plane[k]);
+    for (int k = data->ninput; ok && k < data->nbuffer; k++)
+        if (!data->buffer[k].expect)
+            data->buffer[k].expect = raw[k];
     trial_release(&trial);
     candidate_release(&candidate);
     buf_release(&prelude);
@@ -118,7 +117,7 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
         done = ir_eval(small->bound, inputs, scratch, &expect, INTERPRETER_QUOTA, &quiet);
         if (done) {
             data_expect(data, expect, scratch);
-            ok = run_plain(small, data, place, scratch, NULL, diags);
+            ok = run_plain(small, data, place, scratch, diags);
         }
         problem_free(small);
     }
@@ -128,23 +127,28 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
     return ok;
 }
 
-Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
-                         Arena *arena, const char **how, Diags *diags)
+static bool interpret(const Problem *problem, ProblemData *data, Arena *arena)
 {
-    Value *expect = NULL;
+    Value *expect;
     Arena *scratch = arena_new();
     Diags quiet;
     diags_init(&quiet, scratch);
-    *how = "interpreter";
     bool ok = interpretable(problem) &&
-              ir_eval(problem->bound, inputs, arena, &expect, INTERPRETER_QUOTA, &quiet);
-    arena_free(scratch);
+              ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
+                      INTERPRETER_QUOTA, &quiet);
     if (ok)
-        return expect;
+        data_expect(data, expect, arena);
+    arena_free(scratch);
+    return ok;
+}
+
+bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
+                       Arena *arena, const char **how, Diags *diags)
+{
+    *how = "interpreter";
+    if (interpret(problem, data, arena))
+        return true;
     *how = "plain C kernel, checked against the interpreter at small sizes";
-    if (!agrees_when_small(problem, place, diags))
-        return NULL;
-    expect = value_new(arena, problem->bound->main->body->type);
-    ProblemData *data = data_new(problem, inputs, arena);
-    return run_plain(problem, data, place, arena, expect, diags) ? expect : NULL;
+    return agrees_when_small(problem, place, diags) &&
+           run_plain(problem, data, place, arena, diags);
 }

@@ -143,11 +143,7 @@ static void run_point(Run *r, const Setting *set, int nset, void **raw, int *lau
     Trial trial = {0};
     make_candidate(r, set, nset, &candidate);
     *launches = candidate.job.nlaunch;
-    for (int k = 0; k < r->data->noutput; k++)
-        raw[r->data->ninput + k] =
-            arena_alloc(r->arena, (size_t)r->data->expect->count[k] *
-                                      scalar_device_bytes(r->data->expect->scalar[k]));
-    assert_true(rig_run_one(r->rig, &candidate.job, 1, &trial, raw, r->diags));
+    assert_true(rig_compute(r->rig, &candidate.job, &trial, raw, r->diags));
     if (trial.status != TRIAL_OK)
         fail_msg("%s: %s", trial_status_name[trial.status], trial.log ? trial.log : "");
     trial_release(&trial);

@@ -21,18 +21,18 @@ static bool interpretable(const Problem *problem)
     return arith_is_const(count, &outputs) && outputs <= INTERPRETER_OUTPUTS;
 }
 
-// Runs the plain point on the host device; fills out (one Value) or compares with what is
-// expected, and says how far it is from that if max_error is not NULL.
-static bool run_plain(const Problem *problem, const ProblemData *data,
-                      const Workplace *place, Arena *arena, Value *out, double *max_error,
-                      Diags *diags)
+// Runs the plain point on the host device; its outputs are compared with what is expected,
+// or, where nothing is yet, expected from then on. error: NULL, or how far they are from
+// what is expected is wanted, and not whether that is too far.
+static bool run_plain(const Problem *problem, ProblemData *data, const Workplace *place,
+                      Arena *arena, double *error, Diags *diags)
 {
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,
-                        .nbuffer = data->ninput + data->noutput,
+                        .nbuffer = data->nbuffer,
                         .buffer = data->buffer,
-                        .tolerance = max_error ? INFINITY : data->tolerance,
+                        .tolerance = error ? INFINITY : data->tolerance,
                         .build_limit_s = 60,
                         .run_limit_s = 120};
     Rig *rig = rig_open(&config, diags);
@@ -52,19 +52,17 @@ static bool run_plain(const Problem *problem, const ProblemData *data,
                             prelude.text, arena, &candidate, diags);
     }
     Trial trial = {0};
-    void **raw = NEW_ARRAY(arena, void *, config.nbuffer);
-    for (int k = 0; out && k < data->noutput; k++)
-        raw[data->ninput + k] =
-            arena_alloc(arena, (size_t)out->count[k] * scalar_device_bytes(out->scalar[k]));
-    ok = ok && rig_run_one(rig, &candidate.job, 1, &trial, raw, diags);
+    void **raw = data_outputs(data, arena);
+    ok = ok && rig_compute(rig, &candidate.job, &trial, raw, diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(diags, "R001", "the plain kernel as C is no reference: %s%s%s",
                         trial_status_name[trial.status], trial.log ? ": " : "",
                         trial.log ? trial.log : "");
-    for (int k = 0; ok && out && k < data->noutput; k++)
-        scalar_unpack(out->scalar[k], raw[data->ninput + k], out->count[k], out->plane[k]);
-    if (ok && max_error)
-        *max_error = trial.max_error;
+    for (int k = data->ninput; ok && k < data->nbuffer; k++)
+        if (!data->buffer[k].expect)
+            data->buffer[k].expect = raw[k];
+    if (ok && error)
+        *error = trial.max_error;
     trial_release(&trial);
     candidate_release(&candidate);
     buf_release(&prelude);
@@ -123,7 +121,7 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
         done = ir_eval(small->bound, inputs, scratch, &expect, INTERPRETER_QUOTA, &quiet);
         if (done) {
             data_expect(data, expect, scratch);
-            ok = run_plain(small, data, place, scratch, NULL, NULL, diags);
+            ok = run_plain(small, data, place, scratch, NULL, diags);
         }
         problem_free(small);
     }
@@ -133,25 +131,19 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
     return ok;
 }
 
-Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
-                         Arena *arena, const char **how, Diags *diags)
+static bool interpret(const Problem *problem, ProblemData *data, Arena *arena)
 {
-    Value *expect = NULL;
+    Value *expect;
     Arena *scratch = arena_new();
     Diags quiet;
     diags_init(&quiet, scratch);
-    *how = "interpreter";
     bool ok = interpretable(problem) &&
-              ir_eval(problem->bound, inputs, arena, &expect, INTERPRETER_QUOTA, &quiet);
-    arena_free(scratch);
+              ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
+                      INTERPRETER_QUOTA, &quiet);
     if (ok)
-        return expect;
-    *how = "plain C kernel, checked against the interpreter at small sizes";
-    if (!agrees_when_small(problem, place, diags))
-        return NULL;
-    expect = value_new(arena, problem->bound->main->body->type);
-    ProblemData *data = data_new(problem, inputs, arena);
-    return run_plain(problem, data, place, arena, expect, NULL, diags) ? expect : NULL;
+        data_expect(data, expect, arena);
+    arena_free(scratch);
+    return ok;
 }
 
 // Rounding ----------------------------------------------------------------------------
@@ -200,7 +192,7 @@ static bool rounding_moves(const Problem *problem, const ProblemData *data,
         if (i < data->ninput && scalar_info[data->buffer[i].scalar].floating)
             other.buffer[i].init = nudged(&data->buffer[i], scratch);
     }
-    bool ok = run_plain(problem, &other, place, scratch, NULL, change, diags);
+    bool ok = run_plain(problem, &other, place, scratch, change, diags);
     arena_free(scratch);
     return ok;
 }
@@ -220,23 +212,18 @@ static bool rounding_moves_small(const Problem *problem, const Workplace *place,
     if (!small)
         return false;
     Arena *scratch = arena_new();
-    ProblemData *data = data_new(small, problem_inputs(small, 1, scratch), scratch);
-    Value *expect = value_new(scratch, small->bound->main->body->type);
-    bool ok = run_plain(small, data, place, scratch, expect, NULL, diags);
-    if (ok) {
-        data_expect(data, expect, scratch);
-        ok = rounding_moves(small, data, place, change, diags);
-    }
+    ProblemData *data = data_random(small, 1, scratch);
+    bool ok = run_plain(small, data, place, scratch, NULL, diags) &&
+              rounding_moves(small, data, place, change, diags);
     arena_free(scratch);
     problem_free(small);
     return ok;
 }
 
-bool reference_tolerance(const Problem *problem, ProblemData *data, const Workplace *place,
-                         Arena *arena, const char **how, Diags *diags)
+// Sets the tolerance to what rounding can do, if that is more, and says so.
+static bool make_room(const Problem *problem, ProblemData *data, const Workplace *place,
+                      Arena *arena, const char **how, Diags *diags)
 {
-    if (!iterates(problem->bound->main->body))
-        return true;
     double change = 0;
     Diags quiet;
     diags_init(&quiet, arena);
@@ -256,4 +243,18 @@ bool reference_tolerance(const Problem *problem, ProblemData *data, const Workpl
                      "by up to %.2g",
                      *how, data->tolerance, change);
     return true;
+}
+
+bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
+                       Arena *arena, const char **how, Diags *diags)
+{
+    *how = "interpreter";
+    if (!interpret(problem, data, arena)) {
+        *how = "plain C kernel, checked against the interpreter at small sizes";
+        if (!agrees_when_small(problem, place, diags) ||
+            !run_plain(problem, data, place, arena, NULL, diags))
+            return false;
+    }
+    return !iterates(problem->bound->main->body) ||
+           make_room(problem, data, place, arena, how, diags);
 }

@@ -174,7 +174,8 @@ static void compare_outputs(const ProblemData *data, void **a, void **b)
 
 static void compare_points(Run *r, const Case *c)
 {
-    void *sweeps[8] = {0}, *stream[8] = {0};
+    void **sweeps = data_outputs(r->data, r->arena);
+    void **stream = data_outputs(r->data, r->arena);
     int many, few;
     run_point(r, NULL, 0, sweeps, &many);
     char lanes[16];

@@ -540,41 +540,6 @@ static void test_uniform(void **state)
     assert_true(fabs(chi2 - (count - 1)) < 5 * sqrt(2.0 * (count - 1)));
 }
 
-// Of four values one has no point, one has one, one 3, one 36: three of four each a third.
-static void test_spread(void **state)
-{
-    Fixture *f = *state;
-    const int64_t v[] = {1, 2, 3, 4, 5, 6};
-    const char *covers[] = {"many", "none", "few", "one"};
-    int hits[4] = {0}, few[3] = {0};
-    Rng rng;
-    Point point;
-    space_add_ints(f->space, "a", v, 6);
-    space_add_ints(f->space, "b", v, 6);
-    int cover = space_add_words(f->space, "cover", covers, 4);
-    space_spread(f->space, cover);
-    constrain(f, "cover != 'one' || a * b == 1");
-    constrain(f, "cover != 'few' || (a <= 3 && b == 2)");
-    constrain(f, "cover != 'none' || a * b > 36");
-    assert_true(space_count(f->space) == 40);
-    rng_seed(&rng, 3);
-    for (int i = 0; i < 3000; i++) {
-        space_sample(f->space, &rng, &point);
-        assert_true(space_valid(f->space, &point));
-        hits[point.choice[cover]]++;
-        if (point.choice[cover] == 2)
-            few[point.choice[0]]++;
-    }
-    for (int i = 0; i < 3; i++) // five standard deviations
-        assert_true(abs(hits[i == 1 ? 3 : i] - 1000) < 130 &&
-                    abs(few[i] - hits[2] / 3) < 80);
-    assert_int_equal(hits[1], 0);
-    for (uint64_t i = 0; i < 40; i++) {
-        space_point(f->space, i, &point);
-        assert_true(space_number(f->space, &point) == i);
-    }
-}
-
 // More constraints in one component than bits in a word, and more parameters than usual.
 static void test_many(void **state)
 {
@@ -916,7 +881,6 @@ int main(void)
         TEST(test_relations),
         TEST(test_ranges),
         TEST(test_uniform),
-        TEST(test_spread),
         TEST(test_many),
         TEST(test_large),
         TEST(test_gemm),

@@ -58,6 +58,7 @@ typedef struct {
     bool inout;         // written by the kernels too: restored before each run
     ImageShape image;   // dims 0: a buffer; images are read only
 } RigBuffer;
+size_t rig_buffer_bytes(const RigBuffer *buffer);
 
 typedef struct {
     // ARG_IMAGE: a buffer, given to the kernel as an image of one dimension.
@@ -143,6 +144,9 @@ bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *
 // (each RigBuffer without init, or inout) are copied to out[i] where that is not NULL.
 bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
                  Diags *diags);
+// The same for who wants only the outputs: the job runs once, as it is checked, and the
+// time is that of this run.
+bool rig_compute(Rig *rig, const Job *job, Trial *trial, void **out, Diags *diags);
 
 // The devices of all kinds, asked for in a short-lived worker: an array in arena.
 int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags);

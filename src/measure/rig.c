@@ -122,12 +122,13 @@ static bool read_output(const Rig *rig, int buffer, char *to, Diags *diags)
     return ok;
 }
 
-bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
-                 Diags *diags)
+// Without samples: see rig_compute.
+static bool run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
+                    Diags *diags)
 {
     ArenaMark mark = arena_mark(rig->arena);
     *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
-    Round round = {.samples = samples ? samples : rig->config.samples,
+    Round round = {.samples = samples,
                    .cutoff_ns = INFINITY,
                    .out = out ? output_paths(rig, out) : NULL};
     Array array = {job, 1, keep_trial, trial};
@@ -138,6 +139,17 @@ bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out
     json_decref(round.out);
     arena_reset(rig->arena, mark);
     return ok;
+}
+
+bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
+                 Diags *diags)
+{
+    return run_one(rig, job, samples ? samples : rig->config.samples, trial, out, diags);
+}
+
+bool rig_compute(Rig *rig, const Job *job, Trial *trial, void **out, Diags *diags)
+{
+    return run_one(rig, job, 0, trial, out, diags);
 }
 
 // Opening -----------------------------------------------------------------------------
@@ -188,7 +200,7 @@ static bool write_buffers(Rig *rig, const RigBuffer *buffer, json_t *list, Diags
     rig->buffer_output = NEW_ARRAY(rig->arena, bool, rig->config.nbuffer);
     for (int i = 0; i < rig->config.nbuffer; i++) {
         const RigBuffer *b = &buffer[i];
-        size_t bytes = (size_t)b->count * scalar_device_bytes(b->scalar);
+        size_t bytes = rig_buffer_bytes(b);
         json_t *json = json_pack("{s:o,s:i,s:I,s:b,s:o}", "name", json_text(b->name),
                                  "scalar", (int)b->scalar, "count", (json_int_t)b->count,
                                  "inout", b->inout, "image", image_to_json(&b->image));

@@ -330,11 +330,13 @@ void peers_close(Peers *peers)
     free(peers);
 }
 
-int peers_count(const Peers *peers)
+int peers_count(Peers *peers)
 {
     int n = 0;
+    pthread_mutex_lock(&peers->lock);
     for (int i = 0; i < peers->n; i++)
         n += peers->post[i].state != POST_LOST;
+    pthread_mutex_unlock(&peers->lock);
     return n;
 }
 

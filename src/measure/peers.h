@@ -47,8 +47,8 @@ typedef struct Peers Peers;
 // Opens peers in threads of their own. One that does not open, or is another kind of
 // device, is left out with a warning.
 Peers *peers_open(const RigConfig *config, const DeviceInfo *device, Diags *diags);
-void peers_close(Peers *peers);      // accepts NULL
-int peers_count(const Peers *peers); // those that are not lost
+void peers_close(Peers *peers); // accepts NULL
+int peers_count(Peers *peers);  // those that are not lost
 // Runs jobs on the peers, and on the caller's own device by `own`, in this thread.
 typedef bool OwnRun(void *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
                     Diags *diags);

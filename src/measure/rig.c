@@ -16,15 +16,24 @@ static const double LIMIT_S = 10;
 
 // Runs --------------------------------------------------------------------------------
 
-bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
-                Diags *diags)
+static bool stream_alone(void *rig_, RigNext *next, double cutoff_ns, RigDone *done,
+                         void *user, Diags *diags)
 {
+    Rig *rig = rig_;
     Round round = {.samples = rig->config.samples,
                    .cutoff_ns = cutoff_ns,
                    .next = next,
                    .done = done,
                    .user = user};
     return round_run(rig, WORKERS_MAX, &round, diags);
+}
+
+bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                Diags *diags)
+{
+    if (rig_peers(rig) > 0)
+        return peers_run(rig->peers, stream_alone, rig, next, cutoff_ns, done, user, diags);
+    return stream_alone(rig, next, cutoff_ns, done, user, diags);
 }
 
 // Jobs of an array.
@@ -55,21 +64,14 @@ static bool run_array(Rig *rig, Array *array, Round *round, Diags *diags)
     return round_run(rig, array->n, round, diags);
 }
 
-static bool run_alone(void *rig_, const Job *job, int n, double cutoff_ns, RigDone *done,
-                      void *user, Diags *diags)
-{
-    Rig *rig = rig_;
-    Array array = {job, n, done, user};
-    Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
-    return run_array(rig, &array, &round, diags);
-}
-
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags)
 {
+    Array array = {job, n, done, user};
+    Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
     if (rig_peers(rig) > 0 && n > 1)
-        return peers_run(rig->peers, run_alone, rig, job, n, cutoff_ns, done, user, diags);
-    return run_alone(rig, job, n, cutoff_ns, done, user, diags);
+        return rig_stream(rig, next_of_array, cutoff_ns, done_of_array, &array, diags);
+    return run_array(rig, &array, &round, diags);
 }
 
 // One job -----------------------------------------------------------------------------

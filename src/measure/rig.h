@@ -53,6 +53,7 @@ struct Rig {
     DeviceInfo info;
     bool ahead; // the first worker runs jobs, the others compile
     Folder folder;
+    char *turn; // the file by which controllers take turns on the device
     json_t *open_message;
     int crew, nworker; // workers there may be, and those there are
     Worker worker[WORKERS_MAX];

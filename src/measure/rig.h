@@ -9,7 +9,7 @@
 #include "measure/parts.h"
 #include "measure/peers.h"
 
-enum { WORKERS_MAX = 16, SHARE = 10 }; // SHARE: jobs a worker builds as one program
+enum { WORKERS_MAX = 32, SHARE = 10 }; // SHARE: jobs a worker builds as one program
 
 typedef enum {
     ITEM_WAITING,

@@ -1,21 +1,24 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
 # Time loops over stencils, found by the tuner from the plain programs and verified, against
 # AN5D's tuned code (CGO 2020; its figures measured on an H200, float, 16384 x 16384 and
 # 512 x 512 x 512, 480 steps, without transfers): a table on standard output.
 #
-#   bench/an5d.sh [DEVICE [BUDGET]]        cuda:0, 15s of search; FOREWARP names the program,
+#   bench/an5d.sh [DEVICES [BUDGET]]       cuda:0, 15s of search; FOREWARP names the program,
 #                                          ROWS: PROGRAM THEIRS SIZES a line, instead of all
 #
-# Fewer steps than AN5D's, because the reference on the host does all of them: as many as
-# the steps that a kernel may do divide. `seconds` is the whole run.
-set -e
-device=${1:-cuda:0}
-budget=${2:-15s}
-forewarp=${FOREWARP:-build/forewarp}
-out=$(mktemp -d)
+# DEVICES: one, or several with commas between, which share the rows. Fewer steps than AN5D's,
+# because the reference on the host does all of them: as many as the steps that a kernel may
+# do divide. `seconds` is the whole run; exit status 1 if a program was not tuned.
+set -u
+devices=${1:-cuda:0}
+export budget=${2:-15s}
+forewarp=$(realpath "${FOREWARP:-build/forewarp}")
+cd "$(dirname "$0")/.." || exit 2
+out=$(mktemp -d) || exit 2
 trap 'rm -rf "$out"' EXIT
+export forewarp out
 flat=N=16384,M=16384
 deep=N=512,M=512,K=512
 rows=${ROWS:-"j2d5pt 1548 $flat,T=40
@@ -27,22 +30,29 @@ star3d1r 480 $deep,T=24
 star3d2r 266 $deep,T=24
 j3d27pt 285 $deep,T=24"}
 
-printf '%-18s %12s %12s %6s %5s %9s  %s\n' program 'G points/s' 'AN5D' ratio steps seconds point
-echo "$rows" | while read -r program theirs sizes; do
-    start=$(date +%s)
-    "$forewarp" tune "${EXAMPLES:-examples}/an5d/$program.fw" -s "$sizes" \
-        -d "$device" -b "$budget" --store "$out/trials.db" -o "$out/$program" \
-        >"$out/log" || { echo "$program: not tuned"; continue; }
-    seconds=$(($(date +%s) - start))
-    steps=${sizes##*T=}
-    points=$(echo "$sizes" | tr , '\n' | sed 's/.*=//' | awk '{ n = NR == 1 ? $1 : n * $1 }
-        END { printf "%.0f", n }')
-    point=$(sed -n 's/^  point *//p' "$out/log" | tr ' ' '\n' |
-        grep -E '^(lx|ly|by|fuse|cols|rows|warps)=' | tr '\n' ' ')
-    sed -n 's/^  best *\([0-9.]*\) \([mu]*\)s .*/\1 \2/p' "$out/log" |
-        awk -v p="$program" -v a="$theirs" -v n="$points" -v t="$steps" -v s="$seconds" \
-            -v at="$point" \
-            '{ g = n / $1 / ($2 == "m" ? 1e6 : $2 == "u" ? 1e3 : 1e9)
-               printf "%-18s %12.0f %12d %6.2f %5d %9d  %s\n", p, g, a, g / a, t, s, at }'
-done
-"$forewarp" devices --measure -d "$device" 2>/dev/null | sed -n "s|.*measured: ||p"
+tune() { # device, program, G points/s of AN5D, sizes
+    "$forewarp" tune -q "examples/an5d/$2.fw" -s "$4" -d "$1" -b "$budget" \
+        --store "$out/trials.db" -o "$out/$2" --json "$out/$2.json" >"$out/$2.log" 2>&1 ||
+        { echo "$2: not tuned: $(tail -n 1 "$out/$2.log")"; return 1; }
+    python3 - "$out/$2.json" "$2" "$3" "$4" <<'END'
+import json, math, sys
+row, program, theirs = json.load(open(sys.argv[1])), sys.argv[2], float(sys.argv[3])
+size = dict(s.split("=") for s in sys.argv[4].split(","))
+steps = int(size.pop("T"))
+rate = math.prod(map(int, size.values())) * steps / row["best"]["time_ns"]
+shown = ("lx", "ly", "bx", "by", "walk", "fuse", "cols", "rows", "warps")
+point = " ".join(w for w in row["best"]["point"].split() if w.split("=")[0] in shown)
+print(f"{program:18} {rate:12.0f} {theirs:12.0f} {rate / theirs:6.2f} {steps:5} "
+      f"{row['elapsed_s']:9.1f} {sum(row['trials'].values()):6}  {point}")
+END
+}
+export -f tune
+
+printf '%-18s %12s %12s %6s %5s %9s %6s  %s\n' program 'G points/s' 'AN5D' ratio steps \
+    seconds trials point
+bench/deal "$devices" bash -c 'tune "$@"' tune <<<"$rows"
+status=$?
+device=${devices%%,*}
+"$forewarp" devices --measure -d "$device" --store "$out/trials.db" 2>/dev/null |
+    sed -n "s|.*measured: |$device: |p"
+exit $status

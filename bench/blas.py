@@ -5,7 +5,9 @@
 # plain programs on one GPU: bench/blas.py [FOREWARP] [SECONDS]. A line each, as a share of the
 # floor measured in the same run (copy bandwidth, or the rate of multiply-adds in registers);
 # beside the matrix product cuBLAS in single precision without TF32, where PyTorch is.
-# DEVICE names another device. Exit status 1 if a program could not be tuned.
+# DEVICE names another device; SHRINK divides every size, to see that all of it works (without
+# a GPU: DEVICE=opencl:0 SHRINK=64 bench/blas.py build/forewarp 1). Exit status 1 if a program
+# could not be tuned.
 import json
 import os
 import subprocess
@@ -16,6 +18,7 @@ forewarp = sys.argv[1] if len(sys.argv) > 1 else "build/forewarp"
 seconds = sys.argv[2] if len(sys.argv) > 2 else "10"
 device = os.environ.get("DEVICE", "cuda:0")
 examples = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples")
+shrink = int(os.environ.get("SHRINK", "1"))
 ROWS = [("dot", "N=67108864"), ("asum", "N=67108864"), ("scal", "N=67108864"),
         ("gemv", "N=16384,M=16384"), ("mm", "N=4096,M=4096,K=4096")]
 
@@ -50,7 +53,9 @@ def main(folder):
           f"{rates['float_gflops']:.0f} Gflop/s, double {rates['double_gflops']:.0f} Gflop/s")
     print(f"{'program':8} {'sizes':22} {'time us':>9} {'GB/s':>7} {'Gflop/s':>8} "
           f"{'of floor':>8} {'plain':>7} {'tuned in':>8}  point")
-    for name, sizes in ROWS:
+    for name, full in ROWS:
+        sizes = ",".join(f"{k}={int(v) // shrink}"
+                         for k, v in (size.split("=") for size in full.split(",")))
         r = run(folder, "tune", os.path.join(examples, name + ".fw"), "-s", sizes, "-q",
                 "-b", seconds + "s", "-o", folder)
         ns, floor = r["best"]["time_ns"], r["floor"]

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A sample of each family of kernels under compute-sanitizer, on a machine with an NVIDIA
-# GPU: bench/gpu_sanitize.sh [FOREWARP]. Builds nothing. memcheck finds accesses out of
+# GPU: bench/gpu_sanitize.sh [-n] [FOREWARP]. Builds nothing. memcheck finds accesses out of
 # bounds and misaligned ones, racecheck conflicting accesses of local memory. One line a
 # kernel and tool; exit status 1 if any line begins with FAIL. JOBS: how many at a time.
+# -n: only print the kernels, which needs no GPU and shows that the points are of the spaces.
 set -u
+tools="memcheck racecheck"
+[ "${1:-}" != -n ] || { tools=emit; shift; }
 fw=$(realpath "${1:-build/forewarp}")
 cd "$(dirname "$0")/.." || exit 2
 [ -x "$fw" ] || { echo "there is no $fw: make" >&2; exit 2; }
-command -v compute-sanitizer >/dev/null ||
+[ "$tools" = emit ] || command -v compute-sanitizer >/dev/null ||
     { echo "there is no compute-sanitizer: it is part of the CUDA toolkit" >&2; exit 2; }
 temp=$(mktemp -d) || exit 2
 trap 'rm -rf "$temp"' EXIT
@@ -63,11 +66,19 @@ try() { # tool, family, program, sizes, point
         "$(basename "$3" .fw)" "$4" "${5:-(plain)}" "$n" \
         "$(grep -v '^=========' <<<"$out" | tail -n 1 | sed 's/.*us, //')"
 }
-export -f try
+
+only_emit() { # emit, family, program, sizes, point
+    local word=ok
+    "$fw" emit --target cuda -s "$4" ${5:+-p "$5"} "$3" >/dev/null 2>"$temp/$$" || word=FAIL
+    printf '%-4s %-14s %s %s %s %s\n' $word "$2" "$(basename "$3" .fw)" "$4" "${5:-(plain)}" \
+        "$(cat "$temp/$$")"
+}
+export -f try only_emit
+[ "$tools" = emit ] && try=only_emit || try=try
 
 samples | while read -r family program sizes point; do
-    for tool in memcheck racecheck; do
+    for tool in $tools; do
         printf '%s\0%s\0%s\0%s\0%s\0' $tool "$family" "$program" "$sizes" "$point"
     done
-done | xargs -0 -n 5 -P "${JOBS:-8}" bash -c 'try "$@"' try | sort -k 2 | tee "$temp/log"
+done | xargs -0 -n 5 -P "${JOBS:-8}" bash -c "$try"' "$@"' try | sort -k 2 | tee "$temp/log"
 ! grep -q '^FAIL' "$temp/log"

@@ -4,36 +4,53 @@
 # Single sweeps of the stencils at the limit of a GPU's memory, found by tuning:
 # bench/gpu_single.sh [FOREWARP] >TABLE. One row a program, size and device: the best time,
 # its share of the copy kernel that the same run measured (both move each element once), G
-# points a second, seconds of the whole run, its trials, the point. BUDGET: seconds
-# of search a row, the reference included (25); ROWS: DEVICE PROGRAM SIZES a line, instead
-# of those below; PROGRAM is an example or a file.
+# points a second, seconds of the whole run, its trials, the point.
+#
+#   GPUS     numbers of devices, with commas between, which share the rows (0)
+#   KINDS    of devices: all rows of the first, some of the others ("cuda opencl")
+#   BUDGET   seconds of search a row; reference and last measurements are added (12)
+#   SIZES    in two dimensions (large: a second time; odd: rows that are never aligned) and in
+#            three ("flat=8192 large=16384 odd=8191 deep=512")
+#   ROWS     KIND PROGRAM SIZES a line, instead of those below; PROGRAM is an example or a file
+#
+# All 39 rows: 13 minutes of one H200, half of it on two. Without a GPU, to see that it works:
+#   KINDS=opencl BUDGET=1 SIZES="flat=128 large=160 odd=99 deep=40" bench/gpu_single.sh
 set -u
 fw=$(realpath "${1:-build/forewarp}")
 cd "$(dirname "$0")/.." || exit 2
 [ -x "$fw" ] || { echo "there is no $fw: make" >&2; exit 2; }
-budget=${BUDGET:-25}
+budget=${BUDGET:-12} gpus=${GPUS:-0}
+read -r first others <<<"${KINDS:-cuda opencl}"
+flat=8192 large=16384 odd=8191 deep=512
+for size in ${SIZES:-}; do declare "$size"; done
 temp=$(mktemp -d) || exit 2
 trap 'rm -rf "$temp"' EXIT
-export XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
+export fw budget temp XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
 
-flat="jacobi2d jacobi2d9 stencil2d srad1 srad2 hotspot2d gradient2d gaussian"
-deep="heat3d j3d7pt j3d27pt star3d1r star3d2r"
+planes="jacobi2d jacobi2d9 stencil2d srad1 srad2 hotspot2d gradient2d gaussian"
+volumes="heat3d j3d7pt j3d27pt star3d1r star3d2r"
 rows() {
-    local device p
-    for p in $flat; do echo "cuda:0 $p N=8192,M=8192"; done
-    for p in $deep; do echo "cuda:0 $p N=512,M=512,K=512"; done
-    for p in $flat; do echo "cuda:0 $p N=16384,M=16384"; done
-    for p in $flat; do echo "${OPENCL:-opencl:0} $p N=8192,M=8192"; done
-    for p in $deep; do echo "${OPENCL:-opencl:0} $p N=512,M=512,K=512"; done
+    local kind p
+    for p in $planes; do echo "$first $p N=$large,M=$large"; done
+    for kind in $first $others; do
+        for p in $volumes; do echo "$kind $p N=$deep,M=$deep,K=$deep"; done
+        for p in $planes; do echo "$kind $p N=$flat,M=$flat"; done
+    done
+    for p in box2d_double cross2d_half; do
+        echo "$first test/programs/$p.fw N=$flat,M=$flat"
+    done
+    echo "$first test/programs/star3d_double.fw N=$deep,M=$deep,K=$deep"
+    for p in jacobi2d gaussian; do echo "$first $p N=$odd,M=$odd"; done
 }
 
-tune() { # device, program, sizes
-    local file=$2
-    [ -f "$file" ] || file=examples/$2.fw
-    timeout 120 "$fw" tune -q --fresh -b "${budget}s" -d "$1" -s "$3" -o "$temp/out" \
-        --store "$temp/store.db" --json "$temp/row.json" "$file" \
-        >"$temp/log" 2>&1 </dev/null || { tail -n 1 "$temp/log"; return 1; }
-    python3 - "$temp/row.json" "$1" "$(basename "$2" .fw)" "$3" <<'END'
+tune() { # number of the device, kind, program, sizes
+    local device=$2:$1 name own
+    name=$(basename "$3" .fw) own=$temp/$2-$1
+    [ -f "$3" ] || set -- "$1" "$2" "examples/$3.fw" "$4"
+    timeout 120 "$fw" tune -q --fresh -b "${budget}s" -d "$device" -s "$4" -o "$own" \
+        --store "$temp/store.db" --json "$own.json" "$3" >"$own.log" 2>&1 ||
+        { echo "$device $name $4: not tuned: $(tail -n 1 "$own.log")"; return 1; }
+    python3 - "$own.json" "$device" "$name" "$4" <<'END'
 import json, math, sys
 row, device, program, sizes = json.load(open(sys.argv[1])), *sys.argv[2:]
 best = row["best"]["time_ns"]
@@ -43,11 +60,9 @@ print("%-9s %-11s %-18s %8.1f us %5.1f %% of copy %6.1f G/s %5.1f s %5d trials  
          row["elapsed_s"], sum(row["trials"].values()), row["best"]["point"]))
 END
 }
+export -f tune
 
 echo "# $(date -u +%F), forewarp tune PROGRAM -s SIZES -d DEVICE -b ${budget}s"
 "$fw" devices 2>/dev/null | sed "s/^/# /"
-status=0
-while read -r device program sizes; do
-    tune "$device" "$program" "$sizes" || status=1
-done < <(if [ -n "${ROWS:-}" ]; then echo "$ROWS"; else rows; fi)
-exit $status
+if [ -n "${ROWS:-}" ]; then echo "$ROWS"; else rows; fi |
+    bench/deal "$gpus" bash -c 'tune "$@"' tune

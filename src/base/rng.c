@@ -37,8 +37,17 @@ uint64_t rng_next(Rng *rng)
     return result;
 }
 
+// The largest multiple of n bounds what is taken: of a power of two it is 2^64 - n, so that
+// big arrays cost no division.
 uint64_t rng_below(Rng *rng, uint64_t n)
 {
+    if ((n & (n - 1)) == 0) {
+        uint64_t y;
+        do
+            y = rng_next(rng);
+        while (y >= 0 - n);
+        return y & (n - 1);
+    }
     uint64_t limit = UINT64_MAX - UINT64_MAX % n, x;
     do
         x = rng_next(rng);

@@ -75,16 +75,10 @@ static bool open_run(Options *o, Run *run)
 
 static bool execute(Options *o, Run *run)
 {
-    const ProblemData *data = run->data;
     if (!ways_candidate(&run->ways, &run->point, run->problem->name, o->arena,
                         &run->candidate, &o->diags))
         return false;
-    run->raw = NEW_ARRAY(o->arena, void *, data->nbuffer);
-    for (int k = 0; k < data->noutput; k++) {
-        const RigBuffer *buffer = &data->buffer[data->output[k]];
-        run->raw[data->output[k]] = arena_alloc(
-            o->arena, (size_t)buffer->count * scalar_device_bytes(buffer->scalar));
-    }
+    run->raw = data_outputs(run->data, o->arena);
     if (!rig_run_one(run->rig, &run->candidate.job, 5, &run->trial, run->raw, &o->diags))
         return false;
     return run->trial.status == TRIAL_OK ||

@@ -458,7 +458,7 @@ static bool run_reference(const Script *script, ScriptData *data, const FusePlac
     if (ok) {
         solution_job(script, solution, data->instances, number, script->nelem, "c",
                      "reference", prelude.text, arena, &source, &job);
-        ok = rig_run_one(rig, &job, 1, &trial, out, diags);
+        ok = rig_compute(rig, &job, &trial, out, diags);
     }
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(diags, "F020", "the unfused sequence as C is no reference: %s%s%s",

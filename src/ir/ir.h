@@ -293,8 +293,10 @@ typedef struct {
 } Value;
 
 Value *value_new(Arena *arena, const Type *type); // zero
-// Seeded normal-looking data: floats uniform in [0.5, 1.5), ints in [0, 8), bools.
+// Seeded normal-looking data: floats uniform in [0.5, 1.5), ints in [0, 8), bools; each is
+// exact in its type. That of a value is one sequence over its planes.
 void value_random(Value *value, uint64_t seed);
+void scalar_random(Rng *rng, Scalar scalar, double *to, int64_t n);
 double scalar_round(Scalar scalar, double x); // to the nearest value of the type
 
 // Evaluates the program's main definition on its inputs (one Value a parameter, types

@@ -98,11 +98,16 @@ static double random_scalar(Rng *rng, Scalar scalar)
     BUG("scalar %d", (int)scalar);
 }
 
+void scalar_random(Rng *rng, Scalar scalar, double *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = random_scalar(rng, scalar);
+}
+
 void value_random(Value *value, uint64_t seed)
 {
     Rng rng;
     rng_seed(&rng, seed);
     for (int p = 0; p < value->nplane; p++)
-        for (int64_t i = 0; i < value->count[p]; i++)
-            value->plane[p][i] = random_scalar(&rng, value->scalar[p]);
+        scalar_random(&rng, value->scalar[p], value->plane[p], value->count[p]);
 }

@@ -676,6 +676,15 @@ static DeviceStatus write_outputs(Bench *bench, Piece *piece, const json_t *path
     return status;
 }
 
+// The outputs are still what the checked run left.
+static void take_checked(Bench *bench, Piece *piece, const json_t *options)
+{
+    Trial *trial = &piece->trial;
+    trial->status = status_of[write_outputs(bench, piece, json_object_get(options, "out"))];
+    trial->nsample = trial->status == TRIAL_OK;
+    trial->time_ns = trial->sample_ns[0] = trial->nsample ? piece->checked_ns : INFINITY;
+}
+
 static void time_piece(Bench *bench, Piece *piece, const json_t *options)
 {
     TimedRun timed = {bench, piece};
@@ -715,6 +724,10 @@ void bench_time(Bench *bench, Piece *piece, const json_t *options)
 {
     if (is_hopeless(piece, options))
         return;
+    if (json_int_of(options, "samples", 5) == 0) {
+        take_checked(bench, piece, options);
+        return;
+    }
     if (set_up(bench, piece))
         time_piece(bench, piece, options);
     take_down(bench, piece);

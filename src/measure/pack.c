@@ -14,6 +14,11 @@ size_t scalar_device_bytes(Scalar scalar)
     return bytes[scalar];
 }
 
+size_t rig_buffer_bytes(const RigBuffer *buffer)
+{
+    return (size_t)buffer->count * scalar_device_bytes(buffer->scalar);
+}
+
 static uint16_t half_pack(double x)
 {
     uint16_t sign = signbit(x) ? 0x8000 : 0;
@@ -45,26 +50,33 @@ static int32_t int_pack(double x)
     return x >= 2147483647.0 ? INT32_MAX : x <= -2147483648.0 ? INT32_MIN : (int32_t)x;
 }
 
+// A loop for each type, so that those without a branch become vectors.
+#define EACH(assignment)                                                                   \
+    do {                                                                                   \
+        for (int64_t i = 0; i < n; i++)                                                    \
+            assignment;                                                                    \
+        return;                                                                            \
+    } while (0)
+
 void scalar_pack(Scalar scalar, const double *from, int64_t n, void *to)
 {
-    for (int64_t i = 0; i < n; i++)
-        switch (scalar) {
-        case S_BOOL: ((uint8_t *)to)[i] = from[i] != 0; break;
-        case S_INT: ((int32_t *)to)[i] = int_pack(from[i]); break;
-        case S_HALF: ((uint16_t *)to)[i] = half_pack(from[i]); break;
-        case S_FLOAT: ((float *)to)[i] = (float)from[i]; break;
-        case S_DOUBLE: ((double *)to)[i] = from[i]; break;
-        }
+    switch (scalar) {
+    case S_BOOL: EACH(((uint8_t *)to)[i] = from[i] != 0);
+    case S_INT: EACH(((int32_t *)to)[i] = int_pack(from[i]));
+    case S_HALF: EACH(((uint16_t *)to)[i] = half_pack(from[i]));
+    case S_FLOAT: EACH(((float *)to)[i] = (float)from[i]);
+    case S_DOUBLE: EACH(((double *)to)[i] = from[i]);
+    }
 }
 
 void scalar_unpack(Scalar scalar, const void *from, int64_t n, double *to)
 {
-    for (int64_t i = 0; i < n; i++)
-        switch (scalar) {
-        case S_BOOL: to[i] = ((const uint8_t *)from)[i] != 0; break;
-        case S_INT: to[i] = ((const int32_t *)from)[i]; break;
-        case S_HALF: to[i] = half_unpack(((const uint16_t *)from)[i]); break;
-        case S_FLOAT: to[i] = (double)((const float *)from)[i]; break;
-        case S_DOUBLE: to[i] = ((const double *)from)[i]; break;
-        }
+    switch (scalar) {
+    case S_BOOL: EACH(to[i] = ((const uint8_t *)from)[i] != 0);
+    case S_INT: EACH(to[i] = ((const int32_t *)from)[i]);
+    case S_HALF: EACH(to[i] = half_unpack(((const uint16_t *)from)[i]));
+    case S_FLOAT: EACH(to[i] = (double)((const float *)from)[i]);
+    case S_DOUBLE: EACH(to[i] = ((const double *)from)[i]);
+    }
 }
+#undef EACH

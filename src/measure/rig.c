@@ -16,15 +16,24 @@ static const double LIMIT_S = 10;
 
 // Runs --------------------------------------------------------------------------------
 
-bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
-                Diags *diags)
+static bool stream_alone(void *rig_, RigNext *next, double cutoff_ns, RigDone *done,
+                         void *user, Diags *diags)
 {
+    Rig *rig = rig_;
     Round round = {.samples = rig->config.samples,
                    .cutoff_ns = cutoff_ns,
                    .next = next,
                    .done = done,
                    .user = user};
     return round_run(rig, WORKERS_MAX, &round, diags);
+}
+
+bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                Diags *diags)
+{
+    if (rig_peers(rig) > 0)
+        return peers_run(rig->peers, stream_alone, rig, next, cutoff_ns, done, user, diags);
+    return stream_alone(rig, next, cutoff_ns, done, user, diags);
 }
 
 // Jobs of an array.
@@ -55,21 +64,14 @@ static bool run_array(Rig *rig, Array *array, Round *round, Diags *diags)
     return round_run(rig, array->n, round, diags);
 }
 
-static bool run_alone(void *rig_, const Job *job, int n, double cutoff_ns, RigDone *done,
-                      void *user, Diags *diags)
-{
-    Rig *rig = rig_;
-    Array array = {job, n, done, user};
-    Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
-    return run_array(rig, &array, &round, diags);
-}
-
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags)
 {
+    Array array = {job, n, done, user};
+    Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
     if (rig_peers(rig) > 0 && n > 1)
-        return peers_run(rig->peers, run_alone, rig, job, n, cutoff_ns, done, user, diags);
-    return run_alone(rig, job, n, cutoff_ns, done, user, diags);
+        return rig_stream(rig, next_of_array, cutoff_ns, done_of_array, &array, diags);
+    return run_array(rig, &array, &round, diags);
 }
 
 // One job -----------------------------------------------------------------------------
@@ -120,12 +122,13 @@ static bool read_output(const Rig *rig, int buffer, char *to, Diags *diags)
     return ok;
 }
 
-bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
-                 Diags *diags)
+// Without samples: see rig_compute.
+static bool run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
+                    Diags *diags)
 {
     ArenaMark mark = arena_mark(rig->arena);
     *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
-    Round round = {.samples = samples ? samples : rig->config.samples,
+    Round round = {.samples = samples,
                    .cutoff_ns = INFINITY,
                    .out = out ? output_paths(rig, out) : NULL};
     Array array = {job, 1, keep_trial, trial};
@@ -136,6 +139,17 @@ bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out
     json_decref(round.out);
     arena_reset(rig->arena, mark);
     return ok;
+}
+
+bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
+                 Diags *diags)
+{
+    return run_one(rig, job, samples ? samples : rig->config.samples, trial, out, diags);
+}
+
+bool rig_compute(Rig *rig, const Job *job, Trial *trial, void **out, Diags *diags)
+{
+    return run_one(rig, job, 0, trial, out, diags);
 }
 
 // Opening -----------------------------------------------------------------------------
@@ -186,7 +200,7 @@ static bool write_buffers(Rig *rig, const RigBuffer *buffer, json_t *list, Diags
     rig->buffer_output = NEW_ARRAY(rig->arena, bool, rig->config.nbuffer);
     for (int i = 0; i < rig->config.nbuffer; i++) {
         const RigBuffer *b = &buffer[i];
-        size_t bytes = (size_t)b->count * scalar_device_bytes(b->scalar);
+        size_t bytes = rig_buffer_bytes(b);
         json_t *json = json_pack("{s:o,s:i,s:I,s:b,s:o}", "name", json_text(b->name),
                                  "scalar", (int)b->scalar, "count", (json_int_t)b->count,
                                  "inout", b->inout, "image", image_to_json(&b->image));

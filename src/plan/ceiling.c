@@ -77,8 +77,7 @@ static bool bench_open(Bench *b, const char *name, const char *text, const Bindi
     b->problem = problem_parse(name, text, diags);
     if (!b->problem->program || !problem_bind(b->problem, binding, n, diags))
         BUG("the program `%s` is wrong", name);
-    Value **inputs = problem_inputs(b->problem, 1, b->arena);
-    b->data = data_new(b->problem, inputs, b->arena);
+    b->data = data_random(b->problem, 1, b->arena);
     RigConfig config = {.device = device->id,
                         .worker = site->place->worker,
                         .folder = site->place->folder,

@@ -75,14 +75,18 @@ typedef struct {
     double tolerance;  // as of a RigConfig
     double limit_s;    // to build, and to run; 0: as a RigConfig has it
     int ninput;        // of a program: input planes, then output planes
-    Value **input;
-    Value *expect; // NULL until the reference was computed
     ScriptData *script;
 } ProblemData;
 
-// Those of a program.
+// Those of a program: with given inputs, and with those of problem_inputs.
 ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
-void data_expect(ProblemData *data, Value *expect, Arena *arena);
+ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena);
+// Puts other contents into an input.
+void data_pack(const RigBuffer *buffer, const double *plane);
+Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena);
+void data_expect(ProblemData *data, const Value *expect, Arena *arena);
+// Where the outputs of a run are to go, of any kind of problem: as rig_run_one takes it.
+void **data_outputs(const ProblemData *data, Arena *arena);
 
 // job.c: a candidate as a job ---------------------------------------------------------
 
@@ -217,11 +221,12 @@ Problem *problem_new(const char *name, const char *text, size_t len);
 
 // reference.c -------------------------------------------------------------------------
 
-// What the outputs must be: by the interpreter where that is quick; else by the plain
-// kernel as C, after it was checked against the interpreter at small sizes. NULL with
-// diagnostics.
-Value *reference_compute(const Problem *problem, Value **inputs, const Workplace *place,
-                         Arena *arena, const char **how, Diags *diags);
+// Sets what the outputs must be: by the interpreter where that is quick; else by the plain
+// kernel as C, after it was checked against the interpreter at small sizes. Of a program
+// that iterates, sets the tolerance to what rounding alone can do to its results, if that
+// is more. how: all of it in words. False with diagnostics.
+bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
+                       Arena *arena, const char **how, Diags *diags);
 
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *plan_cache_folder(Arena *arena);
@@ -369,6 +374,6 @@ void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *devic
 const char *plan_models_folder(const char *program, Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-5"
+#define CODEGEN_VERSION FW_VERSION "-6"
 
 #endif

@@ -99,7 +99,7 @@ static Argument *program_arguments(const Problem *problem, Arena *arena, int *n)
 // Data --------------------------------------------------------------------------------
 
 static bool read_plane(const InputFiles *files, const char *name, const Type *type,
-                       Value *into, int plane, Arena *arena, Diags *diags)
+                       const RigBuffer *into, Arena *arena, Diags *diags)
 {
     const char *file = input_file(files, name);
     Value *read;
@@ -107,14 +107,15 @@ static bool read_plane(const InputFiles *files, const char *name, const Type *ty
         return true;
     if (!npy_read(file, arena, type, &read, diags))
         return false;
-    into->plane[plane] = read->plane[0];
+    data_pack(into, read->plane[0]);
     return true;
 }
 
-static bool read_inputs(const Problem *problem, const InputFiles *files, Value **inputs,
-                        Arena *arena, Diags *diags)
+static bool read_inputs(const Problem *problem, const InputFiles *files,
+                        const ProblemData *data, Arena *arena, Diags *diags)
 {
     const Function *main = problem->bound->main;
+    const RigBuffer *at = data->buffer;
     for (int i = 0; i < main->nparam; i++) {
         const Type *plane[PLANES_MOST];
         const Param *param = main->params[i];
@@ -122,7 +123,7 @@ static bool read_inputs(const Problem *problem, const InputFiles *files, Value *
         for (int k = 0; k < n; k++) {
             const char *name =
                 n == 1 ? param->name : arena_printf(arena, "%s_%d", param->name, k);
-            if (!read_plane(files, name, plane[k], inputs[i], k, arena, diags))
+            if (!read_plane(files, name, plane[k], at++, arena, diags))
                 return false;
         }
     }
@@ -132,10 +133,8 @@ static bool read_inputs(const Problem *problem, const InputFiles *files, Value *
 static ProblemData *program_data(const Problem *problem, uint64_t seed,
                                  const InputFiles *files, Arena *arena, Diags *diags)
 {
-    Value **inputs = problem_inputs(problem, seed, arena);
-    if (!read_inputs(problem, files, inputs, arena, diags))
-        return NULL;
-    return data_new(problem, inputs, arena);
+    ProblemData *data = data_random(problem, seed, arena);
+    return read_inputs(problem, files, data, arena, diags) ? data : NULL;
 }
 
 static bool program_expect(const Problem *problem, ProblemData *data, const char *device,
@@ -143,10 +142,7 @@ static bool program_expect(const Problem *problem, ProblemData *data, const char
                            Diags *diags)
 {
     (void)device; // what it computes does not depend on where
-    Value *expect = reference_compute(problem, data->input, place, arena, how, diags);
-    if (expect)
-        data_expect(data, expect, arena);
-    return expect != NULL;
+    return reference_compute(problem, data, place, arena, how, diags);
 }
 
 static bool program_write(const Problem *problem, const ProblemData *data, int output,

@@ -195,7 +195,7 @@ static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFile
         buffer->image = image_shape(arg);
     if (arg->access == ACCESS_OUT)
         return true;
-    size_t bytes = (size_t)buffer->count * scalar_device_bytes(buffer->scalar);
+    size_t bytes = rig_buffer_bytes(buffer);
     char *init = arena_alloc(arena, bytes);
     if (!fill_buffer(t, i, seed, files, data, init, diags))
         return false;

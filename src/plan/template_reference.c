@@ -20,11 +20,6 @@ typedef struct {
     Diags *diags;
 } Expect;
 
-static size_t buffer_bytes(const RigBuffer *buffer)
-{
-    return (size_t)buffer->count * scalar_device_bytes(buffer->scalar);
-}
-
 static bool is_compared(const Template *t, int buffer)
 {
     for (int i = 0; i < t->arg.len; i++)
@@ -46,7 +41,7 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
         if (host)
             buffer[i].image = (ImageShape){0};
         if (!buffer[i].init || buffer[i].inout)
-            out[i] = arena_alloc(e->arena, buffer_bytes(&buffer[i]));
+            out[i] = arena_raw(e->arena, rig_buffer_bytes(&buffer[i]));
     }
     RigConfig config = {.device = device,
                         .worker = e->place->worker,
@@ -58,7 +53,7 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
                         .workers = 1};
     Rig *rig = rig_open(&config, e->diags);
     Trial trial = {0};
-    bool ok = rig && rig_run_one(rig, job, 1, &trial, out, e->diags);
+    bool ok = rig && rig_compute(rig, job, &trial, out, e->diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(e->diags, "R003", "%s: the reference did not run: %s%s%s",
                         e->t->path, trial_status_name[trial.status], trial.log ? ": " : "",
@@ -198,26 +193,26 @@ static bool give_inputs(const Expect *e, const Problem *program, Value **input)
 }
 
 // The program's outputs are the checked ones of the template, in order.
-static bool take_outputs(const Expect *e, const Value *value)
+static bool take_outputs(const Expect *e, const ProblemData *from)
 {
     int plane = 0;
     for (int k = 0; k < e->data->noutput; k++) {
         RigBuffer *buffer = &e->data->buffer[e->data->output[k]];
         if (!is_compared(e->t, e->data->output[k]))
             continue;
-        if (plane == value->nplane || value->scalar[plane] != buffer->scalar ||
-            value->count[plane] != buffer->count)
+        const RigBuffer *found = &from->buffer[from->ninput + plane];
+        if (plane == from->noutput || found->scalar != buffer->scalar ||
+            found->count != buffer->count)
             return diag_error(e->diags, span_none, "R004",
                               "%s: reference: the program's output %d is not `%s`",
                               e->t->path, plane, buffer->name);
-        void *expect = arena_alloc(e->arena, buffer_bytes(buffer));
-        scalar_pack(buffer->scalar, value->plane[plane++], buffer->count, expect);
-        buffer->expect = expect;
+        buffer->expect = found->expect;
+        plane++;
     }
-    return plane == value->nplane || diag_error(e->diags, span_none, "R004",
+    return plane == from->noutput || diag_error(e->diags, span_none, "R004",
                                                 "%s: reference: the program has %d "
                                                 "outputs, the template %d",
-                                                e->t->path, value->nplane, plane);
+                                                e->t->path, from->noutput, plane);
 }
 
 static bool run_program(const Expect *e, const Problem *problem)
@@ -234,11 +229,10 @@ static bool run_program(const Expect *e, const Problem *problem)
     bool ok = program->kind && problem_bind(program, binding, n, e->diags);
     if (ok) {
         Value **input = NEW_ARRAY(e->arena, Value *, MAX(program->bound->main->nparam, 1));
-        Value *value = NULL;
-        ok = give_inputs(e, program, input) &&
-             (value =
-                  reference_compute(program, input, e->place, e->arena, &how, e->diags)) &&
-             take_outputs(e, value);
+        ok = give_inputs(e, program, input);
+        ProblemData *data = ok ? data_new(program, input, e->arena) : NULL;
+        ok = ok && reference_compute(program, data, e->place, e->arena, &how, e->diags) &&
+             take_outputs(e, data);
     }
     if (ok)
         problem_free(program); // else a message may point into it
@@ -258,9 +252,9 @@ static bool read_outputs(const Expect *e)
         shape[arg->ndim] = arg->width;
         NpyLayout layout = {arg->element->dtype, shape, arg->ndim + (arg->width > 1),
                             arg->element->bytes};
-        char *expect = arena_alloc(e->arena, buffer_bytes(buffer));
+        char *expect = arena_alloc(e->arena, rig_buffer_bytes(buffer));
         // What pads the last int is what the buffer holds before the run.
-        memset(expect, buffer->init ? 0 : 0xff, buffer_bytes(buffer));
+        memset(expect, buffer->init ? 0 : 0xff, rig_buffer_bytes(buffer));
         if (!npy_read_raw(ref->path.at[i], &layout, expect, e->diags))
             return false;
         buffer->expect = expect;

@@ -49,23 +49,11 @@ bool tune_measure_again(Tune *t)
     return true;
 }
 
-// Where the outputs of a run are read to; owner: arena.
-static void **output_memory(const Tune *t)
-{
-    void **out = NEW_ARRAY(t->arena, void *, t->data->nbuffer);
-    for (int k = 0; k < t->data->noutput; k++) {
-        const RigBuffer *buffer = &t->data->buffer[t->data->output[k]];
-        out[t->data->output[k]] = arena_alloc(
-            t->arena, (size_t)buffer->count * scalar_device_bytes(buffer->scalar));
-    }
-    return out;
-}
-
 // The fastest that the caller accepts comes first.
 bool tune_ask_caller(Tune *t)
 {
     const TuneOptions *o = t->options;
-    void **out = o->accept ? output_memory(t) : NULL;
+    void **out = o->accept ? data_outputs(t->data, t->arena) : NULL;
     for (int i = 0; o->accept && i < t->nbest && t->best[i].ns < INFINITY; i++) {
         if (!measure_finalist(t, i, out, t->diags))
             return false;

@@ -360,18 +360,28 @@ static void test_cutoff(void **state)
     rig_close(rig);
 }
 
-static void check_run_one(Fixture *f, Rig *rig, const Job *job)
+// Timed with that many samples; with none, computed in one run.
+static void run_for_outputs(Fixture *f, Rig *rig, const Job *job, int samples)
 {
     float *z = xcalloc(N, sizeof *z);
     void *out[] = {NULL, NULL, z};
     Trial trial;
-    assert_true(rig_run_one(rig, job, 12, &trial, out, &f->diags));
+    assert_true(samples ? rig_run_one(rig, job, samples, &trial, out, &f->diags)
+                        : rig_compute(rig, job, &trial, out, &f->diags));
     f->trial[0] = trial;
     expect_status(f, 0, TRIAL_OK);
-    assert_true(trial.nsample >= 12);
+    assert_true(samples ? trial.nsample >= samples : trial.nsample == 1);
+    assert_true(trial.time_ns > 0 && trial.time_ns < INFINITY);
     for (int i = 0; i < N; i++)
         assert_true(fabsf(z[i] - f->z[i]) <= 1e-5f * f->z[i]);
     free(z);
+}
+
+static void check_run_one(Fixture *f, Rig *rig, const Job *job)
+{
+    run_for_outputs(f, rig, job, 12);
+    trial_release(&f->trial[0]);
+    run_for_outputs(f, rig, job, 0);
 }
 
 // Children of this process, taken from /proc: workers of an open rig.

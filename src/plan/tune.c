@@ -217,13 +217,10 @@ bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *
     Arena *arena = arena_new();
     start(&t, problem, options, arena, &result, diags);
     bool ready = compute_reference(&t) && open_device(&t);
-    bool ok = remote_serve(ready ? t.rig : NULL, link,
-                           diags->list.len ? diags->list.at[0].message : "");
+    bool ok = remote_serve(ready ? t.rig : NULL, link, diags);
     close_all(&t);
     arena_free(arena);
-    return ready && (ok || diag_world(diags, "C061",
-                                      "the search that this process served "
-                                      "is gone"));
+    return ok;
 }
 
 // Led by the caller -------------------------------------------------------------------

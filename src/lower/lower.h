@@ -161,6 +161,7 @@ typedef struct {
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
+    bool eager;        // an `if` about indices does not keep its first side from loading
     bool ahead;        // tiles are loaded while the ones before are in use
     int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name

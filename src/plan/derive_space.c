@@ -427,6 +427,13 @@ int derive_first(const Derivation *d, Point *point, int max)
         set_start(d, &start[i], &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
+    // Cells of a time loop that ask where they are load by vectors only where the border is
+    // split off.
+    for (int i = 0; i < STARTS && n < max && d->shape.stencil.count > 1; i++) {
+        set_start(d, &start[i], &point[n]);
+        space_set(d->space, &point[n], "border", "split");
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    }
     return n;
 }
 
@@ -454,6 +461,7 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.all_loads = derive_word(d, point, "loads", "all");
     options.images = derive_word(d, point, "scheme", "image");
     options.interior = derive_word(d, point, "border", "split");
+    options.eager = !d->device.is_cpu && derive_param(d, point, "fuse") <= 1;
     product_options(d, point, &options);
     return options;
 }

@@ -1,51 +1,205 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fused scripts on one GPU: bench/fusion.py [FOREWARP] [NAME ...]. Tunes the eleven BLAS
-# sequences and the worked example of examples/fusion and the programs of bench/fusion, on
-# DEVICE (cuda:0), and prints two tables: what each reaches, as a share of a copy of as many
-# bytes as must be moved (of gemvt 2n^2 words, of gemver 3n^2: two passes), beside cuBLAS (PyTorch's eager calls) and torch.compile where
-# PyTorch is; and how well times were predicted: the rank at which the first within 3 % of
-# the best of all that were timed (20 ranked, 24 drawn at random) was found, and the rank
-# correlation over all of them. OUT keeps what `tune --json` wrote. About 8 s a script.
-# Then programs of several stages: each cover of the space (which stages are one kernel) tuned
-# by itself, in predicted order, with the best, the ranks and the traffic of the best.
-# Exit status 1 if a script could not be tuned.
+# Fused kernels on GPUs, beside what others reach: bench/fusion.py [FOREWARP] [NAME ...].
+# Tunes the eleven BLAS sequences and the worked example of examples/fusion and the programs
+# of bench/fusion (20 solutions in predicted order, 24 at random; of the first twelve also 60
+# without fusions), and each cover of the pipelines PIPELINES. PyTorch's calls (cuBLAS) and
+# torch.compile of the twelve are timed by fusion_rivals.py where PyTorch is.
+#   DEVICE="cuda:0 cuda:1"  what to run on (cuda:0): a task at a time each, in order of weight
+#   MINUTES=7     no task is begun later than that, and none lasts longer than 90 s more
+#   OUT=out       keeps what was found: rows.jsonl a line a task, written when it is done,
+#                 what `tune --json` wrote, stores of trials, fusion.csv as in data/
+#   SMALL=1       few instances: does it run?  (DEVICE="opencl:0 opencl:0" is a dry run)
+# Then, or when it is interrupted, tables: what each reaches, as a share of a copy of as many
+# bytes as must be moved (of gemvt 2n^2 words, of gemver 3n^2: two passes), against the best
+# without fusions and against the rivals; how well times were predicted: the place, in the
+# order of prediction, of the best and of the first within 3 % of the best of all that were
+# timed, and the rank correlation over all; covers of pipelines; what was to be reached.
+# `OUT=out bench/fusion.py tables` prints them of what an earlier run left.
+# Exit status 1 if something could not be tuned.
 import glob
 import json
 import os
+import queue
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 here = os.path.dirname(os.path.abspath(__file__))
+only_tables = sys.argv[1:] == ["tables"]
 forewarp = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/forewarp")
 wanted = sys.argv[2:]
-device = os.environ.get("DEVICE", "cuda:0")
-small = os.environ.get("SMALL")  # few instances: does it run?
+devices = os.environ.get("DEVICE", "cuda:0").replace(",", " ").split()
+small = os.environ.get("SMALL")
+minutes = float(os.environ.get("MINUTES", "60"))
 N = 1000 if small else 1 << 26  # of vectors
 M = 320 if small else 8192  # rows, and words of a row
 T = 1000 if small else 1 << 20  # small matrices
+SIDE = 61 if small else 8192  # of pipelines' arrays
 
 VECTORS = ["axpydot", "vadd", "waxpby", "sscal", "madd"]
 ROWS = ["sgemv", "atax", "bicgk", "gemvt", "gesummv", "gemver"]
+PIPELINES = ["blur", "srad", "harris"]
 PASSES = {"gemvt": 2, "gemver": 1.5}  # by how much that is more than each list once
 RANKED, RANDOM = (3, 3) if small else (20, 24)
+UNFUSED, COVER = ("4t", "3t") if small else ("60t", "40t")
+LAST_S = 900 if small else 90  # that a task may take
+# What is wanted (doc/fusion.md): shares of copy in per cent, instances a second, factors.
+SHARES = {"axpydot": 95, "vadd": 95, "waxpby": 95, "bicgk": 90, "atax": 80, "gemver": 90}
 
 
-def tune(folder, name, path, instances, ranked, drawn):
-    # Two more: the best without fusions and as one kernel, to compare with.
+def scripts():
+    """Name, path, instances, of all; those that rivals have first."""
+    examples = os.path.join(here, "..", "examples", "fusion")
+    for name in ["paper"] + VECTORS + ROWS:
+        instances = T if small else 4 * T
+        instances = N if name in VECTORS else M if name in ROWS else instances
+        yield name, os.path.join(examples, name + ".fws"), instances
+    for path in sorted(glob.glob(os.path.join(here, "fusion", "*.fws"))):
+        flat = "MATRIX" not in open(path).read()
+        yield os.path.basename(path)[:-4], path, N // 4 if flat else T
+
+
+# Tasks -----------------------------------------------------------------------------------
+# Each gives a row, {"what", "name", ...}, or raises; what must hold for all is in work().
+
+
+def call(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=True,
+                          timeout=more.pop("timeout", LAST_S), **more).stdout
+
+
+def tune(place, path, sizes, name, *options):
     out = os.path.join(folder, name + ".json")
-    rows = ["-s", f"N={M}"] if name in ROWS else []
-    done = subprocess.run(
-        [forewarp, "tune", path, "-s", f"T={instances}", *rows, "-d", device, "-q", "--budget",
-         f"{ranked + 2}t", "--sample", str(drawn), "--store", folder + "/trials.db", "--json", out,
-         "-o", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        print(f"{name}: {done.stderr.strip()[-300:]}", flush=True)
-        return None
+    call([forewarp, "tune", path, "-s", sizes, "-d", place, "-q", "--json", out, "-o", folder,
+          "--store", os.path.join(folder, f"trials-{place.replace(':', '')}.db"), *options])
     with open(out) as file:
         return json.load(file)
+
+
+def sizes_of(name, instances):
+    return f"T={instances}" + (f",N={M}" if name in ROWS else "")
+
+
+def run_script(place, name, path, instances):
+    # Two more: the best without fusions and as one kernel, to compare with.
+    r = tune(place, path, sizes_of(name, instances), name, "--budget", f"{RANKED + 2}t",
+             "--sample", str(RANDOM))
+    return {"instances": instances, "ns": r["best"]["time_ns"], "bytes": r["bytes"],
+            "copy_ns": r["copy_ns"], "unfused_ns": r["unfused_ns"],
+            "solution": r["best"]["solution"], "rank": r["best"]["rank"],
+            "wrong": r["trials"]["wrong-result"],
+            "solutions": [[s["predicted_ns"], s["time_ns"], s["solution"]]
+                          for s in r["solutions"]],
+            "random": [[s["predicted_ns"], s["time_ns"], s["solution"]] for s in r["random"]]}
+
+
+def run_unfused(place, name, path, instances):
+    """The best of a search among solutions without fusions."""
+    calls = json.loads(call([forewarp, "fuse", path, *(["-s", f"N={M}"] if name in ROWS
+                                                       else []), "--json", "-"]))["calls"]
+    apart = "|".join(str(i + 1) for i in range(len(calls)))
+    r = tune(place, path, sizes_of(name, instances), name + "-unfused", "--where",
+             f"cover == '{apart}'", "--strategy", "auto", "--budget", UNFUSED)
+    return {"ns": r["best"]["time_ns"], "solution": r["best"]["solution"]}
+
+
+def run_rival(place, name, instances):
+    env = dict(os.environ, CUDA_VISIBLE_DEVICES=place.split(":")[1],
+               TORCHINDUCTOR_COMPILE_THREADS="1")
+    text = call([sys.executable, os.path.join(here, "fusion_rivals.py"),
+                 f"{name}={instances}"], env=env, timeout=2 * LAST_S)
+    return json.loads(text) if text else {}
+
+
+def run_cover(place, name, path, cover, predicted):
+    r = tune(place, path, f"N={SIDE},M={SIDE}", f"{name}-{cover}".replace("|", "-"),
+             "--budget", COVER, "--where", f"cover == '{cover}'")
+    return {"cover": cover, "predicted_ns": predicted, "ns": r["best"]["time_ns"],
+            "copy_ns": r["copy_ns"], "point": r["best"]["point"]}
+
+
+def covers(path):
+    """The covers of a program's space, and their times, in the order of prediction."""
+    text = call([forewarp, "fuse", path, "-s", f"N={SIDE},M={SIDE}", "-n", "12", "--json", "-"])
+    return [(c["cover"], c["predicted_ns"]) for c in json.loads(text)["covers"]]
+
+
+def has_torch():
+    found = "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"
+    return subprocess.run([sys.executable, "-c", found]).returncode == 0
+
+
+def plan():
+    """What to run, as (what, name, function, arguments), the most wanted first."""
+    chosen = [s for s in scripts() if not wanted or s[0] in wanted]
+    first = [s for s in chosen if s[0] in VECTORS + ROWS + ["paper"]]
+    for s in first:
+        yield "script", s[0], run_script, s
+    for name, _, instances in first if has_torch() else []:
+        yield "rival", name, run_rival, (name, instances)
+    for s in chosen:
+        if s not in first:
+            yield "script", s[0], run_script, s
+    for s in first:
+        yield "unfused", s[0], run_unfused, s
+    for name in PIPELINES:
+        path = os.path.join(here, "..", "examples", name + ".fw")
+        for cover, predicted in covers(path) if not wanted or name in wanted else []:
+            yield "cover", name, run_cover, (name, path, cover, predicted)
+
+
+def said(row):
+    if "failed" in row:
+        return "FAILED " + row["failed"]
+    if row["what"] == "rival":
+        return "  ".join(f"{k} {row[k] or 0:.1f} us" for k in ("eager", "compile") if k in row)
+    return f"{row['ns'] / 1e3:10.1f} us  {row.get('cover') or row['solution']}"
+
+
+def work(place, tasks, rows, end, lock):
+    """Runs tasks on a device until there is none, or no time."""
+    while time.time() < end:
+        try:
+            what, name, function, arguments = tasks.get_nowait()
+        except queue.Empty:
+            return
+        start = time.time()
+        row = {"what": what, "name": name, "device": place}
+        try:
+            row.update(function(place, *arguments))
+        except subprocess.CalledProcessError as error:
+            row["failed"] = (error.stderr or "").strip()[-300:]
+        except Exception as error:  # one task's trouble is no other's
+            row["failed"] = f"{type(error).__name__}: {error}"[:300]
+        row["seconds"] = round(time.time() - start, 1)
+        with lock, open(os.path.join(folder, "rows.jsonl"), "a") as file:
+            rows.append(row)
+            file.write(json.dumps(row) + "\n")
+            print(f"{row['seconds']:6.1f} s {place} {what:7} {name:10} {said(row)}", flush=True)
+
+
+def run_all(rows):
+    tasks, lock, end = queue.Queue(), threading.Lock(), time.time() + 60 * minutes
+    for task in plan():
+        tasks.put(task)
+    # Daemons: an interruption does not wait for them.
+    thread = [threading.Thread(target=work, args=(d, tasks, rows, end, lock), daemon=True)
+              for d in devices]
+    for t in thread:
+        t.start()
+    for t in thread:
+        t.join()
+    if not tasks.empty():
+        print(f"{tasks.qsize()} tasks were not begun: {minutes:g} minutes were up")
+
+
+# Tables ----------------------------------------------------------------------------------
 
 
 def ranks(values):
@@ -70,139 +224,189 @@ def correlation(pairs):
     return cov / norm if norm else float("nan")
 
 
-def judge(r):
-    """Rank of the first within 3 % of the best of all, correlation, median error."""
-    timed = [s for s in r["solutions"] + r["random"] if s["time_ns"]]
-    best = min(s["time_ns"] for s in timed)
-    first = next((i for i, s in enumerate(r["solutions"])
-                  if s["time_ns"] and s["time_ns"] <= 1.03 * best), None)
-    error = sorted(abs(s["predicted_ns"] / s["time_ns"] - 1) for s in timed)
-    return (first, correlation([(s["predicted_ns"], s["time_ns"]) for s in timed]),
-            error[len(error) // 2], len(timed))
+def median(values):
+    return sorted(values)[len(values) // 2] if values else float("nan")
 
 
-def scripts():
-    """Name, path, instances, of all."""
-    examples = os.path.join(here, "..", "examples", "fusion")
-    for name in VECTORS:
-        yield name, os.path.join(examples, name + ".fws"), N
-    for name in ROWS:
-        yield name, os.path.join(examples, name + ".fws"), M
-    yield "paper", os.path.join(examples, "paper.fws"), T if small else 4 * T
-    for path in sorted(glob.glob(os.path.join(here, "fusion", "*.fws"))):
-        name = os.path.basename(path)[:-4]
-        flat = "MATRIX" not in open(path).read()
-        yield name, path, N // 4 if flat else T
+def place_within(times, best, share):
+    """The place, from 1, of the first within a share of the best; None: none is."""
+    return next((i + 1 for i, ns in enumerate(times) if ns and ns <= share * best), None)
 
 
-def rivals(rows):
-    """What fusion_rivals.py says; RIVALS names a file in which it was kept."""
-    if "RIVALS" in os.environ:
-        text = open(os.environ["RIVALS"]).read()
-    else:
-        text = subprocess.run([sys.executable, os.path.join(here, "fusion_rivals.py"),
-                               *(f"{name}={n}" for name, n in rows)],
-                              capture_output=True, text=True).stdout
-    return {r["name"]: r for r in map(json.loads, text.splitlines())}
+def share_of(row):
+    return 100 * PASSES.get(row["name"], 1) * row["copy_ns"] / row["ns"]
 
 
-PIPELINES = ["blur", "srad", "harris"]
-COVER_TRIALS = "3t" if small else "60t"
+class Found:
+    """Rows by what they are of."""
+
+    def __init__(self, rows):
+        kept = [r for r in rows if "failed" not in r]
+        self.script = {r["name"]: r for r in kept if r["what"] == "script"}
+        self.rival = {r["name"]: r for r in kept if r["what"] == "rival" and "eager" in r}
+        self.unfused = {r["name"]: r["ns"] for r in kept if r["what"] == "unfused"}
+        self.cover = [r for r in kept if r["what"] == "cover"]
+        order = [name for name, _, _ in scripts()]
+        self.names = sorted(self.script, key=lambda n: order.index(n) if n in order else 99)
+
+    def factor_unfused(self, name):
+        row = self.script[name]
+        ns = [v for v in (row["unfused_ns"], self.unfused.get(name)) if v]
+        return min(ns) / row["ns"] if ns else None
+
+    def factor_rival(self, name, key):
+        us = self.rival.get(name, {}).get(key)
+        return 1e3 * us / self.script[name]["ns"] if us else None
+
+    def factor_better(self, name):
+        factors = [f for k in ("eager", "compile") if (f := self.factor_rival(name, k))]
+        return min(factors, default=None)
 
 
-def covers(path, sizes):
-    """The covers of a program's space, and their times, as predicted by its order."""
-    text = subprocess.run([forewarp, "fuse", path, "-s", sizes, "-n", "12", "--json", "-"],
-                          capture_output=True, text=True, check=True).stdout
-    return [(c["cover"], c["predicted_ns"]) for c in json.loads(text)["covers"]]
+def times(value, width=8):
+    return f"{value:{width - 1}.2f}x" if value else f"{'-':>{width}}"
 
 
-def tune_cover(folder, name, path, sizes, cover):
-    out = os.path.join(folder, name + ".json")
-    done = subprocess.run(
-        [forewarp, "tune", path, "-s", sizes, "-d", device, "-q", "--budget", COVER_TRIALS,
-         "--where", f"cover == '{cover}'", "--store", folder + "/trials.db", "--json", out,
-         "-o", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        print(f"{name} {cover}: {done.stderr.strip()[-300:]}", flush=True)
-        return None
-    with open(out) as file:
-        return json.load(file)
+def table_reached(f):
+    print(f"\n{'script':10} {'instances':>9} {'time us':>9} {'GB/s':>7} {'of copy':>7} "
+          f"{'G inst/s':>8} {'unfused':>8} {'cuBLAS us':>9} {'compile us':>10} {'cuBLAS':>8} "
+          f"{'compile':>8} {'better':>8}  solution")
+    for name in f.names:
+        r, rival = f.script[name], f.rival.get(name, {})
+        us = [f"{rival[k]:.1f}" if rival.get(k) else "-" for k in ("eager", "compile")]
+        print(f"{name:10} {r['instances']:9} {r['ns'] / 1e3:9.1f} "
+              f"{PASSES.get(name, 1) * r['bytes'] / r['ns']:7.0f} {share_of(r):6.1f}% "
+              f"{r['instances'] / r['ns']:8.3f} {times(f.factor_unfused(name))} {us[0]:>9} "
+              f"{us[1]:>10} {times(f.factor_rival(name, 'eager'))} "
+              f"{times(f.factor_rival(name, 'compile'))} {times(f.factor_better(name))}  "
+              f"{r['solution']}")
 
 
-def pipelines(folder):
-    """True if one could not be tuned."""
-    failed, side = False, 61 if small else 8192
-    sizes = f"N={side},M={side}"
+def judge(row):
+    """Place of the best of all and of the first within 3 % of it, correlation over those at
+    random and over all, median error, number."""
+    ranked = [t for _, t, _ in row["solutions"]]
+    at_random = [(p, t) for p, t, _ in row["random"] if t]
+    timed = [(p, t) for p, t, _ in row["solutions"] if t] + at_random
+    best = min(t for _, t in timed)
+    return (place_within(ranked, best, 1), place_within(ranked, best, 1.03),
+            correlation(at_random), correlation(timed),
+            median([abs(p / t - 1) for p, t in timed]), len(timed))
+
+
+def table_predicted(f):
+    print(f"\n{'script':10} {'best is number':>14} {'within 3 %':>10} {'correlation':>11} "
+          f"{'over all':>8} {'median error':>12} {'timed':>5} {'wrong':>5}")
+    found = {name: judge(f.script[name]) for name in f.names}
+    for name, (first, within, rho, every, error, timed) in found.items():
+        print(f"{name:10} {first or 'none':>14} {within or 'none':>10} {rho:11.2f} {every:8.2f} "
+              f"{100 * error:11.0f}% {timed:5} {f.script[name]['wrong']:5}")
+    return found
+
+
+def table_covers(f):
     for name in PIPELINES:
-        if wanted and name not in wanted:
+        own = sorted((r for r in f.cover if r["name"] == name),
+                     key=lambda r: r["predicted_ns"])
+        if not own:
             continue
-        path = os.path.join(here, "..", "examples", name + ".fw")
-        timed = []
-        print(f"\n{name} {sizes}\n{'predicted us':>12} {'time us':>9} {'GB/s':>7} {'of copy':>7}"
-              "  cover, point", flush=True)
-        for cover, predicted in covers(path, sizes):
-            r = tune_cover(folder, name, path, sizes, cover)
-            ns = r and r["best"]["time_ns"]
-            failed = failed or not ns
-            if not ns:
-                continue
-            timed.append((predicted, ns))
-            bytes_ = 8 * side * side  # read once, written once
-            copy = f"{100 * r['copy_ns'] / ns:6.1f}%" if r["copy_ns"] else f"{'-':>7}"
-            print(f"{predicted / 1e3:12.1f} {ns / 1e3:9.1f} {bytes_ / ns:7.0f} {copy}  {cover}  "
-                  f"{r['best']['point']}", flush=True)
-        if timed:
-            best = min(ns for _, ns in timed)
-            rank = next(i for i, (_, ns) in enumerate(timed) if ns <= 1.03 * best)
-            print(f"first within 3 %: {rank + 1} of {len(timed)}, correlation "
-                  f"{correlation(timed):.2f}, {max(ns for _, ns in timed) / best:.2f}x from the "
-                  "slowest cover", flush=True)
-    return failed
+        print(f"\n{name} {SIDE} x {SIDE}\n{'predicted us':>12} {'time us':>9} {'of copy':>7}"
+              "  cover, point")
+        for r in own:
+            copy = f"{100 * r['copy_ns'] / r['ns']:6.1f}%" if r["copy_ns"] else f"{'-':>7}"
+            print(f"{r['predicted_ns'] / 1e3:12.1f} {r['ns'] / 1e3:9.1f} {copy}  {r['cover']}  "
+                  f"{r['point']}")
+        ns = [r["ns"] for r in own]
+        apart = max(own, key=lambda r: r["cover"].count("|"))["ns"]
+        print(f"first within 3 %: {place_within(ns, min(ns), 1.03)} of {len(ns)}, correlation "
+              f"{correlation([(r['predicted_ns'], r['ns']) for r in own]):.2f}, "
+              f"{apart / min(ns):.2f}x against most kernels")
 
 
-def main(folder):
-    only = wanted and not set(wanted) - set(PIPELINES)
-    failed = False if only else scripts_of(folder)
-    return pipelines(folder) or failed
+def table_wanted(f, found):
+    print(f"\n{'wanted':52} {'reached':>9} {'at least':>9}")
+
+    def line(what, value, least, unit=""):
+        if value is not None:
+            print(f"{what:52} {value:8.2f}{unit:1} {least:8.2f}{unit:1}  "
+                  f"{'yes' if value >= least else 'NO'}")
+
+    for name, least in SHARES.items():
+        if name in f.script:
+            line(f"{name}: share of copy", share_of(f.script[name]), least, "%")
+    for name in f.names:
+        line(f"{name}: against the better rival", f.factor_better(name), 0.98, "x")
+    if "paper" in f.script:
+        row = f.script["paper"]
+        line("worked example: G instances/s", row["instances"] / row["ns"], 9)
+        line("worked example: against our best unfused", f.factor_unfused("paper"), 2.3, "x")
+    if found:
+        n = len(found)
+        among = sum(bool(j[1]) and j[1] <= 5 for j in found.values())
+        line(f"of {n} programs, within 3 % among the first five", 100 * among / n, 90, "%")
+        line("median rank correlation, over those at random", median([j[2] for j in found.values()]),
+             0.9)
+        line("median rank correlation, over all", median([j[3] for j in found.values()]), 0.9)
+        line(f"of {n} programs, with at least 0.9 at random",
+             100 * sum(j[2] >= 0.9 for j in found.values()) / n, 90, "%")
 
 
-def scripts_of(folder):
-    kept, failed = [], False
-    chosen = [s for s in scripts() if not wanted or s[0] in wanted]
-    chosen.sort(key=lambda s: wanted.index(s[0]) if wanted else 0)
-    others = {} if small else rivals([(name, n) for name, _, n in chosen
-                                      if name in VECTORS + ROWS + ["paper"]])
-    print(f"{'script':10} {'instances':>9} {'time us':>9} {'GB/s':>7} {'of copy':>7} "
-          f"{'unfused':>8} {'cuBLAS':>8} {'compile':>8}  solution", flush=True)
-    for name, path, instances in chosen:
-        r = tune(folder, name, path, instances, RANKED, RANDOM)
-        failed = failed or not r
-        if not r:
-            continue
-        ns, rival = r["best"]["time_ns"], others.get(name, {})
-        ratio = [f"{ns / 1e3 and v * 1e3 / ns:7.2f}x" if (v := rival.get(k)) else f"{'-':>8}"
-                 for k in ("eager", "compile")]
-        apart = f"{r['unfused_ns'] / ns:7.2f}x" if r["unfused_ns"] else f"{'-':>8}"
-        passes = PASSES.get(name, 1)
-        print(f"{name:10} {instances:9} {ns / 1e3:9.1f} {passes * r['bytes'] / ns:7.0f} "
-              f"{100 * passes * r['copy_ns'] / ns:6.1f}% {apart} {ratio[0]} {ratio[1]}  "
-              f"{r['best']['solution']}", flush=True)
-        kept.append((name, *judge(r)))
-    print(f"\n{'script':10} {'first within 3 %':>16} {'correlation':>11} {'median error':>12} "
-          f"{'timed':>5}")
-    for name, first, rho, error, timed in kept:
-        print(f"{name:10} {'none' if first is None else first + 1:>16} {rho:11.2f} "
-              f"{100 * error:11.0f}% {timed:5}")
-    among = sum(first is not None and first < 5 for _, first, _, _, _ in kept)
-    rhos = sorted(rho for _, _, rho, _, _ in kept)
-    print(f"{among} of {len(kept)} within 3 % among the first five; correlation at least 0.9 "
-          f"on {sum(rho >= 0.9 for rho in rhos)}, median {rhos[len(rhos) // 2]:.2f}")
-    return failed
+def write_data(f):
+    """Times of routines and of solutions, as data/h200-fusion.csv.gz has them."""
+    with open(os.path.join(folder, "fusion.csv"), "w") as out:
+        print("what,script,instances,of,ns", file=out)
+        routines = {}
+        for path in sorted(glob.glob(os.path.join(folder, "trials-*.db"))):
+            db = sqlite3.connect(path)
+            for key, ns in db.execute(
+                    "SELECT point, time_ns FROM trial JOIN session ON session = session.id "
+                    "WHERE problem = 'fuse: routines' AND status = 'ok'"):
+                routines.setdefault(key.split(" #")[0], ns)
+            db.close()
+        for key, ns in sorted(routines.items()):
+            print(f"routine,,,{key},{ns:.6g}", file=out)
+        for name in f.names:
+            for what, list_ in (("ranked", "solutions"), ("random", "random")):
+                for _, ns, solution in f.script[name][list_]:
+                    if ns:
+                        print(f"{what},{name},{f.script[name]['instances']},{solution},{ns:.7g}",
+                              file=out)
+
+
+def tables(rows):
+    f = Found(rows)
+    table_reached(f)
+    found = table_predicted(f)
+    table_covers(f)
+    table_wanted(f, found)
+    write_data(f)
+    return any("failed" in r or r.get("wrong") for r in rows)
+
+
+def interrupted(signal_number, frame):
+    signal.signal(signal_number, signal.SIG_IGN)  # once: then tables are printed
+    raise KeyboardInterrupt
+
+
+def main():
+    rows = []
+    path = os.path.join(folder, "rows.jsonl")
+    if only_tables:
+        rows = [json.loads(line) for line in open(path)]
+        return tables(rows)
+    open(path, "w").close()
+    for end in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(end, interrupted)
+    print(time.strftime("%F"), call([forewarp, "--version"]).strip(), *devices, flush=True)
+    try:
+        run_all(rows)
+    except KeyboardInterrupt:
+        print("interrupted: what is known so far")
+    return tables(list(rows))
 
 
 if __name__ == "__main__":
-    if "OUT" in os.environ:
-        sys.exit(main(os.environ["OUT"]))
     with tempfile.TemporaryDirectory() as temp:
-        sys.exit(main(temp))
+        folder = os.path.abspath(os.environ.get("OUT", temp))
+        os.makedirs(folder, exist_ok=True)
+        sys.exit(main())

@@ -3,9 +3,8 @@
 #
 # The CUDA doors of the library on a machine with a GPU and CUDA's toolkit: bench/gpu_embed.sh.
 # Programs by `emit --host` against the same as plain C; the embedding example estimated,
-# measured, by wisdom; and, where there are several GPUs, the rate of trials of a search on
-# 1, 2, 4, ... of them. One line each; exit status 1 if any begins with FAIL. Needs `make`
-# before, with the same compiler.
+# measured, by wisdom. One line each; exit status 1 if any begins with FAIL. Needs `make`
+# before, with the same compiler. (Several GPUs: bench/gpu_scaling.sh.)
 set -u
 cd "$(dirname "$0")/.." || exit 2
 fw=$PWD/build/forewarp
@@ -28,7 +27,7 @@ host() {
         [ $target = c ] || flags="-DOPENCL=2 -isystem $cuda/include -L$cuda/lib64 -L$cuda/lib64/stubs -lcuda -lnvrtc"
         # shellcheck disable=SC2086
         cc -O2 -std=c99 -D_POSIX_C_SOURCE=200809L -I"$temp" -DHEADER="\"${name}_$target.h\"" \
-            -DBYTES="$bytes" -DARGS="$args" -DNAME="$name" -DOUTPUT="$output" -o "$temp/${name}_$target" \
+            -DBYTES="$bytes" -DARGS="$args" -DNAME="${name}_$target" -DOUTPUT="$output" -o "$temp/${name}_$target" \
             "$temp/${name}_$target.c" test/host/run.c $flags -lm || return 1
         "$temp/${name}_$target" >"$temp/${name}_$target.out" || return 1
     done
@@ -51,13 +50,6 @@ embed() {
     make -C "$temp/embed" CUDA="$cuda" cuda
 }
 
-rate() { # NUMBER OF GPUS: trials a second
-    local list
-    list=$(seq -f 'cuda:%g' 0 $(($1 - 1)) | paste -sd, -)
-    "$fw" tune examples/jacobi2d.fw -s N=8192,M=8192 -d "$list" --strategy random -b 20s -q \
-        --store "$temp/rate$1.db" -o "$temp/out" | sed -n 2p
-}
-
 {
     try "host jacobi2d" host jacobi2d examples/jacobi2d.fw 2 1 -s N=517,M=300 -p 'lx=32 by=4'
     try "host jacobi2d_steps" host jacobi2d_steps examples/jacobi2d_steps.fw 2 1 -s N=256,M=256,T=7
@@ -70,10 +62,6 @@ rate() { # NUMBER OF GPUS: trials a second
         try "embedded, $what" ./cuda $what
     done
     cd - >/dev/null || exit 2
-    n=$("$fw" devices | grep -c '^cuda:')
-    for ((k = 1; k <= n; k *= 2)); do
-        try "trials, $k GPUs" rate $k
-    done
     echo "$((SECONDS)) s"
 } | tee "$temp/log"
 ! grep -q '^FAIL' "$temp/log"

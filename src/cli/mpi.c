@@ -83,13 +83,12 @@ static bool mpi_receive(void *user, Buf *text, double limit_s)
 {
     End *end = user;
     double start = clock_s();
-    bool came = false, ok = true;
+    bool came = false, ok = take(end, text, &came);
     while (ok && !came && clock_s() - start < limit_s) {
+        nanosleep(&(struct timespec){0, (long)(NAP_S * 1e9)}, NULL);
         ok = take(end, text, &came);
-        if (ok && !came)
-            nanosleep(&(struct timespec){0, (long)(NAP_S * 1e9)}, NULL);
     }
-    end->mpi->lost |= !(ok && came);
+    end->mpi->lost |= !ok || (!came && limit_s > 0);
     return ok && came;
 }
 

@@ -480,6 +480,7 @@ ScriptSpace *script_space_new(const Script *script, int limit, int64_t instances
         find_covers(s, 1, 1);
         find_covers(s, script->ncall, 1);
         add_covers(s);
+        space_spread(s->space, 0);
         for (int v = 0; v < script->ncall; v++)
             add_lead(s, v);
         ok = space_build(s->space, diags);

@@ -20,11 +20,15 @@ int psi_resident(int threads, int64_t bytes)
 }
 
 // Fitted on one H200 to 650 solutions of thirteen scripts (bench/fusion.py); times in ns.
-// SHARPNESS: of the maximum of what bounds a kernel. TOGETHER, *_TURN: how far waits of
-// copies add up. COMPUTE_RATE, BARRIER_WAIT: what they take among others, by what they take
-// alone. LOAD_NS: of a row, from memory to registers; AHEAD of it if it was begun before.
-static const double SHARPNESS = 5, TOGETHER = 0.2, EARLY_TURN = 1.2, LATE_TURN = 1,
-                    COMPUTE_RATE = 2.4, BARRIER_WAIT = 3, UNROLLED_FLIGHT = 3,
+// FLOWING, BURSTS: sharpness of the maximum of what bounds a kernel, where copies flow
+// beside other work, and where they pass through registers, all threads at a time.
+// TOGETHER: how far waits of copies add up. FOURS_TURN: of copies by 16 bytes, of which few
+// threads have one. LOOP_WAIT: waits of blocks that all repeat the same steps.
+// COMPUTE_RATE: what routines of several threads an instance take among others, by what
+// they take alone. READ_SHARE: of a copied word, for one that is read. LOAD_NS: of a row,
+// from memory to registers; AHEAD of it if it was begun before.
+static const double FLOWING = 5, BURSTS = 2.2, TOGETHER = 0.54, FOURS_TURN = 1.23,
+                    LOOP_WAIT = 1.38, COMPUTE_RATE = 1.93, UNROLLED_FLIGHT = 3,
                     SUM_WORD_NS = 4.5, SUM_PART_NS = 1.3, LOAD_NS = 800, AHEAD = 0.63,
                     TREE_NS = 320, READ_SHARE = 0.89, WORD_ALONE_NS = 50, LOOP_NS = 2;
 enum { UNIT_REGISTERS = 65536, OTHER_REGISTERS = 8, REGISTERS_MOST = 255 };
@@ -48,19 +52,19 @@ typedef struct {
 } Part;
 
 // The larger of several bounds, and somewhat more where two are close.
-static double bounds(const double *bound, int n)
+static double bounds(const double *bound, int n, double sharpness)
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
-        sum += pow(bound[i], SHARPNESS);
-    return pow(sum, 1 / SHARPNESS);
+        sum += pow(bound[i], sharpness);
+    return pow(sum, 1 / sharpness);
 }
 
 // What of a time other bounds do not explain; 0: they do.
-static double beyond(double ns, double other)
+static double beyond(double ns, double other, double sharpness)
 {
-    double left = pow(ns, SHARPNESS) - pow(other, SHARPNESS);
-    return left > 0 && other < 0.8 * ns ? pow(left, 1 / SHARPNESS) : 0;
+    double left = pow(ns, sharpness) - pow(other, sharpness);
+    return left > 0 && other < 0.8 * ns ? pow(left, 1 / sharpness) : 0;
 }
 
 // Of a CPU, the time at the nearest number of instances.
@@ -148,14 +152,17 @@ static Part fit_copy(const Psi *psi, const Row *like, int threads)
         // where that counts least.
         double other =
             fmax(r->words * psi->word_ns, start_of_block(psi, r->threads) / r->instances);
-        double ns = beyond(r->ns, other) * r->flight;
+        double ns =
+            beyond(r->ns, other, r->copy == COPY_ASYNC ? FLOWING : BURSTS) * r->flight;
         double error = hypot(0.1 * ns, 0.3 * other * r->flight);
         if (ns > 0)
             line_add(&line, copy_rounds(r, r->threads), ns, 1 / (error * error));
     }
     double at, slope;
     line_fit(&line, &at, &slope);
-    return (Part){like->words * psi->word_ns, at + slope * copy_rounds(like, threads)};
+    double share = like->kind == ROUTINE_LOAD ? READ_SHARE : 1;
+    return (Part){share * like->words * psi->word_ns,
+                  at + slope * copy_rounds(like, threads)};
 }
 
 // What a kernel's parts take together. Copies that pass through no register, or that end in
@@ -184,7 +191,7 @@ static void add_copy(Sum *s, RoutineKind kind, CopyKind copy, int words, bool sc
         s->together += part.wait;
         s->longest = fmax(s->longest, part.wait);
     } else {
-        s->in_turn += part.wait;
+        s->in_turn += part.wait * (copy == COPY_FOURS ? FOURS_TURN : 1);
     }
 }
 
@@ -255,6 +262,12 @@ static int strip_registers(const Script *script, const FusedKernel *k)
     return MIN(own * arrays + OTHER_REGISTERS, REGISTERS_MOST);
 }
 
+// Of a CPU: work-items are loops, and each barrier ends one.
+static double loops_of(const Psi *psi, int lanes, double loops)
+{
+    return LOOP_NS * lanes * loops / psi->device.compute_units;
+}
+
 // By strips everything is in registers. An instance waits for its loads, unless they were
 // begun before, and for trees.
 static double predict_strips(const Psi *psi, const Script *script, const FusedKernel *k,
@@ -275,9 +288,9 @@ static double predict_strips(const Psi *psi, const Script *script, const FusedKe
                     : 0;
         trees += !sum && e->words[e->nparam] == 1 && e->impl[k->choice.impl[step]].strip;
     }
-    if (psi->device.is_cpu) // work-items are loops, and each barrier ends one
+    if (psi->device.is_cpu)
         return sums + f->moved * psi->word_ns +
-               LOOP_NS * fused_strips(script, k)->lanes * (f->nelem + 8 * trees) / units;
+               loops_of(psi, fused_strips(script, k)->lanes, f->nelem + 8 * trees);
     double flight = k->choice.instances * fmin(MAX(resident, 1), fmax(each, 1 / units));
     double load = k->choice.early && k->choice.serial > 1 ? AHEAD * LOAD_NS : LOAD_NS;
     double uneven = each < 4 ? ceil(each) / each : 1;
@@ -285,7 +298,7 @@ static double predict_strips(const Psi *psi, const Script *script, const FusedKe
                       (load + TREE_NS * trees) / units / flight,
                       start_of_block(psi, k->threads) /
                           (k->choice.instances * fused_serial(k))};
-    return bounds(bound, COUNTOF(bound)) + sums;
+    return bounds(bound, COUNTOF(bound), FLOWING) + sums;
 }
 
 static double predict_gpu(Sum *s, Part barrier, int64_t instances)
@@ -296,14 +309,15 @@ static double predict_gpu(Sum *s, Part barrier, int64_t instances)
     if (k->top == 0 && fused_serial(k) > 1) // a loop that is unrolled
         flight *= fmin(fused_serial(k), UNROLLED_FLIGHT);
     flight = fmin(flight, fmax((double)instances / psi->device.compute_units, 1));
-    double copies = s->longest + TOGETHER * (s->together - s->longest) +
-                    (k->choice.early ? EARLY_TURN : LATE_TURN) * s->in_turn;
-    double wait = copies + s->compute.wait + barrier.wait * k->barriers * BARRIER_WAIT;
-    double bound[] = {s->words, s->compute.rate * COMPUTE_RATE + barrier.rate * k->barriers,
-                      wait / flight,
+    double copies = s->longest + TOGETHER * (s->together - s->longest) + s->in_turn;
+    if (k->top > 0 && fused_serial(k) > 1)
+        copies *= LOOP_WAIT;
+    double wait = copies + s->compute.wait + barrier.wait * k->barriers;
+    double rate = s->compute.rate * (fused_lanes(s->script, k) > 1 ? COMPUTE_RATE : 1);
+    double bound[] = {s->words, rate + barrier.rate * k->barriers, wait / flight,
                       start_of_block(psi, k->threads) /
                           (k->choice.instances * fused_serial(k))};
-    return bounds(bound, COUNTOF(bound));
+    return bounds(bound, COUNTOF(bound), s->in_turn > s->longest ? BURSTS : FLOWING);
 }
 
 double psi_predict(const Psi *psi, const Script *script, const FusedKernel *k,
@@ -324,6 +338,7 @@ double psi_predict(const Psi *psi, const Script *script, const FusedKernel *k,
     add_copies(&sum);
     add_routines(&sum, barrier);
     if (psi->device.is_cpu)
-        return fmax(sum.words, sum.compute.rate) + barrier.rate * k->barriers + start;
+        return fmax(sum.words, sum.compute.rate) + start +
+               loops_of(psi, fused_lanes(script, k), k->barriers + 1);
     return predict_gpu(&sum, barrier, instances) + start;
 }

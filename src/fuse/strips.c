@@ -208,11 +208,13 @@ static void put_warp_tree(Strips *s, const char *name, char op)
     g->kernel->barriers++;
 }
 
+// All trees use the same memory: each begins with a barrier, after which nobody reads what
+// the one before left.
 static void put_group_tree(Strips *s, const char *name, char op)
 {
     Generator *g = s->g;
     Arena *arena = g->script->arena;
-    const char *part = arena_printf(arena, "w%d", s->trees);
+    const char *part = "w0";
     gen_put(g, "%s;", g->d->barrier);
     gen_put(g, "%s[lid] = %s;", part, name);
     gen_put(g, "for (int d = %d; d > 0; d /= 2) {", s->impl->lanes / 2);
@@ -244,10 +246,10 @@ static void put_tree(void *user, const char *name, char op, int indent)
 static void put_tree_memory(Strips *s, int trees)
 {
     Generator *g = s->g;
-    for (int i = 0; i < trees; i++)
-        if (!s->cuda)
-            gen_put(g, "%sfloat w%d[%d];", gen_shared(g), i, g->kernel->threads);
-        else if (s->impl->lanes > 32)
+    if (!s->cuda && trees)
+        gen_put(g, "%sfloat w0[%d];", gen_shared(g), g->kernel->threads);
+    for (int i = 0; i < trees && s->cuda; i++)
+        if (s->impl->lanes > 32)
             gen_put(g, "%sfloat w%d[2][%d];", gen_shared(g), i, g->kernel->threads / 32);
 }
 

@@ -88,7 +88,7 @@ typedef struct {
     const JobLaunch *launch;
 } Job;
 
-// Who runs a part of a rig's jobs besides its own device (peers.h).
+// Who runs some of a rig's jobs besides its own device (peers.h).
 typedef struct PeerKind PeerKind;
 typedef struct Link Link;
 typedef struct {
@@ -109,7 +109,7 @@ typedef struct {
     int batch;                         // jobs prepared together; 0: chosen by the device
     int workers;                       // 0: chosen by the device
     int share;           // devices that share this machine's cores, this one included; 0: 1
-    int npeer;           // that take part in rig_run
+    int npeer;           // that take part in rig_run and rig_stream
     const RigPeer *peer; // they live as long as the rig
 } RigConfig;
 
@@ -132,9 +132,11 @@ int rig_batch(const Rig *rig); // how many jobs to hand over at once for full sp
 typedef double RigDone(void *user, int job, Trial *trial);
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags);
-// As rig_run for jobs that are made as they are wanted, the number-th (from 0) by the
-// number-th call of next; it must stay as it is until done is called with it. NULL: there
-// are no more. A GPU's compilers are kept busy so, whatever is being timed.
+// As rig_run for jobs that are made as they are wanted, numbered from 0; a job must stay as
+// it is until done is called with its number. NULL: there is none now; it is asked for
+// again when a trial is done, and it ends when there is none and nothing is under way. So
+// each device has something to do, and a GPU's compilers too, whatever is being timed.
+// Calls of next and done come one at a time, with peers from any thread.
 typedef const Job *RigNext(void *user, int number);
 bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
                 Diags *diags);

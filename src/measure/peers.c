@@ -1,31 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sharing a batch: every device takes some of what is left, fewer the less there is (guided
-// self-scheduling, Polychronopoulos and Kuck, 1987), so that all end together; what one has
-// not done when it is lost goes back to the others.
+// Sharing a stream of jobs: every device takes the next one when it has room for it, so
+// that all are busy until there are no more. While another asks too, none takes many more
+// than that one has, or a few jobs would all be with one; what a device has not done when
+// it is lost goes to the others. A device that finds no job waits until something is done
+// anywhere: strategies may then have more.
 //
 // A peer's thread lives as long as it, because workers end with the thread that started
-// them. What is told of trials is told by one thread at a time.
+// them. Jobs are made, and what became of them is told, by one thread at a time.
 #include "measure/peers.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 4 }; // jobs taken at once, where there are as many
+enum { LEAST = 4 }; // jobs that a device may take whatever others have
 
-// A batch, shared by all that run it.
 typedef struct {
-    pthread_mutex_t lock;
     const Job *job;
-    int n, devices;
-    int *waiting; // numbers of jobs that nobody has, a stack
-    int nwaiting;
-    double cutoff_ns;
+    int number; // in the whole stream
+    bool done;
+} Taken;
+
+typedef struct {
+    Taken *at;
+    int len, capacity;
+} TakenList;
+
+typedef struct Stream Stream;
+
+// What one device has of a stream.
+typedef struct {
+    Stream *stream;
+    atomic_bool asks; // wants more than it has; set before the lock, which may take long
+    int under;        // jobs under way
+    TakenList taken;  // since it began, by its own numbers
+    unsigned seen;    // changes of the stream when there was no job for it
+} Part;
+
+struct Stream {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    RigNext *next;
     RigDone *done;
     void *user;
-} Batch;
+    int asked, under; // jobs taken, and under way, of all devices
+    TakenList back;   // given back by those that are lost
+    unsigned changes;
+    bool over;
+    double cutoff_ns;
+    int nparts;
+    Part *part; // the first is the rig's own
+};
 
 typedef enum { POST_OPENING, POST_IDLE, POST_BUSY, POST_LOST } PostState;
 
@@ -44,81 +72,131 @@ struct Peers {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool quit;
-    Batch *batch; // at work; NULL: none
-    int serial;   // of the batch
+    Stream *stream; // at work; NULL: none
+    int serial;     // of the stream
     int n;
     Post *post;
 };
 
-// A part of a batch
-// ------------------------------------------------------------------------
+// A part of a stream ----------------------------------------------------------------------
 
-typedef struct {
-    Batch *batch;
-    int n, *number;
-    Job *job;
-    bool *done;
-    double cutoff_ns; // the batch's when it was taken
-} Part;
-
-static int part_size(const Batch *batch)
+static void list_add(TakenList *list, Taken taken)
 {
-    int share = (batch->nwaiting + 2 * batch->devices - 1) / (2 * batch->devices);
-    return MIN(MAX(share, LEAST), batch->nwaiting);
-}
-
-static bool part_take(Batch *batch, Part *part)
-{
-    pthread_mutex_lock(&batch->lock);
-    *part = (Part){.batch = batch, .n = part_size(batch), .cutoff_ns = batch->cutoff_ns};
-    part->number = xcalloc((size_t)part->n + 1, sizeof *part->number);
-    part->job = xcalloc((size_t)part->n + 1, sizeof *part->job);
-    part->done = xcalloc((size_t)part->n + 1, sizeof *part->done);
-    for (int i = 0; i < part->n; i++) {
-        part->number[i] = batch->waiting[--batch->nwaiting];
-        part->job[i] = batch->job[part->number[i]];
+    if (list->len == list->capacity) {
+        list->capacity = MAX(2 * list->capacity, 64);
+        list->at = xrealloc(list->at, sizeof *list->at * (size_t)list->capacity);
     }
-    pthread_mutex_unlock(&batch->lock);
-    return part->n > 0;
+    list->at[list->len++] = taken;
 }
 
-static void part_release(Part *part)
+static void tell_change(Stream *stream)
 {
-    Batch *batch = part->batch;
-    pthread_mutex_lock(&batch->lock);
-    for (int i = 0; i < part->n; i++)
-        if (!part->done[i])
-            batch->waiting[batch->nwaiting++] = part->number[i];
-    pthread_mutex_unlock(&batch->lock);
-    free(part->number);
-    free(part->job);
-    free(part->done);
+    stream->changes++;
+    pthread_cond_broadcast(&stream->changed);
 }
 
-static double on_done(void *user, int job, Trial *trial)
+static bool is_ahead(const Part *part)
+{
+    const Stream *stream = part->stream;
+    for (int i = 0; i < stream->nparts; i++)
+        if (stream->part[i].asks && part->under >= 2 * stream->part[i].under + LEAST)
+            return true;
+    return false;
+}
+
+static Taken take_next(Stream *stream)
+{
+    if (stream->over)
+        return (Taken){0};
+    if (stream->back.len)
+        return stream->back.at[--stream->back.len];
+    Taken taken = {.job = stream->next(stream->user, stream->asked),
+                   .number = stream->asked};
+    stream->asked += taken.job != NULL;
+    return taken;
+}
+
+static const Job *part_next(void *user, int number)
 {
     Part *part = user;
-    Batch *batch = part->batch;
-    pthread_mutex_lock(&batch->lock);
-    part->done[job] = true;
-    double cutoff = batch->done(batch->user, part->number[job], trial);
-    batch->cutoff_ns = MIN(batch->cutoff_ns, cutoff);
-    cutoff = batch->cutoff_ns;
-    pthread_mutex_unlock(&batch->lock);
+    Stream *stream = part->stream;
+    Taken taken = {0};
+    part->asks = true;
+    pthread_mutex_lock(&stream->lock);
+    if (number != part->taken.len)
+        BUG("a job of a stream was not asked for in turn");
+    if (!is_ahead(part)) {
+        taken = take_next(stream);
+        if (!taken.job && !stream->under && !stream->over) {
+            stream->over = true; // nothing can change any more
+            tell_change(stream);
+        }
+    }
+    if (taken.job) {
+        list_add(&part->taken, taken);
+        part->under++;
+        stream->under++;
+        part->asks = false;
+    }
+    part->seen = stream->changes;
+    pthread_mutex_unlock(&stream->lock);
+    return taken.job;
+}
+
+static double part_done(void *user, int number, Trial *trial)
+{
+    Part *part = user;
+    Stream *stream = part->stream;
+    Taken *taken = &part->taken.at[number];
+    pthread_mutex_lock(&stream->lock);
+    taken->done = true;
+    part->under--;
+    stream->under--;
+    double cutoff = stream->done(stream->user, taken->number, trial);
+    stream->cutoff_ns = cutoff = fmin(stream->cutoff_ns, cutoff);
+    tell_change(stream);
+    pthread_mutex_unlock(&stream->lock);
     return cutoff;
 }
 
-// Takes and runs parts until there is nothing left; false: whoever runs is lost.
-static bool work(Batch *batch, OwnRun *run, void *on, Diags *diags)
+// Gives back what is not done, at the end of a run that may have failed.
+static void part_return(Part *part, bool lost)
 {
-    Part part;
-    bool ok = true, any = true;
-    while (ok && (any = part_take(batch, &part))) {
-        ok = run(on, part.job, part.n, part.cutoff_ns, on_done, &part, diags);
-        part_release(&part);
+    Stream *stream = part->stream;
+    pthread_mutex_lock(&stream->lock);
+    for (int i = 0; i < part->taken.len; i++)
+        if (!part->taken.at[i].done)
+            list_add(&stream->back, part->taken.at[i]);
+    if (part->under)
+        tell_change(stream);
+    stream->under -= part->under;
+    part->under = part->taken.len = 0;
+    part->asks = part->asks && !lost;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+// False: there is none any more.
+static bool wait_for_job(Part *part, double *cutoff_ns)
+{
+    Stream *stream = part->stream;
+    pthread_mutex_lock(&stream->lock);
+    while (!stream->over && part->seen == stream->changes)
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    bool more = !stream->over;
+    *cutoff_ns = stream->cutoff_ns;
+    pthread_mutex_unlock(&stream->lock);
+    return more;
+}
+
+// Takes and runs jobs until there are no more; false: whoever runs is lost.
+static bool work(Part *part, OwnRun *run, void *on, Diags *diags)
+{
+    double cutoff_ns;
+    bool ok = true;
+    while (ok && wait_for_job(part, &cutoff_ns)) {
+        ok = run(on, part_next, cutoff_ns, part_done, part, diags);
+        part_return(part, !ok);
     }
-    if (!any)
-        part_release(&part);
     return ok;
 }
 
@@ -132,20 +210,20 @@ static void enter(Post *post, PostState state)
     pthread_mutex_unlock(&post->peers->lock);
 }
 
-// The next batch after the serial-th; NULL: there will be none.
-static Batch *next_batch(Post *post, int *serial)
+// The post's part of the next stream after the serial-th; NULL: there will be none.
+static Part *next_part(Post *post, int *serial)
 {
     Peers *peers = post->peers;
     pthread_mutex_lock(&peers->lock);
     while (!peers->quit &&
-           (post->state == POST_LOST || !peers->batch || peers->serial == *serial))
+           (post->state == POST_LOST || !peers->stream || peers->serial == *serial))
         pthread_cond_wait(&peers->changed, &peers->lock);
-    Batch *batch = peers->quit ? NULL : peers->batch;
+    Stream *stream = peers->quit ? NULL : peers->stream;
     *serial = peers->serial;
-    if (batch)
+    if (stream)
         post->state = POST_BUSY;
     pthread_mutex_unlock(&peers->lock);
-    return batch;
+    return stream ? &stream->part[1 + (post - peers->post)] : NULL;
 }
 
 static void *attend(void *user)
@@ -154,13 +232,13 @@ static void *attend(void *user)
     const PeerKind *kind = post->peer->kind;
     int serial = 0;
     bool ok = true;
-    Batch *batch;
+    Part *part;
     void *opened = kind->open(post->peer, post->config, &post->diags);
     if (opened)
         post->info = *kind->info(opened);
     enter(post, opened ? POST_IDLE : POST_LOST);
-    while (opened && ok && (batch = next_batch(post, &serial))) {
-        ok = work(batch, kind->run, opened, &post->diags);
+    while (opened && ok && (part = next_part(post, &serial))) {
+        ok = work(part, kind->run, opened, &post->diags);
         enter(post, ok ? POST_IDLE : POST_LOST);
     }
     if (opened)
@@ -252,20 +330,22 @@ void peers_close(Peers *peers)
     free(peers);
 }
 
-int peers_count(const Peers *peers)
+int peers_count(Peers *peers)
 {
     int n = 0;
+    pthread_mutex_lock(&peers->lock);
     for (int i = 0; i < peers->n; i++)
         n += peers->post[i].state != POST_LOST;
+    pthread_mutex_unlock(&peers->lock);
     return n;
 }
 
 // Running ---------------------------------------------------------------------------------
 
-static void begin(Peers *peers, Batch *batch)
+static void begin(Peers *peers, Stream *stream)
 {
     pthread_mutex_lock(&peers->lock);
-    peers->batch = batch;
+    peers->stream = stream;
     peers->serial++;
     for (int i = 0; i < peers->n; i++)
         if (peers->post[i].state == POST_IDLE)
@@ -274,50 +354,66 @@ static void begin(Peers *peers, Batch *batch)
     pthread_mutex_unlock(&peers->lock);
 }
 
-// Waits for the peers; false if none of them was lost.
-static bool end(Peers *peers, const bool *lost_before, Diags *diags)
+// Waits for the peers, and says which were lost.
+static void end(Peers *peers, const bool *lost_before, Diags *diags)
 {
-    bool lost = false;
     wait_while(peers, POST_BUSY);
     pthread_mutex_lock(&peers->lock);
-    peers->batch = NULL;
+    peers->stream = NULL;
     pthread_mutex_unlock(&peers->lock);
     for (int i = 0; i < peers->n; i++)
-        if (peers->post[i].state == POST_LOST && !lost_before[i]) {
+        if (peers->post[i].state == POST_LOST && !lost_before[i])
             tell_loss(&peers->post[i], "is lost, and others go on with what it had", diags);
-            lost = true;
-        }
-    return lost;
 }
 
-bool peers_run(Peers *peers, OwnRun *own, void *rig, const Job *job, int n,
-               double cutoff_ns, RigDone *done, void *user, Diags *diags)
+static void stream_open(Stream *stream, int nparts)
 {
-    Batch batch = {.job = job,
-                   .n = n,
-                   .devices = 1 + peers_count(peers),
-                   .nwaiting = n,
-                   .cutoff_ns = cutoff_ns,
-                   .done = done,
-                   .user = user};
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_cond_init(&stream->changed, NULL);
+    stream->changes = 1; // a part has seen 0
+    stream->nparts = nparts;
+    stream->part = xcalloc((size_t)nparts, sizeof *stream->part);
+    for (int i = 0; i < nparts; i++)
+        stream->part[i].stream = stream;
+}
+
+static void stream_stop(Stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->over = true;
+    tell_change(stream);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static void stream_close(Stream *stream)
+{
+    for (int i = 0; i < stream->nparts; i++)
+        free(stream->part[i].taken.at);
+    free(stream->part);
+    free(stream->back.at);
+    pthread_cond_destroy(&stream->changed);
+    pthread_mutex_destroy(&stream->lock);
+}
+
+bool peers_run(Peers *peers, OwnRun *own, void *rig, RigNext *next, double cutoff_ns,
+               RigDone *done, void *user, Diags *diags)
+{
+    Stream stream = {.next = next, .done = done, .user = user, .cutoff_ns = cutoff_ns};
     bool *lost = xcalloc((size_t)peers->n + 1, sizeof *lost);
-    Diags mine; // the caller's may be written to by done, in any thread
+    Diags mine; // the caller's may be written to by next and done, in any thread
     diags_init(&mine, arena_new());
-    pthread_mutex_init(&batch.lock, NULL);
-    batch.waiting = xcalloc((size_t)n + 1, sizeof *batch.waiting);
-    for (int i = 0; i < n; i++)
-        batch.waiting[i] = n - 1 - i;
+    stream_open(&stream, 1 + peers->n);
     for (int i = 0; i < peers->n; i++)
         lost[i] = peers->post[i].state == POST_LOST;
-    begin(peers, &batch);
-    bool ok = work(&batch, own, rig, &mine);
-    if (end(peers, lost, diags) && ok) // what a lost one gave back
-        ok = work(&batch, own, rig, &mine);
+    begin(peers, &stream);
+    bool ok = work(&stream.part[0], own, rig, &mine);
+    if (!ok)
+        stream_stop(&stream);
+    end(peers, lost, diags);
     for (int i = 0; i < mine.list.len; i++)
         diag_world(diags, mine.list.at[i].code, "%s", mine.list.at[i].message);
-    pthread_mutex_destroy(&batch.lock);
     arena_free(mine.arena);
-    free(batch.waiting);
+    stream_close(&stream);
     free(lost);
     return ok;
 }
@@ -339,10 +435,10 @@ static const DeviceInfo *local_info(const void *opened)
     return rig_device(opened);
 }
 
-static bool local_run(void *opened, const Job *job, int n, double cutoff_ns, RigDone *done,
+static bool local_run(void *opened, RigNext *next, double cutoff_ns, RigDone *done,
                       void *user, Diags *diags)
 {
-    return rig_run(opened, job, n, cutoff_ns, done, user, diags);
+    return rig_stream(opened, next, cutoff_ns, done, user, diags);
 }
 
 static void local_close(void *opened)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// peers: other devices that take their part of a rig's batches, each from a thread of its
+// peers: other devices that take jobs of a rig as it does itself, each from a thread of its
 // own: another device of this machine (peer_local), or a rig in another process, on this
 // machine or another, at the end of a link that carries texts (peer_remote, remote_serve).
 
@@ -15,10 +15,10 @@ struct PeerKind {
     // Ready to run jobs on the buffers of config; NULL with diagnostics.
     void *(*open)(const RigPeer *peer, const RigConfig *config, Diags *diags);
     const DeviceInfo *(*info)(const void *opened);
-    // As rig_run. False with diagnostics: the peer is lost, and who is not done goes to
-    // others.
-    bool (*run)(void *opened, const Job *job, int n, double cutoff_ns, RigDone *done,
-                void *user, Diags *diags);
+    // As rig_stream. False with diagnostics: the peer is lost, and what it has not done
+    // goes to others.
+    bool (*run)(void *opened, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                Diags *diags);
     void (*close)(void *opened);
 };
 
@@ -31,7 +31,7 @@ extern const PeerKind peer_remote;
 // called by two at once where a process serves.
 struct Link {
     bool (*send)(void *end, const char *text, size_t len); // false: the other end is gone
-    // Waits so many seconds at most; appends to text. False: nothing came.
+    // Waits so many seconds at most, 0: only looks; appends to text. False: nothing came.
     bool (*receive)(void *end, Buf *text, double limit_s);
     void *end;
 };
@@ -47,12 +47,12 @@ typedef struct Peers Peers;
 // Opens peers in threads of their own. One that does not open, or is another kind of
 // device, is left out with a warning.
 Peers *peers_open(const RigConfig *config, const DeviceInfo *device, Diags *diags);
-void peers_close(Peers *peers);      // accepts NULL
-int peers_count(const Peers *peers); // those that are not lost
+void peers_close(Peers *peers); // accepts NULL
+int peers_count(Peers *peers);  // those that are not lost
 // Runs jobs on the peers, and on the caller's own device by `own`, in this thread.
-typedef bool OwnRun(void *rig, const Job *job, int n, double cutoff_ns, RigDone *done,
-                    void *user, Diags *diags);
-bool peers_run(Peers *peers, OwnRun *own, void *rig, const Job *job, int n,
-               double cutoff_ns, RigDone *done, void *user, Diags *diags);
+typedef bool OwnRun(void *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                    Diags *diags);
+bool peers_run(Peers *peers, OwnRun *own, void *rig, RigNext *next, double cutoff_ns,
+               RigDone *done, void *user, Diags *diags);
 
 #endif

@@ -5,10 +5,12 @@
 // problem and seed.
 //
 //   there   {"jobs": [JOB, ...], "cutoff_ns": T} ... {"quit": true}
-//   back    {"info": INFO} or {"log": TEXT}; {"job": k, "trial": TRIAL} ... {"end": OK}
+//   back    {"info": INFO, "window": N} or {"log": TEXT}; {"job": k, "trial": TRIAL} ...
 //
-// While it works the other end says {"alive": true} every second; one that is silent for
-// long is lost, whatever became of it.
+// So many jobs it is to have under way (its window): some at work, others on hand for when
+// it has room. A {"log": TEXT} in place of a trial says why it cannot go on. While it works
+// the other end says {"alive": true} every second; one that is silent for long is lost,
+// whatever became of it.
 #include "measure/parts.h"
 #include "measure/peers.h"
 
@@ -18,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+enum { WINDOW = 2 }; // batches of a rig that are to be with it
 static const double SILENCE_S = 20, OPEN_S = 1800; // a reference may take long
 
 // Messages --------------------------------------------------------------------------------
@@ -49,6 +52,7 @@ static json_t *get(const Link *link, double limit_s)
 typedef struct {
     const Link *link;
     DeviceInfo info;
+    int window;
 } Remote;
 
 static void *remote_open(const RigPeer *peer, const RigConfig *config, Diags *diags)
@@ -61,6 +65,7 @@ static void *remote_open(const RigPeer *peer, const RigConfig *config, Diags *di
         remote = xcalloc(1, sizeof *remote);
         remote->link = peer->link;
         info_from_json(info, &remote->info);
+        remote->window = MAX((int)json_int_of(hello, "window", 1), 1);
     } else {
         diag_world(diags, "", "%s", hello ? json_text_of(hello, "log") : "no answer");
     }
@@ -73,47 +78,70 @@ static const DeviceInfo *remote_info(const void *opened)
     return &((const Remote *)opened)->info;
 }
 
-static bool send_jobs(const Link *link, const Job *job, int n, double cutoff_ns)
+// What is under way there.
+typedef struct {
+    const Remote *remote;
+    RigNext *next;
+    RigDone *done;
+    void *user;
+    double cutoff_ns;
+    int sent, under;
+    bool *seen; // trials that came, by number
+} Sending;
+
+// Sends jobs as long as there are some and fewer are under way than fit; false: it is gone.
+static bool send_jobs(Sending *s)
 {
-    json_t *message = json_object(), *jobs = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(jobs, job_to_json(&job[i], i));
-    json_object_set_new(message, "jobs", jobs);
-    json_set_number(message, "cutoff_ns", cutoff_ns);
-    return put(link, message);
+    json_t *jobs = json_array();
+    const Job *job;
+    for (; s->under < s->remote->window && (job = s->next(s->user, s->sent)); s->under++) {
+        json_array_append_new(jobs, job_to_json(job, s->sent));
+        s->seen = xrealloc(s->seen, (size_t)s->sent + 1);
+        s->seen[s->sent++] = false;
+    }
+    if (json_array_size(jobs) == 0) {
+        json_decref(jobs);
+        return true;
+    }
+    json_t *message = json_pack("{s:o}", "jobs", jobs);
+    json_set_number(message, "cutoff_ns", s->cutoff_ns);
+    return put(s->remote->link, message);
 }
 
-static void take_trial(const json_t *message, int n, bool *seen, RigDone *done, void *user)
+static void take_trial(Sending *s, const json_t *message)
 {
     Trial trial;
     int number = (int)json_int_of(message, "job", -1);
-    if (number < 0 || number >= n || seen[number])
+    if (number < 0 || number >= s->sent || s->seen[number])
         return;
-    seen[number] = true;
+    s->seen[number] = true;
+    s->under--;
     trial_from_json(json_object_get(message, "trial"), &trial);
-    done(user, number, &trial);
+    s->cutoff_ns = fmin(s->cutoff_ns, s->done(s->user, number, &trial));
     trial_release(&trial);
 }
 
-static bool remote_run(void *opened, const Job *job, int n, double cutoff_ns, RigDone *done,
+static bool remote_run(void *opened, RigNext *next, double cutoff_ns, RigDone *done,
                        void *user, Diags *diags)
 {
-    Remote *remote = opened;
-    bool sent = send_jobs(remote->link, job, n, cutoff_ns), ended = false, ok = false;
-    bool *seen = xcalloc((size_t)n + 1, sizeof *seen);
-    json_t *message;
-    while (sent && !ended && (message = get(remote->link, SILENCE_S))) {
-        ended = json_object_get(message, "end") != NULL;
-        ok = json_is_true(json_object_get(message, "end"));
+    Sending s = {
+        .remote = opened, .next = next, .done = done, .user = user, .cutoff_ns = cutoff_ns};
+    bool ok;
+    while ((ok = send_jobs(&s)) && s.under > 0) {
+        json_t *message = get(s.remote->link, SILENCE_S);
+        const json_t *log = json_object_get(message, "log");
         if (json_object_get(message, "trial"))
-            take_trial(message, n, seen, done, user);
-        if (ended && !ok)
+            take_trial(&s, message);
+        if (log)
             diag_world(diags, "", "%s", json_text_of(message, "log"));
+        ok = message && !log;
         json_decref(message);
+        if (!ok)
+            break;
     }
-    if (!ended)
+    if (!ok && !diags->list.len)
         diag_world(diags, "", "nothing was heard of it for %.0f s", SILENCE_S);
-    free(seen);
+    free(s.seen);
     return ok;
 }
 
@@ -128,11 +156,22 @@ const PeerKind peer_remote = {"remote", remote_open, remote_info, remote_run, re
 
 // There -----------------------------------------------------------------------------------
 
+// A job that came, and goes when its trial is sent.
+typedef struct {
+    Arena *arena;
+    const Job *job;
+    int number; // at the other end
+} Order;
+
 typedef struct {
     const Link *link;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    bool over;
+    bool over; // the beat ends
+    bool quit; // no more is to come
+    double cutoff_ns;
+    Order *order; // of the stream at work, by number
+    int norder, capacity;
 } Serving;
 
 static bool say(Serving *serving, json_t *message)
@@ -159,30 +198,65 @@ static void *beat(void *user)
     return NULL;
 }
 
-static double send_trial(void *user, int job, Trial *trial)
+static void add_order(Serving *serving, const json_t *job)
 {
-    say(user, json_pack("{s:i,s:o}", "job", job, "trial", trial_to_json(trial)));
-    return INFINITY;
+    if (serving->norder == serving->capacity) {
+        serving->capacity = MAX(2 * serving->capacity, 64);
+        serving->order =
+            xrealloc(serving->order, sizeof *serving->order * (size_t)serving->capacity);
+    }
+    Order *order = &serving->order[serving->norder++];
+    order->arena = arena_new();
+    order->number = (int)json_int_of(job, "job", -1);
+    order->job = job_from_json(order->arena, job);
 }
 
-static bool serve_jobs(Rig *rig, Serving *serving, const json_t *message)
+// Takes the message.
+static void take_orders(Serving *serving, json_t *message)
 {
-    Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
     const json_t *jobs = json_object_get(message, "jobs");
-    int n = (int)json_array_size(jobs);
-    Job *job = NEW_ARRAY(arena, Job, n + 1);
-    for (int i = 0; i < n; i++)
-        job[i] = *job_from_json(arena, json_array_get(jobs, (size_t)i));
-    bool ok = rig_run(rig, job, n, json_number_of(message, "cutoff_ns", INFINITY),
-                      send_trial, serving, &diags);
-    json_t *end = json_pack("{s:b}", "end", ok);
-    if (!ok && diags.list.len)
-        json_object_set_new(end, "log", json_text(diags.list.at[0].message));
-    bool sent = say(serving, end);
-    arena_free(arena);
-    return sent && ok;
+    serving->quit |= json_object_get(message, "quit") != NULL;
+    serving->cutoff_ns = json_number_of(message, "cutoff_ns", INFINITY);
+    for (size_t i = 0; i < json_array_size(jobs); i++)
+        add_order(serving, json_array_get(jobs, i));
+    json_decref(message);
+}
+
+static const Job *next_order(void *user, int number)
+{
+    Serving *serving = user;
+    json_t *message;
+    while ((message = get(serving->link, 0)))
+        take_orders(serving, message);
+    return number < serving->norder ? serving->order[number].job : NULL;
+}
+
+static double send_trial(void *user, int number, Trial *trial)
+{
+    Serving *serving = user;
+    Order *order = &serving->order[number];
+    say(serving,
+        json_pack("{s:i,s:o}", "job", order->number, "trial", trial_to_json(trial)));
+    arena_free(order->arena);
+    order->arena = NULL;
+    return serving->cutoff_ns;
+}
+
+// Serves as long as jobs are there; false: the rig is broken, which it says.
+static bool serve_jobs(Rig *rig, Serving *serving)
+{
+    Diags diags;
+    diags_init(&diags, arena_new());
+    bool ok = rig_stream(rig, next_order, serving->cutoff_ns, send_trial, serving, &diags);
+    if (!ok)
+        say(serving, json_pack("{s:o}", "log",
+                               json_text(diags.list.len ? diags.list.at[0].message : "")));
+    for (int i = 0; i < serving->norder; i++)
+        if (serving->order[i].arena)
+            arena_free(serving->order[i].arena);
+    serving->norder = 0;
+    arena_free(diags.arena);
+    return ok;
 }
 
 bool remote_serve(Rig *rig, const Link *link, const char *why)
@@ -194,15 +268,14 @@ bool remote_serve(Rig *rig, const Link *link, const char *why)
     pthread_cond_init(&serving.ended, NULL);
     pthread_t thread;
     bool beats = pthread_create(&thread, NULL, beat, &serving) == 0;
-    bool ok = say(&serving, json_pack("{s:o}", "info", info_to_json(rig_device(rig))));
-    json_t *message = NULL;
-    while (ok && (message = get(link, INFINITY)) && !json_object_get(message, "quit")) {
-        ok = serve_jobs(rig, &serving, message);
-        json_decref(message);
-        message = NULL;
+    bool ok = say(&serving, json_pack("{s:o,s:i}", "info", info_to_json(rig_device(rig)),
+                                      "window", WINDOW * rig_batch(rig)));
+    json_t *message;
+    while (ok && !serving.quit && (ok = (message = get(link, INFINITY)))) {
+        take_orders(&serving, message);
+        ok = serving.norder == 0 || serve_jobs(rig, &serving);
     }
-    ok = ok && message;
-    json_decref(message);
+    free(serving.order);
     pthread_mutex_lock(&serving.lock);
     serving.over = true;
     pthread_cond_broadcast(&serving.ended);

@@ -16,15 +16,24 @@ static const double LIMIT_S = 10;
 
 // Runs --------------------------------------------------------------------------------
 
-bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
-                Diags *diags)
+static bool stream_alone(void *rig_, RigNext *next, double cutoff_ns, RigDone *done,
+                         void *user, Diags *diags)
 {
+    Rig *rig = rig_;
     Round round = {.samples = rig->config.samples,
                    .cutoff_ns = cutoff_ns,
                    .next = next,
                    .done = done,
                    .user = user};
     return round_run(rig, WORKERS_MAX, &round, diags);
+}
+
+bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
+                Diags *diags)
+{
+    if (rig_peers(rig) > 0)
+        return peers_run(rig->peers, stream_alone, rig, next, cutoff_ns, done, user, diags);
+    return stream_alone(rig, next, cutoff_ns, done, user, diags);
 }
 
 // Jobs of an array.
@@ -55,21 +64,14 @@ static bool run_array(Rig *rig, Array *array, Round *round, Diags *diags)
     return round_run(rig, array->n, round, diags);
 }
 
-static bool run_alone(void *rig_, const Job *job, int n, double cutoff_ns, RigDone *done,
-                      void *user, Diags *diags)
-{
-    Rig *rig = rig_;
-    Array array = {job, n, done, user};
-    Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
-    return run_array(rig, &array, &round, diags);
-}
-
 bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
              Diags *diags)
 {
+    Array array = {job, n, done, user};
+    Round round = {.samples = rig->config.samples, .cutoff_ns = cutoff_ns};
     if (rig_peers(rig) > 0 && n > 1)
-        return peers_run(rig->peers, run_alone, rig, job, n, cutoff_ns, done, user, diags);
-    return run_alone(rig, job, n, cutoff_ns, done, user, diags);
+        return rig_stream(rig, next_of_array, cutoff_ns, done_of_array, &array, diags);
+    return run_array(rig, &array, &round, diags);
 }
 
 // One job -----------------------------------------------------------------------------
@@ -233,7 +235,7 @@ static bool open_first(Rig *rig, Diags *diags)
 static int choose_workers(const Rig *rig)
 {
     double bytes = 0;
-    int cores = (int)MAX(sysconf(_SC_NPROCESSORS_ONLN) / MAX(rig->config.share, 1), 1);
+    int cores = MAX(processors() / MAX(rig->config.share, 1), 1);
     int n = rig->info.is_cpu ? MIN(cores, WORKERS_CPU)
             : rig->ahead     ? MIN(MAX(cores, 2), WORKERS_MAX)
                              : MIN(cores - 1, WORKERS_MAX);
@@ -272,8 +274,10 @@ Rig *rig_open(const RigConfig *config, Diags *diags)
     if (!check_device(config->device, diags))
         return NULL;
     Rig *rig = rig_new(config);
-    if (folder_open(&rig->folder, config->folder, diags) &&
-        write_files(rig, config, diags) && open_first(rig, diags)) {
+    bool ok = folder_open(&rig->folder, config->folder, diags);
+    if (ok)
+        rig->turn = folder_turn_path(&rig->folder, config->device);
+    if (ok && write_files(rig, config, diags) && open_first(rig, diags)) {
         choose_crew(rig);
         if (config->npeer)
             rig->peers = peers_open(config, &rig->info, diags);
@@ -293,6 +297,7 @@ void rig_close(Rig *rig)
     for (int i = 0; i < WORKERS_MAX; i++)
         cache_close(&rig->cache[i]);
     folder_close(&rig->folder);
+    free(rig->turn);
     json_decref(rig->open_message);
     buf_release(&rig->trouble);
     arena_free(rig->arena);

@@ -9,7 +9,7 @@
 #include "measure/parts.h"
 #include "measure/peers.h"
 
-enum { WORKERS_MAX = 16, SHARE = 10 }; // SHARE: jobs a worker builds as one program
+enum { WORKERS_MAX = 32, SHARE = 10 }; // SHARE: jobs a worker builds as one program
 
 typedef enum {
     ITEM_WAITING,
@@ -22,6 +22,7 @@ typedef enum {
 
 typedef struct {
     const Job *job;
+    int number;
     ItemState state;
     bool suspect; // to be tried alone, in a fresh process
     int worker;   // that has it
@@ -31,12 +32,12 @@ typedef struct {
     Trial trial;
 } Item;
 
-// The jobs of one call, and what is wanted of them.
+// The jobs of one call, and what is wanted of them. Kept are those from the first that is
+// not done: the number-th at item[number % capacity].
 typedef struct {
     Item *item;
     int capacity;
-    int first, end; // the batch at work
-    bool dry;       // there is no next job
+    int first, end; // the numbers at work
     RigNext *next;
     int samples;
     double cutoff_ns;
@@ -53,6 +54,7 @@ struct Rig {
     DeviceInfo info;
     bool ahead; // the first worker runs jobs, the others compile
     Folder folder;
+    char *turn; // the file by which controllers take turns on the device
     json_t *open_message;
     int crew, nworker; // workers there may be, and those there are
     Worker worker[WORKERS_MAX];
@@ -71,7 +73,8 @@ bool crew_add(Rig *rig, Diags *diags);
 bool crew_fill(Rig *rig, Diags *diags);
 // Until every worker is idle or off. False: none is left that can run a job.
 bool crew_settle(Rig *rig, Diags *diags);
-// Runs the round's jobs with at most so many workers; frees its items.
+// Runs the round's jobs with at most so many workers where they compile ahead; frees its
+// items.
 bool round_run(Rig *rig, int workers, Round *round, Diags *diags);
 
 #endif

@@ -11,8 +11,10 @@
 //           all of them share. Jobs flow through: compiled some at a time (a parcel: one
 //           program), then checked and timed parcel by parcel.
 //
-// Controllers that share a folder take turns on a GPU, a call each: what one of them does
-// meanwhile (derive, lower, compute a reference) does not disturb the other's times.
+// Controllers that share a folder take turns on a GPU, so that they do not disturb each
+// other's times. Where compiling runs ahead a turn is what the worker that runs does at one
+// message, checks or a timing, and it takes it itself: any number of controllers keep the
+// cores busy. Elsewhere all workers run jobs, and a turn is a call.
 //
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
@@ -48,6 +50,11 @@ static double build_limit(const Rig *rig, int jobs)
 static double time_limit(const Rig *rig)
 {
     return 2 * rig->config.run_limit_s + 1;
+}
+
+static Item *item_at(const Round *round, int number)
+{
+    return &round->item[number % round->capacity];
 }
 
 // Workers -----------------------------------------------------------------------------
@@ -103,9 +110,10 @@ static bool any_busy(const Rig *rig)
 static int sent_to(const Rig *rig, const Worker *worker)
 {
     int n = 0;
-    for (int i = rig->round->first; i < rig->round->end; i++)
-        n += rig->round->item[i].state == ITEM_SENT &&
-             &rig->worker[rig->round->item[i].worker] == worker;
+    for (int i = rig->round->first; i < rig->round->end; i++) {
+        const Item *item = item_at(rig->round, i);
+        n += item->state == ITEM_SENT && &rig->worker[item->worker] == worker;
+    }
     return n;
 }
 
@@ -153,7 +161,7 @@ static void bereave(Item *item, const Worker *dead, const char *why)
 static void settle_jobs(Rig *rig, int number, const Worker *dead, const char *why)
 {
     for (int i = rig->round->first; i < rig->round->end; i++) {
-        Item *item = &rig->round->item[i];
+        Item *item = item_at(rig->round, i);
         bool held = (item->state == ITEM_SENT || item->state == ITEM_PREPARED) &&
                     item->worker == number;
         if (!held)
@@ -188,19 +196,24 @@ static bool replace(Rig *rig, Worker *worker, Diags *diags)
 static void take_stage(Rig *rig, Worker *worker, const json_t *message)
 {
     int job = (int)json_int_of(message, "job", JOINT_BUILD);
-    if (strcmp(json_text_of(message, "at"), "run") == 0)
+    const char *at = json_text_of(message, "at");
+    if (strcmp(at, "run") == 0)
         worker_enter(worker, STAGE_RUN, job, rig->config.run_limit_s);
+    else if (strcmp(at, "turn") == 0)
+        worker_enter(worker, STAGE_TURN, job, INFINITY);
+    else if (strcmp(at, "time") == 0)
+        worker_enter(worker, STAGE_TIME, job, time_limit(rig));
     else
         worker_enter(worker, STAGE_BUILD, job,
                      build_limit(rig, job == JOINT_BUILD ? sent_to(rig, worker) : 1));
     if (worker->stage == STAGE_BUILD && job != JOINT_BUILD && is_compiler(rig, worker))
-        rig->round->item[job].parcel = job; // its program holds nothing else
+        item_at(rig->round, job)->parcel = job; // its program holds nothing else
 }
 
 // The second report on a job, its timing, replaces the first.
 static void take_trial(Rig *rig, Worker *worker, const json_t *message)
 {
-    Item *item = &rig->round->item[json_int_of(message, "job", 0)];
+    Item *item = item_at(rig->round, (int)json_int_of(message, "job", 0));
     bool compiled = is_compiler(rig, worker);
     trial_release(&item->trial);
     trial_from_json(json_object_get(message, "trial"), &item->trial);
@@ -268,25 +281,36 @@ static int count_items(const Round *round, ItemState state)
 {
     int n = 0;
     for (int i = round->first; i < round->end; i++)
-        n += round->item[i].state == state;
+        n += item_at(round, i)->state == state;
     return n;
 }
 
 static Item *first_item(const Round *round, ItemState state)
 {
     for (int i = round->first; i < round->end; i++)
-        if (round->item[i].state == state)
-            return &round->item[i];
+        if (item_at(round, i)->state == state)
+            return item_at(round, i);
     return NULL;
 }
 
 // The first that waits, of the suspects or of the others.
 static Item *first_waiting(const Round *round, bool suspect)
 {
-    for (int i = round->first; i < round->end; i++)
-        if (round->item[i].state == ITEM_WAITING && round->item[i].suspect == suspect)
-            return &round->item[i];
+    for (int i = round->first; i < round->end; i++) {
+        Item *item = item_at(round, i);
+        if (item->state == ITEM_WAITING && item->suspect == suspect)
+            return item;
+    }
     return NULL;
+}
+
+// What a worker runs, once it has its turn where that is its own affair.
+static void send_run(const Rig *rig, Worker *worker, json_t *message, Stage stage, int job,
+                     double limit_s)
+{
+    if (rig->ahead && !is_compiler(rig, worker))
+        json_object_set_new(message, "turn", json_text(rig->turn));
+    worker_send(worker, message, stage, job, limit_s);
 }
 
 static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
@@ -296,21 +320,21 @@ static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
     item->state = ITEM_SENT;
     item->worker = number;
     worker->sent++;
-    json_array_append_new(jobs, job_to_json(item->job, (int)(item - rig->round->item)));
+    json_array_append_new(jobs, job_to_json(item->job, item->number));
 }
 
 static void send_prepare(Rig *rig, Worker *worker, json_t *jobs, int first)
 {
     int n = (int)json_array_size(jobs);
-    worker_send(worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs), STAGE_BUILD,
-                n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
+    send_run(rig, worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs),
+             STAGE_BUILD, n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
 }
 
 static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
 {
     json_t *jobs = json_array();
     Item *item = first_waiting(rig->round, suspect);
-    int first = (int)(item - rig->round->item);
+    int first = item ? item->number : 0;
     for (int n = 0; item && n < most; n++) {
         item->parcel = first;
         append_job(rig, worker, item, jobs);
@@ -319,22 +343,34 @@ static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
     send_prepare(rig, worker, jobs, first);
 }
 
+static int count_waiting(const Round *round)
+{
+    int n = 0;
+    for (int i = round->first; i < round->end; i++)
+        n += item_at(round, i)->state == ITEM_WAITING && !item_at(round, i)->suspect;
+    return n;
+}
+
+// Workers that have no job yet, of those that compile.
+static int count_free(const Rig *rig)
+{
+    int n = 0;
+    for (int i = rig->ahead; i < rig->nworker; i++)
+        n += rig->worker[i].state != CREW_OFF && rig->worker[i].stage <= STAGE_OPEN;
+    return n;
+}
+
 // An even part of what waits, among the workers that have none yet.
 static int even_share(const Rig *rig)
 {
-    int waiting = 0, free_workers = 0;
-    for (int i = rig->round->first; i < rig->round->end; i++)
-        waiting +=
-            rig->round->item[i].state == ITEM_WAITING && !rig->round->item[i].suspect;
-    for (int i = 0; i < rig->nworker; i++)
-        free_workers +=
-            rig->worker[i].state != CREW_OFF && rig->worker[i].stage <= STAGE_OPEN;
-    return MIN((waiting + free_workers - 1) / MAX(free_workers, 1), 2 * SHARE);
+    int waiting = count_waiting(rig->round), among = MAX(count_free(rig), 1);
+    return MIN((waiting + among - 1) / among, (rig->ahead ? 1 : 2) * SHARE);
 }
 
+// To those that compile.
 static void hand_out(Rig *rig)
 {
-    for (int i = 0; i < rig->nworker; i++)
+    for (int i = rig->ahead; i < rig->nworker; i++)
         if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, false))
             send_jobs(rig, &rig->worker[i], false, even_share(rig));
 }
@@ -385,15 +421,14 @@ static void send_time(Rig *rig, Item *item)
 {
     const Round *round = rig->round;
     Worker *worker = &rig->worker[item->worker];
-    int number = (int)(item - round->item);
-    json_t *message =
-        json_pack("{s:s,s:i,s:i}", "do", "time", "job", number, "samples", round->samples);
+    json_t *message = json_pack("{s:s,s:i,s:i}", "do", "time", "job", item->number,
+                                "samples", round->samples);
     json_set_number(message, "limit_s", rig->config.run_limit_s);
     json_set_number(message, "cutoff_ns", round->cutoff_ns);
     json_object_set_new(message, "alone", json_boolean(rig->ahead));
     if (round->out)
         json_object_set(message, "out", round->out);
-    worker_send(worker, message, STAGE_TIME, number, time_limit(rig));
+    send_run(rig, worker, message, STAGE_TIME, item->number, time_limit(rig));
 }
 
 static bool time_one(Rig *rig, Item *item, Diags *diags)
@@ -410,7 +445,7 @@ static void report(Round *round)
     Item *item;
     while ((item = first_item(round, ITEM_DECIDED))) {
         item->state = ITEM_DONE;
-        double cutoff = round->done(round->user, (int)(item - round->item), &item->trial);
+        double cutoff = round->done(round->user, item->number, &item->trial);
         round->cutoff_ns = MIN(round->cutoff_ns, cutoff);
         trial_release(&item->trial);
     }
@@ -445,40 +480,40 @@ static void check_job(const Rig *rig, const Job *job)
 
 // Flowing -----------------------------------------------------------------------------
 
-// Takes in further jobs as long as few are under way.
-static void refill(Rig *rig, int most)
+static void grow(Round *round)
+{
+    Round old = *round;
+    round->capacity = MAX(2 * old.capacity, 64);
+    round->item = xcalloc((size_t)round->capacity, sizeof *round->item);
+    for (int i = old.first; i < old.end; i++)
+        *item_at(round, i) = *item_at(&old, i);
+    free(old.item);
+}
+
+// Takes in further jobs as long as there are some, few are under way and fewer wait than
+// are wanted.
+static void refill(Rig *rig, int most, int wanted)
 {
     Round *round = rig->round;
-    while (round->first < round->end && round->item[round->first].state == ITEM_DONE)
+    while (round->first < round->end && item_at(round, round->first)->state == ITEM_DONE)
         round->first++;
-    while (!round->dry && round->end - round->first < most) {
+    for (int n = count_waiting(round); n < wanted && round->end - round->first < most;
+         n++) {
         const Job *job = round->next(round->user, round->end);
-        round->dry = !job;
         if (!job)
             break;
         check_job(rig, job);
-        if (round->end == round->capacity) {
-            round->capacity = MAX(2 * round->capacity, 64);
-            round->item = xrealloc(round->item, sizeof(Item) * (size_t)round->capacity);
-        }
-        round->item[round->end++] = (Item){.job = job};
-    }
-}
-
-static void hand_to_compilers(Rig *rig)
-{
-    for (int i = 1; i < rig->nworker; i++) {
-        int waiting = count_items(rig->round, ITEM_WAITING);
-        int share = (waiting + rig->crew - 2) / MAX(rig->crew - 1, 1);
-        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, false))
-            send_jobs(rig, &rig->worker[i], false, MIN(share, SHARE));
+        if (round->end - round->first == round->capacity)
+            grow(round);
+        *item_at(round, round->end) = (Item){.job = job, .number = round->end};
+        round->end++;
     }
 }
 
 static bool is_whole(const Round *round, int parcel)
 {
     for (int i = round->first; i < round->end; i++)
-        if (round->item[i].parcel == parcel && round->item[i].state == ITEM_SENT)
+        if (item_at(round, i)->parcel == parcel && item_at(round, i)->state == ITEM_SENT)
             return false;
     return true;
 }
@@ -490,7 +525,7 @@ static bool send_parcel(Rig *rig)
     json_t *jobs = NULL;
     int parcel = -1;
     for (int i = round->first; i < round->end; i++) {
-        Item *item = &round->item[i];
+        Item *item = item_at(round, i);
         if (item->state != ITEM_COMPILED)
             continue;
         if (!jobs && is_whole(round, item->parcel)) {
@@ -541,24 +576,13 @@ static bool run_ahead(Rig *rig, Diags *diags)
     bool ok = true;
     for (;;) {
         report(round);
-        refill(rig, AHEAD * SHARE * rig->crew);
+        refill(rig, AHEAD * SHARE * rig->crew, SHARE * MAX(count_free(rig), 1));
         if (!ok || round->first == round->end)
             break;
-        hand_to_compilers(rig);
+        hand_out(rig);
         ok = keep_running(rig, diags) && (!any_busy(rig) || attend(rig, diags));
     }
     return ok && crew_settle(rig, diags);
-}
-
-static bool run_batches(Rig *rig, Diags *diags)
-{
-    Round *round = rig->round;
-    for (bool ok = true;;) {
-        refill(rig, rig->config.batch);
-        if (!ok || round->first == round->end)
-            return ok;
-        ok = run_batch(rig, diags);
-    }
 }
 
 bool crew_add(Rig *rig, Diags *diags)
@@ -591,6 +615,17 @@ static bool enlist(Rig *rig, int jobs, Diags *diags)
     return ok;
 }
 
+static bool run_batches(Rig *rig, Diags *diags)
+{
+    Round *round = rig->round;
+    for (bool ok = true;;) {
+        refill(rig, rig->config.batch, rig->config.batch);
+        if (!ok || round->first == round->end)
+            return ok;
+        ok = enlist(rig, round->end - round->first, diags) && run_batch(rig, diags);
+    }
+}
+
 // A call that finds every worker gone, after an earlier failure, starts them again.
 static bool revive(Rig *rig, Diags *diags)
 {
@@ -605,11 +640,12 @@ static bool revive(Rig *rig, Diags *diags)
 bool round_run(Rig *rig, int workers, Round *round, Diags *diags)
 {
     rig->round = round;
-    int turn = rig->info.is_cpu ? -1 : folder_turn(&rig->folder, rig->config.device);
-    bool ok = revive(rig, diags) && enlist(rig, workers, diags) &&
-              (rig->ahead ? run_ahead : run_batches)(rig, diags);
-    for (int i = 0; i < round->end; i++)
-        trial_release(&round->item[i].trial);
+    int turn = rig->info.is_cpu || rig->ahead ? -1 : turn_take(rig->turn);
+    bool ok = revive(rig, diags) &&
+              (rig->ahead ? enlist(rig, workers, diags) && run_ahead(rig, diags)
+                          : run_batches(rig, diags));
+    for (int i = round->first; i < round->end; i++)
+        trial_release(&item_at(round, i)->trial);
     free(round->item);
     if (turn >= 0)
         close(turn);

@@ -222,8 +222,9 @@ Problem *problem_new(const char *name, const char *text, size_t len);
 // reference.c -------------------------------------------------------------------------
 
 // Sets what the outputs must be: by the interpreter where that is quick; else by the plain
-// kernel as C, after it was checked against the interpreter at small sizes. False with
-// diagnostics.
+// kernel as C, after it was checked against the interpreter at small sizes. Of a program
+// that iterates, sets the tolerance to what rounding alone can do to its results, if that
+// is more. how: all of it in words. False with diagnostics.
 bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
                        Arena *arena, const char **how, Diags *diags);
 
@@ -373,6 +374,6 @@ void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *devic
 const char *plan_models_folder(const char *program, Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-5"
+#define CODEGEN_VERSION FW_VERSION "-6"
 
 #endif

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuning: ask the strategy, skip what is stored, run the rest in batches or as a stream,
-// store every trial, measure the best few again, write the winner out. tune() says it in
-// one expression; below it, the same led by a caller.
+// Tuning: ask the strategy, skip what is stored, run the rest, store every trial, measure
+// the best few again, write the winner out. tune() says it in one expression; below it, the
+// same led by a caller.
 
 #include "plan/tune.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-// Runs points given by `next` until it has none; false on failure. Only batches are shared
-// with other devices.
-static bool run_points(Tune *t, NextPoint *next, bool told)
-{
-    bool stream = !t->device->is_cpu && !t->search->kind->learns && rig_peers(t->rig) == 0;
-    return (stream ? tune_stream : tune_batches)(t, next, told);
-}
 
 static bool next_first(Tune *t, Point *point)
 {
@@ -140,7 +132,7 @@ static bool open_store(Tune *t)
 static bool try_first(Tune *t)
 {
     t->search_s = clock_s();
-    if (!run_points(t, next_first, t->search->kind->learns))
+    if (!tune_stream(t, next_first, t->search->kind->learns))
         return false;
     const Known *plain =
         t->has_plain ? map_get(&t->known, tune_point_text(t, &t->first[0])) : NULL;
@@ -164,7 +156,7 @@ static bool try_sample(Tune *t)
     t->sampling = true;
     t->budget_s = INFINITY;
     t->budget_trials = 0;
-    return !t->ranking.nsample || t->stopped || run_points(t, next_sampled, false);
+    return !t->ranking.nsample || t->stopped || tune_stream(t, next_sampled, false);
 }
 
 static void close_all(Tune *t)
@@ -205,7 +197,7 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     start(&t, problem, options, arena, result, diags);
     bool ok = look_at_device(&t) && open_space(&t) && open_described(&t) &&
               open_store(&t) && tune_open_search(&t) && try_first(&t) &&
-              run_points(&t, next_asked, true) && try_sample(&t) &&
+              tune_stream(&t, next_asked, true) && try_sample(&t) &&
               tune_write_exchange(&t) && tune_measure_again(&t) && tune_ask_caller(&t);
     if (ok) {
         bool found = tune_conclude(&t);
@@ -291,7 +283,7 @@ bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
     *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
     if (!t->rig && !open_described(t))
         return false;
-    if (!run_points(t, next_given, false))
+    if (!tune_stream(t, next_given, false))
         return false;
     const Known *known = map_get(&t->known, tune_point_text(t, point));
     if (!known)

@@ -60,7 +60,7 @@ struct Tune {
     int nbest;
     const char *last_log; // of the last trial that failed
     int serial;           // makes kernel names unique
-    Arena *scratch;       // candidates of the batch at hand
+    Arena *scratch;       // of the stream at work
 };
 
 // tune_trials.c: what is known of points, and the budget ---------------------------------
@@ -92,13 +92,11 @@ int tune_trials_in(const Tune *t, double seconds, int most);
 // With what leads it, and told what is stored if it learns. False with a diagnostic.
 bool tune_open_search(Tune *t);
 
-// tune_batch.c, tune_stream.c -----------------------------------------------------------
+// tune_stream.c -------------------------------------------------------------------------
 
 // Gives the next point; false: none, or none before those that were given are told.
 typedef bool NextPoint(Tune *t, Point *point);
-enum { TUNE_BATCH = 256 };
-// Both run points given by `next` until it has none; false on failure.
-bool tune_batches(Tune *t, NextPoint *next, bool told);
+// Runs points given by `next` until it has none; false on failure.
 bool tune_stream(Tune *t, NextPoint *next, bool told);
 
 // tune_winner.c: false with a diagnostic ------------------------------------------------

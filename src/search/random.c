@@ -25,7 +25,7 @@ static void close_random(Search *search)
 
 const SearchKind search_random = {
     .name = "random",
-    .doc = "valid points uniformly at random, none twice",
+    .doc = "valid points uniformly at random, none twice; of scripts, covers",
     .open = open_random,
     .ask = ask_random,
     .close = close_random,

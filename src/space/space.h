@@ -83,6 +83,12 @@ const SpaceExpr *space_expression(Space *space, const char *where, const char *t
 // point may be NULL if the space has no parameters. NAN: a division by zero.
 double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
 
+// One parameter says which others matter: points are drawn evenly over those of its values
+// that have any, however many. Uniformly they would nearly all have the value with the most
+// others. Before the space is built.
+void space_spread(Space *space, int param);
+bool space_is_spread(const Space *space);
+
 // Builds the components; called by the questions below when needed. False with a
 // diagnostic if one component has so little structure that its diagram would outgrow memory
 // or patience. Spaces from users' text: ask first, since
@@ -106,7 +112,8 @@ const char *space_broken(const Space *space, const Point *point);
 // first 2^53 points have numbers; larger spaces are sampled.
 void space_point(const Space *space, uint64_t number, Point *point);
 uint64_t space_number(const Space *space, const Point *point); // inverse; point valid
-void space_sample(const Space *space, Rng *rng, Point *point); // uniform over valid points
+// Uniform over valid points; evenly over the values of the parameter of space_spread.
+void space_sample(const Space *space, Rng *rng, Point *point);
 // Valid points that differ from a given one in exactly one parameter (any other value,
 // or only the next smaller or larger if adjacent); returns how many there are, writes at
 // most max.

@@ -83,8 +83,17 @@ fails 2 'nosize.fws:1:13: error F036: the size `K` has no value' "$FOREWARP" fus
 strips='123/64.64.64 x1:7+ strips'
 passes "rows in registers" "$FOREWARP" fuse examples/fusion/atax.fws -t cuda -p "$strips"
 grep -q "__shfl_xor_sync" "$tmp/stdout" && ok "a tree" || not_ok "a tree"
+# OpenCL's trees share one array: what a group has there does not grow with a script's sums.
+script dots "type ROW = [301]float; ROW A$(seq -f ', p%g' -s '' 8); SCALAR $(seq -f 's%g' -s ', ' 8);
+input A; uniform $(seq -f 'p%g' -s ', ' 8);
+$(for i in $(seq 8); do echo "s$i = dot(A, p$i);"; done)
+return $(seq -f 's%g' -s ', ' 8);"
+passes "eight trees" "$FOREWARP" fuse "$tmp/dots.fws" -t opencl \
+    -p '12345678/64.64.64.64.64.64.64.64 x2 strips'
+[ "$(grep -c '^    local float' "$tmp/stdout")" = 1 ] && ok "in one array" ||
+    not_ok "in one array" "$(grep -n 'local float' "$tmp/stdout")"
 fails 2 'F034: `strips` are for OpenCL and CUDA' \
-    "$FOREWARP" fuse examples/fusion/atax.fws -t c -p "$strips"
+    "$FOREWARP" fuse examples/fusion/atax.fws -t c -p '123/64.64.64 x1:7+ strips'
 passes "kernels" "$FOREWARP" fuse $paper -t cuda \
     -p '123/3.3.1 x32+ fours | 456/5.5.5 x16 words'
 grep -q "__global__" "$tmp/stdout" && ok "CUDA kernels" || not_ok "CUDA kernels"

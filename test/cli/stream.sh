@@ -16,7 +16,7 @@ tune() {
 
 passes "random" tune --strategy random --budget 20t --seed 3
 holds "all ran" "$tmp/j" 'sum(j["trials"].values()) == j["trials"]["ok"] == 20 and j["reused"] == 0'
-holds "checked" "$tmp/j" 'j["best"]["checked"] is True and j["device"]["name"] == "Fake GPU 0"'
+holds "checked" "$tmp/j" 'j["best"]["checked"] is True and j["device"]["name"] == "Fake GPU"'
 [ "$(rows "$tmp/t.db" | wc -l)" = 20 ] && ok "stored" || not_ok "stored"
 [ "$(cut -d' ' -f1 "$tmp/compilations" | sort -u | wc -l)" -gt 1 ] &&
     ok "several compile" || not_ok "several compile" "$(cat "$tmp/compilations")"
@@ -34,6 +34,14 @@ holds "all of seven walks, and the plain point" "$tmp/j" \
     'sum(j["trials"].values()) <= 30 and j["trials"]["ok"] >= 7'
 passes "steps" tune --strategy heuristics/dimension.fwh --budget 24t
 holds "steps are followed" "$tmp/j" 'j["trials"]["ok"] == 24 and j["trials"]["wrong-result"] == 0'
+
+# Several devices share one stream, also of a strategy that learns.
+export FAKE_CUDA_DEVICES=3
+for strategy in random auto; do
+    passes "three devices, $strategy" tune --fresh --strategy $strategy --budget 60t -d cuda:0,cuda:1,cuda:2
+    holds "all ran, $strategy" "$tmp/j" 'j["device"]["count"] == 3 and j["trials"]["ok"] == 60'
+done
+unset FAKE_CUDA_DEVICES
 
 # Kernels for work-groups of any shape: strided outputs, sizes that do not divide.
 run="$FOREWARP run examples/jacobi2d.fw -d cuda:0 --extra groups,loads --check"

@@ -5,11 +5,12 @@
 // test_ahead.c and test/cli/stream.sh into one shared object that stands for both
 // libraries.
 //
-// It knows one device, no barriers, and kernels written `extern "C" __global__ void
-// NAME(...)` whose parameters are scalars and pointers. It refuses events before which no
-// kernel named fw_wait was queued. Text with the word CRASH ends the process that compiles
-// it, with HANG holds it up. $FAKE_CUDA_LOG gets a line a compilation: the process and the
-// length of the text.
+// It knows $FAKE_CUDA_DEVICES devices (1), no barriers, and kernels written `extern "C"
+// __global__ void NAME(...)` whose parameters are scalars and pointers. It refuses events
+// before which no kernel named fw_wait was queued. Text with the word CRASH ends the
+// process that compiles it, with HANG holds it up. $FAKE_CUDA_LOG gets a line a
+// compilation: the process and the length of the text. A launch takes $FAKE_CUDA_LAUNCH_US
+// longer, of no core.
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -222,7 +223,8 @@ EXPORT int cuGetErrorName(int error, const char **name)
 
 EXPORT int cuDeviceGetCount(int *n)
 {
-    *n = 1;
+    const char *count = getenv("FAKE_CUDA_DEVICES");
+    *n = count ? atoi(count) : 1;
     return 0;
 }
 
@@ -234,7 +236,8 @@ EXPORT int cuDeviceGet(int *device, int index)
 
 EXPORT int cuDeviceGetName(char *name, int size, int device)
 {
-    snprintf(name, (size_t)size, "Fake GPU %d", device);
+    (void)device; // times of all are comparable
+    snprintf(name, (size_t)size, "Fake GPU");
     return 0;
 }
 
@@ -416,7 +419,10 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
 {
     (void)shared, (void)stream, (void)extra;
     Function *f = function;
+    const char *us = getenv("FAKE_CUDA_LAUNCH_US");
     waits |= f->waits;
+    if (us)
+        usleep((useconds_t)atoi(us));
     *f->grid = (Three){(int)gx, (int)gy, (int)gz};
     *f->block = (Three){(int)bx, (int)by, (int)bz};
     for (unsigned group = 0; group < gx * gy * gz; group++)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches shared by several rigs: devices of this process, and a rig in another process at
+// Jobs shared by several rigs: devices of this process, and a rig in another process at
 // the end of a socket; one that is lost on the way, and one that never comes.
 #include "measure/peers.h"
 
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -204,9 +205,62 @@ static void test_local(void **state)
     run_all(f, rig);
     memset(f->told, 0, sizeof f->told);
     f->ok = 0;
-    run_all(f, rig); // a second batch
+    run_all(f, rig); // once more
     rig_close(rig);
     assert_int_equal(f->diags.list.len, 0);
+}
+
+enum { STAGE = 12 };
+
+typedef struct {
+    Fixture *f;
+    int given, stages;
+    pthread_t who[3]; // devices, each by its thread
+    int did[3];
+} Stages;
+
+// The jobs of a stage are there when those before it are done.
+static const Job *next_of_stage(void *user, int number)
+{
+    Stages *s = user;
+    if (number != s->given)
+        fail_msg("job %d in place of %d", number, s->given);
+    if (number == JOBS || (number % STAGE == 0 && s->f->calls < number))
+        return NULL;
+    s->stages += number % STAGE == 0;
+    return &s->f->job[s->given++];
+}
+
+static double count_who(void *user, int job, Trial *trial)
+{
+    Stages *s = user;
+    int i = 0;
+    while (i < COUNTOF(s->who) - 1 && s->did[i] &&
+           !pthread_equal(s->who[i], pthread_self()))
+        i++;
+    s->who[i] = pthread_self();
+    s->did[i]++;
+    return on_done(s->f, job, trial);
+}
+
+// Jobs that wait for others, of whichever device; each device does some.
+static void test_stages(void **state)
+{
+    Fixture *f = *state;
+    Stages stages = {.f = f};
+    Wire wire;
+    start_wire(f, &wire, SERVES);
+    const RigPeer peer[] = {{.kind = &peer_local, .device = "host"}, wire.peer};
+    Rig *rig = open_rig(f, peer, 2, 2);
+    assert_true(rig_stream(rig, next_of_stage, INFINITY, count_who, &stages, &f->diags));
+    assert_int_equal(stages.stages, JOBS / STAGE);
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(f->told[i], 1);
+    for (int i = 0; i < 3; i++)
+        assert_in_range(stages.did[i], 1, JOBS - 2);
+    rig_close(rig);
+    assert_int_equal(f->diags.list.len, 0);
+    assert_int_equal(end_wire(&wire), 0);
 }
 
 // One that is not there, and one whose times mean something else.
@@ -281,8 +335,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(test_local), TEST(test_other_device),
-                                       TEST(test_remote), TEST(test_remote_fails),
-                                       TEST(test_remote_lost)};
+    const struct CMUnitTest tests[] = {TEST(test_local),        TEST(test_other_device),
+                                       TEST(test_stages),       TEST(test_remote),
+                                       TEST(test_remote_fails), TEST(test_remote_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,6 +384,7 @@ def tables(rows):
 
 
 def interrupted(signal_number, frame):
+    signal.signal(signal_number, signal.SIG_IGN)  # once: then tables are printed
     raise KeyboardInterrupt
 
 
@@ -394,7 +395,8 @@ def main():
         rows = [json.loads(line) for line in open(path)]
         return tables(rows)
     open(path, "w").close()
-    signal.signal(signal.SIGTERM, interrupted)
+    for end in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(end, interrupted)
     print(time.strftime("%F"), call([forewarp, "--version"]).strip(), *devices, flush=True)
     try:
         run_all(rows)

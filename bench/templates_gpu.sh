@@ -6,13 +6,16 @@
 #
 #   bench/templates_gpu.sh build/forewarp OUT [MINUTES]     MINUTES: of the whole (default 28)
 #
-# Of the time the GPU has a half: convolution 30 % (7,000 points a minute and more with 16 cores that compile: 20,000 valid ones
-# take about 9 minutes), raycasting and stereo 10 % each. Then the processor: two passes over the same points, so that
-# noise shows, of convolution, stereo and raycasting, one thread, sizes that keep most kernels below 10 ms.
+# Of the time the GPU has a half, all of it with CPU= (none): convolution 3 parts of 5 (7,000 points a minute and more with 16
+# cores that compile: 20,000 valid ones take about 9 minutes), raycasting and stereo one each. Two GPUs and more halve the
+# cores: the first records convolution, the second the other two, at the same time. Then the processor: two passes over the same
+# points, so that noise shows, of convolution, stereo and raycasting, one thread, sizes that keep most kernels below 10 ms. All
+# records are in OUT/templates.tar too.
 #
 #   GPU=opencl:0 CPU=opencl:1   the devices, where they are not the first OpenCL device that is no PoCL and the first
-#                               that is; GPU= leaves that half out, CPU= the other
+#                               that is; GPU=opencl:0,opencl:1 are two; GPU= leaves that half out, CPU= the other
 #   POINTS=60                   points in place of minutes, for a dry run: POINTS=20 bench/templates_gpu.sh ...
+#   SMALL=1                     the GPU's half with the processor's sizes too, for a dry run without a GPU
 set -eu
 FW=$(realpath "${1:?usage: bench/templates_gpu.sh FOREWARP OUT [MINUTES]}") OUT=${2:?} MINUTES=${3:-28}
 cd "$(dirname "$0")/.."
@@ -22,7 +25,7 @@ OUT=$(realpath "$OUT")
 first_device() {
     "$FW" devices | awk -v pocl="$1" '/^opencl/ { id = $1; getline; if (/Portable Computing/ == pocl) { print id; exit } }'
 }
-GPU=${GPU-$(first_device 0)} CPU=${CPU-$(first_device 1)} POINTS=${POINTS-}
+GPU=${GPU-$(first_device 0)} CPU=${CPU-$(first_device 1)} POINTS=${POINTS-} SMALL=${SMALL-}
 export CUDA_CACHE_DISABLE=1 XDG_CACHE_HOME="$OUT/cache"
 SMALL_CONVOLUTION=H=256,W=256 SMALL_STEREO=W=128,H=128,D=16,R=2 SMALL_RAYCASTING=W=128,H=128,S=32
 FEW='PX * PY <= 1024' # the others leave so few work-items that one run takes up to seconds
@@ -33,15 +36,50 @@ record() {
     shift 4
     [ -z "$POINTS" ] || budget=${POINTS}t
     XDG_DATA_HOME="$OUT/data-$name" "$FW" tune "templates/$kernel.json" -d "$device" --strategy random --seed 1 \
-        --budget "$budget" "$@" -q -o "$OUT/kernels" --cache "$OUT/$name.json.gz"
+        --budget "$budget" "$@" -q -o "$OUT/kernels-$name" --cache "$OUT/$name.json.gz"
 }
 
 echo "GPU: ${GPU:-none}, processor: ${CPU:-none}"
-if [ -n "$GPU" ]; then
-    record "$GPU" h200-convolution convolution 30
-    record "$GPU" h200-raycasting raycasting 10 --where "$FEW"
-    record "$GPU" h200-stereo stereo 10 --where "$FEW"
-fi
+# gpu DEVICE KERNEL PERCENT [more options]
+gpu() {
+    case $SMALL$2 in
+    1convolution) size="-s $SMALL_CONVOLUTION" ;;
+    1raycasting) size="-s $SMALL_RAYCASTING" ;;
+    1stereo) size="-s $SMALL_STEREO" ;;
+    *) size= ;;
+    esac
+    device=$1 kernel=$2 percent=$3
+    shift 3
+    # shellcheck disable=SC2086
+    record "$device" "h200-$kernel" "$kernel" "$percent" $size "$@"
+}
+
+# The cores that this shell may use, one half or the other.
+half() {
+    taskset -cp $$ | sed 's/.*: //' | tr , '\n' | awk -v which="$1" -F- '
+        { for (i = $1; i <= ($2 == "" ? $1 : $2); i++) core[++n] = i }
+        END { for (i = 1; i <= n; i++) if ((i <= (n + 1) / 2) == (which == 1) || n == 1) print core[i] }' | xargs | tr ' ' ,
+}
+
+both() {
+    gpu "$1" raycasting "$2" --where "$FEW"
+    gpu "$1" stereo "$2" --where "$FEW"
+}
+
+part=$([ -n "$CPU" ] && echo 10 || echo 20)
+case $GPU in
+'') ;;
+*,*)
+    one=${GPU%%,*} two=${GPU#*,} first=$(half 1) second=$(half 2)
+    (taskset -cp "$first" "$(exec sh -c 'echo $PPID')" >/dev/null && gpu "$one" convolution $((5 * part))) &
+    (taskset -cp "$second" "$(exec sh -c 'echo $PPID')" >/dev/null && both "${two%%,*}" $((5 * part / 2)))
+    wait
+    ;;
+*)
+    gpu "$GPU" convolution $((3 * part))
+    both "$GPU" "$part"
+    ;;
+esac
 
 # The second pass is as long as the first; what the first has not reached is in no pass twice.
 if [ -n "$CPU" ]; then
@@ -56,5 +94,6 @@ if [ -n "$CPU" ]; then
         rm "$OUT/pocl-$kernel-a.json.gz" "$OUT/pocl-$kernel-b.json.gz"
     done
 fi
-rm -rf "$OUT/cache" "$OUT"/data-* "$OUT/kernels"
+rm -rf "$OUT/cache" "$OUT"/data-* "$OUT"/kernels-*
+(cd "$OUT" && tar -cf templates.tar -- *.json.gz)
 ls -l "$OUT"

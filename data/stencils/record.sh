@@ -5,14 +5,17 @@
 #   record.sh DEVICE FOLDER SAMPLE PARTS BUDGET ZxYxX NAME...
 #
 # SAMPLE  configurations of Rand
-# PARTS   heuristics, joined by +: hybrid, dimension, optimisation, expert, variable, ...
+# PARTS   joined by +: heuristics (hybrid, dimension, optimisation, expert, variable, ...); alone:
+#         each optimisation by itself around the best of Rand; merged: with hybrid, what merged
+#         outputs and the removal of their equal loads gain
 # BUDGET  of one stencil, as tune takes it
 # NAME    as generate has it, _a2m1 and the like included
 #
 # Writes FOLDER/NAME-ZxYxX.json.gz and a line of FOLDER/index.csv. With MORE=OTHER in the
 # environment, the steps in OTHER/NAME-ZxYxX.fwh follow: such as `forewarp eval groups FOLDER
-# -o OTHER` writes. WORK=FOLDER keeps the stores, so that nothing is run twice.
-# WITHOUT=image,tiled leaves out these ways to load data.
+# -o OTHER` writes. WORK=FOLDER keeps the stores, so that nothing is run twice. No heuristic is
+# followed with the ways to load data in WITHOUT=image,tiled; Rand has them, but for images
+# with IMAGES=no. A stencil that was cut short is not written: no heuristic can be followed.
 forewarp=${FOREWARP:-forewarp}
 here=$(cd "$(dirname "$0")" && pwd)
 generate=$here/../../examples/stencils/generate
@@ -24,7 +27,7 @@ work=${WORK:-$(mktemp -d)}
 mkdir -p "$folder" "$work"
 
 extra=images,groups,loads
-case ",$WITHOUT," in *,image,*) extra=groups,loads ;; esac
+[ "$IMAGES" = no ] && extra=groups,loads
 
 # The space of paper 001, section 4.7: outputs are merged in x as far as a vector covers
 # them, not in y and z, and a work-group computes no more than there is.
@@ -42,10 +45,11 @@ study() {
     echo "set by = 1, bz = 1, walk = 1, group = 'fixed', loads = 'once'"
     within random "$all" | sed "s/^sample 1000/sample $sample/"
     # Section 5.5: each optimisation by itself, around the best of those.
-    echo "tune lx, ly, lz, bx, vec, cx, cy, cz, scheme where $all and (lx != best.lx) +" \
+    case "+$parts+" in *+alone+*) echo "tune lx, ly, lz, bx, vec, cx, cy, cz, scheme where $all and (lx != best.lx) +" \
         "(ly != best.ly) + (lz != best.lz) + (cx != best.cx) + (cy != best.cy) +" \
-        "(cz != best.cz) + (bx != best.bx or scheme != best.scheme) <= 1"
-    for part in $(echo "$parts" | tr + ' '); do
+        "(cz != best.cz) + (bx != best.bx or scheme != best.scheme) <= 1" ;;
+    esac
+    for part in $(echo "$parts" | tr + '\n' | grep -vx 'alone\|merged'); do
         if [ "$part" = expert ]; then
             within expert "$all"
             continue
@@ -61,7 +65,7 @@ study() {
             within "$part" "$vec and $space"
             # Outputs merged in y and z, whose equal loads this compiler removes: what that
             # is worth.
-            [ "$part" = hybrid ] || continue
+            case "$part+$parts+" in hybrid+*+merged+*) ;; *) continue ;; esac
             echo "tune loads"
             echo "set loads = 'once'"
             echo "tune by, bz where ly * cy * by <= Y and lz * cz * bz <= Z"
@@ -70,6 +74,7 @@ study() {
     done
 }
 
+left_out=$(echo "$WITHOUT" | tr , '\n' | sed -n 's/tiled/local/; /local\|image/s/^/+without_/p' | tr -d '\n')
 for name; do
     adds=1 muls=1
     case $name in *_a2m?) adds=2 ;; esac
@@ -79,15 +84,15 @@ for name; do
     study >"$work/$id.fwh"
     [ -z "$MORE" ] || cat "$MORE/$id.fwh" >>"$work/$id.fwh"
     began=$(date +%s)
+    rm -f "$work/$id.json"
     "$forewarp" tune "$work/$id.fw" -s "$sizes" -d "$device" --extra "$extra" -q -b "$budget" \
         --strategy "$work/$id.fwh" --store "$work/$id.db" -o "$work/out-$id" \
         --cache "$work/$id.json" || continue
-    gzip -9c "$work/$id.json" >"$folder/$id.json.gz"
-    # Of a study that was cut short no heuristic can be followed.
-    done=$parts+alone
     case $budget in
-    *s) [ $(($(date +%s) - began)) -lt "${budget%s}" ] || done=cut ;;
+    *s) [ $(($(date +%s) - began)) -lt "${budget%s}" ] || { echo "$id was cut" >&2; continue; } ;;
     esac
+    gzip -9nc "$work/$id.json" >"$folder/$id.json.gz"
+    done=$parts$left_out
     [ -z "$MORE" ] || done=$done+more
     echo "$id.json.gz,$sample,$done,$(sh "$generate" -a $adds -m $muls -l | grep "^$name,")" \
         >"$work/$id.row"
@@ -97,6 +102,6 @@ done
     echo "file,sample,parts,$(sh "$generate" -l | head -1)"
     for file in "$folder"/*.json.gz; do
         cat "$work/$(basename "$file" .json.gz).row" 2>/dev/null ||
-            grep "^$(basename "$file")," "$folder/index.csv"
+            grep -s "^$(basename "$file")," "$folder/index.csv"
     done
 } >"$work/index.$$" && mv "$work/index.$$" "$folder/index.csv"

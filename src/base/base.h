@@ -157,6 +157,9 @@ void rng_sample(Rng *rng, int *at, int n, int m);
 int64_t clock_ns(void); // monotonic
 double clock_s(void);   // monotonic
 
+// The processors that this process may use (taskset and the like), at least 1.
+int processors(void);
+
 // diag.c: what we tell the user is wrong -----------------------------------------------
 
 typedef struct {

@@ -262,6 +262,12 @@ static int strip_registers(const Script *script, const FusedKernel *k)
     return MIN(own * arrays + OTHER_REGISTERS, REGISTERS_MOST);
 }
 
+// Of a CPU: work-items are loops, and each barrier ends one.
+static double loops_of(const Psi *psi, int lanes, double loops)
+{
+    return LOOP_NS * lanes * loops / psi->device.compute_units;
+}
+
 // By strips everything is in registers. An instance waits for its loads, unless they were
 // begun before, and for trees.
 static double predict_strips(const Psi *psi, const Script *script, const FusedKernel *k,
@@ -282,9 +288,9 @@ static double predict_strips(const Psi *psi, const Script *script, const FusedKe
                     : 0;
         trees += !sum && e->words[e->nparam] == 1 && e->impl[k->choice.impl[step]].strip;
     }
-    if (psi->device.is_cpu) // work-items are loops, and each barrier ends one
+    if (psi->device.is_cpu)
         return sums + f->moved * psi->word_ns +
-               LOOP_NS * fused_strips(script, k)->lanes * (f->nelem + 8 * trees) / units;
+               loops_of(psi, fused_strips(script, k)->lanes, f->nelem + 8 * trees);
     double flight = k->choice.instances * fmin(MAX(resident, 1), fmax(each, 1 / units));
     double load = k->choice.early && k->choice.serial > 1 ? AHEAD * LOAD_NS : LOAD_NS;
     double uneven = each < 4 ? ceil(each) / each : 1;
@@ -332,6 +338,7 @@ double psi_predict(const Psi *psi, const Script *script, const FusedKernel *k,
     add_copies(&sum);
     add_routines(&sum, barrier);
     if (psi->device.is_cpu)
-        return fmax(sum.words, sum.compute.rate) + barrier.rate * k->barriers + start;
+        return fmax(sum.words, sum.compute.rate) + start +
+               loops_of(psi, fused_lanes(script, k), k->barriers + 1);
     return predict_gpu(&sum, barrier, instances) + start;
 }

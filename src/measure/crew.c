@@ -32,6 +32,7 @@ const char *const stage_name[] = {
     [STAGE_QUIT] = "ending",
     [STAGE_OPEN] = "opening the device",
     [STAGE_LIST] = "listing devices",
+    [STAGE_TURN] = "waiting for the device",
     [STAGE_BUILD] = "building",
     [STAGE_RUN] = "running",
     [STAGE_TIME] = "timing",

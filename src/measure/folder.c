@@ -160,22 +160,21 @@ bool folder_write(const Folder *folder, const char *name, const void *bytes, siz
     return ok;
 }
 
-int folder_turn(const Folder *folder, const char *device)
+char *folder_turn_path(const Folder *folder, const char *device)
 {
-    bool taken;
-    char *name = xstrdup(device), *path;
-    for (char *p = name; *p; p++)
+    Buf path;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s.turn", folder->path, device);
+    for (char *p = path.text + strlen(folder->path) + 1; *p; p++)
         if (*p == ':' || *p == '/')
             *p = '-';
-    Buf file;
-    buf_init(&file);
-    buf_printf(&file, "%s.turn", name);
-    path = path_join(folder->path, file.text);
-    int fd = lock_file(path, LOCK_EX, &taken);
-    buf_release(&file);
-    free(path);
-    free(name);
-    return fd;
+    return path.text;
+}
+
+int turn_take(const char *path)
+{
+    bool taken;
+    return lock_file(path, LOCK_EX, &taken);
 }
 
 // Caches ------------------------------------------------------------------------------

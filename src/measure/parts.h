@@ -137,9 +137,11 @@ void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);
 
-// Waits until no other controller with this folder has its turn on the device. The file
-// returned is closed to end one's own; -1: none could be made, and there are no turns.
-int folder_turn(const Folder *folder, const char *device);
+// The file by which controllers with this folder take turns on a device. Owner: the caller.
+char *folder_turn_path(const Folder *folder, const char *device);
+// Waits until nobody else has the turn. The file returned is closed to end one's own; -1:
+// none could be made, and there are no turns.
+int turn_take(const char *path);
 
 typedef struct {
     char *path;
@@ -158,6 +160,7 @@ typedef enum {
     STAGE_QUIT, // it said that it will end
     STAGE_OPEN,
     STAGE_LIST,
+    STAGE_TURN, // waits until the device is free
     STAGE_BUILD,
     STAGE_RUN,
     STAGE_TIME,

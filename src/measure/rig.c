@@ -235,7 +235,7 @@ static bool open_first(Rig *rig, Diags *diags)
 static int choose_workers(const Rig *rig)
 {
     double bytes = 0;
-    int cores = (int)MAX(sysconf(_SC_NPROCESSORS_ONLN) / MAX(rig->config.share, 1), 1);
+    int cores = MAX(processors() / MAX(rig->config.share, 1), 1);
     int n = rig->info.is_cpu ? MIN(cores, WORKERS_CPU)
             : rig->ahead     ? MIN(MAX(cores, 2), WORKERS_MAX)
                              : MIN(cores - 1, WORKERS_MAX);
@@ -274,8 +274,10 @@ Rig *rig_open(const RigConfig *config, Diags *diags)
     if (!check_device(config->device, diags))
         return NULL;
     Rig *rig = rig_new(config);
-    if (folder_open(&rig->folder, config->folder, diags) &&
-        write_files(rig, config, diags) && open_first(rig, diags)) {
+    bool ok = folder_open(&rig->folder, config->folder, diags);
+    if (ok)
+        rig->turn = folder_turn_path(&rig->folder, config->device);
+    if (ok && write_files(rig, config, diags) && open_first(rig, diags)) {
         choose_crew(rig);
         if (config->npeer)
             rig->peers = peers_open(config, &rig->info, diags);
@@ -295,6 +297,7 @@ void rig_close(Rig *rig)
     for (int i = 0; i < WORKERS_MAX; i++)
         cache_close(&rig->cache[i]);
     folder_close(&rig->folder);
+    free(rig->turn);
     json_decref(rig->open_message);
     buf_release(&rig->trouble);
     arena_free(rig->arena);

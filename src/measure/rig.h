@@ -9,7 +9,7 @@
 #include "measure/parts.h"
 #include "measure/peers.h"
 
-enum { WORKERS_MAX = 16, SHARE = 10 }; // SHARE: jobs a worker builds as one program
+enum { WORKERS_MAX = 32, SHARE = 10 }; // SHARE: jobs a worker builds as one program
 
 typedef enum {
     ITEM_WAITING,
@@ -54,6 +54,7 @@ struct Rig {
     DeviceInfo info;
     bool ahead; // the first worker runs jobs, the others compile
     Folder folder;
+    char *turn; // the file by which controllers take turns on the device
     json_t *open_message;
     int crew, nworker; // workers there may be, and those there are
     Worker worker[WORKERS_MAX];

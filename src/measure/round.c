@@ -11,8 +11,10 @@
 //           all of them share. Jobs flow through: compiled some at a time (a parcel: one
 //           program), then checked and timed parcel by parcel.
 //
-// Controllers that share a folder take turns on a GPU, a call each: what one of them does
-// meanwhile (derive, lower, compute a reference) does not disturb the other's times.
+// Controllers that share a folder take turns on a GPU, so that they do not disturb each
+// other's times. Where compiling runs ahead a turn is what the worker that runs does at one
+// message, checks or a timing, and it takes it itself: any number of controllers keep the
+// cores busy. Elsewhere all workers run jobs, and a turn is a call.
 //
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
@@ -194,8 +196,13 @@ static bool replace(Rig *rig, Worker *worker, Diags *diags)
 static void take_stage(Rig *rig, Worker *worker, const json_t *message)
 {
     int job = (int)json_int_of(message, "job", JOINT_BUILD);
-    if (strcmp(json_text_of(message, "at"), "run") == 0)
+    const char *at = json_text_of(message, "at");
+    if (strcmp(at, "run") == 0)
         worker_enter(worker, STAGE_RUN, job, rig->config.run_limit_s);
+    else if (strcmp(at, "turn") == 0)
+        worker_enter(worker, STAGE_TURN, job, INFINITY);
+    else if (strcmp(at, "time") == 0)
+        worker_enter(worker, STAGE_TIME, job, time_limit(rig));
     else
         worker_enter(worker, STAGE_BUILD, job,
                      build_limit(rig, job == JOINT_BUILD ? sent_to(rig, worker) : 1));
@@ -297,6 +304,15 @@ static Item *first_waiting(const Round *round, bool suspect)
     return NULL;
 }
 
+// What a worker runs, once it has its turn where that is its own affair.
+static void send_run(const Rig *rig, Worker *worker, json_t *message, Stage stage, int job,
+                     double limit_s)
+{
+    if (rig->ahead && !is_compiler(rig, worker))
+        json_object_set_new(message, "turn", json_text(rig->turn));
+    worker_send(worker, message, stage, job, limit_s);
+}
+
 static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
 {
     int number = (int)(worker - rig->worker);
@@ -310,8 +326,8 @@ static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
 static void send_prepare(Rig *rig, Worker *worker, json_t *jobs, int first)
 {
     int n = (int)json_array_size(jobs);
-    worker_send(worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs), STAGE_BUILD,
-                n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
+    send_run(rig, worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs),
+             STAGE_BUILD, n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
 }
 
 static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
@@ -412,7 +428,7 @@ static void send_time(Rig *rig, Item *item)
     json_object_set_new(message, "alone", json_boolean(rig->ahead));
     if (round->out)
         json_object_set(message, "out", round->out);
-    worker_send(worker, message, STAGE_TIME, item->number, time_limit(rig));
+    send_run(rig, worker, message, STAGE_TIME, item->number, time_limit(rig));
 }
 
 static bool time_one(Rig *rig, Item *item, Diags *diags)
@@ -624,7 +640,7 @@ static bool revive(Rig *rig, Diags *diags)
 bool round_run(Rig *rig, int workers, Round *round, Diags *diags)
 {
     rig->round = round;
-    int turn = rig->info.is_cpu ? -1 : folder_turn(&rig->folder, rig->config.device);
+    int turn = rig->info.is_cpu || rig->ahead ? -1 : turn_take(rig->turn);
     bool ok = revive(rig, diags) &&
               (rig->ahead ? enlist(rig, workers, diags) && run_ahead(rig, diags)
                           : run_batches(rig, diags));

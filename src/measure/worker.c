@@ -24,6 +24,25 @@ static void tell(void *user, const char *stage, int job)
     message_send(side->fd, json_pack("{s:s,s:i}", "at", stage, "job", job));
 }
 
+// Waits for the device, where this worker shares it with those of other controllers; -1: it
+// does not. What comes next is told, for it has its time limit from now on.
+static int take_turn(Side *side, const json_t *message, const char *stage, int job)
+{
+    const char *path = json_string_value(json_object_get(message, "turn"));
+    if (!path)
+        return -1;
+    tell(side, "turn", job);
+    int turn = turn_take(path);
+    tell(side, stage, job);
+    return turn;
+}
+
+static void end_turn(int turn)
+{
+    if (turn >= 0)
+        close(turn);
+}
+
 static void end(const Side *side)
 {
     const char *word = bench_sick(side->bench) ? "quit" : "end";
@@ -99,11 +118,13 @@ static void do_prepare(Side *side, const json_t *message)
         piece[i] = piece_new(job, (int)json_int_of(job, "job", 0));
     }
     bench_build(side->bench, piece, n, tell, side);
+    int turn = take_turn(side, message, "build", JOINT_BUILD);
     for (int i = 0; i < n; i++)
         if (bench_sick(side->bench))
             piece_free(side->bench, piece[i]);
         else
             finish_preparing(side, piece[i]);
+    end_turn(turn);
     free(piece);
     end(side);
 }
@@ -116,7 +137,9 @@ static void do_time(Side *side, const json_t *message)
         if (piece_number(piece) != number)
             continue;
         side->piece[i] = side->piece[--side->npiece];
+        int turn = take_turn(side, message, "time", number);
         bench_time(side->bench, piece, message);
+        end_turn(turn);
         message_send(side->fd, piece_report(piece));
         piece_free(side->bench, piece);
         break;

@@ -20,7 +20,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, THREADS_MOST = 16, THREAD_POINTS = 256 };
 
@@ -160,8 +159,7 @@ static void predict_all(Rank *rank)
 {
     Share share[THREADS_MOST];
     bool started[THREADS_MOST];
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    int wanted = (int)MIN(MAX(processors, 1), THREADS_MOST);
+    int wanted = MIN(processors(), THREADS_MOST);
     rank->threads = MIN(wanted, 1 + rank->n / THREAD_POINTS);
     for (int i = 0; i < rank->threads; i++) {
         share[i] = (Share){.rank = rank, .number = i};

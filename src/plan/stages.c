@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 const int stage_first[STAGE_FIRSTS] = {100, 200, 500, 1000, 2000, 3000, 4000};
 const int stage_second[STAGE_SECONDS] = {10, 50, 100, 150, 200};
@@ -224,8 +223,7 @@ static void run_tasks(Task *task, int n)
 {
     Tasks tasks = {.task = task, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread[THREADS_MOST];
-    long cores = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
-    int wanted = (int)MIN(cores, THREADS_MOST) - 1, started = 0;
+    int wanted = MIN(processors(), THREADS_MOST) - 1, started = 0;
     while (started < wanted &&
            pthread_create(&thread[started], NULL, do_tasks, &tasks) == 0)
         started++;

@@ -364,6 +364,14 @@ static const Steps *read_steps(Study *study, const char *folder, const char *fil
     return NULL;
 }
 
+// Is the heuristic not followed with a loading that others are: a part says so.
+static bool left_out(const StudyStencil *s, int loading)
+{
+    char part[32];
+    snprintf(part, sizeof part, "without_%s", loading_name[loading]);
+    return study_has(s, part);
+}
+
 static bool follow_all(Study *study, const char *folder, Diags *diags)
 {
     for (int h = 0; h < STUDIED; h++) {
@@ -376,7 +384,7 @@ static bool follow_all(Study *study, const char *folder, Diags *diags)
             for (int l = first; l <= last && study_has(s, studied_part[h]); l++) {
                 Space *part = h == STEPS_VARIABLE ? s->part_any[l] : s->part[l];
                 // A tile has the shape of its group.
-                if (part && (h != STEPS_VARIABLE || l != LOAD_LOCAL))
+                if (part && !left_out(s, l) && (h != STEPS_VARIABLE || l != LOAD_LOCAL))
                     s->found[h][l] = follow(s, steps, part);
             }
         }

@@ -66,6 +66,18 @@ grep -q "line_1d_y_r2.*vector" "$tmp/stdout" && ok "loading" || not_ok "loading"
 passes "wanted" "$FOREWARP" eval groups $data -o "$tmp/wanted"
 grep -q "^tune lx = .*scheme = 'global'" "$tmp/wanted/line_1d_z_r1-256x256x256.fwh" &&
     ok "steps" || not_ok "steps"
+# A loading that heuristics were not followed with; a folder taken over into another.
+cp -r $data "$tmp/part"
+sed -i '2,$s/^\([^,]*,[^,]*,[^,]*\),/\1+without_image,/' "$tmp/part/index.csv"
+passes "a loading left out" "$FOREWARP" eval groups "$tmp/part"
+grep -q "^  hybrid  *local  *10" "$tmp/stdout" && ! grep -q "^  hybrid  *image" "$tmp/stdout" &&
+    ok "no images" || not_ok "no images"
+passes "taken over" "$PYTHON" bench/merge_studies.py "$tmp/part" data/stencils/pocl
+[ "$(wc -l <"$tmp/part/index.csv")" = 15 ] && ok "all of both" || not_ok "all of both"
+mkdir "$tmp/slim"
+passes "slim" "$PYTHON" bench/merge_studies.py "$tmp/slim" $data
+passes "read again" "$FOREWARP" eval groups "$tmp/slim"
+grep -q "^  hybrid, predicted  *10  *1.01[0-9]" "$tmp/stdout" && ok "the same" || not_ok "the same"
 # What sizes, shapes, arithmetic, any work-group and all loads come to; no stencils at all.
 passes "variants" "$FOREWARP" eval groups data/stencils/pocl-variants
 awk '/^Table 8/ { on = 1 } on && /^  fixed, oracle/ { fixed = $6 } on && /^  any, oracle/ { any = $6 }

@@ -233,26 +233,31 @@ static void test_hopeless(void **state)
 
 static void *let_go(void *user)
 {
-    usleep(700 * 1000);
+    usleep(2500 * 1000);
     close(*(int *)user);
     return NULL;
 }
 
-// While another controller has its turn on the GPU, nothing is done there.
+// While another controller has its turn on the GPU, nothing is done there, and no limit
+// passes.
 static void test_turns(void **state)
 {
     Fixture *f = *state;
     pthread_t other;
     Folder folder = {.path = f->folder};
-    int turn = folder_turn(&folder, "cuda:0");
+    char *path = folder_turn_path(&folder, "cuda:0");
+    int turn = turn_take(path);
+    free(path);
     assert_true(turn >= 0);
+    f->config.run_limit_s = 0.2;
+    f->config.build_limit_s = 2;
     double start = clock_s();
     assert_int_equal(pthread_create(&other, NULL, let_go, &turn), 0);
     add_job(f, right);
     run_all(f);
     pthread_join(other, NULL);
     expect_status(f, 0, TRIAL_OK);
-    assert_true(clock_s() - start >= 0.7);
+    assert_true(clock_s() - start >= 2.5);
 }
 
 // With one worker there is nobody to compile ahead.

@@ -25,8 +25,6 @@ Problem *cli_problem(Options *o, bool bind)
         diag_error(&o->diags, span_none, "C035",
                    "--math is for programs; a template says it in \"options\"");
         return NULL;
-    } else if (!cli_refuse(o, problem->template ? "templates" : "scripts", GIVEN(EXTRA))) {
-        return NULL;
     }
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;

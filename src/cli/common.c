@@ -272,6 +272,9 @@ bool cli_no_strategy(Options *o, const char *strategy)
     return cli_unknown(o, "C010", "strategy", strategy, name, n);
 }
 
+// What else can stand for a model: weights of counts; and what eval alone takes.
+static const char *const besides[] = {"linear", "groups", "picks", "stages"};
+
 const ModelKind *cli_model_kind(Options *o)
 {
     const ModelKind *kind = model_find(o->file);
@@ -279,9 +282,12 @@ const ModelKind *cli_model_kind(Options *o)
     const ModelKind *const *all = model_all(&n);
     if (kind)
         return kind;
-    const char **name = NEW_ARRAY(o->arena, const char *, n);
+    const char **name = NEW_ARRAY(o->arena, const char *, n + COUNTOF(besides));
     for (int i = 0; i < n; i++)
         name[i] = all[i]->name;
+    for (int i = 0; i < COUNTOF(besides); i++)
+        if (o->command == &commands[CMD_EVAL] || i == 0)
+            name[n++] = besides[i];
     cli_unknown(o, "C015", "model", o->file, name, n);
     return NULL;
 }

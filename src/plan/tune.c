@@ -141,11 +141,22 @@ static bool try_first(Tune *t)
     return true;
 }
 
+// Drawn twice, it would be tried twice: the first may still be under way.
+static bool was_sampled(const Tune *t, int i)
+{
+    const Point *sample = t->ranking.sample;
+    for (int k = 0; k < i; k++)
+        if (point_equal(t->space, &sample[k], &sample[i]))
+            return true;
+    return false;
+}
+
 static bool next_sampled(Tune *t, Point *point)
 {
     while (t->asked_sample < t->ranking.nsample) {
-        *point = t->ranking.sample[t->asked_sample++];
-        if (space_valid(t->space, point))
+        int i = t->asked_sample++;
+        *point = t->ranking.sample[i];
+        if (space_valid(t->space, point) && !was_sampled(t, i))
             return true;
     }
     return false;

@@ -75,16 +75,17 @@ FW_API int fw_worker(int argc, char **argv, int *status);
 
 /* Problems ------------------------------------------------------------------------- */
 
-/* A program, or a template (a kernel of the user's with a problem file), with its sizes. */
+/* A program, a script of calls, or a template (a kernel of the user's with a problem file),
+ * with its sizes. */
 typedef struct fw_problem fw_problem;
 
-/* Reads a program (.fw) or a problem file (.json), or parses a program from a text (name is
+/* Reads a program (.fw), a script (.fws) or a problem file (.json), or parses a program from a text (name is
  * shown in messages), and binds its sizes.
  *   sizes   "N=4096,M=4096"; "" or NULL for a program without sizes, or for the sizes
  *           that a problem file says
  *   error   NULL: a syntax or type error, an unbound or wrong size, an unreadable file
  *   owner   the caller: fw_problem_free
- *   source  the languages are in doc/language.md and doc/problems.md */
+ *   source  the languages are in doc/language.md, doc/fusion.md and doc/problems.md */
 FW_API fw_problem *fw_problem_load(const char *path, const char *sizes, char **message);
 FW_API fw_problem *fw_problem_parse(const char *name, const char *text, const char *sizes,
                                     char **message);

@@ -101,9 +101,11 @@ def run_script(place, name, path, instances):
 
 def run_unfused(place, name, path, instances):
     """The best of a search among solutions without fusions."""
-    calls = json.loads(call([forewarp, "fuse", path, *(["-s", f"N={M}"] if name in ROWS
-                                                       else []), "--json", "-"]))["calls"]
-    apart = "|".join(str(i + 1) for i in range(len(calls)))
+    covers = json.loads(call([forewarp, "fuse", path, *(["-s", f"N={M}"] if name in ROWS
+                                                        else []), "-n", "1000", "--json",
+                              "-"]))["covers"]
+    kernels = max((c["kernels"] for c in covers), key=len)
+    apart = "|".join("".join(map(str, k)) for k in kernels)
     r = tune(place, path, sizes_of(name, instances), name + "-unfused", "--where",
              f"cover == '{apart}'", "--strategy", "auto", "--budget", UNFUSED)
     return {"ns": r["best"]["time_ns"], "solution": r["best"]["solution"]}

@@ -47,7 +47,7 @@ try() { # NAME COMMAND...
 
 embed() {
     make install PREFIX="$temp/fw" >/dev/null 2>&1 && cp -r examples/embed "$temp/" || return 1
-    make -C "$temp/embed" CUDA="$cuda" cuda
+    make -C "$temp/embed" CUDA="$cuda" cuda driver
 }
 
 {
@@ -61,6 +61,7 @@ embed() {
         # shellcheck disable=SC2086
         try "embedded, $what" ./cuda $what
     done
+    try "embedded, CUDA's driver" ./driver 4096
     cd - >/dev/null || exit 2
     echo "$((SECONDS)) s"
 } | tee "$temp/log"

@@ -189,6 +189,29 @@ static int element_of(const Call *call, int p)
     return p < call->function->nparam ? call->in[p] : call->out;
 }
 
+static const Impl *chosen(const Generator *g, int step)
+{
+    const Call *call = &g->script->call[g->fusion->order[step]];
+    return &call->function->impl[g->kernel->choice.impl[step]];
+}
+
+// One word that is the same for all, of which generated routines read a copy in a register:
+// a load in each instance's branch held up the loads of the next (waxpby on an H200: 222
+// us, where a sum of as many words takes 188).
+static bool is_kept(const Generator *g, int elem)
+{
+    const Elem *e = &g->script->elem[elem];
+    if (!e->is_uniform || e->words > 1 || fusion_place(g->fusion, elem) >= 0)
+        return false;
+    for (int step = 0; step < g->fusion->ncall; step++) {
+        const Call *call = &g->script->call[g->fusion->order[step]];
+        for (int p = 0; p < call->function->nparam && !chosen(g, step)->text; p++)
+            if (call->in[p] == elem)
+                return true;
+    }
+    return false;
+}
+
 static void guard_routine(Generator *g, const Call *call, const Impl *impl)
 {
     ChipAccess access[ARITY_MAX + 1];
@@ -249,11 +272,12 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
     for (int p = 0; p <= call->function->nparam; p++) {
         int place = fusion_place(g->fusion, element_of(call, p));
         const char *name = g->script->elem[element_of(call, p)].name;
-        const char *prefix = place >= 0                          ? "x"
-                             : is_copied(g, element_of(call, p)) ? "u"
-                                                                 : "g";
+        bool kept = is_kept(g, element_of(call, p));
+        const char *prefix = place >= 0                                  ? "x"
+                             : kept || is_copied(g, element_of(call, p)) ? "u"
+                                                                         : "g";
         name = arena_printf(arena, "%s_%s", prefix, name);
-        held[p] = (Held){HELD_MEMORY, name};
+        held[p] = (Held){kept ? HELD_SCALAR : HELD_MEMORY, name};
         if (place < 0)
             continue;
         if (!seen_before(call, p))
@@ -281,7 +305,7 @@ static void put_text(Generator *g, const Call *call, const Impl *impl)
 static void put_compute(Generator *g, int step, Arena *arena)
 {
     const Call *call = &g->script->call[g->fusion->order[step]];
-    const Impl *impl = &call->function->impl[g->kernel->choice.impl[step]];
+    const Impl *impl = chosen(g, step);
     gen_title(g, call, impl);
     char text[16];
     gen_put(g, "if (lid < %sn) {", times(text, impl->lanes));
@@ -508,7 +532,10 @@ static void put_common(Generator *g)
 {
     bool any = false;
     for (int e = 0; e < g->script->nelem; e++)
-        if (is_copied(g, e)) {
+        if (is_kept(g, e)) {
+            gen_put(g, "const float u_%s = g_%s[0];", g->script->elem[e].name,
+                    g->script->elem[e].name);
+        } else if (is_copied(g, e)) {
             int words = g->script->elem[e].words;
             gen_put(g, "fw_load(u_%s, g_%s, %d, %d, lid, %d);", g->script->elem[e].name,
                     g->script->elem[e].name, words, words, g->kernel->threads);

@@ -227,10 +227,10 @@ int cmd_tune(Options *o)
                            .user = &screen};
     Crew crew = {0};
     bool ok = find_crew(o, &options, &crew);
-    if (ok && mpi_rank(crew.mpi) > 0)
-        ok = tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags);
+    if (mpi_rank(crew.mpi) > 0)
+        ok = ok ? tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags)
+                : remote_serve(NULL, mpi_leader(crew.mpi), &o->diags);
     else if (ok)
         ok = lead(o, problem, &options, &screen);
-    mpi_close(crew.mpi, ok ? 0 : 1);
-    return ok ? 0 : 1;
+    return mpi_close(crew.mpi, ok ? 0 : 1);
 }

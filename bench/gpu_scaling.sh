@@ -39,7 +39,7 @@ list() { local IFS=,; echo "${places[*]:0:$1}"; }
 tune() { # seconds, store, then words before and options after
     local seconds=$1 store=$2
     shift 2
-    timeout $((seconds + 240)) "$@" -q --fresh -b "${seconds}s" -s "$sizes" -o "$temp/out" \
+    timeout $((seconds + 90)) "$@" -q --fresh -b "${seconds}s" -s "$sizes" -o "$temp/out" \
         --store "$store" --json "$temp/row.json" --cache "$temp/row.cache" >"$temp/log" 2>&1 </dev/null ||
         { tail -n 2 "$temp/log"; return 1; }
 }

@@ -34,7 +34,7 @@ FEW='PX * PY <= 1024' # the others leave so few work-items that one run takes up
 
 # record DEVICE NAME KERNEL PERCENT [more options]: for PERCENT of the minutes, or POINTS.
 record() {
-    device=$1 name=$2 kernel=$3 budget=$((MINUTES * 60 * $4 / 100))s
+    device=$1 name=$2 kernel=$3 budget=$(awk -v m="$MINUTES" -v p="$4" "BEGIN { print int(m * 60 * p / 100) }")s
     shift 4
     [ -z "$POINTS" ] || budget=${POINTS}t
     XDG_DATA_HOME="$OUT/data-$name" "$FW" tune "templates/$kernel.json" -d "$device" --strategy random --seed 1 \

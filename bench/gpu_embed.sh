@@ -53,7 +53,7 @@ try() { # NAME COMMAND...
 embed() {
     cp -r examples/embed "$temp/" || return 1
     make -s -C "$temp/embed" CUDA="$cuda" FLAGS="-I$prefix/include" LIBS="-L$prefix/lib -lforewarp" \
-        cuda 2>"$temp/made" || { cat "$temp/made"; return 1; }
+        cuda driver 2>"$temp/made" || { cat "$temp/made"; return 1; }
 }
 
 {
@@ -67,6 +67,7 @@ embed() {
         # shellcheck disable=SC2086
         try "embedded, $what" ./cuda $what
     done
+    try "embedded, CUDA's driver" ./driver 4096
     cd - >/dev/null || exit 2
     echo "$((SECONDS)) s"
 } | tee "$temp/log"

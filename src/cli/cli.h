@@ -64,6 +64,9 @@ _Static_assert(OPTIONS <= 64, "a bit each");
 // False, with a diagnostic, if one of these options is given: what (a use of the command)
 // has nothing to do with them.
 bool cli_refuse(Options *o, const char *what, uint64_t options);
+// uses.c: false, with a diagnostic, if an option is given that means nothing to this use of
+// the command, as far as the command line tells.
+bool cli_allows(Options *o);
 
 enum { CLI_LIST_MAX = 64 };
 

@@ -25,8 +25,6 @@ Problem *cli_problem(Options *o, bool bind)
         diag_error(&o->diags, span_none, "C035",
                    "--math is for programs; a template says it in \"options\"");
         return NULL;
-    } else if (!cli_refuse(o, problem->template ? "templates" : "scripts", GIVEN(EXTRA))) {
-        return NULL;
     }
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
@@ -274,6 +272,9 @@ bool cli_no_strategy(Options *o, const char *strategy)
     return cli_unknown(o, "C010", "strategy", strategy, name, n);
 }
 
+// What else can stand for a model: weights of counts; and what eval alone takes.
+static const char *const besides[] = {"linear", "groups", "picks", "stages"};
+
 const ModelKind *cli_model_kind(Options *o)
 {
     const ModelKind *kind = model_find(o->file);
@@ -281,9 +282,12 @@ const ModelKind *cli_model_kind(Options *o)
     const ModelKind *const *all = model_all(&n);
     if (kind)
         return kind;
-    const char **name = NEW_ARRAY(o->arena, const char *, n);
+    const char **name = NEW_ARRAY(o->arena, const char *, n + COUNTOF(besides));
     for (int i = 0; i < n; i++)
         name[i] = all[i]->name;
+    for (int i = 0; i < COUNTOF(besides); i++)
+        if (o->command == &commands[CMD_EVAL] || i == 0)
+            name[n++] = besides[i];
     cli_unknown(o, "C015", "model", o->file, name, n);
     return NULL;
 }

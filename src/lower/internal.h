@@ -91,6 +91,8 @@ typedef struct {
 
 // view.c
 const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const Type *type);
+// Scalars that a part of a buffer takes: its rows may be longer than what is in them.
+const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type);
 const View *view_value(Lower *l, const KExpr *value);
 const View *view_var(Lower *l, const Var *var);
 const View *view_tuple(Lower *l, const Type *type, const View *const *item);

@@ -43,7 +43,8 @@ static void set_device(Tune *t, const DeviceInfo *device)
     t->result->target = target_name(target_find(device->target));
 }
 
-// What the space depends on, known before the reference is computed, which may take long.
+// What the space and the search depend on, known before the reference is computed, which
+// may take long.
 static bool look_at_device(Tune *t)
 {
     DeviceInfo *device = NEW(t->arena, DeviceInfo);
@@ -195,8 +196,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
 {
     Tune t;
     start(&t, problem, options, arena, result, diags);
-    bool ok = look_at_device(&t) && open_space(&t) && open_described(&t) &&
-              open_store(&t) && tune_open_search(&t) && try_first(&t) &&
+    bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
+              tune_open_search(&t) && open_described(&t) && try_first(&t) &&
               tune_stream(&t, next_asked, true) && try_sample(&t) &&
               tune_write_exchange(&t) && tune_measure_again(&t) && tune_ask_caller(&t);
     if (ok) {

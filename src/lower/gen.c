@@ -180,13 +180,17 @@ static bool loads_exist(Lower *l, const KExpr *e, bool *any)
 
 // A side of an `if` before it is known whether it is wanted, so that its loads wait for no
 // condition and may be merged; NULL where they could be out of bounds, or there are none.
+// Within a side that is tried so itself, what is out of bounds is so for that one too: its
+// value is thrown away, and is not made a second time here.
 static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const Part *part)
 {
     if (!l->options->eager || !l->block)
         return NULL;
     int before = l->block->len;
+    l->ahead++;
     const KExpr *value = read_part(l, expr, env, part);
-    bool any = false, safe = loads_exist(l, value, &any);
+    l->ahead--;
+    bool any = false, safe = !l->unsafe && loads_exist(l, value, &any);
     for (int i = before; i < l->block->len && safe; i++) {
         const Stm *stm = l->block->at[i];
         safe = stm->kind == ST_DECL && stm->value && loads_exist(l, stm->value, &any);
@@ -194,7 +198,8 @@ static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const
     if (safe && any)
         return k_named(l, value, "ahead");
     l->block->len = before;
-    return NULL;
+    l->unsafe = !safe && l->ahead;
+    return l->unsafe ? value : NULL;
 }
 
 // One side of an `if`, in a block of its own, under the facts of its condition.

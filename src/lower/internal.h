@@ -86,6 +86,8 @@ typedef struct {
     int inside[4];          // how many loops of each LoopKind we are inside
     const Arith *item[3];   // of the loop over all items of the group that we are inside
     bool shared_tile;       // a local buffer was written since the last loop began
+    int ahead;              // sides of ifs that are tried without their conditions
+    bool unsafe;            // what they load may not be there
     Launches launches;      // of the part being lowered
 } Lower;
 

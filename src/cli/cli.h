@@ -127,7 +127,9 @@ int mpi_rank(const Mpi *mpi);          // NULL: 0
 int mpi_local(const Mpi *mpi, int *n); // rank among those on this machine, and their number
 const RigPeer *mpi_peers(const Mpi *mpi, int *n); // of rank 0
 const Link *mpi_leader(const Mpi *mpi);           // of the others
-void mpi_close(Mpi *mpi, int status);             // does not return where a rank is lost
+// Prints the diagnostics, and returns the exit status; accepts NULL, which has none to
+// print. Does not return where a rank is lost.
+int mpi_close(Mpi *mpi, int status);
 
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);

@@ -139,27 +139,12 @@ bool cli_json(Options *o, json_t *json)
 bool cli_unknown(Options *o, const char *code, const char *what, const char *name,
                  const char *const *known, int n)
 {
-    Guess guess;
     Buf text;
-    guess_init(&guess, name);
     buf_init(&text);
-    for (int i = 0; i < n; i++)
-        guess_offer(&guess, known[i]);
-    guess_print(&text, &guess);
-    for (int i = 0; i < n && !guess.best[0]; i++)
-        buf_printf(&text, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
+    guess_print_known(&text, name, known, n);
     diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
     buf_release(&text);
     return false;
-}
-
-static bool no_parameter(Options *o, const Space *space, const char *name)
-{
-    const char *known[SPACE_PARAMS_MAX];
-    int n = space_params(space);
-    for (int i = 0; i < n; i++)
-        known[i] = space_param(space, i)->name;
-    return cli_unknown(o, "C004", "parameter", name, known, n);
 }
 
 enum { VALUES_SHOWN = 20 };
@@ -196,7 +181,7 @@ static bool set_point(Options *o, const Ways *ways, Point *point)
         *eq = 0;
         int param = space_find(space, item);
         if (param < 0)
-            return no_parameter(o, space, item);
+            return space_no_parameter(space, span_none, "C004", item, &o->diags);
         if (named & (uint64_t)1 << param)
             return diag_error(&o->diags, span_none, "C004", "%s is given twice", item);
         named |= (uint64_t)1 << param;

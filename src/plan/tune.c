@@ -141,11 +141,22 @@ static bool try_first(Tune *t)
     return true;
 }
 
+// Drawn twice, it would be tried twice: the first may still be under way.
+static bool was_sampled(const Tune *t, int i)
+{
+    const Point *sample = t->ranking.sample;
+    for (int k = 0; k < i; k++)
+        if (point_equal(t->space, &sample[k], &sample[i]))
+            return true;
+    return false;
+}
+
 static bool next_sampled(Tune *t, Point *point)
 {
     while (t->asked_sample < t->ranking.nsample) {
-        *point = t->ranking.sample[t->asked_sample++];
-        if (space_valid(t->space, point))
+        int i = t->asked_sample++;
+        *point = t->ranking.sample[i];
+        if (space_valid(t->space, point) && !was_sampled(t, i))
             return true;
     }
     return false;
@@ -218,13 +229,10 @@ bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *
     Arena *arena = arena_new();
     start(&t, problem, options, arena, &result, diags);
     bool ready = compute_reference(&t) && open_device(&t);
-    bool ok = remote_serve(ready ? t.rig : NULL, link,
-                           diags->list.len ? diags->list.at[0].message : "");
+    bool ok = remote_serve(ready ? t.rig : NULL, link, diags);
     close_all(&t);
     arena_free(arena);
-    return ready && (ok || diag_world(diags, "C061",
-                                      "the search that this process served "
-                                      "is gone"));
+    return ok;
 }
 
 // Led by the caller -------------------------------------------------------------------

@@ -49,7 +49,7 @@ def main(into, source):
     old_fields, kept = rows(into)
     for name, row in found.items():
         old = kept.get(name)
-        if old and not set(old["parts"].split("+")) - {"more"} <= set(row["parts"].split("+")):
+        if old and not set(old["parts"].split("+")) - {"more", "without_image"} <= set(row["parts"].split("+")):
             continue
         take_over(name, source, into)
         kept[name] = row

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prediction against what an H200 took (data/h200-fusion.csv.gz): for each of thirteen
+// Prediction against what an H200 took (data/h200-fusion.csv.gz): for each of 24
 // scripts about fifty solutions, as they were ranked then and drawn at random, and the
 // times of routines that the tables are made of. No device is asked.
 #include <setjmp.h>

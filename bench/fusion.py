@@ -36,6 +36,7 @@ forewarp = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/forewarp
 wanted = sys.argv[2:]
 devices = os.environ.get("DEVICE", "cuda:0").replace(",", " ").split()
 small = os.environ.get("SMALL")
+stopped = threading.Event()  # no task is begun any more
 minutes = float(os.environ.get("MINUTES", "60"))
 N = 1000 if small else 1 << 26  # of vectors
 M = 320 if small else 8192  # rows, and words of a row
@@ -166,7 +167,7 @@ def said(row):
 
 def work(place, tasks, rows, end, lock):
     """Runs tasks on a device until there is none, or no time."""
-    while time.time() < end:
+    while time.time() < end and not stopped.is_set():
         try:
             what, name, function, arguments = tasks.get_nowait()
         except queue.Empty:
@@ -179,6 +180,8 @@ def work(place, tasks, rows, end, lock):
             row["failed"] = (error.stderr or "").strip()[-300:]
         except Exception as error:  # one task's trouble is no other's
             row["failed"] = f"{type(error).__name__}: {error}"[:300]
+        if "failed" in row and stopped.is_set():
+            return  # ended with everything else
         row["seconds"] = round(time.time() - start, 1)
         with lock, open(os.path.join(folder, "rows.jsonl"), "a") as file:
             rows.append(row)
@@ -387,6 +390,7 @@ def tables(rows):
 
 def interrupted(signal_number, frame):
     signal.signal(signal_number, signal.SIG_IGN)  # once: then tables are printed
+    stopped.set()
     raise KeyboardInterrupt
 
 

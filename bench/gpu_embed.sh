@@ -3,17 +3,21 @@
 #
 # The CUDA doors of the library on a machine with a GPU and CUDA's toolkit: bench/gpu_embed.sh.
 # Programs by `emit --host` against the same as plain C; the embedding example estimated,
-# measured, by wisdom. One line each; exit status 1 if any begins with FAIL. Needs `make`
-# before, with the same compiler. (Several GPUs: bench/gpu_scaling.sh.)
+# measured, by wisdom. One line each; exit status 1 if any begins with FAIL. What `make
+# install PREFIX=..` put elsewhere is taken from the folder PREFIX; without it, it is made
+# here. (Several GPUs: bench/gpu_scaling.sh.)
 set -u
 cd "$(dirname "$0")/.." || exit 2
-fw=$PWD/build/forewarp
 cuda=${CUDA_HOME:-/usr/local/cuda}
 temp=$(mktemp -d) || exit 2
 trap 'rm -rf "$temp"' EXIT
+prefix=${PREFIX:-$temp/fw}
+[ -n "${PREFIX-}" ] || make install PREFIX="$prefix" >"$temp/log" 2>&1 || { tail -n 3 "$temp/log" >&2; exit 2; }
+prefix=$(realpath "$prefix")
+fw=$prefix/bin/forewarp
+[ -x "$fw" ] || { echo "there is no $fw (PREFIX)" >&2; exit 2; }
 export XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
-export PATH=$temp/fw/bin:$PATH PKG_CONFIG_PATH=$temp/fw/lib/pkgconfig
-export LD_LIBRARY_PATH=$temp/fw/lib:$cuda/lib64:${LD_LIBRARY_PATH-}
+export PATH=$prefix/bin:$PATH LD_LIBRARY_PATH=$prefix/lib:$cuda/lib64:${LD_LIBRARY_PATH-}
 
 # host NAME FILE BUFFERS OUTPUT ARGS...
 host() {
@@ -24,7 +28,7 @@ host() {
         "$fw" emit "$file" --host -t $target -o "$temp/${name}_$target.c" "$@" || return 1
         bytes=$(sed -n 's/^#define \([A-Z0-9_]*_BYTES\).*/\1/p' "$temp/${name}_$target.h" | paste -sd, -)
         flags="-DOPENCL=0 -fopenmp"
-        [ $target = c ] || flags="-DOPENCL=2 -isystem $cuda/include -L$cuda/lib64 -L$cuda/lib64/stubs -lcuda -lnvrtc"
+        [ $target = c ] || flags="-DOPENCL=2 -isystem $cuda/include -L$cuda/lib64 -L$cuda/lib64/stubs -L$cuda/lib -L$cuda/lib/stubs -lcuda -lnvrtc"
         # shellcheck disable=SC2086
         cc -O2 -std=c99 -D_POSIX_C_SOURCE=200809L -I"$temp" -DHEADER="\"${name}_$target.h\"" \
             -DBYTES="$bytes" -DARGS="$args" -DNAME="${name}_$target" -DOUTPUT="$output" -o "$temp/${name}_$target" \
@@ -45,9 +49,11 @@ try() { # NAME COMMAND...
     printf '%-4s %-28s %s\n' $word "$name" "$(tr '\n' ' ' <<<"$out")"
 }
 
+# Without pkg-config, which would want the headers of all that the library is made with.
 embed() {
-    make install PREFIX="$temp/fw" >/dev/null 2>&1 && cp -r examples/embed "$temp/" || return 1
-    make -C "$temp/embed" CUDA="$cuda" cuda
+    cp -r examples/embed "$temp/" || return 1
+    make -s -C "$temp/embed" CUDA="$cuda" FLAGS="-I$prefix/include" LIBS="-L$prefix/lib -lforewarp" \
+        cuda driver 2>"$temp/made" || { cat "$temp/made"; return 1; }
 }
 
 {
@@ -61,6 +67,7 @@ embed() {
         # shellcheck disable=SC2086
         try "embedded, $what" ./cuda $what
     done
+    try "embedded, CUDA's driver" ./driver 4096
     cd - >/dev/null || exit 2
     echo "$((SECONDS)) s"
 } | tee "$temp/log"

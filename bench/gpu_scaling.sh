@@ -25,6 +25,8 @@ temp=$(mktemp -d) || exit 2
 trap 'rm -rf "$temp"' EXIT
 export XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Without this two ranks may use one core each.
+export OMPI_MCA_hwloc_base_binding_policy=none
 program=${PROGRAM:-examples/jacobi2d.fw} sizes=${SIZES:-N=12288,M=12288} budget=${BUDGET:-40}
 kind=${KIND:-cuda}
 # shellcheck disable=SC2206 # a word a device
@@ -37,7 +39,7 @@ list() { local IFS=,; echo "${places[*]:0:$1}"; }
 tune() { # seconds, store, then words before and options after
     local seconds=$1 store=$2
     shift 2
-    timeout $((seconds + 240)) "$@" -q --fresh -b "${seconds}s" -s "$sizes" -o "$temp/out" \
+    timeout $((seconds + 90)) "$@" -q --fresh -b "${seconds}s" -s "$sizes" -o "$temp/out" \
         --store "$store" --json "$temp/row.json" --cache "$temp/row.cache" >"$temp/log" 2>&1 </dev/null ||
         { tail -n 2 "$temp/log"; return 1; }
 }

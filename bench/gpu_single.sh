@@ -6,7 +6,8 @@
 # its share of the copy kernel that the same run measured (both move each element once), G
 # points a second, seconds of the whole run, its trials, the point.
 #
-#   GPUS     numbers of devices, with commas between, which share the rows (0)
+#   GPUS     numbers of devices, with commas between, which share the rows (0); of OpenCL's
+#            those count that are no PoCL, where there are any
 #   KINDS    of devices: all rows of the first, some of the others ("cuda opencl")
 #   BUDGET   seconds of search a row; reference and last measurements are added (12)
 #   SIZES    in two dimensions (large: a second time; odd: rows that are never aligned) and in
@@ -26,6 +27,9 @@ for size in ${SIZES:-}; do declare "$size"; done
 temp=$(mktemp -d) || exit 2
 trap 'rm -rf "$temp"' EXIT
 export fw budget temp XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
+opencl=$("$fw" devices 2>/dev/null |
+    awk '/^opencl/ { id = $1; getline; if (!/Portable Computing/) print id }' | xargs)
+export opencl
 
 planes="jacobi2d jacobi2d9 stencil2d srad1 srad2 hotspot2d gradient2d gaussian"
 volumes="heat3d j3d7pt j3d27pt star3d1r star3d2r"
@@ -44,7 +48,9 @@ rows() {
 }
 
 tune() { # number of the device, kind, program, sizes
-    local device=$2:$1 name own
+    local device=$2:$1 name own gpus
+    read -ra gpus <<<"$opencl"
+    [ "$2" != opencl ] || device=${gpus[$1]:-$device}
     name=$(basename "$3" .fw) own=$temp/$2-$1
     [ -f "$3" ] || set -- "$1" "$2" "examples/$3.fw" "$4"
     timeout 120 "$fw" tune -q --fresh -b "${budget}s" -d "$device" -s "$4" -o "$own" \

@@ -13,7 +13,8 @@
 # take turns at each check and timing, so that no two kernels run on it at once (by a lock in
 # the folder of caches: another call of this script beside this one, with a FOLDER of its own,
 # joins in). Each is written as soon as it is done. None is begun that would not be done in time, by
-# what it takes to compile its points; one that is cut leaves nothing.
+# what it takes to compile its points; one that is cut leaves nothing. Interrupted, it ends in
+# order, with all that was done.
 #
 # Data go to FOLDER/stencils, FOLDER/programs, FOLDER/templates, as in data/, and all of them
 # every minute and at the end to FOLDER/data.tar, the one file to take away. What is there
@@ -62,7 +63,8 @@ devices=$(echo "$1" | tr , ' ')
 shift 3
 stages=${*:-full rest arithmetic sizes shapes dense programs templates}
 export WORK="$out/work" ROOT="$root" OUT="$out" DRY="$dry"
-export END=$(($(date +%s) + minutes * 60))
+END=$(awk -v now="$(date +%s)" -v m="$minutes" 'BEGIN { print int(now + m * 60) }')
+export END
 
 # What is recorded, one part after the other; "/": then written, and more if there is time.
 lean=alone+hybrid
@@ -162,8 +164,8 @@ at_a_time() {
     echo $((number > least ? number : least))
 }
 
-pack() {
-    tar -C "$out" -cf "$out/data.$$" stencils programs templates && mv "$out/data.$$" "$out/data.tar"
+pack() { # a word that two at a time differ in
+    tar -C "$out" -cf "$out/data.$1" stencils programs templates && mv "$out/data.$1" "$out/data.tar"
 }
 
 programs() {
@@ -187,9 +189,17 @@ templates() {
     done
 }
 
-while sleep 60; do pack; done &
+# The index once more, when nobody else writes it.
+finish() {
+    kill $packer 2>/dev/null
+    sh "$root/data/stencils/record.sh" "${devices%% *}" "$out/stencils" 0 none 1t 1x1x1
+    pack end
+    ls -l "$out/data.tar"
+}
+
+while sleep 60; do pack now; done >/dev/null 2>&1 &
 packer=$!
-trap 'kill $packer 2>/dev/null' EXIT
+trap 'finish; exit 1' INT TERM
 for stage in $stages; do
     [ "$(date +%s)" -lt "$END" ] || break
     case $stage in
@@ -199,7 +209,4 @@ for stage in $stages; do
     esac
     echo "$stage: $(ls "$out/stencils" | grep -c json) stencils recorded, $((END - $(date +%s))) s left"
 done
-# The index once more, when nobody else writes it.
-sh "$root/data/stencils/record.sh" "${devices%% *}" "$out/stencils" 0 none 1t 1x1x1
-pack
-ls -l "$out/data.tar"
+finish

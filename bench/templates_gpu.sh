@@ -14,6 +14,7 @@
 #
 #   GPU=opencl:0 CPU=opencl:1   the devices, where they are not the first OpenCL device that is no PoCL and the first
 #                               that is; GPU=opencl:0,opencl:1 are two; GPU= leaves that half out, CPU= the other
+#   KERNELS=convolution         those that one GPU records (all three)
 #   POINTS=60                   points in place of minutes, for a dry run: POINTS=20 bench/templates_gpu.sh ...
 #   SMALL=1                     the GPU's half with the processor's sizes too, for a dry run without a GPU
 set -eu
@@ -26,13 +27,14 @@ first_device() {
     "$FW" devices | awk -v pocl="$1" '/^opencl/ { id = $1; getline; if (/Portable Computing/ == pocl) { print id; exit } }'
 }
 GPU=${GPU-$(first_device 0)} CPU=${CPU-$(first_device 1)} POINTS=${POINTS-} SMALL=${SMALL-}
+KERNELS=${KERNELS:-convolution raycasting stereo}
 export CUDA_CACHE_DISABLE=1 XDG_CACHE_HOME="$OUT/cache"
 SMALL_CONVOLUTION=H=256,W=256 SMALL_STEREO=W=128,H=128,D=16,R=2 SMALL_RAYCASTING=W=128,H=128,S=32
 FEW='PX * PY <= 1024' # the others leave so few work-items that one run takes up to seconds
 
 # record DEVICE NAME KERNEL PERCENT [more options]: for PERCENT of the minutes, or POINTS.
 record() {
-    device=$1 name=$2 kernel=$3 budget=$((MINUTES * 60 * $4 / 100))s
+    device=$1 name=$2 kernel=$3 budget=$(awk -v m="$MINUTES" -v p="$4" "BEGIN { print int(m * 60 * p / 100) }")s
     shift 4
     [ -z "$POINTS" ] || budget=${POINTS}t
     XDG_DATA_HOME="$OUT/data-$name" "$FW" tune "templates/$kernel.json" -d "$device" --strategy random --seed 1 \
@@ -40,19 +42,25 @@ record() {
 }
 
 echo "GPU: ${GPU:-none}, processor: ${CPU:-none}"
-# gpu DEVICE KERNEL PERCENT [more options]
+# gpu DEVICE PERCENT KERNEL...: shares so much of the minutes among them.
 gpu() {
-    case $SMALL$2 in
-    1convolution) size="-s $SMALL_CONVOLUTION" ;;
-    1raycasting) size="-s $SMALL_RAYCASTING" ;;
-    1stereo) size="-s $SMALL_STEREO" ;;
-    *) size= ;;
-    esac
-    device=$1 kernel=$2 percent=$3
-    shift 3
-    # shellcheck disable=SC2086
-    record "$device" "h200-$kernel" "$kernel" "$percent" $size "$@"
+    device=$1 percent=$2 parts=0
+    shift 2
+    for kernel; do parts=$((parts + $(part "$kernel"))); done
+    for kernel; do
+        case $SMALL$kernel in
+        1convolution) set_to="-s $SMALL_CONVOLUTION" ;;
+        1raycasting) set_to="-s $SMALL_RAYCASTING" ;;
+        1stereo) set_to="-s $SMALL_STEREO" ;;
+        *) set_to= ;;
+        esac
+        where=$([ "$kernel" = convolution ] || echo "$FEW")
+        # shellcheck disable=SC2086
+        record "$device" "h200-$kernel" "$kernel" $((percent * $(part "$kernel") / parts)) $set_to ${where:+--where "$where"}
+    done
 }
+
+part() { [ "$1" = convolution ] && echo 3 || echo 1; }
 
 # The cores that this shell may use, one half or the other.
 half() {
@@ -61,23 +69,18 @@ half() {
         END { for (i = 1; i <= n; i++) if ((i <= (n + 1) / 2) == (which == 1) || n == 1) print core[i] }' | xargs | tr ' ' ,
 }
 
-both() {
-    gpu "$1" raycasting "$2" --where "$FEW"
-    gpu "$1" stereo "$2" --where "$FEW"
-}
-
-part=$([ -n "$CPU" ] && echo 10 || echo 20)
+share=$([ -n "$CPU" ] && echo 50 || echo 100)
 case $GPU in
 '') ;;
 *,*)
     one=${GPU%%,*} two=${GPU#*,} first=$(half 1) second=$(half 2)
-    (taskset -cp "$first" "$(exec sh -c 'echo $PPID')" >/dev/null && gpu "$one" convolution $((5 * part))) &
-    (taskset -cp "$second" "$(exec sh -c 'echo $PPID')" >/dev/null && both "${two%%,*}" $((5 * part / 2)))
+    (taskset -cp "$first" "$(exec sh -c 'echo $PPID')" >/dev/null && gpu "$one" "$share" convolution) &
+    (taskset -cp "$second" "$(exec sh -c 'echo $PPID')" >/dev/null && gpu "${two%%,*}" "$share" raycasting stereo)
     wait
     ;;
 *)
-    gpu "$GPU" convolution $((3 * part))
-    both "$GPU" "$part"
+    # shellcheck disable=SC2086
+    gpu "$GPU" "$share" $KERNELS
     ;;
 esac
 

@@ -75,16 +75,17 @@ FW_API int fw_worker(int argc, char **argv, int *status);
 
 /* Problems ------------------------------------------------------------------------- */
 
-/* A program, or a template (a kernel of the user's with a problem file), with its sizes. */
+/* A program, a script of calls, or a template (a kernel of the user's with a problem file),
+ * with its sizes. */
 typedef struct fw_problem fw_problem;
 
-/* Reads a program (.fw) or a problem file (.json), or parses a program from a text (name is
- * shown in messages), and binds its sizes.
+/* Reads a program (.fw), a script (.fws) or a problem file (.json), or parses a program
+ * from a text (name is shown in messages), and binds its sizes.
  *   sizes   "N=4096,M=4096"; "" or NULL for a program without sizes, or for the sizes
  *           that a problem file says
  *   error   NULL: a syntax or type error, an unbound or wrong size, an unreadable file
  *   owner   the caller: fw_problem_free
- *   source  the languages are in doc/language.md and doc/problems.md */
+ *   source  doc/language.md, doc/fusion.md and doc/problems.md have the languages */
 FW_API fw_problem *fw_problem_load(const char *path, const char *sizes, char **message);
 FW_API fw_problem *fw_problem_parse(const char *name, const char *text, const char *sizes,
                                     char **message);
@@ -186,7 +187,8 @@ typedef struct {
     fw_rigor rigor;       /* [FW_MEASURE] */
     double budget_s;      /* seconds of search [by rigor] */
     long budget_trials;   /* trials, those taken from the store included [no bound] */
-    const char *strategy; /* a name of `forewarp help strategies` ["auto"] */
+    const char *strategy; /* a name of `forewarp help strategies` ["auto"; of a script
+                             "predicted"] */
     const char *where;    /* a constraint on the points, "lx >= 32" [none] */
     uint64_t seed;        /* of inputs and search [1] */
     const char *store;  /* database of trials [$FOREWARP_STORE, or forewarp/trials.db under

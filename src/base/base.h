@@ -216,4 +216,17 @@ void span_line_col(Span span, int *line, int *col); // both from 1
 Span span_join(Span a, Span b);
 extern const Span span_none;
 
+// guess.c: the nearest of the names offered, for "did you mean" -----------------------
+typedef struct {
+    const char *name;
+    char best[32];
+    int distance;
+} Guess;
+void guess_init(Guess *guess, const char *name);
+void guess_offer(Guess *guess, const char *candidate);
+// ``; did you mean `x`?``, or nothing when no name offered is near.
+void guess_print(Buf *out, const Guess *guess);
+// The same among n known names; all of them, where none is near.
+void guess_print_known(Buf *out, const char *name, const char *const *known, int n);
+
 #endif

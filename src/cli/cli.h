@@ -64,6 +64,9 @@ _Static_assert(OPTIONS <= 64, "a bit each");
 // False, with a diagnostic, if one of these options is given: what (a use of the command)
 // has nothing to do with them.
 bool cli_refuse(Options *o, const char *what, uint64_t options);
+// uses.c: false, with a diagnostic, if an option is given that means nothing to this use of
+// the command, as far as the command line tells.
+bool cli_allows(Options *o);
 
 enum { CLI_LIST_MAX = 64 };
 
@@ -124,7 +127,9 @@ int mpi_rank(const Mpi *mpi);          // NULL: 0
 int mpi_local(const Mpi *mpi, int *n); // rank among those on this machine, and their number
 const RigPeer *mpi_peers(const Mpi *mpi, int *n); // of rank 0
 const Link *mpi_leader(const Mpi *mpi);           // of the others
-void mpi_close(Mpi *mpi, int status);             // does not return where a rank is lost
+// Prints the diagnostics, and returns the exit status; accepts NULL, which has none to
+// print. Does not return where a rank is lost.
+int mpi_close(Mpi *mpi, int status);
 
 // The program or problem file, parsed; bound too if bind. NULL with diagnostics.
 Problem *cli_problem(Options *options, bool bind);

@@ -97,6 +97,7 @@ static bool make_request(Options *o, Screen *screen, ExploreRequest *request)
 
 static void print_result(const Problem *problem, const ExploreResult *r)
 {
+    int nkind = 0; // of statuses
     printf("%s: %d distinct expressions, %lld points in %.1f s", problem_label(problem),
            r->expressions, (long long)r->rows, r->generation_s);
     if (r->measured)
@@ -104,7 +105,8 @@ static void print_result(const Problem *problem, const ExploreResult *r)
                (long long)r->measured, r->compilation_s, r->execution_s);
     for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
         if (r->count[i])
-            printf(" %lld %s", (long long)r->count[i], trial_status_name[i]);
+            printf("%s %lld %s", nkind++ ? "," : "", (long long)r->count[i],
+                   trial_status_name[i]);
     putchar('\n');
 }
 

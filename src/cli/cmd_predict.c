@@ -228,8 +228,7 @@ static bool predict_points(Prediction *p)
 int cmd_predict(Options *o)
 {
     Prediction p = {.o = o, .problem = cli_program(o, true)};
-    if (!p.problem || (o->points && !cli_refuse(o, "predictions of recorded points",
-                                                GIVEN(JSON) | GIVEN(POINT))))
+    if (!p.problem)
         return 2;
     DeviceInfo *all;
     Diags quiet;

@@ -82,6 +82,7 @@ static void print_row(const char *what, double ns, const TuneResult *r)
 
 static void print_result(const Problem *problem, const TuneResult *r)
 {
+    int nkind = 0; // of statuses
     printf("%s on %s", r->problem, r->device);
     if (r->devices > 1)
         printf(", %d of them", r->devices);
@@ -90,7 +91,8 @@ static void print_result(const Problem *problem, const TuneResult *r)
            (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s);
     for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
         if (r->count[i])
-            printf(" %lld %s", (long long)r->count[i], trial_status_name[i]);
+            printf("%s %lld %s", nkind++ ? "," : "", (long long)r->count[i],
+                   trial_status_name[i]);
     if (r->ranked)
         printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
     printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);
@@ -225,10 +227,10 @@ int cmd_tune(Options *o)
                            .user = &screen};
     Crew crew = {0};
     bool ok = find_crew(o, &options, &crew);
-    if (ok && mpi_rank(crew.mpi) > 0)
-        ok = tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags);
+    if (mpi_rank(crew.mpi) > 0)
+        ok = ok ? tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags)
+                : remote_serve(NULL, mpi_leader(crew.mpi), &o->diags);
     else if (ok)
         ok = lead(o, problem, &options, &screen);
-    mpi_close(crew.mpi, ok ? 0 : 1);
-    return ok ? 0 : 1;
+    return mpi_close(crew.mpi, ok ? 0 : 1);
 }

@@ -25,8 +25,6 @@ Problem *cli_problem(Options *o, bool bind)
         diag_error(&o->diags, span_none, "C035",
                    "--math is for programs; a template says it in \"options\"");
         return NULL;
-    } else if (!cli_refuse(o, problem->template ? "templates" : "scripts", GIVEN(EXTRA))) {
-        return NULL;
     }
     if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
         return NULL;
@@ -141,27 +139,12 @@ bool cli_json(Options *o, json_t *json)
 bool cli_unknown(Options *o, const char *code, const char *what, const char *name,
                  const char *const *known, int n)
 {
-    Guess guess;
     Buf text;
-    guess_init(&guess, name);
     buf_init(&text);
-    for (int i = 0; i < n; i++)
-        guess_offer(&guess, known[i]);
-    guess_print(&text, &guess);
-    for (int i = 0; i < n && !guess.best[0]; i++)
-        buf_printf(&text, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
+    guess_print_known(&text, name, known, n);
     diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
     buf_release(&text);
     return false;
-}
-
-static bool no_parameter(Options *o, const Space *space, const char *name)
-{
-    const char *known[SPACE_PARAMS_MAX];
-    int n = space_params(space);
-    for (int i = 0; i < n; i++)
-        known[i] = space_param(space, i)->name;
-    return cli_unknown(o, "C004", "parameter", name, known, n);
 }
 
 enum { VALUES_SHOWN = 20 };
@@ -198,7 +181,7 @@ static bool set_point(Options *o, const Ways *ways, Point *point)
         *eq = 0;
         int param = space_find(space, item);
         if (param < 0)
-            return no_parameter(o, space, item);
+            return space_no_parameter(space, span_none, "C004", item, &o->diags);
         if (named & (uint64_t)1 << param)
             return diag_error(&o->diags, span_none, "C004", "%s is given twice", item);
         named |= (uint64_t)1 << param;
@@ -274,6 +257,9 @@ bool cli_no_strategy(Options *o, const char *strategy)
     return cli_unknown(o, "C010", "strategy", strategy, name, n);
 }
 
+// What else can stand for a model: weights of counts; and what eval alone takes.
+static const char *const besides[] = {"linear", "groups", "picks", "stages"};
+
 const ModelKind *cli_model_kind(Options *o)
 {
     const ModelKind *kind = model_find(o->file);
@@ -281,9 +267,12 @@ const ModelKind *cli_model_kind(Options *o)
     const ModelKind *const *all = model_all(&n);
     if (kind)
         return kind;
-    const char **name = NEW_ARRAY(o->arena, const char *, n);
+    const char **name = NEW_ARRAY(o->arena, const char *, n + COUNTOF(besides));
     for (int i = 0; i < n; i++)
         name[i] = all[i]->name;
+    for (int i = 0; i < COUNTOF(besides); i++)
+        if (o->command == &commands[CMD_EVAL] || i == 0)
+            name[n++] = besides[i];
     cli_unknown(o, "C015", "model", o->file, name, n);
     return NULL;
 }

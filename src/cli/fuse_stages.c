@@ -220,8 +220,6 @@ static bool is_asked_right(Options *o)
 int cli_fuse_program(Options *o)
 {
     StageRates rates = stage_rates;
-    if (!cli_refuse(o, "the stages of a program", GIVEN(TARGET) | GIVEN(PRINT)))
-        return 2;
     Problem *problem = cli_program(o, true);
     if (!problem || !is_asked_right(o))
         return 2;

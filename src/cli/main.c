@@ -143,7 +143,7 @@ static int run_command(const Command *command, int argc, char **argv)
         perror("forewarp");
         return 1;
     }
-    int status = options.bad ? 2 : command->run(&options);
+    int status = options.bad || !cli_allows(&options) ? 2 : command->run(&options);
     Buf text;
     buf_init(&text);
     (cli_colour(&options, STDERR_FILENO) ? diags_paint : diags_print)(&text,

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 struct Mpi {
@@ -22,13 +23,14 @@ struct Mpi {
     struct End *end; // one a peer; of another rank than 0: one, to rank 0
     RigPeer *peer;
     int npeer;
-    bool lost;
+    atomic_bool lost; // set by the threads of the peers
     pthread_mutex_t lock;
 };
 
 typedef struct End {
     Mpi *mpi;
     int rank;
+    bool told; // something was sent there
     Link link;
 } End;
 
@@ -41,6 +43,7 @@ static bool mpi_send(void *user, const char *text, size_t len)
     End *end = user;
     if (len > CHUNK)
         return false;
+    end->told = true;
     pthread_mutex_lock(&end->mpi->lock);
     MPI_Request request;
     int done = 0;
@@ -55,7 +58,8 @@ static bool mpi_send(void *user, const char *text, size_t len)
         if (!done)
             nanosleep(&(struct timespec){0, (long)(NAP_S * 1e9)}, NULL);
     }
-    end->mpi->lost |= !done;
+    if (!done)
+        end->mpi->lost = true;
     return error == MPI_SUCCESS && done;
 }
 
@@ -88,7 +92,8 @@ static bool mpi_receive(void *user, Buf *text, double limit_s)
         nanosleep(&(struct timespec){0, (long)(NAP_S * 1e9)}, NULL);
         ok = take(end, text, &came);
     }
-    end->mpi->lost |= !ok || (!came && limit_s > 0);
+    if (!ok || (!came && limit_s > 0))
+        end->mpi->lost = true;
     return ok && came;
 }
 
@@ -152,23 +157,38 @@ const Link *mpi_leader(const Mpi *mpi)
     return &mpi->end[0].link;
 }
 
-void mpi_close(Mpi *mpi, int status)
+// All is said before the end: mpirun ends every rank when the first one leaves with a
+// status that is not 0.
+static int say_all(Options *o, int status)
+{
+    int worst = diags_exit_status(&o->diags);
+    Buf text;
+    buf_init(&text);
+    diags_print(&text, &o->diags);
+    fputs(text.text, stderr);
+    buf_release(&text);
+    fflush(NULL);
+    o->diags.list.len = 0;
+    return worst ? worst : status;
+}
+
+int mpi_close(Mpi *mpi, int status)
 {
     if (!mpi)
-        return;
-    if (mpi->lost) { // to finalize would wait for it for ever
-        Buf text;
-        buf_init(&text);
-        diags_print(&text, &mpi->options->diags);
-        fputs(text.text, stderr);
-        fflush(NULL);
+        return status;
+    status = say_all(mpi->options, status);
+    if (mpi->lost) // to finalize would wait for it for ever
         MPI_Abort(MPI_COMM_WORLD, status);
-    }
+    // They wait for a search that failed before it called on them.
+    for (int i = 0; i < mpi->npeer; i++)
+        if (!mpi->end[i].told)
+            remote_dismiss(&mpi->end[i].link);
     MPI_Finalize();
     pthread_mutex_destroy(&mpi->lock);
     free(mpi->end);
     free(mpi->peer);
     free(mpi);
+    return status;
 }
 
 #else
@@ -207,9 +227,10 @@ const Link *mpi_leader(const Mpi *mpi)
     return NULL;
 }
 
-void mpi_close(Mpi *mpi, int status)
+int mpi_close(Mpi *mpi, int status)
 {
-    (void)mpi, (void)status;
+    (void)mpi;
+    return status;
 }
 
 #endif

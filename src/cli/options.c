@@ -118,15 +118,6 @@ static bool parse_samples(Options *o, const char *text)
            (o->samples <= TRIAL_SAMPLES || wrong(o, "--samples takes 1 to 32", text));
 }
 
-bool cli_refuse(Options *o, const char *what, uint64_t options)
-{
-    for (int i = 0; i < OPTIONS; i++)
-        if (o->given & options & (uint64_t)1 << i)
-            return diag_error(&o->diags, span_none, "C078", "--%s is not for %s",
-                              option_rows[i].name, what);
-    return true;
-}
-
 bool cli_take_option(Options *o, OptionId option, char *arg)
 {
     o->given |= (uint64_t)1 << option;

@@ -162,9 +162,9 @@ const Elementary *script_instance(Script *script, const Name *name, const Type *
             }
         return instantiate(script, g, &m, diags);
     }
-    diag_error(
-        diags, name->span, "F008",
-        "there is no function `%s`: declare it, or see `forewarp fuse --print library`",
-        name->text);
+    diag_error(diags, name->span, "F008",
+               "there is no function `%s`: declare it, or see `forewarp fuse SCRIPT "
+               "--print library`",
+               name->text);
     return NULL;
 }

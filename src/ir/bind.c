@@ -146,7 +146,8 @@ static bool copy_sizes(Bind *b)
         size.arith = bind_arith(b, size.arith);
         if (!size.generic && !arith_is_const(size.arith, NULL))
             ok = diag_error(b->diags, size.span, "T021",
-                            "size %s has no value: give %s=...", size.name, size.name);
+                            "size %s has no value: give one, as in -s %s=1024", size.name,
+                            size.name);
         VEC_PUSH(b->to->ir->arena, &b->to->sizes, size);
     }
     return ok;

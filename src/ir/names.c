@@ -108,44 +108,6 @@ bool name_is_reserved(const char *name)
 
 // The nearest name --------------------------------------------------------------------
 
-enum { NAME_MAX_GUESSED = sizeof(((Guess *)0)->best) - 1 };
-
-static int edit_distance(const char *a, const char *b)
-{
-    int row[NAME_MAX_GUESSED + 1], n = (int)strlen(b);
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = MIN(changed, 1 + MIN(row[j], row[j - 1]));
-        }
-    }
-    return row[n];
-}
-
-void guess_init(Guess *guess, const char *name)
-{
-    // Half of a short name may differ, and two letters of a long one.
-    *guess = (Guess){.name = name, .distance = 1 + (int)MIN(strlen(name) / 2, 2)};
-}
-
-void guess_offer(Guess *guess, const char *candidate)
-{
-    if (strlen(candidate) > NAME_MAX_GUESSED || strlen(guess->name) > NAME_MAX_GUESSED)
-        return;
-    int distance = edit_distance(guess->name, candidate);
-    bool starts = guess->best[0] && guess->best[0] != guess->name[0] &&
-                  candidate[0] == guess->name[0]; // the first letter is seldom wrong
-    if (distance > guess->distance || (distance == guess->distance && !starts))
-        return;
-    guess->distance = distance;
-    strcpy(guess->best, candidate);
-}
-
 static void offer_pattern(Guess *guess, Pattern pattern)
 {
     PatternSuffix suffix = pattern_info[pattern].suffix;
@@ -167,10 +129,4 @@ void guess_offer_words(Guess *guess)
             guess_offer(guess, op_info[i].text);
     for (int i = 0; i < PATTERNS; i++)
         offer_pattern(guess, (Pattern)i);
-}
-
-void guess_print(Buf *out, const Guess *guess)
-{
-    if (guess->best[0])
-        buf_printf(out, "; did you mean `%s`?", guess->best);
 }

@@ -23,16 +23,7 @@ bool name_is_mode(const char *name, int *mode); // clamp, mirror, wrap
 // True if the word belongs to the language, so that nothing else may be called so.
 bool name_is_reserved(const char *name);
 
-// The nearest of the names offered, for "did you mean".
-typedef struct {
-    const char *name;
-    char best[32];
-    int distance;
-} Guess;
-void guess_init(Guess *guess, const char *name);
-void guess_offer(Guess *guess, const char *candidate);
-void guess_offer_words(Guess *guess); // every pattern and operation
-// ``; did you mean `x`?``, or nothing when no name offered is near.
-void guess_print(Buf *out, const Guess *guess);
+// To "did you mean": every pattern and operation.
+void guess_offer_words(Guess *guess);
 
 #endif

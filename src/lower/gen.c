@@ -153,6 +153,55 @@ typedef struct {
     int n, field[8];
 } Part;
 
+static const KExpr *read_part(Lower *l, const Expr *expr, const Env *env, const Part *part)
+{
+    const View *view = eval(l, expr, env);
+    for (int i = 0; i < part->n; i++)
+        view = view_get(l, view, part->field[i]);
+    return view_read(l, view);
+}
+
+// True if what the value loads is there whatever any condition says.
+static bool loads_exist(Lower *l, const KExpr *e, bool *any)
+{
+    int64_t lo, hi, count;
+    if (e->kind == K_LOAD) {
+        *any = true;
+        arith_range(l->ctx, e->arith, &lo, &hi);
+        int width = e->type->kind == T_VECTOR ? e->type->width : 1;
+        if (lo < 0 || !arith_is_const(e->buffer->count, &count) || hi > count - width)
+            return false;
+    }
+    for (int i = 0; e->kind != K_COND && i < e->n; i++)
+        if (!loads_exist(l, e->arg[i], any))
+            return false;
+    return true;
+}
+
+// A side of an `if` before it is known whether it is wanted, so that its loads wait for no
+// condition and may be merged; NULL where they could be out of bounds, or there are none.
+// Within a side that is tried so itself, what is out of bounds is so for that one too: its
+// value is thrown away, and is not made a second time here.
+static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const Part *part)
+{
+    if (!l->options->eager || !l->block)
+        return NULL;
+    int before = l->block->len;
+    l->ahead++;
+    const KExpr *value = read_part(l, expr, env, part);
+    l->ahead--;
+    bool any = false, safe = !l->unsafe && loads_exist(l, value, &any);
+    for (int i = before; i < l->block->len && safe; i++) {
+        const Stm *stm = l->block->at[i];
+        safe = stm->kind == ST_DECL && stm->value && loads_exist(l, stm->value, &any);
+    }
+    if (safe && any)
+        return k_named(l, value, "ahead");
+    l->block->len = before;
+    l->unsafe = !safe && l->ahead;
+    return l->unsafe ? value : NULL;
+}
+
 // One side of an `if`, in a block of its own, under the facts of its condition.
 static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const Part *part,
                               Block *block, const KExpr *cond)
@@ -162,10 +211,7 @@ static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const 
     for (int i = 0; cond && i < cond->n; i++)
         arith_assume(l->ctx, cond->cond[i]);
     l->block = outer ? block : NULL;
-    const View *view = eval(l, expr, env);
-    for (int i = 0; i < part->n; i++)
-        view = view_get(l, view, part->field[i]);
-    const KExpr *value = view_read(l, view);
+    const KExpr *value = read_part(l, expr, env, part);
     l->block = outer;
     arith_facts_reset(l->ctx, facts);
     return value;
@@ -188,7 +234,9 @@ static const View *select_part(Lower *l, const Expr *expr, const Env *env,
         return lower_fail(l, expr->span, "L019", "an `if` between arrays");
     const KExpr *fact = cond->kind == K_COND ? cond : NULL;
     Block yes = {0}, no = {0};
-    const KExpr *a = eval_side(l, expr->arg[1], env, &part, &yes, fact);
+    const KExpr *a = fact ? eval_ahead(l, expr->arg[1], env, &part) : NULL;
+    if (!a)
+        a = eval_side(l, expr->arg[1], env, &part, &yes, fact);
     const KExpr *b = eval_side(l, expr->arg[2], env, &part, &no, NULL);
     return view_value(l, k_choose(l, cond, &yes, a, &no, b));
 }

@@ -10,6 +10,27 @@
 
 // Buffers -------------------------------------------------------------------------------
 
+// Elements from one row of a tile to the next, where they are padded; else 0.
+static int64_t padded_row(const Lower *l, const Type *type)
+{
+    const LowerOptions *o = l->options;
+    TileShape tile = {.vector = MAX(o->vector, 1), .length = {1, 1, 1}};
+    int dims = 0;
+    for (const Type *t = type; t->kind == T_ARRAY; t = t->elem)
+        dims++;
+    if (!o->padded || dims < 2 || dims > DIMS_MAX)
+        return 0;
+    for (int x = dims - 1; x >= 0; x--, type = type->elem)
+        if (!arith_is_const(type->len, &tile.length[x]))
+            return 0;
+    for (int x = 0; x < DIMS_MAX; x++) {
+        tile.local[x] = MAX(o->local[x], 1);
+        tile.item[x] = MAX(o->item[x], 1);
+    }
+    tile.bytes = (int)scalar_info[type->scalar].bytes;
+    return type->kind == T_SCALAR ? tile_row(&tile) : 0;
+}
+
 static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
                           const char *name)
 {
@@ -20,8 +41,9 @@ static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRol
     *buffer = (Buffer){.name = name,
                        .space = space,
                        .scalar = scalar->scalar,
-                       .count = type_count(l->ctx, type),
+                       .row = space == MEM_LOCAL ? padded_row(l, type) : 0,
                        .role = role};
+    buffer->count = mem_count(l, buffer, type);
     if (space == MEM_GLOBAL) {
         buffer->number = l->unit->buffers.len;
         VEC_PUSH(l->arena, &l->unit->buffers, buffer);

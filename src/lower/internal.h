@@ -86,11 +86,15 @@ typedef struct {
     int inside[4];          // how many loops of each LoopKind we are inside
     const Arith *item[3];   // of the loop over all items of the group that we are inside
     bool shared_tile;       // a local buffer was written since the last loop began
+    int ahead;              // sides of ifs that are tried without their conditions
+    bool unsafe;            // what they load may not be there
     Launches launches;      // of the part being lowered
 } Lower;
 
 // view.c
 const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const Type *type);
+// Scalars that a part of a buffer takes: its rows may be longer than what is in them.
+const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type);
 const View *view_value(Lower *l, const KExpr *value);
 const View *view_var(Lower *l, const Var *var);
 const View *view_tuple(Lower *l, const Type *type, const View *const *item);

@@ -35,7 +35,8 @@ typedef struct {
     bool formal;        // stands for what a launch binds to it; never allocated
     int plane;          // INPUT, OUTPUT: which plane of which parameter or result
     int param;
-    int vector; // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
+    int vector;  // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
+    int64_t row; // LOCAL: elements from one row to the next; 0: as many as are in one
 } Buffer;
 
 // A variable of one work-item.
@@ -154,6 +155,8 @@ typedef struct {
     bool all_loads;    // equal loads are left
     bool images;       // inputs are read as images, where all reads are of single elements
     bool interior;     // split work-items into interior and border
+    bool padded;       // rows of tiles in local memory are apart as their banks want it
+    int64_t item[3];   // of padded tiles: neighbouring outputs of an item; 0: 1
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
     int warps;         // of streams that a multiprocessor should hold at once; 0: not said
@@ -161,6 +164,7 @@ typedef struct {
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
+    bool eager;        // an `if` about indices does not keep its first side from loading
     bool ahead;        // tiles are loaded while the ones before are in use
     int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
@@ -169,6 +173,20 @@ typedef struct {
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
     void *user;
 } LowerOptions;
+
+// banks.c: rows of a tile in local memory without bank conflicts ----------------------
+
+enum { TILE_PAD = 32 }; // rows are less than so many elements longer than what is in them
+
+// By dimension: x, y, z.
+typedef struct {
+    int64_t local[3], item[3]; // items of the group, neighbouring outputs of an item
+    int64_t length[3];         // elements
+    int bytes, vector;         // of an element; most of them an access moves
+} TileShape;
+int64_t tile_row(const TileShape *tile); // elements from one row to the next
+// Turns that the first warp takes for an element of each item, with rows so far apart.
+double tile_turns(const TileShape *tile, int64_t row);
 
 // Lowers body (of the type of the program's main result, over its parameters). The program
 // is bound and inferred, the body inferred. NULL with a diagnostic when the expression

@@ -140,15 +140,20 @@ static bool remote_run(void *opened, RigNext *next, double cutoff_ns, RigDone *d
             break;
     }
     if (!ok && !diags->list.len)
-        diag_world(diags, "", "nothing was heard of it for %.0f s", SILENCE_S);
+        diag_world(diags, "", "it does not answer any more");
     free(s.seen);
     return ok;
+}
+
+void remote_dismiss(const Link *link)
+{
+    put(link, json_pack("{s:b}", "quit", 1));
 }
 
 static void remote_close(void *opened)
 {
     Remote *remote = opened;
-    put(remote->link, json_pack("{s:b}", "quit", 1));
+    remote_dismiss(remote->link);
     free(remote);
 }
 
@@ -242,39 +247,48 @@ static double send_trial(void *user, int number, Trial *trial)
     return serving->cutoff_ns;
 }
 
-// Serves as long as jobs are there; false: the rig is broken, which it says.
-static bool serve_jobs(Rig *rig, Serving *serving)
+// Why it cannot go on: what was said last.
+static json_t *parting(const Diags *diags)
 {
-    Diags diags;
-    diags_init(&diags, arena_new());
-    bool ok = rig_stream(rig, next_order, serving->cutoff_ns, send_trial, serving, &diags);
+    int n = diags->list.len;
+    return json_pack("{s:o}", "log", json_text(n ? diags->list.at[n - 1].message : ""));
+}
+
+// Serves as long as jobs are there; false: the rig is broken, which it says.
+static bool serve_jobs(Rig *rig, Serving *serving, Diags *diags)
+{
+    bool ok = rig_stream(rig, next_order, serving->cutoff_ns, send_trial, serving, diags);
     if (!ok)
-        say(serving, json_pack("{s:o}", "log",
-                               json_text(diags.list.len ? diags.list.at[0].message : "")));
+        say(serving, parting(diags));
     for (int i = 0; i < serving->norder; i++)
         if (serving->order[i].arena)
             arena_free(serving->order[i].arena);
     serving->norder = 0;
-    arena_free(diags.arena);
     return ok;
 }
 
-bool remote_serve(Rig *rig, const Link *link, const char *why)
+bool remote_serve(Rig *rig, const Link *link, Diags *diags)
 {
     Serving serving = {.link = link};
-    if (!rig)
-        return put(link, json_pack("{s:o}", "log", json_text(why)));
+    if (!rig) {
+        put(link, parting(diags));
+        return false;
+    }
     pthread_mutex_init(&serving.lock, NULL);
     pthread_cond_init(&serving.ended, NULL);
     pthread_t thread;
     bool beats = pthread_create(&thread, NULL, beat, &serving) == 0;
     bool ok = say(&serving, json_pack("{s:o,s:i}", "info", info_to_json(rig_device(rig)),
                                       "window", WINDOW * rig_batch(rig)));
-    json_t *message;
-    while (ok && !serving.quit && (ok = (message = get(link, INFINITY)))) {
+    bool broken = false;
+    while (ok && !serving.quit && !broken) {
+        json_t *message = get(link, INFINITY);
+        ok = message;
         take_orders(&serving, message);
-        ok = serving.norder == 0 || serve_jobs(rig, &serving);
+        broken = serving.norder > 0 && !serve_jobs(rig, &serving, diags);
     }
+    if (!ok)
+        diag_world(diags, "C061", "the search that this process served is gone");
     free(serving.order);
     pthread_mutex_lock(&serving.lock);
     serving.over = true;
@@ -284,5 +298,5 @@ bool remote_serve(Rig *rig, const Link *link, const char *why)
         pthread_join(thread, NULL);
     pthread_cond_destroy(&serving.ended);
     pthread_mutex_destroy(&serving.lock);
-    return ok;
+    return ok && !broken;
 }

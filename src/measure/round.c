@@ -14,7 +14,7 @@
 // Controllers that share a folder take turns on a GPU, so that they do not disturb each
 // other's times. Where compiling runs ahead a turn is what the worker that runs does at one
 // message, checks or a timing, and it takes it itself: any number of controllers keep the
-// cores busy. Elsewhere all workers run jobs, and a turn is a call.
+// cores busy. Elsewhere all workers run jobs, and a turn is a batch.
 //
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
@@ -573,16 +573,16 @@ static bool keep_running(Rig *rig, Diags *diags)
 static bool run_ahead(Rig *rig, Diags *diags)
 {
     Round *round = rig->round;
-    bool ok = true;
-    for (;;) {
+    for (bool ok = true;;) {
         report(round);
+        if (!ok)
+            return false;
         refill(rig, AHEAD * SHARE * rig->crew, SHARE * MAX(count_free(rig), 1));
-        if (!ok || round->first == round->end)
-            break;
+        if (round->first == round->end)
+            return crew_settle(rig, diags);
         hand_out(rig);
         ok = keep_running(rig, diags) && (!any_busy(rig) || attend(rig, diags));
     }
-    return ok && crew_settle(rig, diags);
 }
 
 bool crew_add(Rig *rig, Diags *diags)
@@ -615,15 +615,21 @@ static bool enlist(Rig *rig, int jobs, Diags *diags)
     return ok;
 }
 
+// While points are made for the next batch, another controller has its turn.
 static bool run_batches(Rig *rig, Diags *diags)
 {
     Round *round = rig->round;
-    for (bool ok = true;;) {
+    bool ok = true;
+    while (ok) {
         refill(rig, rig->config.batch, rig->config.batch);
-        if (!ok || round->first == round->end)
-            return ok;
+        if (round->first == round->end)
+            break;
+        int turn = rig->info.is_cpu ? -1 : turn_take(rig->turn);
         ok = enlist(rig, round->end - round->first, diags) && run_batch(rig, diags);
+        if (turn >= 0)
+            close(turn);
     }
+    return ok;
 }
 
 // A call that finds every worker gone, after an earlier failure, starts them again.
@@ -640,15 +646,12 @@ static bool revive(Rig *rig, Diags *diags)
 bool round_run(Rig *rig, int workers, Round *round, Diags *diags)
 {
     rig->round = round;
-    int turn = rig->info.is_cpu || rig->ahead ? -1 : turn_take(rig->turn);
     bool ok = revive(rig, diags) &&
               (rig->ahead ? enlist(rig, workers, diags) && run_ahead(rig, diags)
                           : run_batches(rig, diags));
     for (int i = round->first; i < round->end; i++)
         trial_release(&item_at(round, i)->trial);
     free(round->item);
-    if (turn >= 0)
-        close(turn);
     rig->round = NULL;
     return ok;
 }

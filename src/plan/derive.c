@@ -393,7 +393,8 @@ static void walk(Walk *w, Path at, bool root)
 static Walk walk_of(const Derivation *d, const Point *point)
 {
     Walk w = {.groups = 1, .lanes = 1, .steps = 1};
-    w.tiled = derive_word(d, point, "scheme", "tiled");
+    w.tiled = derive_word(d, point, "scheme", "tiled") ||
+              derive_word(d, point, "scheme", "padded");
     w.any_group = derive_word(d, point, "group", "any");
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.blocks = derive_word(d, point, "product", "blocks");

@@ -90,7 +90,7 @@ void constrain_placed(Derivation *d, const char *condition, Diags *diags)
 // Bytes of the tiles of a group, as an expression over the parameters.
 void put_tile_bytes(const Derivation *d, Buf *text)
 {
-    buf_printf(text, "((scheme == 'tiled') * %lld", (long long)d->shape.tile_bytes);
+    buf_printf(text, "(%s * %lld", derive_tiled(d), (long long)d->shape.tile_bytes);
     for (int v = 0; d->pipeline && v < d->pipeline->script.ncall; v++)
         if (has_place(d, v))
             buf_printf(text, " + (place%d == 'local') * %lld", v + 1,

@@ -98,16 +98,42 @@ static void add_powers(Space *space, const char *stem, int d, int64_t most)
     space_add_ints(space, name, value, n);
 }
 
+static bool has_extra(const Derivation *d, Extra extra)
+{
+    return d->program->extra >> extra & 1;
+}
+
+// On a CPU local memory is memory like any other.
+static bool has_padded(const Derivation *d)
+{
+    return has_extra(d, EXTRA_BANKS) && !d->device.is_cpu && d->shape.dims > 1;
+}
+
+const char *derive_tiled(const Derivation *d)
+{
+    return has_padded(d) ? "(scheme == 'tiled' or scheme == 'padded')"
+                         : "(scheme == 'tiled')";
+}
+
+static const char *untiled(const Derivation *d)
+{
+    return has_padded(d) ? "scheme != 'tiled' and scheme != 'padded'" : "scheme != 'tiled'";
+}
+
 // Local memory of a tiled group as an expression over the parameters.
 static void constrain_tile(Derivation *d, bool places, Diags *diags)
 {
     Buf text;
     buf_init(&text);
     if (!places)
-        buf_puts(&text, "scheme != 'tiled' or ");
-    for (int x = 0; x < d->shape.dims; x++)
-        buf_printf(&text, "%s(l%s*b%s*c%s + %lld)", x ? " * " : "", axis[x], axis[x],
+        buf_printf(&text, "%s or ", untiled(d));
+    for (int x = 0; x < d->shape.dims; x++) {
+        buf_printf(&text, "%s(l%s*b%s*c%s + %lld", x ? " * " : "", axis[x], axis[x],
                    axis[x], (long long)d->shape.halo[x]);
+        if (x == 0 && has_padded(d))
+            buf_printf(&text, " + (scheme == 'padded') * %d", TILE_PAD);
+        buf_putc(&text, ')');
+    }
     buf_puts(&text, " * ");
     if (places)
         put_tile_bytes(d, &text);
@@ -141,8 +167,8 @@ static void add_walk(Derivation *d, Diags *diags)
 {
     const int64_t steps[] = {1, 2, 4, 8, 16, 32, 64};
     space_add_ints(d->space, "walk", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
-    char text[64];
-    snprintf(text, sizeof text, "walk == 1 or scheme != 'tiled' and c%s == 1",
+    char text[96];
+    snprintf(text, sizeof text, "walk == 1 or %s and c%s == 1", untiled(d),
              axis[d->shape.dims - 1]);
     space_constrain(d->space, text, diags);
 }
@@ -160,19 +186,16 @@ static bool only_halves(const Derivation *d)
     return true;
 }
 
-static bool has_extra(const Derivation *d, Extra extra)
-{
-    return d->program->extra >> extra & 1;
-}
-
 // What a study adds (ir/extras.def). A tile has the shape of its group.
 static void add_extras(Derivation *d, Diags *diags)
 {
     static const char *const group[] = {"fixed", "any"}, *const loads[] = {"once", "all"};
     if (has_extra(d, EXTRA_GROUPS) && d->shape.rectangular && !d->shape.product) {
         space_add_words(d->space, "group", group, 2);
+        char text[96];
+        snprintf(text, sizeof text, "group == 'fixed' or %s", untiled(d));
         if (d->shape.window)
-            space_constrain(d->space, "group == 'fixed' or scheme != 'tiled'", diags);
+            space_constrain(d->space, text, diags);
         constrain_placed(d, "group == 'fixed'", diags);
     }
     if (has_extra(d, EXTRA_LOADS))
@@ -206,8 +229,13 @@ static void add_nest_params(Derivation *d, Diags *diags)
     if (!shape->window)
         return;
     bool images = has_extra(d, EXTRA_IMAGES) && d->device.has_texture;
-    space_add_words(d->space, "scheme", (const char *const[]){"global", "tiled", "image"},
-                    images ? 3 : 2);
+    const char *scheme[4] = {"global", "tiled"};
+    int n = 2;
+    if (images)
+        scheme[n++] = "image";
+    if (has_padded(d))
+        scheme[n++] = "padded";
+    space_add_words(d->space, "scheme", scheme, n);
     if (images) // an element at a time
         space_constrain(d->space, "scheme != 'image' or vec == 1", diags);
     if (shape->dims > 1)
@@ -427,6 +455,13 @@ int derive_first(const Derivation *d, Point *point, int max)
         set_start(d, &start[i], &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
+    // Cells of a time loop that ask where they are load by vectors only where the border is
+    // split off.
+    for (int i = 0; i < STARTS && n < max && d->shape.stencil.count > 1; i++) {
+        set_start(d, &start[i], &point[n]);
+        space_set(d->space, &point[n], "border", "split");
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    }
     return n;
 }
 
@@ -440,8 +475,10 @@ static int stream_vector(const Derivation *d, const Point *point)
 LowerOptions derive_options(const Derivation *d, const Point *point)
 {
     LowerOptions options = {.unroll_cap = UNROLL_CAP};
-    for (int x = 0; x < DIMS_MAX; x++)
+    for (int x = 0; x < DIMS_MAX; x++) {
         options.local[x] = derive_number(d, point, "l", x);
+        options.item[x] = derive_number(d, point, "b", x);
+    }
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
     if (derive_param(d, point, "fuse") > 1)
@@ -453,7 +490,9 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.any_group = derive_word(d, point, "group", "any");
     options.all_loads = derive_word(d, point, "loads", "all");
     options.images = derive_word(d, point, "scheme", "image");
+    options.padded = derive_word(d, point, "scheme", "padded");
     options.interior = derive_word(d, point, "border", "split");
+    options.eager = !d->device.is_cpu && derive_param(d, point, "fuse") <= 1;
     product_options(d, point, &options);
     return options;
 }

@@ -52,6 +52,12 @@ bool path_is_program(const char *path)
     return ends_in(path, ".fw");
 }
 
+// A kernel is no program: reading it as one would only give a list of wrong characters.
+static bool is_kernel(const char *path)
+{
+    return ends_in(path, ".cl") || ends_in(path, ".cu") || ends_in(path, ".c");
+}
+
 Problem *problem_load(const char *path, Diags *diags)
 {
     Buf text;
@@ -61,6 +67,13 @@ Problem *problem_load(const char *path, Diags *diags)
         diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
     Problem *problem = problem_new(path, text.text, text.len);
     buf_release(&text);
+    if (read && is_kernel(path)) {
+        diag_error(
+            diags, span_none, "C080",
+            "%s is a kernel: give the problem file that says how to launch it (.json)",
+            path);
+        return problem;
+    }
     if (read && ends_in(path, ".json")) {
         if (template_load(problem, diags))
             problem->kind = &problem_template;

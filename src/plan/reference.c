@@ -159,28 +159,43 @@ static const double TOLERANCE_MOST = 0.1;
 // Bytes of inputs and outputs with which one looks first.
 static const double GLANCE_BYTES = 16 << 20;
 
-static bool iterates(const Expr *e)
+enum { CHUNK = 4096 }; // elements looked at together
+
+// The steps of the longest iteration in e; 0: there is none.
+static int64_t steps_of(const Expr *e)
 {
-    bool found =
-        (e->kind == E_PATTERN && e->pattern == P_ITERATE) || (e->fun && iterates(e->fun));
-    for (int i = 0; i < e->narg && !found; i++)
-        found = iterates(e->arg[i]);
-    return found;
+    int64_t most = 0, n;
+    if (e->kind == E_PATTERN && e->pattern == P_ITERATE &&
+        !arith_is_const(e->num[0], &most))
+        most = 1; // as many as it turns out
+    if (e->fun && (n = steps_of(e->fun)) > most)
+        most = n;
+    for (int i = 0; i < e->narg; i++)
+        if ((n = steps_of(e->arg[i])) > most)
+            most = n;
+    return most;
 }
 
-// Turns the last bit of each element.
+// Turns the last bit of each element that rounding can change: zero and infinity stay.
 static const void *nudged(const RigBuffer *buffer, Arena *arena)
 {
-    size_t size = (size_t)scalar_device_bytes(buffer->scalar);
-    size_t bytes = (size_t)buffer->count * size;
-    unsigned char *turned = arena_alloc(arena, bytes);
+    size_t size = scalar_device_bytes(buffer->scalar), bytes = rig_buffer_bytes(buffer);
+    unsigned char *turned = arena_raw(arena, bytes);
+    double value[CHUNK];
     memcpy(turned, buffer->init, bytes);
-    for (size_t i = 0; i < bytes; i += size) // little-endian, as all that we run on
-        turned[i] ^= 1;
+    for (int64_t i = 0; i < buffer->count; i += CHUNK) {
+        int64_t n = MIN(CHUNK, buffer->count - i);
+        unsigned char *at = turned + (size_t)i * size; // little-endian, as all we run on
+        scalar_unpack(buffer->scalar, at, n, value);
+        for (int64_t k = 0; k < n; k++)
+            if (isfinite(value[k]) && value[k] != 0)
+                at[(size_t)k * size] ^= 1;
+    }
     return turned;
 }
 
-// The largest relative change of an output as the floating inputs change by their last bit.
+// The largest relative change of a floating output as the floating inputs change by their
+// last bit. Whole numbers are compared exactly, whatever they are made of.
 static bool rounding_moves(const Problem *problem, const ProblemData *data,
                            const Workplace *place, double *change, Diags *diags)
 {
@@ -189,7 +204,9 @@ static bool rounding_moves(const Problem *problem, const ProblemData *data,
     other.buffer = NEW_ARRAY(scratch, RigBuffer, data->nbuffer);
     for (int i = 0; i < data->nbuffer; i++) {
         other.buffer[i] = data->buffer[i];
-        if (i < data->ninput && scalar_info[data->buffer[i].scalar].floating)
+        if (!scalar_info[data->buffer[i].scalar].floating)
+            other.buffer[i].expect = NULL;
+        else if (i < data->ninput)
             other.buffer[i].init = nudged(&data->buffer[i], scratch);
     }
     bool ok = run_plain(problem, &other, place, scratch, change, diags);
@@ -197,7 +214,7 @@ static bool rounding_moves(const Problem *problem, const ProblemData *data,
     return ok;
 }
 
-// The same of the program at sizes that cost little.
+// The same of the program at sizes that cost little, with as many steps.
 static bool rounding_moves_small(const Problem *problem, const Workplace *place,
                                  double *change, Diags *diags)
 {
@@ -209,8 +226,11 @@ static bool rounding_moves_small(const Problem *problem, const Workplace *place,
             small = NULL;
         }
     }
-    if (!small)
+    if (!small ||
+        steps_of(small->bound->main->body) != steps_of(problem->bound->main->body)) {
+        problem_free(small);
         return false;
+    }
     Arena *scratch = arena_new();
     ProblemData *data = data_random(small, 1, scratch);
     bool ok = run_plain(small, data, place, scratch, NULL, diags) &&
@@ -220,9 +240,10 @@ static bool rounding_moves_small(const Problem *problem, const Workplace *place,
     return ok;
 }
 
-// Sets the tolerance to what rounding can do, if that is more, and says so.
-static bool make_room(const Problem *problem, ProblemData *data, const Workplace *place,
-                      Arena *arena, const char **how, Diags *diags)
+// Sets the tolerance to what rounding can do, if that is more, and says so. Where this
+// cannot be asked (the interpreter needs no compiler) the usual one stays.
+static void make_room(const Problem *problem, ProblemData *data, const Workplace *place,
+                      Arena *arena, const char **how)
 {
     double change = 0;
     Diags quiet;
@@ -231,18 +252,16 @@ static bool make_room(const Problem *problem, ProblemData *data, const Workplace
     // More elements have more that are moved far: of a sixtieth, an eighth of the most.
     if (glance && rounding_moves_small(problem, place, &change, &quiet) &&
         8 * MARGIN * change <= data->tolerance)
-        return true;
-    if (!rounding_moves(problem, data, place, &change, diags))
-        return false;
-    if (MARGIN * change <= data->tolerance)
-        return true;
+        return;
+    if (!rounding_moves(problem, data, place, &change, &quiet) ||
+        MARGIN * change <= data->tolerance)
+        return;
     data->tolerance = fmin(MARGIN * change, TOLERANCE_MOST);
     *how =
         arena_printf(arena,
                      "%s; %.2g from it is right, because the inputs' last bits change it "
                      "by up to %.2g",
                      *how, data->tolerance, change);
-    return true;
 }
 
 bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
@@ -255,6 +274,7 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
             !run_plain(problem, data, place, arena, NULL, diags))
             return false;
     }
-    return !iterates(problem->bound->main->body) ||
-           make_room(problem, data, place, arena, how, diags);
+    if (steps_of(problem->bound->main->body) > 0)
+        make_room(problem, data, place, arena, how);
+    return true;
 }

@@ -131,7 +131,8 @@ static bool is_word(const Space *space, const Point *point, const char *name,
 
 Loading study_loading(const Space *space, const Point *point)
 {
-    if (is_word(space, point, "scheme", "tiled"))
+    if (is_word(space, point, "scheme", "tiled") ||
+        is_word(space, point, "scheme", "padded"))
         return LOAD_LOCAL;
     if (is_word(space, point, "scheme", "image"))
         return LOAD_IMAGE;

@@ -43,7 +43,8 @@ static void set_device(Tune *t, const DeviceInfo *device)
     t->result->target = target_name(target_find(device->target));
 }
 
-// What the space depends on, known before the reference is computed, which may take long.
+// What the space and the search depend on, known before the reference is computed, which
+// may take long.
 static bool look_at_device(Tune *t)
 {
     DeviceInfo *device = NEW(t->arena, DeviceInfo);
@@ -140,11 +141,22 @@ static bool try_first(Tune *t)
     return true;
 }
 
+// Drawn twice, it would be tried twice: the first may still be under way.
+static bool was_sampled(const Tune *t, int i)
+{
+    const Point *sample = t->ranking.sample;
+    for (int k = 0; k < i; k++)
+        if (point_equal(t->space, &sample[k], &sample[i]))
+            return true;
+    return false;
+}
+
 static bool next_sampled(Tune *t, Point *point)
 {
     while (t->asked_sample < t->ranking.nsample) {
-        *point = t->ranking.sample[t->asked_sample++];
-        if (space_valid(t->space, point))
+        int i = t->asked_sample++;
+        *point = t->ranking.sample[i];
+        if (space_valid(t->space, point) && !was_sampled(t, i))
             return true;
     }
     return false;
@@ -195,8 +207,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
 {
     Tune t;
     start(&t, problem, options, arena, result, diags);
-    bool ok = look_at_device(&t) && open_space(&t) && open_described(&t) &&
-              open_store(&t) && tune_open_search(&t) && try_first(&t) &&
+    bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
+              tune_open_search(&t) && open_described(&t) && try_first(&t) &&
               tune_stream(&t, next_asked, true) && try_sample(&t) &&
               tune_write_exchange(&t) && tune_measure_again(&t) && tune_ask_caller(&t);
     if (ok) {
@@ -217,13 +229,10 @@ bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *
     Arena *arena = arena_new();
     start(&t, problem, options, arena, &result, diags);
     bool ready = compute_reference(&t) && open_device(&t);
-    bool ok = remote_serve(ready ? t.rig : NULL, link,
-                           diags->list.len ? diags->list.at[0].message : "");
+    bool ok = remote_serve(ready ? t.rig : NULL, link, diags);
     close_all(&t);
     arena_free(arena);
-    return ready && (ok || diag_world(diags, "C061",
-                                      "the search that this process served "
-                                      "is gone"));
+    return ok;
 }
 
 // Led by the caller -------------------------------------------------------------------

@@ -22,7 +22,9 @@ typedef struct {
 
 typedef struct {
     Point point;
-    double ns; // INFINITY: it did not come through being measured again
+    double ns;        // INFINITY: it did not come through being measured again
+    double first_ns;  // of its first trial
+    StoreTrial again; // what the store is to know of the second; an arena's
 } Finalist;
 
 struct Tune {
@@ -67,6 +69,7 @@ struct Tune {
 
 // Of the point; owner: the tuning.
 const char *tune_point_text(Tune *t, const Point *point);
+const double *tune_samples(Tune *t, const double *sample, int n); // copied; likewise
 // To options->progress; last_ns: INFINITY if that trial has no time.
 void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns);
 void tune_keep_best(Tune *t, const Point *point, double ns); // if it is one of the best few

@@ -41,7 +41,7 @@ static bool set_ranking(Tune *t)
     const ProblemKind *kind = t->problem->kind;
     if (!kind->rank)
         return diag_error(t->diags, span_none, "C019",
-                          "strategy `%s` ranks programs and scripts; %s is a %s",
+                          "strategy `%s` ranks kernels that forewarp writes; %s is a %s",
                           t->search->kind->name, t->problem->name, kind->name);
     tune_report(t, "rank", TRIAL_OK, INFINITY);
     Ranking *ranking = &t->ranking;

@@ -41,7 +41,7 @@ void tune_keep_best(Tune *t, const Point *point, double ns)
         return;
     for (; i > 0 && t->best[i - 1].ns > ns; i--)
         t->best[i] = t->best[i - 1];
-    t->best[i] = (Finalist){*point, ns};
+    t->best[i] = (Finalist){.point = *point, .ns = ns, .first_ns = ns};
 }
 
 static void record(Tune *t, const Point *point, TrialStatus status, double ns, double error,
@@ -70,7 +70,7 @@ static bool exchanges(const Tune *t)
     return t->options->t4 || t->options->cache || t->options->command;
 }
 
-static const double *copy_samples(Tune *t, const double *sample, int n)
+const double *tune_samples(Tune *t, const double *sample, int n)
 {
     double *copy = NEW_ARRAY(t->arena, double, MAX(n, 1));
     for (int i = 0; i < n; i++)
@@ -99,7 +99,7 @@ void tune_load_stored(void *user, const StoreTrial *trial)
         known.exchange =
             (ExchangeTrial){.status = trial->status,
                             .time_ns = trial->time_ns,
-                            .sample_ns = copy_samples(t, trial->sample_ns, trial->nsample),
+                            .sample_ns = tune_samples(t, trial->sample_ns, trial->nsample),
                             .nsample = trial->nsample,
                             .spent_s = trial->spent_s,
                             .stored = true,
@@ -133,7 +133,7 @@ static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
     if (!exchanges(t))
         return;
     made.log = first_line(t, trial->status == TRIAL_OK ? NULL : trial->log);
-    made.sample_ns = copy_samples(t, trial->sample_ns, trial->nsample);
+    made.sample_ns = tune_samples(t, trial->sample_ns, trial->nsample);
     made.when = exchange_now(t->arena);
     VEC_PUSH(t->arena, &t->exchange, made);
 }

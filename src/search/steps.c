@@ -328,8 +328,7 @@ static void check_vary(const Steps *script, const Space *space, Space *scratch,
                        const Vary *vary, Diags *diags)
 {
     if (space_find(space, vary->name) < 0 && !steps_default(script, vary->name)) {
-        diag_error(diags, vary->span, "H003", "there is no parameter named `%s`",
-                   vary->name);
+        space_no_parameter(space, vary->span, "H003", vary->name, diags);
         return;
     }
     if (vary->kind == VARY_LIST) { // of a list only its values are expressions

@@ -284,8 +284,7 @@ static bool parse_name(Parser *p)
     if (number)
         return emit(p, (Code){.op = OP_NUMBER, .number = *number});
     if (param < 0)
-        return diag_error(p->diags, span_of(p, token), "S002",
-                          "there is no parameter named `%s`", name);
+        return space_no_parameter(p->space, span_of(p, token), "S002", name, p->diags);
     return emit(p, (Code){.op = OP_PARAM, .param = param});
 }
 

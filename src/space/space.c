@@ -277,6 +277,20 @@ int space_find(const Space *space, const char *name)
     return -1;
 }
 
+bool space_no_parameter(const Space *space, Span span, const char *code, const char *name,
+                        Diags *diags)
+{
+    const char *known[SPACE_PARAMS_MAX];
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < space->nparam; i++)
+        known[i] = space->param[i].shown.name;
+    guess_print_known(&text, name, known, space->nparam);
+    diag_error(diags, span, code, "there is no parameter `%s`%s", name, text.text);
+    buf_release(&text);
+    return false;
+}
+
 double space_raw_count(const Space *space)
 {
     double count = 1;

@@ -102,8 +102,11 @@ void space_only(Space *space, const Point *point, int n);
 int space_params(const Space *space);
 const SpaceParam *space_param(const Space *space, int i);
 int space_find(const Space *space, const char *name); // -1 if there is none
-double space_raw_count(const Space *space);           // product of the domain sizes
-double space_count(const Space *space);               // valid points; exact below 2^53
+// Says that there is no parameter of this name, and which there are; false.
+bool space_no_parameter(const Space *space, Span span, const char *code, const char *name,
+                        Diags *diags);
+double space_raw_count(const Space *space); // product of the domain sizes
+double space_count(const Space *space);     // valid points; exact below 2^53
 
 bool space_valid(const Space *space, const Point *point);
 // The constraint that a point of the domains breaks, as given; NULL: none.

@@ -556,10 +556,11 @@ static bool read_bytes(const char *path, Buf *text, Diags *diags)
         buf_write(text, bytes, (size_t)got);
     free(bytes);
     const char *why = gzerror(file, &error);
-    bool world = error == Z_ERRNO,
+    bool world = error == Z_ERRNO || error == Z_MEM_ERROR,
          ok = got == 0 && (error == Z_OK || error == Z_STREAM_END);
     if (world)
-        diag_world(diags, "X002", "cannot read %s: %s", path, strerror(errno));
+        diag_world(diags, "X002", "cannot read %s: %s", path,
+                   error == Z_ERRNO ? strerror(errno) : why);
     else if (!ok)
         diag_error(diags, span_none, "X001", "%s: %s", path,
                    got > 0 ? "more than 1 GiB of text" : why);

@@ -370,8 +370,8 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples)"  \
     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
 
-static bool insert_trial(Store *store, const char *sql, int64_t session,
-                         const StoreTrial *trial, Diags *diags)
+static bool write_trial(Store *store, const char *sql, int64_t session,
+                        const StoreTrial *trial, Diags *diags)
 {
     sqlite3_stmt *put = prepare(store, sql);
     if (put)
@@ -395,13 +395,22 @@ StoreTrial store_trial(const char *point, const Trial *trial)
 
 bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags)
 {
-    return insert_trial(store, "INSERT OR REPLACE" INTO_TRIAL, session, trial, diags);
+    return write_trial(store, "INSERT OR REPLACE" INTO_TRIAL, session, trial, diags);
+}
+
+bool store_put_again(Store *store, int64_t session, const StoreTrial *trial, Diags *diags)
+{
+    return write_trial(store,
+                       "UPDATE trial SET status = ?3, time_ns = ?4, cut = ?5,"
+                       " max_error = ?6, log = ?8, samples = ?9"
+                       " WHERE session = ?1 AND point = ?2",
+                       session, trial, diags);
 }
 
 bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *added,
                bool *right, Diags *diags)
 {
-    bool ok = insert_trial(store, "INSERT OR IGNORE" INTO_TRIAL, session, trial, diags);
+    bool ok = write_trial(store, "INSERT OR IGNORE" INTO_TRIAL, session, trial, diags);
     *added = ok && sqlite3_changes(store->db) > 0;
     sqlite3_stmt *get =
         prepare(store, "SELECT status = ?3 FROM trial WHERE session = ?1 AND point = ?2");

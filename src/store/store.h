@@ -48,6 +48,9 @@ int64_t store_session(Store *store, const StoreKey *key, Diags *diags);
 // Adds or replaces the trial of a point. False with a diagnostic (disk full, locked for
 // longer than 10 s); what was stored before stays.
 bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags);
+// Gives a trial that is there another outcome, of its point measured again; what it cost,
+// and its place among the others, stay.
+bool store_put_again(Store *store, int64_t session, const StoreTrial *trial, Diags *diags);
 // As put, but a trial that is there already stays. *added: there was none; *right: the one
 // that is there now is.
 bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *added,

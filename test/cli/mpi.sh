@@ -57,6 +57,14 @@ points "$tmp/mpi.db" | cmp -s - "$tmp/all" && ok "they try the same" || not_ok "
 holds "and find the same" "$tmp/mpi" 'j["best"]["point"].startswith("REPEAT=1 ")'
 holds "as one" "$tmp/one" 'j["best"]["point"].startswith("REPEAT=1 ")'
 
+# A search that fails before it calls on the others, and a rank that has no device.
+fails 2 "no parameter named" mpirun -n 2 "$FOREWARP" tune "$tmp/k.json" -q --mpi -o "$tmp/out" --where "moon > 1"
+passes "one of two with a device" timeout 120 mpirun -n 1 "$FOREWARP" tune "$tmp/k.json" -q --mpi -b 3t -o "$tmp/out" \
+    --store "$tmp/mpi.db" --json "$tmp/mpi" : -n 1 sh -c '"$0" "$@"; exit 0' "$FOREWARP" tune "$tmp/k.json" -q --mpi \
+    -o "$tmp/out" -d opencl:99
+grep -q "rank 1 takes no part: no worker can use the device opencl:99" "$tmp/stderr" && ok "the other says why" || not_ok "the other says why"
+holds "one measures" "$tmp/mpi" 'j["device"]["count"] == 1'
+
 # MPI ends all ranks when one is killed; the same command then goes on from the store.
 passes "some points" ranks --fresh -b 7t --store "$tmp/k.db"
 before=$(rows "$tmp/k.db" | wc -l)

@@ -148,7 +148,7 @@ fails 2 "cannot read $tmp/absent.cl" "$FOREWARP" tune "$tmp/absent.json"
 sed 's/"shape": 64/"shape": 64,,/' "$tmp/half.json" >"$tmp/comma.json"
 fails 2 "comma.json:2:" "$FOREWARP" tune "$tmp/comma.json"
 sed 's/"local": "WG"/"local": "WGX"/' "$tmp/half.json" >"$tmp/name.json"
-fails 2 'no parameter named `WGX`' "$FOREWARP" tune "$tmp/name.json"
+fails 2 'no parameter `WGX`' "$FOREWARP" tune "$tmp/name.json"
 sed 's/"kernel": "fill"/"kernel": "absent"/' "$tmp/half.json" >"$tmp/kernel.json"
 fails 1 "absent" "$FOREWARP" tune "$tmp/kernel.json" --budget 3t --store "$tmp/k.db" --out "$tmp/out"
 fails 2 'no size `Q`' "$FOREWARP" tune $convolution -s Q=3

@@ -156,6 +156,35 @@ fails 2 "error C078: --json is not for an evaluation of recorded stencils" \
     "$FOREWARP" eval groups data/stencils/pocl --json "$tmp/j"
 fails 2 "error C078: --json is not for predictions" "$FOREWARP" predict $jacobi -s N=8,M=8 --points x.json --json "$tmp/j"
 fails 2 "error C078: --target is not for the stages" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -t cuda
+refused() {
+    option=$1
+    shift
+    fails 2 "error C078: $option is not for" "$FOREWARP" "$@"
+}
+refused --limit tune $jacobi -s N=8,M=8 --limit 3
+refused --limit tune templates/transpose.json --limit 3
+refused --sample tune $jacobi -s N=8,M=8 --strategy predicted --sample 3
+refused --model tune $jacobi -s N=8,M=8 --model m.json
+refused --model tune $jacobi -s N=8,M=8 --strategy heuristics/hybrid.fwh --model m.json
+refused --model tune examples/fusion/vadd.fws -s T=8 --model m.json
+refused --stages tune $jacobi -s N=8,M=8 --strategy random --stages 5,5
+refused --loading tune templates/transpose.json --loading local
+refused --any-device emit $jacobi -s N=8,M=8 --any-device
+refused --store emit $jacobi -s N=8,M=8 --store s.db
+refused --device emit $jacobi -s N=8,M=8 -d host --device-model nvidia-h200
+refused --json fuse examples/fusion/vadd.fws --print library --json j
+refused --json fuse examples/fusion/vadd.fws -p '12/1.1 x8 words' --json j
+refused --target fuse examples/fusion/vadd.fws -t cuda
+refused --sample explore $jacobi -s N=8,M=8 --sample 3
+refused --number explore $jacobi -s N=8,M=8 -d host --again rows.csv -n 3
+refused --device predict $jacobi -s N=8,M=8 --model w.json -d host
+refused --seed fit linear rows.csv -o w.json --seed 3
+for strategy in ranked predicted; do
+    fails 2 "error C019" "$FOREWARP" tune templates/transpose.json --strategy $strategy --store "$tmp/s.db" -o "$tmp/out"
+    grep -q reference "$tmp/stderr" && not_ok "$strategy: after the reference" || ok "$strategy: before the reference"
+done
+fails 2 "error C019" "$FOREWARP" tune examples/fusion/vadd.fws -s T=64 --strategy ranked --store "$tmp/s.db" -o "$tmp/out"
+grep -q reference "$tmp/stderr" && not_ok "a script: after the reference" || ok "a script: before the reference"
 fails 2 "error C078: --out is not for export" "$FOREWARP" wisdom export -o "$tmp/w"
 fails 2 "takes library: \`kernel\`" "$FOREWARP" fuse examples/fusion/paper.fws --print kernel
 fails 1 "there is no device opencl:99" "$FOREWARP" run $jacobi -s N=8,M=8 -d opencl:99

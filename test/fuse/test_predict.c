@@ -203,9 +203,9 @@ static void test_h200(void **state)
     qsort(rho, (size_t)nrecorded, sizeof *rho, compare);
     print_message("median correlation %.2f; %d of %d among the first %d\n",
                   rho[nrecorded / 2], among, nrecorded, FIRST);
-    assert_true(rho[nrecorded / 2] >= 0.95);
-    assert_true(rho[2] >= 0.9); // of all but two
-    assert_true(rho[0] >= 0.7);
+    assert_true(rho[nrecorded / 2] >= 0.94);
+    assert_true(rho[nrecorded / 4] >= 0.89);
+    assert_true(rho[0] >= 0.6);
     assert_true(10 * among >= 9 * nrecorded);
     arena_free(arena);
 }

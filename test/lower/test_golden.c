@@ -138,6 +138,7 @@ static void see_pass(const Golden *golden, const char *path, Seen *seen)
     describe_model(&model, &device);
     if (strstr(path, "/stream")) // whose lanes exchange registers there
         describe_target("cuda", &device);
+    problem->bound->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = derive_new(problem->bound, &device, &diags);
     Point point = {0}; // what the file does not say is the first choice
     set_point(derive_space(derivation), arena_strdup(arena, golden->text[POINT]), &point);

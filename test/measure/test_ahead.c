@@ -260,6 +260,59 @@ static void test_turns(void **state)
     assert_true(clock_s() - start >= 2.5);
 }
 
+// Another controller that waits for its turn from the first trial on.
+typedef struct {
+    Fixture *f;
+    pthread_t thread;
+    char *path;
+    double had_s, last_s; // when it had it, and when the last trial was done
+} Waiter;
+
+static void *have_turn(void *user)
+{
+    Waiter *waiter = user;
+    int turn = turn_take(waiter->path);
+    waiter->had_s = clock_s();
+    close(turn);
+    return NULL;
+}
+
+static const Job *next_made(void *user, int number)
+{
+    Waiter *waiter = user;
+    usleep(5000); // what it takes to make a point
+    return next(waiter->f, number);
+}
+
+static double keep_and_wait(void *user, int job, Trial *trial)
+{
+    Waiter *waiter = user;
+    if (job == 0)
+        assert_int_equal(pthread_create(&waiter->thread, NULL, have_turn, waiter), 0);
+    waiter->last_s = clock_s();
+    return keep(waiter->f, job, trial);
+}
+
+// Where nobody compiles ahead a turn is a batch, not the whole stream.
+static void test_turns_between(void **state)
+{
+    Fixture *f = *state;
+    Folder folder = {.path = f->folder};
+    Waiter waiter = {.f = f, .path = folder_turn_path(&folder, "cuda:0")};
+    f->config.workers = 1;
+    f->config.batch = 3;
+    for (int i = 0; i < 12; i++)
+        add_job(f, right);
+    Rig *rig = rig_open(&f->config, &f->diags);
+    assert_non_null(rig);
+    assert_true(rig_stream(rig, next_made, INFINITY, keep_and_wait, &waiter, &f->diags));
+    rig_close(rig);
+    pthread_join(waiter.thread, NULL);
+    free(waiter.path);
+    assert_int_equal(f->done, 12);
+    assert_true(waiter.had_s > 0 && waiter.had_s < waiter.last_s);
+}
+
 // With one worker there is nobody to compile ahead.
 static void test_alone(void **state)
 {
@@ -310,8 +363,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_flow),  RIG_TEST(test_verdicts), RIG_TEST(test_hopeless),
-        RIG_TEST(test_turns), RIG_TEST(test_alone),    RIG_TEST(test_images),
+        RIG_TEST(test_flow),   RIG_TEST(test_verdicts),      RIG_TEST(test_hopeless),
+        RIG_TEST(test_turns),  RIG_TEST(test_turns_between), RIG_TEST(test_alone),
+        RIG_TEST(test_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,9 @@ static void be_served(const Fixture *f, Wire *wire, Fate fate)
     RigConfig config = f->config;
     diags_init(&diags, arena_new());
     Rig *rig = fate == FAILS ? NULL : rig_open(&config, &diags);
-    bool ok = remote_serve(rig, &wire->link, "there is no such device");
+    if (fate == FAILS)
+        diag_world(&diags, "", "there is no such device");
+    bool ok = remote_serve(rig, &wire->link, &diags);
     rig_close(rig);
     _exit(ok ? 0 : 1);
 }

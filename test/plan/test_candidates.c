@@ -111,6 +111,7 @@ static int try_points(Problem *problem, ProblemData *data, const char *name, Bed
     if (!runs_half(problem, &info))
         return 0;
     info.is_cpu = false; // the whole space, whatever the device
+    problem->bound->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = derive_new(problem->bound, &info, diags);
     assert_non_null(derivation);
     const Target *target = target_find(rig_device(rig)->target);

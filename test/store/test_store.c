@@ -468,6 +468,36 @@ static void test_together(void **state)
     store_close(store);
 }
 
+static void see_order(void *user, const StoreTrial *trial)
+{
+    Buf *text = user;
+    buf_printf(text, "%s %s %g %g; ", trial->point, trial_status_name[trial->status],
+               trial->time_ns, trial->spent_s);
+}
+
+// Measured again, a trial keeps its place and what it cost; one that is not there is not
+// made.
+static void test_again(void **state)
+{
+    Fixture *f = *state;
+    Store *store = open_ok(f);
+    int64_t session = store_session(store, &key, &f->diags);
+    StoreTrial trial = {.point = "lx=1", .status = TRIAL_OK, .time_ns = 5, .spent_s = 2};
+    put(f, store, session, &trial);
+    put(f, store, session,
+        &(StoreTrial){.point = "lx=2", .status = TRIAL_OK, .time_ns = 6, .spent_s = 3});
+    trial = (StoreTrial){.point = "lx=1", .status = TRIAL_WRONG_RESULT, .time_ns = 7};
+    assert_true(store_put_again(store, session, &trial, &f->diags));
+    trial.point = "lx=4";
+    assert_true(store_put_again(store, session, &trial, &f->diags));
+    Buf text;
+    buf_init(&text);
+    assert_true(store_each(store, session, see_order, &text, &f->diags));
+    assert_string_equal(text.text, "lx=1 wrong-result 7 2; lx=2 ok 6 3; ");
+    buf_release(&text);
+    store_close(store);
+}
+
 // Imported wisdom vouches for a search only where its plan is right.
 static void test_wisdom_that_fails(void **state)
 {
@@ -579,6 +609,7 @@ int main(void)
         TEST(test_ceilings),
         TEST(test_older_version),
         TEST(test_together),
+        TEST(test_again),
         TEST(test_wisdom_that_fails),
         TEST(test_absent_values),
         TEST(test_replace_order_forget),

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which options a use of a command has nothing to do with: they are refused, for what is
+// asked in vain would be taken for done. What needs more than the command line to tell is
+// refused where it is known (cli_refuse).
+
+#include "cli/cli.h"
+
+#include <string.h>
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static bool is_template(const Options *o)
+{
+    return ends_in(o->file, ".json");
+}
+
+static bool is_script(const Options *o)
+{
+    return path_is_script(o->file);
+}
+
+static bool is_program(const Options *o)
+{
+    return !is_template(o) && !is_script(o);
+}
+
+// Of a strategy that there is; a heuristic file asks nothing.
+static bool asks_no_model(const Options *o)
+{
+    const char *name = o->strategy ? o->strategy : "auto";
+    const SearchKind *kind = search_find(name);
+    return kind ? !kind->needs_ranking : ends_in(name, ".fwh");
+}
+
+static bool is_one_stage(const Options *o)
+{
+    return !o->strategy || strcmp(o->strategy, "two-stage") != 0;
+}
+
+static bool takes_no_best(const Options *o)
+{
+    return !o->best;
+}
+
+static bool has_point(const Options *o)
+{
+    return o->point;
+}
+
+static bool has_no_point(const Options *o)
+{
+    return !o->point;
+}
+
+static bool has_points(const Options *o)
+{
+    return o->points;
+}
+
+static bool has_weights(const Options *o)
+{
+    return o->model;
+}
+
+static bool prints_library(const Options *o)
+{
+    return o->print;
+}
+
+static bool is_described(const Options *o)
+{
+    return o->device_model;
+}
+
+static bool is_linear(const Options *o)
+{
+    return strcmp(o->file, "linear") == 0;
+}
+
+static bool is_again(const Options *o)
+{
+    return o->again;
+}
+
+static bool runs_nothing(const Options *o)
+{
+    return !o->device_given;
+}
+
+// The first row that fits says it.
+static const struct {
+    int commands;
+    bool (*is)(const Options *o);
+    const char *what;
+    uint64_t refused;
+} uses[] = {
+    {FOR_RUN | FOR_TUNE | FOR_EMIT, is_template, "templates",
+     GIVEN(EXTRA) | GIVEN(LOADING) | GIVEN(LIMIT) | GIVEN(SAMPLE)},
+    {FOR_RUN | FOR_TUNE | FOR_EMIT, is_script, "scripts",
+     GIVEN(EXTRA) | GIVEN(LOADING) | GIVEN(MODEL)},
+    {FOR_TUNE, is_program, "programs", GIVEN(LIMIT) | GIVEN(SAMPLE)},
+    {FOR_TUNE, asks_no_model, "strategies but ranked and predicted", GIVEN(MODEL)},
+    {FOR_TUNE, is_one_stage, "strategies but two-stage", GIVEN(STAGES)},
+    {FOR_RUN | FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best",
+     GIVEN(ANY_DEVICE)},
+    {FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best", GIVEN(STORE)},
+    {FOR_EMIT | FOR_FEATURES | FOR_COUNT | FOR_FUSE, is_described, "a described device",
+     GIVEN(DEVICE)},
+    {FOR_FUSE, prints_library, "--print", ~(GIVEN(PRINT) | GIVEN(COLOUR))},
+    {FOR_FUSE, is_program, "the stages of a program", GIVEN(TARGET)},
+    {FOR_FUSE, has_point, "the kernels of a solution", GIVEN(JSON) | GIVEN(NUMBER)},
+    {FOR_FUSE, has_no_point, "a list of covers", GIVEN(TARGET)},
+    {FOR_EXPLORE, runs_nothing, "use without --device", GIVEN(SAMPLE)},
+    {FOR_EXPLORE, is_again, "rows measured again",
+     GIVEN(NUMBER) | GIVEN(THREADS) | GIVEN(DERIVED) | GIVEN(SAMPLE)},
+    {FOR_PREDICT, has_points, "predictions of recorded points", GIVEN(JSON) | GIVEN(POINT)},
+    {FOR_PREDICT, has_weights, "weights of a file", GIVEN(DEVICE)},
+    {FOR_FIT, is_linear, "a fit of weights",
+     GIVEN(FEATURES) | GIVEN(LEAVE_OUT) | GIVEN(SEED)},
+};
+
+bool cli_refuse(Options *o, const char *what, uint64_t options)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (o->given & options & (uint64_t)1 << i)
+            return diag_error(&o->diags, span_none, "C078", "--%s is not for %s",
+                              option_rows[i].name, what);
+    return true;
+}
+
+bool cli_allows(Options *o)
+{
+    int command = 1 << (int)(o->command - commands);
+    for (int i = 0; i < COUNTOF(uses); i++)
+        if (uses[i].commands & command && uses[i].is(o) &&
+            !cli_refuse(o, uses[i].what, uses[i].refused))
+            return false;
+    return true;
+}

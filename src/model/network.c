@@ -143,18 +143,19 @@ static float dot_hidden(const float *out, const float *hidden)
 // of what it sums up to.
 typedef struct {
     float x[NETWORK_INPUTS_MOST + 1][BATCH], hidden[HIDDEN_SLOTS + 1][BATCH];
-    float delta[2][BATCH][HIDDEN_SLOTS];
+    float delta[2][BATCH * HIDDEN_SLOTS];      // a row after the other
     float turned[HIDDEN_SLOTS * HIDDEN_SLOTS]; // the second layer's weights, by its units
 } Batch;
 
 // Adds to the slopes of a layer's parameters, from those of its activations' inputs.
 static inline void add_slopes(float *restrict slope, int d, float (*in)[BATCH],
-                              float (*delta)[HIDDEN_SLOTS], int rows)
+                              const float *delta, int rows)
 {
     for (int c = 0; c <= d; c++)
-        add_products(delta[0], rows, in[c], slope + c * HIDDEN_SLOTS);
+        add_products(delta, rows, in[c], slope + c * HIDDEN_SLOTS);
 }
 
+// By its units in place of its inputs.
 static inline void turn(const float *second, float *restrict turned)
 {
     for (int c = 0; c < HIDDEN_SLOTS; c++)
@@ -170,10 +171,11 @@ static inline void backward(Training *t, Batch *b, int r, int row)
     const float *out = t->weight + inputs_size(d, t->layers);
     float *slope = t->slope + inputs_size(d, t->layers);
     float hidden[2][HIDDEN_SLOTS], before[HIDDEN_SLOTS] = {0};
+    float *delta[2] = {b->delta[0] + r * HIDDEN_SLOTS, b->delta[1] + r * HIDDEN_SLOTS};
     forward(t->weight, d, t->layers, t->rectified, x, hidden);
     float error = dot_hidden(out, hidden[last]) + out[HIDDEN_SLOTS] - t->y[row];
     for (int h = 0; h < HIDDEN_SLOTS; h++)
-        b->delta[last][r][h] = error * out[h] * growth(hidden[last][h], t->rectified);
+        delta[last][h] = error * out[h] * growth(hidden[last][h], t->rectified);
     for (int h = 0; h < HIDDEN; h++)
         slope[h] += error * hidden[last][h];
     slope[HIDDEN_SLOTS] += error;
@@ -182,14 +184,15 @@ static inline void backward(Training *t, Batch *b, int r, int row)
     b->x[d][r] = 1;
     if (last == 0)
         return;
-    add_products(b->turned, HIDDEN_SLOTS, b->delta[1][r], before);
+    add_products(b->turned, HIDDEN_SLOTS, delta[1], before);
     for (int h = 0; h < HIDDEN_SLOTS; h++) {
         b->hidden[h][r] = hidden[0][h];
-        b->delta[0][r][h] = before[h] * growth(hidden[0][h], t->rectified);
+        delta[0][h] = before[h] * growth(hidden[0][h], t->rectified);
     }
     b->hidden[HIDDEN_SLOTS][r] = 1;
 }
 
+// Adds the slopes of a batch.
 static inline void add_batch(Training *t, Batch *b, const int *row, int rows)
 {
     float *second = t->slope + first_size(t->d);

@@ -23,6 +23,9 @@
 // the rest of the batch is done each suspect is tried alone in a fresh process. A time
 // limit passed while a job runs is a verdict at once. What else a dead worker had prepared
 // is prepared again, which is quick with a compile cache. No device call is made here.
+//
+// Compilers leak, so a worker that has built many jobs is replaced by a new one when it is
+// to be handed others and holds none; the one that only runs what others compiled stays.
 #include "measure/rig.h"
 
 #include <math.h>
@@ -384,8 +387,7 @@ static bool holds_jobs(const Rig *rig, const Worker *worker)
     return false;
 }
 
-// To those that compile. Compilers leak: in place of one that has built many jobs a new one
-// is started, which has its share when it has opened its device.
+// To those that compile. A new one has its share when it has opened its device.
 static bool hand_out(Rig *rig, Diags *diags)
 {
     bool ok = true;

@@ -58,7 +58,7 @@ holds "and find the same" "$tmp/mpi" 'j["best"]["point"].startswith("REPEAT=1 ")
 holds "as one" "$tmp/one" 'j["best"]["point"].startswith("REPEAT=1 ")'
 
 # A search that fails before it calls on the others, and a rank that has no device.
-fails 2 "no parameter named" mpirun -n 2 "$FOREWARP" tune "$tmp/k.json" -q --mpi -o "$tmp/out" --where "moon > 1"
+fails 2 "there is no parameter" mpirun -n 2 "$FOREWARP" tune "$tmp/k.json" -q --mpi -o "$tmp/out" --where "moon > 1"
 passes "one of two with a device" timeout 120 mpirun -n 1 "$FOREWARP" tune "$tmp/k.json" -q --mpi -b 3t -o "$tmp/out" \
     --store "$tmp/mpi.db" --json "$tmp/mpi" : -n 1 sh -c '"$0" "$@"; exit 0' "$FOREWARP" tune "$tmp/k.json" -q --mpi \
     -o "$tmp/out" -d opencl:99

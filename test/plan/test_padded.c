@@ -52,7 +52,7 @@ static Point point_of(const Derivation *d, const Case *c, Arena *arena)
     return point;
 }
 
-// Whether a tile of the kernel has longer rows than it needs.
+// Whether a tile of the kernel has rows as far apart as banks want it.
 static bool has_padded(const Unit *unit)
 {
     for (int i = 0; i < unit->kernels.len; i++)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum { WORKERS_CPU = 4 }; // most that are chosen for a device that shares our cores
-// Of a worker. PoCL's compiler keeps 20 kB of each job that it has built, so a worker grows
-// by 20 MB at most; a new one is worth a second, of minutes of building.
+// Of a worker. PoCL's compiler keeps 20 to 40 kB of each job it builds, so that a worker of
+// 230 MB grows by 40 at most; the first build of a new one takes a second more, in minutes.
 enum { BUILDS_MAX = 1000 };
 static const double LIMIT_S = 10;
 

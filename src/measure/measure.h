@@ -108,6 +108,7 @@ typedef struct {
     int samples;                       // valid timed runs wanted; 0: 5
     int batch;                         // jobs prepared together; 0: chosen by the device
     int workers;                       // 0: chosen by the device
+    int builds;          // jobs a worker builds before another takes its place; 0: 1000
     int share;           // devices that share this machine's cores, this one included; 0: 1
     int npeer;           // that take part in rig_run and rig_stream
     const RigPeer *peer; // they live as long as the rig

@@ -23,6 +23,9 @@
 // the rest of the batch is done each suspect is tried alone in a fresh process. A time
 // limit passed while a job runs is a verdict at once. What else a dead worker had prepared
 // is prepared again, which is quick with a compile cache. No device call is made here.
+//
+// Compilers leak, so a worker that has built many jobs is replaced by a new one when it is
+// to be handed others and holds none; the one that only runs what others compiled stays.
 #include "measure/rig.h"
 
 #include <math.h>
@@ -367,12 +370,37 @@ static int even_share(const Rig *rig)
     return MIN((waiting + among - 1) / among, (rig->ahead ? 1 : 2) * SHARE);
 }
 
-// To those that compile.
-static void hand_out(Rig *rig)
+static bool renew(Rig *rig, Worker *worker, Diags *diags)
 {
-    for (int i = rig->ahead; i < rig->nworker; i++)
-        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, false))
-            send_jobs(rig, &rig->worker[i], false, even_share(rig));
+    worker_end(worker, NULL);
+    return start(rig, worker, diags);
+}
+
+// Jobs that an idle worker is to time.
+static bool holds_jobs(const Rig *rig, const Worker *worker)
+{
+    for (int i = rig->round->first; i < rig->round->end; i++) {
+        const Item *item = item_at(rig->round, i);
+        if (item->state == ITEM_PREPARED && &rig->worker[item->worker] == worker)
+            return true;
+    }
+    return false;
+}
+
+// To those that compile. A new one has its share when it has opened its device.
+static bool hand_out(Rig *rig, Diags *diags)
+{
+    bool ok = true;
+    for (int i = rig->ahead; i < rig->nworker && ok; i++) {
+        Worker *worker = &rig->worker[i];
+        if (worker->state != CREW_IDLE || !first_waiting(rig->round, false))
+            continue;
+        if (worker->sent >= rig->config.builds && !holds_jobs(rig, worker))
+            ok = renew(rig, worker, diags);
+        else
+            send_jobs(rig, worker, false, even_share(rig));
+    }
+    return ok;
 }
 
 bool crew_settle(Rig *rig, Diags *diags)
@@ -387,10 +415,8 @@ bool crew_settle(Rig *rig, Diags *diags)
 static bool prepare(Rig *rig, Diags *diags)
 {
     bool ok = true;
-    while (ok && (any_busy(rig) || first_waiting(rig->round, false))) {
-        hand_out(rig);
-        ok = attend(rig, diags);
-    }
+    while (ok && (any_busy(rig) || first_waiting(rig->round, false)))
+        ok = hand_out(rig, diags) && attend(rig, diags);
     return ok;
 }
 
@@ -399,10 +425,8 @@ static bool freshen(Rig *rig, Diags *diags)
 {
     bool ok = true;
     for (int i = 0; i < rig->nworker && ok; i++)
-        if (rig->worker[i].state == CREW_IDLE && rig->worker[i].sent > 0) {
-            worker_end(&rig->worker[i], NULL);
-            ok = start(rig, &rig->worker[i], diags);
-        }
+        if (rig->worker[i].state == CREW_IDLE && rig->worker[i].sent > 0)
+            ok = renew(rig, &rig->worker[i], diags);
     return ok && crew_settle(rig, diags);
 }
 
@@ -580,8 +604,8 @@ static bool run_ahead(Rig *rig, Diags *diags)
         refill(rig, AHEAD * SHARE * rig->crew, SHARE * MAX(count_free(rig), 1));
         if (round->first == round->end)
             return crew_settle(rig, diags);
-        hand_out(rig);
-        ok = keep_running(rig, diags) && (!any_busy(rig) || attend(rig, diags));
+        ok = hand_out(rig, diags) && keep_running(rig, diags) &&
+             (!any_busy(rig) || attend(rig, diags));
     }
 }
 

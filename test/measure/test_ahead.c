@@ -191,6 +191,21 @@ static void test_flow(void **state)
     assert_true(f->most_alive < JOBS); // no more than are needed to keep all busy
 }
 
+// Compilers that have built their number of jobs are replaced: each builds 5 to 14, but for
+// the last two.
+static void test_worn_compilers(void **state)
+{
+    Fixture *f = *state;
+    f->config.builds = 5;
+    for (int i = 0; i < JOBS; i++)
+        add_job(f, right);
+    run_all(f);
+    for (int i = 0; i < JOBS; i++)
+        expect_status(f, i, TRIAL_OK);
+    int compilations;
+    assert_in_range(count_compilers(f, &compilations), 1 + JOBS / 14, 3 + JOBS / 5);
+}
+
 static void test_verdicts(void **state)
 {
     Fixture *f = *state;
@@ -363,9 +378,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_flow),   RIG_TEST(test_verdicts),      RIG_TEST(test_hopeless),
-        RIG_TEST(test_turns),  RIG_TEST(test_turns_between), RIG_TEST(test_alone),
-        RIG_TEST(test_images),
+        RIG_TEST(test_flow),     RIG_TEST(test_worn_compilers),
+        RIG_TEST(test_verdicts), RIG_TEST(test_hopeless),
+        RIG_TEST(test_turns),    RIG_TEST(test_turns_between),
+        RIG_TEST(test_alone),    RIG_TEST(test_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

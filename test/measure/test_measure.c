@@ -465,6 +465,54 @@ static void test_killed_worker(void **state)
     assert_int_equal(find_workers(pid, 16), 0);
 }
 
+typedef struct {
+    Fixture *f;
+    const Job *job;
+    pid_t worker[BATCH]; // there when the trial was done
+} Watch;
+
+static const Job *next_watched(void *user, int number)
+{
+    const Watch *watch = user;
+    return number < BATCH ? &watch->job[number] : NULL;
+}
+
+static double keep_watched(void *user, int job, Trial *trial)
+{
+    Watch *watch = user;
+    pid_t pid[16];
+    assert_int_equal(find_workers(pid, 16), 1);
+    watch->worker[job] = pid[0];
+    return keep(watch->f, job, trial);
+}
+
+// A worker that has built its number of jobs is replaced, but not while it holds some that
+// are to be timed; nothing is lost by it, and nothing is told of it.
+static void test_worn_worker(void **state)
+{
+    Fixture *f = *state;
+    enum { FIRST = 24 }; // given in two parts, as more than are built as one
+    Job job[BATCH];
+    Watch watch = {.f = f, .job = job};
+    if (no_opencl())
+        skip();
+    f->config.workers = 1;
+    f->config.batch = FIRST;
+    f->config.builds = 5;
+    for (int i = 0; i < BATCH; i++)
+        job[i] = make_job(f, i, right, 64);
+    Rig *rig = open_rig(f);
+    assert_true(rig_stream(rig, next_watched, INFINITY, keep_watched, &watch, &f->diags));
+    rig_close(rig);
+    assert_int_equal(f->done, BATCH);
+    assert_int_equal(f->diags.list.len, 0);
+    for (int i = 0; i < BATCH; i++) {
+        expect_status(f, i, TRIAL_OK);
+        assert_int_equal(watch.worker[i], watch.worker[i < FIRST ? 0 : FIRST]);
+    }
+    assert_int_not_equal(watch.worker[0], watch.worker[FIRST]);
+}
+
 static Job host_job(Fixture *f, const char *body)
 {
     Job job = make_job(f, 0, right, 64);
@@ -588,8 +636,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sample), cmocka_unit_test(test_disturbed_sample),
         RIG_TEST(test_verdicts),       RIG_TEST(test_batch),
         RIG_TEST(test_cutoff),         RIG_TEST(test_killed_worker),
-        RIG_TEST(test_host),           RIG_TEST(test_folder),
-        RIG_TEST(test_refusals),       RIG_TEST(test_list),
+        RIG_TEST(test_worn_worker),    RIG_TEST(test_host),
+        RIG_TEST(test_folder),         RIG_TEST(test_refusals),
+        RIG_TEST(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,10 +70,10 @@ grep -q "^tune lx = .*scheme = 'global'" "$tmp/wanted/line_1d_z_r1-256x256x256.f
 cp -r $data "$tmp/part"
 sed -i '2,$s/^\([^,]*,[^,]*,[^,]*\),/\1+without_image,/' "$tmp/part/index.csv"
 passes "a loading left out" "$FOREWARP" eval groups "$tmp/part"
-grep -q "^  hybrid  *local  *10" "$tmp/stdout" && ! grep -q "^  hybrid  *image" "$tmp/stdout" &&
+grep -q "^  hybrid  *local  *18" "$tmp/stdout" && ! grep -q "^  hybrid  *image" "$tmp/stdout" &&
     ok "no images" || not_ok "no images"
 passes "taken over" "$PYTHON" bench/merge_studies.py "$tmp/part" data/stencils/pocl
-[ "$(wc -l <"$tmp/part/index.csv")" = 15 ] && ok "all of both" || not_ok "all of both"
+[ "$(wc -l <"$tmp/part/index.csv")" = 23 ] && ok "all of both" || not_ok "all of both"
 mkdir "$tmp/slim"
 passes "slim" "$PYTHON" bench/merge_studies.py "$tmp/slim" $data
 passes "read again" "$FOREWARP" eval groups "$tmp/slim"

@@ -117,12 +117,13 @@ static bool find_limit(Options *o, Run *run)
     return ok;
 }
 
-static json_t *run_json(const Run *run)
+// The error is null where nothing was compared.
+static json_t *run_json(const Options *o, const Run *run)
 {
-    return json_pack("{s:s, s:s, s:f, s:f, s:o}", "problem", problem_label(run->problem),
+    return json_pack("{s:s, s:s, s:f, s:o, s:o}", "problem", problem_label(run->problem),
                      "device", rig_device(run->rig)->name, "time_ns", run->trial.time_ns,
-                     "max_error", run->trial.max_error, "floor",
-                     cli_floor_json(&run->limit, run->trial.time_ns));
+                     "max_error", o->check ? json_real(run->trial.max_error) : json_null(),
+                     "floor", cli_floor_json(&run->limit, run->trial.time_ns));
 }
 
 static void print_run(Options *o, const Run *run)
@@ -161,7 +162,7 @@ int cmd_run(Options *o)
     if (ok) {
         if (cli_prints(o))
             print_run(o, &run);
-        ok = cli_json(o, run_json(&run));
+        ok = cli_json(o, run_json(o, &run));
     }
     close_run(&run);
     return ok ? 0 : 1;

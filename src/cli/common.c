@@ -324,10 +324,16 @@ void cli_print_floor(const Limit *limit)
         buf_init(&time[i]);
         cli_time(&time[i], ns[i]);
     }
-    printf("  floor    %12s  (%.3g MB copied: %s", time[0].text, limit->bytes * 1e-6,
-           time[1].text);
+    bool large = limit->bytes >= 1e9;
+    const char *before = "(";
+    printf("  floor    %12s  ", time[0].text);
+    if (floor->memory_ns > 0) { // a copy of that size was measured
+        printf("(%.3g %s copied: %s", limit->bytes * (large ? 1e-9 : 1e-6),
+               large ? "GB" : "MB", time[1].text);
+        before = "; ";
+    }
     if (limit->flops > 0) // a template's arithmetic is not known
-        printf("; %.3g Gflop: %s", limit->flops * 1e-9, time[2].text);
+        printf("%s%.3g Gflop: %s", before, limit->flops * 1e-9, time[2].text);
     puts(")");
     for (int i = 0; i < 3; i++)
         buf_release(&time[i]);

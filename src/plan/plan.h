@@ -356,6 +356,7 @@ typedef struct {
     Point point;
     bool other_size, other_device;
     const char *problem, *device; // the label and device it was found for; owner: arena
+    const char *fingerprint;      // of that device; owner: arena
     double time_ns;               // measured there; of another size: in proportion to bytes
     Rigor rigor;                  // of the search that found it
 } PlanFound;

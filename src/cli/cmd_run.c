@@ -51,6 +51,7 @@ static bool make_data(Options *o, Run *run)
 static bool choose(Options *o, Run *run)
 {
     return devices_find(o->arena, NULL, o->device, &run->device, &o->diags) &&
+           problem_fits(run->problem, &run->device, &o->diags) &&
            ways_open(&run->ways, run->problem, &run->device, &o->diags) &&
            cli_point(o, &run->ways, &run->device, &run->point);
 }
@@ -157,7 +158,7 @@ int cmd_run(Options *o)
     Run run = {.problem = cli_problem(o, true)};
     if (!run.problem)
         return 2;
-    bool ok = make_data(o, &run) && choose(o, &run) && open_run(o, &run) &&
+    bool ok = choose(o, &run) && make_data(o, &run) && open_run(o, &run) &&
               execute(o, &run) && write_outputs(o, &run) && find_limit(o, &run);
     if (ok) {
         if (cli_prints(o))

@@ -109,6 +109,8 @@ fails_tune 2 "-o is given twice" -o "$tmp/out" -o "$tmp/out2"
 fails_tune 2 "--store takes the name of a file" --store ""
 fails_tune 2 "whole number" --seed x
 fails_tune 1 "opencl:9" --device opencl:9 --store "$tmp/s.db" -o "$tmp/out"
+fails 1 "error C084" "$FOREWARP" tune $jacobi -s N=1000000,M=1000000 --store "$tmp/big.db" -o "$tmp/out"
+grep -q reference "$tmp/stderr" && not_ok "too large: after the reference" || ok "too large: before the reference"
 : >"$tmp/file"
 fails_tune 1 "$tmp/file: Not a directory" --store "$tmp/s.db" -o "$tmp/file"
 fails_tune 1 "$tmp/file/deep" --store "$tmp/s.db" -o "$tmp/file/deep"

@@ -268,19 +268,25 @@ bool cli_no_strategy(Options *o, const char *strategy)
 // What else can stand for a model: weights of counts; and what eval alone takes.
 static const char *const besides[] = {"linear", "groups", "picks", "stages"};
 
+const char **cli_model_names(const Command *command, Arena *arena, int *n)
+{
+    const ModelKind *const *all = model_all(n);
+    const char **name = NEW_ARRAY(arena, const char *, *n + COUNTOF(besides));
+    for (int i = 0; i < *n; i++)
+        name[i] = all[i]->name;
+    for (int i = 0; i < COUNTOF(besides); i++)
+        if (command == &commands[CMD_EVAL] || i == 0)
+            name[(*n)++] = besides[i];
+    return name;
+}
+
 const ModelKind *cli_model_kind(Options *o)
 {
     const ModelKind *kind = model_find(o->file);
-    int n;
-    const ModelKind *const *all = model_all(&n);
     if (kind)
         return kind;
-    const char **name = NEW_ARRAY(o->arena, const char *, n + COUNTOF(besides));
-    for (int i = 0; i < n; i++)
-        name[i] = all[i]->name;
-    for (int i = 0; i < COUNTOF(besides); i++)
-        if (o->command == &commands[CMD_EVAL] || i == 0)
-            name[n++] = besides[i];
+    int n;
+    const char **name = cli_model_names(o->command, o->arena, &n);
     cli_unknown(o, "C015", "model", o->file, name, n);
     return NULL;
 }

@@ -176,6 +176,7 @@ fails 2 "error C078: --json is not for an evaluation of recorded stencils" \
     "$FOREWARP" eval groups data/stencils/pocl --json "$tmp/j"
 fails 2 "error C078: --json is not for predictions" "$FOREWARP" predict $jacobi -s N=8,M=8 --points x.json --json "$tmp/j"
 fails 2 "error C078: --target is not for the stages" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -t cuda
+fails 1 "cannot read $tmp/absent.json" "$FOREWARP" predict $jacobi -s N=8,M=8 --model "$tmp/absent.json"
 refused() {
     option=$1
     shift

@@ -112,6 +112,10 @@ bool file_read(const char *path, Buf *buf);
 bool file_write(const char *path, const void *bytes, size_t len);
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
+// Where the user's files of forewarp are: its folder in that of an environment variable
+// ("XDG_CACHE_HOME"), else in `usual` (".cache") of the home, which the system knows where
+// HOME is not set.
+void file_user_folder(Buf *out, const char *variable, const char *usual);
 // Removes a folder and all in it; what cannot be removed stays.
 void remove_tree(const char *path);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -105,6 +106,20 @@ bool file_mkdirs(const char *path)
     free(copy);
     errno = saved;
     return ok;
+}
+
+void file_user_folder(Buf *out, const char *variable, const char *usual)
+{
+    const char *folder = getenv(variable), *home = getenv("HOME");
+    const struct passwd *user = home && *home ? NULL : getpwuid(getuid());
+    if (folder && *folder)
+        buf_printf(out, "%s/forewarp", folder);
+    else
+        buf_printf(out, "%s/%s/forewarp",
+                   user            ? user->pw_dir
+                   : home && *home ? home
+                                   : ".",
+                   usual);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)

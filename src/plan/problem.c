@@ -207,10 +207,10 @@ int type_planes(Arena *arena, const Type *type, const Type **plane, int max)
 
 const char *plan_cache_folder(Arena *arena)
 {
-    const char *folder = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (folder && folder[0])
-        return arena_printf(arena, "%s/forewarp", folder);
-    return arena_printf(arena, "%s/.cache/forewarp", home && home[0] ? home : ".");
+    Buf path;
+    buf_init(&path);
+    file_user_folder(&path, "XDG_CACHE_HOME", ".cache");
+    return buf_keep(&path, arena);
 }
 
 const char *input_file(const InputFiles *files, const char *name)

@@ -175,18 +175,24 @@ static int count_compilers(const Fixture *f, int *compilations)
     return n;
 }
 
+// Runs n jobs that are right; returns how many processes compiled.
+static int run_right(Fixture *f, int n, int *compilations)
+{
+    for (int i = 0; i < n; i++)
+        add_job(f, right);
+    run_all(f);
+    for (int i = 0; i < n; i++)
+        expect_status(f, i, TRIAL_OK);
+    return count_compilers(f, compilations);
+}
+
 // Many jobs: the two compilers make programs of several, the first worker only those that
 // compare outputs and wait.
 static void test_flow(void **state)
 {
     Fixture *f = *state;
-    for (int i = 0; i < JOBS; i++)
-        add_job(f, right);
-    run_all(f);
-    for (int i = 0; i < JOBS; i++)
-        expect_status(f, i, TRIAL_OK);
     int compilations;
-    assert_int_equal(count_compilers(f, &compilations), 3);
+    assert_int_equal(run_right(f, JOBS, &compilations), 3);
     assert_in_range(compilations, JOBS / 10, JOBS / 2);
     assert_true(f->most_alive < JOBS); // no more than are needed to keep all busy
 }
@@ -196,14 +202,9 @@ static void test_flow(void **state)
 static void test_worn_compilers(void **state)
 {
     Fixture *f = *state;
-    f->config.builds = 5;
-    for (int i = 0; i < JOBS; i++)
-        add_job(f, right);
-    run_all(f);
-    for (int i = 0; i < JOBS; i++)
-        expect_status(f, i, TRIAL_OK);
     int compilations;
-    assert_in_range(count_compilers(f, &compilations), 1 + JOBS / 14, 3 + JOBS / 5);
+    f->config.builds = 5;
+    assert_in_range(run_right(f, JOBS, &compilations), 1 + JOBS / 14, 3 + JOBS / 5);
 }
 
 static void test_verdicts(void **state)
@@ -332,14 +333,9 @@ static void test_turns_between(void **state)
 static void test_alone(void **state)
 {
     Fixture *f = *state;
-    f->config.workers = 1;
-    for (int i = 0; i < 4; i++)
-        add_job(f, right);
-    run_all(f);
-    for (int i = 0; i < 4; i++)
-        expect_status(f, i, TRIAL_OK);
     int compilations;
-    assert_int_equal(count_compilers(f, &compilations), 1);
+    f->config.workers = 1;
+    assert_int_equal(run_right(f, 4, &compilations), 1);
     assert_int_equal(compilations, 3); // all jobs, what compares, what waits
 }
 

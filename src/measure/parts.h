@@ -137,7 +137,8 @@ void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);
 
-// The file by which controllers with this folder take turns on a device. Owner: the caller.
+// The file by which controllers with this folder take turns on a device: the place on PCI,
+// or, where that is not known, kind and index. Owner: the caller.
 char *folder_turn_path(const Folder *folder, const char *device);
 // Waits until nobody else has the turn. The file returned is closed to end one's own; -1:
 // none could be made, and there are no turns.

@@ -144,7 +144,7 @@ static void ints_from_json(const json_t *list, int64_t *x, int n)
 
 // Devices -----------------------------------------------------------------------------
 
-#define INFO_TEXTS(X) X(id) X(name) X(platform) X(driver) X(fingerprint) X(target)
+#define INFO_TEXTS(X) X(id) X(name) X(platform) X(driver) X(fingerprint) X(target) X(bus)
 #define INFO_FLAGS(X)                                                                      \
     X(is_cpu) X(has_double) X(has_half) X(has_image) X(has_texture) X(shuffle)
 #define INFO_INTS(X)                                                                       \

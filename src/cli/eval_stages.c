@@ -12,16 +12,10 @@
 
 enum { REPEATS = 2, COMPARED = 2000 }; // training points that kinds are compared with
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 bool eval_takes_records(const Options *o)
 {
-    return strcmp(o->file, "stages") == 0 || ends_with(o->data, ".json") ||
-           ends_with(o->data, ".json.gz");
+    return strcmp(o->file, "stages") == 0 || path_ends(o->data, ".json") ||
+           path_ends(o->data, ".json.gz");
 }
 
 static json_t *number(double value)

@@ -249,12 +249,6 @@ static const char *read_json(Run *run, const json_t *json, Arena *arena)
                : "its trials are damaged";
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n > m && strcmp(text + n - m, end) == 0;
-}
-
 // The one record in a folder; path itself if that is no folder. NULL with a diagnostic.
 static const char *find_record(const char *path, Arena *arena, Diags *diags)
 {
@@ -264,7 +258,7 @@ static const char *find_record(const char *path, Arena *arena, Diags *diags)
     if (!dir)
         return path;
     for (struct dirent *entry; (entry = readdir(dir));)
-        if (ends_with(entry->d_name, RUN_SUFFIX) && ++n)
+        if (path_ends(entry->d_name, RUN_SUFFIX) && ++n)
             found = arena_printf(arena, "%s/%s", path, entry->d_name);
     closedir(dir);
     if (n != 1)

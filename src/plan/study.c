@@ -576,12 +576,6 @@ void study_free(Study *study)
 
 // Questions -------------------------------------------------------------------------------
 
-static int compare(const void *p, const void *q)
-{
-    double a = *(const double *)p, b = *(const double *)q;
-    return (a > b) - (a < b);
-}
-
 // The best of n of m points is the k-th fastest with probability C(m - k, n - 1) / C(m, n).
 // Choices of failures alone are left out.
 double study_expected(const StudyStencil *s, int n, double *deviation)
@@ -590,7 +584,7 @@ double study_expected(const StudyStencil *s, int n, double *deviation)
     double *sorted = xcalloc((size_t)m + 1, sizeof *sorted);
     for (int i = 0; i < m; i++)
         sorted[i] = time_of(s, s->rand[i]);
-    qsort(sorted, (size_t)m, sizeof *sorted, compare);
+    sort_doubles(sorted, m);
     double share = (double)n / m, sum = 0, squares = 0, weight = 0;
     for (int k = 0; k + n <= m && isfinite(sorted[k]); k++) {
         weight += share;

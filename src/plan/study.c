@@ -168,19 +168,6 @@ static bool is_plain(const Space *space, const Point *point)
     return is_papers(space, point) && !any_group(space, point) && !all_loads(space, point);
 }
 
-static Space *like(const Space *space)
-{
-    Space *made = space_new();
-    for (int p = 0; p < space_params(space); p++) {
-        const SpaceParam *param = space_param(space, p);
-        if (param->label)
-            space_add_words(made, param->name, param->label, param->n);
-        else
-            space_add(made, param->name, param->value, param->n);
-    }
-    return made;
-}
-
 bool study_is_stencil(const StudyStencil *s)
 {
     return s->points > 0;
@@ -208,7 +195,7 @@ static bool make_part(StudyStencil *s, int loading, bool any, Space **part, Diag
     }
     bool ok = true;
     if (n > 0) {
-        *part = like(all);
+        *part = space_like(all);
         space_only(*part, point, n);
         ok = space_build(*part, diags);
     }

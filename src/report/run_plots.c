@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 780, TIPS_MOST = 4000, FEATURES_SHOWN = 12, PANEL_COLUMNS = 3 };

@@ -5,7 +5,6 @@
 //
 // A reference runs as a job of its own rig, in a worker: it may crash as a kernel may.
 
-#include "plan/npy.h"
 #include "plan/template.h"
 
 #include <math.h>
@@ -262,10 +261,7 @@ static bool read_outputs(const Expect *e)
         const TemplateArg *arg = &e->t->arg.at[template_arg(e->t, ref->output.at[i])];
         RigBuffer *buffer = &e->data->buffer[arg->buffer];
         int64_t shape[DIMS_MAX + 1];
-        memcpy(shape, arg->length, sizeof arg->length);
-        shape[arg->ndim] = arg->width;
-        NpyLayout layout = {arg->element->dtype, shape, arg->ndim + (arg->width > 1),
-                            arg->element->bytes};
+        const NpyLayout layout = template_layout(arg, shape);
         char *expect = arena_alloc(e->arena, rig_buffer_bytes(buffer));
         // What pads the last int is what the buffer holds before the run.
         memset(expect, buffer->init ? 0 : 0xff, rig_buffer_bytes(buffer));

@@ -17,11 +17,11 @@ enum { FORMAT_VERSION = 2 };
 
 static const char *weights_folder(Arena *arena)
 {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (data && data[0])
-        return arena_printf(arena, "%s/forewarp/weights", data);
-    return arena_printf(arena, "%s/.local/share/forewarp/weights",
-                        home && home[0] ? home : ".");
+    Buf path;
+    buf_init(&path);
+    user_folder(&path, "XDG_DATA_HOME", ".local/share");
+    buf_puts(&path, "/weights");
+    return buf_keep(&path, arena);
 }
 
 const char *weights_path(Arena *arena, const char *fingerprint)

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pwd.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,24 +250,15 @@ void store_close(Store *store)
     free(store);
 }
 
-static const char *home(void)
-{
-    const char *folder = getenv("HOME");
-    if (folder && *folder)
-        return folder;
-    const struct passwd *user = getpwuid(getuid());
-    return user ? user->pw_dir : ".";
-}
-
 void store_default_path(Buf *out)
 {
-    const char *path = getenv("FOREWARP_STORE"), *data = getenv("XDG_DATA_HOME");
-    if (path && *path)
+    const char *path = getenv("FOREWARP_STORE");
+    if (path && *path) {
         buf_puts(out, path);
-    else if (data && *data)
-        buf_printf(out, "%s/forewarp/trials.db", data);
-    else
-        buf_printf(out, "%s/.local/share/forewarp/trials.db", home());
+        return;
+    }
+    user_folder(out, "XDG_DATA_HOME", ".local/share");
+    buf_puts(out, "/trials.db");
 }
 
 // Sessions ---------------------------------------------------------------------------

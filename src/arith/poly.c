@@ -44,6 +44,18 @@ int64_t floor_mod(int64_t a, int64_t d)
     return r < 0 ? r + d : r;
 }
 
+bool pair_of(ArithKind kind, int64_t x, int64_t y, int64_t *value)
+{
+    if (kind == A_MIN || kind == A_MAX) {
+        *value = kind == A_MIN ? MIN(x, y) : MAX(x, y);
+        return true;
+    }
+    if (y < 1)
+        return false;
+    *value = kind == A_DIV ? floor_div(x, y) : floor_mod(x, y);
+    return true;
+}
+
 // INT64_MIN has no positive counterpart: 1 is always a right, if weak, answer.
 int64_t gcd64(int64_t a, int64_t b)
 {

@@ -73,17 +73,8 @@ static bool prod_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
 static bool pair_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
 {
     const NodeInfo *left = sampled(c, a->term[0].arg), *right = sampled(c, a->term[1].arg);
-    if (!(left->sampled & right->sampled & 1u << k))
-        return false;
-    int64_t x = left->sample[k], y = right->sample[k];
-    if (a->kind == A_MIN || a->kind == A_MAX) {
-        *value = a->kind == A_MIN ? MIN(x, y) : MAX(x, y);
-        return true;
-    }
-    if (y < 1)
-        return false;
-    *value = a->kind == A_DIV ? floor_div(x, y) : floor_mod(x, y);
-    return true;
+    return (left->sampled & right->sampled & 1u << k) &&
+           pair_of(a->kind, left->sample[k], right->sample[k], value);
 }
 
 static bool node_sample(const ArithCtx *c, const Arith *a, int k, int64_t *value)

@@ -338,27 +338,13 @@ static bool shrink_by_content(ArithCtx *c, Quot *z)
     return true;
 }
 
-// p = f*with + without.
-static void part_by(ArithCtx *c, Poly p, const Arith *f, Poly *with, Poly *without)
-{
-    Build w = build_new(c, p.n), o = build_new(c, p.n);
-    o.value = p.value;
-    for (int i = 0; i < p.n; i++) {
-        const Arith *rest;
-        bool into = mono_div(c, p.t[i].arg, f, &rest);
-        build_push(c, into ? &w : &o, p.t[i].coef, into ? rest : p.t[i].arg);
-    }
-    *with = build_done(c, &w);
-    *without = build_done(c, &o);
-}
-
 static bool shrink_by_atom(ArithCtx *c, Quot *z, const Arith *f)
 {
     Poly d, none, t, s;
-    part_by(c, poly_of(z->d), f, &d, &none);
+    poly_isolate(c, poly_of(z->d), f, &d, &none);
     if (poly_size(none))
         return false;
-    part_by(c, poly_of(z->r), f, &t, &s);
+    poly_isolate(c, poly_of(z->r), f, &t, &s);
     const Arith *rest = poly_node(c, s);
     if (poly_size(t) == 0 || !in_range(c, rest, f)) // so that f > 0 too
         return false;

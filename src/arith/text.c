@@ -300,16 +300,8 @@ static bool eval_prod(const Arith *a, const Assignment *by, int64_t *value)
 static bool eval_pair(const Arith *a, const Assignment *by, int64_t *value)
 {
     int64_t x, y;
-    if (!eval(a->term[0].arg, by, &x) || !eval(a->term[1].arg, by, &y))
-        return false;
-    if (a->kind == A_MIN || a->kind == A_MAX) {
-        *value = a->kind == A_MIN ? MIN(x, y) : MAX(x, y);
-        return true;
-    }
-    if (y < 1)
-        return false;
-    *value = a->kind == A_DIV ? floor_div(x, y) : floor_mod(x, y);
-    return true;
+    return eval(a->term[0].arg, by, &x) && eval(a->term[1].arg, by, &y) &&
+           pair_of(a->kind, x, y, value);
 }
 
 static bool eval(const Arith *a, const Assignment *by, int64_t *value)

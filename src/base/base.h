@@ -112,12 +112,12 @@ bool file_read(const char *path, Buf *buf);
 bool file_write(const char *path, const void *bytes, size_t len);
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
-// Where the user's files of forewarp are: its folder in that of an environment variable
-// ("XDG_CACHE_HOME"), else in `usual` (".cache") of the home, which the system knows where
-// HOME is not set.
-void file_user_folder(Buf *out, const char *variable, const char *usual);
 // Removes a folder and all in it; what cannot be removed stays.
 void remove_tree(const char *path);
+// Does a path end so, and is more than that?
+bool path_ends(const char *path, const char *ending);
+// Appends the folder `forewarp` in $variable, or in a folder of the user's home (".cache").
+void user_folder(Buf *out, const char *variable, const char *in_home);
 
 // map.c: strings to pointers -------------------------------------------------------
 
@@ -155,6 +155,11 @@ double rng_normal(Rng *rng);                // mean 0, variance 1
 void rng_shuffle(Rng *rng, int *at, int n); // all orders are equally likely
 // The first m of n become a sample of them in random order; m <= n.
 void rng_sample(Rng *rng, int *at, int n, int m);
+
+// sort.c ---------------------------------------------------------------------------
+
+int compare_doubles(const void *a, const void *b); // for qsort and bsearch
+void sort_doubles(double *at, int n);              // rising
 
 // clock.c --------------------------------------------------------------------------
 

@@ -108,20 +108,6 @@ bool file_mkdirs(const char *path)
     return ok;
 }
 
-void file_user_folder(Buf *out, const char *variable, const char *usual)
-{
-    const char *folder = getenv(variable), *home = getenv("HOME");
-    const struct passwd *user = home && *home ? NULL : getpwuid(getuid());
-    if (folder && *folder)
-        buf_printf(out, "%s/forewarp", folder);
-    else
-        buf_printf(out, "%s/%s/forewarp",
-                   user            ? user->pw_dir
-                   : home && *home ? home
-                                   : ".",
-                   usual);
-}
-
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;
@@ -132,4 +118,28 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 void remove_tree(const char *path)
 {
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+bool path_ends(const char *path, const char *ending)
+{
+    size_t n = strlen(path), m = strlen(ending);
+    return n > m && strcmp(path + n - m, ending) == 0;
+}
+
+static const char *home(void)
+{
+    const char *folder = getenv("HOME");
+    if (folder && *folder)
+        return folder;
+    const struct passwd *user = getpwuid(getuid());
+    return user ? user->pw_dir : ".";
+}
+
+void user_folder(Buf *out, const char *variable, const char *in_home)
+{
+    const char *folder = getenv(variable);
+    if (folder && *folder)
+        buf_printf(out, "%s/forewarp", folder);
+    else
+        buf_printf(out, "%s/%s/forewarp", home(), in_home);
 }

@@ -7,11 +7,10 @@
 #define FW_CLI_H
 
 #include "fuse/fuse.h"
+#include "measure/json.h"
 #include "measure/peers.h"
 #include "model/dataset.h"
 #include "plan/ceiling.h"
-
-#include <jansson.h>
 
 typedef struct Options Options;
 

@@ -11,11 +11,6 @@
 
 static const double goal = 0.9; // of the best throughput (000, section 8.2)
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *group_json(const Eval *e, const EvalGroup *g)
 {
     const DatasetGroup *d = &e->data->group_at[g->group];
@@ -27,18 +22,18 @@ static json_t *group_json(const Eval *e, const EvalGroup *g)
     return json_pack(
         "{s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
         e->data->program_name[d->program], "size", e->data->size_name[d->size], "points",
-        d->n, "ran", d->ok, "good", g->good, "pearson", number(g->pearson), "spearman",
-        number(g->spearman), "model_runs", number(g->model.runs), "random_runs",
-        number(g->random.runs), "model_ns", number(g->model.time_ns), "random_ns",
-        number(g->random.time_ns), "model_best", model, "random_best", random);
+        d->n, "ran", d->ok, "good", g->good, "pearson", json_finite(g->pearson), "spearman",
+        json_finite(g->spearman), "model_runs", json_finite(g->model.runs), "random_runs",
+        json_finite(g->random.runs), "model_ns", json_finite(g->model.time_ns), "random_ns",
+        json_finite(g->random.time_ns), "model_best", model, "random_best", random);
 }
 
 static json_t *reach_json(const EvalReach *r)
 {
     return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "goal", r->goal, "mean",
-                     number(r->mean), "geomean", number(r->geomean), "random_mean",
-                     number(r->random_mean), "random_geomean", number(r->random_geomean),
-                     "within_5", number(r->soon));
+                     json_finite(r->mean), "geomean", json_finite(r->geomean),
+                     "random_mean", json_finite(r->random_mean), "random_geomean",
+                     json_finite(r->random_geomean), "within_5", json_finite(r->soon));
 }
 
 static json_t *sizes_json(const Eval *e)
@@ -48,10 +43,10 @@ static json_t *sizes_json(const Eval *e)
         const EvalSize *s = &e->size[i];
         json_array_append_new(sizes, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "size",
                                                e->data->size_name[s->size], "programs",
-                                               s->groups, "runs", number(s->runs),
-                                               "runs_95", number(s->strict_runs),
-                                               "fewer_runs", number(s->fewer_runs),
-                                               "pearson", number(s->pearson)));
+                                               s->groups, "runs", json_finite(s->runs),
+                                               "runs_95", json_finite(s->strict_runs),
+                                               "fewer_runs", json_finite(s->fewer_runs),
+                                               "pearson", json_finite(s->pearson)));
     }
     return sizes;
 }
@@ -60,12 +55,13 @@ static json_t *summary_json(const EvalSummary *s)
 {
     return json_pack(
         "{s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "reach",
-        reach_json(&s->goal), reach_json(&s->strict), "pearson", number(s->pearson),
-        "lowest_pearson", number(s->lowest_pearson), "highest_pearson",
-        number(s->highest_pearson), "spearman", number(s->spearman), "model_runs",
-        number(s->model_runs), "random_runs", number(s->random_runs), "median_model_runs",
-        number(s->median_model), "median_random_runs", number(s->median_random),
-        "fewer_runs", number(s->fewer_runs), "less_time", number(s->less_time));
+        reach_json(&s->goal), reach_json(&s->strict), "pearson", json_finite(s->pearson),
+        "lowest_pearson", json_finite(s->lowest_pearson), "highest_pearson",
+        json_finite(s->highest_pearson), "spearman", json_finite(s->spearman), "model_runs",
+        json_finite(s->model_runs), "random_runs", json_finite(s->random_runs),
+        "median_model_runs", json_finite(s->median_model), "median_random_runs",
+        json_finite(s->median_random), "fewer_runs", json_finite(s->fewer_runs),
+        "less_time", json_finite(s->less_time));
 }
 
 static json_t *eval_json(const Eval *e)
@@ -75,15 +71,15 @@ static json_t *eval_json(const Eval *e)
     for (int i = 0; i < e->ngroup; i++)
         json_array_append_new(groups, group_json(e, &e->group[i]));
     for (int f = 0; f < e->data->d; f++)
-        json_array_append_new(features,
-                              json_pack("{s:s, s:o}", "feature",
-                                        e->data->feature[e->feature[f].feature],
-                                        "redundancy", number(e->feature[f].redundancy)));
+        json_array_append_new(features, json_pack("{s:s, s:o}", "feature",
+                                                  e->data->feature[e->feature[f].feature],
+                                                  "redundancy",
+                                                  json_finite(e->feature[f].redundancy)));
     for (int p = 0; p < e->data->nprogram; p++)
-        json_array_append_new(programs, json_pack("{s:s, s:o, s:o}", "program",
-                                                  e->data->program_name[p], "fewer_runs",
-                                                  number(e->fewer_runs[p]), "less_time",
-                                                  number(e->less_time[p])));
+        json_array_append_new(
+            programs, json_pack("{s:s, s:o, s:o}", "program", e->data->program_name[p],
+                                "fewer_runs", json_finite(e->fewer_runs[p]), "less_time",
+                                json_finite(e->less_time[p])));
     return json_pack("{s:s, s:s*, s:i, s:f, s:o, s:o, s:o, s:o, s:o}", "model",
                      e->kind->name, "device", device, "points", e->data->n, "goal", e->goal,
                      "summary", summary_json(&e->summary), "features", features, "programs",

@@ -97,17 +97,16 @@ static bool make_request(Options *o, Screen *screen, ExploreRequest *request)
 
 static void print_result(const Problem *problem, const ExploreResult *r)
 {
-    int nkind = 0; // of statuses
+    Buf counts;
+    buf_init(&counts);
+    trial_counts(&counts, r->count);
     printf("%s: %d distinct expressions, %lld points in %.1f s", problem_label(problem),
            r->expressions, (long long)r->rows, r->generation_s);
     if (r->measured)
         printf("; %lld measured (compiling %.1f s, running %.1f s):",
                (long long)r->measured, r->compilation_s, r->execution_s);
-    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
-        if (r->count[i])
-            printf("%s %lld %s", nkind++ ? "," : "", (long long)r->count[i],
-                   trial_status_name[i]);
-    putchar('\n');
+    printf("%s\n", counts.text);
+    buf_release(&counts);
 }
 
 int cmd_explore(Options *o)

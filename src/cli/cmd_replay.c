@@ -172,21 +172,16 @@ static json_t *space_json(const Table *t, int s)
                      space->end_evals, "start_s", space->start_s, "end_s", space->end_s);
 }
 
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *result_json(const Table *t, int s, const Replay *r)
 {
     json_t *curve = json_array();
     for (int i = 0; i < SCORE_POINTS; i++)
-        json_array_append_new(curve, real_or_null(r->score.at[i]));
+        json_array_append_new(curve, json_finite(r->score.at[i]));
     double evaluations = (double)r->evaluations;
     return json_pack("{s:s, s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o}",
                      "space", t->recorded[s]->name, "score", r->score.mean, "spread",
-                     r->score.spread, "end", r->score.end, "best", real_or_null(r->best),
-                     "worst", real_or_null(r->worst), "found", r->found, "optimum_runs",
+                     r->score.spread, "end", r->score.end, "best", json_finite(r->best),
+                     "worst", json_finite(r->worst), "found", r->found, "optimum_runs",
                      r->optimum_runs, "evaluations", evaluations / t->options.repeats,
                      "evaluation_us", 1e6 * r->wall_s / evaluations, "strategy_us",
                      1e6 * r->search_s / evaluations, "performance", curve);

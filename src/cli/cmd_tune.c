@@ -27,11 +27,6 @@ static json_t *sizes_json(const int64_t size[3])
                      (json_int_t)size[2]);
 }
 
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static Limit limit_of(const TuneResult *r)
 {
     return (Limit){{r->floor_ns, r->copy_ns, r->compute_ns}, r->bytes, r->flops};
@@ -45,7 +40,7 @@ static json_t *result_json(const TuneResult *r)
         json_object_set_new(trials, trial_status_name[i], json_integer(r->count[i]));
     json_t *best =
         json_pack("{s:s, s:o, s:s, s:{s:o, s:o}, s:i, s:b, s:f}", "point", r->point,
-                  "time_ns", real_or_null(r->best_ns), "kernel", r->kernel_path, "launch",
+                  "time_ns", json_finite(r->best_ns), "kernel", r->kernel_path, "launch",
                   "global", sizes_json(r->global), "local", sizes_json(r->local),
                   "launches", r->nlaunch, "checked", r->checked, "max_error", r->max_error);
     json_t *ranking = r->ranked ? json_pack("{s:i, s:f, s:s}", "points", r->ranked,
@@ -59,7 +54,7 @@ static json_t *result_json(const TuneResult *r)
         "count", r->devices, "strategy", r->strategy, "seed", (json_int_t)r->seed,
         "elapsed_s", r->elapsed_s, "space", r->space_points, "reused",
         (json_int_t)r->reused, "reference", r->reference, "trials", trials, "best", best,
-        "baseline_ns", real_or_null(r->baseline_ns), "copy_ns", real_or_null(r->copy_ns),
+        "baseline_ns", json_finite(r->baseline_ns), "copy_ns", json_finite(r->copy_ns),
         "bytes", r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns));
 }
 
@@ -82,17 +77,17 @@ static void print_row(const char *what, double ns, const TuneResult *r)
 
 static void print_result(const Problem *problem, const TuneResult *r)
 {
-    int nkind = 0; // of statuses
+    Buf counts;
+    buf_init(&counts);
+    trial_counts(&counts, r->count);
     printf("%s on %s", r->problem, r->device);
     if (r->devices > 1)
         printf(", %d of them", r->devices);
     putchar('\n');
-    printf("  %lld trials (%lld from the store) of %.0f points in %.1f s:",
-           (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s);
-    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
-        if (r->count[i])
-            printf("%s %lld %s", nkind++ ? "," : "", (long long)r->count[i],
-                   trial_status_name[i]);
+    printf("  %lld trials (%lld from the store) of %.0f points in %.1f s:%s",
+           (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s,
+           counts.text);
+    buf_release(&counts);
     if (r->ranked)
         printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
     printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);

@@ -157,12 +157,6 @@ static void print_picks(const Pick *pick, int n, const double median[PICK_TEN])
            points, seconds);
 }
 
-// null: all predictions of a program are the same, or it has one point.
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 // Appends to the JSON; false with a diagnostic.
 static bool eval_points(Options *o, const Weights *w, bool print, json_t *json)
 {
@@ -183,7 +177,7 @@ static bool eval_points(Options *o, const Weights *w, bool print, json_t *json)
             json_pack("{s:s, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f}", "program",
                       pick[g].program, "size", pick[g].size, "points", pick[g].points,
                       "unknown", pick[g].unknown, "best_ns", pick[g].best_ns, "spearman",
-                      number(pick[g].spearman), "first", pick[g].within[0], "five",
+                      json_finite(pick[g].spearman), "first", pick[g].within[0], "five",
                       pick[g].within[4], "ten", pick[g].within[9]));
     json_object_set_new(json, "selection", list);
     json_object_set_new(json, "selection_median",

@@ -12,21 +12,10 @@
 
 enum { REPEATS = 2, COMPARED = 2000 }; // training points that kinds are compared with
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 bool eval_takes_records(const Options *o)
 {
-    return strcmp(o->file, "stages") == 0 || ends_with(o->data, ".json") ||
-           ends_with(o->data, ".json.gz");
-}
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
+    return strcmp(o->file, "stages") == 0 || path_ends(o->data, ".json") ||
+           path_ends(o->data, ".json.gz");
 }
 
 static json_t *cells_json(const StageCell *cell)
@@ -35,21 +24,22 @@ static json_t *cells_json(const StageCell *cell)
     for (int m = 0; m < STAGE_SECONDS; m++)
         json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:f, s:i}", "second",
                                               stage_second[m], "slowdown",
-                                              number(cell[m].slowdown), "worst",
-                                              number(cell[m].worst), "failed",
+                                              json_finite(cell[m].slowdown), "worst",
+                                              json_finite(cell[m].worst), "failed",
                                               cell[m].failed, "empty", cell[m].empty));
     return list;
 }
 
 static json_t *first_json(const StageFirst *f)
 {
-    return json_pack(
-        "{s:i, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "first",
-        f->first, "tried", f->runs, "error", number(f->error), "spread", number(f->spread),
-        "median", number(f->median), "rank", number(f->rank), "training_s", f->fit_s,
-        "failures_right", number(f->right), "larger_kind", number(f->plain), "missed",
-        number(f->missed), "doubted", number(f->doubted), "second", cells_json(f->with),
-        "second_ignoring_failures", cells_json(f->without));
+    return json_pack("{s:i, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "first", f->first, "tried", f->runs, "error", json_finite(f->error),
+                     "spread", json_finite(f->spread), "median", json_finite(f->median),
+                     "rank", json_finite(f->rank), "training_s", f->fit_s, "failures_right",
+                     json_finite(f->right), "larger_kind", json_finite(f->plain), "missed",
+                     json_finite(f->missed), "doubted", json_finite(f->doubted), "second",
+                     cells_json(f->with), "second_ignoring_failures",
+                     cells_json(f->without));
 }
 
 static json_t *stages_json(const Stages *s)
@@ -66,7 +56,7 @@ static json_t *stages_json(const Stages *s)
     return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:o, s:i, s:i, s:o, s:o}", "record",
                      s->recorded->name, "device", s->recorded->device, "model",
                      s->kind->name, "points", s->recorded->n, "ran", s->recorded->nvalid,
-                     "best_ns", s->best_ns, "noise", number(noise), "noise_points",
+                     "best_ns", s->best_ns, "noise", json_finite(noise), "noise_points",
                      repeated, "repeat", s->repeats, "first_stages", firsts, "scatter",
                      scatter);
 }

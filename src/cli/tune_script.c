@@ -7,11 +7,6 @@
 
 #include <math.h>
 
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *rank_or_null(int rank)
 {
     return rank >= 0 ? json_integer(rank) : json_null();
@@ -28,7 +23,7 @@ static json_t *trials_json(const FuseTrial *trial, int n)
         json_array_append_new(
             list, json_pack("{s:s, s:o, s:f, s:o, s:s, s:i, s:b}", "solution", t->text,
                             "kernels", kernels, "predicted_ns", t->predicted_ns, "time_ns",
-                            number_or_null(t->outcome.time_ns), "status",
+                            json_finite(t->outcome.time_ns), "status",
                             trial_status_name[t->outcome.status], "partition", t->partition,
                             "reused", t->outcome.reused));
     }
@@ -48,9 +43,9 @@ void cli_fused_json(const Problem *problem, const TuneResult *result, json_t *js
         "{s:s, s:I, s:o, s:o, s:o, s:o, s:f, s:i, s:f, s:f}", "script", problem->name,
         "instances", (json_int_t)problem->instances, "solutions",
         trials_json(r->trial, r->ntrial), "random", trials_json(r->random, r->nrandom),
-        "unfused_ns", number_or_null(r->unfused_ns), "single_ns",
-        number_or_null(r->single_ns), "rank_correlation", r->correlation, "routines_timed",
-        r->routines, "space_s", r->space_s, "cover_s", r->cover_s);
+        "unfused_ns", json_finite(r->unfused_ns), "single_ns", json_finite(r->single_ns),
+        "rank_correlation", r->correlation, "routines_timed", r->routines, "space_s",
+        r->space_s, "cover_s", r->cover_s);
     json_object_update(json, own);
     json_decref(own);
 }

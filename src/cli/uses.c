@@ -8,15 +8,9 @@
 
 #include <string.h>
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n > m && strcmp(text + n - m, end) == 0;
-}
-
 static bool is_template(const Options *o)
 {
-    return ends_in(o->file, ".json");
+    return path_ends(o->file, ".json");
 }
 
 static bool is_script(const Options *o)
@@ -34,7 +28,7 @@ static bool asks_no_model(const Options *o)
 {
     const char *name = o->strategy ? o->strategy : "auto";
     const SearchKind *kind = search_find(name);
-    return kind ? !kind->needs_ranking : ends_in(name, ".fwh");
+    return kind ? !kind->needs_ranking : path_ends(name, ".fwh");
 }
 
 static bool is_one_stage(const Options *o)

@@ -31,6 +31,9 @@ enum {
     ATTR_WARP = 10,
     ATTR_CLOCK_KHZ = 13,
     ATTR_MULTIPROCESSORS = 16,
+    ATTR_PCI_BUS = 33,
+    ATTR_PCI_SLOT = 34,
+    ATTR_PCI_DOMAIN = 50,
     ATTR_TEXTURE_WIDTH = 69, // of textures of linear memory, in elements
     ATTR_MAJOR = 75,
     ATTR_MINOR = 76,
@@ -194,6 +197,9 @@ static void describe(Device *device, int index)
         info->max_item[i] = attribute(device, ATTR_MAX_BLOCK_X + i);
         device->max_grid[i] = attribute(device, ATTR_MAX_GRID_X + i);
     }
+    device_set_bus(info, (unsigned)attribute(device, ATTR_PCI_DOMAIN),
+                   (unsigned)attribute(device, ATTR_PCI_BUS),
+                   (unsigned)attribute(device, ATTR_PCI_SLOT));
     set_fingerprint(info);
 }
 

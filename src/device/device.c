@@ -50,3 +50,9 @@ bool device_parse(const char *id, const DeviceKind **kind, int *index)
     *index = atoi(digits);
     return true;
 }
+
+void device_set_bus(DeviceInfo *info, unsigned domain, unsigned bus, unsigned slot)
+{
+    if (domain || bus || slot)
+        snprintf(info->bus, sizeof info->bus, "%04x:%02x:%02x", domain, bus, slot);
+}

@@ -18,6 +18,8 @@ typedef struct {
     char fingerprint[17]; // hash of what makes timings comparable: kind, name, driver,
                           // compute units; never of values that change between runs
     char target[16];      // the emit target it takes: "opencl", "cuda", "c"
+    char bus[32];         // where on PCI it is, alike for all kinds and indices that reach
+                          // it ("0000:3b:00"); "": not known
     bool is_cpu, has_double, has_half, has_image;
     bool has_texture; // kernels can read a buffer as an image of one dimension
     int compute_units, clock_mhz;
@@ -118,5 +120,8 @@ const DeviceKind *device_kind(const char *name);
 const DeviceKind *const *device_kinds(int *n);
 // Splits "opencl:1" into kind and index; false if the kind is unknown or the text wrong.
 bool device_parse(const char *id, const DeviceKind **kind, int *index);
+// For the kinds: sets where on PCI a device is; nothing where all are 0, which is no GPU's
+// place but what a driver says that does not know.
+void device_set_bus(DeviceInfo *info, unsigned domain, unsigned bus, unsigned slot);
 
 #endif

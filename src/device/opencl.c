@@ -20,6 +20,9 @@
 #ifndef CL_DEVICE_WAVEFRONT_WIDTH_AMD
 #define CL_DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
 #endif
+#ifndef CL_DEVICE_PCI_BUS_INFO_KHR
+#define CL_DEVICE_PCI_BUS_INFO_KHR 0x410F
+#endif
 
 enum { DEVICES_MAX = 64, PLATFORMS_MAX = 16 };
 
@@ -244,6 +247,15 @@ static void describe_sizes(cl_device_id id, DeviceInfo *info)
     info->alloc_bytes = get_ulong(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
 }
 
+static void describe_bus(cl_device_id id, DeviceInfo *info)
+{
+    cl_uint place[4] = {0}; // domain, bus, slot, function
+    if (has_extension(id, "cl_khr_pci_bus_info") &&
+        clGetDeviceInfo(id, CL_DEVICE_PCI_BUS_INFO_KHR, sizeof place, place, NULL) ==
+            CL_SUCCESS)
+        device_set_bus(info, place[0], place[1], place[2]);
+}
+
 static void describe(cl_device_id id, int index, DeviceInfo *info)
 {
     cl_device_type type = 0;
@@ -270,6 +282,7 @@ static void describe(cl_device_id id, int index, DeviceInfo *info)
         has_extension(id, "cl_nv_device_attribute_query") && info->warp == info->lanes;
     info->line_bytes = get_uint(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 64);
     describe_sizes(id, info);
+    describe_bus(id, info);
     set_fingerprint(info);
 }
 

@@ -32,6 +32,9 @@ typedef enum {
 } TrialStatus;
 extern const char *const trial_status_name[TRIAL_STATUS_COUNT];
 bool trial_status_find(const char *name, TrialStatus *status); // false: there is none
+// Appends how many there are of each, but for those of which there are none: " 12 ok, 1
+// failed".
+void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 
 enum { TRIAL_SAMPLES = 32 };
 

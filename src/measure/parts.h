@@ -22,9 +22,9 @@
 #ifndef FW_MEASURE_PARTS_H
 #define FW_MEASURE_PARTS_H
 
+#include "measure/json.h"
 #include "measure/measure.h"
 
-#include <jansson.h>
 #include <sys/types.h>
 
 // protocol.c --------------------------------------------------------------------------
@@ -37,14 +37,6 @@ bool message_send(int fd, json_t *message);
 json_t *message_receive(int fd); // waits; NULL when the other side is gone
 // Takes the first whole message out of what was received; NULL if none is whole yet.
 json_t *message_take(Buf *in, bool *broken);
-
-// Text of any bytes: JSON refuses what is not UTF-8, so such bytes become '?'.
-json_t *json_text(const char *text);
-const char *json_text_of(const json_t *object, const char *key); // "" if absent
-double json_number_of(const json_t *object, const char *key, double otherwise);
-int64_t json_int_of(const json_t *object, const char *key, int64_t otherwise);
-// JSON has no infinity: such a number is left out, and comes back as `otherwise`.
-void json_set_number(json_t *object, const char *key, double x);
 
 json_t *info_to_json(const DeviceInfo *info);
 void info_from_json(const json_t *json, DeviceInfo *info);
@@ -137,7 +129,8 @@ void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);
 
-// The file by which controllers with this folder take turns on a device. Owner: the caller.
+// The file by which controllers with this folder take turns on a device: the place on PCI,
+// or, where that is not known, kind and index. Owner: the caller.
 char *folder_turn_path(const Folder *folder, const char *device);
 // Waits until nobody else has the turn. The file returned is closed to end one's own; -1:
 // none could be made, and there are no turns.

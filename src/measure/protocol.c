@@ -90,44 +90,6 @@ json_t *message_take(Buf *in, bool *broken)
 
 // Values ------------------------------------------------------------------------------
 
-json_t *json_text(const char *text)
-{
-    json_t *plain = json_string(text ? text : "");
-    if (plain)
-        return plain;
-    char *copy = xstrdup(text);
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
-    plain = json_string(copy);
-    free(copy);
-    return plain;
-}
-
-const char *json_text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-double json_number_of(const json_t *object, const char *key, double otherwise)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
-int64_t json_int_of(const json_t *object, const char *key, int64_t otherwise)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
-}
-
-void json_set_number(json_t *object, const char *key, double x)
-{
-    if (isfinite(x))
-        json_object_set_new(object, key, json_real(x));
-}
-
 static json_t *ints_to_json(const int64_t *x, int n)
 {
     json_t *list = json_array();
@@ -144,7 +106,7 @@ static void ints_from_json(const json_t *list, int64_t *x, int n)
 
 // Devices -----------------------------------------------------------------------------
 
-#define INFO_TEXTS(X) X(id) X(name) X(platform) X(driver) X(fingerprint) X(target)
+#define INFO_TEXTS(X) X(id) X(name) X(platform) X(driver) X(fingerprint) X(target) X(bus)
 #define INFO_FLAGS(X)                                                                      \
     X(is_cpu) X(has_double) X(has_half) X(has_image) X(has_texture) X(shuffle)
 #define INFO_INTS(X)                                                                       \
@@ -303,6 +265,15 @@ bool trial_status_find(const char *name, TrialStatus *status)
             return true;
         }
     return false;
+}
+
+void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT])
+{
+    int n = 0;
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        if (count[i])
+            buf_printf(out, "%s %lld %s", n++ ? "," : "", (long long)count[i],
+                       trial_status_name[i]);
 }
 
 void trial_release(Trial *trial)

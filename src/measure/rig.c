@@ -279,9 +279,9 @@ Rig *rig_open(const RigConfig *config, Diags *diags)
         return NULL;
     Rig *rig = rig_new(config);
     bool ok = folder_open(&rig->folder, config->folder, diags);
-    if (ok)
-        rig->turn = folder_turn_path(&rig->folder, config->device);
     if (ok && write_files(rig, config, diags) && open_first(rig, diags)) {
+        const char *bus = rig->info.bus;
+        rig->turn = folder_turn_path(&rig->folder, *bus ? bus : config->device);
         choose_crew(rig);
         if (config->npeer)
             rig->peers = peers_open(config, &rig->info, diags);

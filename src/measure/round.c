@@ -11,10 +11,11 @@
 //           all of them share. Jobs flow through: compiled some at a time (a parcel: one
 //           program), then checked and timed parcel by parcel.
 //
-// Controllers that share a folder take turns on a GPU, so that they do not disturb each
-// other's times. Where compiling runs ahead a turn is what the worker that runs does at one
-// message, checks or a timing, and it takes it itself: any number of controllers keep the
-// cores busy. Elsewhere all workers run jobs, and a turn is a batch.
+// Controllers that share a folder take turns on a GPU, by whatever kind and index they
+// reach it, so that they do not disturb each other's times. Where compiling runs ahead a
+// turn is what the worker that runs does at one message, checks or a timing, and it takes
+// it itself: any number of controllers keep the cores busy. Elsewhere all workers run jobs,
+// and a turn is a batch.
 //
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a

@@ -24,17 +24,11 @@ double metric_geomean(const double *a, int n)
     return n ? exp(sum / n) : NAN;
 }
 
-static int compare(const void *p, const void *q)
-{
-    double a = *(const double *)p, b = *(const double *)q;
-    return (a > b) - (a < b);
-}
-
 static double *sorted(const double *a, int n)
 {
     double *copy = xcalloc((size_t)n + 1, sizeof *copy);
     memcpy(copy, a, sizeof *copy * (size_t)n);
-    qsort(copy, (size_t)n, sizeof *copy, compare);
+    sort_doubles(copy, n);
     return copy;
 }
 
@@ -69,7 +63,7 @@ typedef struct {
 static int compare_ranked(const void *p, const void *q)
 {
     const Ranked *a = p, *b = q;
-    return compare(&a->value, &b->value);
+    return compare_doubles(&a->value, &b->value);
 }
 
 static double *ranks(const double *a, int n)

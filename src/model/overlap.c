@@ -184,12 +184,6 @@ static bool improve(Fit *f, double *damping, double *least)
     return false;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // A share of the largest weight that makes all but the fastest rows no faster than they
 // are.
 static double start_weight(const Fit *f, int c, double *room)
@@ -201,7 +195,7 @@ static double start_weight(const Fit *f, int c, double *room)
             room[n++] = f->y[i] / value;
     }
     f->o->support[c] = n;
-    qsort(room, (size_t)n, sizeof *room, compare);
+    sort_doubles(room, n);
     return n ? START_SHARE * room[n / 50] : 0;
 }
 

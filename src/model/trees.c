@@ -15,12 +15,6 @@ enum { QUANTILE_ROWS = 20000 };
 
 // Bins ----------------------------------------------------------------------------------
 
-static int compare(const void *p, const void *q)
-{
-    double a = *(const double *)p, b = *(const double *)q;
-    return (a > b) - (a < b);
-}
-
 // The first values of all bins but the lowest; returns how many bins.
 static int cut(const double *sorted, int n, double threshold[TREE_BINS])
 {
@@ -62,7 +56,7 @@ Binned binned_new(const Matrix *x)
         double *threshold = b.threshold + (size_t)c * TREE_BINS;
         for (int i = 0; i < rows; i++)
             sorted[i] = matrix_row(x, (int)((int64_t)i * x->n / rows))[c];
-        qsort(sorted, (size_t)rows, sizeof *sorted, compare);
+        sort_doubles(sorted, rows);
         b.bins[c] = cut(sorted, rows, threshold);
         for (int i = 0; i < x->n; i++)
             b.bin[(size_t)c * n + (size_t)i] =

@@ -20,7 +20,7 @@ static const char *weights_folder(Arena *arena)
 {
     Buf path;
     buf_init(&path);
-    file_user_folder(&path, "XDG_DATA_HOME", ".local/share");
+    user_folder(&path, "XDG_DATA_HOME", ".local/share");
     buf_puts(&path, "/weights");
     return buf_keep(&path, arena);
 }

@@ -36,26 +36,20 @@ Problem *problem_parse(const char *name, const char *text, Diags *diags)
     return parsed(problem_new(name, text, strlen(text)), diags);
 }
 
-static bool ends_in(const char *path, const char *suffix)
-{
-    size_t n = strlen(path), len = strlen(suffix);
-    return n > len && strcmp(path + n - len, suffix) == 0;
-}
-
 bool path_is_script(const char *path)
 {
-    return ends_in(path, ".fws");
+    return path_ends(path, ".fws");
 }
 
 bool path_is_program(const char *path)
 {
-    return ends_in(path, ".fw");
+    return path_ends(path, ".fw");
 }
 
 // A kernel is no program: reading it as one would only give a list of wrong characters.
 static bool is_kernel(const char *path)
 {
-    return ends_in(path, ".cl") || ends_in(path, ".cu") || ends_in(path, ".c");
+    return path_ends(path, ".cl") || path_ends(path, ".cu") || path_ends(path, ".c");
 }
 
 Problem *problem_load(const char *path, Diags *diags)
@@ -74,7 +68,7 @@ Problem *problem_load(const char *path, Diags *diags)
             path);
         return problem;
     }
-    if (read && ends_in(path, ".json")) {
+    if (read && path_ends(path, ".json")) {
         if (template_load(problem, diags))
             problem->kind = &problem_template;
         return problem;
@@ -209,7 +203,7 @@ const char *plan_cache_folder(Arena *arena)
 {
     Buf path;
     buf_init(&path);
-    file_user_folder(&path, "XDG_CACHE_HOME", ".cache");
+    user_folder(&path, "XDG_CACHE_HOME", ".cache");
     return buf_keep(&path, arena);
 }
 

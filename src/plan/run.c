@@ -4,6 +4,7 @@
 // 10,000 trials stays below 2 MB.
 #include "plan/run.h"
 
+#include "measure/json.h"
 #include "plan/describe.h"
 
 #include <dirent.h>
@@ -47,11 +48,6 @@ static double *number_of(const Run *run, const Field *field)
 
 // Writing -------------------------------------------------------------------------------
 
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *params_json(const Run *run)
 {
     json_t *list = json_array();
@@ -72,7 +68,7 @@ static json_t *trial_json(const Run *run, const RunTrial *trial)
         json_array_append_new(choices, json_integer(trial->point.choice[i]));
     json_t *log = json_string(trial->log); // NULL: not UTF-8, as a compiler may print
     return json_pack("[o, s, o, f, f, f, f, b, b, o]", choices,
-                     trial_status_name[trial->status], real_or_null(trial->time_ns),
+                     trial_status_name[trial->status], json_finite(trial->time_ns),
                      trial->at_s, trial->build_s, trial->check_s, trial->timing_s,
                      trial->stored, trial->cut, log ? log : json_string("?"));
 }
@@ -89,7 +85,7 @@ static json_t *run_json(const Run *run)
     }
     for (int i = 0; i < COUNTOF(number_field); i++)
         json_object_set_new(json, number_field[i].key,
-                            real_or_null(*number_of(run, &number_field[i])));
+                            json_finite(*number_of(run, &number_field[i])));
     json_t *sizes = json_object(), *trials = json_array(), *launch = json_array();
     for (int i = 0; i < run->nsize; i++)
         json_object_set_new(sizes, run->size[i],
@@ -249,12 +245,6 @@ static const char *read_json(Run *run, const json_t *json, Arena *arena)
                : "its trials are damaged";
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n > m && strcmp(text + n - m, end) == 0;
-}
-
 // The one record in a folder; path itself if that is no folder. NULL with a diagnostic.
 static const char *find_record(const char *path, Arena *arena, Diags *diags)
 {
@@ -264,7 +254,7 @@ static const char *find_record(const char *path, Arena *arena, Diags *diags)
     if (!dir)
         return path;
     for (struct dirent *entry; (entry = readdir(dir));)
-        if (ends_with(entry->d_name, RUN_SUFFIX) && ++n)
+        if (path_ends(entry->d_name, RUN_SUFFIX) && ++n)
             found = arena_printf(arena, "%s/%s", path, entry->d_name);
     closedir(dir);
     if (n != 1)

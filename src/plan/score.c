@@ -20,12 +20,6 @@
 
 static const double START = 0.01, END = 0.95, LIMIT = 1.1;
 
-static int compare(const void *p, const void *q)
-{
-    double a = *(const double *)p, b = *(const double *)q;
-    return (a > b) - (a < b);
-}
-
 static double median(const double *sorted, int n)
 {
     return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
@@ -55,7 +49,7 @@ static void set_budget(ScoreSpace *s, double *cost_s, int n)
         s->end_evals = MIN(MAX(cutoff_evals(s, 1), 2), s->end_evals + wider);
         s->start_evals -= s->start_evals > 0;
     }
-    qsort(cost_s, (size_t)n, sizeof *cost_s, compare);
+    sort_doubles(cost_s, n);
     s->start_s = s->start_evals * median(cost_s, n);
     s->end_s = s->end_evals * median(cost_s, n);
     s->limit_s = LIMIT * s->end_s;
@@ -145,7 +139,7 @@ bool score_space(ScoreSpace *s, const double *loss, const double *cost_s, int n)
         if (!isnan(loss[i]))
             s->sorted[s->nvalid++] = loss[i];
     }
-    qsort(s->sorted, (size_t)s->nvalid, sizeof *s->sorted, compare);
+    sort_doubles(s->sorted, s->nvalid);
     bool ok = s->nvalid > 2 && s->sorted[0] < median(s->sorted, s->nvalid);
     if (ok) {
         int failed = n - s->nvalid;
@@ -290,7 +284,7 @@ static double real_end(const ScoreRun *run, int nrun)
     for (int i = 0; i < nrun; i++)
         if (run[i].n)
             end[n++] = run[i].step[run[i].n - 1].at_s;
-    qsort(end, (size_t)n, sizeof *end, compare);
+    sort_doubles(end, n);
     for (int i = n - 1; i >= 0 && end[i] > median(end, n); i--)
         found = end[i];
     free(end);

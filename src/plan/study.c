@@ -168,19 +168,6 @@ static bool is_plain(const Space *space, const Point *point)
     return is_papers(space, point) && !any_group(space, point) && !all_loads(space, point);
 }
 
-static Space *like(const Space *space)
-{
-    Space *made = space_new();
-    for (int p = 0; p < space_params(space); p++) {
-        const SpaceParam *param = space_param(space, p);
-        if (param->label)
-            space_add_words(made, param->name, param->label, param->n);
-        else
-            space_add(made, param->name, param->value, param->n);
-    }
-    return made;
-}
-
 bool study_is_stencil(const StudyStencil *s)
 {
     return s->points > 0;
@@ -208,7 +195,7 @@ static bool make_part(StudyStencil *s, int loading, bool any, Space **part, Diag
     }
     bool ok = true;
     if (n > 0) {
-        *part = like(all);
+        *part = space_like(all);
         space_only(*part, point, n);
         ok = space_build(*part, diags);
     }
@@ -576,12 +563,6 @@ void study_free(Study *study)
 
 // Questions -------------------------------------------------------------------------------
 
-static int compare(const void *p, const void *q)
-{
-    double a = *(const double *)p, b = *(const double *)q;
-    return (a > b) - (a < b);
-}
-
 // The best of n of m points is the k-th fastest with probability C(m - k, n - 1) / C(m, n).
 // Choices of failures alone are left out.
 double study_expected(const StudyStencil *s, int n, double *deviation)
@@ -590,7 +571,7 @@ double study_expected(const StudyStencil *s, int n, double *deviation)
     double *sorted = xcalloc((size_t)m + 1, sizeof *sorted);
     for (int i = 0; i < m; i++)
         sorted[i] = time_of(s, s->rand[i]);
-    qsort(sorted, (size_t)m, sizeof *sorted, compare);
+    sort_doubles(sorted, m);
     double share = (double)n / m, sum = 0, squares = 0, weight = 0;
     for (int k = 0; k + n <= m && isfinite(sorted[k]); k++) {
         weight += share;

@@ -12,9 +12,9 @@
 #ifndef FW_PLAN_TEMPLATE_H
 #define FW_PLAN_TEMPLATE_H
 
+#include "measure/json.h"
+#include "plan/npy.h"
 #include "plan/plan.h"
-
-#include <jansson.h>
 
 // Element types of arguments: ELEMENT(text, NumPy's name, bytes, kind, how it is compared).
 // Integers are compared exactly, several bytes at a time as ints.
@@ -182,6 +182,8 @@ ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFil
                            Arena *arena, Diags *diags);
 double template_bytes(const Problem *problem);
 Argument *template_arguments(const Problem *problem, Arena *arena, int *n);
+// Of an argument's elements; shape: room for DIMS_MAX + 1.
+NpyLayout template_layout(const TemplateArg *arg, int64_t *shape);
 bool template_write(const Problem *problem, const ProblemData *data, int output,
                     const void *raw, const char *path, Diags *diags);
 

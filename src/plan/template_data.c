@@ -3,7 +3,6 @@
 // The arguments of a template as a rig's buffers, in the device's layout from the start:
 // a volume of 512^3 bytes would take a gigabyte as doubles.
 
-#include "plan/npy.h"
 #include "plan/template.h"
 
 #include <math.h>
@@ -93,14 +92,19 @@ static void fill_constant(const TemplateArg *arg, char *to)
         pack_one(arg->element, arg->fill.low, to + i * arg->element->bytes);
 }
 
-static bool read_npy(const TemplateArg *arg, const char *path, char *to, Diags *diags)
+NpyLayout template_layout(const TemplateArg *arg, int64_t *shape)
 {
-    int64_t shape[DIMS_MAX + 1];
     int n = arg->ndim;
     memcpy(shape, arg->length, sizeof arg->length);
     if (arg->width > 1)
         shape[n++] = arg->width;
-    NpyLayout layout = {arg->element->dtype, shape, n, arg->element->bytes};
+    return (NpyLayout){arg->element->dtype, shape, n, arg->element->bytes};
+}
+
+static bool read_npy(const TemplateArg *arg, const char *path, char *to, Diags *diags)
+{
+    int64_t shape[DIMS_MAX + 1];
+    const NpyLayout layout = template_layout(arg, shape);
     return npy_read_raw(path, &layout, to, diags);
 }
 
@@ -268,10 +272,7 @@ bool template_write(const Problem *problem, const ProblemData *data, int output,
         int64_t shape[DIMS_MAX + 1];
         if (arg->buffer != data->output[output])
             continue;
-        memcpy(shape, arg->length, sizeof arg->length);
-        shape[arg->ndim] = arg->width;
-        NpyLayout layout = {arg->element->dtype, shape, arg->ndim + (arg->width > 1),
-                            arg->element->bytes};
+        const NpyLayout layout = template_layout(arg, shape);
         return npy_write_raw(path, &layout, raw, diags);
     }
     BUG("no output %d", output);

@@ -38,11 +38,6 @@ static bool number_of(const List *l, const char *text, double *value)
     return isfinite(*value) || wrong(l, "it has no value", text);
 }
 
-static json_t *number_json(double x)
-{
-    return x == floor(x) && fabs(x) < 0x1p53 ? json_integer((json_int_t)x) : json_real(x);
-}
-
 static const char *trimmed(Arena *arena, const char *from, size_t len)
 {
     while (len && strchr(" \t\n", *from))
@@ -108,7 +103,7 @@ static bool append_range(const List *l, json_t *out, const char *text)
     for (int k = 0; step > 0 ? from + k * step < to : from + k * step > to; k++) {
         if (k > LIST_MOST)
             return wrong(l, "the range is too long", text);
-        json_array_append_new(out, number_json(from + k * step));
+        json_array_append_new(out, json_whole(from + k * step));
     }
     return true;
 }
@@ -131,7 +126,7 @@ static bool append_comprehension(const List *l, json_t *out, const char *text,
         space_define(l->names, name, json_number_value(json_array_get(over, i)));
         ok = number_of(l, item, &value);
         if (ok)
-            json_array_append_new(out, number_json(value));
+            json_array_append_new(out, json_whole(value));
     }
     json_decref(over);
     return ok;
@@ -151,7 +146,7 @@ static bool append_item(const List *l, json_t *out, const char *text)
     }
     if (!number_of(l, text, &value))
         return false;
-    json_array_append_new(out, number_json(value));
+    json_array_append_new(out, json_whole(value));
     return true;
 }
 

@@ -167,10 +167,7 @@ static bool no_winner(Tune *t)
 {
     Buf text;
     buf_init(&text);
-    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
-        if (t->result->count[i])
-            buf_printf(&text, "%s %lld %s", text.len ? "," : "",
-                       (long long)t->result->count[i], trial_status_name[i]);
+    trial_counts(&text, t->result->count);
     diag_world(t->diags, "C013", "no candidate was built, right and in time:%s%s%s",
                text.len ? text.text : " none was tried",
                t->last_log[0] ? "; the last: " : "", t->last_log);

@@ -42,8 +42,7 @@ Table groups_table(const Report *r, const char *const *head, int n, const char *
 {
     buf_printf(r->out, "\n%s\n", title);
     Table t = table_new(r->arena, n);
-    for (int i = 0; i < n; i++)
-        table_put(&t, "%s", head[i]);
+    table_row(&t, head, n);
     return t;
 }
 

@@ -59,12 +59,6 @@ void report_knn_shape(const Dataset *data, int size, int group, double *share)
     }
 }
 
-static void head(Table *t, const char *const *name, int n)
-{
-    for (int i = 0; i < n; i++)
-        table_put(t, "%s", name[i]);
-}
-
 static void put_stages(Table *t, const char *name, const double s[KNN_STAGES])
 {
     double total = s[0] + s[1] + s[2];
@@ -83,7 +77,7 @@ static void print_figure2(Buf *out, const Eval *e, Arena *arena)
     Table t = table_new(arena, COUNTOF(names));
     double s[KNN_STAGES];
     int rows = 0;
-    head(&t, names, COUNTOF(names));
+    table_row(&t, names, COUNTOF(names));
     for (int p = 0; p <= data->nprogram; p++) {
         const char *program = p < data->nprogram ? data->program_name[p] : NULL;
         if (report_knn_stages(data, program, s)) {
@@ -158,7 +152,7 @@ static void print_correlation(Buf *out, const Eval *e, Arena *arena)
     const Dataset *data = e->data;
     Table t = table_new(arena, 1 + data->nsize);
     table_put(&t, "program");
-    head(&t, data->size_name, data->nsize);
+    table_row(&t, data->size_name, data->nsize);
     for (int p = 0; p < data->nprogram; p++) {
         table_put(&t, "%s", data->program_name[p]);
         for (int s = 0; s < data->nsize; s++) {
@@ -225,7 +219,7 @@ static void print_figure7(Buf *out, const Eval *e, Arena *arena)
                                         "pearson", "spearman"};
     const Dataset *data = e->data;
     Table t = table_new(arena, COUNTOF(names) + 1);
-    head(&t, names, COUNTOF(names));
+    table_row(&t, names, COUNTOF(names));
     table_put(&t, "to %.0f %%", 100 * EVAL_STRICT);
     for (int i = 0; i < e->ngroup; i++) {
         const EvalGroup *g = &e->group[i];
@@ -269,7 +263,7 @@ static void print_reach(Buf *out, const Eval *e, Arena *arena)
     static const char *const names[] = {"runs to",     "mean",           "geometric mean",
                                         "random mean", "geometric mean", "within 5 runs"};
     Table t = table_new(arena, COUNTOF(names));
-    head(&t, names, COUNTOF(names));
+    table_row(&t, names, COUNTOF(names));
     for (int i = 0; i < COUNTOF(reach); i++) {
         table_put(&t, "%.0f %%", 100 * reach[i]->goal);
         table_number(&t, reach[i]->mean, 1);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 780, TIPS_MOST = 4000, FEATURES_SHOWN = 12, PANEL_COLUMNS = 3 };
@@ -183,12 +182,6 @@ static bool draw_distribution(Buf *out, const Analysis *a, Arena *arena)
 
 // Parameters ----------------------------------------------------------------------------
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // The times of the trials in which a parameter has a value.
 static SvgRange range_of(const Analysis *a, int param, int choice, TimeUnit unit,
                          Arena *arena)
@@ -202,7 +195,7 @@ static SvgRange range_of(const Analysis *a, int param, int choice, TimeUnit unit
     }
     if (!r.n)
         return r;
-    qsort(ns, (size_t)r.n, sizeof *ns, compare_doubles);
+    sort_doubles(ns, r.n);
     r.least = ns[0];
     r.low = ns[(r.n - 1) / 4];
     r.median = metric_median(ns, r.n);

@@ -13,12 +13,6 @@
 
 // Tables -------------------------------------------------------------------------------
 
-static void head(Table *t, const char *const *name, int n)
-{
-    for (int i = 0; i < n; i++)
-        table_put(t, "%s", name[i]);
-}
-
 static void print_record(Buf *out, const Stages *s)
 {
     const Recorded *r = s->recorded;
@@ -41,7 +35,7 @@ static void print_errors(Buf *out, const Stages *s, Arena *arena)
         "median %",        "rank",     "training s",   "failures: right %",
         "larger kind %",   "missed %", "doubted %"};
     Table t = table_new(arena, COUNTOF(names));
-    head(&t, names, COUNTOF(names));
+    table_row(&t, names, COUNTOF(names));
     for (int f = 0; f < STAGE_FIRSTS; f++) {
         const StageFirst *one = &s->first[f];
         if (!one->first)
@@ -118,7 +112,7 @@ void report_foreign(Buf *out, const Recorded *const *recorded, int n)
     static const char *const names[] = {"best of", "its place there", "tried for",
                                         "slowdown", "point"};
     int pairs = 0;
-    head(&t, names, COUNTOF(names));
+    table_row(&t, names, COUNTOF(names));
     for (int a = 0; a < n; a++)
         for (int b = 0; b < n; b++) {
             StageForeign foreign;
@@ -199,7 +193,7 @@ void report_pickers(Buf *out, const Stages *stages, int n, int first)
     Arena *arena = arena_new();
     Table t = table_new(arena, COUNTOF(names));
     int kinds = 0;
-    head(&t, names, COUNTOF(names));
+    table_row(&t, names, COUNTOF(names));
     for (int i = 0; i < n; i++) {
         const StageFirst *one = first_up_to(&stages[i], first);
         double number[PICK_NUMBERS];

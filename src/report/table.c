@@ -20,6 +20,12 @@ void table_put(Table *table, const char *format, ...)
     va_end(args);
 }
 
+void table_row(Table *table, const char *const *cell, int n)
+{
+    for (int i = 0; i < n; i++)
+        table_put(table, "%s", cell[i]);
+}
+
 void table_number(Table *table, double value, int decimals)
 {
     if (isnan(value))

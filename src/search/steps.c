@@ -349,24 +349,11 @@ static void check_vary(const Steps *script, const Space *space, Space *scratch,
     check_expression(scratch, vary->b, diags);
 }
 
-static Space *copy_params(const Space *space)
-{
-    Space *copy = space_new();
-    for (int i = 0; i < space_params(space); i++) {
-        const SpaceParam *param = space_param(space, i);
-        if (param->label)
-            space_add_words(copy, param->name, param->label, param->n);
-        else
-            space_add(copy, param->name, param->value, param->n);
-    }
-    return copy;
-}
-
 bool steps_check(const Steps *script, const Space *space, const StepsSize *size, int nsize,
                  Diags *diags)
 {
     int errors = diags->errors;
-    Space *scratch = copy_params(space);
+    Space *scratch = space_like(space);
     steps_define(scratch, script, space, size, nsize, NULL);
     for (int i = 0; i < script->steps.len; i++) {
         const Step *step = &script->steps.at[i];

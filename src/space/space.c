@@ -110,6 +110,19 @@ int space_add_words(Space *space, const char *name, const char *const *word, int
     return add_param(space, name, value, label, number, n);
 }
 
+Space *space_like(const Space *space)
+{
+    Space *like = space_new();
+    for (int i = 0; i < space_params(space); i++) {
+        const SpaceParam *param = space_param(space, i);
+        if (param->label)
+            space_add_words(like, param->name, param->label, param->n);
+        else
+            space_add(like, param->name, param->value, param->n);
+    }
+    return like;
+}
+
 bool space_constrain_span(Space *space, Span span, Diags *diags)
 {
     unbuild(space);

@@ -33,6 +33,8 @@ typedef struct {
 
 Space *space_new(void); // owner: the caller, space_free
 void space_free(Space *space);
+// One with the same parameters, and without their constraints. Owner: the caller.
+Space *space_like(const Space *space);
 
 // Adds a parameter; the arrays are copied. Returns its number.
 int space_add(Space *space, const char *name, const double *value, int n);

@@ -7,8 +7,9 @@
 // It writes whole files at the end of a run: what protects a run is the store.
 #include "store/exchange.h"
 
+#include "measure/json.h"
+
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +31,10 @@ static const Verdict verdicts[TRIAL_STATUS_COUNT] = {
     [TRIAL_FAILED] = {"runtime", "RuntimeFailedConfig"},
 };
 
-static json_t *number_json(double x)
-{
-    return x == floor(x) && fabs(x) < 0x1p53 ? json_integer((json_int_t)x) : json_real(x);
-}
-
 static json_t *choice_json(const SpaceParam *param, int choice)
 {
     return param->label ? json_string(param->label[choice])
-                        : number_json(param->value[choice]);
+                        : json_whole(param->value[choice]);
 }
 
 static void set_choices(json_t *object, const Space *space, const Point *point)
@@ -155,7 +151,7 @@ static void append_key(Buf *out, const Space *space, const Point *point)
         if (param->label)
             buf_puts(&key, param->label[choice]);
         else
-            append_json(&key, number_json(param->value[choice]));
+            append_json(&key, json_whole(param->value[choice]));
     }
     append_json(out, json_string(key.text));
     buf_release(&key);

@@ -327,12 +327,6 @@ static bool read_t4(Reader *r, json_t *root)
 
 // The space -----------------------------------------------------------------------------
 
-static int compare_numbers(const void *p, const void *q)
-{
-    double a = *(const double *)p, b = *(const double *)q;
-    return (a > b) - (a < b);
-}
-
 static int compare_words(const void *p, const void *q)
 {
     return strcmp(*(const char *const *)p, *(const char *const *)q);
@@ -368,13 +362,13 @@ static bool number_column(Reader *r, int param, Point *point)
     double *value = NEW_ARRAY(r->arena, double, n + 1);
     for (int i = 0; i < n; i++)
         value[i] = r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].number;
-    size_t size = sizeof *value, values = unique(value, (size_t)n, size, compare_numbers);
+    size_t size = sizeof *value, values = unique(value, (size_t)n, size, compare_doubles);
     if (!is_domain(r, param, values))
         return false;
     space_add(r->made->space, r->param[param], value, (int)values);
     for (int i = 0; i < n; i++) {
         double own = r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].number;
-        point[i].choice[param] = (int16_t)place(&own, value, values, size, compare_numbers);
+        point[i].choice[param] = (int16_t)place(&own, value, values, size, compare_doubles);
     }
     return true;
 }
@@ -508,11 +502,9 @@ static const char *plain_name(Arena *arena, const char *path)
     const char *slash = strrchr(path, '/');
     char *name = arena_strdup(arena, slash ? slash + 1 : path);
     static const char *const ending[] = {".gz", ".json"};
-    for (int i = 0; i < COUNTOF(ending); i++) {
-        size_t n = strlen(name), m = strlen(ending[i]);
-        if (n > m && strcmp(name + n - m, ending[i]) == 0)
-            name[n - m] = 0;
-    }
+    for (int i = 0; i < COUNTOF(ending); i++)
+        if (path_ends(name, ending[i]))
+            name[strlen(name) - strlen(ending[i])] = 0;
     return name;
 }
 

@@ -257,7 +257,7 @@ void store_default_path(Buf *out)
         buf_puts(out, path);
         return;
     }
-    file_user_folder(out, "XDG_DATA_HOME", ".local/share");
+    user_folder(out, "XDG_DATA_HOME", ".local/share");
     buf_puts(out, "/trials.db");
 }
 

@@ -27,7 +27,7 @@ static void expect(const char *data, const char *home, const char *want)
     buf_init(&path);
     set("XDG_DATA_HOME", data);
     set("HOME", home);
-    file_user_folder(&path, "XDG_DATA_HOME", ".local/share");
+    user_folder(&path, "XDG_DATA_HOME", ".local/share");
     assert_string_equal(path.text, want);
     buf_release(&path);
 }

@@ -1,7 +1,7 @@
 # Problem files: tuned, run, checked and printed like programs; every fault of a kernel is
 # a status, and every fault of a file is said with its place.
 . test/cli/common
-stores "$tmp/bad.db" "$tmp/t1.db" "$tmp/record.db" "$tmp/half.db" "$tmp/k.db"
+stores "$tmp/bad.db" "$tmp/t1.db" "$tmp/record.db" "$tmp/half.db" "$tmp/chaos.db" "$tmp/k.db"
 bad=test/programs/templates/bad.json
 convolution=templates/convolution.json
 
@@ -141,6 +141,37 @@ in_place "files" true '{"npy": {"x": "x.npy"}}'
 "$PYTHON" -c 'import sys, numpy as np
 x = np.load(sys.argv[1]); x[60] += 1; np.save(sys.argv[1], x)' "$tmp/x.npy"
 fails 1 "x: element 15" "$FOREWARP" run "$tmp/inplace.json" --check
+
+# Steps that magnify what rounding does, in two ways that round differently: as far apart as
+# rounding can put them they are right, unless the file says how far.
+cat >"$tmp/chaos.fw" <<'END'
+size N
+def f(x: [N]float) = iterate(12, \a -> a |> map(\v -> 3.9*v*(1 - v)), x)
+END
+cat >"$tmp/chaos.cl" <<'END'
+kernel void chaos(global const float *x, global float *z)
+{
+    float v = x[get_global_id(0)];
+    for (int i = 0; i < 12; i++)
+        v = 3.9f * v - 3.9f * v * v;
+    z[get_global_id(0)] = v;
+}
+END
+chaos() {
+    cat >"$tmp/chaos.json" <<END
+{"files": "chaos.cl", "sizes": {"N": 256}, "parameters": {"WG": [8, 64]}, $1
+ "arguments": [{"name": "x", "type": "float", "shape": "N", "fill": {"random": [0.1, 0.9]}},
+               {"name": "z", "type": "float", "shape": "N", "access": "out"}],
+ "launch": {"kernel": "chaos", "global": "N", "local": "WG"}, "reference": {"fw": "chaos.fw"}}
+END
+}
+chaos ''
+passes "room for rounding" "$FOREWARP" tune "$tmp/chaos.json" --budget 2t --json "$tmp/chaos.out" --store "$tmp/chaos.db" --out "$tmp/out"
+grep -q "is right, because the inputs' last bits" "$tmp/stdout" &&
+    ok "that is said" || not_ok "that is said" "$(cat "$tmp/stdout")"
+holds "both points are right" "$tmp/chaos.out" 'j["trials"]["ok"] == 2'
+chaos '"tolerance": 1e-4,'
+fails 1 "z: element" "$FOREWARP" run "$tmp/chaos.json" --check
 
 # What cannot be read is refused.
 sed 's/half.cl/absent.cl/' "$tmp/half.json" >"$tmp/absent.json"

@@ -244,8 +244,10 @@ EXPORT int cuDeviceGetName(char *name, int size, int device)
 // Numbers as in cuda.c.
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    (void)device;
     *value = attribute == 8    ? 49152
+             : attribute == 33 ? 1 + device // the place on PCI
+             : attribute == 34 ? 0
+             : attribute == 50 ? 0
              : attribute == 69 ? 4096
              : attribute == 10 ? 32
              : attribute <= 7  ? 1024

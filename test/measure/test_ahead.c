@@ -175,18 +175,24 @@ static int count_compilers(const Fixture *f, int *compilations)
     return n;
 }
 
+// Runs n jobs that are right; returns how many processes compiled.
+static int run_right(Fixture *f, int n, int *compilations)
+{
+    for (int i = 0; i < n; i++)
+        add_job(f, right);
+    run_all(f);
+    for (int i = 0; i < n; i++)
+        expect_status(f, i, TRIAL_OK);
+    return count_compilers(f, compilations);
+}
+
 // Many jobs: the two compilers make programs of several, the first worker only those that
 // compare outputs and wait.
 static void test_flow(void **state)
 {
     Fixture *f = *state;
-    for (int i = 0; i < JOBS; i++)
-        add_job(f, right);
-    run_all(f);
-    for (int i = 0; i < JOBS; i++)
-        expect_status(f, i, TRIAL_OK);
     int compilations;
-    assert_int_equal(count_compilers(f, &compilations), 3);
+    assert_int_equal(run_right(f, JOBS, &compilations), 3);
     assert_in_range(compilations, JOBS / 10, JOBS / 2);
     assert_true(f->most_alive < JOBS); // no more than are needed to keep all busy
 }
@@ -196,14 +202,9 @@ static void test_flow(void **state)
 static void test_worn_compilers(void **state)
 {
     Fixture *f = *state;
-    f->config.builds = 5;
-    for (int i = 0; i < JOBS; i++)
-        add_job(f, right);
-    run_all(f);
-    for (int i = 0; i < JOBS; i++)
-        expect_status(f, i, TRIAL_OK);
     int compilations;
-    assert_in_range(count_compilers(f, &compilations), 1 + JOBS / 14, 3 + JOBS / 5);
+    f->config.builds = 5;
+    assert_in_range(run_right(f, JOBS, &compilations), 1 + JOBS / 14, 3 + JOBS / 5);
 }
 
 static void test_verdicts(void **state)
@@ -253,6 +254,10 @@ static void *let_go(void *user)
     return NULL;
 }
 
+// Where the played driver says that its first device is: whoever is there shares its turns,
+// whatever kind and index it has there.
+static const char place[] = "0000:01:00";
+
 // While another controller has its turn on the GPU, nothing is done there, and no limit
 // passes.
 static void test_turns(void **state)
@@ -260,7 +265,7 @@ static void test_turns(void **state)
     Fixture *f = *state;
     pthread_t other;
     Folder folder = {.path = f->folder};
-    char *path = folder_turn_path(&folder, "cuda:0");
+    char *path = folder_turn_path(&folder, place);
     int turn = turn_take(path);
     free(path);
     assert_true(turn >= 0);
@@ -313,7 +318,7 @@ static void test_turns_between(void **state)
 {
     Fixture *f = *state;
     Folder folder = {.path = f->folder};
-    Waiter waiter = {.f = f, .path = folder_turn_path(&folder, "cuda:0")};
+    Waiter waiter = {.f = f, .path = folder_turn_path(&folder, place)};
     f->config.workers = 1;
     f->config.batch = 3;
     for (int i = 0; i < 12; i++)
@@ -332,14 +337,9 @@ static void test_turns_between(void **state)
 static void test_alone(void **state)
 {
     Fixture *f = *state;
-    f->config.workers = 1;
-    for (int i = 0; i < 4; i++)
-        add_job(f, right);
-    run_all(f);
-    for (int i = 0; i < 4; i++)
-        expect_status(f, i, TRIAL_OK);
     int compilations;
-    assert_int_equal(count_compilers(f, &compilations), 1);
+    f->config.workers = 1;
+    assert_int_equal(run_right(f, 4, &compilations), 1);
     assert_int_equal(compilations, 3); // all jobs, what compares, what waits
 }
 

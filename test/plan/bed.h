@@ -46,4 +46,16 @@ static bool bed_fill(Bed *bed, const ProblemData *data, Diags *diags)
     return bed->rig != NULL;
 }
 
+// Random inputs of a bound program, and what the interpreter makes of them, in the bed;
+// NULL with diagnostics.
+static ProblemData *bed_expect(Bed *bed, const Problem *problem, Arena *arena, Diags *diags)
+{
+    Value **inputs = problem_inputs(problem, 1, arena), *expect;
+    ProblemData *data = data_new(problem, inputs, arena);
+    if (!ir_eval(problem->bound, inputs, arena, &expect, 0, diags))
+        return NULL;
+    data_expect(data, expect, arena);
+    return bed_fill(bed, data, diags) ? data : NULL;
+}
+
 #endif

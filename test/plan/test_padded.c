@@ -68,11 +68,7 @@ static void try_case(const Case *c, Bed *bed)
     Diags diags;
     diags_init(&diags, arena);
     Problem *problem = open_problem(c, &diags);
-    Value **inputs = problem_inputs(problem, 1, arena), *expect;
-    ProblemData *data = data_new(problem, inputs, arena);
-    assert_true(ir_eval(problem->bound, inputs, arena, &expect, 0, &diags));
-    data_expect(data, expect, arena);
-    assert_true(bed_fill(bed, data, &diags));
+    assert_non_null(bed_expect(bed, problem, arena, &diags));
     DeviceInfo info = *rig_device(bed->rig);
     info.is_cpu = false; // the whole space, whatever the device
     Derivation *derivation = derive_new(problem->bound, &info, &diags);

@@ -301,11 +301,7 @@ static int try_program(const char *what, const char *text, Bed *bed, int *npoint
     Diags diags;
     diags_init(&diags, arena);
     Problem *problem = bound(what, text, &diags);
-    Value **inputs = problem_inputs(problem, 1, arena), *expect;
-    assert_true(ir_eval(problem->bound, inputs, arena, &expect, 0, &diags));
-    ProblemData *data = data_new(problem, inputs, arena);
-    data_expect(data, expect, arena);
-    assert_true(bed_fill(bed, data, &diags));
+    assert_non_null(bed_expect(bed, problem, arena, &diags));
     DeviceInfo info = a_device("opencl");
     Derivation *d = derive_new(problem->bound, &info, &diags);
     assert_non_null(d);

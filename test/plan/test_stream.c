@@ -208,11 +208,8 @@ static void try_case(const Case *c, Bed *bed)
     Diags diags;
     diags_init(&diags, arena);
     Problem *problem = case_problem(c, &diags);
-    Value **inputs = problem_inputs(problem, 1, arena), *expect;
-    ProblemData *data = data_new(problem, inputs, arena);
-    assert_true(ir_eval(problem->bound, inputs, arena, &expect, 0, &diags));
-    data_expect(data, expect, arena);
-    assert_true(bed_fill(bed, data, &diags));
+    ProblemData *data = bed_expect(bed, problem, arena, &diags);
+    assert_non_null(data);
     Run r = {bed->rig, data, NULL, problem, NULL, arena, &diags};
     r.target = target_find(rig_device(r.rig)->target);
     DeviceInfo info = *rig_device(r.rig);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../space/constrain.h"
 #include "search/search.h"
 #include "search/steps.h"
 
@@ -26,15 +27,6 @@ static void add_powers(Space *space, const char *stem, int from, int to)
             value[n++] = v;
         space_add_ints(space, (const char[]){stem[0], "xyz"[d], 0}, value, n);
     }
-}
-
-static void constrain(Space *space, const char *text)
-{
-    Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
-    assert_true(space_constrain(space, text, &diags));
-    arena_free(arena);
 }
 
 // Table 1 of paper 001 for 256 x 256 x 256.

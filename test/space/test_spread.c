@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Points drawn evenly over the values of one parameter (space_spread).
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "space/space.h"
+#include "constrain.h"
 
 #include <stdlib.h>
-
-static void constrain(Space *space, const char *text)
-{
-    Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
-    assert_true(space_constrain(space, text, &diags));
-    arena_free(arena);
-}
 
 // Of four values one has no point, one has one, one 3, one 36: three of four each a third.
 static void test_spread(void **state)

@@ -153,15 +153,6 @@ static int attribute(const Device *device, int what)
     return value;
 }
 
-static void set_fingerprint(DeviceInfo *info)
-{
-    Buf text;
-    buf_init(&text);
-    buf_printf(&text, "cuda|%s|%s|%d", info->name, info->driver, info->compute_units);
-    hash_hex(hash_bytes(text.text, text.len, 0), info->fingerprint);
-    buf_release(&text);
-}
-
 static void describe_driver(const Device *device, DeviceInfo *info)
 {
     int version = 0, major, minor;
@@ -200,7 +191,7 @@ static void describe(Device *device, int index)
     device_set_bus(info, (unsigned)attribute(device, ATTR_PCI_DOMAIN),
                    (unsigned)attribute(device, ATTR_PCI_BUS),
                    (unsigned)attribute(device, ATTR_PCI_SLOT));
-    set_fingerprint(info);
+    device_set_fingerprint(info, "cuda");
 }
 
 // Opening -------------------------------------------------------------------------------

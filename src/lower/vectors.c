@@ -183,13 +183,6 @@ static Stm *stm_new(Vectors *v, StmKind kind)
     return stm;
 }
 
-static const KExpr *var_value(Vectors *v, const Var *var)
-{
-    KExpr *e = NEW(v->pass->arena, KExpr);
-    *e = (KExpr){.kind = K_VAR, .type = var->type, .var = var};
-    return e;
-}
-
 static const Var *declare(Vectors *v, const Buffer *buffer, const KExpr *value)
 {
     Stm *decl = stm_new(v, ST_DECL);
@@ -230,7 +223,7 @@ static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *t
     }
     KExpr *e = NEW(v->pass->arena, KExpr);
     const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, 1);
-    arg[0] = var_value(v, chunk->vector);
+    arg[0] = kexpr_var(v->pass->arena, chunk->vector);
     *e = (KExpr){.kind = K_LANE, .type = type, .lane = lane, .n = 1, .arg = arg};
     return e;
 }
@@ -284,7 +277,8 @@ static void store_lane(Vectors *v, Chunk *chunk, int lane, const KExpr *value)
 {
     bool named = value->kind == K_LANE && value->arg[0]->kind == K_VAR &&
                  value->arg[0]->var->is_const;
-    chunk->value[lane] = named ? value : var_value(v, declare(v, chunk->buffer, value));
+    chunk->value[lane] =
+        named ? value : kexpr_var(v->pass->arena, declare(v, chunk->buffer, value));
     if (++chunk->seen < v->width)
         return;
     note_width(v, chunk->buffer);

@@ -77,19 +77,10 @@ struct Module {
 
 // Loading and errors --------------------------------------------------------------------
 
-static bool find_symbol(void *library, const char *name, void *slot, Buf *log)
-{
-    void *symbol = dlsym(library, name);
-    if (!symbol)
-        buf_printf(log, "libcuda has no function %s: the driver is too old\n", name);
-    memcpy(slot, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 static bool find_symbols(Driver *cu, void *library, Buf *log)
 {
 #define DRIVER(name, args)                                                                 \
-    if (!find_symbol(library, #name, &cu->name, log))                                      \
+    if (!library_find(library, #name, "the CUDA driver", &cu->name, log))                  \
         return false;
 #include "device/cuda.def"
 #undef DRIVER

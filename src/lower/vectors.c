@@ -316,17 +316,10 @@ static void vector_part(Vectors *v, const Block *block, int from, int to)
     rewrite_block(v, block, from, to);
 }
 
-static bool has_barrier(const Stm *stm)
+static bool is_barrier(const Stm *stm, const void *of)
 {
-    if (stm->kind == ST_BARRIER)
-        return true;
-    for (int i = 0; i < stm->body.len; i++)
-        if (has_barrier(stm->body.at[i]))
-            return true;
-    for (int i = 0; i < stm->other.len; i++)
-        if (has_barrier(stm->other.at[i]))
-            return true;
-    return false;
+    (void)of;
+    return stm->kind == ST_BARRIER;
 }
 
 static void vector_block(Vectors *v, Block *block)
@@ -334,8 +327,8 @@ static void vector_block(Vectors *v, Block *block)
     Block out = {0};
     for (int from = 0, to; from < block->len; from = to) {
         to = from + 1;
-        while (!has_barrier(block->at[from]) && to < block->len &&
-               !has_barrier(block->at[to]))
+        while (!stm_any(block->at[from], is_barrier, NULL) && to < block->len &&
+               !stm_any(block->at[to], is_barrier, NULL))
             to++;
         v->out = &out;
         vector_part(v, block, from, to);

@@ -7,13 +7,13 @@
 # the rate of one device; the share of that time that a device was checking and timing (far
 # below 100: it waited for compilers); seconds of a core to compile a trial; the best time found;
 # trials by status. Each row searches the same program in so many seconds, and takes about 15
-# more: `STRATEGIES=random BUDGET=25` is 4 minutes with four GPUs.
+# more: `STRATEGIES=random BUDGET=20` is 4 minutes with two GPUs.
 #   KIND=cuda       devices of this kind; PLACES="opencl:0 opencl:0" names them one by one
 #                   (a dry run on PoCL: the same one several times shares its cores)
 #   COUNTS="1 2 4"  numbers of devices; those that are not there are left out
 #   BUDGET=40       seconds of search a row
-#   PROGRAM, SIZES  examples/jacobi2d.fw, N=12288,M=12288: a trial takes a GPU longer than it
-#                   takes fifteen compilers
+#   PROGRAM, SIZES  examples/jacobi2d.fw, N=32768,M=32768: a trial takes a GPU (an H200) 35 ms,
+#                   ten compilers as long
 #   STRATEGIES      random (needs no answers), auto (learns, half a batch at a time)
 #   RANKS=0         leaves out MPI
 set -u
@@ -27,7 +27,7 @@ export XDG_CACHE_HOME=$temp/cache XDG_DATA_HOME=$temp/data
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 # Without this two ranks may use one core each.
 export OMPI_MCA_hwloc_base_binding_policy=none
-program=${PROGRAM:-examples/jacobi2d.fw} sizes=${SIZES:-N=12288,M=12288} budget=${BUDGET:-40}
+program=${PROGRAM:-examples/jacobi2d.fw} sizes=${SIZES:-N=32768,M=32768} budget=${BUDGET:-40}
 kind=${KIND:-cuda}
 # shellcheck disable=SC2206 # a word a device
 places=(${PLACES:-$("$fw" devices 2>/dev/null | grep -o "^$kind:[0-9]*")})

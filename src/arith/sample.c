@@ -77,7 +77,7 @@ static bool pair_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
            pair_of(a->kind, left->sample[k], right->sample[k], value);
 }
 
-static bool node_at(const ArithCtx *c, const Arith *a, int k, int64_t *value)
+static bool node_sample(const ArithCtx *c, const Arith *a, int k, int64_t *value)
 {
     switch (a->kind) {
     case A_CONST: *value = a->value; return true;
@@ -100,7 +100,7 @@ static const NodeInfo *sampled(const ArithCtx *c, const Arith *a)
         return info;
     info->is_sampled = true;
     for (int k = 0; k < N_SAMPLES; k++)
-        if (node_at(c, a, k, &info->sample[k]))
+        if (node_sample(c, a, k, &info->sample[k]))
             info->sampled |= 1u << k;
     return info;
 }

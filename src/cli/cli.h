@@ -109,8 +109,6 @@ struct Options {
     bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
 };
 
-// cmd_fuse.c: the numbers of a set of calls, from 1.
-json_t *cli_set_json(Set set);
 // tune_script.c: what is said of a tuned script besides; on standard output, and as JSON,
 // added to that of any problem.
 void cli_print_fused(const Problem *problem, const TuneResult *result);
@@ -146,7 +144,8 @@ const char *cli_models_folder(Options *options);
 // False where standard output is to hold the result as JSON or a table, and nothing else.
 bool cli_prints(const Options *options);
 bool cli_json(Options *options,
-              json_t *json); // takes json; true if there is nothing to write
+              json_t *json);   // takes json; true if there is nothing to write
+json_t *cli_set_json(Set set); // the numbers of a set of calls, from 1
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
 bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.

@@ -10,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *cli_set_json(Set set)
-{
-    json_t *list = json_array();
-    for (Set s = set; s; s &= s - 1)
-        json_array_append_new(list, json_integer(__builtin_ctzll(s) + 1));
-    return list;
-}
-
 // 123, or 9.10.11 where a number has two digits.
 static void put_set(Buf *out, const Script *script, Set set)
 {

@@ -121,6 +121,14 @@ bool cli_prints(const Options *o)
     return !(o->json && strcmp(o->json, "-") == 0) && !(o->csv && strcmp(o->csv, "-") == 0);
 }
 
+json_t *cli_set_json(Set set)
+{
+    json_t *list = json_array();
+    for (Set s = set; s; s &= s - 1)
+        json_array_append_new(list, json_integer(__builtin_ctzll(s) + 1));
+    return list;
+}
+
 bool cli_json(Options *o, json_t *json)
 {
     bool ok = true;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Targets, names, lines, and whole units of text. A statement is put together on one line
-// and broken where it is too wide: at the space outside most parentheses, late in the line.
+// Targets, and whole units of text.
 
 #include "emit/print.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const Target targets[] = {
@@ -50,145 +48,6 @@ const char *target_extension(const Target *target)
 const char *target_options(const Target *target, Math math)
 {
     return target->math[math] ? target->math[math] : "";
-}
-
-// Names -------------------------------------------------------------------------------
-
-static const char *const reserved[] = {
-#define KEYWORD(word)  #word,
-#define BUILTIN(word)  #word,
-#define RESERVED(word) #word,
-#include "emit/reserved.def"
-#undef KEYWORD
-#undef BUILTIN
-#undef RESERVED
-};
-
-static int compare_word(const void *key, const void *entry)
-{
-    return strcmp(key, *(const char *const *)entry);
-}
-
-bool emit_reserved(const char *name)
-{
-    return !strncmp(name, "fw_", 3) || !strncmp(name, "__", 2) ||
-           bsearch(name, reserved, COUNTOF(reserved), sizeof *reserved, compare_word);
-}
-
-void put_function_name(Printer *p, const char *name)
-{
-    put(p, "%s%s", name, emit_reserved(name) ? "_" : "");
-}
-
-void put_name(Printer *p, const char *name)
-{
-    bool taken = emit_reserved(name);
-    for (int i = 0; i < p->program->funs.len && !taken; i++)
-        taken = !strcmp(name, p->program->funs.at[i]->name);
-    put(p, "%s%s", name, taken ? "_" : "");
-}
-
-void put_type(Printer *p, const Type *type)
-{
-    if (type->kind == T_SCALAR)
-        put(p, "%s", scalar_info[type->scalar].name);
-    else if (type->kind == T_VECTOR && p->lane >= 0)
-        put(p, "%s", scalar_info[type->scalar].name);
-    else if (type->kind == T_VECTOR) // there are no vectors of bool
-        put(p, "%s%d", scalar_info[type->scalar == S_BOOL ? S_INT : type->scalar].name,
-            type->width);
-    else
-        BUG("a value of type kind %d in a kernel", type->kind);
-}
-
-// Lines -------------------------------------------------------------------------------
-
-enum { WIDTH = 100 };
-
-void printer_init(Printer *p, Buf *out, const Target *target, const Program *program)
-{
-    *p = (Printer){.out = out, .target = target, .program = program, .lane = -1};
-    p->ctx = program->ir->arith;
-    p->arena = arena_new();
-    buf_init(&p->line);
-}
-
-void printer_release(Printer *p)
-{
-    buf_release(&p->line);
-    arena_free(p->arena);
-}
-
-void put(Printer *p, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    buf_vprintf(&p->line, format, args);
-    va_end(args);
-}
-
-static int depth_change(char c)
-{
-    return (c == '(' || c == '{' || c == '[') - (c == ')' || c == '}' || c == ']');
-}
-
-// Where to break a text so that at most `room` characters stay: the space with fewest
-// parentheses open, rather after a comma, the last of those, in the later two thirds if
-// there is one. 0: nowhere. Adds the parentheses open there to depth.
-static size_t break_at(const char *text, size_t room, int *depth)
-{
-    size_t best = 0;
-    int least = 1 << 30, now = *depth, there = now;
-    for (size_t i = 0; text[i] && i <= room; i++) {
-        now += depth_change(text[i]);
-        if (text[i] != ' ' || i == 0)
-            continue;
-        int cost = 2 * now + (text[i - 1] != ',');
-        if (cost <= least || best < room / 3) {
-            best = i;
-            least = cost;
-            there = now;
-        }
-    }
-    *depth = there;
-    return best;
-}
-
-static void put_indent(Printer *p, int indent)
-{
-    for (int i = 0; i < indent; i++)
-        buf_puts(p->out, "    ");
-}
-
-enum { DEEPEST = 3 }; // steps that a continued line is indented by
-
-void end_line(Printer *p)
-{
-    const char *text = p->line.text;
-    int indent = p->indent, depth = 0;
-    for (;;) {
-        put_indent(p, indent);
-        size_t room = (size_t)MAX(WIDTH - 4 * indent, 40);
-        size_t at = strlen(text) <= room ? 0 : break_at(text, room, &depth);
-        if (!at)
-            break;
-        buf_write(p->out, text, at);
-        buf_putc(p->out, '\n');
-        text += at + 1;
-        indent = p->indent + MIN(MAX(depth, 1), DEEPEST);
-    }
-    buf_puts(p->out, text);
-    buf_putc(p->out, '\n');
-    buf_clear(&p->line);
-}
-
-void put_line(Printer *p, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    buf_vprintf(&p->line, format, args);
-    va_end(args);
-    end_line(p);
 }
 
 // Units -------------------------------------------------------------------------------

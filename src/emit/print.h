@@ -63,9 +63,6 @@ struct Printer {
     bool parallel;          // inside an OpenMP loop
 };
 
-void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);
-void printer_release(Printer *p);
-
 // prelude.c
 void put_prelude(Buf *out, const Target *target, const Program *program, const Uses *uses);
 
@@ -79,7 +76,9 @@ void put_opencl_head(Buf *out, const Program *program, const Uses *uses);
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses);
 void put_c_head(Buf *out, const Program *program, const Uses *uses);
 
-// emit.c
+// print.c
+void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);
+void printer_release(Printer *p);
 // Writes the statement in p->line, indented and wrapped, and empties it.
 void end_line(Printer *p);
 void put_line(Printer *p, const char *format, ...) FW_PRINTF(2, 3); // a whole statement

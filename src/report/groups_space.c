@@ -134,6 +134,7 @@ static void print_figure4(const Report *r)
 // A histogram of speedups, those above 1 in the last bin.
 typedef struct {
     int bin[BINS + 1], failed, n;
+    int unknown; // points that the record lacks and nobody asked for
     Mean mean;
 } Histogram;
 
@@ -152,6 +153,8 @@ static void print_histogram(const Report *r, const Histogram *h)
         buf_puts(r->out, "  it was not recorded\n");
         return;
     }
+    if (h->unknown)
+        buf_printf(r->out, "  of %d more that point was not recorded\n", h->unknown);
     buf_printf(r->out, "  did not run: %d;", h->failed);
     for (int i = 0; i < BINS; i++)
         buf_printf(r->out, "  %.1f: %d", i / (double)BINS, h->bin[i]);
@@ -161,14 +164,17 @@ static void print_histogram(const Report *r, const Histogram *h)
     buf_putc(r->out, '\n');
 }
 
-// What a point does here that was asked for: one that the record lacks did not fit the
+// What a point does here. One that was asked for and that the record lacks did not fit the
 // space, for more local memory, say, than there is.
 static void add_lookup(Histogram *h, const StudyStencil *s, const Space *space,
                        const Point *point)
 {
     double ns;
     bool here = study_lookup(s, space, point, &ns);
-    histogram_add(h, here ? s->random.ns / ns : 0);
+    if (here || study_has(s, "more"))
+        histogram_add(h, here ? s->random.ns / ns : 0);
+    else
+        h->unknown++;
 }
 
 static void print_figures56(const Report *r)
@@ -177,7 +183,7 @@ static void print_figures56(const Report *r)
     Histogram own = {0}, cross = {0};
     for (const StudyStencil *s = groups_next(study, NULL); s; s = groups_next(study, s)) {
         Point point;
-        if (study_has(s, "alone") && study_has(s, "more")) {
+        if (study_has(s, "alone")) {
             study_independent(s, &point);
             add_lookup(&own, s, s->record->space, &point);
         }

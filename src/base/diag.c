@@ -78,6 +78,19 @@ Span span_join(Span a, Span b)
     return (Span){a.source, MIN(a.start, b.start), MAX(a.end, b.end)};
 }
 
+// Of a file that is no text, nothing may reach the terminal as a command.
+static char shown(char c)
+{
+    unsigned char byte = (unsigned char)c;
+    return (byte < ' ' && byte != '\t') || byte == 127 ? '?' : c;
+}
+
+// A byte of UTF-8 that stands in the column of the one before.
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 // The source line and carets under the span; tabs are kept so that columns line up.
 static void print_excerpt(Buf *out, Span span)
 {
@@ -85,14 +98,18 @@ static void print_excerpt(Buf *out, Span span)
     if (span.start - start > EXCERPT_MOST) // of a very long line only what is near
         start = span.start - EXCERPT_MOST / 2;
     const char *line = span.source->text + start;
-    size_t len = MIN(strcspn(line, "\n"), (size_t)2 * EXCERPT_MOST),
+    size_t len = MIN(strcspn(line, "\r\n"), (size_t)2 * EXCERPT_MOST),
            from = span.start - start;
     size_t to = MIN(MAX(span.end, span.start + 1) - start, MAX(len, from + 1));
-    buf_printf(out, "    %.*s\n    ", (int)len, line);
-    for (size_t i = 0; i < from; i++)
-        buf_putc(out, line[i] == '\t' ? '\t' : ' ');
-    for (size_t i = from; i < to; i++)
-        buf_putc(out, i == from ? '^' : '~');
+    buf_puts(out, "    ");
+    for (size_t i = 0; i < len; i++)
+        buf_putc(out, shown(line[i]));
+    buf_puts(out, "\n    ");
+    for (size_t i = 0; i < to; i++) {
+        if (i < len && i != from && continues(line[i]))
+            continue;
+        buf_putc(out, i >= from ? i == from ? '^' : '~' : line[i] == '\t' ? '\t' : ' ');
+    }
     buf_putc(out, '\n');
 }
 

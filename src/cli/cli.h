@@ -152,6 +152,8 @@ bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Poi
 bool cli_device(Options *options, DeviceInfo *info);
 // The kind of model that the command's first argument names; NULL with a diagnostic.
 const ModelKind *cli_model_kind(Options *options);
+// What a command takes for MODEL, n names; owner: arena.
+const char **cli_model_names(const Command *command, Arena *arena, int *n);
 // "there is no WHAT `name`", with the nearest of those known, or all; false.
 bool cli_unknown(Options *options, const char *code, const char *what, const char *name,
                  const char *const *known, int n);

@@ -66,10 +66,11 @@ int cmd_devices(Options *o)
     int n = !o->device_given ? devices_list(o->arena, NULL, &info, &o->diags)
                              : devices_find(o->arena, NULL, o->device, &one, &o->diags);
     json_t *all = json_array();
+    bool stored = true; // a store that cannot be read is told of once
     for (int i = 0; i < n; i++) {
         const DeviceInfo *d = &info[i];
         Ceilings ceilings = {0};
-        find_ceilings(o, d, &ceilings);
+        stored = stored && find_ceilings(o, d, &ceilings);
         if (cli_prints(o))
             print_device(d, &ceilings);
         json_t *json = device_json(d);

@@ -208,21 +208,32 @@ static bool same_point(const Prediction *p, const Recorded *recorded, int number
 }
 
 // A line each, in the order of the record's space; empty where this version derives no such
-// point.
+// point, which of another problem's record are all.
 static bool predict_points(Prediction *p)
 {
     Options *o = p->o;
+    int known = 0;
+    Buf lines;
+    buf_init(&lines);
     Recorded *recorded = recorded_read(o->points, &o->diags);
     for (int i = 0; recorded && i < recorded->n; i++) {
         Point point;
         double seconds;
         if (same_point(p, recorded, i, &point) &&
-            select_predict(p->problem, p->ways.derivation, &p->weights, &point, &seconds))
-            printf("%.4g", seconds * 1e9);
-        putchar('\n');
+            select_predict(p->problem, p->ways.derivation, &p->weights, &point, &seconds)) {
+            buf_printf(&lines, "%.4g", seconds * 1e9);
+            known++;
+        }
+        buf_putc(&lines, '\n');
     }
+    bool ok = recorded && (known || diag_error(&o->diags, span_none, "C085",
+                                               "%s has no point of the space of %s",
+                                               o->points, problem_label(p->problem)));
+    if (ok)
+        fputs(lines.text, stdout);
+    buf_release(&lines);
     recorded_free(recorded);
-    return recorded != NULL;
+    return ok;
 }
 
 int cmd_predict(Options *o)

@@ -51,6 +51,7 @@ static bool make_data(Options *o, Run *run)
 static bool choose(Options *o, Run *run)
 {
     return devices_find(o->arena, NULL, o->device, &run->device, &o->diags) &&
+           problem_fits(run->problem, &run->device, &o->diags) &&
            ways_open(&run->ways, run->problem, &run->device, &o->diags) &&
            cli_point(o, &run->ways, &run->device, &run->point);
 }
@@ -117,12 +118,13 @@ static bool find_limit(Options *o, Run *run)
     return ok;
 }
 
-static json_t *run_json(const Run *run)
+// The error is null where nothing was compared.
+static json_t *run_json(const Options *o, const Run *run)
 {
-    return json_pack("{s:s, s:s, s:f, s:f, s:o}", "problem", problem_label(run->problem),
+    return json_pack("{s:s, s:s, s:f, s:o, s:o}", "problem", problem_label(run->problem),
                      "device", rig_device(run->rig)->name, "time_ns", run->trial.time_ns,
-                     "max_error", run->trial.max_error, "floor",
-                     cli_floor_json(&run->limit, run->trial.time_ns));
+                     "max_error", o->check ? json_real(run->trial.max_error) : json_null(),
+                     "floor", cli_floor_json(&run->limit, run->trial.time_ns));
 }
 
 static void print_run(Options *o, const Run *run)
@@ -156,12 +158,12 @@ int cmd_run(Options *o)
     Run run = {.problem = cli_problem(o, true)};
     if (!run.problem)
         return 2;
-    bool ok = make_data(o, &run) && choose(o, &run) && open_run(o, &run) &&
+    bool ok = choose(o, &run) && make_data(o, &run) && open_run(o, &run) &&
               execute(o, &run) && write_outputs(o, &run) && find_limit(o, &run);
     if (ok) {
         if (cli_prints(o))
             print_run(o, &run);
-        ok = cli_json(o, run_json(&run));
+        ok = cli_json(o, run_json(o, &run));
     }
     close_run(&run);
     return ok ? 0 : 1;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
 {
@@ -37,6 +38,9 @@ static bool export_wisdom(Options *o)
     Wisdom wisdom = {0};
     if (o->nlist > 2)
         return diag_error(&o->diags, span_none, "C060", "wisdom export takes one file");
+    if (access(cli_store(o), F_OK) != 0) // or it would be made, and the text say nothing
+        return diag_world(&o->diags, "C083", "there is no store %s: %s", cli_store(o),
+                          strerror(errno));
     Store *store = store_open(cli_store(o), &o->diags);
     bool ok = store && wisdom_load(store, o->arena, &wisdom, &o->diags);
     store_close(store);

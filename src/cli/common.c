@@ -269,19 +269,25 @@ bool cli_no_strategy(Options *o, const char *strategy)
 // What else can stand for a model: weights of counts; and what eval alone takes.
 static const char *const besides[] = {"linear", "groups", "picks", "stages"};
 
+const char **cli_model_names(const Command *command, Arena *arena, int *n)
+{
+    const ModelKind *const *all = model_all(n);
+    const char **name = NEW_ARRAY(arena, const char *, *n + COUNTOF(besides));
+    for (int i = 0; i < *n; i++)
+        name[i] = all[i]->name;
+    for (int i = 0; i < COUNTOF(besides); i++)
+        if (command == &commands[CMD_EVAL] || i == 0)
+            name[(*n)++] = besides[i];
+    return name;
+}
+
 const ModelKind *cli_model_kind(Options *o)
 {
     const ModelKind *kind = model_find(o->file);
-    int n;
-    const ModelKind *const *all = model_all(&n);
     if (kind)
         return kind;
-    const char **name = NEW_ARRAY(o->arena, const char *, n + COUNTOF(besides));
-    for (int i = 0; i < n; i++)
-        name[i] = all[i]->name;
-    for (int i = 0; i < COUNTOF(besides); i++)
-        if (o->command == &commands[CMD_EVAL] || i == 0)
-            name[n++] = besides[i];
+    int n;
+    const char **name = cli_model_names(o->command, o->arena, &n);
     cli_unknown(o, "C015", "model", o->file, name, n);
     return NULL;
 }
@@ -318,10 +324,16 @@ void cli_print_floor(const Limit *limit)
         buf_init(&time[i]);
         cli_time(&time[i], ns[i]);
     }
-    printf("  floor    %12s  (%.3g MB copied: %s", time[0].text, limit->bytes * 1e-6,
-           time[1].text);
+    bool large = limit->bytes >= 1e9;
+    const char *before = "(";
+    printf("  floor    %12s  ", time[0].text);
+    if (floor->memory_ns > 0) { // a copy of that size was measured
+        printf("(%.3g %s copied: %s", limit->bytes * (large ? 1e-9 : 1e-6),
+               large ? "GB" : "MB", time[1].text);
+        before = "; ";
+    }
     if (limit->flops > 0) // a template's arithmetic is not known
-        printf("; %.3g Gflop: %s", limit->flops * 1e-9, time[2].text);
+        printf("%s%.3g Gflop: %s", before, limit->flops * 1e-9, time[2].text);
     puts(")");
     for (int i = 0; i < 3; i++)
         buf_release(&time[i]);

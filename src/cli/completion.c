@@ -26,12 +26,14 @@ static void put_strategies(Buf *out)
         put_word(out, kind[i]->name);
 }
 
-static void put_models(Buf *out)
+static void put_models(Buf *out, const Command *command)
 {
     int n;
-    const ModelKind *const *kind = model_all(&n);
+    Arena *arena = arena_new();
+    const char **name = cli_model_names(command, arena, &n);
     for (int i = 0; i < n; i++)
-        put_word(out, kind[i]->name);
+        put_word(out, name[i]);
+    arena_free(arena);
 }
 
 static void put_devices(Buf *out)
@@ -134,7 +136,7 @@ static void argument_words(Buf *out, const Command *command)
 {
     buf_clear(out);
     if (strncmp(command->args, "MODEL", 5) == 0)
-        put_models(out);
+        put_models(out, command);
     else if (strcmp(command->args, "[COMMAND]") == 0)
         put_topics(out);
     else if (strchr(command->args, '|')) // "export|import|merge FILE..."

@@ -27,32 +27,48 @@ static bool is_whole(const char *text)
 static bool parse_sizes(Options *o, char *text)
 {
     char *save = NULL;
-    for (char *item = strtok_r(text, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
+    for (char *item = strtok_r(text, ", ", &save); item;
+         item = strtok_r(NULL, ", ", &save)) {
         char *eq = strchr(item, '=');
         bool negative = eq && eq[1] == '-';
         if (!eq || eq == item || !is_whole(eq + 1 + negative) ||
             o->nbinding == CLI_LIST_MAX)
-            return wrong(o, "-s takes NAME=VALUE,...", item);
+            return wrong(o, "-s takes NAME=VALUE,..., whole numbers", item);
         *eq = 0;
         o->binding[o->nbinding++] = (Binding){item, atoll(eq + 1)};
     }
     return true;
 }
 
-// 30s, 5m, 2h, or 200t.
+// 30s, 5m, 2h, or 200t; a number that no clock or search comes to is a slip.
 static bool parse_budget(Options *o, const char *text)
 {
+    bool times_only = o->command == &commands[CMD_CALIBRATE];
+    const char *what = times_only ? "a budget of calibrate is 30s, 5m or 1h, above 0"
+                                  : "a budget is 30s, 5m, 1h or 200t, above 0";
     char *end;
     double n = strtod(text, &end);
-    if (end == text || !(n > 0) || !*end || end[1])
-        return wrong(o, "a budget is 30s, 5m, 1h or 200t", text);
+    if (end == text || !(n > 0) || n > 1e9 || !*end || end[1])
+        return wrong(o, what, text);
     switch (*end) {
-    case 't': o->budget_trials = (int64_t)n; return n >= 1 || wrong(o, "no trials", text);
+    case 't':
+        o->budget_trials = (int64_t)n;
+        return (n >= 1 && !times_only) || wrong(o, what, text);
     case 's': o->budget_s = n; return true;
     case 'm': o->budget_s = 60 * n; return true;
     case 'h': o->budget_s = 3600 * n; return true;
-    default: return wrong(o, "a budget is 30s, 5m, 1h or 200t", text);
+    default: return wrong(o, what, text);
     }
+}
+
+// Where nothing goes to several files, the second would be taken for written.
+static bool parse_out(Options *o, char *text)
+{
+    if (o->nout == CLI_LIST_MAX)
+        return wrong(o, "too many outputs", text);
+    o->out[o->nout++] = text;
+    return o->nout == 1 || o->command == &commands[CMD_RUN] ||
+           wrong(o, "-o is given twice", text);
 }
 
 static bool parse_in(Options *o, char *text)
@@ -66,11 +82,15 @@ static bool parse_in(Options *o, char *text)
     return true;
 }
 
-static bool parse_count(Options *o, const char *text, int64_t *count)
+static bool parse_count(Options *o, OptionId option, const char *text, int64_t *count)
 {
+    enum { MOST = 10000000 };
     *count = strtoll(text, NULL, 10);
-    return (is_whole(text) && *count > 0 && *count <= 10000000) ||
-           wrong(o, "a whole number above 0 is wanted", text);
+    if (is_whole(text) && *count > 0 && *count <= MOST)
+        return true;
+    const char *what = arena_printf(o->arena, "--%s takes a whole number from 1 to %d",
+                                    option_rows[option].name, MOST);
+    return wrong(o, what, text);
 }
 
 static bool parse_math(Options *o, const char *text)
@@ -87,7 +107,8 @@ static bool parse_extra(Options *o, char *text)
         while (i < EXTRAS && strcmp(extra_text[i], at) != 0)
             i++;
         if (i == EXTRAS)
-            return wrong(o, "--extra takes images, groups and loads, joined by commas", at);
+            return wrong(
+                o, "--extra takes images, groups, loads and banks, joined by commas", at);
         o->extra |= 1u << i;
     }
     return true;
@@ -114,7 +135,7 @@ static bool parse_stages(Options *o, const char *text)
 
 static bool parse_samples(Options *o, const char *text)
 {
-    return parse_count(o, text, &o->samples) &&
+    return parse_count(o, OPTION_SAMPLES, text, &o->samples) &&
            (o->samples <= TRIAL_SAMPLES || wrong(o, "--samples takes 1 to 32", text));
 }
 
@@ -130,11 +151,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_JSON: o->json = arg; return true;
     case OPTION_STRATEGY: o->strategy = arg; return true;
     case OPTION_BUDGET: return parse_budget(o, arg);
-    case OPTION_OUT:
-        if (o->nout == CLI_LIST_MAX)
-            return wrong(o, "too many outputs", arg);
-        o->out[o->nout++] = arg;
-        return true;
+    case OPTION_OUT: return parse_out(o, arg);
     case OPTION_IN: return parse_in(o, arg);
     case OPTION_POINT: o->point = arg; return true;
     case OPTION_BEST: o->best = true; return true;
@@ -142,7 +159,9 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_ANY_DEVICE: return o->any_device = true;
     case OPTION_HOST: return o->host = true;
     case OPTION_CHECK: o->check = true; return true;
-    case OPTION_STORE: o->store = arg; return true;
+    case OPTION_STORE: // a store without a name would be lost when the command ends
+        o->store = arg;
+        return arg[0] || wrong(o, "--store takes the name of a file", arg);
     case OPTION_FRESH: o->fresh = true; return true;
     case OPTION_DEVICE_MODEL: o->device_model = arg; return true;
     case OPTION_SVG: o->svg = arg; return true;
@@ -151,12 +170,12 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
         o->random_repeat = atoi(arg);
         return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||
                wrong(o, "--random-repeat takes a whole number above 0", arg);
-    case OPTION_NUMBER: return parse_count(o, arg, &o->number);
-    case OPTION_THREADS: return parse_count(o, arg, &o->threads);
+    case OPTION_NUMBER: return parse_count(o, option, arg, &o->number);
+    case OPTION_THREADS: return parse_count(o, option, arg, &o->threads);
     case OPTION_CSV: o->csv = arg; return true;
     case OPTION_AGAIN: o->again = arg; return true;
     case OPTION_DERIVED: o->derived = true; return true;
-    case OPTION_SAMPLE: return parse_count(o, arg, &o->sample);
+    case OPTION_SAMPLE: return parse_count(o, option, arg, &o->sample);
     case OPTION_DERIVATION: o->derivation = arg; return true;
     case OPTION_PRINT: o->print = arg; return true;
     case OPTION_MODEL: o->model = arg; return true;
@@ -173,8 +192,8 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_PRIOR: o->prior = arg; return true;
     case OPTION_MPI: return o->mpi = true;
     case OPTION_MEASURE: return o->measure = true;
-    case OPTION_REPEAT: return parse_count(o, arg, &o->repeat);
-    case OPTION_LIMIT: return parse_count(o, arg, &o->limit);
+    case OPTION_REPEAT: return parse_count(o, option, arg, &o->repeat);
+    case OPTION_LIMIT: return parse_count(o, option, arg, &o->limit);
     case OPTION_WHERE: o->where = arg; return true;
     case OPTION_STAGES: return parse_stages(o, arg);
     case OPTION_SAMPLES: return parse_samples(o, arg);

@@ -60,6 +60,9 @@ Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
 int64_t problem_number(const Problem *problem, const Arith *a);
 // Bytes that any kernel must move: each input read once, each output written once.
 double problem_bytes(const Problem *problem);
+// Whether the arrays have room in the device's memory, and each in a buffer; false with a
+// diagnostic. What kernels allocate between launches is not counted.
+bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags);
 
 // The types of the planes (one a scalar component) of a value; returns how many there are,
 // writes at most max.
@@ -356,6 +359,7 @@ typedef struct {
     Point point;
     bool other_size, other_device;
     const char *problem, *device; // the label and device it was found for; owner: arena
+    const char *fingerprint;      // of that device; owner: arena
     double time_ns;               // measured there; of another size: in proportion to bytes
     Rigor rigor;                  // of the search that found it
 } PlanFound;

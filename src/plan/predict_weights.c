@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FORMAT_VERSION = 2 };
 
@@ -194,6 +195,8 @@ static bool load_stored(Weights *w, const char *asked, Arena *arena, Buf *why)
 
 bool weights_load(Weights *w, const char *path, const char *device, Diags *diags)
 {
+    if (path && access(path, R_OK) != 0)
+        return diag_world(diags, "M019", "cannot read %s: %s", path, strerror(errno));
     Buf why;
     buf_init(&why);
     const char *wrong = path ? load_path(w, path, &why) : NULL;

@@ -112,6 +112,36 @@ double problem_bytes(const Problem *problem)
     return problem->kind->bytes(problem);
 }
 
+bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags)
+{
+    int n;
+    double all = 0;
+    Arena *arena = arena_new();
+    const Argument *argument = problem->kind->arguments(problem, arena, &n),
+                   *largest = NULL;
+    for (int i = 0; i < n; i++) {
+        all += (double)argument[i].bytes;
+        if (!argument[i].image && (!largest || argument[i].bytes > largest->bytes))
+            largest = &argument[i];
+    }
+    double held = device->is_cpu ? 2 * all : all; // there the data lie beside the buffers
+    bool ok = true;
+    if (held > (double)device->global_bytes)
+        ok = diag_world(diags, "C084",
+                        "the arrays of %s take %.3g GB%s, and %s has %.3g GB of memory",
+                        problem_label(problem), all * 1e-9,
+                        device->is_cpu ? " twice, as data and as buffers" : "",
+                        device->name, (double)device->global_bytes * 1e-9);
+    else if (largest && largest->bytes > device->alloc_bytes)
+        ok =
+            diag_world(diags, "C084",
+                       "`%s` of %s takes %.3g GB, and a buffer of %s has at most %.3g GB",
+                       largest->name, problem_label(problem), (double)largest->bytes * 1e-9,
+                       device->name, (double)device->alloc_bytes * 1e-9);
+    arena_free(arena);
+    return ok;
+}
+
 const char *problem_label(const Problem *problem)
 {
     Buf text;

@@ -80,7 +80,8 @@ static bool open_device(Tune *t)
 static bool open_described(Tune *t)
 {
     const DeviceInfo *described = t->device;
-    if (!compute_reference(t) || !open_device(t))
+    if (!problem_fits(t->problem, described, t->diags) || !compute_reference(t) ||
+        !open_device(t))
         return false;
     if (strcmp(described->fingerprint, t->device->fingerprint) == 0)
         return true;

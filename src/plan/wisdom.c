@@ -193,6 +193,7 @@ static int take(const Hunt *s, Store *store, const Near *near, PlanFound *found,
                     .other_device = strcmp(key->fingerprint, s->device->fingerprint) != 0,
                     .problem = key->problem,
                     .device = key->device,
+                    .fingerprint = key->fingerprint,
                     .time_ns = fastest.ns * (other_size ? scale : 1),
                     .rigor = near->best.rigor};
     return 1;
@@ -229,11 +230,14 @@ void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *devic
                      "nothing is stored for %s; this is the plan of %s, predicted to be "
                      "good here and not measured",
                      problem_label(ways->problem), found->problem);
-    if (found->other_device)
-        diag_warning(diags, span_none, "C054",
-                     "the plan was found on another device: %s, "
-                     "not %s",
-                     found->device, device->name);
+    if (!found->other_device)
+        return;
+    bool namesake = strcmp(found->device, device->name) == 0; // another driver, say
+    diag_warning(diags, span_none, "C054",
+                 "the plan was found on another device: %s%s%s, not %s%s%s", found->device,
+                 namesake ? ", fingerprint " : "", namesake ? found->fingerprint : "",
+                 device->name, namesake ? ", fingerprint " : "",
+                 namesake ? device->fingerprint : "");
 }
 
 // Models ------------------------------------------------------------------------------

@@ -32,6 +32,9 @@ offers cuda:0 run -d cu
 offers exact run --math ""
 offers strategies help str
 offers boost fit b
+offers linear fit l
+offers stages eval st
+[ -z "$(complete_it fit st)" ] && ok "bash: stages are of eval alone" || not_ok "bash: stages are of eval alone"
 [ -z "$(complete_it report --strategy --budg)" ] && ok "bash: values are not options" ||
     not_ok "bash: values are not options"
 [ "$(complete_it emit --be)" = --best ] && ok "bash: only what a command takes" ||

@@ -121,6 +121,9 @@ passes "predict --points" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s
 [ "$(grep -c '^[1-9]' "$tmp/stdout")" -gt 100 ] && ok "predicted" || not_ok "predicted"
 fails 1 "cannot" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=128,X=128 \
     --model "$tmp/weights" --points "$tmp/none.json"
+fails 2 "error C085" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=128,X=128 \
+    --model "$tmp/weights" --points data/templates/pocl-nbody.json.gz
+[ ! -s "$tmp/stdout" ] && ok "of another problem nothing is predicted" || not_ok "of another problem nothing is predicted"
 
 mkdir "$tmp/study"
 cp $data/line_1d_y_r2-256x256x256.json.gz "$tmp/study"

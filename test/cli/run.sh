@@ -9,6 +9,8 @@ fi
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
 holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
 holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'
+passes "run" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --json "$tmp/k"
+holds "json: no error unasked" "$tmp/k" 'j["max_error"] is None'
 holds "json: problem" "$tmp/j" 'j["problem"] == "jacobi2d N=100 M=70"'
 for seed in 1 1 2; do
     "$FOREWARP" run examples/jacobi2d.fw -s N=20,M=20 --seed $seed -o "$tmp/$seed.npy" >/dev/null

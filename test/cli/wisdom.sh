@@ -9,6 +9,8 @@ passes "tune another" tune examples/scal.fw N=5000 "$tmp/b.db"
 passes "export" "$FOREWARP" wisdom export "$tmp/a.w" --store "$tmp/a.db"
 passes "export to standard output" "$FOREWARP" wisdom export --store "$tmp/b.db"
 cp "$tmp/stdout" "$tmp/b.w"
+fails 1 "error C083: there is no store $tmp/absent.db" "$FOREWARP" wisdom export --store "$tmp/absent.db"
+[ ! -e "$tmp/absent.db" ] && ok "none is made" || not_ok "none is made"
 [ "$(wc -l <"$tmp/a.w")" = 2 ] && ok "a head and a plan" || not_ok "a head and a plan" "$(cat "$tmp/a.w")"
 sed -n 2p "$tmp/a.w" >"$tmp/plan"
 holds "the plan" "$tmp/plan" 'j["problem"] == "asum N=4096" and j["trials"] == 3 and j["time_ns"] > 0 and j["rigor"] == "measure" and len(j["fingerprint"]) == 16 and "=" in j["point"]'
@@ -43,6 +45,11 @@ passes "import of another device" "$FOREWARP" wisdom import "$tmp/moon.w" --stor
 fails 1 "nothing is stored" "$FOREWARP" emit examples/asum.fw -s N=4096 -d host --best --store "$tmp/m.db"
 passes "--any-device" "$FOREWARP" run examples/asum.fw -s N=4096 -d host --check --best --any-device --store "$tmp/m.db"
 grep -q "found on another device: Moon" "$tmp/stderr" && ok "is said to be so" || not_ok "is said to be so"
+# The same with another driver: its name tells nothing.
+sed "s/$fingerprint/00000000000000aa/" "$tmp/a.w" >"$tmp/driver.w"
+passes "import of a namesake" "$FOREWARP" wisdom import "$tmp/driver.w" --store "$tmp/n.db"
+passes "--any-device again" "$FOREWARP" run examples/asum.fw -s N=4096 -d host --best --any-device --store "$tmp/n.db"
+grep -q "fingerprint 00000000000000aa, not .*, fingerprint $fingerprint" "$tmp/stderr" && ok "by fingerprints" || not_ok "by fingerprints"
 
 echo '{"forewarp": "wisdom", "format": 1}
 {"problem": "x"}' >"$tmp/bad.w"

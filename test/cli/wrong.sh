@@ -16,6 +16,14 @@ fails 2 "type.fw:2:42: error" "$FOREWARP" check "$tmp/type.fw"
 program shape 'size N
 def f(a: [N]float): [N]float = slide(3, 1, a)'
 fails 2 "shape.fw:2:" "$FOREWARP" check "$tmp/shape.fw"
+# What is no text is shown without its control characters, and carets stand below what they mean.
+printf 'size N\r\ndef f(a: [N]float) = \033[31m\007\r\n' >"$tmp/control.fw"
+fails 2 "control.fw:2:" "$FOREWARP" check "$tmp/control.fw"
+LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" "$tmp/stderr" && not_ok "control characters" || ok "no control characters"
+program column 'size N
+fun f(x: float): float = c"é" x'
+fails 2 "column.fw:2:" "$FOREWARP" check "$tmp/column.fw"
+[ "$(grep '^ *^' "$tmp/stderr")" = "$(printf '%34s^' '')" ] && ok "a caret after UTF-8" || not_ok "a caret after UTF-8"
 program empty ''
 fails 2 "error" "$FOREWARP" check "$tmp/empty.fw"
 head -c 4096 /dev/urandom >"$tmp/noise.fw"
@@ -32,6 +40,9 @@ fails 2 "no size \`K\`" "$FOREWARP" run $jacobi -s N=4,M=4,K=4
 fails 2 "given twice" "$FOREWARP" run $jacobi -s N=4,M=4,N=5
 fails 2 "NAME=VALUE" "$FOREWARP" run $jacobi -s N=x
 fails 2 "NAME=VALUE" "$FOREWARP" run $jacobi -s N
+fails 2 "whole numbers: \`N=1e3\`" "$FOREWARP" run $jacobi -s N=1e3,M=4
+passes "sizes apart by blanks" "$FOREWARP" emit $jacobi -s 'N=8, M=9'
+grep -q "N = 8, M = 9" "$tmp/stdout" && ok "are all taken" || not_ok "are all taken"
 program rows 'size N
 def f(a: [N]float) = a |> split(4) |> map(map(sqrt)) |> join'
 fails 2 "divisible by 4" "$FOREWARP" run "$tmp/rows.fw" -s N=10
@@ -88,9 +99,18 @@ fails_tune() {
 fails 2 "is written in cuda" "$FOREWARP" tune templates/convolution_cuda.json -q --budget 1t --store "$tmp/s.db" -o "$tmp/out"
 fails_tune 2 "no strategy" --strategy oracle9 --store "$tmp/s.db" -o "$tmp/out"
 [ ! -e "$tmp/s.db" ] && ok "nothing was tried" || not_ok "nothing was tried"
-fails_tune 2 "a budget is" --budget 5parsecs
+for budget in 5parsecs 0t 0s -1s infs 1e30t nanm t ''; do
+    fails_tune 2 "a budget is 30s, 5m, 1h or 200t, above 0: \`$budget\`" --budget "$budget"
+done
+fails 2 "a budget of calibrate is 30s" "$FOREWARP" calibrate -b 5t
+fails_tune 2 "--samples takes a whole number from 1 to" --samples 0
+fails 2 "--number takes a whole number from 1 to 10000000" "$FOREWARP" explore $jacobi -n 20000000
+fails_tune 2 "-o is given twice" -o "$tmp/out" -o "$tmp/out2"
+fails_tune 2 "--store takes the name of a file" --store ""
 fails_tune 2 "whole number" --seed x
 fails_tune 1 "opencl:9" --device opencl:9 --store "$tmp/s.db" -o "$tmp/out"
+fails 1 "error C084" "$FOREWARP" tune $jacobi -s N=1000000,M=1000000 --store "$tmp/big.db" -o "$tmp/out"
+grep -q reference "$tmp/stderr" && not_ok "too large: after the reference" || ok "too large: before the reference"
 : >"$tmp/file"
 fails_tune 1 "$tmp/file: Not a directory" --store "$tmp/s.db" -o "$tmp/file"
 fails_tune 1 "$tmp/file/deep" --store "$tmp/s.db" -o "$tmp/file/deep"
@@ -156,6 +176,7 @@ fails 2 "error C078: --json is not for an evaluation of recorded stencils" \
     "$FOREWARP" eval groups data/stencils/pocl --json "$tmp/j"
 fails 2 "error C078: --json is not for predictions" "$FOREWARP" predict $jacobi -s N=8,M=8 --points x.json --json "$tmp/j"
 fails 2 "error C078: --target is not for the stages" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -t cuda
+fails 1 "cannot read $tmp/absent.json" "$FOREWARP" predict $jacobi -s N=8,M=8 --model "$tmp/absent.json"
 refused() {
     option=$1
     shift

@@ -81,12 +81,46 @@ static void test_floor(void **state)
     assert_true(f.ns == 0);
 }
 
+// 100 bytes in, 100 out; on a processor the data lie beside the buffers.
+static void test_fits(void **state)
+{
+    (void)state;
+    static const struct {
+        bool is_cpu;
+        int64_t memory, buffer;
+        const char *wrong;
+    } of[] = {{false, 200, 100, NULL},
+              {false, 199, 100, "memory"},
+              {false, 1000, 99, "`a` of f N=25 takes"},
+              {true, 399, 1000, "twice"},
+              {true, 400, 100, NULL}};
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem =
+        problem_parse("test", "size N def f(a: [N]float): [N]float = map(sqrt, a)", &diags);
+    Binding size = {"N", 25};
+    assert_true(problem_bind(problem, &size, 1, &diags));
+    for (int i = 0; i < COUNTOF(of); i++) {
+        DeviceInfo device = {.is_cpu = of[i].is_cpu,
+                             .global_bytes = of[i].memory,
+                             .alloc_bytes = of[i].buffer};
+        diags_init(&diags, arena);
+        assert_int_equal(problem_fits(problem, &device, &diags), !of[i].wrong);
+        assert_int_equal(diags.world, of[i].wrong != NULL);
+        assert_true(!of[i].wrong || strstr(diags.list.at[0].message, of[i].wrong));
+    }
+    problem_free(problem);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_work),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "ir/names.h"
 #include "plan/describe.h"
+#include "report/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -309,14 +310,7 @@ bool cli_colour(const Options *o, int file)
 
 void cli_time(Buf *out, double ns)
 {
-    if (ns < 1e3)
-        buf_printf(out, "%.0f ns", ns);
-    else if (ns < 1e6)
-        buf_printf(out, "%.1f us", ns * 1e-3);
-    else if (ns < 1e9)
-        buf_printf(out, "%.3f ms", ns * 1e-6);
-    else
-        buf_printf(out, "%.3f s", ns * 1e-9);
+    put_duration(out, ns, "u");
 }
 
 void cli_print_floor(const Limit *limit)

@@ -133,23 +133,17 @@ static const void *target_of(const Stm *stm)
     return stm->kind == ST_STORE && stm->buffer->space == MEM_PRIVATE ? stm->buffer : NULL;
 }
 
-static bool declares(const Block *block, const void *name)
+static bool declares(const Stm *stm, const void *name)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if ((stm->kind == ST_DECL && stm->var == name) ||
-            (stm->kind == ST_ARRAY && stm->buffer == name) || declares(&stm->body, name) ||
-            declares(&stm->other, name))
-            return true;
-    }
-    return false;
+    return (stm->kind == ST_DECL && stm->var == name) ||
+           (stm->kind == ST_ARRAY && stm->buffer == name);
 }
 
 static void begin_ways(Chainer *c, const Block *loop, const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
         const void *name = target_of(block->at[i]);
-        if (name && !find_name(c, name).carried && !declares(loop, name))
+        if (name && !find_name(c, name).carried && !block_any(loop, declares, name))
             set_name(c, name, (Way){.carried = true});
         begin_ways(c, loop, &block->at[i]->body);
         begin_ways(c, loop, &block->at[i]->other);

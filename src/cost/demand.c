@@ -95,14 +95,10 @@ static void on_access(Walk *walk, void *user, const Access *a)
 
 // Loops ----------------------------------------------------------------------------------
 
-static bool loads_value(const KExpr *e)
+static bool is_global_load(const KExpr *e, const void *of)
 {
-    if (e->kind == K_LOAD)
-        return e->buffer->space == MEM_GLOBAL;
-    for (int i = 0; i < kexpr_args(e); i++)
-        if (loads_value(e->arg[i]))
-            return true;
-    return false;
+    (void)of;
+    return e->kind == K_LOAD && e->buffer->space == MEM_GLOBAL;
 }
 
 // Outside of sequential loops in it.
@@ -111,22 +107,17 @@ static bool block_loads(const Block *block)
     for (int i = 0; i < block->len; i++) {
         const Stm *stm = block->at[i];
         bool within = stm->kind == ST_IF || (stm->kind == ST_FOR && stm->loop != LOOP_SEQ);
-        if ((stm->value && loads_value(stm->value)) ||
+        if (kexpr_any(stm->value, is_global_load, NULL) ||
             (within && (block_loads(&stm->body) || block_loads(&stm->other))))
             return true;
     }
     return false;
 }
 
-static bool block_stores(const Block *block)
+static bool is_global_store(const Stm *stm, const void *of)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if ((stm->kind == ST_STORE && stm->buffer->space == MEM_GLOBAL) ||
-            block_stores(&stm->body) || block_stores(&stm->other))
-            return true;
-    }
-    return false;
+    (void)of;
+    return stm->kind == ST_STORE && stm->buffer->space == MEM_GLOBAL;
 }
 
 // Iterations of one work-item.
@@ -151,7 +142,7 @@ static double store_turns(Scope *s, const Block *block)
     for (int i = 0; i < block->len; i++) {
         const Stm *stm = block->at[i];
         double turns = 1;
-        if (stm->kind == ST_FOR && block_stores(&stm->body))
+        if (stm->kind == ST_FOR && block_any(&stm->body, is_global_store, NULL))
             turns = turns_of(s, stm);
         if (stm->kind == ST_FOR && stm->loop == LOOP_SEQ && stm->unroll >= turns)
             turns = 1;

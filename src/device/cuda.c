@@ -77,19 +77,10 @@ struct Module {
 
 // Loading and errors --------------------------------------------------------------------
 
-static bool find_symbol(void *library, const char *name, void *slot, Buf *log)
-{
-    void *symbol = dlsym(library, name);
-    if (!symbol)
-        buf_printf(log, "libcuda has no function %s: the driver is too old\n", name);
-    memcpy(slot, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 static bool find_symbols(Driver *cu, void *library, Buf *log)
 {
 #define DRIVER(name, args)                                                                 \
-    if (!find_symbol(library, #name, &cu->name, log))                                      \
+    if (!library_find(library, #name, "the CUDA driver", &cu->name, log))                  \
         return false;
 #include "device/cuda.def"
 #undef DRIVER
@@ -153,15 +144,6 @@ static int attribute(const Device *device, int what)
     return value;
 }
 
-static void set_fingerprint(DeviceInfo *info)
-{
-    Buf text;
-    buf_init(&text);
-    buf_printf(&text, "cuda|%s|%s|%d", info->name, info->driver, info->compute_units);
-    hash_hex(hash_bytes(text.text, text.len, 0), info->fingerprint);
-    buf_release(&text);
-}
-
 static void describe_driver(const Device *device, DeviceInfo *info)
 {
     int version = 0, major, minor;
@@ -200,7 +182,7 @@ static void describe(Device *device, int index)
     device_set_bus(info, (unsigned)attribute(device, ATTR_PCI_DOMAIN),
                    (unsigned)attribute(device, ATTR_PCI_BUS),
                    (unsigned)attribute(device, ATTR_PCI_SLOT));
-    set_fingerprint(info);
+    device_set_fingerprint(info, "cuda");
 }
 
 // Opening -------------------------------------------------------------------------------

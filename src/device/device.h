@@ -120,7 +120,9 @@ const DeviceKind *device_kind(const char *name);
 const DeviceKind *const *device_kinds(int *n);
 // Splits "opencl:1" into kind and index; false if the kind is unknown or the text wrong.
 bool device_parse(const char *id, const DeviceKind **kind, int *index);
-// For the kinds: sets where on PCI a device is; nothing where all are 0, which is no GPU's
+// For the kinds: sets the fingerprint from what is set already.
+void device_set_fingerprint(DeviceInfo *info, const char *kind);
+// Sets where on PCI a device is; nothing where all are 0, which is no GPU's
 // place but what a driver says that does not know.
 void device_set_bus(DeviceInfo *info, unsigned domain, unsigned bus, unsigned slot);
 

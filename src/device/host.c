@@ -137,15 +137,6 @@ static int64_t system_value(int name, int64_t otherwise)
     return value > 0 ? value : otherwise;
 }
 
-static void set_fingerprint(DeviceInfo *info)
-{
-    Buf text;
-    buf_init(&text);
-    buf_printf(&text, "host|%s|%s|%d", info->name, info->driver, info->compute_units);
-    hash_hex(hash_bytes(text.text, text.len, 0), info->fingerprint);
-    buf_release(&text);
-}
-
 static void describe(DeviceInfo *info, const char *version)
 {
     char mhz[32] = "0";
@@ -169,7 +160,7 @@ static void describe(DeviceInfo *info, const char *version)
     info->global_bytes =
         system_value(_SC_PHYS_PAGES, 1 << 18) * system_value(_SC_PAGESIZE, 4096);
     info->alloc_bytes = info->global_bytes;
-    set_fingerprint(info);
+    device_set_fingerprint(info, "host");
 }
 
 static Device *host_open(int index, Buf *log)

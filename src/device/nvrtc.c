@@ -55,11 +55,11 @@ static void find_headers(Nvrtc *nvrtc)
     snprintf(nvrtc->include, sizeof nvrtc->include, "-I%s/include", toolkit);
 }
 
-static bool find_symbol(void *library, const char *name, void *slot, Buf *log)
+bool library_find(void *library, const char *name, const char *what, void *slot, Buf *log)
 {
     void *symbol = dlsym(library, name);
     if (!symbol)
-        buf_printf(log, "libnvrtc has no function %s: it is too old\n", name);
+        buf_printf(log, "%s has no function %s: it is too old\n", what, name);
     memcpy(slot, &symbol, sizeof symbol);
     return symbol != NULL;
 }
@@ -67,7 +67,7 @@ static bool find_symbol(void *library, const char *name, void *slot, Buf *log)
 static bool find_symbols(Nvrtc *nvrtc, void *library, Buf *log)
 {
 #define NVRTC(name, args)                                                                  \
-    if (!find_symbol(library, #name, &nvrtc->name, log))                                   \
+    if (!library_find(library, #name, "libnvrtc", &nvrtc->name, log))                      \
         return false;
 #include "device/cuda.def"
 #undef NVRTC

@@ -9,6 +9,9 @@
 
 typedef struct Nvrtc Nvrtc;
 
+// Puts the address of a function into slot; false: log says that what was loaded lacks it.
+bool library_find(void *library, const char *name, const char *what, void *slot, Buf *log);
+
 // Loads the library: from $CUDA_HOME, $CUDA_PATH, where the system looks, or
 // /usr/local/cuda. NULL where it is not; log says what to install. Owner: nvrtc_close.
 Nvrtc *nvrtc_open(Buf *log);

@@ -225,16 +225,6 @@ static int warp_width(cl_device_id id, bool is_cpu)
     return 32;
 }
 
-// Memory sizes are left out: PoCL's change from one process to the next.
-static void set_fingerprint(DeviceInfo *info)
-{
-    Buf text;
-    buf_init(&text);
-    buf_printf(&text, "opencl|%s|%s|%d", info->name, info->driver, info->compute_units);
-    hash_hex(hash_bytes(text.text, text.len, 0), info->fingerprint);
-    buf_release(&text);
-}
-
 static void describe_sizes(cl_device_id id, DeviceInfo *info)
 {
     size_t item[8] = {1, 1, 1};
@@ -283,7 +273,7 @@ static void describe(cl_device_id id, int index, DeviceInfo *info)
     info->line_bytes = get_uint(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 64);
     describe_sizes(id, info);
     describe_bus(id, info);
-    set_fingerprint(info);
+    device_set_fingerprint(info, "opencl");
 }
 
 static void opencl_close(Device *device)

@@ -21,40 +21,25 @@ static bool is_parallel_loop(const Stm *stm)
     return stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_WRG);
 }
 
-static bool has_group_loop(const Block *block)
+static bool is_group_loop(const Stm *stm, const void *of)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if ((stm->kind == ST_FOR && stm->loop == LOOP_WRG) || has_group_loop(&stm->body) ||
-            has_group_loop(&stm->other))
-            return true;
-    }
-    return false;
+    (void)of;
+    return stm->kind == ST_FOR && stm->loop == LOOP_WRG;
 }
 
-static bool value_loads(const KExpr *e, const Buffer *buffer)
+static bool is_load_of(const KExpr *e, const void *buffer)
 {
-    if (e->kind == K_LOAD)
-        return e->buffer == buffer;
-    for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        if (value_loads(e->arg[i], buffer))
-            return true;
-    return false;
+    return e->kind == K_LOAD && e->buffer == buffer;
 }
 
-static bool block_uses(const Block *block, const Buffer *buffer, bool stores_only)
+static bool stores(const Stm *stm, const void *buffer)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if (stm->kind == ST_STORE && stm->buffer == buffer)
-            return true;
-        if (!stores_only && stm->value && value_loads(stm->value, buffer))
-            return true;
-        if (block_uses(&stm->body, buffer, stores_only) ||
-            block_uses(&stm->other, buffer, stores_only))
-            return true;
-    }
-    return false;
+    return stm->kind == ST_STORE && stm->buffer == buffer;
+}
+
+static bool uses(const Stm *stm, const void *buffer)
+{
+    return stores(stm, buffer) || kexpr_any(stm->value, is_load_of, buffer);
 }
 
 // Declarations ------------------------------------------------------------------------
@@ -81,7 +66,7 @@ static void put_locals(Printer *p, const Block *block)
     bool any = false;
     for (int i = 0; i < p->kernel->locals.len; i++) {
         const Buffer *buffer = p->kernel->locals.at[i];
-        if (!block_uses(block, buffer, false))
+        if (!block_any(block, uses, buffer))
             continue;
         put_array(p, p->target->local, buffer);
         any = true;
@@ -264,7 +249,7 @@ static void put_omp_loop(Printer *p, const Stm *stm)
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
     p->indent++;
-    if (stm->loop == LOOP_WRG && !has_group_loop(&stm->body))
+    if (stm->loop == LOOP_WRG && !block_any(&stm->body, is_group_loop, NULL))
         put_locals(p, &stm->body);
     p->indent--;
     put_braced(p, &stm->body);
@@ -406,7 +391,7 @@ static void put_parameters(Printer *p, const Kernel *kernel)
 {
     for (int i = 0; i < kernel->params.len; i++) {
         const Buffer *buffer = kernel->params.at[i];
-        bool stored = block_uses(&kernel->body, buffer, true);
+        bool stored = block_any(&kernel->body, stores, buffer);
         put(p, i ? ", " : "");
         if (p->target->image && kernel_reads_image(kernel, buffer))
             put(p, "%s", p->target->image);
@@ -485,7 +470,7 @@ void put_kernel(Printer *p, const Kernel *kernel)
     put_signature(p, kernel);
     put_line(p, "{");
     p->indent = 1;
-    if (p->target->threads || !has_group_loop(&kernel->body))
+    if (p->target->threads || !block_any(&kernel->body, is_group_loop, NULL))
         put_locals(p, &kernel->body);
     put_block(p, &kernel->body);
     p->indent = 0;

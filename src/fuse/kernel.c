@@ -79,13 +79,8 @@ static void find_live(const Script *script, const FusedKernel *k, Live *live)
 {
     const Fusion *f = k->fusion;
     for (int i = 0; i < f->nelem; i++) {
-        const Elem *e = &script->elem[f->elem[i]];
-        live[i] = (Live){.first = f->ncall, .last = -1, .words = e->words};
-        for (int step = 0; step < f->ncall && k->held[i] == HELD_MEMORY; step++)
-            if (parameter(&script->call[f->order[step]], f->elem[i], 0) >= 0) {
-                live[i].first = MIN(live[i].first, step);
-                live[i].last = step;
-            }
+        bool chip = k->held[i] == HELD_MEMORY;
+        live[i] = chip ? fusion_live(script, f, i) : (Live){.last = -1};
         if (k->choice.early && live[i].last >= 0 && fusion_loads(script, f, f->elem[i]))
             live[i].first = 0;
     }

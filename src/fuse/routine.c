@@ -594,12 +594,13 @@ static const ValueKind value_of[PATTERNS] = {
     [P_SPLIT] = V_SPLIT, [P_JOIN] = V_JOINED, [P_ARRAY] = V_COMPUTED,
 };
 
-static const Val *eval_zip(Maker *m, const Expr *e, const Env *env)
+// A zip's arrays, or a tuple's components.
+static const Val *eval_items(Maker *m, const Expr *e, ValueKind kind, const Env *env)
 {
     const Val **item = NEW_ARRAY(m->arena, const Val *, e->narg);
     for (int i = 0; i < e->narg; i++)
         item[i] = eval(m, e->arg[i], env);
-    Val *v = val_new(m, V_ZIP);
+    Val *v = val_new(m, kind);
     v->n = e->narg;
     v->dims = e->dims;
     v->item = item;
@@ -612,7 +613,7 @@ static const Val *eval_pattern(Maker *m, const Expr *e, const Env *env)
     if (e->pattern == P_REDUCE)
         return eval_reduce(m, e, env);
     if (kind == V_ZIP)
-        return eval_zip(m, e, env);
+        return eval_items(m, e, V_ZIP, env);
     if (kind == V_SCALAR || (kind != V_MAP && e->dims > 1))
         refuse(m, e->span,
                arena_printf(m->arena, "the pattern `%s`", pattern_info[e->pattern].text));
@@ -645,15 +646,7 @@ static const Val *eval(Maker *m, const Expr *e, const Env *env)
     case E_OP: return eval_op(m, e, env);
     case E_CALL: return eval_call(m, e, env);
     case E_LET: return eval_let(m, e, env);
-    case E_TUPLE: {
-        const Val **item = NEW_ARRAY(m->arena, const Val *, e->narg);
-        for (int i = 0; i < e->narg; i++)
-            item[i] = eval(m, e->arg[i], env);
-        Val *v = val_new(m, V_TUPLE);
-        v->n = e->narg;
-        v->item = item;
-        return v;
-    }
+    case E_TUPLE: return eval_items(m, e, V_TUPLE, env);
     case E_GET: {
         const Val *tuple = eval(m, e->arg[0], env);
         if (tuple->kind != V_TUPLE)

@@ -372,20 +372,25 @@ int fuse_allocate(const Live *live, int n, int *offset, int *nodes)
     return a.best;
 }
 
+Live fusion_live(const Script *script, const Fusion *f, int i)
+{
+    const Elem *e = &script->elem[f->elem[i]];
+    Live live = {.first = f->ncall, .last = -1, .words = e->words};
+    for (int step = 0; step < f->ncall; step++) {
+        int v = f->order[step];
+        if (e->producer == v || (e->users & bit(v))) {
+            live.first = MIN(live.first, step);
+            live.last = step;
+        }
+    }
+    return live;
+}
+
 static void allocate(const Script *script, Fusion *f)
 {
     Live live[PLACED_MAX];
-    for (int i = 0; i < f->nelem; i++) {
-        const Elem *e = &script->elem[f->elem[i]];
-        live[i] = (Live){.first = f->ncall, .last = -1, .words = e->words};
-        for (int step = 0; step < f->ncall; step++) {
-            int v = f->order[step];
-            if (e->producer == v || (e->users & bit(v))) {
-                live[i].first = MIN(live[i].first, step);
-                live[i].last = step;
-            }
-        }
-    }
+    for (int i = 0; i < f->nelem; i++)
+        live[i] = fusion_live(script, f, i);
     f->top = fuse_allocate(live, f->nelem, f->offset, &f->nodes);
 }
 

@@ -354,6 +354,17 @@ static int64_t length_of(Interp *in, const Expr *array)
     return interp_num(in, array, array->type->len);
 }
 
+// One application: what it gives becomes the state *now, and *next what that was.
+static void take_step(Interp *in, const Expr *e, const Val *arg, const Env *env,
+                      Value **now, Value **next)
+{
+    Value *old = *now;
+    interp_step(in, e, 1);
+    val_store(in, e->type, interp_apply(in, e->fun, arg, env), (*next)->plane, 0);
+    *now = *next;
+    *next = old;
+}
+
 static Val eval_reduce(Interp *in, const Expr *e, Val z, const View *x, const Env *env)
 {
     Value *now = new_value(in, in->arena, e, e->type),
@@ -363,11 +374,7 @@ static Val eval_reduce(Interp *in, const Expr *e, Val z, const View *x, const En
     ArenaMark mark = arena_mark(in->arena);
     for (int64_t i = 0; i < len; i++) {
         Val arg[2] = {stored(in, now), view_at(in, x, &i, 1)};
-        interp_step(in, e, 1);
-        val_store(in, e->type, interp_apply(in, e->fun, arg, env), next->plane, 0);
-        Value *old = now;
-        now = next;
-        next = old;
+        take_step(in, e, arg, env, &now, &next);
         arena_reset(in->arena, mark);
     }
     return stored(in, now);
@@ -398,11 +405,7 @@ static Val eval_iterate(Interp *in, const Expr *e, Val x, const Env *env)
     ArenaMark mark = arena_mark(in->arena);
     for (int64_t i = 0; i < times; i++) {
         Val arg = stored(in, now);
-        interp_step(in, e, 1);
-        val_store(in, e->type, interp_apply(in, e->fun, &arg, env), next->plane, 0);
-        Value *old = now;
-        now = next;
-        next = old;
+        take_step(in, e, &arg, env, &now, &next);
         arena_reset(in->arena, mark);
     }
     return stored(in, now);

@@ -214,6 +214,15 @@ typedef struct Condition {
 Ir *ir_new(void); // owner: the caller, ir_free
 void ir_free(Ir *ir);
 
+// What is made after a mark is dropped by the release, so that a search over many
+// candidates does not grow. Needs: marks are released in reverse order.
+typedef struct {
+    ArithMark arith;
+    ArenaMark arena;
+} IrMark;
+IrMark ir_mark(const Ir *ir);
+void ir_release(Ir *ir, IrMark mark);
+
 const Type *type_scalar(Scalar scalar);
 const Type *type_vector(Scalar scalar, int width);
 const Type *type_tuple(Arena *arena, const Type *const *item, int n);

@@ -26,6 +26,17 @@ void ir_free(Ir *ir)
     free(ir);
 }
 
+IrMark ir_mark(const Ir *ir)
+{
+    return (IrMark){arith_mark(ir->arith), arena_mark(ir->arena)};
+}
+
+void ir_release(Ir *ir, IrMark mark)
+{
+    arena_reset(ir->arena, mark.arena);
+    arith_release(ir->arith, mark.arith);
+}
+
 const Type *type_scalar(Scalar scalar)
 {
     static const Type type[SCALARS] = {

@@ -26,35 +26,27 @@ static bool is_input_load(const Stm *stm)
            stm->value->buffer->role == ROLE_INPUT && !stm->value->buffer->formal;
 }
 
-static bool value_uses(const KExpr *e, const Var *var)
+static bool is_var(const KExpr *e, const void *var)
 {
-    if (e->kind == K_VAR)
-        return e->var == var;
-    for (int i = 0; i < kexpr_args(e); i++)
-        if (value_uses(e->arg[i], var))
-            return true;
-    return false;
+    return e->kind == K_VAR && e->var == var;
 }
 
-static bool block_uses(const Block *block, int from, const Var *var)
+static bool uses(const Stm *stm, const void *var)
 {
-    for (int i = from; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if ((stm->value && value_uses(stm->value, var)) || block_uses(&stm->body, 0, var) ||
-            block_uses(&stm->other, 0, var))
-            return true;
-    }
-    return false;
+    return kexpr_any(stm->value, is_var, var);
 }
 
-static bool loads_memory(const KExpr *e)
+static bool used_from(const Block *block, int from, const Var *var)
 {
-    if (e->kind == K_LOAD)
-        return true;
-    for (int i = 0; i < kexpr_args(e); i++)
-        if (loads_memory(e->arg[i]))
-            return true;
-    return false;
+    while (from < block->len && !stm_any(block->at[from], uses, var))
+        from++;
+    return from < block->len;
+}
+
+static bool is_load(const KExpr *e, const void *of)
+{
+    (void)of;
+    return e->kind == K_LOAD;
 }
 
 // Where the first barrier of a loop is that copies in the manner described; -1 if it does
@@ -70,7 +62,7 @@ static int copies_until(const Stm *loop)
     for (; i < body->len && body->at[i]->kind != ST_BARRIER; i++) {
         const Stm *stm = body->at[i];
         bool store = stm->kind == ST_STORE && stm->buffer->space == MEM_LOCAL &&
-                     !loads_memory(stm->value);
+                     !kexpr_any(stm->value, is_load, NULL);
         if (!store && !is_input_load(stm))
             return -1;
         loads += !store;
@@ -78,7 +70,7 @@ static int copies_until(const Stm *loop)
     if (i == body->len || !loads)
         return -1;
     for (int k = 0; k < i; k++)
-        if (is_input_load(body->at[k]) && block_uses(body, i, body->at[k]->var))
+        if (is_input_load(body->at[k]) && used_from(body, i, body->at[k]->var))
             return -1;
     return i;
 }

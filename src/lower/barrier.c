@@ -380,19 +380,16 @@ static void sweep(Block *block)
     block->len = kept;
 }
 
-static bool has_barrier(const Block *block)
+static bool is_barrier(const Stm *stm, const void *of)
 {
-    for (int i = 0; i < block->len; i++)
-        if (block->at[i]->kind == ST_BARRIER || has_barrier(&block->at[i]->body) ||
-            has_barrier(&block->at[i]->other))
-            return true;
-    return false;
+    (void)of;
+    return stm->kind == ST_BARRIER;
 }
 
 void pass_barriers(Pass *pass, Kernel *kernel)
 {
     (void)pass;
-    if (!has_barrier(&kernel->body))
+    if (!block_any(&kernel->body, is_barrier, NULL))
         return;
     Flow f = {.arena = arena_new(), .local = kernel->local};
     collect(&f, &kernel->body);

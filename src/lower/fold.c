@@ -6,49 +6,51 @@
 
 #include "lower/internal.h"
 
-// The accumulator of a reduction: variables, a tuple of them, or private arrays.
-static const View *accumulator(Lower *l, const View *init, const Type *type)
+typedef const View *NewScalar(Lower *l, const View *value, const Type *type);
+
+// A copy of a value: private arrays, of scalars what scalar makes, or a tuple of these.
+static const View *copied(Lower *l, const View *value, const Type *type, const char *name,
+                          NewScalar *scalar)
 {
     if (type->kind == T_ARRAY) {
-        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "acc");
-        gen_copy(l, init, memory);
+        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, name);
+        gen_copy(l, value, memory);
         return memory;
     }
-    if (type->kind == T_TUPLE) {
-        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-        for (int i = 0; i < type->n; i++)
-            item[i] = accumulator(l, view_get(l, init, i), type->item[i]);
-        return view_tuple(l, type, item);
-    }
+    if (type->kind != T_TUPLE)
+        return scalar(l, value, type);
+    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+    for (int i = 0; i < type->n; i++)
+        item[i] = copied(l, view_get(l, value, i), type->item[i], name, scalar);
+    return view_tuple(l, type, item);
+}
+
+static const View *variable(Lower *l, const View *init, const Type *type)
+{
     Stm *decl = stm_add(l, ST_DECL);
     decl->value = view_read(l, init);
     decl->var = var_new(l, "acc", type, false);
     return view_var(l, decl->var);
 }
 
-// All components are read before any is written: they may depend on each other.
-static const View *named_copy(Lower *l, const View *view, const Type *type)
+static const View *accumulator(Lower *l, const View *init, const Type *type)
 {
-    if (type->kind == T_ARRAY) {
-        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "next");
-        gen_copy(l, view, memory);
-        return memory;
-    }
-    if (type->kind == T_TUPLE) {
-        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-        for (int i = 0; i < type->n; i++)
-            item[i] = named_copy(l, view_get(l, view, i), type->item[i]);
-        return view_tuple(l, type, item);
-    }
-    return view_value(l, k_named(l, view_read(l, view), "next"));
+    return copied(l, init, type, "acc", variable);
 }
 
+static const View *constant(Lower *l, const View *value, const Type *type)
+{
+    (void)type;
+    return view_value(l, k_named(l, view_read(l, value), "next"));
+}
+
+// All components are read before any is written: they may depend on each other.
 static void update(Lower *l, const View *acc, const View *value)
 {
     if (acc->type->kind != T_TUPLE && acc->type->kind != T_ARRAY)
         gen_copy(l, value, acc);
     else
-        gen_copy(l, named_copy(l, value, acc->type), acc);
+        gen_copy(l, copied(l, value, acc->type, "next", constant), acc);
 }
 
 // Folds -----------------------------------------------------------------------------------

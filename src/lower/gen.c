@@ -377,7 +377,8 @@ static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
     return state;
 }
 
-static const View *eval_zip(Lower *l, const Expr *expr, const Env *env)
+// Of a tuple's components, or of a zip's arrays.
+static const View *eval_items(Lower *l, const Expr *expr, const Env *env)
 {
     const View **item = NEW_ARRAY(l->arena, const View *, expr->narg);
     for (int i = 0; i < expr->narg; i++)
@@ -399,7 +400,7 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
 {
     const Expr *last = expr->narg ? expr->arg[expr->narg - 1] : NULL;
     switch (expr->pattern) {
-    case P_ZIP: return eval_zip(l, expr, env);
+    case P_ZIP: return eval_items(l, expr, env);
     case P_UNZIP: return eval_unzip(l, expr, env);
     case P_REDUCE:
     case P_REDSEQ:
@@ -441,14 +442,6 @@ static const View *eval_let(Lower *l, const Expr *expr, const Env *env)
     return eval(l, expr->arg[1], env_bind_named(l, env, expr->param, value, expr->arg[1]));
 }
 
-static const View *eval_tuple(Lower *l, const Expr *expr, const Env *env)
-{
-    const View **item = NEW_ARRAY(l->arena, const View *, expr->narg);
-    for (int i = 0; i < expr->narg; i++)
-        item[i] = eval(l, expr->arg[i], env);
-    return view_tuple(l, expr->type, item);
-}
-
 static const View *eval_at(Lower *l, const Expr *expr, const Env *env)
 {
     const View *array = eval(l, expr->arg[0], env);
@@ -466,7 +459,7 @@ const View *eval(Lower *l, const Expr *expr, const Env *env)
     case E_OP: return eval_op(l, expr, env);
     case E_CALL: return eval_call(l, expr, env);
     case E_LET: return eval_let(l, expr, env);
-    case E_TUPLE: return eval_tuple(l, expr, env);
+    case E_TUPLE: return eval_items(l, expr, env);
     case E_GET: return view_get(l, eval(l, expr->arg[0], env), expr->index);
     case E_AT: return eval_at(l, expr, env);
     case E_PATTERN: return eval_pattern(l, expr, env);
@@ -680,24 +673,17 @@ static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out
         kernel_end(l);
 }
 
-static void gen_scan(Lower *l, const Expr *expr, const Env *env, const View *out)
+// prefixes: out has what each step gives (scan), not only the last (reduce).
+static void gen_steps(Lower *l, const Expr *expr, const Env *env, bool prefixes,
+                      const View *out)
 {
     const View *init = eval(l, expr->arg[0], env), *in = eval(l, expr->arg[1], env);
     if (l->failed)
         return;
     bool begun = kernel_begin(l, expr);
-    gen_fold(l, expr, env, init, in, out);
-    if (begun)
-        kernel_end(l);
-}
-
-static void gen_reduce(Lower *l, const Expr *expr, const Env *env, const View *out)
-{
-    const View *init = eval(l, expr->arg[0], env), *in = eval(l, expr->arg[1], env);
-    if (l->failed)
-        return;
-    bool begun = kernel_begin(l, expr);
-    gen_copy(l, gen_fold(l, expr, env, init, in, NULL), out);
+    const View *last = gen_fold(l, expr, env, init, in, prefixes ? out : NULL);
+    if (!prefixes)
+        gen_copy(l, last, out);
     if (begun)
         kernel_end(l);
 }
@@ -737,10 +723,10 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_MAPUNROLL: gen_map(l, expr, env, out); break;
     case P_MAPSLIDE: gen_slide(l, expr, env, out); break;
     case P_SCAN:
-    case P_SCANSEQ: gen_scan(l, expr, env, out); break;
+    case P_SCANSEQ: gen_steps(l, expr, env, true, out); break;
     case P_REDUCE:
     case P_REDSEQ:
-    case P_REDUNROLL: gen_reduce(l, expr, env, out); break;
+    case P_REDUNROLL: gen_steps(l, expr, env, false, out); break;
     case P_ITERATE:
     case P_ITERSTREAM:
         if (l->kernel)

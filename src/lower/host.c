@@ -256,6 +256,14 @@ static void launch_again(Lower *l, const Launches *step, Buffer **formal, Buffer
     }
 }
 
+static const View *state_new(Lower *l, const Expr *expr, const char *name, Buffer **buffer)
+{
+    int n = 0;
+    const View *own = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, name);
+    whole_buffers(own, buffer, &n);
+    return own;
+}
+
 // A state in buffers of its own: what a step reads and writes.
 static const View *state_buffers(Lower *l, const View *view, const Expr *expr,
                                  Buffer **buffer, bool copy)
@@ -263,11 +271,9 @@ static const View *state_buffers(Lower *l, const View *view, const Expr *expr,
     int n = 0;
     if (whole_buffers(view, buffer, &n))
         return view;
-    const View *own = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
+    const View *own = state_new(l, expr, "state", buffer);
     if (copy)
         gen_view_kernel(l, expr, view, own);
-    n = 0;
-    whole_buffers(own, buffer, &n);
     return own;
 }
 
@@ -287,6 +293,22 @@ static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool s
     return step;
 }
 
+// Makes the kernels that take a state from buffers to buffers: of as many steps as go at
+// once, and of what is left of the count; returns how often one of them is launched.
+static int64_t step_kernels(Lower *l, const Expr *expr, const Env *env, int64_t steps,
+                            const View *from, const View *to, Launches *step,
+                            Launches *last)
+{
+    int64_t at_once = stream_steps(l, expr, env, from, to);
+    bool stream = at_once > 0;
+    at_once = stream ? MIN(at_once, steps) : 1;
+    int64_t rest = steps % at_once;
+    *step = *last = step_launches(l, expr, env, stream, at_once, from, to);
+    if (rest)
+        *last = step_launches(l, expr, env, stream, rest, from, to);
+    return steps / at_once + (rest > 0);
+}
+
 // Kernels of one step are made once, reading the first state and writing the second; step
 // k binds their parameters to the buffers it really reads and writes. The last one writes
 // the destination, so states alternate between it and one temporary. A stream does several
@@ -301,33 +323,19 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
         gen_view_kernel(l, expr, in, out);
         return out;
     }
+    Launches step, last;
     Buffer *first[PLANES_MAX], *final[PLANES_MAX], *other[PLANES_MAX];
+    Buffer *formal[2 * PLANES_MAX], *actual[2 * PLANES_MAX];
     state_buffers(l, in, expr, first, true);
     const View *dest = state_buffers(l, out, expr, final, false);
     int n = 0;
     whole_buffers(dest, final, &n);
-    const View *temp = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
-    n = 0;
-    whole_buffers(temp, other, &n);
-
-    const View *formal_in = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "from");
-    const View *formal_out = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, "to");
-    Buffer *formal[2 * PLANES_MAX], *actual[2 * PLANES_MAX];
-    int planes = 0;
-    whole_buffers(formal_in, formal, &planes);
-    planes = 0;
-    whole_buffers(formal_out, formal + n, &planes);
+    state_new(l, expr, "state", other);
+    const View *from = state_new(l, expr, "from", formal);
+    const View *to = state_new(l, expr, "to", formal + n);
     for (int i = 0; i < 2 * n; i++)
         formal[i]->formal = true;
-    int64_t at_once = stream_steps(l, expr, env, formal_in, formal_out), rest = 0;
-    bool stream = at_once > 0;
-    at_once = stream ? MIN(at_once, steps) : 1;
-    rest = steps % at_once;
-    Launches step = step_launches(l, expr, env, stream, at_once, formal_in, formal_out);
-    Launches last = step;
-    if (rest)
-        last = step_launches(l, expr, env, stream, rest, formal_in, formal_out);
-    steps = steps / at_once + (rest > 0);
+    steps = step_kernels(l, expr, env, steps, from, to, &step, &last);
     for (int64_t k = 0; k < steps && !l->failed; k++) {
         bool even = (steps - 1 - k) % 2 == 0;
         for (int i = 0; i < n; i++) {

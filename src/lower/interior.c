@@ -225,15 +225,10 @@ static void split_block(Pass *pass, Block *block)
     VEC_PUSH(pass->arena, block, branch);
 }
 
-static bool has_threads(const Block *block)
+static bool is_of_threads(const Stm *stm, const void *of)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if ((stm->kind == ST_FOR && stm->loop != LOOP_SEQ) || stm->kind == ST_BARRIER ||
-            has_threads(&stm->body) || has_threads(&stm->other))
-            return true;
-    }
-    return false;
+    (void)of;
+    return (stm->kind == ST_FOR && stm->loop != LOOP_SEQ) || stm->kind == ST_BARRIER;
 }
 
 static void split_items(Pass *pass, Block *block)
@@ -241,7 +236,7 @@ static void split_items(Pass *pass, Block *block)
     for (int i = 0; i < block->len; i++) {
         Stm *stm = block->at[i];
         bool item = stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
-        if (item && !has_threads(&stm->body))
+        if (item && !block_any(&stm->body, is_of_threads, NULL))
             split_block(pass, &stm->body);
         else
             split_items(pass, &stm->body);

@@ -35,11 +35,22 @@ const KExpr *k_index(Lower *l, const Arith *arith)
     return k;
 }
 
+const KExpr *kexpr_var(Arena *arena, const Var *var)
+{
+    KExpr *k = NEW(arena, KExpr);
+    *k = (KExpr){.kind = K_VAR, .type = var->type, .var = var};
+    return k;
+}
+
+bool kexpr_maybe(const KExpr *e, int i)
+{
+    return i > 0 && e->kind == K_OP &&
+           (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR);
+}
+
 const KExpr *k_var(Lower *l, const Var *var)
 {
-    KExpr *k = k_new(l, K_VAR, var->type);
-    k->var = var;
-    return k;
+    return kexpr_var(l->arena, var);
 }
 
 const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Type *type)

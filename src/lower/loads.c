@@ -97,26 +97,13 @@ static void open_entry(Loads *l, const KExpr *e, const Stm *stm)
     table_push(&l->table, (Key){e->buffer, e->arith, e->type}, l->next++);
 }
 
-static bool only_maybe(const KExpr *e, int i)
-{
-    return i > 0 && e->kind == K_OP &&
-           (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR);
-}
-
 static void open_entries(Loads *l, const KExpr *e, const Stm *stm)
 {
     if (is_candidate(e) && !find_entry(l, e))
         open_entry(l, e, stm);
     for (int i = 0; i < kexpr_args(e); i++)
-        if (!only_maybe(e, i))
+        if (!kexpr_maybe(e, i))
             open_entries(l, e->arg[i], stm);
-}
-
-static const KExpr *use_of(Loads *l, const Var *var)
-{
-    KExpr *use = NEW(l->pass->arena, KExpr);
-    *use = (KExpr){.kind = K_VAR, .type = var->type, .var = var};
-    return use;
 }
 
 static const KExpr *visit(Loads *l, const KExpr *e);
@@ -154,7 +141,7 @@ static const KExpr *visit(Loads *l, const KExpr *e)
     if (!l->rewriting)
         entry->uses++;
     else if (entry->var)
-        return use_of(l, entry->var);
+        return kexpr_var(l->pass->arena, entry->var);
     return e;
 }
 

@@ -221,4 +221,12 @@ bool kernel_reads_image(const Kernel *kernel, const Buffer *buffer);
 int64_t kernel_local_bytes(const Kernel *kernel);
 int64_t kernel_private_bytes(const Kernel *kernel);
 
+// find.c: does it hold for a value (NULL: no) or one that it is made of, for a statement or
+// one in it, for any statement of a block? of: what the test is told.
+typedef bool KExprTest(const KExpr *e, const void *of);
+typedef bool StmTest(const Stm *stm, const void *of);
+bool kexpr_any(const KExpr *e, KExprTest *holds, const void *of);
+bool stm_any(const Stm *stm, StmTest *holds, const void *of);
+bool block_any(const Block *block, StmTest *holds, const void *of);
+
 #endif

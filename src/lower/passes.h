@@ -14,6 +14,11 @@ typedef struct {
     const LowerOptions *options;
 } Pass;
 
+// kir.c: the value of a variable. Owner: arena.
+const KExpr *kexpr_var(Arena *arena, const Var *var);
+// Is argument i evaluated only where another one says so?
+bool kexpr_maybe(const KExpr *e, int i);
+
 // names.c: a name of the form stem + number that nothing in the kernel has; *next is the
 // first number tried, and left one past the one used. Owner: arena.
 const char *name_fresh(Arena *arena, Kernel *kernel, const char *stem, int *next);

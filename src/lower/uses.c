@@ -113,27 +113,16 @@ static void use_block(Collect *c, const Block *block)
 
 // Images --------------------------------------------------------------------------------
 
-static bool reads_vectors(const KExpr *e, const Buffer *buffer)
+static bool is_vector_of(const KExpr *e, const void *buffer)
 {
-    if (e->kind == K_LOAD && e->buffer == buffer && e->type->kind == T_VECTOR)
-        return true;
-    for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        if (reads_vectors(e->arg[i], buffer))
-            return true;
-    return false;
+    return e->kind == K_LOAD && e->buffer == buffer && e->type->kind == T_VECTOR;
 }
 
-// Loads of single elements only, as an image of one channel gives them; no stores.
-static bool is_image(const Block *block, const Buffer *buffer)
+// What an image of one channel cannot give, which has single elements and no stores.
+static bool is_no_image(const Stm *stm, const void *buffer)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        if ((stm->kind == ST_STORE && stm->buffer == buffer) ||
-            (stm->value && reads_vectors(stm->value, buffer)) ||
-            !is_image(&stm->body, buffer) || !is_image(&stm->other, buffer))
-            return false;
-    }
-    return true;
+    return (stm->kind == ST_STORE && stm->buffer == buffer) ||
+           kexpr_any(stm->value, is_vector_of, buffer);
 }
 
 bool kernel_reads_image(const Kernel *kernel, const Buffer *buffer)
@@ -150,7 +139,7 @@ static void collect_images(Lower *l, Kernel *kernel)
     for (int i = 0; i < kernel->params.len; i++) {
         const Buffer *buffer = kernel->params.at[i];
         if ((buffer->scalar == S_FLOAT || buffer->scalar == S_INT) &&
-            is_image(&kernel->body, buffer))
+            !block_any(&kernel->body, is_no_image, buffer))
             VEC_PUSH(l->arena, &kernel->images, buffer);
     }
 }

@@ -183,13 +183,6 @@ static Stm *stm_new(Vectors *v, StmKind kind)
     return stm;
 }
 
-static const KExpr *var_value(Vectors *v, const Var *var)
-{
-    KExpr *e = NEW(v->pass->arena, KExpr);
-    *e = (KExpr){.kind = K_VAR, .type = var->type, .var = var};
-    return e;
-}
-
 static const Var *declare(Vectors *v, const Buffer *buffer, const KExpr *value)
 {
     Stm *decl = stm_new(v, ST_DECL);
@@ -230,7 +223,7 @@ static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *t
     }
     KExpr *e = NEW(v->pass->arena, KExpr);
     const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, 1);
-    arg[0] = var_value(v, chunk->vector);
+    arg[0] = kexpr_var(v->pass->arena, chunk->vector);
     *e = (KExpr){.kind = K_LANE, .type = type, .lane = lane, .n = 1, .arg = arg};
     return e;
 }
@@ -284,7 +277,8 @@ static void store_lane(Vectors *v, Chunk *chunk, int lane, const KExpr *value)
 {
     bool named = value->kind == K_LANE && value->arg[0]->kind == K_VAR &&
                  value->arg[0]->var->is_const;
-    chunk->value[lane] = named ? value : var_value(v, declare(v, chunk->buffer, value));
+    chunk->value[lane] =
+        named ? value : kexpr_var(v->pass->arena, declare(v, chunk->buffer, value));
     if (++chunk->seen < v->width)
         return;
     note_width(v, chunk->buffer);
@@ -322,17 +316,10 @@ static void vector_part(Vectors *v, const Block *block, int from, int to)
     rewrite_block(v, block, from, to);
 }
 
-static bool has_barrier(const Stm *stm)
+static bool is_barrier(const Stm *stm, const void *of)
 {
-    if (stm->kind == ST_BARRIER)
-        return true;
-    for (int i = 0; i < stm->body.len; i++)
-        if (has_barrier(stm->body.at[i]))
-            return true;
-    for (int i = 0; i < stm->other.len; i++)
-        if (has_barrier(stm->other.at[i]))
-            return true;
-    return false;
+    (void)of;
+    return stm->kind == ST_BARRIER;
 }
 
 static void vector_block(Vectors *v, Block *block)
@@ -340,8 +327,8 @@ static void vector_block(Vectors *v, Block *block)
     Block out = {0};
     for (int from = 0, to; from < block->len; from = to) {
         to = from + 1;
-        while (!has_barrier(block->at[from]) && to < block->len &&
-               !has_barrier(block->at[to]))
+        while (!stm_any(block->at[from], is_barrier, NULL) && to < block->len &&
+               !stm_any(block->at[to], is_barrier, NULL))
             to++;
         v->out = &out;
         vector_part(v, block, from, to);

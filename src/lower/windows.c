@@ -78,12 +78,6 @@ static int number_of(const Windows *w, const KExpr *e)
     return NONE;
 }
 
-static bool only_maybe(const KExpr *e, int i)
-{
-    return i > 0 && e->kind == K_OP &&
-           (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR);
-}
-
 static void note_loads(Windows *w, const KExpr *e, const Stm *stm)
 {
     if (e->kind == K_LOAD && is_read_only(w, e->buffer)) {
@@ -96,7 +90,7 @@ static void note_loads(Windows *w, const KExpr *e, const Stm *stm)
             w->load[i].decl = stm;
     }
     for (int i = 0; i < kexpr_args(e); i++)
-        if (!only_maybe(e, i))
+        if (!kexpr_maybe(e, i))
             note_loads(w, e->arg[i], stm);
 }
 
@@ -196,13 +190,6 @@ static void open_windows(Windows *w, const Stm *loop)
     }
 }
 
-static const KExpr *use_of(Windows *w, const Var *var)
-{
-    KExpr *use = NEW(w->pass->arena, KExpr);
-    *use = (KExpr){.kind = K_VAR, .type = var->type, .var = var};
-    return use;
-}
-
 // Puts variables in place of loads; one that is not declared yet is declared here.
 static const KExpr *rewrite(Windows *w, const KExpr *e, Block *body, bool certain)
 {
@@ -212,7 +199,7 @@ static const KExpr *rewrite(Windows *w, const KExpr *e, Block *body, bool certai
         if (load->from == NONE && !load->moved)
             stm_new(w, body, ST_DECL, load->var, e);
         load->moved = true;
-        return use_of(w, load->var);
+        return kexpr_var(w->pass->arena, load->var);
     }
     if (n == 0)
         return e;
@@ -220,7 +207,7 @@ static const KExpr *rewrite(Windows *w, const KExpr *e, Block *body, bool certai
     const KExpr **arg = NEW_ARRAY(w->pass->arena, const KExpr *, n);
     *copy = *e;
     for (int k = 0; k < n; k++)
-        arg[k] = rewrite(w, e->arg[k], body, certain && !only_maybe(e, k));
+        arg[k] = rewrite(w, e->arg[k], body, certain && !kexpr_maybe(e, k));
     copy->arg = arg;
     return copy;
 }
@@ -256,7 +243,7 @@ static void shift(Windows *w, int i, Block *body)
             shift(w, k, body);
     int from = load->from;
     load->from = NONE;
-    stm_new(w, body, ST_ASSIGN, load->var, use_of(w, w->load[from].var));
+    stm_new(w, body, ST_ASSIGN, load->var, kexpr_var(w->pass->arena, w->load[from].var));
 }
 
 static int copies(const Block *body, int64_t extent)

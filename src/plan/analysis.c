@@ -191,9 +191,7 @@ static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, doubl
                         double *weighed_ns)
 {
     Arena *scratch = arena_new();
-    Ir *ir = k->problem->ir;
-    ArithMark arith = arith_mark(ir->arith);
-    ArenaMark exprs = arena_mark(ir->arena);
+    IrMark mark = ir_mark(k->problem->ir);
     Diags quiet;
     Point point;
     Buf text;
@@ -208,8 +206,7 @@ static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, doubl
         *weighed_ns = weigh(k, unit, scratch);
     buf_release(&text);
     arena_free(scratch);
-    arena_reset(ir->arena, exprs);
-    arith_release(ir->arith, arith);
+    ir_release(k->problem->ir, mark);
     return ok;
 }
 

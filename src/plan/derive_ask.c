@@ -38,23 +38,14 @@ bool is_map(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_MAP;
 }
 
-static bool find_row_fold(const Expr *expr, Path *at)
+static bool is_row_fold(const Expr *reduce)
 {
-    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
-        return reduce_shares(expr) && !inner_length(expr);
-    for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
-        if (!path_push(at, i))
-            return false;
-        if (find_row_fold(expr->arg[i], at))
-            return true;
-        at->n--;
-    }
-    return false;
+    return reduce_shares(reduce) && !inner_length(reduce);
 }
 
 bool row_fold(const Expr *map, Path *at)
 {
-    return is_map(map) && map->dims == 1 && find_row_fold(map->fun->arg[0], at);
+    return is_map(map) && map->dims == 1 && path_to_fold(map->fun->arg[0], at, is_row_fold);
 }
 
 bool is_product(const Expr *map)

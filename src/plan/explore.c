@@ -82,21 +82,19 @@ static Unit *lowered(Explorer *x, Expr *expr, const LowerOptions *options, bool 
 }
 
 typedef struct {
-    ArithMark arith;
-    ArenaMark exprs, scratch;
+    IrMark ir;
+    ArenaMark scratch;
 } Mark;
 
 static Mark mark(Explorer *x)
 {
-    return (Mark){arith_mark(x->problem->ir->arith), arena_mark(x->problem->ir->arena),
-                  arena_mark(x->scratch)};
+    return (Mark){ir_mark(x->problem->ir), arena_mark(x->scratch)};
 }
 
 static void release(Explorer *x, Mark m)
 {
     arena_reset(x->scratch, m.scratch);
-    arena_reset(x->problem->ir->arena, m.exprs);
-    arith_release(x->problem->ir->arith, m.arith);
+    ir_release(x->problem->ir, m.ir);
 }
 
 // Generation ----------------------------------------------------------------------------

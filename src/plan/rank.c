@@ -115,16 +115,14 @@ static bool ask_weights(const Worker *w, const Unit *unit, double *predicted)
 static bool predict_point(const Worker *w, int i)
 {
     const Rank *rank = w->rank;
-    const Ir *ir = w->own->ir;
-    ArithMark arith = arith_mark(ir->arith);
-    ArenaMark exprs = arena_mark(ir->arena), scratch = arena_mark(w->scratch);
+    IrMark mark = ir_mark(w->own->ir);
+    ArenaMark scratch = arena_mark(w->scratch);
     Diags quiet;
     diags_init(&quiet, w->scratch);
     Unit *unit = derive_unit(w->derivation, &rank->point[i], true, w->scratch, &quiet);
     bool ok = unit && (rank->model ? ask_model : ask_weights)(w, unit, &rank->predicted[i]);
     arena_reset(w->scratch, scratch);
-    arena_reset(ir->arena, exprs);
-    arith_release(ir->arith, arith);
+    ir_release(w->own->ir, mark);
     return ok;
 }
 

@@ -46,39 +46,24 @@ bool replay_space(const Recorded *recorded, ScoreSpace *space, Diags *diags)
                             recorded->name);
 }
 
-// What the prior knows of a point, its number there.
-typedef struct {
-    double cost;
-    int number;
-} Ranked;
-
-static int compare(const void *p, const void *q)
-{
-    double a = ((const Ranked *)p)->cost, b = ((const Ranked *)q)->cost;
-    return (a > b) - (a < b);
-}
-
 // The best points of the prior that this space has, by the text of their values.
 static void take_prior(Replayer *r)
 {
     const Recorded *prior = r->options->prior;
     const Space *space = r->recorded->space;
-    Ranked *ranked = xcalloc((size_t)prior->n, sizeof *ranked);
-    for (int i = 0; i < prior->n; i++)
-        ranked[i] = (Ranked){recorded_cost(prior, &prior->at[i]), i};
-    qsort(ranked, (size_t)prior->n, sizeof *ranked, compare);
+    int *order = recorded_order(prior);
     Buf text;
     buf_init(&text);
     for (int i = 0; i < prior->nvalid && r->nfirst < PRIOR_POINTS; i++) {
         Point point;
         buf_clear(&text);
-        space_point(prior->space, (uint64_t)ranked[i].number, &point);
+        space_point(prior->space, (uint64_t)order[i], &point);
         point_print(&text, prior->space, &point);
         if (point_parse(space, text.text, &point) && space_valid(space, &point))
             r->first[r->nfirst++] = point;
     }
     buf_release(&text);
-    free(ranked);
+    free(order);
 }
 
 static double time_limit(const Replayer *r)

@@ -89,15 +89,13 @@ bool select_predict(const Problem *problem, const Derivation *derivation, const 
     Arena *scratch = arena_new();
     Diags quiet;
     diags_init(&quiet, scratch);
-    ArithMark arith = arith_mark(problem->ir->arith);
-    ArenaMark exprs = arena_mark(problem->ir->arena);
+    IrMark mark = ir_mark(problem->ir);
     describe_device(&w->device, &model);
     FeatureSetting setting = {&model, problem->binding, problem->nbinding};
     Unit *unit = derive_unit(derivation, point, true, scratch, &quiet);
     bool ok = unit && predict_unit(w, unit, &setting, scratch, seconds);
     arena_free(scratch);
-    arena_reset(problem->ir->arena, exprs);
-    arith_release(problem->ir->arith, arith);
+    ir_release(problem->ir, mark);
     return ok;
 }
 

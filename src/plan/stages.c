@@ -342,19 +342,6 @@ bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int
 
 // Other devices ------------------------------------------------------------------------
 
-typedef struct {
-    double cost;
-    int number;
-} Place;
-
-static int by_cost(const void *a, const void *b)
-{
-    const Place *x = a, *y = b;
-    if (x->cost != y->cost)
-        return x->cost < y->cost ? -1 : 1;
-    return x->number - y->number;
-}
-
 static bool same_parameters(const Space *a, const Space *b)
 {
     bool same = space_params(a) == space_params(b);
@@ -385,15 +372,12 @@ bool stages_foreign(const Recorded *from, const Recorded *on, StageForeign *fore
     *foreign = (StageForeign){.slowdown = NAN};
     if (!same_parameters(from->space, on->space))
         return false;
-    Place *place = xcalloc((size_t)from->n, sizeof *place);
-    for (int i = 0; i < from->n; i++)
-        place[i] = (Place){recorded_cost(from, &from->at[i]), i};
-    qsort(place, (size_t)from->n, sizeof *place, by_cost);
+    int *order = recorded_order(from);
     for (int i = 0; i < from->nvalid && !foreign->place; i++) {
         Point point;
         Buf text;
         buf_init(&text);
-        space_point(from->space, (uint64_t)place[i].number, &point);
+        space_point(from->space, (uint64_t)order[i], &point);
         point_print(&text, from->space, &point);
         double cost = cost_of(on, text.text);
         if (!isnan(cost)) {
@@ -403,6 +387,6 @@ bool stages_foreign(const Recorded *from, const Recorded *on, StageForeign *fore
         }
         buf_release(&text);
     }
-    free(place);
+    free(order);
     return true;
 }

@@ -65,14 +65,11 @@ static const Job *take_off(Stream *s, const Point *point)
 {
     Tune *t = s->t;
     Flight *flight = new_flight(s, point);
-    Ir *ir = t->problem->ir;
-    ArithMark arith = arith_mark(ir->arith);
-    ArenaMark exprs = arena_mark(ir->arena);
+    IrMark mark = ir_mark(t->problem->ir);
     Diags quiet;
     diags_init(&quiet, flight->arena);
     bool ok = tune_candidate(t, point, flight->arena, &flight->candidate, &quiet);
-    arena_reset(ir->arena, exprs);
-    arith_release(ir->arith, arith);
+    ir_release(t->problem->ir, mark);
     if (!ok) {
         s->store_failed |= !tune_take_unlowered(t, s->told, point, &quiet);
         land(s, flight);

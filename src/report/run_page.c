@@ -5,6 +5,7 @@
 // reader's setting: plots are drawn for paper, and the style below recolours them.
 #include "report/run.h"
 #include "report/svg.h"
+#include "report/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,14 +65,8 @@ static void put_time(Buf *out, double ns)
 {
     if (!isfinite(ns))
         buf_puts(out, "&ndash;");
-    else if (ns < 1e3)
-        buf_printf(out, "%.0f ns", ns);
-    else if (ns < 1e6)
-        buf_printf(out, "%.1f &micro;s", ns * 1e-3);
-    else if (ns < 1e9)
-        buf_printf(out, "%.3f ms", ns * 1e-6);
     else
-        buf_printf(out, "%.3f s", ns * 1e-9);
+        put_duration(out, ns, "&micro;");
 }
 
 static void put_tag(Buf *out, const char *tag, const char *text)

@@ -7,6 +7,18 @@
 #include <math.h>
 #include <stdlib.h>
 
+void put_duration(Buf *out, double ns, const char *micro)
+{
+    if (ns < 1e3)
+        buf_printf(out, "%.0f ns", ns);
+    else if (ns < 1e6)
+        buf_printf(out, "%.1f %ss", ns * 1e-3, micro);
+    else if (ns < 1e9)
+        buf_printf(out, "%.3f ms", ns * 1e-6);
+    else
+        buf_printf(out, "%.3f s", ns * 1e-9);
+}
+
 Table table_new(Arena *arena, int columns)
 {
     return (Table){.arena = arena, .columns = columns};

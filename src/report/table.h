@@ -13,6 +13,9 @@ typedef struct {
     VEC(char *) cell; // row by row, the head first
 } Table;
 
+// "1.234 ms"; micro: how the letter of microseconds is written.
+void put_duration(Buf *out, double ns, const char *micro);
+
 Table table_new(Arena *arena, int columns);
 // The next cell; rows fill by themselves.
 void table_put(Table *table, const char *format, ...) FW_PRINTF(2, 3);

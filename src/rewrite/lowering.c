@@ -129,21 +129,6 @@ static Expr *one_index(Rewrite *rw)
                         0);
 }
 
-// The way down to the only fold among the operands of a scalar; false if there is none.
-static bool find_fold(const Expr *expr, Path *at)
-{
-    if (is(expr, P_REDUCE))
-        return true;
-    for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
-        if (!path_push(at, i))
-            return false;
-        if (find_fold(expr->arg[i], at))
-            return true;
-        at->n--;
-    }
-    return false;
-}
-
 // A copy of the expression with another one in that place.
 static Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
 {
@@ -190,7 +175,7 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t l = args->at[0], v = args->at[1];
     Path where = {0};
-    if (!is_dims(at, P_MAP, 1) || !find_fold(at->fun->arg[0], &where))
+    if (!is_dims(at, P_MAP, 1) || !path_to_fold(at->fun->arg[0], &where, NULL))
         return NULL;
     const Expr *reduce = path_find(at->fun->arg[0], &where);
     if (!regroupable(reduce) || !is_commutative(reduce) || !at_host(rw) || l < 1 || v < 1 ||

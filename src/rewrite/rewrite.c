@@ -65,6 +65,20 @@ bool path_push(Path *path, int child)
     return true;
 }
 
+bool path_to_fold(const Expr *expr, Path *at, bool (*fits)(const Expr *reduce))
+{
+    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
+        return !fits || fits(expr);
+    for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
+        if (!path_push(at, i))
+            return false;
+        if (path_to_fold(expr->arg[i], at, fits))
+            return true;
+        at->n--;
+    }
+    return false;
+}
+
 Path path_join(const Path *outer, const Path *inner)
 {
     Path path = *outer;

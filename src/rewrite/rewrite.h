@@ -98,7 +98,10 @@ typedef struct {
 } Path;
 
 const Expr *path_find(const Expr *root, const Path *path); // NULL if it leads nowhere
-bool path_push(Path *path, int child);                     // false if it is full
+// Appends the way down to the first reduction that fits (NULL: any) among the operands of a
+// scalar; false if there is none.
+bool path_to_fold(const Expr *expr, Path *at, bool (*fits)(const Expr *reduce));
+bool path_push(Path *path, int child); // false if it is full
 Path path_join(const Path *outer, const Path *inner);
 bool path_parse(const char *text, Path *path);
 void path_print(Buf *out, const Path *path);

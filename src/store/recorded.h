@@ -54,5 +54,8 @@ Launches recorded_launches(const Recorded *recorded);
 
 // The cost that a strategy is told, least for the best; INFINITY if the point failed.
 double recorded_cost(const Recorded *recorded, const RecordedPoint *point);
+// The numbers of all points in order of cost, of equal ones the first first. Owner: the
+// caller, free.
+int *recorded_order(const Recorded *recorded);
 
 #endif

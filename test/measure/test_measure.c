@@ -125,6 +125,25 @@ static void test_disturbed_sample(void **state)
     assert_true(trial.time_ns == 6e6);
 }
 
+// A processor time far below all others of the point was misread.
+static void test_misread_sample(void **state)
+{
+    (void)state;
+    const double clock[] = {5e6, 5e6, 6e6, 5.5e6, 5.2e6, 5.1e6, 6e6};
+    const double share[] = {1, 1, 1, 1, 0.03, 1, 0.9};
+    Script script = {clock, share, 7, 0};
+    Sampler sampler = {scripted, &script, 5, 1, INFINITY, INFINITY};
+    Trial trial = {0};
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_int_equal(trial.nsample, 4);
+    assert_true(fabs(trial.time_ns - 5.1e6) < 1);
+    const double half[] = {1, 1, 1, 0.5, 0.5, 1, 0.4}; // of two, each bears the other out
+    script = (Script){clock, half, 7, 0};
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_int_equal(trial.nsample, 5);
+    assert_true(fabs(trial.time_ns - 2.4e6) < 1);
+}
+
 // Rigs --------------------------------------------------------------------------------
 
 enum { N = 4096, BATCH = 30 };
@@ -632,12 +651,19 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pack),   cmocka_unit_test(test_check),
-        cmocka_unit_test(test_sample), cmocka_unit_test(test_disturbed_sample),
-        RIG_TEST(test_verdicts),       RIG_TEST(test_batch),
-        RIG_TEST(test_cutoff),         RIG_TEST(test_killed_worker),
-        RIG_TEST(test_worn_worker),    RIG_TEST(test_host),
-        RIG_TEST(test_folder),         RIG_TEST(test_refusals),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_disturbed_sample),
+        cmocka_unit_test(test_misread_sample),
+        RIG_TEST(test_verdicts),
+        RIG_TEST(test_batch),
+        RIG_TEST(test_cutoff),
+        RIG_TEST(test_killed_worker),
+        RIG_TEST(test_worn_worker),
+        RIG_TEST(test_host),
+        RIG_TEST(test_folder),
+        RIG_TEST(test_refusals),
         RIG_TEST(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,13 @@ static bool no_input(Options *o, const Problem *problem, const char *name)
     int n, known = 0;
     const Argument *argument = problem->kind->arguments(problem, o->arena, &n);
     const char **input = NEW_ARRAY(o->arena, const char *, MAX(n, 1));
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         if (argument[i].in)
             input[known++] = argument[i].name;
+        if (argument[i].in && strcmp(argument[i].name, name) == 0)
+            return diag_error(&o->diags, span_none, "C020", "input `%s` is given twice",
+                              name);
+    }
     return cli_unknown(o, "C020", "input", name, input, known);
 }
 

@@ -61,11 +61,26 @@ static bool parse_budget(Options *o, const char *text)
     }
 }
 
+// A file of its own: neither standard output, where others write, nor without a name, which
+// a store loses when the command ends.
+static bool parse_file(Options *o, OptionId option, char *text, const char **path)
+{
+    *path = text;
+    return (text[0] && strcmp(text, "-") != 0) ||
+           wrong(o,
+                 arena_printf(o->arena, "--%s takes the name of a file",
+                              option_rows[option].name),
+                 text);
+}
+
 // Where nothing goes to several files, the second would be taken for written.
 static bool parse_out(Options *o, char *text)
 {
     if (o->nout == CLI_LIST_MAX)
         return wrong(o, "too many outputs", text);
+    bool prints = o->command == &commands[CMD_EMIT] || o->command == &commands[CMD_WISDOM];
+    if (!prints && strcmp(text, "-") == 0)
+        return wrong(o, "--out takes a name here", text);
     o->out[o->nout++] = text;
     return o->nout == 1 || o->command == &commands[CMD_RUN] ||
            wrong(o, "-o is given twice", text);
@@ -82,14 +97,16 @@ static bool parse_in(Options *o, char *text)
     return true;
 }
 
-static bool parse_count(Options *o, OptionId option, const char *text, int64_t *count)
+enum { COUNT_MOST = 10000000 };
+
+static bool parse_count(Options *o, OptionId option, const char *text, int64_t most,
+                        int64_t *count)
 {
-    enum { MOST = 10000000 };
     *count = strtoll(text, NULL, 10);
-    if (is_whole(text) && *count > 0 && *count <= MOST)
+    if (is_whole(text) && *count > 0 && *count <= most)
         return true;
-    const char *what = arena_printf(o->arena, "--%s takes a whole number from 1 to %d",
-                                    option_rows[option].name, MOST);
+    const char *what = arena_printf(o->arena, "--%s takes a whole number from 1 to %lld",
+                                    option_rows[option].name, (long long)most);
     return wrong(o, what, text);
 }
 
@@ -133,12 +150,6 @@ static bool parse_stages(Options *o, const char *text)
            wrong(o, "--stages takes N,M, both above 0", text);
 }
 
-static bool parse_samples(Options *o, const char *text)
-{
-    return parse_count(o, OPTION_SAMPLES, text, &o->samples) &&
-           (o->samples <= TRIAL_SAMPLES || wrong(o, "--samples takes 1 to 32", text));
-}
-
 bool cli_take_option(Options *o, OptionId option, char *arg)
 {
     o->given |= (uint64_t)1 << option;
@@ -159,9 +170,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_ANY_DEVICE: return o->any_device = true;
     case OPTION_HOST: return o->host = true;
     case OPTION_CHECK: o->check = true; return true;
-    case OPTION_STORE: // a store without a name would be lost when the command ends
-        o->store = arg;
-        return arg[0] || wrong(o, "--store takes the name of a file", arg);
+    case OPTION_STORE: return parse_file(o, option, arg, &o->store);
     case OPTION_FRESH: o->fresh = true; return true;
     case OPTION_DEVICE_MODEL: o->device_model = arg; return true;
     case OPTION_SVG: o->svg = arg; return true;
@@ -170,12 +179,12 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
         o->random_repeat = atoi(arg);
         return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||
                wrong(o, "--random-repeat takes a whole number above 0", arg);
-    case OPTION_NUMBER: return parse_count(o, option, arg, &o->number);
-    case OPTION_THREADS: return parse_count(o, option, arg, &o->threads);
+    case OPTION_NUMBER: return parse_count(o, option, arg, COUNT_MOST, &o->number);
+    case OPTION_THREADS: return parse_count(o, option, arg, COUNT_MOST, &o->threads);
     case OPTION_CSV: o->csv = arg; return true;
     case OPTION_AGAIN: o->again = arg; return true;
     case OPTION_DERIVED: o->derived = true; return true;
-    case OPTION_SAMPLE: return parse_count(o, option, arg, &o->sample);
+    case OPTION_SAMPLE: return parse_count(o, option, arg, COUNT_MOST, &o->sample);
     case OPTION_DERIVATION: o->derivation = arg; return true;
     case OPTION_PRINT: o->print = arg; return true;
     case OPTION_MODEL: o->model = arg; return true;
@@ -192,13 +201,13 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_PRIOR: o->prior = arg; return true;
     case OPTION_MPI: return o->mpi = true;
     case OPTION_MEASURE: return o->measure = true;
-    case OPTION_REPEAT: return parse_count(o, option, arg, &o->repeat);
-    case OPTION_LIMIT: return parse_count(o, option, arg, &o->limit);
+    case OPTION_REPEAT: return parse_count(o, option, arg, COUNT_MOST, &o->repeat);
+    case OPTION_LIMIT: return parse_count(o, option, arg, COUNT_MOST, &o->limit);
     case OPTION_WHERE: o->where = arg; return true;
     case OPTION_STAGES: return parse_stages(o, arg);
-    case OPTION_SAMPLES: return parse_samples(o, arg);
-    case OPTION_T4: o->t4 = arg; return true;
-    case OPTION_CACHE: o->cache = arg; return true;
+    case OPTION_SAMPLES: return parse_count(o, option, arg, TRIAL_SAMPLES, &o->samples);
+    case OPTION_T4: return parse_file(o, option, arg, &o->t4);
+    case OPTION_CACHE: return parse_file(o, option, arg, &o->cache);
     case OPTION_QUIET: o->quiet = true; return true;
     case OPTION_COLOUR: return parse_colour(o, arg);
     case OPTION_COMPLETION: o->completion = arg; return true;

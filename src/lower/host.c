@@ -363,6 +363,21 @@ static const Env *bind_inputs(Lower *l, const Function *main)
     return env;
 }
 
+// "out", or longer where an input or a plane of one is called so.
+static const char *output_name(const Lower *l)
+{
+    const char *name = "out";
+    for (int i = 0; i < l->unit->buffers.len; i++) {
+        const char *input = l->unit->buffers.at[i]->name;
+        size_t len = strlen(name);
+        if (strncmp(input, name, len) == 0 && (!input[len] || input[len] == '_')) {
+            name = arena_printf(l->arena, "%s_", name);
+            i = -1;
+        }
+    }
+    return name;
+}
+
 Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Arena *arena,
             Diags *diags)
 {
@@ -377,7 +392,8 @@ Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Are
                .options = options,
                .diags = diags};
     const Env *env = bind_inputs(&l, program->main);
-    const View *out = buffers_new(&l, body->type, MEM_GLOBAL, ROLE_OUTPUT, 0, "out");
+    const View *out =
+        buffers_new(&l, body->type, MEM_GLOBAL, ROLE_OUTPUT, 0, output_name(&l));
     unit->noutput = unit->buffers.len - unit->ninput;
     gen(&l, body, env, out);
     if (l.failed)

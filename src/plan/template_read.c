@@ -169,7 +169,7 @@ bool reader_sources(const Reader *r)
     Template *t = r->t;
     Buf text;
     buf_init(&text);
-    bool ok = true;
+    bool ok = t->file.len > 0 || reader_wrong(r, "files", "a file is wanted");
     for (int i = 0; ok && i < t->file.len; i++) {
         template_line(&text, t->file.at[i]);
         ok = reader_file(r, "files", t->file.at[i], &text) != NULL;

@@ -12,6 +12,11 @@ holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'
 passes "run" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --json "$tmp/k"
 holds "json: no error unasked" "$tmp/k" 'j["max_error"] is None'
 holds "json: problem" "$tmp/j" 'j["problem"] == "jacobi2d N=100 M=70"'
+# Inputs may be called what the output is.
+for name in out out_ out_0; do
+    echo "size N def f(x: [N]float, $name: [N]float) = zip(x, $name) |> map(\\p -> (p.0 + p.1, p.0))" >"$tmp/out.fw"
+    passes "an input $name" "$FOREWARP" run "$tmp/out.fw" -s N=8 -d host --check
+done
 for seed in 1 1 2; do
     "$FOREWARP" run examples/jacobi2d.fw -s N=20,M=20 --seed $seed -o "$tmp/$seed.npy" >/dev/null
     mv "$tmp/$seed.npy" "$tmp/last$seed.npy.$(ls "$tmp" | wc -l)"

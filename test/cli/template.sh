@@ -81,7 +81,7 @@ holds "of as many runs a point" "$tmp/record.json" 'len(j["cache"]) == 3 and all
     len(e["times"]) == 3 for e in j["cache"].values() if e["time"] != "RuntimeFailedConfig")'
 holds "with their launches" "$tmp/record.json" 'all(
     len(e["groups"]) == 3 and e["local"] == [e["block_size_x"], 1, 1] for e in j["cache"].values())'
-fails 2 "takes 1 to 32" "$FOREWARP" tune test/programs/templates/t1.json --samples 33
+fails 2 "--samples takes a whole number from 1 to 32" "$FOREWARP" tune test/programs/templates/t1.json --samples 33
 
 # A syntax error in half of the points.
 cat >"$tmp/half.cl" <<'END'

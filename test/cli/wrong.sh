@@ -70,6 +70,7 @@ then
         fails_run 2 "$file.npy" --in "a=$tmp/$file.npy"
     done
     fails_run 2 "no input \`b\`" --in "b=$tmp/good.npy"
+    fails_run 2 "input \`a\` is given twice" --in "a=$tmp/good.npy" --in "a=$tmp/good.npy"
     fails_run 2 "in Fortran order" --in "a=$tmp/order.npy"
 fi
 printf 'not an array' >"$tmp/text.npy"
@@ -103,10 +104,13 @@ for budget in 5parsecs 0t 0s -1s infs 1e30t nanm t ''; do
     fails_tune 2 "a budget is 30s, 5m, 1h or 200t, above 0: \`$budget\`" --budget "$budget"
 done
 fails 2 "a budget of calibrate is 30s" "$FOREWARP" calibrate -b 5t
-fails_tune 2 "--samples takes a whole number from 1 to" --samples 0
+fails_tune 2 "--samples takes a whole number from 1 to 32" --samples 0
 fails 2 "--number takes a whole number from 1 to 10000000" "$FOREWARP" explore $jacobi -n 20000000
 fails_tune 2 "-o is given twice" -o "$tmp/out" -o "$tmp/out2"
 fails_tune 2 "--store takes the name of a file" --store ""
+fails_tune 2 "--t4 takes the name of a file: \`-\`" --t4 -
+fails_tune 2 "--cache takes the name of a file: \`-\`" --cache -
+fails_run 2 "--out takes a name here: \`-\`" -o -
 fails_tune 2 "whole number" --seed x
 fails_tune 1 "opencl:9" --device opencl:9 --store "$tmp/s.db" -o "$tmp/out"
 fails 1 "error C084" "$FOREWARP" tune $jacobi -s N=1000000,M=1000000 --store "$tmp/big.db" -o "$tmp/out"

@@ -260,6 +260,7 @@ static void test_refused(void **state)
         {"{\"file\": 1}", "file: there is no such key"},
         {"{\"files\": \"none.cl\", " PARAMETERS ARGUMENTS LAUNCH "}",
          "files: cannot read test/programs/templates/none.cl"},
+        {"{\"files\": [], " PARAMETERS ARGUMENTS LAUNCH "}", "files: a file is wanted"},
         {"{" FILES "\"parameters\": {\"A\": []}, " ARGUMENTS LAUNCH "}",
          "parameters.A: 1 to 32767 values"},
         {"{" FILES "\"parameters\": {\"A\": [1, 1]}, " ARGUMENTS LAUNCH "}",

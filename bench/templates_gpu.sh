@@ -6,8 +6,8 @@
 #
 #   bench/templates_gpu.sh build/forewarp OUT [MINUTES]     MINUTES: of the whole (default 28)
 #
-# Of the time the GPU has a half, all of it with CPU= (none): convolution 3 parts of 5 (7,000 points a minute and more with 16
-# cores that compile: 20,000 valid ones take about 9 minutes), raycasting and stereo one each. Two GPUs and more halve the
+# Of the time the GPU has a half, all of it with CPU= (none): convolution 3 parts of 5 (3,000 points a minute with 11
+# cores that compile: 19,949 valid ones took 12.5 minutes), raycasting and stereo one each. Two GPUs and more halve the
 # cores: the first records convolution, the second the other two, at the same time. Then the processor: two passes over the same
 # points, so that noise shows, of convolution, stereo and raycasting, one thread, sizes that keep most kernels below 10 ms. All
 # records are in OUT/templates.tar too.

@@ -60,5 +60,5 @@ $emit -p "lx=8 bx=4 loads=all" | grep -q "float a_0" && not_ok "all loads" || ok
 $emit -p "lx=8 bx=4" | grep -q "float a_0" && ok "equal loads" || not_ok "equal loads"
 fails 2 "breaks the constraint" $FOREWARP run examples/jacobi2d.fw -s N=16,M=16 -d cuda:0 --extra groups \
     -p "scheme=tiled group=any"
-fails 2 "images, groups and loads" $FOREWARP emit examples/jacobi2d.fw -s N=16,M=16 --extra group
+fails 2 "images, groups, loads and banks" $FOREWARP emit examples/jacobi2d.fw -s N=16,M=16 --extra group
 finish

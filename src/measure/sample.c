@@ -91,14 +91,20 @@ static int misread(const Sampler *sampler, const Samples *s)
         next = MIN(next, s->time_ns[less ? least : i]);
         least = less ? i : least;
     }
-    bool alone = s->n > 2 && next > NEAR * s->time_ns[least];
+    bool alone = s->n > 2 && next > SHORT_NS && next > NEAR * s->time_ns[least];
     return sampler->cores_in_use > 0 && alone ? least : -1;
+}
+
+static int counted(const Sampler *sampler, const Samples *s)
+{
+    int skipped = misread(sampler, s);
+    return s->nvalid - (skipped >= 0 && s->valid[skipped]);
 }
 
 // Keeps the valid samples, or all where there are too few of them.
 static void report(const Sampler *sampler, const Samples *s, int wanted, Trial *trial)
 {
-    bool all = s->nvalid < wanted;
+    bool all = counted(sampler, s) < wanted;
     int skipped = misread(sampler, s);
     trial->time_ns = INFINITY;
     for (int i = 0; i < s->n; i++) {
@@ -117,7 +123,7 @@ DeviceStatus sample_take(const Sampler *sampler, Trial *trial)
     int most = MIN(MAX(GIVE_UP, 2 * wanted), TRIAL_SAMPLES);
     double start = clock_s();
     DeviceStatus status = warm_up(sampler, &s);
-    while (status == DEV_OK && s.nvalid < wanted && s.n < most) {
+    while (status == DEV_OK && counted(sampler, &s) < wanted && s.n < most) {
         if (s.n > 0 && clock_s() - start > sampler->limit_s)
             break;
         status = take_one(sampler, &s);

@@ -161,6 +161,13 @@ void rng_sample(Rng *rng, int *at, int n, int m);
 int compare_doubles(const void *a, const void *b); // for qsort and bsearch
 void sort_doubles(double *at, int n);              // rising
 
+// A value and the number of what it is of.
+typedef struct {
+    double value;
+    int number;
+} Numbered;
+void sort_numbered(Numbered *at, int n); // rising, equal values by their numbers
+
 // clock.c --------------------------------------------------------------------------
 
 int64_t clock_ns(void); // monotonic

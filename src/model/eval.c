@@ -24,7 +24,7 @@ static int compare_candidates(const void *a, const void *b)
         return p->prediction > q->prediction ? -1 : 1;
     if (p->throughput != q->throughput)
         return p->throughput < q->throughput ? -1 : 1;
-    return (p->time_ns > q->time_ns) - (p->time_ns < q->time_ns);
+    return compare_doubles(&p->time_ns, &q->time_ns);
 }
 
 // Highest prediction first; within a tie, lowest throughput first.

@@ -55,29 +55,18 @@ double metric_pearson(const double *a, const double *b, int n)
     return ab / (sqrt(aa) * sqrt(bb));
 }
 
-typedef struct {
-    double value;
-    int row;
-} Ranked;
-
-static int compare_ranked(const void *p, const void *q)
-{
-    const Ranked *a = p, *b = q;
-    return compare_doubles(&a->value, &b->value);
-}
-
 static double *ranks(const double *a, int n)
 {
-    Ranked *r = xcalloc((size_t)n + 1, sizeof *r);
+    Numbered *r = xcalloc((size_t)n + 1, sizeof *r);
     double *rank = xcalloc((size_t)n + 1, sizeof *rank);
     for (int i = 0; i < n; i++)
-        r[i] = (Ranked){a[i], i};
-    qsort(r, (size_t)n, sizeof *r, compare_ranked);
+        r[i] = (Numbered){a[i], i};
+    sort_numbered(r, n);
     for (int i = 0, end; i < n; i = end) {
         for (end = i; end < n && r[end].value == r[i].value;)
             end++;
         for (int j = i; j < end; j++)
-            rank[r[j].row] = (i + end + 1) / 2.0;
+            rank[r[j].number] = (i + end + 1) / 2.0;
     }
     free(r);
     return rank;

@@ -50,7 +50,7 @@ static int compare_rows(const void *a, const void *b)
 {
     const Row *p = a, *q = b;
     int order = compare_points(p, q);
-    return order ? order : (p->value > q->value) - (p->value < q->value);
+    return order ? order : compare_doubles(&p->value, &q->value);
 }
 
 static void add_point(Nearest *t, const Row *row, int n)

@@ -310,32 +310,19 @@ static void write_size(const Problem *problem, Buf *csv)
 
 // Again -----------------------------------------------------------------------------------
 
-typedef struct {
-    int row;
-    double time_ns;
-} Timed;
-
-static int compare_timed(const void *a, const void *b)
-{
-    const Timed *p = a, *q = b;
-    if (p->time_ns != q->time_ns)
-        return p->time_ns < q->time_ns ? -1 : 1;
-    return p->row - q->row;
-}
-
 // The rows of this program and size that ran in near the best time, best first.
-static Timed *best_rows(const Explorer *x, const Dataset *data, const char *size, int *n)
+static Numbered *best_rows(const Explorer *x, const Dataset *data, const char *size, int *n)
 {
-    Timed *timed = NEW_ARRAY(x->arena, Timed, data->n);
+    Numbered *timed = NEW_ARRAY(x->arena, Numbered, data->n);
     *n = 0;
     for (int i = 0; i < data->n; i++) {
         double best_ns = data->group_at[data->group[i]].best_ns;
         if (strcmp(data->program_name[data->program[i]], x->problem->name) == 0 &&
             strcmp(data->size_name[data->size[i]], size) == 0 &&
             data->time_ns[i] <= AGAIN_WITHIN * best_ns)
-            timed[(*n)++] = (Timed){i, data->time_ns[i]};
+            timed[(*n)++] = (Numbered){data->time_ns[i], i};
     }
-    qsort(timed, (size_t)*n, sizeof *timed, compare_timed);
+    sort_numbered(timed, *n);
     *n = MIN(*n, AGAIN_MOST);
     return timed;
 }
@@ -397,12 +384,12 @@ static bool explore_again(Explorer *x)
     write_size(x->problem, &size);
     const Dataset *data = x->request->again;
     int n;
-    const Timed *timed = best_rows(x, data, size.text, &n);
+    const Numbered *timed = best_rows(x, data, size.text, &n);
     buf_release(&size);
     for (int i = 0; i < n; i++) {
-        if (!add_again(x, data, timed[i].row))
+        if (!add_again(x, data, timed[i].number))
             diag_warning(x->diags, span_none, "X004", "no longer what it was: %s",
-                         data->expression[timed[i].row]);
+                         data->expression[timed[i].number]);
         show(x, i + 1, n);
     }
     x->result->expressions = x->rows.len;

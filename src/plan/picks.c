@@ -188,8 +188,8 @@ typedef struct {
 
 static int compare(const void *a, const void *b)
 {
-    double x = ((const Place *)a)->by, y = ((const Place *)b)->by;
-    return (x > y) - (x < y);
+    const Place *p = a, *q = b;
+    return compare_doubles(&p->by, &q->by);
 }
 
 static Place *places_of(const Recorded *record, const double *by)

@@ -175,7 +175,7 @@ typedef struct {
 static int compare_samples(const void *p, const void *q)
 {
     const Sample *a = p, *b = q;
-    return (a->at_s > b->at_s) - (a->at_s < b->at_s);
+    return compare_doubles(&a->at_s, &b->at_s);
 }
 
 // The place of a loss among the valid ones, the first of equal ones.

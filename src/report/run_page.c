@@ -241,34 +241,23 @@ static void put_models(Buf *out, const Analysis *a, Arena *arena)
                       "device's ceilings are not known.</p>\n");
 }
 
-typedef struct {
-    double ns;
-    int trial;
-} Rank;
-
-static int compare_ranks(const void *a, const void *b)
-{
-    const Rank *p = a, *q = b;
-    return p->ns != q->ns ? (p->ns > q->ns) - (p->ns < q->ns) : p->trial - q->trial;
-}
-
 static void put_best_table(Buf *out, const Analysis *a, Arena *arena)
 {
-    Rank *rank = NEW_ARRAY(arena, Rank, a->nok + 1);
+    Numbered *rank = NEW_ARRAY(arena, Numbered, a->nok + 1);
     for (int i = 0; i < a->nok; i++)
-        rank[i] = (Rank){a->run->trial[a->ok[i]].time_ns, a->ok[i]};
-    qsort(rank, (size_t)a->nok, sizeof *rank, compare_ranks);
+        rank[i] = (Numbered){a->run->trial[a->ok[i]].time_ns, a->ok[i]};
+    sort_numbered(rank, a->nok);
     buf_puts(out,
              "<div class=\"scroll\"><table>\n<tr><th class=\"r\">trial</th><th "
              "class=\"r\">time</th><th class=\"r\">slower by</th><th>point</th></tr>\n");
     for (int i = 0; i < MIN(a->nok, BEST_SHOWN); i++) {
         Buf point;
         buf_init(&point);
-        run_point(&point, a->run, &a->run->trial[rank[i].trial].point);
-        buf_printf(out, "<tr><td class=\"r\">%d</td><td class=\"r\">", rank[i].trial + 1);
-        put_time(out, rank[i].ns);
+        run_point(&point, a->run, &a->run->trial[rank[i].number].point);
+        buf_printf(out, "<tr><td class=\"r\">%d</td><td class=\"r\">", rank[i].number + 1);
+        put_time(out, rank[i].value);
         buf_printf(out, "</td><td class=\"r\">%.1f %%</td><td><code>",
-                   100 * (rank[i].ns / rank[0].ns - 1));
+                   100 * (rank[i].value / rank[0].value - 1));
         svg_escape(out, point.text);
         buf_puts(out, "</code></td></tr>\n");
         buf_release(&point);

@@ -173,8 +173,8 @@ static void add_sample(Search *search)
 
 static int compare(const void *p, const void *q)
 {
-    double a = ((const Told *)p)->cost, b = ((const Told *)q)->cost;
-    return (a > b) - (a < b);
+    const Told *a = p, *b = q;
+    return compare_doubles(&a->cost, &b->cost);
 }
 
 static double target(const Surrogate *s, double cost)

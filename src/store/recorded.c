@@ -616,26 +616,14 @@ double recorded_cost(const Recorded *recorded, const RecordedPoint *point)
     return point->value > 0 ? 1e9 / point->value : INFINITY;
 }
 
-typedef struct {
-    double cost;
-    int number;
-} Place;
-
-static int compare_places(const void *a, const void *b)
-{
-    const Place *x = a, *y = b;
-    int order = compare_doubles(&x->cost, &y->cost);
-    return order ? order : x->number - y->number;
-}
-
 int *recorded_order(const Recorded *recorded)
 {
     size_t n = (size_t)recorded->n;
-    Place *at = xcalloc(n + 1, sizeof *at);
+    Numbered *at = xcalloc(n + 1, sizeof *at);
     int *order = xcalloc(n + 1, sizeof *order);
     for (int i = 0; i < recorded->n; i++)
-        at[i] = (Place){recorded_cost(recorded, &recorded->at[i]), i};
-    qsort(at, n, sizeof *at, compare_places);
+        at[i] = (Numbered){recorded_cost(recorded, &recorded->at[i]), i};
+    sort_numbered(at, recorded->n);
     for (int i = 0; i < recorded->n; i++)
         order[i] = at[i].number;
     free(at);

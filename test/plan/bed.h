@@ -58,4 +58,15 @@ static ProblemData *bed_expect(Bed *bed, const Problem *problem, Arena *arena, D
     return bed_fill(bed, data, diags) ? data : NULL;
 }
 
+// What a bound program derives for the bed's device, whose whole space is wanted, also
+// where it is a CPU. Owner: the caller, derive_free.
+static inline Derivation *bed_derive(const Bed *bed, const Problem *problem, Diags *diags)
+{
+    DeviceInfo info = *rig_device(bed->rig);
+    info.is_cpu = false;
+    Derivation *derivation = derive_new(problem->bound, &info, diags);
+    assert_non_null(derivation);
+    return derivation;
+}
+
 #endif

@@ -107,13 +107,10 @@ static int try_points(Problem *problem, const char *name, Bed *bed, bool first,
     if (!bed_expect(bed, problem, arena, diags))
         return 1;
     Rig *rig = bed->rig;
-    DeviceInfo info = *rig_device(rig);
-    if (!runs_half(problem, &info))
+    if (!runs_half(problem, rig_device(rig)))
         return 0;
-    info.is_cpu = false; // the whole space, whatever the device
     problem->bound->extra |= 1u << EXTRA_BANKS;
-    Derivation *derivation = derive_new(problem->bound, &info, diags);
-    assert_non_null(derivation);
+    Derivation *derivation = bed_derive(bed, problem, diags);
     const Target *target = target_find(rig_device(rig)->target);
     Buf prelude;
     buf_init(&prelude);

@@ -69,11 +69,9 @@ static void try_case(const Case *c, Bed *bed)
     diags_init(&diags, arena);
     Problem *problem = open_problem(c, &diags);
     assert_non_null(bed_expect(bed, problem, arena, &diags));
-    DeviceInfo info = *rig_device(bed->rig);
-    info.is_cpu = false; // the whole space, whatever the device
-    Derivation *derivation = derive_new(problem->bound, &info, &diags);
+    Derivation *derivation = bed_derive(bed, problem, &diags);
     Point point = point_of(derivation, c, arena);
-    const Target *target = target_find(info.target);
+    const Target *target = target_find(rig_device(bed->rig)->target);
     Buf prelude;
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->bound);

@@ -212,10 +212,7 @@ static void try_case(const Case *c, Bed *bed)
     assert_non_null(data);
     Run r = {bed->rig, data, NULL, problem, NULL, arena, &diags};
     r.target = target_find(rig_device(r.rig)->target);
-    DeviceInfo info = *rig_device(r.rig);
-    info.is_cpu = false; // the whole space, whatever the device
-    r.derivation = derive_new(problem->bound, &info, &diags);
-    assert_non_null(r.derivation);
+    r.derivation = bed_derive(bed, problem, &diags);
     compare_points(&r, c);
     derive_free(r.derivation);
     problem_free(problem);

@@ -83,17 +83,17 @@ $(B)/%.o: %.c $(B)/flags
 	$(Q)$(COMPILE) $(EXTRA) -MMD -MP -c -o $@ $<
 
 # The texts of host programs, as C takes them in.
-HOSTS := $(patsubst src/%.txt,$(B)/text/%.inc,$(wildcard src/plan/host/*.txt))
+HOSTS := $(patsubst src/%.txt,$(B)/text/%.inc,$(wildcard src/api/host/*.txt))
 $(B)/text/%.inc: src/%.txt Makefile
 	@mkdir -p $(@D)
 	@sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
-$(B)/src/plan/host_text.o: EXTRA := -I$(B)/text
+$(B)/src/api/host_text.o: EXTRA := -I$(B)/text
 ifneq ($(MPI),)
 MPI_PKG := $(if $(filter 1,$(MPI)),mpi-c,$(MPI))
 $(B)/src/cli/mpi.o: EXTRA := -DFW_MPI $(shell pkg-config --cflags $(MPI_PKG))
 MPI_LIBS := $(shell pkg-config --libs $(MPI_PKG))
 endif
-$(B)/src/plan/host_text.o: $(HOSTS)
+$(B)/src/api/host_text.o: $(HOSTS)
 
 # Their inner loops run along rows, a fraction of the time as vectors: nobody asks for errno
 # or for exceptions of floating point there, which would keep them from it.
@@ -109,7 +109,7 @@ $(B)/libforewarp.a: $(LIBOBJ)
 # The libraries that are installed: what include/forewarp.h declares is all that others see.
 # The number after .so changes when a program must be compiled again.
 SONAME := libforewarp.so.0
-SHIPPED := $(filter-out $(B)/src/cli/% $(B)/src/report/%,$(LIBOBJ))
+SHIPPED := $(filter-out $(B)/src/cli/% $(B)/src/report/% $(B)/src/evaluate/%,$(LIBOBJ))
 $(B)/lib/libforewarp.a: $(SHIPPED)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo '  AR   $@')
@@ -175,7 +175,7 @@ bench: $(B)/forewarp $(BENCHES)
 # only some of: points of the examples, covers and granularities of the scripts.
 SOAK_TRIALS ?= 10000
 SOAK_POINTS ?= 8
-LONG := $(B)/test/plan/test_candidates $(B)/test/fuse/test_sequences $(B)/test/fuse/test_kernels
+LONG := $(B)/test/problem/test_candidates $(B)/test/fuse/test_sequences $(B)/test/fuse/test_kernels
 soak: $(B)/forewarp $(LONG)
 	FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) test/soak.sh $(SOAK_TRIALS)
 	FW_FAULTS=all FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) sh test/cli/faults.sh

@@ -7,7 +7,7 @@
 //             OpenMP, and a copy
 // Arguments: seconds of search a size (30), then the sizes (2048 4096).
 
-#include "plan/plan.h"
+#include "tune/tune.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,11 +6,12 @@
 #ifndef FW_CLI_H
 #define FW_CLI_H
 
+#include "calibrate/ceiling.h"
 #include "fuse/fuse.h"
 #include "measure/json.h"
 #include "measure/peers.h"
 #include "model/dataset.h"
-#include "plan/ceiling.h"
+#include "tune/tune.h"
 
 typedef struct Options Options;
 

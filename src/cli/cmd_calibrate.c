@@ -4,7 +4,7 @@
 
 #include "cli/screen.h"
 
-#include "plan/calibrate.h"
+#include "calibrate/calibrate.h"
 
 #include <errno.h>
 #include <math.h>

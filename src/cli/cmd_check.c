@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 
-#include "plan/shape.h"
-#include "plan/template.h"
+#include "derive/shape.h"
+#include "problem/template.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 
-#include "plan/describe.h"
-#include "plan/predict.h"
+#include "calibrate/describe.h"
+#include "calibrate/predict.h"
 
 #include <math.h>
 

@@ -2,9 +2,9 @@
 //
 // forewarp emit: one candidate, of a point or of a derivation in a file, as text.
 
+#include "api/recipe.h"
+#include "calibrate/describe.h"
 #include "cli/cli.h"
-#include "plan/describe.h"
-#include "plan/recipe.h"
 
 #include <errno.h>
 #include <stdlib.h>

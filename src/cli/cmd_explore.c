@@ -5,8 +5,8 @@
 
 #include "cli/screen.h"
 
-#include "plan/describe.h"
-#include "plan/explore.h"
+#include "calibrate/describe.h"
+#include "evaluate/explore.h"
 
 #include <errno.h>
 #include <math.h>

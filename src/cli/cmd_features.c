@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 
+#include "calibrate/describe.h"
 #include "cost/features.h"
-#include "plan/describe.h"
 
 typedef struct {
     Point point;

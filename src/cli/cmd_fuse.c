@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-#include "plan/describe.h"
+#include "calibrate/describe.h"
 
 #include <stdlib.h>
 #include <string.h>

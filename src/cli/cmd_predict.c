@@ -5,9 +5,9 @@
 
 #include "cli/cli.h"
 
-#include "plan/describe.h"
-#include "plan/predict.h"
-#include "plan/select.h"
+#include "calibrate/describe.h"
+#include "calibrate/predict.h"
+#include "evaluate/select.h"
 #include "store/recorded.h"
 
 #include <math.h>

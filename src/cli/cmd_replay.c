@@ -3,7 +3,7 @@
 // forewarp replay: strategies on recorded spaces, scored.
 
 #include "cli/screen.h"
-#include "plan/replay.h"
+#include "evaluate/replay.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 
+#include "calibrate/describe.h"
 #include "ir/names.h"
-#include "plan/describe.h"
 #include "report/table.h"
 
 #include <errno.h>
@@ -84,7 +84,7 @@ int cli_devices(Options *o, const char *list, const char ***device)
 
 Workplace cli_place(Options *o)
 {
-    return (Workplace){.folder = plan_cache_folder(o->arena)};
+    return (Workplace){.folder = workplace_folder(o->arena)};
 }
 
 const char *cli_store(Options *o)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // forewarp eval groups FOLDER, forewarp eval forest FOLDER: the tables of paper 001 from
-// the recorded stencils of a folder (plan/study.h). forewarp eval picks FOLDER RECORD...:
-// which model picks loadings and points best, also of recorded spaces of other programs.
+// the recorded stencils of a folder (evaluate/study.h). forewarp eval picks FOLDER
+// RECORD...: which model picks loadings and points best, also of recorded spaces of other
+// programs.
 
 #include "cli/cli.h"
 

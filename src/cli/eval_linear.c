@@ -8,8 +8,8 @@
 
 #include "cli/cli.h"
 
-#include "plan/calibrate.h"
-#include "plan/select.h"
+#include "calibrate/calibrate.h"
+#include "evaluate/select.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 // covers by predicted time. The points of its space are tuned like any other.
 
 #include "cli/cli.h"
-#include "plan/pipeline.h"
+#include "derive/pipeline.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-#include "plan/study.h"
+#include "evaluate/study.h"
 
 #include <string.h>
 

@@ -100,7 +100,7 @@ typedef struct Script Script;
 typedef struct Fusion Fusion;
 
 // A script as read: its calls in an order in which each comes after those it needs. The
-// stages of a program are such calls too (plan/pipeline.h).
+// stages of a program are such calls too (derive/pipeline.h).
 struct Script {
     Arena *arena;
     Ir *ir;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figures and tables of paper 001 from a study. It only arranges numbers: plan/study.c
-// makes them.
+// The figures and tables of paper 001 from a study. It only arranges numbers:
+// evaluate/study.c makes them.
 
 #ifndef FW_REPORT_GROUPS_H
 #define FW_REPORT_GROUPS_H
 
-#include "plan/study.h"
+#include "evaluate/study.h"
 
 void report_groups(Buf *out, const Study *study); // all of sections 5 and 8, and appendix A
 // The loading that forests pick, stencil by stencil, and Table 6.

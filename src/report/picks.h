@@ -5,7 +5,7 @@
 #ifndef FW_REPORT_PICKS_H
 #define FW_REPORT_PICKS_H
 
-#include "plan/picks.h"
+#include "evaluate/picks.h"
 
 void report_picks(Buf *out, const Study *study, const Picks *picks);
 

@@ -5,7 +5,7 @@
 #ifndef FW_REPORT_RUN_H
 #define FW_REPORT_RUN_H
 
-#include "plan/analysis.h"
+#include "report/analysis.h"
 
 // One drawing: svg is false where the record has nothing for it.
 typedef struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables and plots of the evaluation of 002. It only arranges numbers:
-// plan/stages.c makes them.
+// evaluate/stages.c makes them.
 #include "report/stages.h"
 
 #include "report/svg.h"

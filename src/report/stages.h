@@ -6,7 +6,7 @@
 #ifndef FW_REPORT_STAGES_H
 #define FW_REPORT_STAGES_H
 
-#include "plan/stages.h"
+#include "evaluate/stages.h"
 
 // A line on the record, the accuracy by training points (Figures 4 to 7), and slowdowns by
 // the points of both stages (Figures 11 to 14).

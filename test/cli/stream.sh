@@ -1,5 +1,5 @@
 # forewarp tune on a GPU that test/measure/fake_cuda.c plays: points run as a stream while
-# others are compiled (src/plan/tune_stream.c), and what the space has only there.
+# others are compiled (src/tune/tune_stream.c), and what the space has only there.
 . test/cli/common
 export LC_ALL=C
 mkdir "$tmp/lib64"

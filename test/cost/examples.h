@@ -5,8 +5,8 @@
 #ifndef FW_TEST_EXAMPLES_H
 #define FW_TEST_EXAMPLES_H
 
-#include "plan/describe.h"
-#include "plan/plan.h"
+#include "calibrate/describe.h"
+#include "tune/tune.h"
 
 #include <dirent.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 //
 // Demands of kernels whose accesses can be counted by hand: 32 lanes, lines of 128 bytes.
 
+#include "calibrate/describe.h"
 #include "cost/demand.h"
-#include "plan/describe.h"
-#include "plan/plan.h"
+#include "tune/tune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
 //
 // Features beyond the paper, on kernels small enough to work them out by hand.
 
+#include "calibrate/describe.h"
 #include "cost/features.h"
-#include "plan/describe.h"
-#include "plan/plan.h"
+#include "tune/tune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

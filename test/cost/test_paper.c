@@ -2,9 +2,9 @@
 //
 // The worked examples of paper 000, sections 4.2.2, 4.2.3 and 4.3, by both extractors.
 
+#include "calibrate/describe.h"
 #include "cost/features.h"
-#include "plan/describe.h"
-#include "plan/plan.h"
+#include "tune/tune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,8 +14,8 @@
 #include "counting.h"
 #include "examples.h"
 
+#include "calibrate/predict.h"
 #include "cost/counts.h"
-#include "plan/predict.h"
 
 #include <math.h>
 #include <stdlib.h>

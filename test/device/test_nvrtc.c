@@ -6,7 +6,7 @@
 // none. No GPU is needed. FW_POINTS sets the sampled points an example (1).
 
 #include "device/nvrtc.h"
-#include "plan/plan.h"
+#include "tune/tune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

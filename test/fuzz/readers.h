@@ -7,16 +7,16 @@
 #ifndef FW_TEST_READERS_H
 #define FW_TEST_READERS_H
 
+#include "calibrate/calibrate.h"
 #include "fuse/fuse.h"
 #include "model/dataset.h"
-#include "plan/calibrate.h"
-#include "plan/npy.h"
-#include "plan/run.h"
+#include "problem/npy.h"
 #include "report/run.h"
 #include "rewrite/rewrite.h"
 #include "search/steps.h"
 #include "store/recorded.h"
 #include "store/wisdom.h"
+#include "tune/run.h"
 
 #include <errno.h>
 #include <stdlib.h>

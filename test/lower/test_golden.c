@@ -5,8 +5,8 @@
 // kernel before and after it. FW_UPDATE=1 writes what came out into the files: read the
 // difference before you commit.
 
-#include "plan/describe.h"
-#include "plan/plan.h"
+#include "calibrate/describe.h"
+#include "tune/tune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

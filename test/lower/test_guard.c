@@ -4,10 +4,10 @@
 // dimension, all of them stand inside the `if` over groups. And indices behind a guard:
 // what items that stick out add up must fit too.
 
+#include "calibrate/describe.h"
 #include "lower/lower.h"
-#include "plan/describe.h"
-#include "plan/plan.h"
 #include "rewrite/rewrite.h"
+#include "tune/tune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

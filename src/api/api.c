@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The public interface (include/forewarp.h): problems, devices, and what all of it shares.
+
+#include "api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *fw_version(void)
+{
+    return FW_VERSION;
+}
+
+void fw_free_text(char *text)
+{
+    free(text);
+}
+
+int fw_worker(int argc, char **argv, int *status)
+{
+    bool is_worker = argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0;
+    if (is_worker)
+        *status = worker_main(argc, argv);
+    return is_worker;
+}
+
+// What is shared ----------------------------------------------------------------------
+
+void api_message(Diags *diags, char **message)
+{
+    Buf text;
+    buf_init(&text);
+    diags_print(&text, diags);
+    if (message)
+        *message = text.len ? xstrdup(text.text) : NULL;
+    buf_release(&text);
+    arena_free(diags->arena);
+}
+
+const char *api_or(const char *text, const char *otherwise)
+{
+    return text && text[0] ? text : otherwise;
+}
+
+const char *api_worker(const char *worker, Arena *arena, Diags *diags)
+{
+    const char *path = getenv("PATH");
+    char *save = NULL, *copy = arena_strdup(arena, path ? path : "");
+    if (worker && worker[0])
+        return worker;
+    for (char *dir = strtok_r(copy, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
+        const char *file = arena_printf(arena, "%s/forewarp", dir);
+        if (access(file, X_OK) == 0)
+            return file;
+    }
+    diag_world(diags, "C014",
+               "no worker: the forewarp program is not on PATH, and none is given");
+    return NULL;
+}
+
+const char *api_store(const char *store, Arena *arena)
+{
+    Buf path;
+    buf_init(&path);
+    store_default_path(&path);
+    const char *copy = arena_strdup(arena, api_or(store, path.text));
+    buf_release(&path);
+    return copy;
+}
+
+// Problems ----------------------------------------------------------------------------
+
+// Reads "N=1,M=2"; false with a diagnostic.
+static bool parse_sizes(const char *sizes, Arena *arena, Binding *binding, int most, int *n,
+                        Diags *diags)
+{
+    char *save = NULL, *text = arena_strdup(arena, sizes ? sizes : "");
+    for (char *item = strtok_r(text, ", ", &save); item;
+         item = strtok_r(NULL, ", ", &save)) {
+        char *eq = strchr(item, '='), *end = NULL;
+        long long value = eq ? strtoll(eq + 1, &end, 10) : 0;
+        if (!eq || eq == item || end == eq + 1 || *end || *n == most)
+            return diag_error(diags, span_none, "C002", "sizes are NAME=VALUE,...: `%s`",
+                              item);
+        *eq = 0;
+        binding[(*n)++] = (Binding){item, value};
+    }
+    return true;
+}
+
+static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char **message)
+{
+    Binding binding[64];
+    int n = 0;
+    bool ok = problem->kind &&
+              parse_sizes(sizes, problem->arena, binding, COUNTOF(binding), &n, diags) &&
+              problem_bind(problem, binding, n, diags);
+    api_message(diags, message);
+    if (!ok) {
+        problem_free(problem);
+        return NULL;
+    }
+    fw_problem *made = xcalloc(1, sizeof *made);
+    made->problem = problem;
+    made->argument = problem->kind->arguments(problem, problem->arena, &made->nargument);
+    made->label = problem_label(problem);
+    return made;
+}
+
+fw_problem *fw_problem_load(const char *path, const char *sizes, char **message)
+{
+    Diags diags;
+    diags_init(&diags, arena_new());
+    return bound(problem_load(path, &diags), sizes, &diags, message);
+}
+
+fw_problem *fw_problem_parse(const char *name, const char *text, const char *sizes,
+                             char **message)
+{
+    Diags diags;
+    diags_init(&diags, arena_new());
+    return bound(problem_parse(name, text, &diags), sizes, &diags, message);
+}
+
+void fw_problem_free(fw_problem *problem)
+{
+    if (problem)
+        problem_free(problem->problem);
+    free(problem);
+}
+
+const char *fw_problem_label(const fw_problem *problem)
+{
+    return problem->label;
+}
+
+double fw_problem_bytes(const fw_problem *problem)
+{
+    return problem_bytes(problem->problem);
+}
+
+int fw_problem_arguments(const fw_problem *problem)
+{
+    return problem->nargument;
+}
+
+int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument)
+{
+    if (i < 0 || i >= problem->nargument)
+        return 0;
+    const Argument *a = &problem->argument[i];
+    *argument = (fw_argument){.name = a->name,
+                              .type = a->type,
+                              .count = a->count,
+                              .bytes = a->bytes,
+                              .in = a->in,
+                              .out = a->out,
+                              .image = a->image};
+    return 1;
+}
+
+// Devices -----------------------------------------------------------------------------
+
+static bool find_device(const char *id, const char *worker, DeviceInfo *info, Diags *diags)
+{
+    Arena *arena = arena_new();
+    const char *program = api_worker(worker, arena, diags);
+    bool found = program && devices_find(arena, program, id, info, diags);
+    arena_free(arena);
+    return found;
+}
+
+fw_device *fw_device_open(const char *id, const char *worker, char **message)
+{
+    Diags diags;
+    diags_init(&diags, arena_new());
+    fw_device *device = xcalloc(1, sizeof *device);
+    bool ok = find_device(id, worker, &device->info, &diags);
+    api_message(&diags, message);
+    if (ok)
+        return device;
+    free(device);
+    return NULL;
+}
+
+fw_device *fw_device_adopt(const char *name, void *queue, char **message)
+{
+    Diags diags;
+    Buf log;
+    fw_device *device = xcalloc(1, sizeof *device);
+    const DeviceKind *kind = device_kind(name);
+    diags_init(&diags, arena_new());
+    buf_init(&log);
+    Device *opened = kind ? kind->adopt(queue, &log) : NULL;
+    if (opened) {
+        device->info = *kind->info(opened);
+        kind->close(opened);
+    } else if (!kind) {
+        diag_error(&diags, span_none, "C006", "there are opencl, cuda and host: `%s`",
+                   name);
+    } else {
+        diag_world(&diags, "C007", "%.*s", (int)strcspn(log.text, "\n"), log.text);
+    }
+    buf_release(&log);
+    api_message(&diags, message);
+    if (opened)
+        return device;
+    free(device);
+    return NULL;
+}
+
+void fw_device_free(fw_device *device)
+{
+    free(device);
+}
+
+const char *fw_device_id(const fw_device *device)
+{
+    return device->info.id;
+}
+
+const char *fw_device_name(const fw_device *device)
+{
+    return device->info.name;
+}
+
+const char *fw_device_fingerprint(const fw_device *device)
+{
+    return device->info.fingerprint;
+}

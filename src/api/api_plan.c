@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The public interface: plans, and running them.
+
+#include "api/api.h"
+#include "calibrate/predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Options -----------------------------------------------------------------------------
+
+bool api_options(const fw_plan_options *o, const fw_device *device, Arena *arena,
+                 TuneOptions *options, Diags *diags)
+{
+    const char *strategy = api_or(o->strategy, NULL);
+    *options =
+        (TuneOptions){.device = device->info.id,
+                      .strategy = strategy,
+                      .where = o->where && o->where[0] ? o->where : NULL,
+                      .seed = o->seed ? o->seed : 1,
+                      .budget_s = INFINITY,
+                      .no_floor = true,
+                      .store = api_store(o->store, arena),
+                      .place = {.folder = workplace_folder(arena), .worker = o->worker}};
+    if (strategy && !search_find(strategy))
+        return diag_error(diags, span_none, "C010", "there is no strategy `%s`", strategy);
+    Diags quiet;
+    diags_init(&quiet, arena);
+    const char *worker = api_worker(o->worker, arena, &quiet);
+    options->place.worker = worker;
+    const char *program = api_worker(NULL, arena, &quiet);
+    options->models = o->models && o->models[0] ? o->models : NULL;
+    if (!options->models && worker)
+        options->models = model_folder(worker, arena);
+    if (!options->models && program) // a caller that is its own worker has none beside it
+        options->models = model_folder(program, arena);
+    return true;
+}
+
+// What each rigor is by default.
+typedef struct {
+    Rigor rigor; // that wisdom must have to answer it
+    const char *strategy;
+    double budget_s;
+} RigorInfo;
+
+static const RigorInfo rigor_info[] = {
+    [FW_MEASURE] = {RIGOR_MEASURE, NULL, 30},
+    [FW_ESTIMATE] = {RIGOR_NONE, NULL, 0},
+    [FW_PATIENT] = {RIGOR_PATIENT, NULL, RIGOR_PATIENT_S},
+    [FW_EXHAUSTIVE] = {RIGOR_EXHAUSTIVE, "exhaustive", INFINITY},
+    [FW_WISDOM_ONLY] = {RIGOR_NONE, NULL, 0},
+};
+
+// Making ------------------------------------------------------------------------------
+
+typedef struct {
+    const fw_plan_options *o;
+    const fw_problem *problem;
+    const fw_device *device;
+    TuneOptions options;
+    Ways ways;
+    Arena *arena;
+    fw_plan *plan;
+    Diags *diags;
+} Making;
+
+static bool set_plan(Making *m, const Point *point, fw_origin origin, double time_ns)
+{
+    m->plan->origin = origin;
+    m->plan->time_ns = isfinite(time_ns) ? time_ns : 0;
+    return recipe_make(&m->ways, point, m->plan->arena, &m->plan->recipe, m->diags);
+}
+
+// 1: the plan is that of the store; 0: there is none; -1: failed.
+static int take_wisdom(Making *m, int reach, Rigor least)
+{
+    PlanFound found;
+    fw_plan *plan = m->plan;
+    int got = plan_find(&m->ways, m->options.store, &m->device->info, reach, plan->arena,
+                        &found, m->diags);
+    if (got <= 0 || found.rigor < least)
+        return MIN(got, 0);
+    plan->found_for = found.other_size ? found.problem : NULL;
+    plan->foreign = found.other_device ? found.device : NULL;
+    plan_warn(&found, &m->ways, &m->device->info, m->diags);
+    bool ok =
+        set_plan(m, &found.point, found.other_size ? FW_NEAREST : FW_WISDOM, found.time_ns);
+    return ok ? 1 : -1;
+}
+
+// The points in the order of a model, or of the device's weights; false: there is neither.
+static bool rank(Making *m, Ranking *ranking)
+{
+    const Problem *problem = m->problem->problem;
+    const DeviceInfo *device = &m->device->info;
+    Weights *weights = NEW(m->arena, Weights);
+    Diags quiet;
+    diags_init(&quiet, m->arena);
+    const char *kind = device->is_cpu ? "cpu" : "gpu";
+    const char *path =
+        m->options.models ? arena_printf(m->arena, "%s/%s.json.gz", m->options.models, kind)
+                          : "";
+    if (!problem->program)
+        return false;
+    Model *model = access(path, R_OK) == 0 ? model_load(path, &quiet) : NULL;
+    bool ok = model && rank_points(problem, device, model, m->options.seed, m->arena,
+                                   ranking, &quiet);
+    model_free(model);
+    if (!ok && access(weights_path(m->arena, device->fingerprint), R_OK) == 0 &&
+        weights_load(weights, NULL, device->fingerprint, &quiet))
+        ok = rank_predicted(problem, device, weights, m->options.seed, m->arena, ranking,
+                            &quiet);
+    return ok && ranking->n > 0;
+}
+
+static bool estimate(Making *m)
+{
+    Ranking ranking = {0};
+    Point plain;
+    if (rank(m, &ranking))
+        for (int i = 0; i < ranking.n; i++)
+            if (space_valid(m->ways.space, &ranking.point[i]))
+                return set_plan(m, &ranking.point[i], FW_PREDICTED, 0);
+    ways_first(&m->ways, &plain, 1);
+    if (!space_valid(m->ways.space, &plain))
+        space_point(m->ways.space, 0, &plain);
+    return set_plan(m, &plain, FW_PLAIN, 0);
+}
+
+static bool hook_trial(void *user, const char *point, const Trial *trial)
+{
+    const Making *m = user;
+    fw_trial told = api_trial(point, trial);
+    return m->o->on_trial(m->o->user, &told) != 0;
+}
+
+static bool hook_accept(void *user, const char *point, const RigBuffer *buffer, int n,
+                        void *const *out)
+{
+    const Making *m = user;
+    const void **array = xcalloc(2 * (size_t)n + 1, sizeof *array);
+    for (int i = 0; i < n; i++) {
+        array[i] = buffer[i].init;
+        array[n + i] = out[i];
+    }
+    fw_result result = {point, n, array, array + n};
+    bool accepted = m->o->verify(m->o->user, &result) != 0;
+    free(array);
+    return accepted;
+}
+
+static bool run_search(Making *m, fw_origin origin)
+{
+    TuneResult result;
+    TuneOptions *options = &m->options;
+    Point point;
+    options->on_trial = m->o->on_trial ? hook_trial : NULL;
+    options->accept = m->o->verify ? hook_accept : NULL;
+    options->user = m;
+    options->place.worker = api_worker(m->o->worker, m->arena, m->diags);
+    if (!options->place.worker ||
+        !tune(m->problem->problem, options, m->arena, &result, m->diags))
+        return false;
+    if (strcmp(result.fingerprint, m->device->info.fingerprint) != 0)
+        return diag_world(m->diags, "C051", "%s is now another device: %s",
+                          m->device->info.id, result.device);
+    if (!point_parse(m->ways.space, result.point, &point))
+        BUG("the point of a search is not of its space");
+    m->plan->baseline_ns = isfinite(result.baseline_ns) ? result.baseline_ns : 0;
+    return set_plan(m, &point, origin, result.best_ns);
+}
+
+static bool search(Making *m, const RigorInfo *rigor)
+{
+    TuneOptions *options = &m->options;
+    bool bounded = m->o->budget_s > 0 || m->o->budget_trials > 0;
+    if (!m->o->strategy && rigor->strategy)
+        options->strategy = rigor->strategy;
+    options->budget_s = m->o->budget_s > 0 ? m->o->budget_s
+                        : bounded          ? INFINITY
+                                           : rigor->budget_s;
+    options->budget_trials = MAX(m->o->budget_trials, 0);
+    return run_search(m, FW_MEASURED);
+}
+
+// Wisdom that the caller wants to check: a search without time for trials begins with those
+// stored, runs the best of them again, and shows what they compute. False: none was
+// accepted; what was said of that is no news if a search then finds another.
+static bool show_wisdom(Making *m)
+{
+    Diags quiet, *loud = m->diags;
+    TuneOptions options = m->options;
+    diags_init(&quiet, m->arena);
+    m->diags = &quiet;
+    m->options.strategy = "auto"; // it begins with what is stored
+    m->options.budget_s = 0;
+    bool ok = run_search(m, FW_WISDOM);
+    m->options = options;
+    m->diags = loud;
+    return ok;
+}
+
+static bool make(Making *m)
+{
+    fw_rigor rigor = m->o->rigor;
+    int near = REACH_SIZES | (m->o->any_device ? REACH_DEVICES : 0);
+    if ((int)rigor < 0 || (int)rigor >= COUNTOF(rigor_info))
+        return diag_error(m->diags, span_none, "C055", "there is no rigor %d", (int)rigor);
+    if (!api_options(m->o, m->device, m->arena, &m->options, m->diags) ||
+        !ways_open(&m->ways, m->problem->problem, &m->device->info, m->diags) ||
+        (m->options.where && !ways_constrain(&m->ways, m->options.where, m->diags)))
+        return false;
+    bool runs = rigor != FW_ESTIMATE && rigor != FW_WISDOM_ONLY;
+    int got = take_wisdom(m, runs ? 0 : near, rigor_info[rigor].rigor);
+    if (got < 0 || (got > 0 && (!runs || !m->o->verify || show_wisdom(m))))
+        return got > 0;
+    if (rigor == FW_WISDOM_ONLY)
+        return diag_world(m->diags, "C005", "there is no wisdom for %s on this device",
+                          m->problem->label);
+    return runs ? search(m, &rigor_info[rigor]) : estimate(m);
+}
+
+fw_plan *api_plan(const fw_device *device)
+{
+    fw_plan *plan = xcalloc(1, sizeof *plan);
+    plan->arena = arena_new();
+    plan->device = device->info;
+    return plan;
+}
+
+fw_plan *fw_plan_make(const fw_problem *problem, const fw_device *device,
+                      const fw_plan_options *options, char **message)
+{
+    static const fw_plan_options defaults;
+    Diags diags;
+    Making m = {.o = options ? options : &defaults,
+                .problem = problem,
+                .device = device,
+                .arena = arena_new(),
+                .plan = api_plan(device),
+                .diags = &diags};
+    diags_init(&diags, arena_new());
+    bool ok = make(&m);
+    ways_close(&m.ways);
+    api_message(&diags, message);
+    arena_free(m.arena);
+    if (ok)
+        return m.plan;
+    fw_plan_free(m.plan);
+    return NULL;
+}
+
+void fw_plan_free(fw_plan *plan)
+{
+    if (plan)
+        arena_free(plan->arena);
+    free(plan);
+}
+
+// Asking ------------------------------------------------------------------------------
+
+fw_trial api_trial(const char *point, const Trial *trial)
+{
+    bool ok = trial->status == TRIAL_OK;
+    return (fw_trial){.point = point,
+                      .status = trial_status_name[trial->status],
+                      .time = ok ? trial->time_ns * 1e-9 : 0,
+                      .max_error = trial->max_error,
+                      .log = trial->log};
+}
+
+fw_origin fw_plan_origin(const fw_plan *plan)
+{
+    return plan->origin;
+}
+
+const char *fw_plan_found_for(const fw_plan *plan)
+{
+    return plan->found_for;
+}
+
+const char *fw_plan_foreign(const fw_plan *plan)
+{
+    return plan->foreign;
+}
+
+const char *fw_plan_source(const fw_plan *plan)
+{
+    return plan->recipe.source;
+}
+
+const char *fw_plan_target(const fw_plan *plan)
+{
+    return target_name(plan->recipe.target);
+}
+
+const char *fw_plan_point(const fw_plan *plan)
+{
+    return plan->recipe.point;
+}
+
+double fw_plan_time(const fw_plan *plan)
+{
+    return plan->time_ns * 1e-9;
+}
+
+double fw_plan_baseline(const fw_plan *plan)
+{
+    return plan->baseline_ns * 1e-9;
+}
+
+int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **body,
+                 char **message)
+{
+    Diags diags;
+    Buf head, text;
+    diags_init(&diags, arena_new());
+    buf_init(&head);
+    buf_init(&text);
+    bool ok = recipe_host(&plan->recipe, stem, &head, &text, &diags);
+    *header = ok ? xstrdup(head.text) : NULL;
+    *body = ok ? xstrdup(text.text) : NULL;
+    buf_release(&head);
+    buf_release(&text);
+    api_message(&diags, message);
+    return ok;
+}
+
+// Running -----------------------------------------------------------------------------
+
+struct fw_executable {
+    Loaded *loaded;
+};
+
+// What a driver said, as the message.
+static void give_log(const Buf *log, const char *what, char **message)
+{
+    size_t n = log->len;
+    while (n > 0 && log->text[n - 1] == '\n')
+        n--;
+    if (!message)
+        return;
+    Buf text;
+    buf_init(&text);
+    buf_printf(&text, "forewarp: error: %s: %.*s\n", what, (int)n, log->text);
+    *message = xstrdup(text.text);
+    buf_release(&text);
+}
+
+static bool is_its_device(const fw_plan *plan, const Loaded *loaded, Buf *log)
+{
+    const DeviceInfo *device = loaded_device(loaded);
+    bool same = strcmp(device->fingerprint, plan->device.fingerprint) == 0;
+    if (!same)
+        buf_printf(log, "the plan is for %s (%s), and this is %s (%s)", plan->device.name,
+                   plan->device.driver, device->name, device->driver);
+    return same;
+}
+
+fw_executable *fw_load(const fw_plan *plan, void *queue, char **message)
+{
+    Buf log;
+    buf_init(&log);
+    fw_executable *made = xcalloc(1, sizeof *made);
+    if (message)
+        *message = NULL;
+    made->loaded = loaded_new(&plan->recipe, queue, &log);
+    bool ok = made->loaded && is_its_device(plan, made->loaded, &log);
+    if (!ok) {
+        give_log(&log, plan->recipe.problem, message);
+        fw_executable_free(made);
+    }
+    buf_release(&log);
+    return ok ? made : NULL;
+}
+
+void fw_executable_free(fw_executable *executable)
+{
+    if (executable)
+        loaded_free(executable->loaded);
+    free(executable);
+}
+
+int fw_execute(fw_executable *executable, void *queue, void *const *buffer, int n,
+               char **message)
+{
+    Buf log;
+    buf_init(&log);
+    if (message)
+        *message = NULL;
+    bool ok = loaded_run(executable->loaded, queue, buffer, n, &log);
+    if (!ok)
+        give_log(&log, "execute", message);
+    buf_release(&log);
+    return ok;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recipes, and running one on the caller's queue. Only a recipe that a worker has run and
+// found right should come here: what crashes now takes the caller along.
+
+#include "api/recipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Making ------------------------------------------------------------------------------
+
+// Names in the code that `emit --host` prints, and what such names begin with (fw_ is
+// reserved anyway).
+static bool is_ours(const char *name)
+{
+    static const char *const word[] = {
+        "self", "queue", "stream", "buffer",  "caller", "error", "bytes",  "out_error",
+        "i",    "arg",   "ok",     "scratch", "malloc", "free",  "size_t", "NULL"};
+    static const char *const prefix[] = {"cl_", "CL_", "CU", "FW_"};
+    for (int i = 0; i < COUNTOF(word); i++)
+        if (strcmp(word[i], name) == 0)
+            return true;
+    for (int i = 0; i < COUNTOF(prefix); i++)
+        if (strncmp(prefix[i], name, strlen(prefix[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_taken(const Argument *argument, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(argument[i].name, name) == 0)
+            return true;
+    return is_ours(name) || emit_reserved(name);
+}
+
+// Each argument gets a name of its own that C allows.
+static void name_arguments(Argument *argument, int n, Arena *arena)
+{
+    for (int i = 0; i < n; i++) {
+        argument[i].name = arena_strdup(arena, argument[i].name);
+        argument[i].type = arena_strdup(arena, argument[i].type);
+        while (is_taken(argument, i, argument[i].name))
+            argument[i].name = arena_printf(arena, "%s_", argument[i].name);
+    }
+}
+
+static bool reads_images(const Job *job)
+{
+    for (int i = 0; i < job->nlaunch; i++)
+        for (int k = 0; k < job->launch[i].narg; k++)
+            if (job->launch[i].arg[k].kind == ARG_IMAGE)
+                return true;
+    return false;
+}
+
+bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *recipe,
+                 Diags *diags)
+{
+    const Problem *problem = ways->problem;
+    Candidate candidate;
+    if (!ways_candidate(ways, point, problem->name, arena, &candidate, diags))
+        return false;
+    if (reads_images(&candidate.job)) {
+        candidate_release(&candidate);
+        return diag_error(diags, span_none, "C056",
+                          "a kernel that reads images runs in forewarp only");
+    }
+    Buf text;
+    buf_init(&text);
+    ways_text(ways, &candidate, &text);
+    *recipe = (Recipe){.problem = arena_strdup(arena, problem_label(problem)),
+                       .target = ways->target,
+                       .source = arena_strdup(arena, text.text),
+                       .options = arena_strdup(arena, candidate.job.options),
+                       .job = candidate.job};
+    buf_clear(&text);
+    point_print(&text, ways->space, point);
+    recipe->point = buf_keep(&text, arena);
+    recipe->job.prelude = recipe->job.source = recipe->job.options = NULL;
+    candidate_release(&candidate);
+    Argument *argument = problem->kind->arguments(problem, arena, &recipe->nargument);
+    name_arguments(argument, recipe->nargument, arena);
+    recipe->argument = argument;
+    return true;
+}
+
+const DeviceKind *recipe_device(const Recipe *recipe)
+{
+    const char *target = target_name(recipe->target);
+    return device_kind(strcmp(target, "c") == 0 ? "host" : target);
+}
+
+// Loading -----------------------------------------------------------------------------
+
+struct Loaded {
+    const Recipe *recipe;
+    const DeviceKind *kind;
+    Device *device;
+    Module *module;
+    Mem **scratch;
+};
+
+static bool make_scratch(Loaded *loaded, Buf *log)
+{
+    const Job *job = &loaded->recipe->job;
+    loaded->scratch = xcalloc((size_t)job->nscratch + 1, sizeof *loaded->scratch);
+    for (int i = 0; i < job->nscratch; i++) {
+        size_t bytes = (size_t)job->scratch_bytes[i];
+        loaded->scratch[i] = loaded->kind->mem_new(loaded->device, bytes, log);
+        if (!loaded->scratch[i])
+            return false;
+    }
+    return true;
+}
+
+Loaded *loaded_new(const Recipe *recipe, void *queue, Buf *log)
+{
+    Loaded *loaded = xcalloc(1, sizeof *loaded);
+    loaded->recipe = recipe;
+    loaded->kind = recipe_device(recipe);
+    loaded->device = loaded->kind->adopt(queue, log);
+    if (loaded->device && make_scratch(loaded, log) &&
+        loaded->kind->build(loaded->device, recipe->source, recipe->options,
+                            &loaded->module, log) == DEV_OK)
+        return loaded;
+    loaded_free(loaded);
+    return NULL;
+}
+
+void loaded_free(Loaded *loaded)
+{
+    if (!loaded)
+        return;
+    for (int i = 0; loaded->scratch && i < loaded->recipe->job.nscratch; i++)
+        if (loaded->scratch[i])
+            loaded->kind->mem_free(loaded->device, loaded->scratch[i]);
+    if (loaded->module)
+        loaded->kind->module_free(loaded->device, loaded->module);
+    if (loaded->device)
+        loaded->kind->close(loaded->device);
+    free(loaded->scratch);
+    free(loaded);
+}
+
+const DeviceInfo *loaded_device(const Loaded *loaded)
+{
+    return loaded->kind->info(loaded->device);
+}
+
+// Running -----------------------------------------------------------------------------
+
+static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg *lent,
+                     Buf *log)
+{
+    const Recipe *recipe = loaded->recipe;
+    if (n != recipe->nargument)
+        buf_printf(log, "%s takes %d buffers, not %d\n", recipe->problem, recipe->nargument,
+                   n);
+    for (int i = 0; n == recipe->nargument && i < n; i++) {
+        size_t bytes = (size_t)recipe->argument[i].bytes, before = log->len;
+        if (loaded->kind->lend(loaded->device, &buffer[i], bytes, &lent[i], log))
+            continue;
+        Buf why;
+        buf_init(&why);
+        buf_puts(&why, log->text + before);
+        log->text[log->len = before] = 0;
+        buf_printf(log, "buffer %d (%s): %s", i, recipe->argument[i].name, why.text);
+        buf_release(&why);
+        return false;
+    }
+    return n == recipe->nargument;
+}
+
+// The arguments of one launch; room: where integers are kept.
+static void set_args(const Loaded *loaded, const JobLaunch *from, const DeviceArg *lent,
+                     DeviceArg *to, int32_t *room)
+{
+    int first_scratch = loaded->recipe->nargument;
+    for (int k = 0; k < from->narg; k++) {
+        const JobArg *arg = &from->arg[k];
+        switch (arg->kind) {
+        case ARG_BUFFER:
+            to[k] = arg->buffer < first_scratch
+                        ? lent[arg->buffer]
+                        : (DeviceArg){.mem = loaded->scratch[arg->buffer - first_scratch]};
+            break;
+        case ARG_INT:
+            room[k] = (int32_t)arg->number;
+            to[k] = (DeviceArg){.data = &room[k], .bytes = sizeof room[k]};
+            break;
+        case ARG_BITS:
+            to[k] = (DeviceArg){.data = &arg->number, .bytes = (size_t)arg->buffer};
+            break;
+        case ARG_SCALAR:
+        case ARG_IMAGE: BUG("a scalar or an image as the argument of a recipe");
+        }
+    }
+}
+
+static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
+                       const DeviceArg *lent, Buf *log)
+{
+    DeviceArg *arg = xcalloc((size_t)from->narg + 1, sizeof *arg);
+    int32_t *room = xcalloc((size_t)from->narg + 1, sizeof *room);
+    set_args(loaded, from, lent, arg, room);
+    DeviceLaunch launch = {.kernel = from->kernel, .narg = from->narg, .arg = arg};
+    for (int d = 0; d < 3; d++) {
+        launch.global[d] = (size_t)from->global[d];
+        launch.local[d] = (size_t)from->local[d];
+    }
+    DeviceStatus status =
+        loaded->kind->enqueue(loaded->device, loaded->module, queue, &launch, 1, log);
+    free(arg);
+    free(room);
+    return status == DEV_OK;
+}
+
+bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log)
+{
+    const Job *job = &loaded->recipe->job;
+    DeviceArg *lent = xcalloc((size_t)MAX(n, 1), sizeof *lent);
+    bool ok = lend_all(loaded, buffer, n, lent, log);
+    for (int i = 0; ok && i < job->nlaunch; i++)
+        ok = run_launch(loaded, queue, &job->launch[i], lent, log);
+    free(lent);
+    return ok;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs with open sizes, for symbolic counts; see predict.h.
+
+#include "calibrate/predict.h"
+
+#include <string.h>
+
+static bool counts_rounds(const Expr *e, const Arith *size)
+{
+    if (e->kind == E_PATTERN && e->pattern == P_ITERATE && arith_mentions(e->num[0], size))
+        return true;
+    if (e->fun && counts_rounds(e->fun, size))
+        return true;
+    for (int i = 0; i < e->narg; i++)
+        if (counts_rounds(e->arg[i], size))
+            return true;
+    return false;
+}
+
+bool problem_open(Problem *problem, const Binding *binding, int n, Diags *diags)
+{
+    Program *program = problem->program;
+    Binding *bound = NEW_ARRAY(problem->arena, Binding, n + 1);
+    int nbound = 0;
+    for (int i = 0; i < n; i++)
+        bound[nbound++] = binding[i];
+    for (int i = 0; i < program->sizes.len; i++) {
+        SizeDecl *size = &program->sizes.at[i];
+        bool rounds = false;
+        for (int d = 0; d < program->defs.len; d++)
+            rounds |= counts_rounds(program->defs.at[d]->body, size->arith);
+        size->generic = !rounds;
+        for (int k = 0; !rounds && k < nbound; k++)
+            if (strcmp(bound[k].name, size->name) == 0)
+                bound[k--] = bound[--nbound];
+    }
+    return problem_bind(problem, bound, nbound, diags);
+}
+
+int problem_sample(const Problem *problem, const Binding *binding, int n, Binding *out,
+                   int max)
+{
+    int count = 0;
+    for (int i = 0; i < problem->program->sizes.len && count < max; i++) {
+        const char *name = problem->program->sizes.at[i].name;
+        out[count] = (Binding){name, OPEN_SAMPLE};
+        for (int k = 0; k < n; k++)
+            if (strcmp(binding[k].name, name) == 0)
+                out[count].value = binding[k].value;
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameterised derivation: see derive.h. One walk over the host level of the program
+// applies rewrite rules to each abstract map, reduction and stage; which ones, and with
+// what numbers, the point says. A rule that does not match leaves a slower, right program.
+
+#include "derive/derive_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The point, as the walk wants it, and the program on its way.
+typedef struct {
+    Rewriter r;
+    bool tiled, unroll, blocks;
+    bool any_group; // of any shape
+    int64_t stage;  // elements of each row that a product copies to local memory; 0: none
+    int64_t local[DIMS_MAX], block[DIMS_MAX],
+        cyclic[DIMS_MAX]; // by thread dimension: x, y, z
+    int64_t groups, lanes;
+    int64_t steps;              // that an item walks
+    int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
+    bool rows;                  // a work-group folds a row
+    Unstored unstored;          // stages that are computed where they are read
+    bool deep;                  // a position is too deep to be written
+} Walk;
+
+// Steps -------------------------------------------------------------------------------
+
+static const Expr *node(const Walk *w, Path at)
+{
+    const Expr *expr = path_find(w->r.expr, &at);
+    if (!expr)
+        BUG("a walk leads nowhere");
+    return expr;
+}
+
+static Path below(Walk *w, Path at, int child)
+{
+    w->deep |= !path_push(&at, child);
+    return at;
+}
+
+// Inside the functions of a nest.
+static Path inside_nest(Walk *w, Path at, int dims)
+{
+    for (int k = 0; k < dims; k++)
+        at = below(w, at, CHILD_FUN);
+    return at;
+}
+
+static bool apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
+{
+    RuleArgs given = {.n = n};
+    for (int i = 0; i < n; i++)
+        given.at[i] = args[i];
+    return !w->deep && rewriter_rule(&w->r, &at, rule, &given);
+}
+
+static bool apply_plain(Walk *w, RuleId rule, Path at)
+{
+    return apply(w, rule, at, NULL, 0);
+}
+
+// The innermost dimension runs along x.
+static bool apply_threads(Walk *w, RuleId rule, Path at, int dims)
+{
+    int64_t thread[DIMS_MAX];
+    for (int k = 0; k < dims; k++)
+        thread[k] = dims - 1 - k;
+    return apply(w, rule, at, thread, dims);
+}
+
+// Short reductions anywhere below become straight-line code.
+static void unroll_inner(Walk *w, Path at)
+{
+    if (w->deep)
+        return;
+    if (inner_length(node(w, at)))
+        apply_plain(w, RULE_REDUCE_UNROLL, at);
+    if (node(w, at)->fun)
+        unroll_inner(w, below(w, at, CHILD_FUN));
+    for (int i = 0; i < node(w, at)->narg; i++)
+        unroll_inner(w, below(w, at, i));
+}
+
+// Nests -------------------------------------------------------------------------------
+
+typedef struct {
+    int dims;
+    int64_t step[DIMS_MAX]; // outputs of a work-item that are written out
+    int64_t item[DIMS_MAX]; // outputs of a work-item: as many steps as it walks
+    int64_t tile[DIMS_MAX]; // outputs of a group
+    bool one_each;
+} Nest;
+
+static Nest nest_of(const Walk *w, const Expr *map)
+{
+    Nest nest = {.dims = map->dims, .one_each = true};
+    for (int k = 0; k < nest.dims; k++) {
+        int x = nest.dims - 1 - k;
+        nest.step[k] = w->block[x] * w->cyclic[x];
+        nest.item[k] = nest.step[k] * (k == 0 ? w->steps : 1);
+        nest.tile[k] = nest.item[k] * w->local[x];
+        nest.one_each &= nest.item[k] == 1;
+    }
+    return nest;
+}
+
+// Which of the arrays that a map reads, by bits, are copied to local memory, tile by tile.
+static uint32_t copied_windows(const Walk *w, const Expr *in, int dims)
+{
+    uint32_t copied = 0;
+    if (is_window(in, dims))
+        return cover_copies(&w->unstored, in, w->tiled);
+    for (int i = 0; is_zip(in, dims) && i < MIN(in->narg, 32); i++)
+        if (is_window(in->arg[i], dims) && cover_copies(&w->unstored, in->arg[i], w->tiled))
+            copied |= (uint32_t)1 << i;
+    return copied;
+}
+
+// Windows are read from a copy of their tile in local memory.
+static void stage_windows(Walk *w, Path in, int dims, uint32_t copied)
+{
+    if (is_window(node(w, in), dims)) {
+        apply_threads(w, RULE_TO_LOCAL, below(w, in, 0), dims);
+        return;
+    }
+    for (int i = 0; copied; i++, copied >>= 1)
+        if (copied & 1)
+            apply_threads(w, RULE_TO_LOCAL, below(w, below(w, in, i), 0), dims);
+}
+
+// One work-item's outputs: it walks along the outermost dimension, straight-line code a
+// step.
+static void derive_item(Walk *w, const Nest *nest, Path item)
+{
+    if (nest->item[0] > nest->step[0] &&
+        apply(w, RULE_SPLIT_JOIN, item, nest->step, nest->dims)) {
+        item = below(w, item, 0);
+        apply_plain(w, RULE_MAP_SEQ, item);
+        item = inside_nest(w, item, nest->dims);
+    }
+    apply_plain(w, RULE_MAP_UNROLL, item);
+}
+
+// One group's outputs: strided ones (cyclic merging) of neighbouring ones (block merging)
+// for each work-item. Where the outputs of an item are, which are left as they stand.
+static Path derive_items(Walk *w, const Nest *nest, Path work)
+{
+    for (int k = 0; k < nest->dims; k++) {
+        int x = nest->dims - 1 - k;
+        int64_t order[] = {k, w->local[x], w->block[x]};
+        if (w->cyclic[x] > 1 && w->local[x] > 1 && apply(w, RULE_REORDER, work, order, 3))
+            work = below(w, work, 0);
+    }
+    if (!nest->one_each && apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
+        work = below(w, work, 0);
+    apply_threads(w, RULE_MAP_LCL, work, nest->dims);
+    return inside_nest(w, work, nest->dims);
+}
+
+// 0 where it is not known.
+static int64_t length_along(const Type *type, int k)
+{
+    int64_t length = 0;
+    for (; k > 0 && type->kind == T_ARRAY; k--)
+        type = type->elem;
+    return type->kind == T_ARRAY && arith_is_const(type->len, &length) ? length : 0;
+}
+
+static Path map_below(Walk *w, Path at) // under the take, if parts stick out, and the join
+{
+    while (!w->deep && !is_map(node(w, at)))
+        at = below(w, at, 0);
+    return at;
+}
+
+// Outputs of items that know no group: strided ones are as far apart as there are items.
+static void derive_any_group(Walk *w, const Nest *nest, Path at)
+{
+    for (int k = 0; k < nest->dims; k++) {
+        int x = nest->dims - 1 - k;
+        int64_t items = length_along(node(w, at)->type, k) / nest->step[k];
+        int64_t order[] = {k, items, w->block[x]};
+        if (w->cyclic[x] > 1 && items > 1 && apply(w, RULE_REORDER, at, order, 3))
+            at = below(w, at, 0);
+    }
+    if (apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
+        at = map_below(w, at);
+    apply_threads(w, RULE_MAP_GLB, at, nest->dims);
+    derive_item(w, nest, inside_nest(w, at, nest->dims));
+}
+
+// A map over all its dimensions.
+static void derive_nest(Walk *w, Path at)
+{
+    const Expr *map = node(w, at);
+    Nest nest = nest_of(w, map);
+    int dims = nest.dims;
+    uint32_t copied = copied_windows(w, map->arg[0], dims);
+    bool tiled = copied && apply(w, RULE_TILE, at, nest.tile, dims);
+    if (!tiled && nest.one_each) {
+        apply_threads(w, RULE_MAP_GLB, at, dims);
+        return;
+    }
+    if (!tiled && w->any_group) {
+        derive_any_group(w, &nest, at);
+        return;
+    }
+    if (!tiled && !apply(w, RULE_SPLIT_JOIN, at, nest.tile, dims))
+        return;
+    Path groups = map_below(w, at);
+    if (!apply_threads(w, RULE_MAP_WRG, groups, dims))
+        return;
+    Path work = inside_nest(w, groups, dims);
+    if (tiled)
+        stage_windows(w, below(w, work, 0), dims, copied);
+    Path item = derive_items(w, &nest, work);
+    if (!nest.one_each)
+        derive_item(w, &nest, item);
+}
+
+// Maps written inside one another: one thread dimension each.
+static void derive_nested(Walk *w, Path at, int depth)
+{
+    for (int64_t d = depth - 1; d >= 0; d--) {
+        apply(w, RULE_MAP_GLB, at, &d, 1);
+        at = below(w, at, CHILD_FUN);
+        while (d > 0 && !w->deep && node(w, at)->kind == E_LET)
+            at = below(w, at, 1);
+    }
+}
+
+// A product: tiles for groups, blocks of outputs in registers for items. What does not
+// match leaves less of it.
+static void derive_product(Walk *w, Path at)
+{
+    Nest nest = {.dims = 2};
+    for (int k = 0; k < 2; k++) {
+        nest.item[k] = w->block[1 - k] * w->cyclic[1 - k];
+        nest.tile[k] = nest.item[k] * w->local[1 - k];
+    }
+    if (!apply(w, RULE_PRODUCT_TILE, at, nest.tile, 2))
+        return;
+    while (!w->deep && !is_map(node(w, at)))
+        at = below(w, at, 0);
+    Path work = inside_nest(w, at, 2), block;
+    apply(w, RULE_MAP_WRG, at, (int64_t[]){1}, 1);
+    apply(w, RULE_MAP_WRG, below(w, at, CHILD_FUN), (int64_t[]){0}, 1);
+    block = derive_items(w, &nest, work);
+    if (!apply_plain(w, RULE_MAP_REDUCE_BLOCK, block))
+        return;
+    if (w->stage)
+        apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
+    while (!w->deep && !is_map(node(w, block)))
+        block = below(w, block, node(w, block)->kind == E_LET ? 1 : CHILD_FUN);
+    apply_plain(w, RULE_MAP_UNROLL, block);
+}
+
+// A map of a fold of each element: a work-group for each.
+static bool derive_rows(Walk *w, Path at)
+{
+    Path fold = below(w, at, CHILD_FUN);
+    if (w->deep || !row_fold(node(w, at), &fold))
+        return false;
+    apply_plain(w, RULE_REDUCE_FISSION, fold);
+    return apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], w->lanes}, 2);
+}
+
+static void derive_map(Walk *w, Path at)
+{
+    if (w->rows && derive_rows(w, at))
+        return;
+    cover_pull(&w->r, at, &w->unstored);
+    if (w->blocks && is_product(node(w, at))) {
+        derive_product(w, at);
+        return;
+    }
+    if (w->unroll)
+        unroll_inner(w, below(w, at, CHILD_FUN));
+    const Expr *map = node(w, at);
+    int depth = map->dims == 1 ? nested_depth(map) : 1;
+    if (depth > 1)
+        derive_nested(w, at, depth);
+    else
+        derive_nest(w, at);
+}
+
+// Reductions --------------------------------------------------------------------------
+
+// Leaves one element for each of that many equal parts, reduced by a work-group.
+static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
+{
+    int64_t local = w->local[0];
+    Path parts = below(w, at, 1);
+    return apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local * lanes}, 2) &&
+           apply(w, RULE_REDUCE_WRG, parts, (int64_t[]){local, lanes}, 2) &&
+           apply_plain(w, RULE_TO_GLOBAL, parts);
+}
+
+static void derive_reduce(Walk *w, Path at)
+{
+    if (!reduce_shares(node(w, at)))
+        return;
+    apply_plain(w, RULE_REDUCE_FISSION, at);
+    bool ok = reduce_parts(w, at, w->groups, w->lanes);
+    if (ok && w->groups > 1)
+        ok = reduce_parts(w, at, 1, 1);
+    if (ok)
+        apply_plain(w, RULE_REDUCE_ONE, at);
+}
+
+// The host level ----------------------------------------------------------------------
+
+static void walk(Walk *w, Path at, bool root);
+
+static void walk_args(Walk *w, Path at)
+{
+    for (int i = 0; i < node(w, at)->narg; i++)
+        walk(w, below(w, at, i), false);
+}
+
+// A pure re-layout of inputs is copied in parallel.
+static void parallel_copy(Walk *w, Path at)
+{
+    int64_t dims = array_dims(node(w, at)->type);
+    if (dims > 0 && apply(w, RULE_COPY, at, &dims, 1))
+        derive_map(w, at);
+}
+
+static void walk_pattern(Walk *w, Path at, bool root)
+{
+    const Expr *expr = node(w, at);
+    Pattern pattern = expr->pattern;
+    if (root && pattern_info[pattern].group == G_VIEW && writes_itself(expr)) {
+        walk(w, below(w, at, 0), true);
+        return;
+    }
+    walk_args(w, at);
+    int64_t stream[] = {w->fused, w->cols, w->strip};
+    if (w->fused > 1 && apply(w, RULE_ITERATE_STREAM, at, stream, 3))
+        unroll_inner(w, below(w, at, CHILD_FUN));
+    else if (pattern == P_ITERATE)
+        walk(w, below(w, at, CHILD_FUN), true);
+    else if (pattern == P_REDUCE)
+        derive_reduce(w, at);
+    else if (pattern == P_MAP && root)
+        derive_map(w, at);
+    else if (pattern == P_TOGLOBAL && is_map(node(w, below(w, at, 0))))
+        derive_map(w, below(w, at, 0));
+    else if (root && pattern != P_SCAN)
+        parallel_copy(w, at);
+}
+
+static void walk_let(Walk *w, Path at, bool root)
+{
+    walk(w, below(w, at, 0), false);
+    walk(w, below(w, at, 1), root);
+}
+
+// Root: the expression is written to memory as it stands.
+static void walk(Walk *w, Path at, bool root)
+{
+    if (w->deep)
+        return;
+    const Expr *expr = node(w, at);
+    switch (expr->kind) {
+    case E_LET: walk_let(w, at, root); return;
+    case E_TUPLE:
+        for (int i = 0; i < node(w, at)->narg; i++)
+            walk(w, below(w, at, i), root);
+        return;
+    case E_PATTERN: walk_pattern(w, at, root); return;
+    case E_OP:
+    case E_CALL:
+    case E_GET:
+    case E_AT:
+    case E_PARAM:
+        for (int i = 0; i < node(w, at)->narg; i++)
+            walk(w, below(w, at, i), false);
+        if (root)
+            parallel_copy(w, at);
+        return;
+    case E_LITERAL:
+    case E_NUM:
+    case E_LAMBDA: return;
+    }
+}
+
+// Entry -------------------------------------------------------------------------------
+
+static Walk walk_of(const Derivation *d, const Point *point)
+{
+    Walk w = {.groups = 1, .lanes = 1, .steps = 1};
+    w.tiled = derive_word(d, point, "scheme", "tiled") ||
+              derive_word(d, point, "scheme", "padded");
+    w.any_group = derive_word(d, point, "group", "any");
+    w.unroll = derive_word(d, point, "inner", "unroll");
+    w.blocks = derive_word(d, point, "product", "blocks");
+    w.rows = derive_word(d, point, "fold", "group");
+    if (space_find(d->space, "lanes") >= 0)
+        w.lanes = space_int(d->space, point, "lanes");
+    if (space_find(d->space, "stage") >= 0)
+        w.stage = space_int(d->space, point, "stage");
+    if (space_find(d->space, "groups") >= 0)
+        w.groups = space_int(d->space, point, "groups");
+    if (space_find(d->space, "walk") >= 0)
+        w.steps = space_int(d->space, point, "walk");
+    w.fused = derive_param(d, point, "fuse");
+    w.cols = derive_param(d, point, "cols");
+    w.strip = derive_param(d, point, "rows");
+    for (int x = 0; x < DIMS_MAX; x++) {
+        w.local[x] = derive_number(d, point, "l", x);
+        w.block[x] = derive_number(d, point, "b", x);
+        w.cyclic[x] = derive_number(d, point, "c", x);
+    }
+    return w;
+}
+
+static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diags)
+{
+    Ir *ir = d->program->ir;
+    *w = walk_of(d, point);
+    rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
+    cover_begin(d, point, &w->r, &w->unstored);
+    if (!d->shape.lowered)
+        walk(w, (Path){0}, true);
+    return !w->deep || diag_error(diags, d->program->main->span, "P010",
+                                  "the program is nested too deeply to be derived");
+}
+
+Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)
+{
+    Walk w;
+    return derive(d, point, &w, diags) ? w.r.expr : NULL;
+}
+
+Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *arena,
+                  Diags *diags)
+{
+    Expr *body = derive_body(d, point, diags);
+    LowerOptions options = derive_options(d, point);
+    options.quick = quick;
+    return body ? lower(d->program, body, &options, arena, diags) : NULL;
+}
+
+bool derive_rewriting(const Derivation *d, const Point *point, Rewriting *rewriting,
+                      Diags *diags)
+{
+    Walk w;
+    bool ok = derive(d, point, &w, diags);
+    *rewriting = w.r.done;
+    return ok;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// derive: the parameterised derivation of a program: the space of ways to lower it, and
+// the lowered expression of each point.
+//
+//   source  overlapped tiling, work-group mapping and copies to local memory: paper 000,
+//           sections 3.3 and 3.4; block and cyclic merging (several outputs a work-item):
+//           paper 001, section 4
+//
+// It asks what the program looks like and what the device allows, never how fast.
+
+#ifndef FW_DERIVE_DERIVE_H
+#define FW_DERIVE_DERIVE_H
+
+#include "device/device.h"
+#include "ir/ir.h"
+#include "lower/lower.h"
+#include "rewrite/rewrite.h"
+#include "space/space.h"
+
+typedef struct Derivation Derivation;
+
+// The derivation of a bound and inferred program; owner: the caller, derive_free. NULL with
+// a diagnostic if a constraint of its space is wrong. The space is built when it is first
+// asked for more than whether a point is valid: in three dimensions that takes 8 ms.
+Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags);
+void derive_free(Derivation *derivation);
+const Space *derive_space(const Derivation *derivation);
+
+// The plain point: one output a work-item, 16 x 16 (64 x 1 x 1 in one dimension, 64 x 4 x 1
+// in three), no local memory, nothing unrolled, no border split. What tuning is measured
+// against. A program that is lowered already stands as it is: 64 x 1 x 1.
+void derive_plain(const Derivation *derivation, Point *point);
+// A point that computes the same as the plain one as C in bearable time: products in blocks
+// (1024 x 1024 x 1024 on two cores: 60 ms against more than 10 s).
+void derive_reference(const Derivation *derivation, Point *point);
+// Points that are often good, to try first, each once and not the plain one; returns how
+// many were written.
+int derive_first(const Derivation *derivation, Point *point, int max);
+
+// The lowered expression of a point, in the program's Ir, inferred. NULL with a diagnostic.
+Expr *derive_body(const Derivation *derivation, const Point *point, Diags *diags);
+// The rules that lead there, in the memory of the program's Ir; false with a diagnostic.
+bool derive_rewriting(const Derivation *derivation, const Point *point,
+                      Rewriting *rewriting, Diags *diags);
+// The work-group that the mapLcl of a lowered expression are written for, at most that many
+// work-items; 1 where they do not say. False, and nothing set, if there are none.
+bool derive_natural(const Expr *body, int64_t most, int64_t local[3]);
+LowerOptions derive_options(const Derivation *derivation, const Point *point);
+// The kernels of a point, in arena; quick: to be looked at, not to be printed
+// (LowerOptions). NULL with a diagnostic.
+Unit *derive_unit(const Derivation *derivation, const Point *point, bool quick,
+                  Arena *arena, Diags *diags);
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions about expressions that the derivation asks.
+
+#include "derive/derive_parts.h"
+
+enum { INNER_MOST = 64 };
+
+int64_t inner_length(const Expr *expr)
+{
+    int64_t len;
+    bool reduce = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
+    return reduce && arith_is_const(expr->arg[1]->type->len, &len) && len <= INNER_MOST
+               ? len
+               : 0;
+}
+
+bool is_window(const Expr *expr, int dims)
+{
+    if (expr->kind != E_PATTERN || expr->pattern != P_SLIDE || expr->dims != dims)
+        return false;
+    for (int k = 0; k < dims; k++) {
+        int64_t size, step;
+        if (!arith_is_const(expr->num[2 * k], &size) ||
+            !arith_is_const(expr->num[2 * k + 1], &step) || step != 1)
+            return false;
+    }
+    return true;
+}
+
+bool is_zip(const Expr *expr, int dims)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_ZIP && expr->dims == dims;
+}
+
+bool is_map(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_MAP;
+}
+
+static bool is_row_fold(const Expr *reduce)
+{
+    return reduce_shares(reduce) && !inner_length(reduce);
+}
+
+bool row_fold(const Expr *map, Path *at)
+{
+    return is_map(map) && map->dims == 1 && path_to_fold(map->fun->arg[0], at, is_row_fold);
+}
+
+bool is_product(const Expr *map)
+{
+    if (!is_map(map) || map->dims != 1)
+        return false;
+    const Expr *inner = map->fun->arg[0], *fold = is_map(inner) ? inner->fun->arg[0] : NULL;
+    return fold && inner->dims == 1 && fold->kind == E_PATTERN &&
+           fold->pattern == P_REDUCE && type_is_scalar(fold->type) &&
+           !expr_mentions(inner->arg[0], map->fun->params[0]);
+}
+
+static const Expr *tail_of_lets(const Expr *expr)
+{
+    while (expr->kind == E_LET)
+        expr = expr->arg[1];
+    return expr;
+}
+
+int nested_depth(const Expr *map)
+{
+    int depth = 0;
+    while (depth < DIMS_MAX && is_map(map) && map->dims == 1) {
+        map = tail_of_lets(map->fun->arg[0]);
+        depth++;
+    }
+    return depth;
+}
+
+int array_dims(const Type *type)
+{
+    int dims = 0;
+    for (; type->kind == T_ARRAY && dims < DIMS_MAX; type = type->elem)
+        dims++;
+    return dims;
+}
+
+int lowered_dims(const Expr *expr)
+{
+    bool pattern = expr->kind == E_PATTERN;
+    int dims = pattern && pattern_info[expr->pattern].group == G_PAR ? expr->par + 1 : 0;
+    for (int i = expr->fun ? -1 : 0; i < expr->narg; i++) {
+        int inner = lowered_dims(i < 0 ? expr->fun : expr->arg[i]);
+        dims = MAX(dims, inner);
+    }
+    return dims;
+}
+
+bool writes_itself(const Expr *expr)
+{
+    if (expr->kind != E_PATTERN)
+        return false;
+    if (pattern_info[expr->pattern].group != G_VIEW)
+        return expr->pattern != P_ARRAY;
+    switch (expr->pattern) {
+    case P_JOIN:
+    case P_SPLIT:
+    case P_TRANSPOSE:
+    case P_TAKE:
+    case P_UNZIP:
+    case P_SCATTER:
+    case P_ASSCALAR:
+    case P_ASVECTOR: return writes_itself(expr->arg[0]);
+    default: return false;
+    }
+}
+
+// Copies to local memory have the halo too, so what is computed outside them comes first.
+static void note_local(const Expr *expr, bool copies, int64_t *local)
+{
+    int64_t len;
+    bool pattern = expr->kind == E_PATTERN;
+    if (pattern && expr->pattern == P_TOLOCAL && !copies)
+        return;
+    if (pattern && expr->pattern == P_MAPLCL && arith_is_const(expr->type->len, &len))
+        local[expr->par] = MAX(local[expr->par], len);
+    if (expr->fun)
+        note_local(expr->fun, copies, local);
+    for (int i = 0; i < expr->narg; i++)
+        note_local(expr->arg[i], copies, local);
+}
+
+bool derive_natural(const Expr *body, int64_t most, int64_t local[3])
+{
+    int64_t plain[3] = {0}, any[3] = {0};
+    note_local(body, false, plain);
+    note_local(body, true, any);
+    if (any[0] + any[1] + any[2] == 0)
+        return false;
+    for (int d = 0; d < 3; d++)
+        local[d] = MAX(plain[d] > 1 ? plain[d] : any[d], 1);
+    for (int d = 2; d >= 0; d--)
+        while (local[d] > 1 && local[0] * local[1] * local[2] > most)
+            local[d] = (local[d] + 1) / 2;
+    return true;
+}

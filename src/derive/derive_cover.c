@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pipelines in the derivation: which stages are one kernel (cover), and where those live
+// that a kernel does not store (place): computed again by each reader, or as an overlapped
+// tile, the stage's points with a halo, that the group copies to local memory.
+//
+//   source  paper 004, section 4.3.3 (covers); paper 000, section 3.4 (overlapped tiles)
+//   method  rewrites alone: stages that a kernel stores become one map of tuples; a stage
+//           that is not stored stays where its readers compute it; maps that stand between
+//           the kernel and the windows of a tile move into the kernel's function
+
+#include "derive/derive_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Parameters ----------------------------------------------------------------------------
+
+// Of the parameters that a space has room for; further stages are computed by each reader.
+enum { PLACES_MOST = SPACE_PARAMS_MAX / 2 };
+
+static void name_place(char *name, size_t size, int stage)
+{
+    snprintf(name, size, "place%d", stage + 1);
+}
+
+static bool cover_tiles(const Pipeline *p, int cover, int stage)
+{
+    for (int i = 0; i < p->cover[cover].n; i++)
+        if (pipeline_tiles(p, pipeline_set(p, &p->cover[cover], i), stage))
+            return true;
+    return false;
+}
+
+// Only in covers with a kernel that looks at windows of the stage.
+static bool add_place(Derivation *d, int stage, Diags *diags)
+{
+    const Pipeline *p = d->pipeline;
+    char name[16];
+    Buf text;
+    bool found = false;
+    buf_init(&text);
+    name_place(name, sizeof name, stage);
+    buf_printf(&text, "%s == 'registers'", name);
+    for (int i = 0; i < p->ncover; i++)
+        if (cover_tiles(p, i, stage)) {
+            buf_printf(&text, " or cover == '%s'", p->label[i]);
+            found = true;
+        }
+    if (found) {
+        space_add_words(d->space, name, (const char *const[]){"registers", "local"}, 2);
+        space_constrain(d->space, text.text, diags);
+    }
+    buf_release(&text);
+    return found;
+}
+
+static bool has_place(const Derivation *d, int stage)
+{
+    char name[16];
+    name_place(name, sizeof name, stage);
+    return space_find(d->space, name) >= 0;
+}
+
+// A tile that only another tile reads would not be looked at.
+static void constrain_places(Derivation *d, Diags *diags)
+{
+    for (int v = 0; v < d->pipeline->script.ncall; v++)
+        for (int u = 0; u < v; u++) {
+            char text[96];
+            if (!has_place(d, u) || !has_place(d, v) ||
+                !pipeline_reads(d->pipeline, v, u, READ_POINT))
+                continue;
+            snprintf(text, sizeof text, "place%d == 'registers' or place%d == 'registers'",
+                     u + 1, v + 1);
+            space_constrain(d->space, text, diags);
+        }
+}
+
+void constrain_placed(Derivation *d, const char *condition, Diags *diags)
+{
+    for (int v = 0; d->pipeline && v < d->pipeline->script.ncall; v++) {
+        char text[96];
+        snprintf(text, sizeof text, "place%d == 'registers' or %s", v + 1, condition);
+        if (has_place(d, v))
+            space_constrain(d->space, text, diags);
+    }
+}
+
+// Bytes of the tiles of a group, as an expression over the parameters.
+void put_tile_bytes(const Derivation *d, Buf *text)
+{
+    buf_printf(text, "(%s * %lld", derive_tiled(d), (long long)d->shape.tile_bytes);
+    for (int v = 0; d->pipeline && v < d->pipeline->script.ncall; v++)
+        if (has_place(d, v))
+            buf_printf(text, " + (place%d == 'local') * %lld", v + 1,
+                       (long long)pipeline_bytes(d->pipeline, v));
+    buf_puts(text, ")");
+}
+
+bool add_cover_params(Derivation *d, Diags *diags)
+{
+    const Pipeline *p = d->pipeline;
+    int places = 0;
+    if (!p || p->ncover < 2)
+        return false;
+    space_add_words(d->space, "cover", p->label, p->ncover);
+    for (int v = 0; v < p->script.ncall && places < PLACES_MOST && d->shape.window; v++)
+        places += add_place(d, v, diags);
+    constrain_places(d, diags);
+    if (space_find(d->space, "walk") >= 0) // a tile has no room for a walk
+        constrain_placed(d, "walk == 1", diags);
+    return places > 0;
+}
+
+static int cover_find(const Derivation *d, int kernels)
+{
+    for (int i = 0; d->pipeline && i < d->pipeline->ncover; i++)
+        if (d->pipeline->cover[i].n == kernels)
+            return i;
+    return -1;
+}
+
+const char *cover_single(const Derivation *d)
+{
+    int cover = cover_find(d, 1);
+    return cover < 0 ? NULL : d->pipeline->label[cover];
+}
+
+void cover_plain(const Derivation *d, Point *point)
+{
+    int param = space_find(d->space, "cover");
+    if (param >= 0)
+        point->choice[param] = (int16_t)cover_find(d, d->pipeline->script.ncall);
+}
+
+bool cover_choose(const Derivation *d, Point *point, int cover, bool local)
+{
+    int param = space_find(d->space, "cover");
+    bool any = false;
+    if (param < 0 || cover >= d->pipeline->ncover)
+        return false;
+    point->choice[param] = (int16_t)cover;
+    for (int v = d->pipeline->script.ncall - 1; v >= 0 && local; v--) {
+        char name[16];
+        name_place(name, sizeof name, v);
+        if (has_place(d, v) && cover_tiles(d->pipeline, cover, v)) {
+            space_set(d->space, point, name, "local");
+            if (!space_valid(d->space, point)) // what reads it is one already
+                space_set(d->space, point, name, "registers");
+            else
+                any = true;
+        }
+    }
+    return any || !local;
+}
+
+// The kernels of a cover ------------------------------------------------------------------
+
+// The lets of the region, as they are at the moment.
+typedef struct {
+    const Derivation *d;
+    const Pipeline *p;
+    Rewriter *r;
+    Set local; // stages with a tile
+    int n;
+    Set item[CALLS_MAX]; // stages that a let holds; 0: something else
+} Chain;
+
+static Path let_at(const Chain *c, int k)
+{
+    Path path = c->p->region;
+    while (k-- > 0)
+        path_push(&path, 1);
+    return path;
+}
+
+static Set bit(int stage)
+{
+    return (Set)1 << stage;
+}
+
+static int find_item(const Chain *c, int stage)
+{
+    int k = 0;
+    while (k < c->n && !(c->item[k] & bit(stage)))
+        k++;
+    return k;
+}
+
+static bool inline_let(Chain *c, int stage)
+{
+    int k = find_item(c, stage);
+    Path path = let_at(c, k);
+    if (k == c->n || !rewriter_rule(c->r, &path, RULE_LET_INLINE, &(RuleArgs){0}))
+        return false;
+    memmove(c->item + k, c->item + k + 1, (size_t)(--c->n - k) * sizeof *c->item);
+    return true;
+}
+
+// Exchanges let k with the one before it, unless it needs that.
+static bool swap_up(Chain *c, int k)
+{
+    Path path = let_at(c, k - 1);
+    if (!rewriter_rule(c->r, &path, RULE_LET_SWAP, &(RuleArgs){0}))
+        return false;
+    Set item = c->item[k];
+    c->item[k] = c->item[k - 1];
+    c->item[k - 1] = item;
+    return true;
+}
+
+// Moves let k, and what it needs, before let *first.
+static bool move_before(Chain *c, int *first, int k)
+{
+    while (k > *first)
+        if (swap_up(c, k))
+            k--;
+        else if (k - 1 == *first || !move_before(c, first, k - 1))
+            return false;
+    ++*first;
+    return true;
+}
+
+// Moves let k behind the n lets from *first on.
+static bool move_behind(Chain *c, int *first, int n, int k)
+{
+    while (k > *first + n)
+        if (swap_up(c, k))
+            k--;
+        else if (!move_before(c, first, k - 1))
+            return false;
+    return true;
+}
+
+static void one_map(Chain *c, const int *stage, int n)
+{
+    int first = find_item(c, stage[0]);
+    for (int i = 1; i < n; i++)
+        if (!move_behind(c, &first, i, find_item(c, stage[i])))
+            return;
+    Path path = let_at(c, first);
+    if (!rewriter_rule(c->r, &path, RULE_LET_TUPLE, &(RuleArgs){1, {n}}))
+        return;
+    for (int i = 1; i < n; i++)
+        c->item[first] |= c->item[first + i];
+    c->n -= n - 1;
+    memmove(c->item + first + 1, c->item + first + n,
+            (size_t)(c->n - first - 1) * sizeof *c->item);
+}
+
+// What lies between the stores of a kernel, or between it and a tile, moves to its readers.
+static void make_kernel(Chain *c, Set set)
+{
+    int stored[CALLS_MAX], n = 0;
+    const Graph *graph = &c->p->graph;
+    for (int v = 0; v < c->p->script.ncall; v++)
+        if (pipeline_stores(c->p, set, v) && c->p->stage[v].let >= 0)
+            stored[n++] = v;
+    for (int v = 0; v < c->p->script.ncall; v++)
+        if ((set & ~c->local & bit(v)) && !pipeline_stores(c->p, set, v) &&
+            c->p->stage[v].let >= 0 && (n > 1 || (graph->anc[v] & set & c->local)))
+            inline_let(c, v);
+    if (n > 1)
+        one_map(c, stored, n);
+}
+
+static void to_global(Chain *c, const Path *path)
+{
+    const Expr *value = path_find(c->r->expr, path);
+    if (value && is_map(value))
+        rewriter_rule(c->r, path, RULE_TO_GLOBAL, &(RuleArgs){0});
+}
+
+// Stages without a name, while they are where they were found.
+static void store_unnamed(Chain *c, Set set)
+{
+    for (int v = 0; v < c->p->script.ncall; v++) {
+        Path path = path_join(&c->p->region, &c->p->stage[v].path);
+        bool result = c->p->script.elem[c->p->script.call[v].out].is_output;
+        if (pipeline_stores(c->p, set, v) && c->p->stage[v].let < 0 && !result)
+            to_global(c, &path);
+    }
+}
+
+static int chosen_cover(const Derivation *d, const Point *point)
+{
+    int param = space_find(d->space, "cover");
+    return param < 0 ? 0 : point->choice[param];
+}
+
+static void begin_chain(Chain *c, const Point *point, int cover)
+{
+    for (int v = 0; v < c->p->script.ncall; v++) {
+        char name[16];
+        name_place(name, sizeof name, v);
+        if (derive_word(c->d, point, name, "local") && cover_tiles(c->p, cover, v))
+            c->local |= bit(v);
+    }
+    for (int k = 0; k < c->p->nlet; k++)
+        c->item[c->n++] = c->p->let_stage[k] >= 0 ? bit(c->p->let_stage[k]) : 0;
+}
+
+void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored *unstored)
+{
+    const Pipeline *p = d->pipeline;
+    Set stores = 0;
+    *unstored = (Unstored){0};
+    if (!p)
+        return;
+    Chain c = {.d = d, .p = p, .r = r};
+    const Cover *cover = &p->cover[chosen_cover(d, point)];
+    pipeline_normalise(r, &p->region);
+    begin_chain(&c, point, (int)(cover - p->cover));
+    for (int i = 0; i < cover->n; i++)
+        store_unnamed(&c, pipeline_set(p, cover, i));
+    for (int i = 0; i < cover->n; i++) {
+        Set set = pipeline_set(p, cover, i);
+        for (int v = 0; v < p->script.ncall; v++)
+            stores |= pipeline_stores(p, set, v) ? bit(v) : 0;
+        make_kernel(&c, set);
+    }
+    for (int k = 0; k < c.n; k++) {
+        Path path = let_at(&c, k), value = path;
+        path_push(&value, 0);
+        if (c.item[k] & stores)
+            to_global(&c, &value);
+        else if (c.item[k])
+            unstored->at[unstored->n++] = (UnstoredStage){path_find(r->expr, &path)->param,
+                                                          (c.item[k] & c.local) != 0};
+    }
+}
+
+// Windows of a tile -----------------------------------------------------------------------
+
+static bool mentions_tile(const Unstored *unstored, const Expr *expr)
+{
+    for (int i = 0; i < unstored->n; i++)
+        if (unstored->at[i].local && expr_mentions(expr, unstored->at[i].param))
+            return true;
+    return false;
+}
+
+static bool rule_below(Rewriter *r, Path at, const int *step, int n, RuleId rule, int arg)
+{
+    for (int i = 0; i < n; i++)
+        if (!path_push(&at, step[i]))
+            return false;
+    RuleArgs args = {.n = rule == RULE_MAP_ZIP_FUSION, .at = {arg}};
+    return rewriter_rule(r, &at, rule, &args);
+}
+
+// A layout of something computed, or of a zip, one step further out.
+static bool layout_out(Rewriter *r, Path at, const int *step, int n)
+{
+    return rule_below(r, at, step, n, RULE_LAYOUT_OF_MAP, 0) ||
+           rule_below(r, at, step, n, RULE_LAYOUT_OF_ZIP, 0);
+}
+
+// One rewrite of part i of what the map reads (-1: of all it reads); false: none is needed,
+// or none matches.
+static bool pull_part(Rewriter *r, Path at, int i)
+{
+    int step[] = {0, i, 0}, n = i < 0 ? 1 : 2; // to the part
+    const Expr *map = path_find(r->expr, &at), *in = map->arg[0];
+    const Expr *part = i < 0 ? in : in->arg[i];
+    if (is_map(part) && part->dims == map->dims)
+        return rule_below(r, at, NULL, 0, i < 0 ? RULE_MAP_FUSION : RULE_MAP_ZIP_FUSION, i);
+    if (!is_window(part, map->dims))
+        return false;
+    step[n] = 0;
+    const Expr *from = part->arg[0];
+    bool pad = from->kind == E_PATTERN && from->pattern == P_PAD;
+    return (pad && layout_out(r, at, step, n + 1)) || layout_out(r, at, step, n);
+}
+
+void cover_pull(Rewriter *r, Path at, const Unstored *unstored)
+{
+    bool moved = mentions_tile(unstored, path_find(r->expr, &at));
+    while (moved) {
+        const Expr *map = path_find(r->expr, &at), *in = map->arg[0];
+        moved = false;
+        if (!is_zip(in, map->dims)) {
+            moved = mentions_tile(unstored, in) && pull_part(r, at, -1);
+            continue;
+        }
+        moved = rewriter_rule(r, &at, RULE_ZIP_FLATTEN, &(RuleArgs){0});
+        for (int i = 0; !moved && i < in->narg; i++)
+            moved = mentions_tile(unstored, in->arg[i]) && pull_part(r, at, i);
+    }
+}
+
+bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs)
+{
+    const Expr *from = window->arg[0];
+    while (from->kind == E_PATTERN && from->pattern == P_PAD)
+        from = from->arg[from->narg - 1];
+    for (int i = 0; from->kind == E_PARAM && i < unstored->n; i++)
+        if (unstored->at[i].param == from->param)
+            return unstored->at[i].local;
+    return inputs;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameters of folds. Of reductions and folds of rows: who folds a row, and how many
+// neighbours an item takes at a time. Of products: whether a work-item folds a block of
+// outputs in registers, how much of each row the group copies to local memory at a time,
+// and how the loops over that are run.
+
+#include "derive/derive_parts.h"
+
+#include <string.h>
+
+enum { UNROLL_LOOPS = 32 };
+
+// Both tiles in local memory, and every item copies the same number of neighbours of each.
+static void constrain_stage(Derivation *d, Diags *diags)
+{
+    char text[256];
+    snprintf(text, sizeof text, "stage == 0 or (lx*bx*cx + ly*by*cy) * stage * %d <= %lld",
+             (int)sizeof(double), (long long)d->device.local_bytes);
+    space_constrain(d->space, text, diags);
+    space_constrain(d->space, "(lx*bx*cx*stage) % (lx*ly) == 0", diags);
+    space_constrain(d->space, "(ly*by*cy*stage) % (lx*ly) == 0", diags);
+}
+
+void add_product_params(Derivation *d, Diags *diags)
+{
+    Space *space = d->space;
+    space_add_words(space, "product", (const char *const[]){"plain", "blocks"}, 2);
+    // Items that are a loop cannot wait for each other.
+    bool threads = strcmp(d->device.target, "c") != 0;
+    space_add_ints(space, "stage", (const int64_t[]){0, 8, 16, 32}, threads ? 4 : 1);
+    space_add_words(space, "load", (const char *const[]){"now", "ahead"}, 2);
+    space_add_words(space, "tiles", (const char *const[]){"loop", "unroll"}, 2);
+    // Two groups of 256 a multiprocessor, or four of 128, bound the registers of an item to
+    // 128.
+    space_add_ints(space, "resident", (const int64_t[]){0, 2, 4}, d->device.is_cpu ? 1 : 3);
+    space_constrain(space,
+                    "product == 'blocks' or (bx*by*cx*cy == 1 and vec == 1 and stage == 0)",
+                    diags);
+    space_constrain(space, "stage > 0 or (load == 'now' and tiles == 'loop')", diags);
+    space_constrain(space, "product == 'blocks' or resident == 0", diags);
+    constrain_stage(d, diags);
+}
+
+bool derive_product_first(const Derivation *d, int i, Point *point)
+{
+    // On an H200 at 4096 x 4096 x 4096, the best first; the last on PoCL.
+    static const struct {
+        int64_t lx, ly, bx, by, cx, cy, stage, resident;
+        const char *load, *tiles;
+    } first[] = {
+        {16, 8, 4, 8, 2, 1, 16, 0, "ahead", "unroll"},
+        {32, 8, 4, 4, 2, 2, 16, 2, "ahead", "unroll"},
+        {16, 8, 4, 4, 2, 2, 16, 4, "ahead", "unroll"},
+        {16, 16, 4, 8, 2, 1, 16, 2, "ahead", "unroll"},
+        {16, 16, 4, 4, 2, 2, 8, 2, "ahead", "unroll"},
+        {16, 1, 16, 4, 1, 1, 0, 0, "now", "loop"},
+    };
+    i += d->device.is_cpu ? COUNTOF(first) - 1 : 0;
+    if (!d->shape.product || i >= COUNTOF(first))
+        return false;
+    derive_plain(d, point);
+    space_set(d->space, point, "product", "blocks");
+    set_number(d, point, "lx", first[i].lx);
+    set_number(d, point, "ly", first[i].ly);
+    set_number(d, point, "bx", first[i].bx);
+    set_number(d, point, "by", first[i].by);
+    set_number(d, point, "cx", first[i].cx);
+    set_number(d, point, "cy", first[i].cy);
+    set_number(d, point, "vec", 4);
+    set_number(d, point, "stage", first[i].stage);
+    set_number(d, point, "resident", first[i].resident);
+    space_set(d->space, point, "load", first[i].load);
+    space_set(d->space, point, "tiles", first[i].tiles);
+    return true;
+}
+
+void add_fold_params(Derivation *d, Diags *diags)
+{
+    space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
+    if (!d->shape.rows)
+        return;
+    space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
+    if (!d->shape.reduction)
+        space_constrain(d->space, "fold == 'group' or lanes == 1", diags);
+    if (d->shape.dims == 1 && d->shape.rectangular)
+        space_constrain(d->space, "fold == 'item' or (bx == 1 and cx == 1)", diags);
+}
+
+bool derive_fold_first(const Derivation *d, int i, Point *point)
+{
+    // Measured on an H200: reductions of 2^26 elements, rows of 2^14.
+    static const int first[][3] = {{256, 4, 1024}, {256, 4, 2048}, {128, 4, 4096}};
+    if (!(d->shape.reduction || d->shape.rows) || i >= COUNTOF(first))
+        return false;
+    derive_plain(d, point);
+    set_number(d, point, "lx", first[i][0]);
+    set_number(d, point, "lanes", first[i][1]);
+    set_number(d, point, "groups", first[i][2]);
+    space_set(d->space, point, "fold", "group");
+    return true;
+}
+
+void derive_reference(const Derivation *d, Point *point)
+{
+    derive_plain(d, point);
+    if (!d->shape.product)
+        return;
+    space_set(d->space, point, "product", "blocks");
+    set_number(d, point, "lx", 1);
+    set_number(d, point, "ly", 1);
+    set_number(d, point, "bx", 16);
+    set_number(d, point, "by", 4);
+}
+
+void product_options(const Derivation *d, const Point *point, LowerOptions *options)
+{
+    if (space_find(d->space, "lanes") >= 0)
+        options->vector = MAX(options->vector, (int)space_int(d->space, point, "lanes"));
+    options->ahead = derive_word(d, point, "load", "ahead");
+    options->unroll_loops = derive_word(d, point, "tiles", "unroll") ? UNROLL_LOOPS : 0;
+    if (space_find(d->space, "resident") >= 0)
+        options->resident = (int)space_int(d->space, point, "resident");
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the derivation share: the shape of a program, and questions about its
+// expressions.
+
+#ifndef FW_DERIVE_DERIVE_PARTS_H
+#define FW_DERIVE_DERIVE_PARTS_H
+
+#include "derive/derive.h"
+#include "derive/pipeline.h"
+
+// What the program is made of, found once: it decides which parameters there are.
+typedef struct {
+    bool lowered;           // it says itself which threads do what
+    int dims;               // most dimensions of one nest
+    bool rectangular;       // some nest is one map over all its dimensions
+    bool window;            // some nest reads windows a step of 1 apart
+    bool reduction;         // a whole array is reduced
+    bool rows;              // a long fold of each element of an array
+    bool product;           // a fold over each pair of rows of two arrays
+    int64_t inner;          // longest short reduction inside a nest; 0: none
+    int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
+    Stencil stencil;        // what all iterated stencils have in common; count 0: none
+    int64_t tile_bytes;     // bytes of one element of all windows, for local memory
+} Shape;
+
+struct Derivation {
+    const Program *program;
+    DeviceInfo device;
+    Space *space;
+    Shape shape;
+    Pipeline *pipeline; // NULL: it has one stage
+};
+
+// derive_space.c
+int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
+                      int x); // of lx, by, ...; 1 if there is no such parameter
+int64_t derive_param(const Derivation *derivation, const Point *point, const char *name);
+bool derive_word(const Derivation *derivation, const Point *point, const char *name,
+                 const char *word);
+
+// derive_fold.c: the parameters of products, and points to try first.
+void add_product_params(Derivation *derivation, Diags *diags);
+// Writes point number i of those that are often good; false if there are no more.
+bool derive_product_first(const Derivation *derivation, int i, Point *point);
+// Of reductions, and of folds of rows.
+void add_fold_params(Derivation *derivation, Diags *diags);
+bool derive_fold_first(const Derivation *derivation, int i, Point *point);
+void product_options(const Derivation *derivation, const Point *point,
+                     LowerOptions *options);
+bool set_number(const Derivation *derivation, Point *point, const char *name,
+                int64_t value); // false where there is no such parameter or value
+// derive_stream.c
+void note_stencil(Shape *shape, const Expr *iterate);
+bool has_stream(const Derivation *derivation);
+void add_stream_params(Derivation *derivation, Diags *diags);
+// Points to try first: how many; sets those parameters in which number i differs from the
+// first choices.
+int stream_starts(const Derivation *derivation);
+void stream_start(const Derivation *derivation, int i, Point *point);
+
+// derive_cover.c
+// A stage that its kernel does not store, by the name that still holds it.
+typedef struct {
+    const Param *param;
+    bool local; // it has a tile in local memory
+} UnstoredStage;
+typedef struct {
+    int n;
+    UnstoredStage at[CALLS_MAX];
+} Unstored;
+bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?
+// What must hold where there are tiles.
+void constrain_placed(Derivation *derivation, const char *condition, Diags *diags);
+void put_tile_bytes(const Derivation *derivation, Buf *text);
+const char *derive_tiled(const Derivation *derivation); // holds where inputs have tiles
+const char *cover_single(const Derivation *derivation); // all in one kernel; NULL: none
+void cover_plain(const Derivation *derivation, Point *point);
+// Sets a cover by its number, with tiles where there can be some; false if there cannot.
+bool cover_choose(const Derivation *derivation, Point *point, int cover, bool local);
+// Rewrites the region so that what each kernel stores is a toGlobal of one map.
+void cover_begin(const Derivation *derivation, const Point *point, Rewriter *r,
+                 Unstored *unstored);
+// Makes windows of tiles windows that the map at a position reads itself.
+void cover_pull(Rewriter *r, Path at, const Unstored *unstored);
+// Is what the windows look at copied to local memory? inputs: whether inputs are.
+bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
+
+// derive_ask.c
+bool is_map(const Expr *expr);
+bool is_zip(const Expr *expr, int dims);
+// Windows over something, a step of 1 apart in every dimension.
+bool is_window(const Expr *expr, int dims);
+// Is a long fold that work-items may share all that a map does, but for operations on
+// scalars? `at` goes on to where it is.
+bool row_fold(const Expr *map, Path *at);
+// A map in a map, over arrays that do not depend on each other, of a fold to a scalar.
+bool is_product(const Expr *map);
+// Maps written inside one another: one thread dimension each, outermost slowest.
+int nested_depth(const Expr *map);
+// The length of a short reduction, over a window say, which may be a loop or straight-line
+// code; 0 if it is none.
+int64_t inner_length(const Expr *expr);
+int array_dims(const Type *type); // at most DIMS_MAX
+// Thread dimensions of mapGlb, mapWrg and mapLcl in an expression; 0 if it has none.
+int lowered_dims(const Expr *expr);
+// Does lowering write the value to memory by itself, or only look at it?
+bool writes_itself(const Expr *expr);
+
+#endif

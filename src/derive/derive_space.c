@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The space of a derivation: what a program is made of decides which parameters there are.
+
+#include "derive/derive_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// The shape of a program --------------------------------------------------------------
+
+static void note_window(Shape *shape, const Expr *part, int dims)
+{
+    if (!is_window(part, dims))
+        return;
+    shape->window = true;
+    int64_t bytes = 0;
+    const Type *elem = type_elem(part->arg[0]->type, dims);
+    const Type *tuple = type_tuple_of(elem);
+    if (tuple)
+        for (int i = 0; i < tuple->n; i++)
+            bytes += tuple->item[i]->kind == T_SCALAR
+                         ? scalar_info[tuple->item[i]->scalar].bytes
+                         : 16;
+    else
+        bytes = scalar_info[elem->kind == T_ARRAY ? S_DOUBLE : elem->scalar].bytes *
+                MAX(elem->width, 1);
+    shape->tile_bytes += bytes;
+    for (int k = 0; k < dims; k++) {
+        int64_t size = 1;
+        arith_is_const(part->num[2 * k], &size);
+        int x = dims - 1 - k;
+        shape->halo[x] = MAX(shape->halo[x], size - 1);
+    }
+}
+
+static void find_inner(Shape *shape, const Expr *expr)
+{
+    shape->inner = MAX(shape->inner, inner_length(expr));
+    if (expr->fun)
+        find_inner(shape, expr->fun);
+    for (int i = 0; i < expr->narg; i++)
+        find_inner(shape, expr->arg[i]);
+}
+
+static void note_map(Shape *shape, Expr *map)
+{
+    int depth = map->dims == 1 ? nested_depth(map) : map->dims;
+    shape->dims = MAX(shape->dims, depth);
+    find_inner(shape, map->fun);
+    shape->product |= is_product(map);
+    shape->rows |= row_fold(map, &(Path){0});
+    if (depth != map->dims)
+        return;
+    shape->rectangular = true;
+    Expr *in = map->arg[0];
+    note_window(shape, in, map->dims);
+    for (int i = 0; is_zip(in, map->dims) && i < in->narg; i++)
+        note_window(shape, in->arg[i], map->dims);
+}
+
+static void find_shape(Shape *shape, Expr *expr, bool root)
+{
+    bool pattern = expr->kind == E_PATTERN;
+    if (pattern && expr->pattern == P_MAP) {
+        note_map(shape, expr);
+    } else if (pattern && expr->pattern == P_REDUCE) {
+        shape->reduction |= reduce_shares(expr);
+        shape->dims = MAX(shape->dims, 1);
+    } else if (pattern && expr->pattern == P_ITERATE) {
+        note_stencil(shape, expr);
+        find_shape(shape, expr->fun->arg[0], true);
+    } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
+        shape->dims = MAX(shape->dims, array_dims(expr->type));
+    }
+    bool through = expr->kind == E_TUPLE || (pattern && writes_itself(expr) &&
+                                             pattern_info[expr->pattern].group == G_VIEW);
+    for (int i = 0; i < expr->narg; i++)
+        find_shape(shape, expr->arg[i],
+                   root && (through || (expr->kind == E_LET && i == 1)));
+    if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
+        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)))
+        shape->rectangular = true;
+}
+
+// The space ---------------------------------------------------------------------------
+
+static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
+
+static void add_powers(Space *space, const char *stem, int d, int64_t most)
+{
+    int64_t value[16];
+    int n = 0;
+    for (int64_t v = 1; v <= most && n < COUNTOF(value); v *= 2)
+        value[n++] = v;
+    char name[8];
+    snprintf(name, sizeof name, "%s%s", stem, axis[d]);
+    space_add_ints(space, name, value, n);
+}
+
+static bool has_extra(const Derivation *d, Extra extra)
+{
+    return d->program->extra >> extra & 1;
+}
+
+// On a CPU local memory is memory like any other.
+static bool has_padded(const Derivation *d)
+{
+    return has_extra(d, EXTRA_BANKS) && !d->device.is_cpu && d->shape.dims > 1;
+}
+
+const char *derive_tiled(const Derivation *d)
+{
+    return has_padded(d) ? "(scheme == 'tiled' or scheme == 'padded')"
+                         : "(scheme == 'tiled')";
+}
+
+static const char *untiled(const Derivation *d)
+{
+    return has_padded(d) ? "scheme != 'tiled' and scheme != 'padded'" : "scheme != 'tiled'";
+}
+
+// Local memory of a tiled group as an expression over the parameters.
+static void constrain_tile(Derivation *d, bool places, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    if (!places)
+        buf_printf(&text, "%s or ", untiled(d));
+    for (int x = 0; x < d->shape.dims; x++) {
+        buf_printf(&text, "%s(l%s*b%s*c%s + %lld", x ? " * " : "", axis[x], axis[x],
+                   axis[x], (long long)d->shape.halo[x]);
+        if (x == 0 && has_padded(d))
+            buf_printf(&text, " + (scheme == 'padded') * %d", TILE_PAD);
+        buf_putc(&text, ')');
+    }
+    buf_puts(&text, " * ");
+    if (places)
+        put_tile_bytes(d, &text);
+    else
+        buf_printf(&text, "%lld", (long long)d->shape.tile_bytes);
+    buf_printf(&text, " <= %lld", (long long)d->device.local_bytes);
+    space_constrain(d->space, text.text, diags);
+    buf_release(&text);
+}
+
+static void constrain_product(Derivation *d, const char *const *stem, int n, int64_t most,
+                              Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    for (int x = 0; x < d->shape.dims; x++)
+        for (int i = 0; i < n; i++)
+            buf_printf(&text, "%s%s%s", x || i ? " * " : "", stem[i], axis[x]);
+    buf_printf(&text, " <= %lld", (long long)most);
+    space_constrain(d->space, text.text, diags);
+    buf_release(&text);
+}
+
+// 64 outputs an item: unrolling further makes build times explode (PoCL: 1024 copies, 38
+// s).
+enum { ITEM_OUTPUTS = 64, UNROLL_CAP = 64 };
+
+// Steps that a work-item walks along the outermost dimension. Strided elements of an item
+// lie between those of its neighbours, and a tile has no room for a walk.
+static void add_walk(Derivation *d, Diags *diags)
+{
+    const int64_t steps[] = {1, 2, 4, 8, 16, 32, 64};
+    space_add_ints(d->space, "walk", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
+    char text[96];
+    snprintf(text, sizeof text, "walk == 1 or %s and c%s == 1", untiled(d),
+             axis[d->shape.dims - 1]);
+    space_constrain(d->space, text, diags);
+}
+
+static bool only_halves(const Derivation *d)
+{
+    const Function *main = d->program->main;
+    for (int i = 0; i < main->nparam; i++) {
+        const Type *scalar = main->params[i]->type;
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        if (scalar->kind != T_SCALAR || scalar->scalar != S_HALF)
+            return false;
+    }
+    return true;
+}
+
+// What a study adds (ir/extras.def). A tile has the shape of its group.
+static void add_extras(Derivation *d, Diags *diags)
+{
+    static const char *const group[] = {"fixed", "any"}, *const loads[] = {"once", "all"};
+    if (has_extra(d, EXTRA_GROUPS) && d->shape.rectangular && !d->shape.product) {
+        space_add_words(d->space, "group", group, 2);
+        char text[96];
+        snprintf(text, sizeof text, "group == 'fixed' or %s", untiled(d));
+        if (d->shape.window)
+            space_constrain(d->space, text, diags);
+        constrain_placed(d, "group == 'fixed'", diags);
+    }
+    if (has_extra(d, EXTRA_LOADS))
+        space_add_words(d->space, "loads", loads, 2);
+}
+
+static void add_nest_params(Derivation *d, Diags *diags)
+{
+    const Shape *shape = &d->shape;
+    static const int64_t most_local[DIMS_MAX] = {256, 64, 16};
+    int64_t group = MIN(d->device.max_group, 1024);
+    for (int x = 0; x < shape->dims; x++)
+        add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
+    constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
+    if (!shape->rectangular && !shape->product)
+        return;
+    for (int x = 0; x < shape->dims; x++) {
+        add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
+        // On a CPU neighbouring work-items gain nothing from strided elements (a strided x
+        // of 8 does not vectorise: 19 against 56 GB/s).
+        add_powers(d->space, "c", x, d->device.is_cpu ? 1 : 4);
+    }
+    constrain_product(d, (const char *const[]){"b", "c"}, 2, ITEM_OUTPUTS, diags);
+    // One 128-bit access for several; a CPU's compiler does better by itself (hand-written
+    // float4 on PoCL: 42 against 56 GB/s).
+    space_add_ints(d->space, "vec", (const int64_t[]){1, 2, 4, 8},
+                   d->device.is_cpu ? 1
+                   : only_halves(d) ? 4
+                                    : 3);
+    space_constrain(d->space, "bx % vec == 0", diags);
+    if (!shape->window)
+        return;
+    bool images = has_extra(d, EXTRA_IMAGES) && d->device.has_texture;
+    const char *scheme[4] = {"global", "tiled"};
+    int n = 2;
+    if (images)
+        scheme[n++] = "image";
+    if (has_padded(d))
+        scheme[n++] = "padded";
+    space_add_words(d->space, "scheme", scheme, n);
+    if (images) // an element at a time
+        space_constrain(d->space, "scheme != 'image' or vec == 1", diags);
+    if (shape->dims > 1)
+        add_walk(d, diags);
+    constrain_tile(d, add_cover_params(d, diags), diags);
+}
+
+// Straight-line code for a short reduction, as long as an item stays below 512 copies.
+static void add_inner(Derivation *d, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "inner == 'loop' or ");
+    for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
+        buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
+    buf_printf(&text, "%lld <= 512", (long long)d->shape.inner);
+    space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
+    space_constrain(d->space, text.text, diags);
+    buf_release(&text);
+}
+
+static Space *make_space(Derivation *d, Diags *diags)
+{
+    d->space = space_new();
+    const Shape *shape = &d->shape;
+    if (shape->dims)
+        add_nest_params(d, diags);
+    add_extras(d, diags);
+    if (shape->window)
+        space_add_words(d->space, "border", (const char *const[]){"inline", "split"}, 2);
+    if (shape->product)
+        add_product_params(d, diags);
+    if (shape->inner > 1)
+        add_inner(d, diags);
+    if (space_find(d->space, "cover") < 0)
+        add_cover_params(d, diags);
+    if (shape->reduction || shape->rows)
+        add_fold_params(d, diags);
+    if (shape->reduction)
+        space_add_ints(d->space, "groups",
+                       (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
+    if (has_stream(d))
+        add_stream_params(d, diags);
+    if (!space_params(d->space)) // a program with nothing to choose has one point
+        space_add_ints(d->space, "lx", (const int64_t[]){1}, 1);
+    return d->space;
+}
+
+int64_t derive_param(const Derivation *d, const Point *point, const char *name)
+{
+    int param = space_find(d->space, name);
+    return param < 0 ? 1 : (int64_t)space_value(d->space, point, param);
+}
+
+int64_t derive_number(const Derivation *d, const Point *point, const char *stem, int x)
+{
+    char name[8];
+    snprintf(name, sizeof name, "%s%s", stem, axis[x]);
+    return derive_param(d, point, name);
+}
+
+bool derive_word(const Derivation *d, const Point *point, const char *name,
+                 const char *word)
+{
+    return space_find(d->space, name) >= 0 &&
+           strcmp(space_word(d->space, point, name), word) == 0;
+}
+
+// Entry -------------------------------------------------------------------------------
+
+Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags)
+{
+    Derivation *d = xcalloc(1, sizeof *d);
+    d->program = program;
+    d->device = *device;
+    d->shape.dims = lowered_dims(program->main->body);
+    d->shape.lowered = d->shape.dims > 0;
+    const Function *main = program->main;
+    if (!d->shape.lowered)
+        d->pipeline = pipeline_new(program->ir, main->body, main->params, main->nparam,
+                                   &stage_rates, COVERS_KEPT, 0);
+    if (!d->shape.lowered)
+        find_shape(&d->shape, program->main->body, true);
+    int errors = diags->errors;
+    make_space(d, diags);
+    if (diags->errors > errors) {
+        derive_free(d);
+        return NULL;
+    }
+    return d;
+}
+
+void derive_free(Derivation *d)
+{
+    if (d) {
+        space_free(d->space);
+        pipeline_free(d->pipeline);
+    }
+    free(d);
+}
+
+const Space *derive_space(const Derivation *d)
+{
+    return d->space;
+}
+
+bool set_number(const Derivation *d, Point *point, const char *name, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return space_set(d->space, point, name, text);
+}
+
+void derive_plain(const Derivation *d, Point *point)
+{
+    memset(point, 0, sizeof *point); // first choices: 1, inline, global, fused
+    int64_t largest = MIN(d->device.max_group, 256);
+    if (d->shape.lowered) {
+        set_number(d, point, "lx", MIN(64, largest));
+        return;
+    }
+    set_number(d, point, "lx", d->shape.dims == 2 ? MIN(16, largest) : MIN(64, largest));
+    set_number(d, point, "ly",
+               d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
+    cover_plain(d, point);
+    set_number(d, point, "groups", 64);
+}
+
+// One of them may be the plain point, or the same as another, where parameters are missing.
+static bool is_new(const Derivation *d, const Point *point, int n)
+{
+    Point plain;
+    derive_plain(d, &plain);
+    for (int i = 0; i < n; i++)
+        if (memcmp(&point[i], &point[n], sizeof *point) == 0)
+            return false;
+    return memcmp(&plain, &point[n], sizeof plain) != 0;
+}
+
+// Work-group, outputs of an item, its walk and its vectors, with the border split off.
+typedef struct {
+    int64_t lx, ly, bx, by, bz, walk, vec;
+    bool split;
+} Start;
+
+// Measured among the best: on PoCL; on an H200 for the stencils of the examples, where rows
+// in three dimensions are short, so that a border split off would take part of every warp.
+// There what limits is the second-level cache (97 % busy), so that groups are large: tall
+// ones of short walks for stars, long walks for boxes. The last ones are for rows of odd
+// lengths, which have no aligned vectors.
+enum { STARTS = 9 };
+static const Start start_cpu[STARTS] = {
+    {64, 4, 1, 1, 1, 1, 1, true},  {256, 1, 1, 1, 1, 1, 1, true},
+    {16, 1, 8, 4, 1, 1, 1, true},  {32, 4, 4, 2, 1, 1, 1, true},
+    {128, 1, 4, 4, 1, 1, 1, true}, {8, 4, 16, 4, 1, 1, 1, true}};
+static const Start start_flat[STARTS] = {
+    {32, 4, 4, 2, 1, 1, 4, true},   {64, 2, 4, 4, 1, 1, 4, true},
+    {128, 2, 2, 4, 1, 1, 2, true},  {64, 4, 4, 2, 1, 1, 4, true},
+    {128, 1, 4, 4, 1, 1, 4, true},  {256, 1, 1, 1, 1, 1, 1, true},
+    {256, 1, 1, 8, 1, 1, 1, false}, {128, 2, 1, 8, 1, 1, 1, false},
+    {128, 1, 1, 8, 1, 1, 1, true}};
+static const Start start_deep[STARTS] = {
+    {64, 8, 4, 1, 1, 4, 4, false},  {64, 8, 2, 4, 1, 4, 2, false},
+    {64, 4, 4, 4, 1, 64, 4, false}, {64, 4, 2, 2, 1, 8, 2, false},
+    {32, 4, 4, 2, 1, 4, 4, false},  {32, 8, 4, 1, 1, 4, 4, false},
+    {128, 4, 2, 4, 1, 4, 2, false}, {64, 4, 2, 2, 4, 1, 2, false},
+    {64, 4, 1, 2, 4, 1, 1, false}};
+
+static void set_start(const Derivation *d, const Start *start, Point *point)
+{
+    derive_plain(d, point);
+    set_number(d, point, "lx", start->lx);
+    set_number(d, point, "ly", start->ly);
+    set_number(d, point, "lz", 1);
+    set_number(d, point, "bx", start->bx);
+    set_number(d, point, "by", start->by);
+    set_number(d, point, "bz", start->bz);
+    set_number(d, point, "walk", start->walk);
+    set_number(d, point, "vec", start->vec);
+    space_set(d->space, point, "border", start->split ? "split" : "inline");
+    space_set(d->space, point, "inner", "unroll");
+    // On PoCL what is computed again costs more than what is stored: blur of 2048 x 2048
+    // takes 17.8 ms as one kernel, 4.6 as two.
+    if (!d->device.is_cpu)
+        cover_choose(d, point, 0, false);
+}
+
+// The best covers by prediction, with tiles and without. A tile has no walk.
+enum { COVER_STARTS = 4 };
+
+static bool cover_start(const Derivation *d, const Start *start, int i, Point *point)
+{
+    set_start(d, start, point);
+    set_number(d, point, "walk", 1);
+    return cover_choose(d, point, i / 2, i % 2);
+}
+
+int derive_first(const Derivation *d, Point *point, int max)
+{
+    const Start *start = d->device.is_cpu     ? start_cpu
+                         : d->shape.dims == 3 ? start_deep
+                                              : start_flat;
+    int n = 0;
+    for (int i = 0; i < stream_starts(d) && n < max; i++) {
+        memset(&point[n], 0, sizeof *point);
+        stream_start(d, i, &point[n]);
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    }
+    for (int i = 0; i < 2 * COVER_STARTS && n < max && d->pipeline; i++)
+        n += cover_start(d, &start[0], i, &point[n]) && space_valid(d->space, &point[n]) &&
+             is_new(d, point, n);
+    for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; i < STARTS && n < max; i++) {
+        set_start(d, &start[i], &point[n]);
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    }
+    // Cells of a time loop that ask where they are load by vectors only where the border is
+    // split off.
+    for (int i = 0; i < STARTS && n < max && d->shape.stencil.count > 1; i++) {
+        set_start(d, &start[i], &point[n]);
+        space_set(d->space, &point[n], "border", "split");
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    }
+    return n;
+}
+
+// Of one 128-bit access, as far as a lane has that many columns.
+static int stream_vector(const Derivation *d, const Point *point)
+{
+    int64_t most = 16 / MAX(d->shape.stencil.bytes, 4);
+    return (int)MIN(space_int(d->space, point, "cols"), most);
+}
+
+LowerOptions derive_options(const Derivation *d, const Point *point)
+{
+    LowerOptions options = {.unroll_cap = UNROLL_CAP};
+    for (int x = 0; x < DIMS_MAX; x++) {
+        options.local[x] = derive_number(d, point, "l", x);
+        options.item[x] = derive_number(d, point, "b", x);
+    }
+    options.vector =
+        (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
+    if (derive_param(d, point, "fuse") > 1)
+        options.vector = stream_vector(d, point);
+    options.warps = (int)derive_param(d, point, "warps");
+    options.lane_rows = (int)derive_param(d, point, "by");
+    options.lanes = d->device.lanes;
+    options.shuffle = d->device.shuffle;
+    options.any_group = derive_word(d, point, "group", "any");
+    options.all_loads = derive_word(d, point, "loads", "all");
+    options.images = derive_word(d, point, "scheme", "image");
+    options.padded = derive_word(d, point, "scheme", "padded");
+    options.interior = derive_word(d, point, "border", "split");
+    options.eager = !d->device.is_cpu && derive_param(d, point, "fuse") <= 1;
+    product_options(d, point, &options);
+    return options;
+}

@@ -1,0 +1,796 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stages of a program: see pipeline.h.
+//
+//   method  One walk over the host level. What is read point by point without a name is
+//           part of its reader, as it is in the derivation. The time of a kernel is the
+//           larger of two: the bytes that it must move, and the work of its points, where
+//           a stage that is not stored is computed again for all points of the windows
+//           that look at it, or once for the points of a tile and its halo.
+//
+// It does not know caches: bytes that are read again cost nothing.
+
+#include "derive/pipeline.h"
+#include "derive/derive_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const StageRates stage_rates = {4000, 30000, 3000};
+
+// A chain of lets -------------------------------------------------------------------------
+
+static bool computes(const Expr *expr)
+{
+    if (expr->kind == E_PATTERN &&
+        (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (computes(expr->arg[i]))
+            return true;
+    return expr->fun && computes(expr->fun);
+}
+
+static bool holds_array(const Type *type)
+{
+    bool found = type->kind == T_ARRAY;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        found |= holds_array(type->item[i]);
+    return found;
+}
+
+void pipeline_normalise(Rewriter *r, const Path *region)
+{
+    Path at = *region;
+    for (const Expr *let = path_find(r->expr, &at); let && let->kind == E_LET;
+         let = path_find(r->expr, &at)) {
+        const Expr *value = let->arg[0];
+        bool view = holds_array(value->type) && !computes(value);
+        bool unused = !expr_mentions(let->arg[1], let->param);
+        bool ok =
+            (value->kind == E_LET && !unused &&
+             rewriter_rule(r, &at, RULE_LET_OF_LET, &(RuleArgs){0})) ||
+            ((view || unused) && rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
+        if (ok && unused)
+            at = *region; // what it alone has used is unused now
+        else if (!ok && !path_push(&at, 1))
+            return;
+    }
+}
+
+// Stages --------------------------------------------------------------------------------
+
+typedef struct {
+    const Param *param;
+    int stage; // -1: value is a view with something in it
+    const Expr *value;
+    Path path;
+} Held;
+
+typedef struct {
+    ReadKind kind;
+    int64_t size[DIMS_MAX];
+    bool window;   // a slide is around
+    bool constant; // a border of a constant is
+    Path path;
+} How;
+
+typedef struct {
+    int n;
+    bool many;
+    double work;
+    StageRead at[ARITY_MAX];
+} Reads;
+
+typedef struct {
+    Pipeline *p;
+    Ir *ir;
+    const Param *const *input;
+    int ninput;
+    struct {
+        const Param *param;
+        int field;
+    } source[ELEMS_MAX]; // of an element that is an input
+    VEC(Held) held;
+    bool full;
+} Finder;
+
+static int add_stage(Finder *f, const Expr *expr, const char *name, int let,
+                     const Path *path);
+static void collect(Finder *f, const Expr *expr, How how, Reads *reads);
+
+static int new_elem(Finder *f, const char *name, int producer, const Type *type)
+{
+    Script *s = &f->p->script;
+    if (s->nelem == ELEMS_MAX) {
+        f->full = true;
+        return 0;
+    }
+    s->elem[s->nelem] =
+        (Elem){.name = name, .producer = producer, .type = type, .is_input = producer < 0};
+    return s->nelem++;
+}
+
+static int input_elem(Finder *f, const Param *param, int field)
+{
+    Script *s = &f->p->script;
+    for (int e = 0; e < s->nelem; e++)
+        if (s->elem[e].is_input && f->source[e].param == param &&
+            f->source[e].field == field)
+            return e;
+    Arena *arena = f->p->arena;
+    bool part = field >= 0;
+    const Type *type = part ? type_field(arena, param->type, field) : param->type;
+    int e = new_elem(
+        f, part ? arena_printf(arena, "%s.%d", param->name, field) : param->name, -1, type);
+    f->source[e].param = param;
+    f->source[e].field = field;
+    s->ninput++;
+    return e;
+}
+
+static void add_read(Reads *reads, int elem, const How *how)
+{
+    StageRead read = {.elem = elem, .kind = how->kind, .constant = how->constant};
+    memcpy(read.size, how->size, sizeof read.size);
+    for (int i = 0; i < reads->n; i++) {
+        StageRead *old = &reads->at[i];
+        if (old->elem != elem)
+            continue;
+        if (old->kind < read.kind)
+            old->kind = read.kind;
+        old->constant |= read.constant;
+        for (int k = 0; k < DIMS_MAX; k++)
+            old->size[k] = MAX(old->size[k], read.size[k]);
+        return;
+    }
+    reads->many |= reads->n == ARITY_MAX;
+    if (!reads->many)
+        reads->at[reads->n++] = read;
+}
+
+static How deeper(How how, int child)
+{
+    path_push(&how.path, child);
+    return how;
+}
+
+static void collect_all(Finder *f, const Expr *expr, How how, Reads *reads)
+{
+    if (expr->fun) {
+        How whole = how;
+        whole.kind = READ_WHOLE;
+        collect_all(f, expr->fun, whole, reads);
+    }
+    for (int i = 0; i < expr->narg; i++)
+        collect(f, expr->arg[i], deeper(how, i), reads);
+}
+
+static void collect_param(Finder *f, const Expr *expr, int field, const How *how,
+                          Reads *reads)
+{
+    for (int i = f->held.len - 1; i >= 0; i--) {
+        const Held *held = &f->held.at[i];
+        if (held->param != expr->param)
+            continue;
+        How there = *how;
+        there.path = held->path;
+        if (held->stage >= 0)
+            add_read(reads, f->p->script.call[held->stage].out, how);
+        else
+            collect(f, held->value, there, reads);
+        return;
+    }
+    for (int i = 0; i < f->ninput; i++)
+        if (f->input[i] == expr->param && holds_array(expr->param->type))
+            add_read(reads, input_elem(f, expr->param, field), how);
+}
+
+static double operations(const Expr *expr)
+{
+    double n = expr->kind == E_OP && op_info[expr->op].kind != OPK_FREE;
+    if (expr->kind == E_CALL)
+        n += expr->callee->body ? operations(expr->callee->body) : expr->callee->flops;
+    for (int i = 0; i < expr->narg; i++)
+        n += operations(expr->arg[i]);
+    int64_t times = 1;
+    bool loop = expr->fun && expr->narg && expr->arg[expr->narg - 1]->type &&
+                expr->arg[expr->narg - 1]->type->kind == T_ARRAY;
+    if (loop && !arith_is_const(expr->arg[expr->narg - 1]->type->len, &times))
+        times = 1;
+    return n + (expr->fun ? (double)times * operations(expr->fun) : 0);
+}
+
+// Windows over what lies there, with or without a border.
+static How through_slide(const Expr *slide, How how)
+{
+    bool plain = how.kind == READ_POINT && is_window(slide, slide->dims);
+    how.kind = how.kind == READ_WHOLE ? READ_WHOLE : plain ? READ_WINDOW : READ_LAYOUT;
+    how.window = true;
+    for (int k = 0; k < slide->dims; k++) {
+        int64_t size = 1;
+        if (!arith_is_const(slide->num[2 * k], &size))
+            how.kind = READ_WHOLE;
+        how.size[k] = MAX(1, how.size[k] + size - 1);
+    }
+    return how;
+}
+
+static void collect_map(Finder *f, const Expr *map, How how, Reads *reads)
+{
+    if (how.window && how.kind != READ_WHOLE) {
+        int stage = add_stage(f, map, NULL, -1, &how.path);
+        if (stage >= 0)
+            add_read(reads, f->p->script.call[stage].out, &how);
+        return;
+    }
+    reads->work += operations(map->fun->arg[0]);
+    collect_all(f, map, how, reads);
+}
+
+static void collect_pattern(Finder *f, const Expr *expr, How how, Reads *reads)
+{
+    int data = expr->narg - 1;
+    switch (expr->pattern) {
+    case P_MAP: collect_map(f, expr, how, reads); return;
+    case P_ZIP:
+    case P_UNZIP: collect_all(f, expr, how, reads); return;
+    case P_SLIDE:
+        collect(f, expr->arg[data], deeper(through_slide(expr, how), data), reads);
+        return;
+    case P_PAD:
+        if (how.kind == READ_POINT)
+            how.kind = READ_LAYOUT;
+        how.constant |= expr->mode == PAD_CONSTANT;
+        collect_all(f, expr, how, reads);
+        return;
+    default:
+        how.kind = pattern_info[expr->pattern].group == G_VIEW && expr->pattern != P_ARRAY
+                       ? MAX(how.kind, READ_LAYOUT)
+                       : READ_WHOLE;
+        if (how.kind == READ_LAYOUT && how.window)
+            how.kind = READ_WHOLE; // windows of something moved: rare
+        collect_all(f, expr, how, reads);
+    }
+}
+
+static void collect(Finder *f, const Expr *expr, How how, Reads *reads)
+{
+    if (expr->kind == E_AT || expr->kind == E_OP || expr->kind == E_CALL)
+        how.kind = READ_WHOLE;
+    if (expr->kind == E_PATTERN)
+        collect_pattern(f, expr, how, reads);
+    else if (expr->kind == E_PARAM)
+        collect_param(f, expr, -1, &how, reads);
+    else if (expr->kind == E_GET && expr->arg[0]->kind == E_PARAM)
+        collect_param(f, expr->arg[0], expr->index, &how, reads);
+    else
+        collect_all(f, expr, how, reads);
+}
+
+// The reads of a pattern that computes at host level.
+static void collect_stage(Finder *f, const Expr *expr, const Path *path, Reads *reads)
+{
+    How how = {.size = {1, 1, 1}, .path = *path};
+    bool elements = is_map(expr) || expr->pattern == P_REDUCE;
+    if (!elements)
+        how.kind = READ_WHOLE;
+    if (expr->fun && expr->pattern != P_ITERATE)
+        reads->work += operations(expr->fun->arg[0]);
+    collect_all(f, expr, how, reads);
+    for (int i = 0; i < reads->n; i++) {
+        double size = 1;
+        for (int k = 0; k < DIMS_MAX; k++)
+            size *= (double)reads->at[i].size[k];
+        reads->work += size;
+    }
+}
+
+static const Elementary *kind_of(Finder *f, const Expr *expr, bool many)
+{
+    Elementary *e = NEW(f->p->arena, Elementary);
+    bool alone = many || !(is_map(expr) || expr->pattern == P_REDUCE);
+    e->kind = alone ? FUNCTION_ALONE : is_map(expr) ? FUNCTION_MAP : FUNCTION_SUM;
+    e->name = pattern_info[expr->pattern].text;
+    e->nimpl = 1;
+    return e;
+}
+
+static int add_stage(Finder *f, const Expr *expr, const char *name, int let,
+                     const Path *path)
+{
+    Pipeline *p = f->p;
+    Reads reads = {0};
+    for (int i = 0; i < p->script.ncall; i++)
+        if (p->stage[i].expr == expr)
+            return i;
+    collect_stage(f, expr, path, &reads);
+    int v = p->script.ncall;
+    if (f->full || v == CALLS_MAX) {
+        f->full = true;
+        return -1;
+    }
+    p->script.ncall++;
+    Stage *stage = &p->stage[v];
+    *stage = (Stage){.name = name ? name : arena_printf(p->arena, "#%d", v + 1),
+                     .expr = expr,
+                     .let = let,
+                     .path = *path,
+                     .is_map = is_map(expr),
+                     .dims = is_map(expr) ? expr->dims : 0,
+                     .work = reads.work,
+                     .nread = reads.n};
+    memcpy(stage->read, reads.at, sizeof stage->read);
+    Call *call = &p->script.call[v];
+    *call = (Call){.function = kind_of(f, expr, reads.many), .span = expr->span};
+    call->out = new_elem(f, stage->name, v, expr->type);
+    Elementary *function = (Elementary *)(uintptr_t)call->function; // ours
+    function->nparam = reads.n;
+    function->flops = reads.work;
+    for (int i = 0; i < reads.n; i++) {
+        call->in[i] = reads.at[i].elem;
+        p->script.elem[call->in[i]].users |= (Set)1 << v;
+    }
+    return v;
+}
+
+// The host level ------------------------------------------------------------------------
+
+static bool is_stage(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_ALGO &&
+           expr->pattern != P_ARRAY;
+}
+
+static void take_result(Finder *f, const Expr *expr, const Path *path)
+{
+    Path below = *path;
+    if (is_stage(expr)) {
+        int stage = add_stage(f, expr, "out", -1, path);
+        if (stage >= 0) {
+            Elem *elem = &f->p->script.elem[f->p->script.call[stage].out];
+            elem->is_output = elem->is_sole = true;
+        }
+    } else if (expr->kind == E_TUPLE) {
+        for (int i = 0; i < expr->narg; i++, below.n = path->n)
+            if (path_push(&below, i))
+                take_result(f, expr->arg[i], &below);
+    } else if (writes_itself(expr) && path_push(&below, 0)) {
+        take_result(f, expr->arg[0], &below);
+    } else {
+        Reads reads = {0};
+        collect(f, expr, (How){.size = {1, 1, 1}, .path = *path}, &reads);
+        for (int i = 0; i < reads.n; i++)
+            f->p->script.elem[reads.at[i].elem].is_output = true;
+    }
+}
+
+static void take_chain(Finder *f, const Expr *expr)
+{
+    Pipeline *p = f->p;
+    Path path = {0}, below;
+    for (; expr->kind == E_LET; expr = expr->arg[1]) {
+        below = path;
+        if (p->nlet == CALLS_MAX || !path_push(&below, 0) || !path_push(&path, 1)) {
+            f->full = true;
+            return;
+        }
+        Held held = {expr->param, -1, expr->arg[0], below};
+        if (is_stage(expr->arg[0]))
+            held.stage = add_stage(f, expr->arg[0], expr->param->name, p->nlet, &below);
+        p->let_stage[p->nlet++] = held.stage;
+        VEC_PUSH(p->arena, &f->held, held);
+    }
+    take_result(f, expr, &(Path){0});
+}
+
+// What follows from all reads -----------------------------------------------------------
+
+static double scalars(const Type *type, double fallback)
+{
+    double n = 1;
+    int64_t len;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        n *= arith_is_const(type->len, &len) ? (double)len : fallback;
+    return n;
+}
+
+static double scalar_bytes(const Type *type)
+{
+    while (type->kind == T_ARRAY)
+        type = type->elem;
+    double bytes = 0;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        bytes += scalar_bytes(type->item[i]);
+    if (type->kind == T_TUPLE)
+        return bytes;
+    return (double)scalar_info[type->scalar].bytes * MAX(type->width, 1);
+}
+
+// A size that is still an argument of the kernel: as good as any.
+enum { SIZE_GUESS = 1024 };
+
+static double type_bytes(const Type *type)
+{
+    if (type->kind == T_TUPLE) {
+        double bytes = 0;
+        for (int i = 0; i < type->n; i++)
+            bytes += type_bytes(type->item[i]);
+        return bytes;
+    }
+    return scalars(type, SIZE_GUESS) * scalar_bytes(type);
+}
+
+static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
+{
+    if (!a->is_map || !b->is_map || a->dims != b->dims)
+        return false;
+    for (int k = 0; k < a->dims; k++)
+        if (!arith_equal(ctx, type_elem(a->expr->type, k)->len,
+                         type_elem(b->expr->type, k)->len))
+            return false;
+    return true;
+}
+
+static void finish_stages(Finder *f)
+{
+    Pipeline *p = f->p;
+    Script *s = &p->script;
+    for (int v = 0; v < s->ncall; v++) {
+        Stage *stage = &p->stage[v];
+        Elem *elem = &s->elem[s->call[v].out];
+        stage->points = stage->is_map ? 1 : scalars(stage->expr->type, SIZE_GUESS);
+        const Type *type = stage->expr->type;
+        for (int k = 0; k < stage->dims; k++, type = type->elem) {
+            int64_t len = SIZE_GUESS;
+            arith_is_const(type->len, &len);
+            stage->points *= (double)len;
+        }
+        p->points = fmax(p->points, stage->points);
+        elem->shape = v;
+        for (int u = v - 1; u >= 0; u--)
+            if (same_shape(f->ir->arith, &p->stage[u], stage))
+                elem->shape = s->elem[s->call[u].out].shape;
+        elem->is_output |= elem->users == 0;
+        elem->is_sole |= stage->let < 0;
+        for (int i = 0; i < stage->nread; i++) {
+            int from = s->elem[stage->read[i].elem].producer;
+            if (from >= 0 && stage->read[i].kind == READ_WHOLE) {
+                Elementary *e = (Elementary *)(uintptr_t)s->call[from].function;
+                e->kind = MAX(e->kind, FUNCTION_SUM);
+            }
+        }
+    }
+    for (int e = 0; e < s->nelem; e++)
+        s->elem[e].words = (int)fmin(round(type_bytes(s->elem[e].type) / p->points), 1e6);
+}
+
+// Questions -----------------------------------------------------------------------------
+
+static bool in_set(Set set, int stage)
+{
+    return set >> stage & 1;
+}
+
+bool pipeline_stores(const Pipeline *p, Set set, int stage)
+{
+    const Elem *elem = &p->script.elem[p->script.call[stage].out];
+    return in_set(set, stage) && (elem->is_output || (elem->users & ~set));
+}
+
+static const StageRead *find_read(const Pipeline *p, int stage, int of)
+{
+    const Stage *reader = &p->stage[stage];
+    for (int i = 0; i < reader->nread; i++)
+        if (p->script.elem[reader->read[i].elem].producer == of)
+            return &reader->read[i];
+    return NULL;
+}
+
+bool pipeline_reads(const Pipeline *p, int stage, int of, ReadKind kind)
+{
+    const StageRead *read = find_read(p, stage, of);
+    return read && read->kind == kind;
+}
+
+// Is it stored, or only read point by point by what is? So its windows are the kernel's.
+static bool at_root(const Pipeline *p, Set set, int stage)
+{
+    if (pipeline_stores(p, set, stage))
+        return p->stage[stage].let >= 0 ||
+               p->script.elem[p->script.call[stage].out].is_output;
+    for (int v = stage + 1; v < p->script.ncall; v++)
+        if (in_set(set, v) && pipeline_reads(p, v, stage, READ_POINT) && at_root(p, set, v))
+            return true;
+    return false;
+}
+
+// Does it come of something that the set stores?
+static bool of_stored(const Pipeline *p, Set set, int stage)
+{
+    for (Set s = p->graph.anc[stage] & set; s; s &= s - 1)
+        if (pipeline_stores(p, set, __builtin_ctzll(s)))
+            return true;
+    return false;
+}
+
+// Do windows of the kernel look at it, or at what is read of it point by point? A border of
+// a constant is not one of what lies below.
+static bool looked_at(const Pipeline *p, Set set, int stage, bool below)
+{
+    for (int v = stage + 1; v < p->script.ncall; v++) {
+        const StageRead *read = in_set(set, v) ? find_read(p, v, stage) : NULL;
+        if (read && read->kind == READ_WINDOW && p->stage[v].dims == p->stage[stage].dims &&
+            !(below && read->constant) && at_root(p, set, v))
+            return true;
+        if (read && read->kind == READ_POINT && p->stage[v].let >= 0 &&
+            p->stage[v].dims == p->stage[stage].dims && !pipeline_stores(p, set, v) &&
+            looked_at(p, set, v, true))
+            return true;
+    }
+    return false;
+}
+
+bool pipeline_tiles(const Pipeline *p, Set set, int stage)
+{
+    const Stage *s = &p->stage[stage];
+    return in_set(set, stage) && !pipeline_stores(p, set, stage) && s->let >= 0 &&
+           s->is_map && !of_stored(p, set, stage) && looked_at(p, set, stage, false);
+}
+
+Set pipeline_set(const Pipeline *p, const Cover *cover, int unit)
+{
+    return p->space->fusion.at[cover->unit[unit]].set;
+}
+
+int64_t pipeline_bytes(const Pipeline *p, int stage)
+{
+    return (int64_t)scalar_bytes(p->stage[stage].expr->type);
+}
+
+// Of two stages one reads point by point the tile of one would not be looked at.
+static double placements(const Script *script, const Fusion *fusion)
+{
+    const Pipeline *p = (const void *)((const char *)script - offsetof(Pipeline, script));
+    int stage[MEMBERS_MAX], n = 0, ways = 0;
+    for (int v = 0; v < script->ncall; v++)
+        if (in_set(fusion->set, v) && pipeline_tiles(p, fusion->set, v))
+            stage[n++] = v;
+    for (unsigned local = 0; local < 1u << n; local++) {
+        bool ok = true;
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < n; k++)
+                ok &= !(local >> i & local >> k & 1) ||
+                      !pipeline_reads(p, stage[i], stage[k], READ_POINT);
+        ways += ok;
+    }
+    return ways;
+}
+
+// Times ---------------------------------------------------------------------------------
+
+// Outputs of a group along x and along what is further out; work that a tile adds to each
+// read of it.
+enum { TILE_X = 64, TILE_Y = 16, TILE_WORK = 2 };
+
+typedef struct {
+    int64_t size[DIMS_MAX]; // points of the stage that a point of the kernel needs
+    double tile;            // the same where a tile holds it, of one point
+} Need;
+
+static double volume(const int64_t *size)
+{
+    double n = 1;
+    for (int k = 0; k < DIMS_MAX; k++)
+        n *= (double)size[k];
+    return n;
+}
+
+static double of_tile(const Need *need, int dims)
+{
+    double n = 1;
+    for (int k = 0; k < dims; k++)
+        n *= 1 + (double)(need->size[k] - 1) / (k == dims - 1 ? TILE_X : TILE_Y);
+    return n;
+}
+
+static void need_of(const Pipeline *p, Set set, int stage, const Need *of, Need *need)
+{
+    *need = (Need){{1, 1, 1}, 1};
+    for (int v = stage + 1; v < p->script.ncall; v++)
+        for (int i = 0; in_set(set, v) && i < p->stage[v].nread; i++) {
+            const StageRead *read = &p->stage[v].read[i];
+            if (p->script.elem[read->elem].producer != stage)
+                continue;
+            for (int k = 0; k < DIMS_MAX; k++)
+                need->size[k] = MAX(need->size[k], of[v].size[k] + read->size[k] - 1);
+        }
+}
+
+double pipeline_time(const Pipeline *p, Set set, const StageRates *rates)
+{
+    const Script *s = &p->script;
+    Need need[CALLS_MAX];
+    double bytes = 0, work = 0;
+    for (int v = s->ncall - 1; v >= 0; v--) {
+        if (!in_set(set, v))
+            continue;
+        const Stage *stage = &p->stage[v];
+        need_of(p, set, v, need, &need[v]);
+        double again = volume(need[v].size) * stage->work;
+        if (pipeline_tiles(p, set, v))
+            again = fmin(again, of_tile(&need[v], stage->dims) * stage->work +
+                                    TILE_WORK * volume(need[v].size));
+        work += again * (stage->is_map ? stage->points : p->points);
+    }
+    for (int e = 0; e < s->nelem; e++) {
+        int from = s->elem[e].producer;
+        bool loads = (from < 0 || !in_set(set, from)) && (s->elem[e].users & set);
+        if (loads || (from >= 0 && pipeline_stores(p, set, from)))
+            bytes += type_bytes(s->elem[e].type);
+    }
+    // What is hidden behind the larger part costs a little all the same.
+    double move = bytes / rates->gbs, compute = work / rates->ops;
+    return fmax(move, compute) + 0.1 * fmin(move, compute) + rates->launch_ns;
+}
+
+// Covers --------------------------------------------------------------------------------
+
+static int by_first(const void *a, const void *b, void *user)
+{
+    const Pipeline *p = user;
+    Set first = p->space->fusion.at[*(const int *)a].set;
+    Set second = p->space->fusion.at[*(const int *)b].set;
+    return __builtin_ctzll(first) - __builtin_ctzll(second);
+}
+
+static const char *label_of(const Pipeline *p, const Cover *cover)
+{
+    int unit[CALLS_MAX];
+    Buf text;
+    buf_init(&text);
+    memcpy(unit, cover->unit, sizeof unit);
+    qsort_r(unit, (size_t)cover->n, sizeof *unit, by_first, (void *)(uintptr_t)p);
+    for (int i = 0; i < cover->n; i++) {
+        const char *separator = i ? "|" : "";
+        for (Set s = p->space->fusion.at[unit[i]].set; s; s &= s - 1, separator = "+")
+            buf_printf(&text, "%s%d", separator, __builtin_ctzll(s) + 1);
+    }
+    const char *label = arena_strdup(p->arena, text.text);
+    buf_release(&text);
+    return label;
+}
+
+static bool has_cover(const Pipeline *p, int kernels)
+{
+    for (int i = 0; i < p->ncover; i++)
+        if (p->cover[i].n == kernels)
+            return true;
+    return false;
+}
+
+// COPIES_MOST: a nest of four boxes of 3 x 3 has 729, and an item may have 64 outputs:
+// 74,000 lines. A kernel of six boxes would have seven megabytes for one output.
+enum { COPIES_MOST = 256 };
+
+// How often the text of a kernel has one of its stages, a reader being a place where all
+// points of its windows are computed.
+static double copies(const Pipeline *p, Set set)
+{
+    double n[CALLS_MAX] = {0}, most = 1;
+    for (int v = p->script.ncall - 1; v >= 0; v--) {
+        n[v] = pipeline_stores(p, set, v);
+        for (int u = v + 1; u < p->script.ncall; u++) {
+            const StageRead *read = in_set(set, u) ? find_read(p, u, v) : NULL;
+            n[v] += read && in_set(set, v) ? n[u] * volume(read->size) : 0;
+        }
+        most = fmax(most, n[v]);
+    }
+    return most;
+}
+
+// Adds the cheapest cover by those units for which there must be one: all stages apart, or
+// all in one kernel.
+static void add_cover(Pipeline *p, CoverUnit *unit, int n)
+{
+    Cover *found;
+    if (cover_best(&p->graph, unit, n, 1, p->arena, &found) == 0 || has_cover(p, found->n))
+        return;
+    for (int i = 0; i < found->n; i++)
+        found->unit[i] = unit[found->unit[i]].id;
+    p->cover[p->ncover++] = *found;
+}
+
+// The best ones, and the two extremes if they are not among them.
+static void find_covers(Pipeline *p, const StageRates *rates, int most)
+{
+    int nset = p->space->fusion.len, n = 0, nsingle = 0, nwhole = 0;
+    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, nset);
+    CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, nset), whole[1];
+    Cover *cover;
+    for (int i = 0; i < nset; i++) {
+        const Fusion *fusion = &p->space->fusion.at[i];
+        if (copies(p, fusion->set) > COPIES_MOST)
+            continue;
+        unit[n] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
+        if (fusion->ncall == 1)
+            single[nsingle++] = unit[n];
+        if (fusion->ncall == p->script.ncall)
+            whole[nwhole++] = unit[n];
+        n++;
+    }
+    p->ncover = cover_best(&p->graph, unit, n, most, p->arena, &cover);
+    p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 2);
+    for (int i = 0; i < p->ncover; i++) {
+        p->cover[i] = cover[i];
+        for (int k = 0; k < cover[i].n; k++)
+            p->cover[i].unit[k] = unit[cover[i].unit[k]].id;
+    }
+    if (nwhole)
+        add_cover(p, whole, nwhole);
+    add_cover(p, single, nsingle);
+    p->label = NEW_ARRAY(p->arena, const char *, p->ncover);
+    for (int i = 0; i < p->ncover; i++)
+        p->label[i] = label_of(p, &p->cover[i]);
+}
+
+// Entry ---------------------------------------------------------------------------------
+
+// The stages of one region; NULL if there are not two.
+static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *const *input,
+                               int ninput)
+{
+    Arena *arena = arena_new();
+    Pipeline *p = NEW(arena, Pipeline);
+    *p = (Pipeline){.arena = arena, .region = *region};
+    p->script = (Script){.arena = arena, .ir = r->ir, .impls = placements};
+    Finder f = {.p = p, .ir = r->ir, .input = input, .ninput = ninput};
+    pipeline_normalise(r, region);
+    take_chain(&f, path_find(r->expr, region));
+    if (f.full || p->script.ncall < 2) {
+        pipeline_free(p);
+        return NULL;
+    }
+    finish_stages(&f);
+    return p;
+}
+
+// The iterate that a chain of lets ends with; NULL: it ends otherwise.
+static const Expr *final_iterate(const Expr *body, Path *path)
+{
+    for (; body->kind == E_LET; body = body->arg[1])
+        if (!path_push(path, 1))
+            return NULL;
+    bool is = body->kind == E_PATTERN && body->pattern == P_ITERATE;
+    return is && path_push(path, CHILD_FUN) ? body : NULL;
+}
+
+Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
+                       const StageRates *rates, int covers, int limit)
+{
+    Path inner = {0};
+    Rewriter r;
+    rewriter_init(&r, ir, ir->arena, body);
+    const Expr *loop = final_iterate(r.expr, &inner);
+    Pipeline *p = NULL;
+    if (loop)
+        p = region_stages(&r, &inner, (const Param *const *)loop->fun->params,
+                          loop->fun->nparam);
+    if (!p) {
+        rewriter_init(&r, ir, ir->arena, body);
+        p = region_stages(&r, &(Path){0}, (const Param *const *)input, ninput);
+    }
+    if (!p)
+        return NULL;
+    graph_init(&p->graph, &p->script);
+    p->space = fuse_space(&p->script, limit ? limit : PIPELINE_LIMIT, p->arena);
+    find_covers(p, rates, covers);
+    return p;
+}
+
+void pipeline_free(Pipeline *p)
+{
+    if (p)
+        arena_free(p->arena);
+}

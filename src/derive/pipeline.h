@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// pipeline: a program of several stages as a script of calls: a stage is a call, an array
+// an element, and `fuse` finds which stages may share a kernel and the cheapest covers.
+//
+//   source  paper 004, section 4 (graph, fusible subgraphs, covers in order); the ways in
+//           which an intermediate lives: recomputed or tiled with a halo, paper 000,
+//           section 3.4; Ragan-Kelley et al., PLDI 2013, section 3
+//
+// It asks what the program looks like, never which device; a time is worked out of rates
+// that it is given.
+
+#ifndef FW_DERIVE_PIPELINE_H
+#define FW_DERIVE_PIPELINE_H
+
+#include "fuse/fuse.h"
+#include "ir/ir.h"
+#include "rewrite/rewrite.h"
+
+// How a stage looks at an array.
+typedef enum {
+    READ_POINT,  // the element at its own place
+    READ_LAYOUT, // one element, somewhere else
+    READ_WINDOW, // constant windows a step of 1 apart, with or without a border
+    READ_WHOLE,  // as it likes
+} ReadKind;
+
+typedef struct {
+    int elem;
+    ReadKind kind;
+    int64_t size[DIMS_MAX]; // of windows, outermost first; else 1
+    bool constant;          // beyond a border there is a constant
+} StageRead;
+
+// A map of the host level that a name holds, that windows look at, or that is a result; or
+// another pattern that computes there.
+typedef struct {
+    const char *name;
+    const Expr *expr;
+    int let;   // which let of the chain holds it; -1: none
+    Path path; // from the region's expression, of one that no let holds
+    bool is_map;
+    int dims;
+    double points; // that it makes
+    double work;   // operations and loads of a point
+    int nread;
+    StageRead read[ARITY_MAX];
+} Stage;
+
+enum { COVERS_KEPT = 12, PIPELINE_LIMIT = 10 };
+
+// The host level with the stages: a chain of lets and what follows.
+typedef struct {
+    Arena *arena;
+    Script script; // elements' words are bytes a point
+    Path region;   // where the chain begins: the program's body, or an iterate's
+    int nlet;
+    int let_stage[CALLS_MAX]; // the stage of each let; -1: something else
+    Stage stage[CALLS_MAX];
+    double points; // of the largest stage
+    Graph graph;
+    FuseSpace *space;
+    int ncover; // in predicted order; the two extremes come last if they are not cheap
+    Cover *cover;
+    const char **label; // of a cover: `1+2|3`
+} Pipeline;
+
+// Rates that times are worked out of: GB/s, operations a ns, ns a kernel.
+typedef struct {
+    double gbs, ops, launch_ns;
+} StageRates;
+// Those of a large GPU, by which the covers of a space are ordered.
+extern const StageRates stage_rates;
+
+// The rewrites that make a chain of it: lets of lets in a row, views in their places,
+// nothing that nobody uses.
+void pipeline_normalise(Rewriter *r, const Path *region);
+// The pipeline in a bound and inferred body, with the cheapest `covers` of it; kernels of
+// at most `limit` stages, 0: PIPELINE_LIMIT. NULL if it has fewer than two stages, or more
+// than CALLS_MAX. Owner: the caller, pipeline_free.
+Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
+                       const StageRates *rates, int covers, int limit);
+void pipeline_free(Pipeline *pipeline); // accepts NULL
+
+// The units of a cover, by their first stage; the sets.
+Set pipeline_set(const Pipeline *pipeline, const Cover *cover, int unit);
+// Does the set store what the stage makes?
+bool pipeline_stores(const Pipeline *pipeline, Set set, int stage);
+// May an overlapped tile of the stage be copied to local memory in a kernel of the set? A
+// stage that the kernel stores must read windows of it, or one that reads it point by
+// point.
+bool pipeline_tiles(const Pipeline *pipeline, Set set, int stage);
+bool pipeline_reads(const Pipeline *pipeline, int stage, int of, ReadKind kind);
+int64_t pipeline_bytes(const Pipeline *pipeline, int stage); // of a point
+// The time of a set as one kernel, in ns, with what is cheaper for each intermediate.
+double pipeline_time(const Pipeline *pipeline, Set set, const StageRates *rates);
+
+#endif

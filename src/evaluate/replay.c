@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replaying: ask the strategy, look the point up, advance the simulated clock by what its
+// evaluation cost when it was recorded, tell the strategy, until the budget is used up. The
+// strategy's own time is measured beside, but not charged: against builds and runs of
+// seconds it is nothing, and a replay stays the same on every machine.
+//
+// A run with too few evaluations in the budget's time is done over with another seed, as
+// the methodology has it.
+#include "evaluate/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { RETRIES = 20, PRIOR_POINTS = 10 };
+
+typedef struct {
+    const Recorded *recorded;
+    const ScoreSpace *space;
+    const SearchKind *kind;
+    const ReplayOptions *options;
+    Replay *result;
+    Point first[PRIOR_POINTS]; // tried before the strategy is asked
+    int nfirst;
+} Replayer;
+
+static double loss_of(const Recorded *recorded, double value)
+{
+    return recorded->maximise ? -value : value;
+}
+
+bool replay_space(const Recorded *recorded, ScoreSpace *space, Diags *diags)
+{
+    size_t n = (size_t)recorded->n;
+    double *loss = xcalloc(n, sizeof *loss), *cost = xcalloc(n, sizeof *cost);
+    for (size_t i = 0; i < n; i++) {
+        loss[i] = loss_of(recorded, recorded->at[i].value);
+        cost[i] = recorded->at[i].cost_s;
+    }
+    bool ok = score_space(space, loss, cost, recorded->n);
+    free(loss);
+    free(cost);
+    return ok || diag_error(diags, span_none, "X003",
+                            "%s cannot be scored: its valid configurations are too few or "
+                            "too alike, or cost no time",
+                            recorded->name);
+}
+
+// The best points of the prior that this space has, by the text of their values.
+static void take_prior(Replayer *r)
+{
+    const Recorded *prior = r->options->prior;
+    const Space *space = r->recorded->space;
+    int *order = recorded_order(prior);
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < prior->nvalid && r->nfirst < PRIOR_POINTS; i++) {
+        Point point;
+        buf_clear(&text);
+        space_point(prior->space, (uint64_t)order[i], &point);
+        point_print(&text, prior->space, &point);
+        if (point_parse(space, text.text, &point) && space_valid(space, &point))
+            r->first[r->nfirst++] = point;
+    }
+    buf_release(&text);
+    free(order);
+}
+
+static double time_limit(const Replayer *r)
+{
+    const ReplayOptions *o = r->options;
+    if (isfinite(o->budget_s))
+        return o->budget_s;
+    return o->budget_trials ? INFINITY : r->space->limit_s;
+}
+
+// One run to the end of its budget; steps has room for every point of the space.
+static int run_once(Replayer *r, uint64_t seed, ScoreStep *steps)
+{
+    const Recorded *recorded = r->recorded;
+    int64_t trials = r->options->budget_trials, done = 0;
+    double limit_s = time_limit(r), at_s = 0, best = INFINITY, began = clock_s(),
+           search = 0;
+    Search *strategy =
+        search_open(r->kind, recorded->space, seed, trials ? (double)trials : INFINITY);
+    int n = 0;
+    strategy->launches = recorded_launches(recorded);
+    for (Point point; at_s < limit_s && (!trials || done < trials); done++) {
+        double asked = clock_s();
+        if (done < r->nfirst)
+            point = r->first[done];
+        else if (!search_ask(strategy, &point))
+            break;
+        double told = clock_s();
+        const RecordedPoint *found = &recorded->at[space_number(recorded->space, &point)];
+        search += told - asked;
+        at_s += found->cost_s;
+        if (!isnan(found->value))
+            best = fmin(best, loss_of(recorded, found->value));
+        if (isfinite(best))
+            steps[n++] = (ScoreStep){at_s, best};
+        asked = clock_s();
+        search_tell(strategy, &point, recorded_cost(recorded, found));
+        search += clock_s() - asked;
+    }
+    search_close(strategy);
+    r->result->evaluations += done;
+    r->result->search_s += search;
+    r->result->wall_s += clock_s() - began;
+    return n;
+}
+
+// Whether a run has what the score wants of it in the budget's time.
+static bool is_enough(const Replayer *r, const ScoreStep *step, int n)
+{
+    const ScoreSpace *s = r->space;
+    double want = fmax(2, fmin(rint(0.1 * s->end_evals), 10));
+    int in_time = 0;
+    for (int i = 0; i < n; i++)
+        in_time += step[i].at_s >= s->start_s && step[i].at_s <= 1.1 * s->end_s;
+    return in_time >= want;
+}
+
+static void summarise(Replayer *r, const ScoreRun *run)
+{
+    Replay *result = r->result;
+    double optimum = r->space->sorted[0], least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < r->options->repeats; i++) {
+        double best = run[i].n ? run[i].step[run[i].n - 1].best : INFINITY;
+        least = fmin(least, best);
+        most = fmax(most, best);
+        result->found += r->recorded->maximise ? best / optimum : optimum / best;
+        result->optimum_runs += best == optimum;
+    }
+    result->found /= r->options->repeats;
+    result->optimum_runs /= r->options->repeats;
+    result->best = r->recorded->maximise ? -least : least;
+    result->worst = r->recorded->maximise ? -most : most;
+}
+
+bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind *kind,
+            const ReplayOptions *options, Replay *result, Diags *diags)
+{
+    Replayer r = {recorded, space, kind, options, result, {{{0}}}, 0};
+    size_t room = (size_t)recorded->n + 1;
+    ScoreStep *steps = xcalloc(room, sizeof *steps);
+    ScoreRun *run = xcalloc((size_t)options->repeats, sizeof *run);
+    *result = (Replay){0};
+    if (options->prior)
+        take_prior(&r);
+    for (int i = 0; i < options->repeats; i++) {
+        uint64_t seed = hash_mix(options->seed, (uint64_t)i);
+        for (int retry = 0; retry <= RETRIES; retry++) {
+            run[i].n = run_once(&r, hash_mix(seed, (uint64_t)retry), steps);
+            if (is_enough(&r, steps, run[i].n))
+                break;
+        }
+        run[i].step = xcalloc((size_t)run[i].n + 1, sizeof *steps);
+        for (int k = 0; k < run[i].n; k++)
+            run[i].step[k] = steps[k];
+    }
+    bool ok = score_runs(space, run, options->repeats, options->seed, &result->score);
+    summarise(&r, run);
+    for (int i = 0; i < options->repeats; i++)
+        free(run[i].step);
+    free(run);
+    free(steps);
+    return ok ||
+           diag_error(diags, span_none, "X004",
+                      "%s on %s: no run came to the start of the score's time, %.3g s",
+                      kind->name, recorded->name, space->start_s);
+}

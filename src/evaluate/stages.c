@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A repetition puts the points of a record in an order of chance. Those before the N-th
+// valid one are the first stage, the failing among them too; the rest is what the models
+// predict and what the second stage is picked from.
+//
+// A training is a task of its own, and threads take the tasks in turn: their numbers do not
+// depend on which does which.
+#include "evaluate/stages.h"
+
+#include "model/attempt.h"
+#include "search/encode.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const int stage_first[STAGE_FIRSTS] = {100, 200, 500, 1000, 2000, 3000, 4000};
+const int stage_second[STAGE_SECONDS] = {10, 50, 100, 150, 200};
+
+enum { UNSEEN_LEAST = 100, THREADS_MOST = 16, REPEATS_MOST = 100 };
+
+// All points of a record as a model sees them.
+typedef struct {
+    Stages *stages;
+    Matrix x;
+    double *cost; // INFINITY: failed
+    int n;
+    uint64_t seed;
+} View;
+
+// What one repetition says of one first stage.
+typedef struct {
+    const View *view;
+    int first, repeat;
+    StageFirst result;
+    bool scatters;
+} Task;
+
+typedef struct {
+    Task *task;
+    int n, next;
+    pthread_mutex_t lock;
+} Tasks;
+
+// A repetition -------------------------------------------------------------------------
+
+typedef struct {
+    int *order, n, tried; // of points; the first `tried` are the first stage
+    double *time, *doubt; // predicted, of the others
+} Trial;
+
+static void open_trial(const View *view, int first, Rng *rng, Trial *trial)
+{
+    size_t n = (size_t)view->n;
+    *trial = (Trial){.n = view->n,
+                     .order = xcalloc(n, sizeof(int)),
+                     .time = xcalloc(n, sizeof(double)),
+                     .doubt = xcalloc(n, sizeof(double))};
+    for (int i = 0; i < view->n; i++)
+        trial->order[i] = i;
+    rng_shuffle(rng, trial->order, view->n);
+    for (int valid = 0; valid < first; trial->tried++)
+        valid += attempt_ran(view->cost[trial->order[trial->tried]]);
+}
+
+static void close_trial(Trial *trial)
+{
+    free(trial->order);
+    free(trial->time);
+    free(trial->doubt);
+}
+
+static double thread_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Trains on the first stage and predicts the rest; seconds of training.
+static double predict_rest(const View *view, Trial *trial, uint64_t seed)
+{
+    Matrix seen = matrix_select(&view->x, trial->order, trial->tried);
+    Matrix rest =
+        matrix_select(&view->x, trial->order + trial->tried, trial->n - trial->tried);
+    double *cost = xcalloc((size_t)trial->tried, sizeof *cost);
+    for (int i = 0; i < trial->tried; i++)
+        cost[i] = view->cost[trial->order[i]];
+    double start = thread_s();
+    Attempts fit = attempts_fit(view->stages->kind, &seen, cost, seed);
+    double spent = thread_s() - start;
+    attempts_predict(&fit, &rest, trial->time, trial->doubt);
+    attempts_free(&fit);
+    matrix_free(&seen);
+    matrix_free(&rest);
+    free(cost);
+    return spent;
+}
+
+// The cost of the i-th of the rest.
+static double rest_cost(const View *view, const Trial *trial, int i)
+{
+    return view->cost[trial->order[trial->tried + i]];
+}
+
+// How far predictions are off, on the points that ran.
+static void judge_times(const View *view, const Trial *trial, StageFirst *result)
+{
+    int rest = trial->n - trial->tried, n = 0;
+    double *error = xcalloc(3 * (size_t)rest, sizeof *error);
+    double *actual = error + rest, *predicted = actual + rest;
+    for (int i = 0; i < rest; i++) {
+        if (!attempt_ran(rest_cost(view, trial, i)))
+            continue;
+        actual[n] = rest_cost(view, trial, i);
+        predicted[n] = exp(trial->time[i]);
+        error[n] = fabs(predicted[n] - actual[n]) / actual[n];
+        n++;
+    }
+    result->error = metric_mean(error, n);
+    result->median = metric_median(error, n);
+    result->rank = metric_spearman(actual, predicted, n);
+    free(error);
+}
+
+static double share(int part, int whole)
+{
+    return whole ? (double)part / whole : NAN;
+}
+
+static void judge_doubts(const View *view, const Trial *trial, StageFirst *result)
+{
+    int rest = trial->n - trial->tried, failed = 0, missed = 0, doubted = 0;
+    for (int i = 0; i < rest; i++) {
+        bool good = attempt_ran(rest_cost(view, trial, i)), trusted = trial->doubt[i] <= 0;
+        failed += !good;
+        missed += !good && trusted;
+        doubted += good && !trusted;
+    }
+    result->right = share(rest - missed - doubted, rest);
+    result->plain = share(MAX(failed, rest - failed), rest);
+    result->missed = share(missed, failed);
+    result->doubted = share(doubted, rest - failed);
+}
+
+// Second stages ------------------------------------------------------------------------
+
+// What the points that are predicted to be fastest turn out to be. They are picked from
+// those not seen, and so compared with the best of these.
+static void judge_picks(const View *view, const Trial *trial, bool doubts, StageCell *cell)
+{
+    int rest = trial->n - trial->tried;
+    AttemptRank *pick = xcalloc((size_t)rest, sizeof *pick);
+    double best_there_is = INFINITY;
+    for (int i = 0; i < rest; i++) {
+        pick[i] = (AttemptRank){doubts ? trial->doubt[i] : 0, trial->time[i], (uint64_t)i};
+        best_there_is = fmin(best_there_is, rest_cost(view, trial, i));
+    }
+    attempts_sort(pick, rest);
+    for (int m = 0; m < STAGE_SECONDS; m++) {
+        int n = MIN(stage_second[m], rest), failed = 0;
+        double best = INFINITY;
+        for (int i = 0; i < n; i++) {
+            double cost = rest_cost(view, trial, (int)pick[i].number);
+            best = fmin(best, cost);
+            failed += !attempt_ran(cost);
+        }
+        double slowdown = failed < n ? best / best_there_is : NAN;
+        cell[m] = (StageCell){slowdown, slowdown, share(failed, n), failed == n};
+    }
+    free(pick);
+}
+
+static void keep_scatter(const View *view, const Trial *trial)
+{
+    Stages *s = view->stages;
+    for (int i = 0; i < trial->n - trial->tried && s->nscatter < STAGE_SCATTER; i++)
+        if (attempt_ran(rest_cost(view, trial, i))) {
+            s->actual_ns[s->nscatter] = rest_cost(view, trial, i);
+            s->predicted_ns[s->nscatter++] = exp(trial->time[i]);
+        }
+}
+
+static void do_task(Task *task)
+{
+    const View *view = task->view;
+    StageFirst *result = &task->result;
+    Trial trial;
+    Rng rng;
+    rng_seed(&rng, view->seed + (uint64_t)task->repeat);
+    open_trial(view, task->first, &rng, &trial);
+    *result = (StageFirst){.first = task->first, .runs = trial.tried};
+    result->fit_s = predict_rest(view, &trial, rng_next(&rng));
+    judge_times(view, &trial, result);
+    judge_doubts(view, &trial, result);
+    judge_picks(view, &trial, true, result->with);
+    judge_picks(view, &trial, false, result->without);
+    if (task->scatters)
+        keep_scatter(view, &trial);
+    close_trial(&trial);
+}
+
+// All of them --------------------------------------------------------------------------
+
+static void *do_tasks(void *user)
+{
+    Tasks *tasks = user;
+    for (;;) {
+        pthread_mutex_lock(&tasks->lock);
+        int i = tasks->next++;
+        pthread_mutex_unlock(&tasks->lock);
+        if (i >= tasks->n)
+            return NULL;
+        do_task(&tasks->task[i]);
+    }
+}
+
+// A thread that cannot be started leaves its share to the others.
+static void run_tasks(Task *task, int n)
+{
+    Tasks tasks = {.task = task, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t thread[THREADS_MOST];
+    int wanted = MIN(processors(), THREADS_MOST) - 1, started = 0;
+    while (started < wanted &&
+           pthread_create(&thread[started], NULL, do_tasks, &tasks) == 0)
+        started++;
+    do_tasks(&tasks);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static void add_cells(const StageCell *from, double weight, StageCell *to)
+{
+    for (int m = 0; m < STAGE_SECONDS; m++) {
+        to[m].failed += weight * from[m].failed;
+        to[m].empty += from[m].empty;
+        if (!from[m].empty) {
+            to[m].slowdown += from[m].slowdown;
+            to[m].worst = fmax(to[m].worst, from[m].worst);
+        }
+    }
+}
+
+static void end_cells(StageCell *cell, int repeats)
+{
+    for (int m = 0; m < STAGE_SECONDS; m++) {
+        int n = repeats - cell[m].empty;
+        cell[m].slowdown = n ? cell[m].slowdown / n : NAN;
+        cell[m].worst = n ? cell[m].worst : NAN;
+    }
+}
+
+// The means of the tasks of one first stage.
+static void sum_up(const Task *task, int repeats, StageFirst *sum)
+{
+    double squares = 0, weight = 1.0 / repeats;
+    *sum = (StageFirst){.first = task->first};
+    for (int r = 0; r < repeats; r++) {
+        const StageFirst *one = &task[r].result;
+        sum->runs += weight * one->runs;
+        sum->error += weight * one->error;
+        sum->median += weight * one->median;
+        sum->rank += weight * one->rank;
+        sum->fit_s += weight * one->fit_s;
+        sum->right += weight * one->right;
+        sum->plain += weight * one->plain;
+        sum->missed += weight * one->missed;
+        sum->doubted += weight * one->doubted;
+        add_cells(one->with, weight, sum->with);
+        add_cells(one->without, weight, sum->without);
+    }
+    for (int r = 0; r < repeats; r++)
+        squares += pow(task[r].result.error - sum->error, 2);
+    sum->spread = repeats > 1 ? sqrt(squares / (repeats - 1)) : NAN;
+    end_cells(sum->with, repeats);
+    end_cells(sum->without, repeats);
+}
+
+static void open_view(const Recorded *recorded, Stages *stages, uint64_t seed, View *view)
+{
+    Encoding *encoding = encode_new(recorded->space);
+    encode_launches(encoding, recorded_launches(recorded));
+    *view = (View){.stages = stages,
+                   .x = matrix_new(recorded->n, encoding->d),
+                   .cost = xcalloc((size_t)recorded->n, sizeof(double)),
+                   .n = recorded->n,
+                   .seed = seed};
+    stages->best_ns = INFINITY;
+    for (int i = 0; i < recorded->n; i++) {
+        Point point;
+        space_point(recorded->space, (uint64_t)i, &point);
+        encode_point(encoding, &point, matrix_row(&view->x, i));
+        view->cost[i] = recorded_cost(recorded, &recorded->at[i]);
+        stages->best_ns = fmin(stages->best_ns, view->cost[i]);
+    }
+    encode_free(encoding);
+}
+
+bool stages_fit(const Recorded *recorded, int first)
+{
+    return first + MAX(UNSEEN_LEAST, recorded->nvalid / 10) <= recorded->nvalid;
+}
+
+// The largest first stages come first, since they take longest.
+static int list_tasks(const View *view, int firsts, Task *task)
+{
+    int n = 0;
+    for (int f = STAGE_FIRSTS - 1; f >= 0; f--)
+        for (int r = 0; r < view->stages->repeats && (firsts >> f & 1) &&
+                        stages_fit(view->stages->recorded, stage_first[f]);
+             r++, n++)
+            task[n] = (Task){
+                .view = view, .first = stage_first[f], .repeat = r, .scatters = n == 0};
+    return n;
+}
+
+bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int repeats,
+                uint64_t seed, Stages *stages, Diags *diags)
+{
+    View view;
+    *stages = (Stages){
+        .recorded = recorded, .kind = kind, .repeats = MIN(MAX(repeats, 1), REPEATS_MOST)};
+    open_view(recorded, stages, seed, &view);
+    Task *task = xcalloc((size_t)(STAGE_FIRSTS * stages->repeats), sizeof *task);
+    int n = list_tasks(&view, firsts, task);
+    run_tasks(task, n);
+    for (int i = 0; i < n; i += stages->repeats)
+        for (int f = 0; f < STAGE_FIRSTS; f++)
+            if (stage_first[f] == task[i].first)
+                sum_up(&task[i], stages->repeats, &stages->first[f]);
+    free(task);
+    matrix_free(&view.x);
+    free(view.cost);
+    return n > 0 ||
+           diag_error(diags, span_none, "X003",
+                      "%s: %d valid points are too few to train on and to judge by",
+                      recorded->name, recorded->nvalid);
+}
+
+// Other devices ------------------------------------------------------------------------
+
+static bool same_parameters(const Space *a, const Space *b)
+{
+    bool same = space_params(a) == space_params(b);
+    for (int i = 0; same && i < space_params(a); i++)
+        same = space_find(b, space_param(a, i)->name) >= 0;
+    return same;
+}
+
+// The cost of a point of another record's space; NAN if it was not tried here.
+static double cost_of(const Recorded *on, const char *text)
+{
+    Point point;
+    if (!point_parse(on->space, text, &point) || !space_valid(on->space, &point))
+        return NAN;
+    return recorded_cost(on, &on->at[space_number(on->space, &point)]);
+}
+
+static double best_cost(const Recorded *recorded)
+{
+    double best = INFINITY;
+    for (int i = 0; i < recorded->n; i++)
+        best = fmin(best, recorded_cost(recorded, &recorded->at[i]));
+    return best;
+}
+
+bool stages_foreign(const Recorded *from, const Recorded *on, StageForeign *foreign)
+{
+    *foreign = (StageForeign){.slowdown = NAN};
+    if (!same_parameters(from->space, on->space))
+        return false;
+    int *order = recorded_order(from);
+    for (int i = 0; i < from->nvalid && !foreign->place; i++) {
+        Point point;
+        Buf text;
+        buf_init(&text);
+        space_point(from->space, (uint64_t)order[i], &point);
+        point_print(&text, from->space, &point);
+        double cost = cost_of(on, text.text);
+        if (!isnan(cost)) {
+            foreign->place = i + 1;
+            foreign->slowdown = cost / best_cost(on);
+            snprintf(foreign->point, sizeof foreign->point, "%s", text.text);
+        }
+        buf_release(&text);
+    }
+    free(order);
+    return true;
+}

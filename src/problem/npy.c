@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NumPy's .npy files: a magic word, a version, a Python dictionary as text (element type,
+// order, shape), then the numbers.
+//
+//   source  NumPy Enhancement Proposal 1, format versions 1.0, 2.0 and 3.0
+//
+// Only what a Value can hold: bool, int32, float16, float32, float64; little endian; C
+// order. Nothing is converted: another element type or shape is an error that names both.
+//
+// Codes: N001 cannot read or write, N002 not a .npy file, N003 another element type,
+// N004 another shape, N005 Fortran order, N006 truncated or too long.
+#include "problem/npy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const dtype_text[SCALARS] = {
+    [S_BOOL] = "|b1",  [S_INT] = "<i4",    [S_HALF] = "<f2",
+    [S_FLOAT] = "<f4", [S_DOUBLE] = "<f8",
+};
+
+enum { NPY_DIMS_MAX = 32, MAGIC_BYTES = 6 };
+static const char magic[] = "\x93NUMPY";
+
+// Shapes -------------------------------------------------------------------------------
+
+typedef struct {
+    int n;
+    int64_t len[NPY_DIMS_MAX];
+} Shape;
+
+static void shape_push(Shape *shape, int64_t len)
+{
+    if (shape->n == NPY_DIMS_MAX)
+        BUG("more than %d dimensions", NPY_DIMS_MAX);
+    shape->len[shape->n++] = len;
+}
+
+// Appends the dimensions of the plane-th plane and finds its scalar; counts plane down
+// past the planes of the type, true once found.
+static bool shape_of(const Type *type, int *plane, Shape *shape, Scalar *scalar)
+{
+    int outer = shape->n;
+    switch (type->kind) {
+    case T_ARRAY:
+        shape_push(shape, type->len->value);
+        if (shape_of(type->elem, plane, shape, scalar))
+            return true;
+        break;
+    case T_TUPLE:
+        for (int i = 0; i < type->n; i++)
+            if (shape_of(type->item[i], plane, shape, scalar))
+                return true;
+        break;
+    case T_VECTOR:
+    case T_SCALAR:
+        *scalar = type->scalar;
+        if (type->kind == T_VECTOR && *plane == 0)
+            shape_push(shape, type->width);
+        return (*plane)-- == 0;
+    }
+    shape->n = outer;
+    return false;
+}
+
+// As Python writes it: `(3, 4)`, `(3,)`, `()`.
+static void print_shape(Buf *out, const Shape *shape)
+{
+    buf_putc(out, '(');
+    for (int i = 0; i < shape->n; i++)
+        buf_printf(out, "%s%" PRId64, i ? ", " : "", shape->len[i]);
+    buf_puts(out, shape->n == 1 ? ",)" : ")");
+}
+
+static const char *shape_text(Arena *arena, const Shape *shape)
+{
+    Buf text;
+    buf_init(&text);
+    print_shape(&text, shape);
+    return buf_keep(&text, arena);
+}
+
+// Numbers ------------------------------------------------------------------------------
+
+static uint64_t half_bits(double x)
+{
+    uint64_t sign = signbit(x) ? 0x8000 : 0;
+    double a = fabs(x);
+    if (isnan(x))
+        return 0x7e00;
+    if (isinf(x))
+        return sign | 0x7c00;
+    if (a < 0x1p-14)
+        return sign | (uint64_t)(a * 0x1p24);
+    int exponent = ilogb(a);
+    uint64_t fraction = (uint64_t)((ldexp(a, -exponent) - 1) * 1024);
+    return sign | (uint64_t)(exponent + 15) << 10 | fraction;
+}
+
+static double half_value(uint64_t bits)
+{
+    int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
+    double a = exponent == 31  ? (fraction ? (double)NAN : (double)INFINITY)
+               : exponent == 0 ? ldexp(fraction, -24)
+                               : ldexp(1024 + fraction, exponent - 25);
+    return bits & 0x8000 ? -a : a;
+}
+
+// The bits of a number of a type, to be written least byte first.
+static uint64_t to_bits(Scalar scalar, double x)
+{
+    uint64_t wide;
+    uint32_t narrow;
+    float single = (float)x;
+    switch (scalar) {
+    case S_BOOL: return x != 0;
+    case S_INT: return (uint32_t)(int32_t)x;
+    case S_HALF: return half_bits(x);
+    case S_FLOAT: memcpy(&narrow, &single, sizeof narrow); return narrow;
+    case S_DOUBLE: memcpy(&wide, &x, sizeof wide); return wide;
+    }
+    BUG("scalar %d", (int)scalar);
+}
+
+static double from_bits(Scalar scalar, uint64_t bits)
+{
+    double wide;
+    float single;
+    uint32_t narrow = (uint32_t)bits;
+    switch (scalar) {
+    case S_BOOL: return bits != 0;
+    case S_INT: return (double)(int32_t)narrow;
+    case S_HALF: return half_value(bits);
+    case S_FLOAT: memcpy(&single, &narrow, sizeof single); return (double)single;
+    case S_DOUBLE: memcpy(&wide, &bits, sizeof wide); return wide;
+    }
+    BUG("scalar %d", (int)scalar);
+}
+
+// The header ---------------------------------------------------------------------------
+
+typedef struct {
+    const char *descr; // element type, as written
+    bool fortran;
+    Shape shape;
+    bool has_descr, has_order, has_shape;
+} Header;
+
+static void skip_space(const char **at)
+{
+    *at += strspn(*at, " \t\n");
+}
+
+static bool take_char(const char **at, char c)
+{
+    skip_space(at);
+    if (**at != c)
+        return false;
+    ++*at;
+    return true;
+}
+
+static bool take_word(const char **at, const char *word)
+{
+    skip_space(at);
+    size_t n = strlen(word);
+    if (strncmp(*at, word, n) != 0)
+        return false;
+    *at += n;
+    return true;
+}
+
+static const char *take_string(Arena *arena, const char **at)
+{
+    skip_space(at);
+    char quote = **at;
+    if (quote != '\'' && quote != '"')
+        return NULL;
+    const char *start = *at + 1, *end = strchr(start, quote);
+    if (!end)
+        return NULL;
+    *at = end + 1;
+    return arena_strndup(arena, start, (size_t)(end - start));
+}
+
+static bool take_shape(const char **at, Shape *shape)
+{
+    if (!take_char(at, '('))
+        return false;
+    while (!take_char(at, ')')) {
+        skip_space(at);
+        size_t digits = strspn(*at, "0123456789");
+        if (digits == 0 || digits > 18 || shape->n == NPY_DIMS_MAX)
+            return false;
+        int64_t len = 0;
+        for (; digits > 0; digits--)
+            len = 10 * len + *(*at)++ - '0';
+        shape_push(shape, len);
+        if (!take_char(at, ',') && **at != ')')
+            return false;
+    }
+    return true;
+}
+
+static bool take_entry(Arena *arena, const char **at, Header *header)
+{
+    const char *key = take_string(arena, at);
+    if (!key || !take_char(at, ':'))
+        return false;
+    if (!strcmp(key, "descr")) {
+        header->descr = take_string(arena, at);
+        return header->has_descr = header->descr != NULL;
+    }
+    if (!strcmp(key, "fortran_order")) {
+        header->fortran = take_word(at, "True");
+        return header->has_order = header->fortran || take_word(at, "False");
+    }
+    if (strcmp(key, "shape") != 0 || header->has_shape)
+        return false;
+    return header->has_shape = take_shape(at, &header->shape);
+}
+
+static bool parse_header(Arena *arena, const char *text, Header *header)
+{
+    if (!take_char(&text, '{'))
+        return false;
+    while (!take_char(&text, '}'))
+        if (!take_entry(arena, &text, header) || (!take_char(&text, ',') && *text != '}'))
+            return false;
+    return header->has_descr && header->has_order && header->has_shape;
+}
+
+// Where the numbers begin, 0 if this is not a .npy file.
+static size_t read_header(Arena *arena, const Buf *file, Header *header)
+{
+    const unsigned char *b = (const unsigned char *)file->text;
+    if (file->len < 12 || memcmp(b, magic, MAGIC_BYTES) != 0 || b[6] < 1 || b[6] > 3)
+        return 0;
+    size_t start = b[6] == 1 ? 10 : 12, len = b[8] | (size_t)b[9] << 8;
+    if (b[6] > 1)
+        len |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
+    if (len > file->len - MIN(start, file->len))
+        return 0;
+    const char *text = arena_strndup(arena, file->text + start, len);
+    return parse_header(arena, text, header) ? start + len : 0;
+}
+
+// Reading ------------------------------------------------------------------------------
+
+static bool same_shape(const Shape *a, const Shape *b)
+{
+    return a->n == b->n && !memcmp(a->len, b->len, (size_t)a->n * sizeof a->len[0]);
+}
+
+// A word for an element type.
+static const char *dtype_name(const char *dtype)
+{
+    for (int i = 0; i < SCALARS; i++)
+        if (strcmp(dtype_text[i], dtype) == 0)
+            return scalar_info[i].name;
+    return dtype[1] == 'u' ? "unsigned integer" : "integer";
+}
+
+static bool check_header(const char *path, Arena *arena, const Header *header,
+                         const Shape *shape, const char *want, Diags *diags)
+{
+    if (strcmp(header->descr, want) != 0 &&
+        !(!strcmp(want, dtype_text[S_BOOL]) && !strcmp(header->descr, "?")))
+        return diag_error(diags, span_none, "N003",
+                          "%s holds elements of type '%s', but '%s' (%s) is needed", path,
+                          header->descr, want, dtype_name(want));
+    if (!same_shape(&header->shape, shape))
+        return diag_error(diags, span_none, "N004", "%s has shape %s, but %s is needed",
+                          path, shape_text(arena, &header->shape),
+                          shape_text(arena, shape));
+    if (header->fortran && shape->n > 1)
+        return diag_error(diags, span_none, "N005",
+                          "%s is in Fortran order; save it with numpy.ascontiguousarray",
+                          path);
+    return true;
+}
+
+static void decode(const char *bytes, Value *value)
+{
+    Scalar scalar = value->scalar[0];
+    int size = scalar_info[scalar].bytes;
+    const unsigned char *at = (const unsigned char *)bytes;
+    for (int64_t i = 0; i < value->count[0]; i++, at += size) {
+        uint64_t bits = 0;
+        for (int k = 0; k < size; k++)
+            bits |= (uint64_t)at[k] << (8 * k);
+        value->plane[0][i] = from_bits(scalar, bits);
+    }
+}
+
+// Where the numbers begin, if the file holds `need` bytes of such; 0 with a diagnostic.
+static size_t find_numbers(const char *path, const Buf *file, Arena *arena,
+                           const Shape *shape, const char *dtype, int64_t need,
+                           Diags *diags)
+{
+    Header header = {0};
+    size_t start = read_header(arena, file, &header);
+    if (!start)
+        return diag_error(diags, span_none, "N002", "%s is not a .npy file", path);
+    if (!check_header(path, arena, &header, shape, dtype, diags))
+        return 0;
+    int64_t have = (int64_t)(file->len - start);
+    if (have != need)
+        return diag_error(diags, span_none, "N006",
+                          "%s is %s: %" PRId64 " bytes of numbers, %" PRId64
+                          " are needed for shape %s",
+                          path, have < need ? "truncated" : "too long", have, need,
+                          shape_text(arena, shape));
+    return start;
+}
+
+static bool read_value(const char *path, const Buf *file, Arena *arena, Value *value,
+                       Diags *diags)
+{
+    Shape shape = {0};
+    Scalar scalar = S_FLOAT;
+    int plane = 0;
+    shape_of(value->type, &plane, &shape, &scalar);
+    size_t start = find_numbers(path, file, arena, &shape, dtype_text[scalar],
+                                value->count[0] * scalar_info[scalar].bytes, diags);
+    if (start)
+        decode(file->text + start, value);
+    return start != 0;
+}
+
+static Shape layout_shape(const NpyLayout *layout, int64_t *bytes)
+{
+    Shape shape = {0};
+    *bytes = layout->bytes;
+    for (int i = 0; i < layout->ndim; i++) {
+        shape_push(&shape, layout->shape[i]);
+        *bytes *= layout->shape[i];
+    }
+    return shape;
+}
+
+bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *diags)
+{
+    Buf file;
+    int64_t bytes;
+    Arena *arena = arena_new();
+    Shape shape = layout_shape(layout, &bytes);
+    buf_init(&file);
+    size_t start = 0;
+    if (!file_read(path, &file))
+        diag_world(diags, "N001", "cannot read %s: %s", path, strerror(errno));
+    else
+        start = find_numbers(path, &file, arena, &shape, layout->dtype, bytes, diags);
+    if (start)
+        memcpy(to, file.text + start, (size_t)bytes);
+    buf_release(&file);
+    arena_free(arena);
+    return start != 0;
+}
+
+bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
+              Diags *diags)
+{
+    Buf file;
+    buf_init(&file);
+    bool ok = file_read(path, &file);
+    if (!ok)
+        diag_world(diags, "N001", "cannot read %s: %s", path, strerror(errno));
+    *out = value_new(arena, expected);
+    if ((*out)->nplane != 1)
+        BUG("npy_read of %d planes", (*out)->nplane);
+    ok = ok && read_value(path, &file, arena, *out, diags);
+    buf_release(&file);
+    return ok;
+}
+
+// Writing ------------------------------------------------------------------------------
+
+// The dictionary, padded so that the numbers begin at a multiple of 64 bytes.
+static void write_header(Buf *out, const Shape *shape, const char *dtype)
+{
+    Buf text;
+    buf_init(&text);
+    buf_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': ", dtype);
+    print_shape(&text, shape);
+    buf_puts(&text, ", }");
+    while ((10 + text.len + 1) % 64)
+        buf_putc(&text, ' ');
+    buf_putc(&text, '\n');
+    buf_write(out, magic, MAGIC_BYTES);
+    const char rest[4] = {1, 0, (char)(text.len & 255), (char)(text.len >> 8)};
+    buf_write(out, rest, sizeof rest);
+    buf_write(out, text.text, text.len);
+    buf_release(&text);
+}
+
+static void encode(Buf *out, Scalar scalar, const double *x, int64_t count)
+{
+    int size = scalar_info[scalar].bytes;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t bits = to_bits(scalar, x[i]);
+        char bytes[8];
+        for (int k = 0; k < size; k++)
+            bytes[k] = (char)(bits >> (8 * k) & 255);
+        buf_write(out, bytes, (size_t)size);
+    }
+}
+
+// Releases the text.
+static bool write_file(const char *path, Buf *file, Diags *diags)
+{
+    bool ok = file_write(path, file->text, file->len);
+    int saved = errno;
+    buf_release(file);
+    return ok || diag_world(diags, "N001", "cannot write %s: %s", path, strerror(saved));
+}
+
+bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
+{
+    Shape shape = {0};
+    Scalar scalar = S_FLOAT;
+    int left = plane;
+    if (!shape_of(value->type, &left, &shape, &scalar))
+        BUG("no plane %d", plane);
+    Buf file;
+    buf_init(&file);
+    write_header(&file, &shape, dtype_text[scalar]);
+    encode(&file, scalar, value->plane[plane], value->count[plane]);
+    return write_file(path, &file, diags);
+}
+
+bool npy_write_raw(const char *path, const NpyLayout *layout, const void *from,
+                   Diags *diags)
+{
+    Buf file;
+    int64_t bytes;
+    Shape shape = layout_shape(layout, &bytes);
+    buf_init(&file);
+    write_header(&file, &shape, layout->dtype);
+    buf_write(&file, from, (size_t)bytes);
+    return write_file(path, &file, diags);
+}

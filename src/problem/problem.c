@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A problem: a program, a template or a script with its sizes bound, and a program's data.
+
+#include "problem/template.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+Problem *problem_new(const char *name, const char *text, size_t len)
+{
+    Ir *ir = ir_new();
+    Problem *problem = NEW(ir->arena, Problem);
+    problem->ir = ir;
+    problem->arena = ir->arena;
+    problem->source.name = arena_strdup(ir->arena, name);
+    problem->source.text = arena_strndup(ir->arena, text, len);
+    problem->source.len = len;
+    return problem;
+}
+
+static Problem *parsed(Problem *problem, Diags *diags)
+{
+    Program *program = ir_parse(problem->ir, &problem->source, diags);
+    if (program && ir_infer(program, diags)) {
+        problem->program = program;
+        problem->name = program->main->name;
+        problem->kind = &problem_program;
+    }
+    return problem;
+}
+
+Problem *problem_parse(const char *name, const char *text, Diags *diags)
+{
+    return parsed(problem_new(name, text, strlen(text)), diags);
+}
+
+bool path_is_script(const char *path)
+{
+    return path_ends(path, ".fws");
+}
+
+bool path_is_program(const char *path)
+{
+    return path_ends(path, ".fw");
+}
+
+// A kernel is no program: reading it as one would only give a list of wrong characters.
+static bool is_kernel(const char *path)
+{
+    return path_ends(path, ".cl") || path_ends(path, ".cu") || path_ends(path, ".c");
+}
+
+Problem *problem_load(const char *path, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    bool read = file_read(path, &text);
+    if (!read)
+        diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
+    Problem *problem = problem_new(path, text.text, text.len);
+    buf_release(&text);
+    if (read && is_kernel(path)) {
+        diag_error(
+            diags, span_none, "C080",
+            "%s is a kernel: give the problem file that says how to launch it (.json)",
+            path);
+        return problem;
+    }
+    if (read && path_ends(path, ".json")) {
+        if (template_load(problem, diags))
+            problem->kind = &problem_template;
+        return problem;
+    }
+    if (read && path_is_script(path)) {
+        problem->name = script_name(problem->arena, path);
+        problem->kind = &problem_script;
+        return problem;
+    }
+    return read ? parsed(problem, diags) : problem;
+}
+
+void problem_free(Problem *problem)
+{
+    if (!problem)
+        return;
+    if (problem->template)
+        problem_template.free(problem);
+    script_free(problem->script);
+    ir_free(problem->ir);
+}
+
+bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
+{
+    Binding *copy = NEW_ARRAY(problem->arena, Binding, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        copy[i] =
+            (Binding){arena_strdup(problem->arena, binding[i].name), binding[i].value};
+    problem->binding = copy;
+    problem->nbinding = n;
+    return problem->kind && problem->kind->bind(problem, diags);
+}
+
+uint64_t problem_hash(const Problem *problem)
+{
+    return problem->kind->hash(problem);
+}
+
+double problem_bytes(const Problem *problem)
+{
+    return problem->kind->bytes(problem);
+}
+
+bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags)
+{
+    int n;
+    double all = 0;
+    Arena *arena = arena_new();
+    const Argument *argument = problem->kind->arguments(problem, arena, &n),
+                   *largest = NULL;
+    for (int i = 0; i < n; i++) {
+        all += (double)argument[i].bytes;
+        if (!argument[i].image && (!largest || argument[i].bytes > largest->bytes))
+            largest = &argument[i];
+    }
+    double held = device->is_cpu ? 2 * all : all; // there the data lie beside the buffers
+    bool ok = true;
+    if (held > (double)device->global_bytes)
+        ok = diag_world(diags, "C084",
+                        "the arrays of %s take %.3g GB%s, and %s has %.3g GB of memory",
+                        problem_label(problem), all * 1e-9,
+                        device->is_cpu ? " twice, as data and as buffers" : "",
+                        device->name, (double)device->global_bytes * 1e-9);
+    else if (largest && largest->bytes > device->alloc_bytes)
+        ok =
+            diag_world(diags, "C084",
+                       "`%s` of %s takes %.3g GB, and a buffer of %s has at most %.3g GB",
+                       largest->name, problem_label(problem), (double)largest->bytes * 1e-9,
+                       device->name, (double)device->alloc_bytes * 1e-9);
+    arena_free(arena);
+    return ok;
+}
+
+const char *problem_label(const Problem *problem)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, problem->name);
+    for (int i = 0; i < problem->nbinding; i++)
+        buf_printf(&text, " %s=%lld", problem->binding[i].name,
+                   (long long)problem->binding[i].value);
+    const char *label = arena_strdup(problem->arena, text.text);
+    buf_release(&text);
+    return label;
+}
+
+static bool lookup_size(void *user, const Arith *var, int64_t *value)
+{
+    const Problem *problem = user;
+    for (int i = 0; i < problem->nbinding; i++)
+        if (var == arith_size(problem->ir->arith, problem->binding[i].name)) {
+            *value = problem->binding[i].value;
+            return true;
+        }
+    return false;
+}
+
+int64_t problem_number(const Problem *problem, const Arith *a)
+{
+    int64_t value;
+    if (!arith_eval(a, lookup_size, (void *)problem, &value))
+        BUG("a size is not bound");
+    return value;
+}
+
+Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena)
+{
+    const Function *main = problem->bound->main;
+    Value **input = NEW_ARRAY(arena, Value *, MAX(main->nparam, 1));
+    for (int i = 0; i < main->nparam; i++) {
+        input[i] = value_new(arena, main->params[i]->type);
+        value_random(input[i], hash_mix(seed, (uint64_t)i));
+    }
+    return input;
+}
+
+int type_planes(Arena *arena, const Type *type, const Type **plane, int max)
+{
+    const Type *tuple = type_tuple_of(type);
+    if (!tuple) {
+        if (max > 0)
+            plane[0] = type;
+        return 1;
+    }
+    int n = 0;
+    for (int i = 0; i < tuple->n; i++)
+        n += type_planes(arena, type_field(arena, type, i), plane + n, max - n);
+    return n;
+}
+
+const char *workplace_folder(Arena *arena)
+{
+    Buf path;
+    buf_init(&path);
+    user_folder(&path, "XDG_CACHE_HOME", ".cache");
+    return buf_keep(&path, arena);
+}
+
+const char *input_file(const InputFiles *files, const char *name)
+{
+    for (int i = 0; files && i < files->n; i++)
+        if (strcmp(files->name[i], name) == 0) {
+            files->name[i] = ""; // used
+            return files->file[i];
+        }
+    return NULL;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// problem: what to compute. A program, a script or a template with its sizes bound, its
+// data and the reference for its outputs, and the candidates that its space holds. The
+// kinds of problem end here: what comes after sees a space, and candidates.
+
+#ifndef FW_PROBLEM_H
+#define FW_PROBLEM_H
+
+#include "derive/derive.h"
+#include "emit/emit.h"
+#include "fuse/tune.h"
+#include "measure/measure.h"
+#include "search/search.h"
+#include "search/steps.h"
+
+// problem.c -----------------------------------------------------------------------------
+
+typedef struct Template Template; // template.h
+typedef struct ProblemKind ProblemKind;
+
+// A program, a template or a script with its sizes bound, everything it needs in one place.
+typedef struct {
+    const ProblemKind *kind; // NULL if it is wrong
+    Ir *ir;
+    Arena *arena; // lives as long as the problem
+    Source source;
+    Program *program;   // as parsed and inferred; NULL if it is wrong or no program
+    Program *bound;     // with its sizes; NULL if only checked, or no program
+    Template *template; // NULL: no template
+    Script *script;     // NULL: no script, or its sizes are not bound
+    int64_t instances;  // of a script
+    int limit;          // of a script, as of fuse_space: the caller's to set before binding
+    const char *name;   // of the main definition
+    const Binding *binding;
+    int nbinding;
+} Problem;
+
+// Reads, parses and infers a file, a template's if its name ends in .json, a script's if in
+// .fws, which is parsed when it is bound; kind is NULL, with diagnostics, if that fails.
+// They point into the problem's source, so print them before problem_free. Owner: the
+// caller.
+Problem *problem_load(const char *path, Diags *diags);
+bool path_is_script(const char *path);  // .fws
+bool path_is_program(const char *path); // .fw
+// script.c: the number of instances of a script, T among the sizes; false with a diagnostic
+// if it has no value or none that can be launched.
+bool script_instances(const Binding *binding, int n, int64_t *instances, Diags *diags);
+Problem *problem_parse(const char *name, const char *text, Diags *diags);
+void problem_free(Problem *problem); // accepts NULL
+// Binds sizes; false with diagnostics.
+bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags);
+uint64_t problem_hash(const Problem *problem);     // of the bound program as printed
+const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
+// Inputs of a program: seeded random values; owner: arena.
+Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
+// A number of the bound program, generic sizes by their binding.
+int64_t problem_number(const Problem *problem, const Arith *a);
+// Bytes that any kernel must move: each input read once, each output written once.
+double problem_bytes(const Problem *problem);
+// Whether the arrays have room in the device's memory, and each in a buffer; false with a
+// diagnostic. What kernels allocate between launches is not counted.
+bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags);
+
+// The types of the planes (one a scalar component) of a value; returns how many there are,
+// writes at most max.
+enum { PLANES_MOST = 64 };
+int type_planes(Arena *arena, const Type *type, const Type **plane, int max);
+
+// data.c: values as a rig's buffers ---------------------------------------------------
+
+typedef struct {
+    RigBuffer *buffer;
+    int nbuffer, noutput;
+    const int *output; // the buffer of each output
+    double tolerance;  // as of a RigConfig
+    double limit_s;    // to build, and to run; 0: as a RigConfig has it
+    int ninput;        // of a program: input planes, then output planes
+    ScriptData *script;
+} ProblemData;
+
+// Those of a program: with given inputs, and with those of problem_inputs.
+ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
+ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena);
+// Puts other contents into an input.
+void data_pack(const RigBuffer *buffer, const double *plane);
+Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena);
+void data_expect(ProblemData *data, const Value *expect, Arena *arena);
+// Where the outputs of a run are to go, of any kind of problem: as rig_run_one takes it.
+void **data_outputs(const ProblemData *data, Arena *arena);
+
+// job.c: a candidate as a job ---------------------------------------------------------
+
+typedef struct {
+    Unit *unit; // of a program
+    Job job;
+    Buf source;
+    const Point *point;
+} Candidate;
+
+// Lowers and emits a point; its memory is the arena's, its text is released by
+// candidate_release. name: prefix of its kernels. False with diagnostics.
+bool candidate_make(const Problem *problem, const Derivation *derivation,
+                    const Point *point, const char *name, const Target *target,
+                    const char *prelude, Arena *arena, Candidate *candidate, Diags *diags);
+// The same of an expression that is lowered already; options name its kernels.
+bool candidate_build(const Problem *problem, Expr *body, const LowerOptions *options,
+                     const Target *target, const char *prelude, Arena *arena,
+                     Candidate *candidate, Diags *diags);
+void candidate_release(Candidate *candidate);
+
+// program.c, template.c, script.c: the kinds of problem ---------------------------------
+
+// Where the workers of a problem's rigs keep files, and what they are: as of a RigConfig.
+typedef struct {
+    const char *folder, *worker;
+} Workplace;
+
+// Files for inputs, in place of random values; a name is set to "" once it was used.
+typedef struct {
+    const char **name;
+    const char *const *file;
+    int n;
+} InputFiles;
+// The file given for an input, or for one plane of an input of tuples (`a_0`), which is
+// used thereby; NULL: none.
+const char *input_file(const InputFiles *files, const char *name);
+
+// The ways to run a bound problem on a device: a space, and the candidate of each point.
+typedef struct {
+    const Problem *problem;
+    const Target *target; // the device's
+    const Space *space;
+    Derivation *derivation; // of a program
+    ScriptSpace *script;    // of a script
+    Buf prelude;            // of a program or a script
+} Ways;
+
+// An array that the kernels of a problem work on, in the order of a job's buffers: of a
+// program its inputs, a plane each, then its outputs.
+typedef struct {
+    const char *name, *type; // of an element: "float", "uchar4"
+    int64_t count, bytes;    // elements, and all of them
+    bool in, out;            // read by the kernels, written by them
+    bool image;
+} Argument;
+
+// What others ask of a problem, of whichever kind it is: up to the candidate of a point.
+struct ProblemKind {
+    const char *name;     // "program", "template", "script"
+    const char *strategy; // where none is asked for
+    bool (*bind)(Problem *problem, Diags *diags);
+    void (*free)(Problem *problem);
+    uint64_t (*hash)(const Problem *problem); // of what makes trials comparable
+    double (*bytes)(const Problem *problem);
+    double (*flops)(const Problem *problem); // NULL: counted in the program, or not known
+    Argument *(*arguments)(const Problem *problem, Arena *arena, int *n);
+    // Inputs, and outputs of which nothing is known yet; owner: arena.
+    ProblemData *(*data)(const Problem *problem, uint64_t seed, const InputFiles *files,
+                         Arena *arena, Diags *diags);
+    // Computes what the outputs must be; how: in words.
+    bool (*expect)(const Problem *problem, ProblemData *data, const char *device,
+                   const Workplace *place, Arena *arena, const char **how, Diags *diags);
+    // Writes an output, as read from its buffer, to a .npy file.
+    bool (*write)(const Problem *problem, const ProblemData *data, int output,
+                  const void *raw, const char *path, Diags *diags);
+    bool (*open)(Ways *ways, const DeviceInfo *device, Diags *diags);
+    void (*close)(Ways *ways);
+    int (*first)(const Ways *ways, Point *point, int max);
+    // Makes parameters that were not named (by bits) go with those that were, in an invalid
+    // point; NULL: they stay as they are.
+    void (*complete)(const Ways *ways, uint64_t named, Point *point);
+    bool (*candidate)(const Ways *ways, const Point *point, const char *name, Arena *arena,
+                      Candidate *candidate, Diags *diags);
+    void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);
+    // Of a point that no candidate was made of; NULL: it takes one.
+    bool (*shape)(const void *ways, const Point *point, LaunchShape *shape);
+};
+extern const ProblemKind problem_program, problem_template, problem_script;
+
+// False with a diagnostic: the device cannot run it, or the space is empty. Close it in
+// either case.
+bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags);
+void ways_close(Ways *ways);
+// One constraint more on the space; false with a diagnostic if it is wrong, or if no point
+// is left.
+bool ways_constrain(Ways *ways, const char *text, Diags *diags);
+// The plain point, then points that are often good, each once; returns how many there are.
+int ways_first(const Ways *ways, Point *point, int max);
+// A point as a job, its kernels named after `name` if they can be; see candidate_make.
+bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
+                    Candidate *candidate, Diags *diags);
+// Launches of points; the ways must outlive them.
+Launches ways_launches(const Ways *ways);
+// The kernels of a candidate as a file for the user.
+void ways_text(const Ways *ways, const Candidate *candidate, Buf *text);
+
+// Starts `name` as a problem of no kind yet, with room for what it needs.
+Problem *problem_new(const char *name, const char *text, size_t len);
+
+// work.c ------------------------------------------------------------------------------
+
+// What any kernel of a problem must do. flops: operations on floating numbers as the
+// program writes them, each element of a map or reduction once; fma counts 2, vectors by
+// lane; comparisons that yield bools, choices, conversions and int arithmetic count 0.
+// Halfs count as half a float each: two are done at once.
+typedef struct {
+    double bytes; // each input read once, each output written once
+    double float_flops, double_flops;
+} Work;
+
+Work problem_work(const Problem *problem);
+
+// reference.c -------------------------------------------------------------------------
+
+// Sets what the outputs must be: by the interpreter where that is quick; else by the plain
+// kernel as C, after it was checked against the interpreter at small sizes. Of a program
+// that iterates, sets the tolerance to what rounding alone can do to its results, if that
+// is more. how: all of it in words. False with diagnostics.
+bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
+                       Arena *arena, const char **how, Diags *diags);
+
+// Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
+const char *workplace_folder(Arena *arena);
+
+// Version of the code generator: trials of another one are not comparable.
+#define CODEGEN_VERSION FW_VERSION "-7"
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs as problems: what tuning asks of them, answered by the modules that read, lower
+// and emit them. And the ways to run any problem.
+
+#include "problem/npy.h"
+#include "problem/problem.h"
+
+#include <string.h>
+
+static bool program_bind(Problem *problem, Diags *diags)
+{
+    problem->bound = ir_bind(problem->program, problem->binding, problem->nbinding, diags);
+    return problem->bound != NULL;
+}
+
+static void program_free(Problem *problem)
+{
+    (void)problem; // all of it is the arena's
+}
+
+static uint64_t program_hash(const Problem *problem)
+{
+    Buf text;
+    buf_init(&text);
+    ir_print(&text, problem->bound);
+    if (problem->bound->math != MATH_STANDARD)
+        buf_printf(&text, "math %s\n", math_info[problem->bound->math].text);
+    uint64_t hash = hash_bytes(text.text, text.len, 0);
+    buf_release(&text);
+    return hash;
+}
+
+static double type_bytes(const Problem *problem, const Type *type)
+{
+    const Type *plane[PLANES_MOST];
+    int n = MIN(type_planes(problem->arena, type, plane, PLANES_MOST), PLANES_MOST);
+    double bytes = 0;
+    for (int i = 0; i < n; i++) {
+        const Type *scalar = plane[i];
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
+        bytes += (double)count * scalar_info[scalar->scalar].bytes;
+    }
+    return bytes;
+}
+
+static double program_bytes(const Problem *problem)
+{
+    const Function *main = problem->bound->main;
+    double bytes = type_bytes(problem, main->body->type);
+    for (int i = 0; i < main->nparam; i++)
+        bytes += type_bytes(problem, main->params[i]->type);
+    return bytes;
+}
+
+// Arguments ---------------------------------------------------------------------------
+
+static int add_arguments(const Problem *problem, const char *name, const Type *type,
+                         bool out, Arena *arena, Argument *argument)
+{
+    const Type *plane[PLANES_MOST];
+    int n = MIN(type_planes(arena, type, plane, PLANES_MOST), PLANES_MOST);
+    for (int i = 0; argument && i < n; i++) {
+        const Type *scalar = plane[i];
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        Scalar of = scalar->scalar;
+        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
+        argument[i] =
+            (Argument){.name = n == 1 ? name : arena_printf(arena, "%s_%d", name, i),
+                       .type = of == S_BOOL ? "uchar" : scalar_info[of].name,
+                       .count = count,
+                       .bytes = count * (int64_t)scalar_device_bytes(of),
+                       .in = !out,
+                       .out = out};
+    }
+    return n;
+}
+
+static Argument *program_arguments(const Problem *problem, Arena *arena, int *n)
+{
+    const Function *main = problem->bound->main;
+    Argument *argument = NULL;
+    for (int round = 0; round < 2; round++) { // the first counts
+        *n = 0;
+        for (int i = 0; i < main->nparam; i++)
+            *n += add_arguments(problem, main->params[i]->name, main->params[i]->type,
+                                false, arena, argument ? argument + *n : NULL);
+        *n += add_arguments(problem, "out", main->body->type, true, arena,
+                            argument ? argument + *n : NULL);
+        if (!argument)
+            argument = NEW_ARRAY(arena, Argument, *n);
+    }
+    return argument;
+}
+
+// Data --------------------------------------------------------------------------------
+
+static bool read_plane(const InputFiles *files, const char *name, const Type *type,
+                       const RigBuffer *into, Arena *arena, Diags *diags)
+{
+    const char *file = input_file(files, name);
+    Value *read;
+    if (!file)
+        return true;
+    if (!npy_read(file, arena, type, &read, diags))
+        return false;
+    data_pack(into, read->plane[0]);
+    return true;
+}
+
+static bool read_inputs(const Problem *problem, const InputFiles *files,
+                        const ProblemData *data, Arena *arena, Diags *diags)
+{
+    const Function *main = problem->bound->main;
+    const RigBuffer *at = data->buffer;
+    for (int i = 0; i < main->nparam; i++) {
+        const Type *plane[PLANES_MOST];
+        const Param *param = main->params[i];
+        int n = MIN(type_planes(arena, param->type, plane, PLANES_MOST), PLANES_MOST);
+        for (int k = 0; k < n; k++) {
+            const char *name =
+                n == 1 ? param->name : arena_printf(arena, "%s_%d", param->name, k);
+            if (!read_plane(files, name, plane[k], at++, arena, diags))
+                return false;
+        }
+    }
+    return true;
+}
+
+static ProblemData *program_data(const Problem *problem, uint64_t seed,
+                                 const InputFiles *files, Arena *arena, Diags *diags)
+{
+    ProblemData *data = data_random(problem, seed, arena);
+    return read_inputs(problem, files, data, arena, diags) ? data : NULL;
+}
+
+static bool program_expect(const Problem *problem, ProblemData *data, const char *device,
+                           const Workplace *place, Arena *arena, const char **how,
+                           Diags *diags)
+{
+    (void)device; // what it computes does not depend on where
+    return reference_compute(problem, data, place, arena, how, diags);
+}
+
+static bool program_write(const Problem *problem, const ProblemData *data, int output,
+                          const void *raw, const char *path, Diags *diags)
+{
+    Arena *arena = arena_new();
+    Value *value = value_new(arena, problem->bound->main->body->type);
+    const RigBuffer *buffer = &data->buffer[data->output[output]];
+    scalar_unpack(buffer->scalar, raw, buffer->count, value->plane[output]);
+    bool ok = npy_write(path, value, output, diags);
+    arena_free(arena);
+    return ok;
+}
+
+// Ways --------------------------------------------------------------------------------
+
+static bool program_open(Ways *ways, const DeviceInfo *device, Diags *diags)
+{
+    emit_prelude(&ways->prelude, ways->target, ways->problem->bound);
+    ways->derivation = derive_new(ways->problem->bound, device, diags);
+    ways->space = ways->derivation ? derive_space(ways->derivation) : NULL;
+    return ways->space != NULL;
+}
+
+static void program_close(Ways *ways)
+{
+    derive_free(ways->derivation);
+}
+
+static int program_first(const Ways *ways, Point *point, int max)
+{
+    derive_plain(ways->derivation, &point[0]);
+    return 1 + derive_first(ways->derivation, &point[1], max - 1);
+}
+
+static bool program_candidate(const Ways *ways, const Point *point, const char *name,
+                              Arena *arena, Candidate *candidate, Diags *diags)
+{
+    return candidate_make(ways->problem, ways->derivation, point, name, ways->target,
+                          ways->prelude.text, arena, candidate, diags);
+}
+
+static void program_text(const Ways *ways, const Candidate *candidate, Buf *text)
+{
+    emit_unit(text, ways->target, candidate->unit);
+}
+
+const ProblemKind problem_program = {.name = "program",
+                                     .strategy = "auto",
+                                     .bind = program_bind,
+                                     .free = program_free,
+                                     .hash = program_hash,
+                                     .bytes = program_bytes,
+                                     .arguments = program_arguments,
+                                     .data = program_data,
+                                     .expect = program_expect,
+                                     .write = program_write,
+                                     .open = program_open,
+                                     .close = program_close,
+                                     .first = program_first,
+                                     .candidate = program_candidate,
+                                     .text = program_text};
+
+bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags)
+{
+    *ways = (Ways){.problem = problem, .target = target_find(device->target)};
+    buf_init(&ways->prelude);
+    return problem->kind->open(ways, device, diags);
+}
+
+void ways_close(Ways *ways)
+{
+    if (!ways->problem)
+        return;
+    ways->problem->kind->close(ways);
+    buf_release(&ways->prelude);
+    *ways = (Ways){0};
+}
+
+bool ways_constrain(Ways *ways, const char *text, Diags *diags)
+{
+    Space *space = (Space *)ways->space;        // const to others: these ways own it
+    Source *source = NEW(diags->arena, Source); // diagnostics outlive the space
+    *source = (Source){"--where", arena_strdup(diags->arena, text), strlen(text)};
+    Span whole = {source, 0, (uint32_t)source->len};
+    if (!space_constrain_span(space, whole, diags) || !space_build(space, diags))
+        return false;
+    return space_count(space) > 0 ||
+           diag_error(diags, span_none, "C042", "no point of the space is left by `%s`",
+                      text);
+}
+
+int ways_first(const Ways *ways, Point *point, int max)
+{
+    return ways->problem->kind->first(ways, point, max);
+}
+
+bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
+                    Candidate *candidate, Diags *diags)
+{
+    *candidate = (Candidate){0};
+    bool ok = ways->problem->kind->candidate(ways, point, name, arena, candidate, diags);
+    candidate->point = point;
+    return ok;
+}
+
+Launches ways_launches(const Ways *ways)
+{
+    return (Launches){ways->problem->kind->shape, ways};
+}
+
+void ways_text(const Ways *ways, const Candidate *candidate, Buf *text)
+{
+    ways->problem->kind->text(ways, candidate, text);
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Templates as problems: a point is macros before the user's text and the extents of its
+// launches. Candidates are built one by one: their texts define the same names.
+
+#include "problem/template.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const double EXTENT_MOST = 0x1p31;
+
+// Loading -----------------------------------------------------------------------------
+
+// What is before the last dot of the file's name, made a name.
+static const char *stem(Arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char *name = arena_strndup(arena, base, strcspn(base, "."));
+    for (char *p = name; *p; p++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", *p))
+            *p = '_';
+    return name[0] ? name : "kernel";
+}
+
+static const char *folder_of(Arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return arena_strndup(arena, path, slash ? (size_t)(slash + 1 - path) : 0);
+}
+
+static json_t *parse_json(const Problem *problem, Diags *diags)
+{
+    json_error_t error;
+    json_t *json = json_loadb(problem->source.text, problem->source.len,
+                              JSON_REJECT_DUPLICATES, &error);
+    uint32_t at = (uint32_t)MIN((size_t)MAX(error.position, 0), problem->source.len);
+    if (!json)
+        diag_error(diags, (Span){&problem->source, at > 0 ? at - 1 : 0, at}, "J001", "%s",
+                   error.text);
+    return json;
+}
+
+bool template_load(Problem *problem, Diags *diags)
+{
+    Arena *arena = problem->arena;
+    Template *t = problem->template = NEW(arena, Template);
+    t->problem = problem;
+    t->arena = arena;
+    t->path = problem->source.name;
+    t->folder = folder_of(arena, t->path);
+    t->options = "";
+    t->language = "opencl";
+    t->tolerance = 1e-4;
+    t->sizes = space_new();
+    problem->name = stem(arena, t->path);
+    t->json = parse_json(problem, diags);
+    if (!t->json)
+        return false;
+    bool t1 = json_object_get(t->json, "ConfigurationSpace") &&
+              json_object_get(t->json, "KernelSpecification");
+    return t1 ? template_read_t1(t, diags) : template_read(t, diags);
+}
+
+static void template_free(Problem *problem)
+{
+    template_unbind(problem->template);
+}
+
+static uint64_t hash_text(const char *text, uint64_t hash)
+{
+    return hash_bytes(text, strlen(text) + 1, hash);
+}
+
+// Of the kernel's text, the problem file whatever its layout, and the sizes.
+static uint64_t template_hash(const Problem *problem)
+{
+    const Template *t = problem->template;
+    char *json = json_dumps(t->json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    uint64_t hash = hash_text(json ? json : "", hash_text(t->text, 0));
+    free(json);
+    if (t->reference.text)
+        hash = hash_text(t->reference.text, hash);
+    for (int i = 0; i < t->size.len; i++)
+        hash = hash_mix(hash_text(t->size.at[i].name, hash), (uint64_t)t->size.at[i].value);
+    return hash;
+}
+
+// Jobs --------------------------------------------------------------------------------
+
+static bool extent(const Template *t, const SpaceExpr *expr, const Point *point,
+                   const char *what, int64_t *out, Diags *diags)
+{
+    double x = space_evaluate(t->space, expr, point);
+    if (!(x >= 1 && x <= EXTENT_MOST && x == floor(x)))
+        return diag_error(diags, span_none, "J008", "the %s size is %g at this point", what,
+                          x);
+    *out = (int64_t)x;
+    return true;
+}
+
+static bool extents(const Template *t, const TemplateLaunch *from, const Point *point,
+                    JobLaunch *to, Diags *diags)
+{
+    for (int d = 0; d < DIMS_MAX; d++) {
+        if (!extent(t, from->local_expr[d], point, "local", &to->local[d], diags) ||
+            !extent(t, from->global_expr[d], point, "global", &to->global[d], diags))
+            return false;
+        if (from->groups)
+            to->global[d] *= to->local[d];
+    }
+    return true;
+}
+
+static JobArg job_arg(const Template *t, const TemplateArg *arg, const Point *point)
+{
+    if (!arg->value)
+        return (JobArg){.kind = ARG_BUFFER, .buffer = arg->buffer};
+    double value = space_evaluate(t->space, arg->value_expr, point);
+    JobArg made = {.kind = ARG_BITS, .buffer = arg->element->bytes};
+    element_pack(arg->element, &value, 1, &made.number);
+    return made;
+}
+
+bool template_passes(const Template *t, const TemplateArg *arg, const Point *point)
+{
+    double holds = arg->when_expr ? space_evaluate(t->space, arg->when_expr, point) : 1;
+    return holds != 0 && !isnan(holds);
+}
+
+static void set_args(const Template *t, const TemplateLaunch *from, const Point *point,
+                     Arena *arena, JobLaunch *to)
+{
+    JobArg *args = NEW_ARRAY(arena, JobArg, MAX(from->arg.len, 1));
+    for (int k = 0; k < from->arg.len; k++) {
+        const TemplateArg *arg = &t->arg.at[from->arg.at[k]];
+        if (from->passed || template_passes(t, arg, point))
+            args[to->narg++] = job_arg(t, arg, point);
+    }
+    to->arg = args;
+}
+
+bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
+                  const Point *point, Arena *arena, Job *job, Diags *diags)
+{
+    JobLaunch *made = NEW_ARRAY(arena, JobLaunch, nlaunch);
+    for (int i = 0; i < nlaunch; i++) {
+        made[i].kernel = launch[i].kernel;
+        if (!launch[i].global[0]) // a C function has none
+            for (int d = 0; d < DIMS_MAX; d++)
+                made[i].global[d] = made[i].local[d] = 1;
+        else if (!extents(t, &launch[i], point, &made[i], diags))
+            return false;
+        set_args(t, &launch[i], point, arena, &made[i]);
+    }
+    *job = (Job){.prelude = "",
+                 .source = t->text,
+                 .options = t->options,
+                 .launch = made,
+                 .nlaunch = nlaunch};
+    return true;
+}
+
+// What Kernel Tuner defines before a kernel, where the file is of its form.
+static void kernel_tuner_macros(const Template *t, const JobLaunch *launch, Buf *out)
+{
+    static const char axis[] = "xyz";
+    buf_puts(out, "#define kernel_tuner 1\n");
+    for (int d = 0; d < DIMS_MAX; d++) {
+        const char *name = arena_printf(t->arena, "block_size_%c", axis[d]);
+        buf_printf(out, "#define grid_size_%c %" PRId64 "\n", axis[d],
+                   launch->global[d] / launch->local[d]);
+        if (space_find(t->space, name) < 0)
+            buf_printf(out, "#define %s %" PRId64 "\n", name, launch->local[d]);
+    }
+}
+
+// Ways --------------------------------------------------------------------------------
+
+bool template_fits(const Template *t, const char *target, Diags *diags)
+{
+    return strcmp(target, t->language) == 0 ||
+           diag_error(diags, span_none, "J009", "%s is written in %s, not in %s", t->path,
+                      t->language, target);
+}
+
+static bool template_open(Ways *ways, const DeviceInfo *device, Diags *diags)
+{
+    ways->space = ways->problem->template->space;
+    return template_fits(ways->problem->template, device->target, diags);
+}
+
+static void template_close(Ways *ways)
+{
+    (void)ways; // the space is the template's
+}
+
+static int template_first(const Ways *ways, Point *point, int max)
+{
+    *point = ways->problem->template->plain;
+    return MIN(1, max);
+}
+
+static bool template_candidate(const Ways *ways, const Point *point, const char *name,
+                               Arena *arena, Candidate *candidate, Diags *diags)
+{
+    (void)name; // the kernel is called what its author calls it
+    const Template *t = ways->problem->template;
+    buf_init(&candidate->source);
+    Job *job = &candidate->job;
+    if (!template_job(t, t->launch.at, t->launch.len, point, arena, job, diags)) {
+        candidate_release(candidate);
+        return false;
+    }
+    if (t->kernel_tuner)
+        kernel_tuner_macros(t, &job->launch[0], &candidate->source);
+    template_macros(t, point, &candidate->source);
+    job->prelude = candidate->source.text;
+    return true;
+}
+
+static bool template_shape(const void *user, const Point *point, LaunchShape *shape)
+{
+    const Template *t = ((const Ways *)user)->problem->template;
+    const TemplateLaunch *launch = &t->launch.at[0];
+    bool right = true;
+    for (int d = 0; d < DIMS_MAX; d++) {
+        double items = space_evaluate(t->space, launch->local_expr[d], point);
+        double global = space_evaluate(t->space, launch->global_expr[d], point);
+        shape->local[d] = items;
+        shape->groups[d] = launch->groups ? global : ceil(global / items);
+        right = right && items >= 1 && items <= EXTENT_MOST && global >= 1 &&
+                global <= EXTENT_MOST;
+    }
+    return right;
+}
+
+static void print_extent(Buf *text, const char *what, const int64_t x[3])
+{
+    buf_printf(text, " %s %" PRId64 " x %" PRId64 " x %" PRId64, what, x[0], x[1], x[2]);
+}
+
+// The user's text after the point's macros, with its launches in a comment.
+static void template_text(const Ways *ways, const Candidate *candidate, Buf *text)
+{
+    const Template *t = ways->problem->template;
+    buf_printf(text, "// %s\n//\n// Launches, global in work-items:\n",
+               problem_label(ways->problem));
+    for (int i = 0; i < candidate->job.nlaunch; i++) {
+        const JobLaunch *launch = &candidate->job.launch[i];
+        buf_printf(text, "//   %s", launch->kernel);
+        print_extent(text, "global", launch->global);
+        print_extent(text, "local", launch->local);
+        buf_putc(text, '\n');
+    }
+    if (t->options[0])
+        buf_printf(text, "// Options: %s\n", t->options);
+    buf_printf(text, "\n%s\n%s", candidate->source.text, t->text);
+}
+
+const ProblemKind problem_template = {.name = "template",
+                                      .strategy = "auto",
+                                      .bind = template_bind,
+                                      .free = template_free,
+                                      .hash = template_hash,
+                                      .bytes = template_bytes,
+                                      .arguments = template_arguments,
+                                      .data = template_data,
+                                      .expect = template_expect,
+                                      .write = template_write,
+                                      .open = template_open,
+                                      .close = template_close,
+                                      .first = template_first,
+                                      .candidate = template_candidate,
+                                      .text = template_text,
+                                      .shape = template_shape};

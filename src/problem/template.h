@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// template: a user's own OpenCL or CUDA kernel with tuning parameters as macros, described
+// by a problem file in JSON (doc/problems.md). The second kind of problem: everything
+// right of its space is shared with programs.
+//
+//   source  the form of the problem: paper 002, section 5.1 (macros in the kernel, values
+//           set on the host before the launch); the community's T1 format (TuningSchema)
+//
+// The kernel's text is never parsed: macros go before it, as definitions.
+
+#ifndef FW_PROBLEM_TEMPLATE_H
+#define FW_PROBLEM_TEMPLATE_H
+
+#include "measure/json.h"
+#include "problem/npy.h"
+#include "problem/problem.h"
+
+// Element types of arguments: ELEMENT(text, NumPy's name, bytes, kind, how it is compared).
+// Integers are compared exactly, several bytes at a time as ints.
+#define ELEMENTS(X)                                                                        \
+    X("char", "|i1", 1, 'i', S_INT)                                                        \
+    X("uchar", "|u1", 1, 'u', S_INT)                                                       \
+    X("short", "<i2", 2, 'i', S_INT)                                                       \
+    X("ushort", "<u2", 2, 'u', S_INT)                                                      \
+    X("int", "<i4", 4, 'i', S_INT)                                                         \
+    X("uint", "<u4", 4, 'u', S_INT)                                                        \
+    X("long", "<i8", 8, 'i', S_INT)                                                        \
+    X("ulong", "<u8", 8, 'u', S_INT)                                                       \
+    X("half", "<f2", 2, 'f', S_HALF)                                                       \
+    X("float", "<f4", 4, 'f', S_FLOAT)                                                     \
+    X("double", "<f8", 8, 'f', S_DOUBLE)
+
+typedef struct {
+    const char *name, *dtype;
+    int bytes;
+    char kind; // 'i' signed, 'u' unsigned, 'f' floating
+    Scalar compared;
+} Element;
+
+// The element type of a name such as float or uchar4, and its width; NULL: none.
+const Element *element_find(const char *name, int *width);
+// Numbers to and from the device's layout.
+void element_pack(const Element *element, const double *from, int64_t n, void *to);
+void element_unpack(const Element *element, const void *from, int64_t n, double *to);
+
+typedef enum { FILL_RANDOM, FILL_CONSTANT, FILL_FILE, FILL_VIEW } FillKind;
+typedef enum { ACCESS_IN, ACCESS_OUT, ACCESS_INOUT } Access;
+typedef enum { EDGE_ZERO, EDGE_CLAMP } Edge;
+
+typedef struct {
+    FillKind kind;
+    bool ranged;
+    double low, high; // FILL_RANDOM; FILL_CONSTANT: low
+    const char *file; // FILL_FILE
+    int of;           // FILL_VIEW: the argument it shows
+    const char *pad;  // elements added on each side, in every dimension
+    Edge edge;
+} Fill;
+
+typedef struct {
+    const char *name, *type;
+    const Element *element;
+    int width;         // lanes of a vector type
+    const char *value; // of a scalar argument; NULL: an array
+    int ndim;          // 0: a scalar
+    const char *shape[DIMS_MAX];
+    Access access;
+    bool unchecked;   // an output that is not compared
+    bool image;       // its data in image memory
+    const char *when; // passed only where this holds; NULL: always
+    Fill fill;
+    // once sizes are bound:
+    int64_t length[DIMS_MAX], count; // count: numbers, lanes included
+    int64_t pad;
+    int buffer; // the rig's number
+    const SpaceExpr *value_expr, *when_expr;
+} TemplateArg;
+
+typedef struct {
+    const char *kernel;
+    const char *global[DIMS_MAX], *local[DIMS_MAX];
+    bool groups;                // global counts groups
+    VEC(const char *) argument; // names; empty: all, in order
+    VEC(int) arg;               // their numbers
+    bool passed;                // all of them, whatever their `if` says
+    const SpaceExpr *global_expr[DIMS_MAX], *local_expr[DIMS_MAX];
+} TemplateLaunch;
+
+typedef enum {
+    REFERENCE_POINT,  // the template at a point
+    REFERENCE_C,      // a C function
+    REFERENCE_KERNEL, // another kernel, on the same device
+    REFERENCE_FW,     // a program
+    REFERENCE_FILES   // .npy files
+} ReferenceKind;
+
+typedef struct {
+    ReferenceKind kind;
+    bool given;                     // the problem file says so
+    const char *file;               // C, KERNEL, FW
+    const char *text;               // its text
+    TemplateLaunch launch;          // KERNEL; C: kernel and arguments
+    json_t *point;                  // POINT: values by name; NULL: the default point
+    VEC(const char *) output, path; // FILES
+} TemplateReference;
+
+typedef struct {
+    const char *name;
+    int n;
+    const double *value;
+    const char *const *word; // NULL: numbers
+    const char *first;       // its value in the default point; NULL: not said
+} TemplateParam;
+
+typedef struct {
+    const char *where, *text; // "convolution.json: constraints[2]"
+} TemplateText;
+
+struct Template {
+    Problem *problem;
+    Arena *arena;
+    const char *path, *folder, *language;
+    json_t *json; // the problem file
+    VEC(const char *) file;
+    const char *text; // of the files, each after a #line
+    const char *options;
+    bool kernel_tuner; // defines what Kernel Tuner defines
+    VEC(Binding) size;
+    VEC(TemplateParam) param;
+    VEC(TemplateText) constraint;
+    VEC(TemplateArg) arg;
+    VEC(TemplateLaunch) launch;
+    TemplateReference reference;
+    double tolerance;
+    Space *sizes; // names only; messages may point into it
+    // once sizes are bound:
+    Space *space;
+    Point plain;
+    const char *macros; // the sizes
+};
+
+// Reads the JSON of a problem file into problem->template. False with diagnostics.
+bool template_load(Problem *problem, Diags *diags);
+// Is it written in what a device takes? A diagnostic if not.
+bool template_fits(const Template *t, const char *target, Diags *diags);
+// "#line 1" of a file, whatever is in its name.
+void template_line(Buf *out, const char *path);
+
+// template_read.c, template_t1.c: from JSON. False with diagnostics that name the place.
+bool template_read(Template *t, Diags *diags);
+bool template_read_t1(Template *t, Diags *diags);
+
+// What the two share.
+typedef struct {
+    Template *t;
+    Diags *diags;
+} Reader;
+bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
+    FW_PRINTF(3, 4);
+// A file beside the problem file; its text is appended. NULL with a diagnostic.
+const char *reader_file(const Reader *r, const char *where, const char *name, Buf *text);
+const char *reader_path(const Reader *r, const char *name);
+bool reader_sources(const Reader *r);                  // reads t->file into t->text
+int template_arg(const Template *t, const char *name); // -1 if there is none
+// Adds a parameter; its values are numbers, truth values and texts.
+bool reader_param(const Reader *r, const char *where, const char *name,
+                  const json_t *values, const json_t *first);
+
+// template_list.c: `[2**i for i in range(0, 6)]`: a Python list of numbers or words as a
+// JSON array. names: what is defined. NULL with a diagnostic.
+json_t *list_parse(const Template *t, const char *where, const char *text, Diags *diags);
+
+// template_bind.c: sizes, space, lengths.
+bool template_bind(Problem *problem, Diags *diags);
+void template_unbind(Template *t);
+// `#define` lines of the sizes, and those of a point.
+void template_macros(const Template *t, const Point *point, Buf *out);
+
+// template_data.c
+ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFiles *files,
+                           Arena *arena, Diags *diags);
+double template_bytes(const Problem *problem);
+Argument *template_arguments(const Problem *problem, Arena *arena, int *n);
+// Of an argument's elements; shape: room for DIMS_MAX + 1.
+NpyLayout template_layout(const TemplateArg *arg, int64_t *shape);
+bool template_write(const Problem *problem, const ProblemData *data, int output,
+                    const void *raw, const char *path, Diags *diags);
+
+// template_reference.c
+bool template_expect(const Problem *problem, ProblemData *data, const char *device,
+                     const Workplace *place, Arena *arena, const char **how, Diags *diags);
+
+// template.c
+bool template_passes(const Template *t, const TemplateArg *arg, const Point *point);
+bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
+                  const Point *point, Arena *arena, Job *job, Diags *diags);
+
+#endif

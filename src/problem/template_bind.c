@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes to a template: its space, the lengths of its arrays, and every expression read.
+// Here all names are known, so here expressions are found wrong.
+
+#include "problem/template.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const double LENGTH_MOST = 0x1p40;
+
+static bool no_size(const Template *t, const char *name, Diags *diags)
+{
+    Buf known;
+    buf_init(&known);
+    for (int i = 0; i < t->size.len; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "; its sizes: ", t->size.at[i].name);
+    diag_error(diags, span_none, "J003", "%s: there is no size `%s`%s", t->path, name,
+               known.text);
+    buf_release(&known);
+    return false;
+}
+
+static bool bind_sizes(Problem *problem, Diags *diags)
+{
+    Template *t = problem->template;
+    for (int k = 0; k < problem->nbinding; k++) {
+        const Binding *given = &problem->binding[k];
+        int i = 0;
+        while (i < t->size.len && strcmp(t->size.at[i].name, given->name) != 0)
+            i++;
+        if (i == t->size.len)
+            return no_size(t, given->name, diags);
+        t->size.at[i].value = given->value;
+    }
+    Binding *all = NEW_ARRAY(t->arena, Binding, MAX(t->size.len, 1));
+    for (int i = 0; i < t->size.len; i++)
+        all[i] = t->size.at[i];
+    problem->binding = all;
+    problem->nbinding = t->size.len;
+    return true;
+}
+
+static void define_sizes(const Template *t, Space *space)
+{
+    for (int i = 0; i < t->size.len; i++)
+        space_define(space, t->size.at[i].name, (double)t->size.at[i].value);
+}
+
+static void add_params(const Template *t)
+{
+    for (int i = 0; i < t->param.len; i++) {
+        const TemplateParam *p = &t->param.at[i];
+        if (p->word)
+            space_add_words(t->space, p->name, p->word, p->n);
+        else
+            space_add(t->space, p->name, p->value, p->n);
+    }
+}
+
+static bool constrain(const Template *t, Diags *diags)
+{
+    for (int i = 0; i < t->constraint.len; i++)
+        if (!space_constrain_at(t->space, t->constraint.at[i].where,
+                                t->constraint.at[i].text, diags))
+            return false;
+    if (!space_build(t->space, diags))
+        return false;
+    return space_count(t->space) > 0 ||
+           diag_error(diags, span_none, "J004", "%s: no point satisfies the constraints",
+                      t->path);
+}
+
+// The default point: what the file says of each parameter, else its first value. Where that
+// breaks a constraint, which smaller sizes may bring about, the first point of all.
+static bool set_plain(Template *t, Diags *diags)
+{
+    bool said = false;
+    for (int i = 0; i < t->param.len; i++) {
+        const TemplateParam *p = &t->param.at[i];
+        said |= p->first != NULL;
+        t->plain.choice[i] = 0;
+        if (p->first && !space_set(t->space, &t->plain, p->name, p->first))
+            return diag_error(diags, span_none, "J005", "%s: parameters.%s: %s is no value",
+                              t->path, p->name, p->first);
+    }
+    if (space_valid(t->space, &t->plain))
+        return true;
+    if (said)
+        diag_warning(diags, span_none, "J005",
+                     "%s: the default point breaks a constraint; another one is taken",
+                     t->path);
+    space_point(t->space, 0, &t->plain);
+    return true;
+}
+
+// Lengths -----------------------------------------------------------------------------
+
+static const char *arg_place(const Template *t, int i, const char *key)
+{
+    return arena_printf(t->arena, "%s: arguments[%d].%s", t->path, i, key);
+}
+
+// The value of an expression over the sizes.
+static bool length_of(const Template *t, const char *where, const char *text, double least,
+                      int64_t *out, Diags *diags)
+{
+    const SpaceExpr *expr = space_expression(t->sizes, where, text, diags);
+    if (!expr)
+        return false;
+    double x = space_evaluate(t->sizes, expr, NULL);
+    *out = isfinite(x) && fabs(x) <= LENGTH_MOST ? (int64_t)x : -1;
+    return (x >= least && x <= LENGTH_MOST && x == floor(x)) ||
+           diag_error(diags, span_none, "J006",
+                      "%s: `%s` is %g, and must be a whole number "
+                      "from %g to 2^40",
+                      where, text, x, least);
+}
+
+static bool bind_pad(const Template *t, int i, TemplateArg *arg, Diags *diags)
+{
+    const TemplateArg *of = &t->arg.at[arg->fill.of];
+    if (arg->fill.pad &&
+        !length_of(t, arg_place(t, i, "fill.pad"), arg->fill.pad, 0, &arg->pad, diags))
+        return false;
+    bool same =
+        arg->ndim == of->ndim && arg->element == of->element && arg->width == of->width;
+    for (int d = 0; same && d < arg->ndim; d++)
+        same = arg->length[d] == of->length[d] + 2 * arg->pad;
+    return same ||
+           diag_error(diags, span_none, "J007",
+                      "%s: its shape is not that of `%s`, %" PRId64 " more on each side",
+                      arg_place(t, i, "fill"), of->name, arg->pad);
+}
+
+static bool bind_shape(const Template *t, int i, TemplateArg *arg, Diags *diags)
+{
+    arg->count = arg->width;
+    for (int d = 0; d < arg->ndim; d++) {
+        if (!length_of(t, arg_place(t, i, "shape"), arg->shape[d], 1, &arg->length[d],
+                       diags))
+            return false;
+        if ((double)arg->count * (double)arg->length[d] > LENGTH_MOST)
+            return diag_error(diags, span_none, "J006", "%s: more than 2^40 elements",
+                              arg_place(t, i, "shape"));
+        arg->count *= arg->length[d];
+    }
+    return arg->fill.kind != FILL_VIEW || bind_pad(t, i, arg, diags);
+}
+
+static bool bind_args(Template *t, Diags *diags)
+{
+    int buffer = 0;
+    for (int i = 0; i < t->arg.len; i++) {
+        TemplateArg *arg = &t->arg.at[i];
+        if (arg->when && !(arg->when_expr = space_expression(
+                               t->space, arg_place(t, i, "if"), arg->when, diags)))
+            return false;
+        if (arg->value && !(arg->value_expr = space_expression(
+                                t->space, arg_place(t, i, "value"), arg->value, diags)))
+            return false;
+        if (!arg->value && !bind_shape(t, i, arg, diags))
+            return false;
+        arg->buffer = arg->value ? -1 : buffer++;
+    }
+    return true;
+}
+
+// Launches ----------------------------------------------------------------------------
+
+static bool bind_launch(const Template *t, const char *where, TemplateLaunch *launch,
+                        Diags *diags)
+{
+    launch->arg.len = 0;
+    for (int k = 0; k < (launch->argument.len ? launch->argument.len : t->arg.len); k++)
+        VEC_PUSH(t->arena, &launch->arg,
+                 launch->argument.len ? template_arg(t, launch->argument.at[k]) : k);
+    for (int d = 0; launch->global[0] && d < DIMS_MAX; d++) {
+        const char *global = arena_printf(t->arena, "%s: %s.%s[%d]", t->path, where,
+                                          launch->groups ? "groups" : "global", d);
+        const char *local = arena_printf(t->arena, "%s: %s.local[%d]", t->path, where, d);
+        launch->global_expr[d] =
+            space_expression(t->space, global, launch->global[d], diags);
+        launch->local_expr[d] = space_expression(t->space, local, launch->local[d], diags);
+        if (!launch->global_expr[d] || !launch->local_expr[d])
+            return false;
+    }
+    return true;
+}
+
+// A reference is passed what it names, or what the plain point is passed.
+static void resolve_args(const Template *t, TemplateLaunch *launch)
+{
+    int n = 0;
+    for (int k = 0; k < launch->arg.len; k++) {
+        int i = launch->arg.at[k];
+        if (launch->argument.len || template_passes(t, &t->arg.at[i], &t->plain))
+            launch->arg.at[n++] = i;
+    }
+    launch->arg.len = n;
+    launch->passed = true;
+}
+
+static bool bind_launches(Template *t, Diags *diags)
+{
+    for (int i = 0; i < t->launch.len; i++) {
+        const char *where =
+            t->launch.len == 1 ? "launch" : arena_printf(t->arena, "launch[%d]", i);
+        if (!bind_launch(t, where, &t->launch.at[i], diags))
+            return false;
+    }
+    if (!bind_launch(t, "reference", &t->reference.launch, diags))
+        return false;
+    resolve_args(t, &t->reference.launch);
+    return true;
+}
+
+// Macros ------------------------------------------------------------------------------
+
+static void define(Buf *out, const char *name, const char *word, double value)
+{
+    if (word)
+        buf_printf(out, "#define %s %s\n", name, word);
+    else if (value == floor(value) && fabs(value) < 0x1p53)
+        buf_printf(out, "#define %s %.0f\n", name, value);
+    else
+        buf_printf(out, "#define %s %.17g\n", name, value);
+}
+
+void template_macros(const Template *t, const Point *point, Buf *out)
+{
+    for (int i = 0; i < t->size.len; i++)
+        if (strchr(t->size.at[i].name, '[') == NULL)
+            define(out, t->size.at[i].name, NULL, (double)t->size.at[i].value);
+    for (int i = 0; point && i < t->param.len; i++) {
+        const TemplateParam *p = &t->param.at[i];
+        int choice = point->choice[i];
+        define(out, p->name, p->word ? p->word[choice] : NULL, p->value[choice]);
+    }
+}
+
+bool template_bind(Problem *problem, Diags *diags)
+{
+    Template *t = problem->template;
+    if (!bind_sizes(problem, diags))
+        return false;
+    space_free(t->space); // of other sizes
+    t->space = space_new();
+    define_sizes(t, t->sizes);
+    define_sizes(t, t->space);
+    add_params(t);
+    return constrain(t, diags) && set_plain(t, diags) && bind_args(t, diags) &&
+           bind_launches(t, diags);
+}
+
+void template_unbind(Template *t)
+{
+    space_free(t->space);
+    space_free(t->sizes);
+    json_decref(t->json);
+}

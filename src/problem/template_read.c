@@ -1,0 +1,731 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem files of forewarp's own form (doc/problems.md) into templates. Every key is
+// known or refused; messages name the place as a path: arguments[2].shape. Expressions
+// are only kept as text here: they are read when the sizes are bound.
+
+#include "ir/names.h"
+#include "problem/template.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *what = arena_vprintf(r->diags->arena, format, args);
+    va_end(args);
+    return diag_error(r->diags, span_none, "J002", "%s: %s%s%s", r->t->path, where,
+                      where[0] ? ": " : "", what);
+}
+
+static const char *in(const Reader *r, const char *where, const char *key)
+{
+    return arena_printf(r->t->arena, "%s%s%s", where, where[0] ? "." : "", key);
+}
+
+static const char *at(const Reader *r, const char *where, size_t i)
+{
+    return arena_printf(r->t->arena, "%s[%zu]", where, i);
+}
+
+static bool no_key(const Reader *r, const char *where, const char *key,
+                   const char *const *known)
+{
+    Guess guess;
+    Buf hint;
+    guess_init(&guess, key);
+    buf_init(&hint);
+    for (int i = 0; known[i]; i++)
+        guess_offer(&guess, known[i]);
+    guess_print(&hint, &guess);
+    for (int i = 0; known[i] && !guess.best[0]; i++)
+        buf_printf(&hint, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
+    reader_wrong(r, where, "there is no such key here%s", hint.text);
+    buf_release(&hint);
+    return false;
+}
+
+// Every key of the object must be one of the list, which NULL ends.
+static bool only_keys(const Reader *r, const char *where, const json_t *object,
+                      const char *const *known)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(object))
+        return reader_wrong(r, where, "an object { } is wanted");
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        int i = 0;
+        while (known[i] && strcmp(known[i], key) != 0)
+            i++;
+        if (!known[i])
+            return no_key(r, in(r, where, key), key, known);
+    }
+    return true;
+}
+
+// A text, copied; an absent key leaves *out alone.
+static bool text_of(const Reader *r, const char *where, const json_t *object,
+                    const char *key, bool needed, const char **out)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!value)
+        return !needed || reader_wrong(r, in(r, where, key), "it is missing");
+    if (!json_is_string(value) || !json_string_value(value)[0])
+        return reader_wrong(r, in(r, where, key), "a text is wanted");
+    *out = arena_strdup(r->t->arena, json_string_value(value));
+    return true;
+}
+
+static const char *number_text(Arena *arena, double x)
+{
+    for (int digits = 15;; digits++) {
+        char *text = arena_printf(arena, "%.*g", digits, x);
+        if (digits == 17 || strtod(text, NULL) == x)
+            return text;
+    }
+}
+
+// An expression: a text, a number or a truth value.
+static const char *expression_of(const Reader *r, const char *where, const json_t *value)
+{
+    if (json_is_string(value) && json_string_value(value)[0])
+        return arena_strdup(r->t->arena, json_string_value(value));
+    if (json_is_number(value))
+        return number_text(r->t->arena, json_number_value(value));
+    if (json_is_boolean(value))
+        return json_is_true(value) ? "1" : "0";
+    reader_wrong(r, where, "an expression is wanted: a text or a number");
+    return NULL;
+}
+
+static bool flag_of(const Reader *r, const char *where, const json_t *object,
+                    const char *key, bool *out)
+{
+    const json_t *value = json_object_get(object, key);
+    if (value && !json_is_boolean(value))
+        return reader_wrong(r, in(r, where, key), "true or false is wanted");
+    if (value)
+        *out = json_is_true(value);
+    return true;
+}
+
+// One of the words of the list, as its number; an absent key leaves *out alone.
+static bool word_of(const Reader *r, const char *where, const json_t *object,
+                    const char *key, const char *const *word, int n, int *out)
+{
+    const char *text;
+    if (!json_object_get(object, key))
+        return true;
+    if (!text_of(r, where, object, key, true, &text))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (strcmp(word[i], text) == 0) {
+            *out = i;
+            return true;
+        }
+    Buf known;
+    buf_init(&known);
+    for (int i = 0; i < n; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", word[i]);
+    reader_wrong(r, in(r, where, key), "`%s` is none of %s", text, known.text);
+    buf_release(&known);
+    return false;
+}
+
+// Files -------------------------------------------------------------------------------
+
+const char *reader_path(const Reader *r, const char *name)
+{
+    return name[0] == '/' ? arena_strdup(r->t->arena, name)
+                          : arena_printf(r->t->arena, "%s%s", r->t->folder, name);
+}
+
+const char *reader_file(const Reader *r, const char *where, const char *name, Buf *text)
+{
+    const char *path = reader_path(r, name);
+    if (file_read(path, text))
+        return path;
+    reader_wrong(r, where, "cannot read %s: %s", path, strerror(errno));
+    return NULL;
+}
+
+void template_line(Buf *out, const char *path)
+{
+    buf_puts(out, "#line 1 \"");
+    for (const char *c = path; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            buf_putc(out, '\\');
+        buf_putc(out, (unsigned char)*c < ' ' ? '?' : *c);
+    }
+    buf_puts(out, "\"\n");
+}
+
+bool reader_sources(const Reader *r)
+{
+    Template *t = r->t;
+    Buf text;
+    buf_init(&text);
+    bool ok = t->file.len > 0 || reader_wrong(r, "files", "a file is wanted");
+    for (int i = 0; ok && i < t->file.len; i++) {
+        template_line(&text, t->file.at[i]);
+        ok = reader_file(r, "files", t->file.at[i], &text) != NULL;
+        buf_putc(&text, '\n');
+    }
+    if (ok && strlen(text.text) != text.len)
+        ok = reader_wrong(r, "files", "the text holds a zero byte");
+    t->text = buf_keep(&text, t->arena);
+    return ok;
+}
+
+// One text, or a list of them.
+static bool texts_of(const Reader *r, const char *where, const json_t *value,
+                     void (*push)(Template *t, const char *text))
+{
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
+        if (!json_is_string(item) || !json_string_value(item)[0])
+            return reader_wrong(r, where, "a text or a list of texts is wanted");
+        push(r->t, arena_strdup(r->t->arena, json_string_value(item)));
+    }
+    return true;
+}
+
+static void push_file(Template *t, const char *text)
+{
+    VEC_PUSH(t->arena, &t->file, text);
+}
+
+static void push_option(Template *t, const char *text)
+{
+    t->options =
+        arena_printf(t->arena, "%s%s%s", t->options, t->options[0] ? " " : "", text);
+}
+
+// Parameters, sizes, constraints ------------------------------------------------------
+
+static bool is_name(const char *text)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return strspn(text, letters) == strlen(text) && text[0] &&
+           !strchr("0123456789", text[0]);
+}
+
+static bool is_taken(const Template *t, const char *name)
+{
+    for (int i = 0; i < t->param.len; i++)
+        if (strcmp(t->param.at[i].name, name) == 0)
+            return true;
+    for (int i = 0; i < t->size.len; i++)
+        if (strcmp(t->size.at[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool check_name(const Reader *r, const char *where, const char *name)
+{
+    if (!is_name(name))
+        return reader_wrong(r, where, "`%s` cannot name a macro", name);
+    return !is_taken(r->t, name) || reader_wrong(r, where, "the name is given twice");
+}
+
+static const char *value_text(Arena *arena, const json_t *value)
+{
+    if (json_is_string(value))
+        return arena_strdup(arena, json_string_value(value));
+    if (json_is_boolean(value))
+        return json_is_true(value) ? "1" : "0";
+    return number_text(arena, json_number_value(value));
+}
+
+static bool check_values(const Reader *r, const char *where, const json_t *values)
+{
+    size_t n = json_array_size(values), words = 0;
+    if (n == 0 || n > INT16_MAX)
+        return reader_wrong(r, where, "1 to %d values are wanted", INT16_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = json_array_get(values, i);
+        words += json_is_string(value);
+        if (!json_is_string(value) && !json_is_number(value) && !json_is_boolean(value))
+            return reader_wrong(r, at(r, where, i),
+                                "a number, truth value or text is "
+                                "wanted");
+        for (size_t k = 0; k < i; k++)
+            if (json_equal(value, json_array_get(values, k)))
+                return reader_wrong(r, at(r, where, i), "the value is given twice");
+    }
+    return words == 0 || words == n ||
+           reader_wrong(r, where, "numbers and texts do not mix");
+}
+
+bool reader_param(const Reader *r, const char *where, const char *name,
+                  const json_t *values, const json_t *first)
+{
+    Template *t = r->t;
+    if (!check_name(r, where, name) || !check_values(r, where, values))
+        return false;
+    if (t->param.len == SPACE_PARAMS_MAX)
+        return reader_wrong(r, where, "at most %d parameters", SPACE_PARAMS_MAX);
+    int n = (int)json_array_size(values);
+    double *value = NEW_ARRAY(t->arena, double, n);
+    const char **word = NEW_ARRAY(t->arena, const char *, n);
+    bool words = json_is_string(json_array_get(values, 0));
+    for (int i = 0; i < n; i++) {
+        const json_t *item = json_array_get(values, (size_t)i);
+        value[i] = json_is_true(item) ? 1 : json_number_value(item);
+        word[i] = value_text(t->arena, item);
+    }
+    TemplateParam param = {arena_strdup(t->arena, name), n, value, words ? word : NULL,
+                           first ? value_text(t->arena, first) : NULL};
+    VEC_PUSH(t->arena, &t->param, param);
+    return true;
+}
+
+// A list, or a Python expression that makes one.
+static bool read_param(const Reader *r, const char *where, const char *name,
+                       const json_t *values)
+{
+    static const char *const known[] = {"values", "default", NULL};
+    const json_t *first = NULL;
+    if (json_is_object(values)) {
+        if (!only_keys(r, where, values, known))
+            return false;
+        first = json_object_get(values, "default");
+        values = json_object_get(values, "values");
+    }
+    if (json_is_array(values))
+        return reader_param(r, where, name, values, first);
+    if (!json_is_string(values))
+        return reader_wrong(r, where, "a list of values is wanted");
+    json_t *list = list_parse(r->t, where, json_string_value(values), r->diags);
+    bool ok = list && reader_param(r, where, name, list, first);
+    json_decref(list);
+    return ok;
+}
+
+static bool read_params(const Reader *r, const json_t *params)
+{
+    const char *name;
+    json_t *values;
+    if (!json_is_object(params) || json_object_size(params) == 0)
+        return reader_wrong(r, "parameters", "an object of names and values is wanted");
+    json_object_foreach((json_t *)(uintptr_t)params, name, values)
+    {
+        if (!read_param(r, in(r, "parameters", name), name, values))
+            return false;
+    }
+    return true;
+}
+
+static bool read_sizes(const Reader *r, const json_t *sizes)
+{
+    const char *name;
+    json_t *value;
+    if (sizes && !json_is_object(sizes))
+        return reader_wrong(r, "sizes", "an object of names and whole numbers is wanted");
+    json_object_foreach((json_t *)(uintptr_t)sizes, name, value)
+    {
+        const char *where = in(r, "sizes", name);
+        if (!check_name(r, where, name))
+            return false;
+        if (!json_is_integer(value))
+            return reader_wrong(r, where, "a whole number is wanted");
+        Binding size = {arena_strdup(r->t->arena, name), json_integer_value(value)};
+        VEC_PUSH(r->t->arena, &r->t->size, size);
+    }
+    return true;
+}
+
+static bool read_constraints(const Reader *r, const json_t *list)
+{
+    if (list && !json_is_array(list))
+        return reader_wrong(r, "constraints", "a list of expressions is wanted");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *where = at(r, "constraints", i);
+        const char *text = expression_of(r, where, json_array_get(list, i));
+        if (!text)
+            return false;
+        TemplateText constraint = {arena_printf(r->t->arena, "%s: %s", r->t->path, where),
+                                   text};
+        VEC_PUSH(r->t->arena, &r->t->constraint, constraint);
+    }
+    return true;
+}
+
+// Arguments ---------------------------------------------------------------------------
+
+int template_arg(const Template *t, const char *name)
+{
+    for (int i = 0; i < t->arg.len; i++)
+        if (strcmp(t->arg.at[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static bool read_range(const Reader *r, const char *where, const json_t *range, Fill *fill)
+{
+    const json_t *low = json_array_get(range, 0), *high = json_array_get(range, 1);
+    if (json_array_size(range) != 2 || !json_is_number(low) || !json_is_number(high) ||
+        json_number_value(low) > json_number_value(high))
+        return reader_wrong(r, where, "[lowest, highest] is wanted");
+    fill->ranged = true;
+    fill->low = json_number_value(low);
+    fill->high = json_number_value(high);
+    return true;
+}
+
+static bool read_view(const Reader *r, const char *where, const json_t *json, Fill *fill)
+{
+    static const char *const edges[] = {"zero", "clamp"};
+    const char *of = NULL;
+    int edge = EDGE_ZERO;
+    const json_t *pad = json_object_get(json, "pad");
+    if (!text_of(r, where, json, "of", true, &of) ||
+        !word_of(r, where, json, "edge", edges, COUNTOF(edges), &edge))
+        return false;
+    fill->kind = FILL_VIEW;
+    fill->edge = (Edge)edge;
+    fill->of = template_arg(r->t, of);
+    if (fill->of < 0 || r->t->arg.at[fill->of].value)
+        return reader_wrong(r, in(r, where, "of"), "there is no array `%s` before this one",
+                            of);
+    fill->pad = pad ? expression_of(r, in(r, where, "pad"), pad) : NULL;
+    return !pad || fill->pad;
+}
+
+// "random", a number, {"random": [0, 1]}, {"npy": FILE}, {"of": ARGUMENT, "pad": 2}
+static bool read_fill(const Reader *r, const char *where, const json_t *json, Fill *fill)
+{
+    static const char *const known[] = {"random", "npy", "of", "pad", "edge", NULL};
+    if (!json)
+        return true;
+    if (json_is_number(json)) {
+        *fill = (Fill){.kind = FILL_CONSTANT, .low = json_number_value(json)};
+        return true;
+    }
+    if (json_is_string(json) && strcmp(json_string_value(json), "random") == 0)
+        return true;
+    if (!json_is_object(json))
+        return reader_wrong(r, where, "\"random\", a number or an object is wanted");
+    if (!only_keys(r, where, json, known))
+        return false;
+    if (json_object_get(json, "random"))
+        return read_range(r, in(r, where, "random"), json_object_get(json, "random"), fill);
+    if (json_object_get(json, "of"))
+        return read_view(r, where, json, fill);
+    fill->kind = FILL_FILE;
+    if (!text_of(r, where, json, "npy", true, &fill->file))
+        return false;
+    fill->file = reader_path(r, fill->file);
+    return true;
+}
+
+static bool read_shape(const Reader *r, const char *where, const json_t *shape,
+                       TemplateArg *arg)
+{
+    size_t n = json_is_array(shape) ? json_array_size(shape) : 1;
+    if (!shape || n < 1 || n > DIMS_MAX)
+        return reader_wrong(r, where, "1 to %d lengths are wanted, outermost first",
+                            DIMS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_is_array(shape) ? json_array_get(shape, i) : shape;
+        arg->shape[i] = expression_of(r, at(r, where, i), item);
+        if (!arg->shape[i])
+            return false;
+    }
+    arg->ndim = (int)n;
+    return true;
+}
+
+static bool read_type(const Reader *r, const char *where, const json_t *json,
+                      TemplateArg *arg)
+{
+    if (!text_of(r, where, json, "type", true, &arg->type))
+        return false;
+    arg->element = element_find(arg->type, &arg->width);
+    return arg->element ||
+           reader_wrong(r, in(r, where, "type"),
+                        "`%s` is no element type; they are char, uchar, short, ushort, "
+                        "int, uint, long, ulong, half, float, double, and these with 2, "
+                        "4, 8 or 16 after them",
+                        arg->type);
+}
+
+static bool read_array(const Reader *r, const char *where, const json_t *json,
+                       TemplateArg *arg)
+{
+    static const char *const access[] = {"in", "out", "inout"};
+    int chosen = ACCESS_IN;
+    bool checked = true;
+    const json_t *fill = json_object_get(json, "fill");
+    if (!read_shape(r, in(r, where, "shape"), json_object_get(json, "shape"), arg) ||
+        !word_of(r, where, json, "access", access, COUNTOF(access), &chosen) ||
+        !read_fill(r, in(r, where, "fill"), fill, &arg->fill) ||
+        !flag_of(r, where, json, "image", &arg->image) ||
+        !flag_of(r, where, json, "check", &checked))
+        return false;
+    arg->access = (Access)chosen;
+    arg->unchecked = !checked;
+    if (arg->access == ACCESS_OUT && fill)
+        return reader_wrong(r, in(r, where, "fill"),
+                            "an output has no content before the run; with \"access\": "
+                            "\"inout\" it does");
+    if (arg->image && (arg->access != ACCESS_IN || strcmp(r->t->language, "opencl") != 0))
+        return reader_wrong(r, in(r, where, "image"), "images are inputs, and OpenCL's");
+    if (arg->image && arg->width > 4)
+        return reader_wrong(r, in(r, where, "type"), "images have at most 4 channels");
+    return true;
+}
+
+static bool read_arg(const Reader *r, const char *where, const json_t *json)
+{
+    static const char *const array_keys[] = {"name",  "type",  "shape", "access", "fill",
+                                             "image", "check", "if",    NULL};
+    static const char *const scalar_keys[] = {"name", "type", "value", "if", NULL};
+    const json_t *value = json_object_get(json, "value"), *when;
+    TemplateArg arg = {.buffer = -1};
+    if (!only_keys(r, where, json, value ? scalar_keys : array_keys) ||
+        !text_of(r, where, json, "name", true, &arg.name) ||
+        !read_type(r, where, json, &arg))
+        return false;
+    if (template_arg(r->t, arg.name) >= 0)
+        return reader_wrong(r, in(r, where, "name"), "`%s` is given twice", arg.name);
+    if (value && !(arg.value = expression_of(r, in(r, where, "value"), value)))
+        return false;
+    if (value && arg.width > 1)
+        return reader_wrong(r, in(r, where, "type"), "a scalar is wanted");
+    if (!value && !read_array(r, where, json, &arg))
+        return false;
+    if ((when = json_object_get(json, "if")) &&
+        !(arg.when = expression_of(r, in(r, where, "if"), when)))
+        return false;
+    VEC_PUSH(r->t->arena, &r->t->arg, arg);
+    return true;
+}
+
+static bool read_args(const Reader *r, const json_t *list)
+{
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return reader_wrong(r, "arguments", "a list of objects is wanted");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!read_arg(r, at(r, "arguments", i), json_array_get(list, i)))
+            return false;
+    return true;
+}
+
+// Launches ----------------------------------------------------------------------------
+
+static bool read_extent(const Reader *r, const char *where, const json_t *json,
+                        const char **out)
+{
+    size_t n = json_is_array(json) ? json_array_size(json) : 1;
+    for (int i = 0; i < DIMS_MAX; i++)
+        out[i] = "1";
+    if (!json || n < 1 || n > DIMS_MAX)
+        return reader_wrong(r, where, "1 to %d expressions are wanted, x first", DIMS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_is_array(json) ? json_array_get(json, i) : json;
+        out[i] = expression_of(r, at(r, where, i), item);
+        if (!out[i])
+            return false;
+    }
+    return true;
+}
+
+static bool read_arg_names(const Reader *r, const char *where, const json_t *names,
+                           TemplateLaunch *launch)
+{
+    if (!names)
+        return true;
+    if (!json_is_array(names))
+        return reader_wrong(r, where, "a list of names of arguments is wanted");
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (!name || template_arg(r->t, name) < 0)
+            return reader_wrong(r, at(r, where, i), "there is no argument `%s`",
+                                name ? name : "");
+        VEC_PUSH(r->t->arena, &launch->argument, arena_strdup(r->t->arena, name));
+    }
+    return true;
+}
+
+static bool read_launch(const Reader *r, const char *where, const json_t *json,
+                        TemplateLaunch *launch)
+{
+    const json_t *groups = json_object_get(json, "groups");
+    const json_t *global = json_object_get(json, "global");
+    launch->groups = groups != NULL;
+    if (!groups == !global)
+        return reader_wrong(r, where,
+                            "one of `global` (work-items) and `groups` is wanted");
+    return text_of(r, where, json, "kernel", true, &launch->kernel) &&
+           read_extent(r, in(r, where, groups ? "groups" : "global"),
+                       groups ? groups : global, launch->global) &&
+           read_extent(r, in(r, where, "local"), json_object_get(json, "local"),
+                       launch->local) &&
+           read_arg_names(r, in(r, where, "arguments"), json_object_get(json, "arguments"),
+                          launch);
+}
+
+static bool read_launches(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"kernel", "global",    "groups",
+                                        "local",  "arguments", NULL};
+    size_t n = json_is_array(json) ? json_array_size(json) : 1;
+    if (!json || n == 0)
+        return reader_wrong(r, "launch", "it is missing");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_is_array(json) ? json_array_get(json, i) : json;
+        const char *where = json_is_array(json) ? at(r, "launch", i) : "launch";
+        TemplateLaunch launch = {0};
+        if (!only_keys(r, where, item, known) || !read_launch(r, where, item, &launch))
+            return false;
+        VEC_PUSH(r->t->arena, &r->t->launch, launch);
+    }
+    return true;
+}
+
+// Reference ---------------------------------------------------------------------------
+
+static bool read_reference_file(const Reader *r, const char *where, const char *name)
+{
+    TemplateReference *ref = &r->t->reference;
+    Buf text;
+    buf_init(&text);
+    ref->file = reader_file(r, where, name, &text);
+    ref->text = buf_keep(&text, r->t->arena);
+    return ref->file != NULL;
+}
+
+static bool read_c(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"c", "function", "arguments", NULL};
+    const char *name = NULL;
+    TemplateReference *ref = &r->t->reference;
+    return only_keys(r, "reference", json, known) &&
+           text_of(r, "reference", json, "c", true, &name) &&
+           text_of(r, "reference", json, "function", true, &ref->launch.kernel) &&
+           read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
+                          &ref->launch) &&
+           read_reference_file(r, "reference.c", name);
+}
+
+static bool read_kernel(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"file",  "kernel",    "global", "groups",
+                                        "local", "arguments", NULL};
+    const char *name = NULL;
+    return only_keys(r, "reference", json, known) &&
+           text_of(r, "reference", json, "file", true, &name) &&
+           read_launch(r, "reference", json, &r->t->reference.launch) &&
+           read_reference_file(r, "reference.file", name);
+}
+
+static bool read_program(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"fw", NULL};
+    const char *name = NULL;
+    return only_keys(r, "reference", json, known) &&
+           text_of(r, "reference", json, "fw", true, &name) &&
+           read_reference_file(r, "reference.fw", name);
+}
+
+static bool read_files(const Reader *r, const json_t *json)
+{
+    const char *name;
+    json_t *file;
+    TemplateReference *ref = &r->t->reference;
+    json_t *npy = json_object_get(json, "npy");
+    if (!json_is_object(npy))
+        return reader_wrong(r, "reference.npy", "{\"OUTPUT\": \"FILE.npy\"} is wanted");
+    json_object_foreach(npy, name, file)
+    {
+        const char *where = in(r, "reference.npy", name), *path = json_string_value(file);
+        int arg = template_arg(r->t, name);
+        if (arg < 0 || r->t->arg.at[arg].access == ACCESS_IN)
+            return reader_wrong(r, where, "there is no output `%s`", name);
+        if (!path)
+            return reader_wrong(r, where, "a file name is wanted");
+        VEC_PUSH(r->t->arena, &ref->output, arena_strdup(r->t->arena, name));
+        VEC_PUSH(r->t->arena, &ref->path, reader_path(r, path));
+    }
+    return true;
+}
+
+static bool read_reference_point(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"point", NULL};
+    r->t->reference.point = json_object_get(json, "point");
+    if (!only_keys(r, "reference", json, known))
+        return false;
+    return json_is_object(r->t->reference.point) ||
+           reader_wrong(r, "reference.point", "an object of names and values is wanted");
+}
+
+static bool read_reference(const Reader *r, const json_t *json)
+{
+    static const struct {
+        const char *key;
+        ReferenceKind kind;
+        bool (*read)(const Reader *r, const json_t *json);
+    } forms[] = {{"c", REFERENCE_C, read_c},
+                 {"file", REFERENCE_KERNEL, read_kernel},
+                 {"fw", REFERENCE_FW, read_program},
+                 {"npy", REFERENCE_FILES, read_files},
+                 {"point", REFERENCE_POINT, read_reference_point}};
+    if (!json)
+        return true;
+    for (int i = 0; i < COUNTOF(forms); i++)
+        if (json_object_get(json, forms[i].key)) {
+            r->t->reference.kind = forms[i].kind;
+            r->t->reference.given = true;
+            return forms[i].read(r, json);
+        }
+    return reader_wrong(r, "reference",
+                        "one of c, file (a kernel), fw, npy and point is wanted");
+}
+
+static bool read_tolerance(const Reader *r, const json_t *json)
+{
+    if (json && (!json_is_number(json) || !(json_number_value(json) >= 0)))
+        return reader_wrong(r, "tolerance", "a number of at least 0 is wanted");
+    if (json)
+        r->t->tolerance = json_number_value(json);
+    return true;
+}
+
+// The whole ---------------------------------------------------------------------------
+
+bool template_read(Template *t, Diags *diags)
+{
+    static const char *const known[] = {"name",   "files",      "language",    "options",
+                                        "sizes",  "parameters", "constraints", "arguments",
+                                        "launch", "reference",  "tolerance",   "note",
+                                        NULL};
+    static const char *const languages[] = {"opencl", "cuda"};
+    const Reader reader = {t, diags}, *r = &reader;
+    const json_t *json = t->json, *options = json_object_get(json, "options");
+    int language = 0;
+    if (!only_keys(r, "", json, known) ||
+        !text_of(r, "", json, "name", false, &t->problem->name) ||
+        !word_of(r, "", json, "language", languages, COUNTOF(languages), &language))
+        return false;
+    t->language = languages[language];
+    if (!is_name(t->problem->name))
+        return reader_wrong(r, "name", "`%s` is no name: letters, digits and _",
+                            t->problem->name);
+    return texts_of(r, "files", json_object_get(json, "files"), push_file) &&
+           (!options || texts_of(r, "options", options, push_option)) &&
+           read_sizes(r, json_object_get(json, "sizes")) &&
+           read_params(r, json_object_get(json, "parameters")) &&
+           read_constraints(r, json_object_get(json, "constraints")) &&
+           read_args(r, json_object_get(json, "arguments")) &&
+           read_launches(r, json_object_get(json, "launch")) &&
+           read_reference(r, json_object_get(json, "reference")) &&
+           read_tolerance(r, json_object_get(json, "tolerance")) && reader_sources(r);
+}

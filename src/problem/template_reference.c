@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a template's outputs must be: from a C function on the host, another kernel or the
+// template itself at a point on the device, a program, or files.
+//
+// A reference runs as a job of its own rig, in a worker: it may crash as a kernel may.
+
+#include "problem/template.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const Template *t;
+    ProblemData *data;
+    const char *device;
+    const Workplace *place;
+    Arena *arena;
+    const char **how;
+    Diags *diags;
+} Expect;
+
+static bool is_compared(const Template *t, int buffer)
+{
+    for (int i = 0; i < t->arg.len; i++)
+        if (t->arg.at[i].buffer == buffer)
+            return !t->arg.at[i].unchecked;
+    return false;
+}
+
+// Runs a job on a device, with images as plain arrays where it is the host, and takes what
+// it leaves in the outputs for what is expected.
+static bool run_job(const Expect *e, const char *device, const Job *job)
+{
+    int n = e->data->nbuffer;
+    bool host = strcmp(device, "host") == 0;
+    RigBuffer *buffer = NEW_ARRAY(e->arena, RigBuffer, n);
+    void **out = NEW_ARRAY(e->arena, void *, n);
+    for (int i = 0; i < n; i++) {
+        buffer[i] = e->data->buffer[i];
+        if (host)
+            buffer[i].image = (ImageShape){0};
+        if (!buffer[i].init || buffer[i].inout)
+            out[i] = arena_raw(e->arena, rig_buffer_bytes(&buffer[i]));
+    }
+    RigConfig config = {.device = device,
+                        .worker = e->place->worker,
+                        .folder = e->place->folder,
+                        .nbuffer = n,
+                        .buffer = buffer,
+                        .build_limit_s = 60,
+                        .run_limit_s = 120,
+                        .workers = 1};
+    Rig *rig = rig_open(&config, e->diags);
+    Trial trial = {0};
+    bool ok = rig && rig_compute(rig, job, &trial, out, e->diags);
+    if (ok && trial.status != TRIAL_OK)
+        ok = diag_world(e->diags, "R003", "%s: the reference did not run: %s%s%s",
+                        e->t->path, trial_status_name[trial.status], trial.log ? ": " : "",
+                        trial.log ? trial.log : "");
+    for (int i = 0; ok && i < n; i++)
+        if (out[i] && is_compared(e->t, i))
+            e->data->buffer[i].expect = out[i];
+    trial_release(&trial);
+    if (rig)
+        rig_close(rig);
+    return ok;
+}
+
+// A C function ------------------------------------------------------------------------
+
+// Its call from the host device's entry, by the types of the arguments.
+static void print_entry(const Template *t, const TemplateLaunch *launch, Buf *out)
+{
+    static const struct {
+        const char *name, *c;
+    } spelled[] = {{"uchar", "unsigned char"},   {"char", "signed char"},
+                   {"ushort", "unsigned short"}, {"uint", "unsigned int"},
+                   {"long", "long long"},        {"ulong", "unsigned long long"},
+                   {"half", "unsigned short"}};
+    buf_printf(out,
+               "\nvoid %s_entry(void *const *arg);\nvoid %s_entry(void *const *arg)\n"
+               "{\n    %s(",
+               launch->kernel, launch->kernel, launch->kernel);
+    for (int k = 0; k < launch->arg.len; k++) {
+        const TemplateArg *arg = &t->arg.at[launch->arg.at[k]];
+        const char *type = arg->element->name;
+        for (int i = 0; i < COUNTOF(spelled); i++)
+            if (strcmp(spelled[i].name, type) == 0)
+                type = spelled[i].c;
+        buf_printf(out, "%s", k ? ", " : "");
+        if (arg->value)
+            buf_printf(out, "*(%s const *)arg[%d]", type, k);
+        else
+            buf_printf(out, "arg[%d]", k);
+    }
+    buf_puts(out, ");\n}\n");
+}
+
+static bool run_text(const Expect *e, const char *device, const char *entry)
+{
+    const Template *t = e->t;
+    const TemplateReference *ref = &t->reference;
+    Buf macros, source;
+    Job job;
+    buf_init(&macros);
+    buf_init(&source);
+    template_macros(t, NULL, &macros);
+    bool ok = template_job(t, &ref->launch, 1, &t->plain, e->arena, &job, e->diags);
+    job.prelude = macros.text;
+    template_line(&source, ref->file);
+    buf_puts(&source, ref->text);
+    buf_puts(&source, entry);
+    job.source = source.text;
+    if (entry[0])
+        job.options = "";
+    ok = ok && run_job(e, device, &job);
+    buf_release(&source);
+    buf_release(&macros);
+    return ok;
+}
+
+static bool run_c(const Expect *e)
+{
+    Buf entry;
+    buf_init(&entry);
+    print_entry(e->t, &e->t->reference.launch, &entry);
+    bool ok = run_text(e, "host", entry.text);
+    buf_release(&entry);
+    return ok;
+}
+
+// The template at a point -------------------------------------------------------------
+
+static bool set_point(const Expect *e, Point *point)
+{
+    const Template *t = e->t;
+    const char *name;
+    json_t *value;
+    *point = t->plain;
+    json_object_foreach(t->reference.point, name, value)
+    {
+        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        const char *word = json_is_string(value) ? json_string_value(value) : text;
+        bool ok = space_set(t->space, point, name, word);
+        if (!ok)
+            diag_error(e->diags, span_none, "J005",
+                       "%s: reference.point.%s: %s is no value", t->path, name, word);
+        free(text);
+        if (!ok)
+            return false;
+    }
+    return space_valid(t->space, point) ||
+           diag_error(e->diags, span_none, "J005",
+                      "%s: reference.point: the point breaks a "
+                      "constraint",
+                      t->path);
+}
+
+static bool run_point(const Expect *e, const Problem *problem)
+{
+    Point point;
+    Candidate candidate = {0};
+    Ways ways = {.problem = problem, .space = e->t->space};
+    bool ok = set_point(e, &point) &&
+              problem->kind->candidate(&ways, &point, "", e->arena, &candidate, e->diags) &&
+              run_job(e, e->device, &candidate.job);
+    candidate_release(&candidate);
+    return ok;
+}
+
+// A program ---------------------------------------------------------------------------
+
+static bool give_inputs(const Expect *e, const Problem *program, Value **input)
+{
+    const Function *main = program->bound->main;
+    for (int i = 0; i < main->nparam; i++) {
+        int k = template_arg(e->t, main->params[i]->name);
+        const TemplateArg *arg = k < 0 ? NULL : &e->t->arg.at[k];
+        input[i] = value_new(e->arena, main->params[i]->type);
+        if (!arg || arg->value || arg->access == ACCESS_OUT || input[i]->nplane != 1 ||
+            input[i]->scalar[0] != arg->element->compared ||
+            input[i]->count[0] != arg->count)
+            return diag_error(
+                e->diags, span_none, "R004",
+                "%s: reference: the program's input `%s` is no array argument "
+                "of that name, type and length",
+                e->t->path, main->params[i]->name);
+        element_unpack(arg->element, e->data->buffer[arg->buffer].init, arg->count,
+                       input[i]->plane[0]);
+    }
+    return true;
+}
+
+// The program's outputs are the checked ones of the template, in order.
+static bool take_outputs(const Expect *e, const ProblemData *from)
+{
+    int plane = 0;
+    for (int k = 0; k < e->data->noutput; k++) {
+        RigBuffer *buffer = &e->data->buffer[e->data->output[k]];
+        if (!is_compared(e->t, e->data->output[k]))
+            continue;
+        const RigBuffer *found = &from->buffer[from->ninput + plane];
+        if (plane == from->noutput || found->scalar != buffer->scalar ||
+            found->count != buffer->count)
+            return diag_error(e->diags, span_none, "R004",
+                              "%s: reference: the program's output %d is not `%s`",
+                              e->t->path, plane, buffer->name);
+        buffer->expect = found->expect;
+        plane++;
+    }
+    return plane == from->noutput || diag_error(e->diags, span_none, "R004",
+                                                "%s: reference: the program has %d "
+                                                "outputs, the template %d",
+                                                e->t->path, from->noutput, plane);
+}
+
+// As reference_compute, which may find that steps magnify what rounding does: there is as
+// much room then for the template, unless its file says how much.
+static bool compute(const Expect *e, const Problem *program, ProblemData *data)
+{
+    const char *how;
+    double usual = data->tolerance;
+    if (!reference_compute(program, data, e->place, e->arena, &how, e->diags))
+        return false;
+    if (data->tolerance > usual && !json_object_get(e->t->json, "tolerance")) {
+        e->data->tolerance = MAX(e->data->tolerance, data->tolerance);
+        *e->how = arena_printf(e->arena, "%s: %s", *e->how, how);
+    }
+    return true;
+}
+
+static bool run_program(const Expect *e, const Problem *problem)
+{
+    const TemplateReference *ref = &e->t->reference;
+    Problem *program = problem_parse(ref->file, ref->text, e->diags);
+    Binding binding[64];
+    int n = 0;
+    for (int i = 0; program->kind && i < problem->nbinding; i++)
+        for (int k = 0; k < program->program->sizes.len && n < COUNTOF(binding); k++)
+            if (strcmp(program->program->sizes.at[k].name, problem->binding[i].name) == 0)
+                binding[n++] = problem->binding[i];
+    bool ok = program->kind && problem_bind(program, binding, n, e->diags);
+    if (ok) {
+        Value **input = NEW_ARRAY(e->arena, Value *, MAX(program->bound->main->nparam, 1));
+        ok = give_inputs(e, program, input);
+        ProblemData *data = ok ? data_new(program, input, e->arena) : NULL;
+        ok = ok && compute(e, program, data) && take_outputs(e, data);
+    }
+    if (ok)
+        problem_free(program); // else a message may point into it
+    return ok;
+}
+
+// Files -------------------------------------------------------------------------------
+
+static bool read_outputs(const Expect *e)
+{
+    const TemplateReference *ref = &e->t->reference;
+    for (int i = 0; i < ref->output.len; i++) {
+        const TemplateArg *arg = &e->t->arg.at[template_arg(e->t, ref->output.at[i])];
+        RigBuffer *buffer = &e->data->buffer[arg->buffer];
+        int64_t shape[DIMS_MAX + 1];
+        const NpyLayout layout = template_layout(arg, shape);
+        char *expect = arena_alloc(e->arena, rig_buffer_bytes(buffer));
+        // What pads the last int is what the buffer holds before the run.
+        memset(expect, buffer->init ? 0 : 0xff, rig_buffer_bytes(buffer));
+        if (!npy_read_raw(ref->path.at[i], &layout, expect, e->diags))
+            return false;
+        buffer->expect = expect;
+    }
+    return true;
+}
+
+static bool is_something_compared(const Expect *e)
+{
+    for (int i = 0; i < e->data->nbuffer; i++)
+        if (e->data->buffer[i].expect)
+            return true;
+    return diag_error(e->diags, span_none, "J011", "%s: no output is compared", e->t->path);
+}
+
+// Before a device is opened: its kind says what it takes.
+static bool is_for(const Template *t, const char *device, Diags *diags)
+{
+    const DeviceKind *kind;
+    int index;
+    if (!device_parse(device, &kind, &index))
+        return true; // who opens it says so
+    return template_fits(t, strcmp(kind->name, "host") == 0 ? "c" : kind->name, diags);
+}
+
+bool template_expect(const Problem *problem, ProblemData *data, const char *device,
+                     const Workplace *place, Arena *arena, const char **how, Diags *diags)
+{
+    const Template *t = problem->template;
+    const Expect e = {t, data, device, place, arena, how, diags};
+    bool ok = false;
+    if (!is_for(t, device, diags))
+        return false;
+    switch (t->reference.kind) {
+    case REFERENCE_C:
+        *how = arena_printf(arena, "C function %s", t->reference.launch.kernel);
+        ok = run_c(&e);
+        break;
+    case REFERENCE_KERNEL:
+        *how = arena_printf(arena, "kernel %s", t->reference.launch.kernel);
+        ok = run_text(&e, device, "");
+        break;
+    case REFERENCE_FW:
+        *how = arena_printf(arena, "program %s", t->reference.file);
+        ok = run_program(&e, problem);
+        break;
+    case REFERENCE_FILES:
+        *how = "files";
+        ok = read_outputs(&e);
+        break;
+    case REFERENCE_POINT:
+        *how = t->reference.given ? "the template at another point"
+                                  : "none given: the template at its default point";
+        ok = run_point(&e, problem);
+        break;
+    }
+    return ok && is_something_compared(&e);
+}

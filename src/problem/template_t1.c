@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The community's T1 files (TuningSchema 1.0.0, and what its files in use add to it) into
+// templates: what Kernel Tuner and KTT read too.
+//
+//   source  TuningSchema, T1 1.0.0; Kernel Tuner 1.4.0, tune_kernel_T1: the grid is the
+//           problem's size by the divisors, where these are given
+//
+// A T1 file says little of its data and names no reference, so the template at its default
+// point is one. Constant memory that the host writes by name is refused: it is CUDA's, and
+// no argument. Keys that say how to search are the command line's.
+
+#include "problem/template.h"
+
+#include <string.h>
+
+typedef struct {
+    const Reader *r;
+    const json_t *space, *kernel;
+} T1;
+
+static const char *in(const Reader *r, const char *format, size_t i)
+{
+    return arena_printf(r->t->arena, format, i);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+// An expression given as text or number; `otherwise` if it is absent.
+static const char *expression_of(const Reader *r, const json_t *object, const char *key,
+                                 const char *otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    if (json_is_string(value))
+        return arena_strdup(r->t->arena, json_string_value(value));
+    if (json_is_integer(value))
+        return arena_printf(r->t->arena, "%lld", (long long)json_integer_value(value));
+    return otherwise;
+}
+
+// Sizes: ProblemSize[0], ... ----------------------------------------------------------
+
+static bool read_sizes(const T1 *f)
+{
+    Template *t = f->r->t;
+    const json_t *list = json_object_get(f->kernel, "ProblemSize");
+    if (!json_is_array(list))
+        return true;
+    for (size_t i = 0; i < json_array_size(list) && i < DIMS_MAX; i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_integer(item))
+            return reader_wrong(f->r, in(f->r, "KernelSpecification.ProblemSize[%zu]", i),
+                                "a whole number is wanted");
+        Binding size = {in(f->r, "ProblemSize[%zu]", i), json_integer_value(item)};
+        VEC_PUSH(t->arena, &t->size, size);
+        space_define(t->sizes, size.name, (double)size.value);
+    }
+    return true;
+}
+
+// Parameters and conditions -----------------------------------------------------------
+
+// The default, if it is one of the values: files in use have lists of one, and others.
+static const json_t *default_of(const json_t *param, const json_t *values)
+{
+    const json_t *first = json_object_get(param, "Default");
+    if (json_is_array(first))
+        first = json_array_get(first, 0);
+    for (size_t i = 0; first && i < json_array_size(values); i++)
+        if (json_equal(json_array_get(values, i), first))
+            return first;
+    return NULL;
+}
+
+// In lengths a parameter stands for its largest value, as `max(filter_width)` does where
+// these files are read as Python.
+static void define_largest(const Template *t)
+{
+    const TemplateParam *param = &t->param.at[t->param.len - 1];
+    double largest = param->value[0];
+    for (int i = 1; i < param->n; i++)
+        largest = MAX(largest, param->value[i]);
+    space_define(t->sizes, param->name, largest);
+}
+
+static bool read_params(const T1 *f)
+{
+    const json_t *list = json_object_get(f->space, "TuningParameters");
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return reader_wrong(f->r, "ConfigurationSpace.TuningParameters",
+                            "a list of parameters is wanted");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *where = in(f->r, "ConfigurationSpace.TuningParameters[%zu]", i);
+        const json_t *param = json_array_get(list, i);
+        const char *name = text_of(param, "Name"), *values = text_of(param, "Values");
+        if (!name || !values)
+            return reader_wrong(f->r, where, "`Name` and `Values` are wanted, as texts");
+        json_t *made = list_parse(f->r->t, where, values, f->r->diags);
+        bool ok = made && reader_param(f->r, where, name, made, default_of(param, made));
+        json_decref(made);
+        if (!ok)
+            return false;
+        define_largest(f->r->t);
+    }
+    return true;
+}
+
+static bool read_conditions(const T1 *f)
+{
+    Template *t = f->r->t;
+    const json_t *list = json_object_get(f->space, "Conditions");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *where = in(f->r, "ConfigurationSpace.Conditions[%zu]", i);
+        const char *text = text_of(json_array_get(list, i), "Expression");
+        if (!text)
+            return reader_wrong(f->r, where, "`Expression` is wanted");
+        TemplateText constraint = {arena_printf(t->arena, "%s: %s", t->path, where),
+                                   arena_strdup(t->arena, text)};
+        VEC_PUSH(t->arena, &t->constraint, constraint);
+    }
+    return true;
+}
+
+// Arguments ---------------------------------------------------------------------------
+
+// The schema's names for types; its int8..uint64 are words of OpenCL otherwise.
+static const char *element_name(const char *type)
+{
+    static const char *const renamed[][2] = {
+        {"int8", "char"},     {"uint8", "uchar"},  {"int16", "short"},
+        {"uint16", "ushort"}, {"int32", "int"},    {"uint32", "uint"},
+        {"int64", "long"},    {"uint64", "ulong"}, {"bool", "uchar"}};
+    for (int i = 0; i < COUNTOF(renamed); i++)
+        if (strcmp(renamed[i][0], type) == 0)
+            return renamed[i][1];
+    return type;
+}
+
+static Access access_of(const json_t *json)
+{
+    const char *access = text_of(json, "AccessType");
+    if (access && strcmp(access, "WriteOnly") == 0)
+        return ACCESS_OUT;
+    return access && strcmp(access, "ReadWrite") == 0 ? ACCESS_INOUT : ACCESS_IN;
+}
+
+static bool set_fill(const Reader *r, const char *where, const json_t *json,
+                     TemplateArg *arg)
+{
+    const char *fill = text_of(json, "FillType");
+    const json_t *value = json_object_get(json, "FillValue");
+    bool random = fill && strcmp(fill, "Random") == 0;
+    if (fill && !random && strcmp(fill, "Constant") != 0)
+        return reader_wrong(r, where, "FillType `%s` is not read; Constant and Random are",
+                            fill);
+    arg->fill.kind = random ? FILL_RANDOM : FILL_CONSTANT;
+    arg->fill.low = random ? 0 : json_number_value(value);
+    arg->fill.high = json_number_value(value);
+    arg->fill.ranged = random && arg->fill.high > 0;
+    return true;
+}
+
+static bool read_arg(const Reader *r, const char *where, const json_t *json)
+{
+    Template *t = r->t;
+    const char *name = text_of(json, "Name"), *memory = text_of(json, "MemoryType");
+    const char *type = text_of(json, "Type"), *special = text_of(json, "MemType");
+    bool scalar = memory && strcmp(memory, "Scalar") == 0;
+    if (!type || !memory)
+        return reader_wrong(r, where, "`Type` and `MemoryType` are wanted, as texts");
+    if (!scalar && strcmp(memory, "Vector") != 0)
+        return reader_wrong(r, where, "MemoryType `%s` is not read; Scalar and Vector are",
+                            memory);
+    if (special && strcmp(special, "Constant") == 0 && strcmp(t->language, "cuda") == 0)
+        return reader_wrong(r, where, "memory named by a symbol is not supported");
+    TemplateArg arg = {.name = name ? arena_strdup(t->arena, name) : where,
+                       .type = arena_strdup(t->arena, element_name(type)),
+                       .buffer = -1};
+    arg.element = element_find(arg.type, &arg.width);
+    if (!arg.element)
+        return reader_wrong(r, where, "`%s` is no element type", type);
+    if (scalar) {
+        arg.value = expression_of(r, json, "FillValue", NULL);
+        if (!arg.value && json_is_real(json_object_get(json, "FillValue")))
+            arg.value = arena_printf(t->arena, "%.17g",
+                                     json_real_value(json_object_get(json, "FillValue")));
+        if (!arg.value)
+            return reader_wrong(r, where, "a scalar needs a FillValue");
+    } else {
+        arg.ndim = 1;
+        arg.shape[0] = expression_of(r, json, "Size", NULL);
+        arg.access = access_of(json);
+        if (!arg.shape[0])
+            return reader_wrong(r, where, "a vector needs a Size");
+        if (!set_fill(r, where, json, &arg))
+            return false;
+    }
+    VEC_PUSH(t->arena, &t->arg, arg);
+    return true;
+}
+
+static bool read_args(const T1 *f)
+{
+    const json_t *list = json_object_get(f->kernel, "Arguments");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!read_arg(f->r, in(f->r, "KernelSpecification.Arguments[%zu]", i),
+                      json_array_get(list, i)))
+            return false;
+    return true;
+}
+
+// The launch --------------------------------------------------------------------------
+
+// `(ProblemSize[0] + bx * tx - 1) // (bx * tx)`; 1 where the problem has no such dimension.
+static const char *divided(const T1 *f, int d, const json_t *divisors)
+{
+    Arena *arena = f->r->t->arena;
+    if (d >= f->r->t->size.len)
+        return "1";
+    const char *product = "1";
+    for (size_t i = 0; i < json_array_size(divisors); i++) {
+        const char *name = json_string_value(json_array_get(divisors, i));
+        product = arena_printf(arena, "%s * (%s)", product, name ? name : "1");
+    }
+    return arena_printf(arena, "(ProblemSize[%d] + %s - 1) // (%s)", d, product, product);
+}
+
+static bool read_launch(const T1 *f)
+{
+    static const char *const axis[] = {"X", "Y", "Z"};
+    static const char *const divisor[] = {"GridDivX", "GridDivY", "GridDivZ"};
+    static const char *const block[] = {"block_size_x", "block_size_y", "block_size_z"};
+    const json_t *global = json_object_get(f->kernel, "GlobalSize");
+    const json_t *local = json_object_get(f->kernel, "LocalSize");
+    const char *type = text_of(f->kernel, "GlobalSizeType");
+    Template *t = f->r->t;
+    bool by_size = json_is_array(json_object_get(f->kernel, "GridDivX"));
+    TemplateLaunch launch = {.groups = by_size || (type && strcmp(type, "OpenCL") != 0)};
+    const char *name = text_of(f->kernel, "KernelName");
+    if (!name)
+        return reader_wrong(f->r, "KernelSpecification.KernelName", "a text is wanted");
+    if (!by_size && !json_is_object(global))
+        return reader_wrong(f->r, "KernelSpecification",
+                            "GlobalSize, or ProblemSize and GridDivX, are wanted");
+    launch.kernel = arena_strdup(t->arena, name);
+    for (int d = 0; d < DIMS_MAX; d++) {
+        bool tuned = false;
+        for (int i = 0; i < t->param.len; i++)
+            tuned |= strcmp(t->param.at[i].name, block[d]) == 0;
+        launch.local[d] = expression_of(f->r, local, axis[d], tuned ? block[d] : "1");
+        launch.global[d] = by_size ? divided(f, d, json_object_get(f->kernel, divisor[d]))
+                                   : expression_of(f->r, global, axis[d], "1");
+    }
+    VEC_PUSH(t->arena, &t->launch, launch);
+    return true;
+}
+
+// The rest ----------------------------------------------------------------------------
+
+static bool read_language(const T1 *f)
+{
+    const char *language = text_of(f->kernel, "Language");
+    bool opencl = language && strcmp(language, "OpenCL") == 0;
+    if (!opencl && (!language || strcmp(language, "CUDA") != 0))
+        return reader_wrong(f->r, "KernelSpecification.Language",
+                            "`%s` is not run; OpenCL and CUDA are",
+                            language ? language : "");
+    f->r->t->language = opencl ? "opencl" : "cuda";
+    return true;
+}
+
+static bool read_sources(const T1 *f)
+{
+    Template *t = f->r->t;
+    const char *file = text_of(f->kernel, "KernelFile");
+    const json_t *options = json_object_get(f->kernel, "CompilerOptions");
+    if (!file)
+        return reader_wrong(f->r, "KernelSpecification.KernelFile", "a text is wanted");
+    VEC_PUSH(t->arena, &t->file, arena_strdup(t->arena, file));
+    for (size_t i = 0; i < json_array_size(options); i++) {
+        const char *option = json_string_value(json_array_get(options, i));
+        t->options = arena_printf(t->arena, "%s%s%s", t->options, t->options[0] ? " " : "",
+                                  option ? option : "");
+    }
+    return reader_sources(f->r);
+}
+
+// The largest tolerance of any reference argument: there is one for all outputs here.
+static void read_tolerance(const T1 *f)
+{
+    const json_t *list = json_object_get(f->kernel, "ReferenceArguments");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *threshold =
+            json_object_get(json_array_get(list, i), "ValidationThreshold");
+        if (json_is_number(threshold))
+            f->r->t->tolerance = MAX(f->r->t->tolerance, json_number_value(threshold));
+    }
+}
+
+bool template_read_t1(Template *t, Diags *diags)
+{
+    const Reader r = {t, diags};
+    const T1 f = {&r, json_object_get(t->json, "ConfigurationSpace"),
+                  json_object_get(t->json, "KernelSpecification")};
+    t->kernel_tuner = true;
+    read_tolerance(&f);
+    return read_language(&f) && read_sizes(&f) && read_params(&f) && read_conditions(&f) &&
+           read_args(&f) && read_launch(&f) && read_sources(&f);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tune, inside: the state of a tuning, and what its files give each other. tune.c is the
+// whole as a sentence.
+
+#ifndef FW_TUNE_INTERNAL_H
+#define FW_TUNE_INTERNAL_H
+
+#include "measure/peers.h"
+#include "tune/tune.h"
+
+enum { FINALISTS = 5 };
+
+// A trial this run knows, by its point.
+typedef struct {
+    TrialStatus status;
+    double time_ns, max_error;
+    bool counted;    // in this run's result
+    const char *log; // the first line of why it is not ok; NULL if nothing was said
+    ExchangeTrial exchange;
+} Known;
+
+typedef struct {
+    Point point;
+    double ns;        // INFINITY: it did not come through being measured again
+    double first_ns;  // of its first trial
+    StoreTrial again; // what the store is to know of the second; an arena's
+} Finalist;
+
+// What predicts the points of ways that it applies to, for strategies that need a ranking.
+typedef struct {
+    bool (*applies)(const Ways *ways);
+    bool (*rank)(const Ways *ways, const DeviceInfo *device, const TuneOptions *options,
+                 const SearchKind *strategy, Arena *arena, Ranking *ranking, Diags *diags);
+    // What the trials say of the order, in the result; NULL: nothing. ranking: all 0 if
+    // none was made.
+    void (*conclude)(const Ways *ways, const Ranking *ranking, const Outcome *outcome,
+                     int n, const Point *best, Arena *arena, TuneResult *result);
+} Ranker;
+extern const Ranker ranker_script;           // rank_script.c
+const Ranker *ranker_find(const Ways *ways); // rank.c; NULL: their points are not predicted
+
+struct Tune {
+    const Problem *problem;
+    const TuneOptions *options;
+    Arena *arena;
+    TuneResult *result;
+    Diags *diags;
+    const DeviceInfo *device; // the rig's, or described by the caller
+    const Point *given;       // to be measured next by tune_measure
+    bool stopped;             // by options->on_trial
+    double start_s, search_s; // when tuning began, and its first trial
+    ProblemData *data;
+    Rig *rig;
+    Ways ways;
+    const Space *space;
+    Store *store;
+    int64_t session;
+    double budget_s;             // left to the search; INFINITY: not bounded by time
+    int64_t budget_trials;       // likewise; 0
+    bool sampling;               // of the ranking's sample, whose times are all wanted
+    int asked_sample;            // of it
+    Map known;                   // point text to Known
+    VEC(Outcome) outcome;        // trials of this run, where the ranker asks
+    VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
+    const char *kernel_text;     // of the best, where a record is to be written
+    Search *search;
+    const Ranker *ranker; // of the ways; NULL: none
+    Ranking ranking;      // all 0: the strategy needs none
+    int asked_first;      // of the points tried before the strategy's
+    Point first[16];
+    int nfirst;
+    bool has_plain;           // the first of them is the plain point
+    uint64_t space_hash;      // without options->where: trials are the same
+    Finalist best[FINALISTS]; // sorted
+    int nbest;
+    const char *last_log; // of the last trial that failed
+    int serial;           // makes kernel names unique
+    Arena *scratch;       // of the stream at work
+};
+
+// tune_trials.c: what is known of points, and the budget ---------------------------------
+
+// Of the point; owner: the tuning.
+const char *tune_point_text(Tune *t, const Point *point);
+const double *tune_samples(Tune *t, const double *sample, int n); // copied; likewise
+// To options->progress; last_ns: INFINITY if that trial has no time.
+void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns);
+void tune_keep_best(Tune *t, const Point *point, double ns); // if it is one of the best few
+// A trial of an earlier run, for store_each; user: the Tune.
+void tune_load_stored(void *user, const StoreTrial *trial);
+// Made under a name that no other of this tuning has; in arena. False with a diagnostic.
+bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
+                    Diags *diags);
+// Keeps a trial, and tells the strategy if told. False if it could not be stored.
+bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial);
+// The same of a point that could not be lowered, as one that was not built.
+bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *why);
+// A trial this store already holds costs nothing; false: it holds none.
+bool tune_take_known(Tune *t, bool told, const Point *point);
+// What is clearly worse than this is not timed further, unless a record is wanted.
+double tune_cutoff_ns(const Tune *t);
+bool tune_budget_left(const Tune *t);
+// As many trials as so many seconds, and the time left, should allow at the pace so far.
+int tune_trials_in(const Tune *t, double seconds, int most);
+
+// tune_search.c -------------------------------------------------------------------------
+
+// With what leads it, and told what is stored if it learns. False with a diagnostic.
+bool tune_open_search(Tune *t);
+
+// tune_stream.c -------------------------------------------------------------------------
+
+// Gives the next point; false: none, or none before those that were given are told.
+typedef bool NextPoint(Tune *t, Point *point);
+// Runs points given by `next` until it has none; false on failure.
+bool tune_stream(Tune *t, NextPoint *next, bool told);
+
+// tune_winner.c: false with a diagnostic ------------------------------------------------
+
+bool tune_measure_again(Tune *t); // the best few, and sorts them
+bool tune_ask_caller(Tune *t);    // puts the fastest that it accepts first
+// Fills the result and writes the kernel.
+bool tune_conclude(Tune *t);
+
+// tune_record.c -------------------------------------------------------------------------
+
+// The trials in the forms of other tuners, where they are asked for, even if none was
+// right.
+bool tune_write_exchange(Tune *t);
+// NAME.run.json beside the kernel, also of a search that found nothing.
+bool tune_write_record(Tune *t);
+
+#endif

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tuning: ask the strategy, skip what is stored, run the rest, store every trial, measure
+// the best few again, write the winner out. tune() says it in one expression; below it, the
+// same led by a caller.
+
+#include "tune/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool next_first(Tune *t, Point *point)
+{
+    if (t->asked_first == t->nfirst)
+        return false;
+    *point = t->first[t->asked_first++];
+    return true;
+}
+
+static bool next_asked(Tune *t, Point *point)
+{
+    return search_ask(t->search, point);
+}
+
+// Stages ------------------------------------------------------------------------------
+
+static bool compute_reference(Tune *t)
+{
+    tune_report(t, "reference", TRIAL_OK, INFINITY);
+    const ProblemKind *kind = t->problem->kind;
+    t->data = kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+    return t->data &&
+           kind->expect(t->problem, t->data, t->options->device, &t->options->place,
+                        t->arena, &t->result->reference, t->diags);
+}
+
+static void set_device(Tune *t, const DeviceInfo *device)
+{
+    t->device = device;
+    t->result->device = arena_strdup(t->arena, device->name);
+    t->result->fingerprint = arena_strdup(t->arena, device->fingerprint);
+    t->result->target = target_name(target_find(device->target));
+}
+
+// What the space and the search depend on, known before the reference is computed, which
+// may take long.
+static bool look_at_device(Tune *t)
+{
+    DeviceInfo *device = NEW(t->arena, DeviceInfo);
+    if (!devices_find(t->arena, t->options->place.worker, t->options->device, device,
+                      t->diags))
+        return false;
+    set_device(t, device);
+    return true;
+}
+
+static bool open_device(Tune *t)
+{
+    RigConfig config = {.device = t->options->device,
+                        .worker = t->options->place.worker,
+                        .folder = t->options->place.folder,
+                        .nbuffer = t->data->nbuffer,
+                        .buffer = t->data->buffer,
+                        .share = t->options->share,
+                        .npeer = t->options->npeer,
+                        .peer = t->options->peer,
+                        .tolerance = t->data->tolerance,
+                        .build_limit_s = t->data->limit_s,
+                        .run_limit_s = t->data->limit_s,
+                        .samples = t->options->samples};
+    t->rig = rig_open(&config, t->diags);
+    if (!t->rig)
+        return false;
+    set_device(t, rig_device(t->rig));
+    return true;
+}
+
+// The device that a worker opens must be the one that was described: the session is its.
+static bool open_described(Tune *t)
+{
+    const DeviceInfo *described = t->device;
+    if (!problem_fits(t->problem, described, t->diags) || !compute_reference(t) ||
+        !open_device(t))
+        return false;
+    if (strcmp(described->fingerprint, t->device->fingerprint) == 0)
+        return true;
+    diag_world(t->diags, "C051", "%s is now another device: %s", t->options->device,
+               t->device->name);
+    set_device(t, described);
+    rig_close(t->rig);
+    t->rig = NULL; // the next call must not measure there
+    return false;
+}
+
+static void set_first(Tune *t)
+{
+    int n = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    t->has_plain = space_valid(t->space, &t->first[0]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(t->space, &t->first[i]))
+            t->first[t->nfirst++] = t->first[i];
+}
+
+static bool open_space(Tune *t)
+{
+    if (!ways_open(&t->ways, t->problem, t->device, t->diags))
+        return false;
+    t->ranker = ranker_find(&t->ways);
+    t->space = t->ways.space;
+    t->space_hash = space_hash(t->space);
+    if (t->options->where && !ways_constrain(&t->ways, t->options->where, t->diags))
+        return false;
+    t->result->space_points = space_count(t->space);
+    set_first(t);
+    return true;
+}
+
+static bool open_store(Tune *t)
+{
+    t->store = store_open(t->options->store, t->diags);
+    if (!t->store)
+        return false;
+    StoreKey key;
+    plan_key(t->problem, t->space_hash, t->device, &key);
+    t->session = store_session(t->store, &key, t->diags);
+    if (!t->session)
+        return false;
+    if (t->options->fresh && !store_forget(t->store, t->session, t->diags))
+        return false;
+    return store_each(t->store, t->session, tune_load_stored, t, t->diags);
+}
+
+// The first points, among them the plain one, are tried before any strategy.
+static bool try_first(Tune *t)
+{
+    t->search_s = clock_s();
+    if (!tune_stream(t, next_first, t->search->kind->learns))
+        return false;
+    const Known *plain =
+        t->has_plain ? map_get(&t->known, tune_point_text(t, &t->first[0])) : NULL;
+    t->result->baseline_ns = plain && plain->status == TRIAL_OK ? plain->time_ns : INFINITY;
+    return true;
+}
+
+// Drawn twice, it would be tried twice: the first may still be under way.
+static bool was_sampled(const Tune *t, int i)
+{
+    const Point *sample = t->ranking.sample;
+    for (int k = 0; k < i; k++)
+        if (point_equal(t->space, &sample[k], &sample[i]))
+            return true;
+    return false;
+}
+
+static bool next_sampled(Tune *t, Point *point)
+{
+    while (t->asked_sample < t->ranking.nsample) {
+        int i = t->asked_sample++;
+        *point = t->ranking.sample[i];
+        if (space_valid(t->space, point) && !was_sampled(t, i))
+            return true;
+    }
+    return false;
+}
+
+// Points that nobody chose, to see how well times are predicted; of no budget.
+static bool try_sample(Tune *t)
+{
+    t->sampling = true;
+    t->budget_s = INFINITY;
+    t->budget_trials = 0;
+    return !t->ranking.nsample || t->stopped || tune_stream(t, next_sampled, false);
+}
+
+static void close_all(Tune *t)
+{
+    if (t->search)
+        search_close(t->search);
+    store_close(t->store);
+    ways_close(&t->ways);
+    if (t->rig)
+        rig_close(t->rig);
+    arena_free(t->scratch);
+}
+
+static void start(Tune *t, const Problem *problem, const TuneOptions *options, Arena *arena,
+                  TuneResult *result, Diags *diags)
+{
+    *t = (Tune){.problem = problem,
+                .options = options,
+                .arena = arena,
+                .result = result,
+                .diags = diags,
+                .start_s = clock_s(),
+                .budget_s = options->budget_s,
+                .budget_trials = options->budget_trials,
+                .scratch = arena_new(),
+                .last_log = ""};
+    *result = (TuneResult){.problem = problem_label(problem),
+                           .seed = options->seed,
+                           .bytes = problem_bytes(problem),
+                           .best_ns = INFINITY};
+    map_init(&t->known, arena);
+}
+
+bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
+          TuneResult *result, Diags *diags)
+{
+    Tune t;
+    start(&t, problem, options, arena, result, diags);
+    bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
+              tune_open_search(&t) && open_described(&t) && try_first(&t) &&
+              tune_stream(&t, next_asked, true) && try_sample(&t) &&
+              tune_write_exchange(&t) && tune_measure_again(&t) && tune_ask_caller(&t);
+    if (ok) {
+        bool found = tune_conclude(&t);
+        ok = tune_write_record(&t) && found;
+    }
+    result->elapsed_s = clock_s() - t.start_s;
+    result->devices = t.rig ? 1 + rig_peers(t.rig) : 0;
+    close_all(&t);
+    return ok;
+}
+
+bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *link,
+                Diags *diags)
+{
+    Tune t;
+    TuneResult result;
+    Arena *arena = arena_new();
+    start(&t, problem, options, arena, &result, diags);
+    bool ready = compute_reference(&t) && open_device(&t);
+    bool ok = remote_serve(ready ? t.rig : NULL, link, diags);
+    close_all(&t);
+    arena_free(arena);
+    return ok;
+}
+
+// Led by the caller -------------------------------------------------------------------
+
+Tune *tune_open(const Problem *problem, const TuneOptions *options,
+                const DeviceInfo *device, Arena *arena, TuneResult *result, Diags *diags)
+{
+    Tune *t = xcalloc(1, sizeof *t);
+    start(t, problem, options, arena, result, diags);
+    set_device(t, device);
+    t->search_s = t->start_s;
+    if (open_space(t) && open_store(t) && tune_open_search(t))
+        return t;
+    tune_close(t);
+    return NULL;
+}
+
+void tune_close(Tune *t)
+{
+    if (t)
+        close_all(t);
+    free(t);
+}
+
+const Ways *tune_ways(const Tune *t)
+{
+    return &t->ways;
+}
+
+bool tune_ask(Tune *t, Point *point)
+{
+    return search_ask(t->search, point);
+}
+
+void tune_tell(Tune *t, const Point *point, double ns)
+{
+    double cost;
+    if (t->search->kind->learns || search_known(t->search, point, &cost))
+        search_tell(t->search, point, ns);
+    if (ns < INFINITY)
+        tune_keep_best(t, point, ns);
+}
+
+static bool next_given(Tune *t, Point *point)
+{
+    const Point *given = t->given;
+    t->given = NULL;
+    if (given)
+        *point = *given;
+    return given != NULL;
+}
+
+bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
+{
+    t->diags = diags;
+    t->given = point;
+    *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
+    if (!t->rig && !open_described(t))
+        return false;
+    if (!tune_stream(t, next_given, false))
+        return false;
+    const Known *known = map_get(&t->known, tune_point_text(t, point));
+    if (!known)
+        return diag_world(diags, "C052", "the point was not tried");
+    trial->status = known->status;
+    trial->time_ns = known->status == TRIAL_OK ? known->time_ns : INFINITY;
+    trial->max_error = known->max_error;
+    trial->log = (char *)known->log;
+    return true;
+}
+
+bool tune_measured(Tune *t, const Point *point, double *ns)
+{
+    const Known *known = map_get(&t->known, tune_point_text(t, point));
+    *ns = known ? known->time_ns : INFINITY;
+    return known && known->status == TRIAL_OK;
+}
+
+bool tune_best(const Tune *t, Point *point, double *ns)
+{
+    if (t->nbest == 0 || !(t->best[0].ns < INFINITY))
+        return false;
+    *point = t->best[0].point;
+    *ns = t->best[0].ns;
+    return true;
+}

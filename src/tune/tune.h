@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tune: from a question to a winner. A bound problem and options go in; the points of a
+// strategy become trials, the best few are measured again, and the fastest right one is
+// the result. Here too: the order in which models predict points to be fast, the plans
+// that the store remembers (wisdom), and the record of a search (run.h).
+
+#ifndef FW_TUNE_H
+#define FW_TUNE_H
+
+#include "model/model.h"
+#include "problem/problem.h"
+#include "search/search.h"
+#include "search/steps.h"
+#include "store/exchange.h"
+#include "store/store.h"
+
+typedef struct TuneOptions TuneOptions;
+typedef struct TuneResult TuneResult;
+
+// rank.c ------------------------------------------------------------------------------
+
+// Points in the order in which they are predicted to be fast.
+typedef struct {
+    const Point *point;
+    int n;
+    double seconds;     // spent on lowering them, on features and on predictions
+    const char *model;  // what predicts
+    const Point *first; // to be tried before, the plain one first; NULL: the problem's own
+    int nfirst;
+    const Point *sample; // to be tried besides
+    int nsample;
+    const FuseRanking *fused; // of a script
+} Ranking;
+
+// All points of a small space, else a seeded sample. Points that cannot be lowered are left
+// out. False with a diagnostic if the model needs what features do not tell.
+bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
+                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags);
+typedef struct Weights Weights; // calibrate/predict.h
+// The same by the weights of a device and the demands of the kernels.
+bool rank_predicted(const Problem *problem, const DeviceInfo *device,
+                    const Weights *weights, uint64_t seed, Arena *arena, Ranking *ranking,
+                    Diags *diags);
+
+// tune.c, tune_*.c ----------------------------------------------------------------------
+
+typedef struct {
+    int trials; // done, stored ones included
+    double best_ns, last_ns;
+    TrialStatus last;
+    double elapsed_s;
+    double budget_s;       // of the search; INFINITY: not bounded by time
+    int64_t budget_trials; // 0: not bounded by trials
+    const char *stage;     // "reference", "search", "re-measure"
+} Progress;
+
+struct TuneOptions {
+    const char *device, *strategy; // strategy NULL: that of the problem's kind
+    const char *model;  // path of a fitted model, for strategies that need a ranking
+    const char *models; // folder of gpu.json.gz and cpu.json.gz, where model is NULL
+    const Steps *steps; // of a heuristic file, for the strategy that follows one
+    const char *where;  // a constraint more on the space, or NULL
+    int stage[2];       // of a strategy in two stages; 0: its own choice
+    int samples;        // timed runs of every point, however slow; 0: few of slow ones
+    int sample;         // points at random besides, of a strategy that ranks
+    uint64_t seed;
+    double budget_s;        // INFINITY: not bounded by time
+    int64_t budget_trials;  // 0: not bounded by trials
+    const char *store;      // path of the database
+    const char *out;        // folder for the kernel; NULL: it is not written
+    const char *t4, *cache; // files for the trials in others' forms; NULL: none
+    const char *command;    // as typed, for the record of the run (run.h); NULL: no record
+    Workplace place;
+    int share, npeer; // as of a RigConfig: other devices that take part
+    const RigPeer *peer;
+    bool fresh;    // forget stored trials first
+    bool no_floor; // nobody asks for it: copy_ns, compute_ns, floor_ns stay 0
+    void (*progress)(void *user, const Progress *progress);
+    // Told of each trial that was run; true ends the search there, with the best so far.
+    bool (*on_trial)(void *user, const char *point, const Trial *trial);
+    // Asked of the best few, fastest first, after they were found right: out holds each
+    // of the n buffers that is an output as the kernel left it. False: another must do.
+    bool (*accept)(void *user, const char *point, const RigBuffer *buffer, int n,
+                   void *const *out);
+    void *user;
+};
+
+struct TuneResult {
+    const char *problem, *strategy, *device, *fingerprint, *target;
+    uint64_t seed;
+    double elapsed_s, space_points;
+    int64_t trials, reused; // reused: taken from the store
+    int64_t count[TRIAL_STATUS_COUNT];
+    double baseline_ns, best_ns;
+    double copy_ns, compute_ns; // what the problem's bytes, and its flops, take at least
+    double floor_ns;            // the larger of the two; 0: not known
+    double bytes, flops;        // that any kernel must move and do (ceiling.h)
+    double in_flight_bytes;     // of the best, a multiprocessor; 0: not a GPU
+    const char *point, *kernel_path, *reference;
+    const char *record_path; // NULL: none was asked
+    int devices;             // that ran trials until the end
+    int ranked;              // points ranked by a model; 0: none was asked
+    double ranking_s;
+    const char *model; // its kind
+    int nlaunch;
+    int64_t global[3], local[3]; // of the first launch of the best
+    double max_error;
+    bool checked; // the best was compared with the reference once more at the end
+    Rigor rigor;  // of this search
+    const FuseResult *fused; // of a script
+};
+
+// Tunes a bound problem; false with diagnostics if no candidate was right or the world
+// failed. The result's strings live in arena.
+bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
+          TuneResult *result, Diags *diags);
+
+// Runs jobs for the search of another process, which tunes the same problem with the same
+// seed, until it has no more. False with diagnostics.
+bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *link,
+                Diags *diags);
+
+// A search that its caller leads: what to try, and what to make of it. The strategy may be
+// asked or not, points may be measured or told. `device` is described already; it is
+// opened, and the reference computed, when the first point is measured. NULL with
+// diagnostics. Owner: tune_close. The result's texts live in arena.
+typedef struct Tune Tune;
+Tune *tune_open(const Problem *problem, const TuneOptions *options,
+                const DeviceInfo *device, Arena *arena, TuneResult *result, Diags *diags);
+void tune_close(Tune *t); // accepts NULL
+const Ways *tune_ways(const Tune *t);
+// The next point of the strategy; false: it has none, or none before it is told of more.
+bool tune_ask(Tune *t, Point *point);
+// The cost of a point, INFINITY where it cannot be used. A strategy that does not learn
+// from points it did not ask for is told of its own only.
+void tune_tell(Tune *t, const Point *point, double ns);
+// Runs, checks, times and stores a point; one that is stored is not run again. The trial's
+// log is the arena's. False with diagnostics: the world failed.
+bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags);
+// The time of a point that was measured and right; false: it was not.
+bool tune_measured(Tune *t, const Point *point, double *ns);
+// The fastest that was measured or told; false: none.
+bool tune_best(const Tune *t, Point *point, double *ns);
+
+// wisdom.c: plans that are stored ------------------------------------------------------
+
+enum { RIGOR_PATIENT_S = 300 }; // of search, from which on it is patient
+
+// What makes the trials of a problem on a device comparable; texts are the arguments'.
+void plan_key(const Problem *problem, uint64_t space, const DeviceInfo *device,
+              StoreKey *key);
+
+// Where a plan may come from, besides trials of the same problem on the same device.
+enum { REACH_SIZES = 1, REACH_DEVICES = 2 };
+
+typedef struct {
+    Point point;
+    bool other_size, other_device;
+    const char *problem, *device; // the label and device it was found for; owner: arena
+    const char *fingerprint;      // of that device; owner: arena
+    double time_ns;               // measured there; of another size: in proportion to bytes
+    Rigor rigor;                  // of the search that found it
+} PlanFound;
+
+// The best stored plan. Of another size, it is the fastest point of the nearest size (by
+// the sum of the logarithms of the ratios) that the space here has: a prediction. 1: found;
+// 0: nothing; -1 with a diagnostic: the store failed.
+int plan_find(const Ways *ways, const char *store, const DeviceInfo *device, int reach,
+              Arena *arena, PlanFound *found, Diags *diags);
+// Says of what the plan was found for, where that is not what it is used for.
+void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *device,
+               Diags *diags);
+
+#endif

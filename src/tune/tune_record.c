@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is written of a tuning besides its kernel: its trials in others' forms, and its
+// record, which a report is made of.
+
+#include "tune/internal.h"
+
+#include "tune/run.h"
+
+#include <string.h>
+
+// What was tried is written even if nothing of it was right.
+bool tune_write_exchange(Tune *t)
+{
+    const Problem *problem = t->problem;
+    int64_t *size = NEW_ARRAY(t->arena, int64_t, MAX(problem->nbinding, 1));
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = problem->binding[i].value;
+    const Exchange exchange = {.device = t->result->device,
+                               .kernel = problem->name,
+                               .size = size,
+                               .nsize = problem->nbinding,
+                               .space = t->space,
+                               .launches = ways_launches(&t->ways),
+                               .trial = t->exchange.at,
+                               .n = t->exchange.len};
+    return (!t->options->t4 || exchange_write_t4(t->options->t4, &exchange, t->diags)) &&
+           (!t->options->cache ||
+            exchange_write_cache(t->options->cache, &exchange, t->diags));
+}
+
+// The record of the run ----------------------------------------------------------------
+
+static void copy_space(const Tune *t, Run *run)
+{
+    Buf text;
+    buf_init(&text);
+    run->nparam = space_params(t->space);
+    for (int i = 0; i < run->nparam; i++) {
+        const SpaceParam *param = space_param(t->space, i);
+        const char **value = NEW_ARRAY(t->arena, const char *, param->n);
+        for (int k = 0; k < param->n; k++) {
+            buf_clear(&text);
+            space_value_print(&text, t->space, i, k);
+            value[k] = arena_strdup(t->arena, text.text);
+        }
+        run->param[i] = (RunParam){param->name, param->n, value};
+    }
+    buf_release(&text);
+}
+
+static void copy_trials(const Tune *t, Run *run)
+{
+    run->n = t->exchange.len;
+    run->trial = NEW_ARRAY(t->arena, RunTrial, run->n + 1);
+    for (int i = 0; i < run->n; i++) {
+        const ExchangeTrial *e = &t->exchange.at[i];
+        run->trial[i] = (RunTrial){.point = e->point,
+                                   .status = e->status,
+                                   .time_ns = e->time_ns,
+                                   .at_s = e->at_s,
+                                   .build_s = e->build_s,
+                                   .check_s = e->check_s,
+                                   .timing_s = e->timing_s,
+                                   .stored = e->stored,
+                                   .cut = e->cut,
+                                   .log = e->log};
+    }
+}
+
+static void copy_problem(const Tune *t, Run *run)
+{
+    const Problem *problem = t->problem;
+    run->name = problem->name;
+    run->problem = t->result->problem;
+    run->kind = problem->kind->name;
+    run->file = problem->source.name;
+    run->text = problem->template ? "" : problem->source.text;
+    run->math = problem->program ? math_info[problem->program->math].text : "";
+    run->nsize = MIN(problem->nbinding, COUNTOF(run->size));
+    for (int i = 0; i < run->nsize; i++) {
+        run->size[i] = problem->binding[i].name;
+        run->size_value[i] = problem->binding[i].value;
+    }
+}
+
+bool tune_write_record(Tune *t)
+{
+    const TuneOptions *o = t->options;
+    const TuneResult *r = t->result;
+    if (!o->command)
+        return true;
+    Run *run = NEW(t->arena, Run);
+    *run = (Run){.command = o->command,
+                 .when = exchange_now(t->arena),
+                 .version = CODEGEN_VERSION,
+                 .where = o->where,
+                 .strategy = r->strategy,
+                 .model = r->model,
+                 .seed = o->seed,
+                 .device = *t->device,
+                 .elapsed_s = clock_s() - t->start_s,
+                 .space_points = r->space_points,
+                 .baseline_ns = r->baseline_ns,
+                 .best_ns = r->best_ns,
+                 .bytes = r->bytes,
+                 .flops = r->flops,
+                 .copy_ns = r->copy_ns,
+                 .compute_ns = r->compute_ns,
+                 .reference = r->reference,
+                 .best_point = r->point,
+                 .target = r->target,
+                 .kernel = t->kernel_text,
+                 .max_error = r->max_error};
+    for (int d = 0; d < 3; d++) {
+        run->global[d] = r->global[d];
+        run->local[d] = r->local[d];
+    }
+    copy_problem(t, run);
+    copy_space(t, run);
+    copy_trials(t, run);
+    t->result->record_path =
+        arena_printf(t->arena, "%s/%s" RUN_SUFFIX, o->out, t->problem->name);
+    return run_write(t->result->record_path, run, t->diags);
+}

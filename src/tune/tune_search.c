@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening the strategy: what it is led by (a ranking by a model or by the device's weights,
+// the steps of a heuristic file), and what is stored already.
+
+#include "tune/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+// The points for which options->where holds, which the ranking does not know.
+static void keep_valid(Tune *t, const Ranking *ranking)
+{
+    Point *kept = NEW_ARRAY(t->arena, Point, ranking->n + 1);
+    int n = 0;
+    for (int i = 0; i < ranking->n; i++)
+        if (space_valid(t->space, &ranking->point[i]))
+            kept[n++] = ranking->point[i];
+    t->search->ranking = kept;
+    t->search->nranking = n;
+}
+
+// The points that the ranking wants tried before its own, the plain one among them, as far
+// as options->where allows.
+static void set_first(Tune *t, const Ranking *ranking)
+{
+    int n = MIN(ranking->nfirst, COUNTOF(t->first));
+    t->nfirst = MIN(t->nfirst, 1);
+    if (!n)
+        return;
+    t->nfirst = 0;
+    t->has_plain = space_valid(t->space, &ranking->first[0]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(t->space, &ranking->first[i]))
+            t->first[t->nfirst++] = ranking->first[i];
+}
+
+// The predicted points, after the plain one, are all that is run.
+static bool set_ranking(Tune *t)
+{
+    if (!t->ranker)
+        return diag_error(t->diags, span_none, "C019",
+                          "strategy `%s` ranks kernels that forewarp writes; %s is a %s",
+                          t->search->kind->name, t->problem->name, t->problem->kind->name);
+    tune_report(t, "rank", TRIAL_OK, INFINITY);
+    Ranking *ranking = &t->ranking;
+    bool ok = t->ranker->rank(&t->ways, t->device, t->options, t->search->kind, t->arena,
+                              ranking, t->diags);
+    t->result->model = ranking->model;
+    if (ok) {
+        keep_valid(t, ranking);
+        t->result->ranked = ranking->n;
+        t->result->ranking_s = ranking->seconds;
+        set_first(t, ranking);
+    }
+    return ok;
+}
+
+// The steps begin at the plain point, and are all else that is run.
+static bool set_steps(Tune *t)
+{
+    const Problem *problem = t->problem;
+    StepsSize *size = NEW_ARRAY(t->arena, StepsSize, problem->nbinding + 1);
+    for (int i = 0; i < problem->nbinding; i++)
+        size[i] = (StepsSize){problem->binding[i].name, (double)problem->binding[i].value};
+    if (!t->options->steps)
+        return diag_error(t->diags, span_none, "C041", "strategy `%s` needs a FILE.fwh",
+                          t->search->kind->name);
+    t->search->steps = t->options->steps;
+    t->search->size = size;
+    t->search->nsize = problem->nbinding;
+    t->nfirst = t->has_plain;
+    t->search->start = t->has_plain ? &t->first[0] : NULL;
+    return steps_check(t->options->steps, t->space, size, problem->nbinding, t->diags);
+}
+
+// A strategy that learns from any point begins with what is stored.
+static void tell_stored(void *user, const StoreTrial *trial)
+{
+    Tune *t = user;
+    Point point;
+    if (point_parse(t->space, trial->point, &point) && space_valid(t->space, &point))
+        tune_take_known(t, true, &point);
+}
+
+bool tune_open_search(Tune *t)
+{
+    const char *name =
+        t->options->strategy ? t->options->strategy : t->problem->kind->strategy;
+    const SearchKind *kind = search_find(name);
+    if (!kind)
+        return diag_error(t->diags, span_none, "C010", "there is no strategy `%s`", name);
+    if (t->options->sample && !kind->needs_ranking)
+        return diag_error(t->diags, span_none, "C079",
+                          "points at random besides are for a strategy that ranks, to see "
+                          "how well; `%s` does not",
+                          name);
+    double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
+    t->search = search_open(kind, t->space, t->options->seed, limit);
+    t->search->stage[0] = t->options->stage[0];
+    t->search->stage[1] = t->options->stage[1];
+    t->search->launches = ways_launches(&t->ways);
+    t->result->strategy = kind->name;
+    if (kind->learns && !store_each(t->store, t->session, tell_stored, t, t->diags))
+        return false;
+    return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a tuning knows of its points: the trials that are stored and those of this run, each
+// kept in the store before the next, told to the strategy, and counted in the result.
+
+#include "tune/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *tune_point_text(Tune *t, const Point *point)
+{
+    Buf text;
+    buf_init(&text);
+    point_print(&text, t->space, point);
+    return buf_keep(&text, t->arena);
+}
+
+void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns)
+{
+    if (!t->options->progress)
+        return;
+    Progress progress = {.trials = (int)t->result->trials,
+                         .best_ns = t->nbest ? t->best[0].ns : INFINITY,
+                         .last_ns = last_ns,
+                         .last = last,
+                         .elapsed_s = clock_s() - t->start_s,
+                         .budget_s = t->options->budget_s,
+                         .budget_trials = t->options->budget_trials,
+                         .stage = stage};
+    t->options->progress(t->options->user, &progress);
+}
+
+// The record of what was found --------------------------------------------------------
+
+void tune_keep_best(Tune *t, const Point *point, double ns)
+{
+    int i = t->nbest < FINALISTS ? t->nbest++ : FINALISTS - 1;
+    if (i == FINALISTS - 1 && t->nbest == FINALISTS && t->best[i].ns <= ns &&
+        t->best[i].ns > 0)
+        return;
+    for (; i > 0 && t->best[i - 1].ns > ns; i--)
+        t->best[i] = t->best[i - 1];
+    t->best[i] = (Finalist){.point = *point, .ns = ns, .first_ns = ns};
+}
+
+static void record(Tune *t, const Point *point, TrialStatus status, double ns, double error,
+                   bool reused)
+{
+    const Outcome outcome = {*point, status, status == TRIAL_OK ? ns : INFINITY, reused};
+    if (t->ranker && t->ranker->conclude)
+        VEC_PUSH(t->arena, &t->outcome, outcome);
+    t->result->trials++;
+    t->result->count[status]++;
+    if (status != TRIAL_OK)
+        return;
+    t->result->max_error = fmax(t->result->max_error, error);
+    tune_keep_best(t, point, ns);
+}
+
+static void remember(Tune *t, const char *text, const Known *trial)
+{
+    Known *known = NEW(t->arena, Known);
+    *known = *trial;
+    map_put(&t->known, text, known);
+}
+
+static bool exchanges(const Tune *t)
+{
+    return t->options->t4 || t->options->cache || t->options->command;
+}
+
+const double *tune_samples(Tune *t, const double *sample, int n)
+{
+    double *copy = NEW_ARRAY(t->arena, double, MAX(n, 1));
+    for (int i = 0; i < n; i++)
+        copy[i] = sample[i];
+    return copy;
+}
+
+static const char *first_line(Tune *t, const char *log)
+{
+    return log ? arena_strndup(t->arena, log, strcspn(log, "\n")) : "";
+}
+
+static const char *why_failed(Tune *t, TrialStatus status, const char *log)
+{
+    return status != TRIAL_OK && log && log[0] ? first_line(t, log) : NULL;
+}
+
+void tune_load_stored(void *user, const StoreTrial *trial)
+{
+    Tune *t = user;
+    Known known = {.status = trial->status,
+                   .time_ns = trial->time_ns,
+                   .max_error = trial->max_error,
+                   .log = why_failed(t, trial->status, trial->log)};
+    if (exchanges(t)) {
+        known.exchange =
+            (ExchangeTrial){.status = trial->status,
+                            .time_ns = trial->time_ns,
+                            .sample_ns = tune_samples(t, trial->sample_ns, trial->nsample),
+                            .nsample = trial->nsample,
+                            .spent_s = trial->spent_s,
+                            .stored = true,
+                            .cut = trial->cut,
+                            .log = first_line(t, trial->log),
+                            .when = exchange_now(t->arena)};
+    }
+    remember(t, trial->point, &known);
+}
+
+static void exchange_stored(Tune *t, const Point *point, const Known *known)
+{
+    ExchangeTrial trial = known->exchange;
+    trial.point = *point;
+    trial.at_s = clock_s() - t->start_s;
+    if (exchanges(t))
+        VEC_PUSH(t->arena, &t->exchange, trial);
+}
+
+static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
+{
+    ExchangeTrial made = {.point = *point,
+                          .status = trial->status,
+                          .time_ns = trial->time_ns,
+                          .nsample = trial->nsample,
+                          .build_s = trial->build_s,
+                          .check_s = trial->check_s,
+                          .timing_s = trial->timing_s,
+                          .at_s = clock_s() - t->start_s,
+                          .cut = trial->cut};
+    if (!exchanges(t))
+        return;
+    made.log = first_line(t, trial->status == TRIAL_OK ? NULL : trial->log);
+    made.sample_ns = tune_samples(t, trial->sample_ns, trial->nsample);
+    made.when = exchange_now(t->arena);
+    VEC_PUSH(t->arena, &t->exchange, made);
+}
+
+// Trials ------------------------------------------------------------------------------
+
+static void count_known(Tune *t, Known *known, const Point *point)
+{
+    known->counted = true;
+    t->result->reused++;
+    exchange_stored(t, point, known);
+    record(t, point, known->status, known->time_ns, known->max_error, true);
+}
+
+static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns)
+{
+    if (told)
+        search_tell(t->search, point, status == TRIAL_OK ? ns : INFINITY);
+}
+
+double tune_cutoff_ns(const Tune *t)
+{
+    return t->nbest && !t->options->samples && !t->sampling ? t->best[0].ns : INFINITY;
+}
+
+bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
+{
+    const char *text = tune_point_text(t, point);
+    StoreTrial stored = store_trial(text, trial);
+    const char *why = why_failed(t, trial->status, trial->log);
+    t->last_log = why ? why : t->last_log;
+    bool ok = store_put(t->store, t->session, &stored, t->diags);
+    remember(t, text,
+             &(Known){.status = trial->status,
+                      .time_ns = trial->time_ns,
+                      .max_error = trial->max_error,
+                      .counted = true,
+                      .log = why});
+    exchange_trial(t, point, trial);
+    record(t, point, trial->status, trial->time_ns, trial->max_error, false);
+    tell(t, told, point, trial->status, trial->time_ns);
+    if (t->options->on_trial && t->options->on_trial(t->options->user, text, trial))
+        t->stopped = true;
+    tune_report(t, "search", trial->status, trial->time_ns);
+    return ok;
+}
+
+bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
+                    Diags *diags)
+{
+    const char *name = arena_printf(arena, "%.80s_c%d", t->problem->name, t->serial++);
+    return ways_candidate(&t->ways, point, name, arena, candidate, diags);
+}
+
+// That is a fault of ours in the derivation, but tuning goes on.
+bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *why)
+{
+    Buf log;
+    buf_init(&log);
+    diags_print(&log, why);
+    Trial failed = {.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY, .log = log.text};
+    bool ok = tune_take_trial(t, told, point, &failed);
+    buf_release(&log);
+    return ok;
+}
+
+bool tune_take_known(Tune *t, bool told, const Point *point)
+{
+    Known *known = map_get(&t->known, tune_point_text(t, point));
+    if (!known)
+        return false;
+    bool news = !known->counted;
+    if (news)
+        count_known(t, known, point);
+    if (news || !t->search->kind->learns)
+        tell(t, told, point, known->status, known->time_ns);
+    return true;
+}
+
+// The budget --------------------------------------------------------------------------
+
+bool tune_budget_left(const Tune *t)
+{
+    return !t->stopped && clock_s() - t->search_s < t->budget_s &&
+           (!t->budget_trials || t->result->trials < t->budget_trials);
+}
+
+int tune_trials_in(const Tune *t, double seconds, int most)
+{
+    double now = clock_s(), left = t->budget_s - (now - t->search_s);
+    int64_t done = t->result->trials - t->result->reused;
+    if (done < 1)
+        return most;
+    double pace = (now - t->search_s) / (double)done;
+    return (int)fmin(most, fmax(1, fmin(left, seconds) / pace));
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The end of a tuning: the best few are timed again, the caller is asked, and the winner is
+// written out beside the floor that no kernel gets below.
+
+#include "tune/internal.h"
+
+#include "calibrate/ceiling.h"
+#include "calibrate/describe.h"
+#include "cost/features.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { FINAL_SAMPLES = 20 };
+
+// Finalists ---------------------------------------------------------------------------
+
+// Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
+// again, side by side, with more samples; the plain kernel, where it is one of them, is
+// reported by that time too.
+static bool measure_finalist(Tune *t, int i, void **out, Diags *diags)
+{
+    Candidate candidate;
+    Trial trial = {0};
+    bool ok = tune_candidate(t, &t->best[i].point, t->arena, &candidate, diags) &&
+              rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
+    t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
+    t->best[i].again = store_trial(tune_point_text(t, &t->best[i].point), &trial);
+    t->best[i].again.sample_ns = tune_samples(t, trial.sample_ns, trial.nsample);
+    t->best[i].again.log = trial.log ? arena_strdup(t->arena, trial.log) : NULL;
+    if (t->has_plain && point_equal(t->space, &t->best[i].point, &t->first[0]))
+        t->result->baseline_ns = t->best[i].ns;
+    trial_release(&trial);
+    candidate_release(&candidate);
+    return ok;
+}
+
+// A kernel that was right and is wrong now is known as wrong. One that could not be run
+// says nothing: the device may be lost.
+static bool says_more(const Finalist *f, bool winner)
+{
+    return f->again.status == TRIAL_OK ? !winner || f->ns < f->first_ns
+                                       : f->again.status == TRIAL_WRONG_RESULT;
+}
+
+// The fastest trial of the store is to be the winner. So the new times replace the first
+// ones, which the best few have by luck in part, but the winner keeps the lesser of its
+// two: it is no more than any other finalist's second time, nor than the first time of a
+// point that was no finalist. In a record of the space each time is of as many samples.
+static bool store_again(Tune *t)
+{
+    for (int i = 0; i < t->nbest && !t->options->samples; i++)
+        if (says_more(&t->best[i], i == 0) &&
+            !store_put_again(t->store, t->session, &t->best[i].again, t->diags))
+            return false;
+    return true;
+}
+
+bool tune_measure_again(Tune *t)
+{
+    tune_report(t, "re-measure", TRIAL_OK, INFINITY);
+    for (int i = 0; i < t->nbest; i++)
+        if (!measure_finalist(t, i, NULL, t->diags))
+            return false;
+    for (int i = 1; i < t->nbest; i++)
+        for (int k = i; k > 0 && t->best[k].ns < t->best[k - 1].ns; k--) {
+            Finalist better = t->best[k];
+            t->best[k] = t->best[k - 1];
+            t->best[k - 1] = better;
+        }
+    return store_again(t);
+}
+
+// The fastest that the caller accepts comes first.
+bool tune_ask_caller(Tune *t)
+{
+    const TuneOptions *o = t->options;
+    void **out = o->accept ? data_outputs(t->data, t->arena) : NULL;
+    for (int i = 0; o->accept && i < t->nbest && t->best[i].ns < INFINITY; i++) {
+        if (!measure_finalist(t, i, out, t->diags))
+            return false;
+        if (t->best[i].ns < INFINITY &&
+            o->accept(o->user, tune_point_text(t, &t->best[i].point), t->data->buffer,
+                      t->data->nbuffer, out)) {
+            t->best[0] = t->best[i];
+            return true;
+        }
+    }
+    if (o->accept && t->nbest && t->best[0].ns < INFINITY)
+        return diag_world(t->diags, "C050", "the caller accepted none of the best %d",
+                          t->nbest);
+    return true;
+}
+
+// What bounds everything --------------------------------------------------------------
+
+// The floor, from what is stored of the device or measured now.
+static bool find_floor(Tune *t)
+{
+    if (t->options->no_floor)
+        return true;
+    const DeviceInfo *device = t->device;
+    Work work = problem_work(t->problem);
+    Ceilings ceilings = {0};
+    int64_t bytes = ceilings_bytes(device, work.bytes);
+    if (!ceilings_find(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
+        return false;
+    Floor floor = floor_of(&work, &ceilings);
+    t->result->flops = work.float_flops + work.double_flops;
+    t->result->copy_ns = floor.memory_ns;
+    t->result->compute_ns = floor.compute_ns;
+    t->result->floor_ns = floor.ns;
+    return true;
+}
+
+// Bytes in flight of the best kernel, which must cover latency times bandwidth.
+static void find_flight(Tune *t, const Unit *unit)
+{
+    DeviceModel model;
+    double feature[FEATURES];
+    describe_device(t->device, &model);
+    FeatureSetting setting = {&model, t->problem->binding, t->problem->nbinding};
+    if (unit && !model.is_cpu && features_unit(unit, &setting, feature))
+        t->result->in_flight_bytes = feature[FEATURE_IN_FLIGHT];
+}
+
+// The winner --------------------------------------------------------------------------
+
+static bool write_text(Tune *t, const Candidate *candidate)
+{
+    if (!file_mkdirs(t->options->out))
+        return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
+                          t->options->out, strerror(errno));
+    Buf text;
+    buf_init(&text);
+    ways_text(&t->ways, candidate, &text);
+    const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
+                                    target_extension(t->ways.target));
+    bool ok = file_write(path, text.text, text.len);
+    if (!ok)
+        diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
+    t->result->kernel_path = path;
+    t->kernel_text = buf_keep(&text, t->arena);
+    return ok;
+}
+
+static bool write_kernel(Tune *t)
+{
+    Candidate candidate;
+    if (!ways_candidate(&t->ways, &t->best[0].point, t->problem->name, t->arena, &candidate,
+                        t->diags))
+        return false;
+    bool ok = !t->options->out || write_text(t, &candidate);
+    t->result->nlaunch = candidate.job.nlaunch;
+    for (int d = 0; d < 3 && candidate.job.nlaunch; d++) {
+        t->result->global[d] = candidate.job.launch[0].global[d];
+        t->result->local[d] = candidate.job.launch[0].local[d];
+    }
+    find_flight(t, candidate.unit);
+    candidate_release(&candidate);
+    return ok;
+}
+
+static bool no_winner(Tune *t)
+{
+    Buf text;
+    buf_init(&text);
+    trial_counts(&text, t->result->count);
+    diag_world(t->diags, "C013", "no candidate was built, right and in time:%s%s%s",
+               text.len ? text.text : " none was tried",
+               t->last_log[0] ? "; the last: " : "", t->last_log);
+    buf_release(&text);
+    return false;
+}
+
+// What this search was worth: another, no more rigorous one need not be made.
+static bool put_rigor(Tune *t)
+{
+    double spent_s = clock_s() - t->search_s;
+    bool all = (double)t->result->trials >= t->result->space_points;
+    t->result->rigor = t->stopped || t->options->where  ? RIGOR_NONE
+                       : all                            ? RIGOR_EXHAUSTIVE
+                       : spent_s >= RIGOR_PATIENT_S - 1 ? RIGOR_PATIENT
+                                                        : RIGOR_MEASURE;
+    return store_put_rigor(t->store, t->session, t->result->rigor, t->diags);
+}
+
+// What the trials say of the ranking; the best few have the times of the end.
+static void conclude_ranking(Tune *t)
+{
+    for (int i = 0; i < t->outcome.len; i++)
+        for (int k = 0; k < t->nbest; k++)
+            if (point_equal(t->space, &t->outcome.at[i].point, &t->best[k].point))
+                t->outcome.at[i].time_ns = t->best[k].ns;
+    if (t->ranker && t->ranker->conclude)
+        t->ranker->conclude(&t->ways, &t->ranking, t->outcome.at, t->outcome.len,
+                            &t->best[0].point, t->arena, t->result);
+}
+
+bool tune_conclude(Tune *t)
+{
+    t->result->checked = t->nbest && t->best[0].ns < INFINITY;
+    if (!t->result->checked)
+        return no_winner(t);
+    t->result->best_ns = t->best[0].ns;
+    t->result->point = tune_point_text(t, &t->best[0].point);
+    conclude_ranking(t);
+    return put_rigor(t) && find_floor(t) && write_kernel(t);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What problems must do, counted by hand; sizes at which a copy is measured; the floor.
+
+#include "calibrate/ceiling.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+static Work work_of(const char *text)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = problem_parse("test", text, &diags);
+    Binding size[] = {{"N", 6}, {"M", 4}, {"K", 5}};
+    assert_non_null(problem->program);
+    assert_true(problem_bind(problem, size, problem->program->sizes.len, &diags));
+    Work work = problem_work(problem);
+    problem_free(problem);
+    arena_free(arena);
+    return work;
+}
+
+static void expect(const char *text, double bytes, double floats, double doubles)
+{
+    Work work = work_of(text);
+    if (work.bytes != bytes || work.float_flops != floats || work.double_flops != doubles)
+        fail_msg("%s: %g B, %g float, %g double", text, work.bytes, work.float_flops,
+                 work.double_flops);
+}
+
+static void test_work(void **state)
+{
+    (void)state;
+    expect("size N\ndef f(x: [N]float) = x |> map(\\e -> 2*e + 1)", 48, 12, 0);
+    expect("size N\ndef f(x: [N]double) = x |> map(\\e -> fma(e, e, sqrt(e)))", 96, 0, 18);
+    expect("size N\ndef f(x: [N]half) = x |> map(\\e -> e * e)", 24, 3, 0);
+    expect("size N\ndef f(x: [N]int) = x |> map(\\e -> e * e)", 48, 0, 0);
+    expect("size N\ndef f(x: [N]float) = x |> map(\\e -> if e > 1 then e + 1 else e)", 48,
+           6, 0);
+    expect("size N, M, K\ndef mm(a: [N][K]float, b: [K][M]float): [N][M]float =\n"
+           "  a |> map(\\r -> transpose(b) |> map(\\c ->\n"
+           "    zip(r, c) |> reduce(\\s t -> s + t.0 * t.1, 0)))",
+           4 * (30 + 20 + 24), 2 * 6 * 4 * 5, 0);
+    expect("size N\nfun g(a, b: float): float = a * b - a\n"
+           "def f(x: [N]float) = x |> pad(1, 1, clamp) |> slide(3, 1)\n"
+           "  |> map(\\w -> g(w[0], w[2]))",
+           48, 12, 0);
+    expect("size N\ndef f(x: [N]float) = iterate(3, \\y -> map(\\e -> e + 1, y), x)", 48,
+           18, 0);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    DeviceInfo gpu = {.global_bytes = (int64_t)1 << 37};
+    assert_int_equal(ceilings_bytes(&gpu, 0), 1 << 30);
+    assert_int_equal(ceilings_bytes(&gpu, 1e12), 1 << 30);
+    assert_int_equal(ceilings_bytes(&gpu, 8.0 * 4096 * 4096), 1 << 27);
+    assert_int_equal(ceilings_bytes(&gpu, 1.3 * (1 << 27)), 1 << 27);
+    assert_int_equal(ceilings_bytes(&gpu, 1.5 * (1 << 27)), 1 << 28);
+    assert_int_equal(ceilings_bytes(&gpu, 100), 1 << 16);
+    gpu.global_bytes = 1 << 20;
+    assert_int_equal(ceilings_bytes(&gpu, 0), 1 << 18);
+}
+
+static void test_floor(void **state)
+{
+    (void)state;
+    Work work = {.bytes = 1000, .float_flops = 5000, .double_flops = 100};
+    Floor f = floor_of(&work, &(Ceilings){10, 100, 1});
+    assert_true(f.memory_ns == 100 && f.compute_ns == 100 && f.ns == 100);
+    f = floor_of(&work, &(Ceilings){10, 1000, 1000});
+    assert_true(f.memory_ns == 100 && f.compute_ns == 5 && f.ns == 100);
+    f = floor_of(&work, &(Ceilings){0});
+    assert_true(f.ns == 0);
+}
+
+// 100 bytes in, 100 out; on a processor the data lie beside the buffers.
+static void test_fits(void **state)
+{
+    (void)state;
+    static const struct {
+        bool is_cpu;
+        int64_t memory, buffer;
+        const char *wrong;
+    } of[] = {{false, 200, 100, NULL},
+              {false, 199, 100, "memory"},
+              {false, 1000, 99, "`a` of f N=25 takes"},
+              {true, 399, 1000, "twice"},
+              {true, 400, 100, NULL}};
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem =
+        problem_parse("test", "size N def f(a: [N]float): [N]float = map(sqrt, a)", &diags);
+    Binding size = {"N", 25};
+    assert_true(problem_bind(problem, &size, 1, &diags));
+    for (int i = 0; i < COUNTOF(of); i++) {
+        DeviceInfo device = {.is_cpu = of[i].is_cpu,
+                             .global_bytes = of[i].memory,
+                             .alloc_bytes = of[i].buffer};
+        diags_init(&diags, arena);
+        assert_int_equal(problem_fits(problem, &device, &diags), !of[i].wrong);
+        assert_int_equal(diags.world, of[i].wrong != NULL);
+        assert_true(!of[i].wrong || strstr(diags.list.at[0].message, of[i].wrong));
+    }
+    problem_free(problem);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_work),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_fits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Derivations of points: the rules lead to the expression, the text of the rules too, and
+// the points tried first are valid and different.
+
+#include "tune/tune.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const DeviceInfo gpu = {
+    .max_group = 1024, .max_item = {1024, 1024, 64}, .local_bytes = 49152, .warp = 32};
+
+typedef struct {
+    Arena *arena;
+    Diags diags;
+    Problem *problem;
+    Derivation *derivation;
+} Opened;
+
+static void fail_with(const Opened *x, const char *what)
+{
+    Buf text;
+    buf_init(&text);
+    diags_print(&text, &x->diags);
+    fail_msg("%s: %s", what, text.text);
+}
+
+static void open_bound(Opened *x, const char *what, const DeviceInfo *device)
+{
+    Binding binding[8];
+    int n = 0;
+    if (!x->problem)
+        fail_with(x, what);
+    for (; n < x->problem->program->sizes.len; n++)
+        binding[n] = (Binding){x->problem->program->sizes.at[n].name, n == 0 ? 37 : 48};
+    if (!problem_bind(x->problem, binding, n, &x->diags) ||
+        !(x->derivation = derive_new(x->problem->bound, device, &x->diags)))
+        fail_with(x, what);
+}
+
+static void open_file(Opened *x, const char *path, const DeviceInfo *device)
+{
+    x->arena = arena_new();
+    diags_init(&x->diags, x->arena);
+    x->problem = problem_load(path, &x->diags);
+    open_bound(x, path, device);
+}
+
+static void open_text(Opened *x, const char *text)
+{
+    x->arena = arena_new();
+    diags_init(&x->diags, x->arena);
+    x->problem = problem_parse("test", text, &x->diags);
+    open_bound(x, text, &gpu);
+}
+
+static void close_all(Opened *x)
+{
+    derive_free(x->derivation);
+    problem_free(x->problem);
+    arena_free(x->arena);
+}
+
+static void each_program(void (*check)(const char *path))
+{
+    glob_t found;
+    assert_int_equal(glob("examples/*.fw", 0, NULL, &found), 0);
+    assert_int_equal(glob("test/programs/*.fw", GLOB_APPEND, NULL, &found), 0);
+    assert_true(found.gl_pathc > 20);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        check(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+// The expression of a point, by the text of its derivation.
+static Expr *by_text(Opened *x, const Point *point)
+{
+    Rewriting steps;
+    assert_true(derive_rewriting(x->derivation, point, &steps, &x->diags));
+    Buf text;
+    buf_init(&text);
+    derivation_print(&text, &steps);
+    Source source = {"steps", arena_strdup(x->arena, text.text), text.len};
+    buf_release(&text);
+    const Rewriting *again = derivation_parse(x->arena, &source, &x->diags);
+    return again ? derivation_apply(x->problem->bound, again, &x->diags) : NULL;
+}
+
+static void check_text(const char *path)
+{
+    Opened x;
+    open_file(&x, path, &gpu);
+    Rng rng;
+    rng_seed(&rng, 5);
+    for (int i = 0; i < 5; i++) {
+        Point point;
+        space_sample(derive_space(x.derivation), &rng, &point);
+        Expr *body = derive_body(x.derivation, &point, &x.diags);
+        Expr *again = by_text(&x, &point);
+        if (!body || !again)
+            fail_with(&x, path);
+        assert_true(expr_equal(body, again));
+    }
+    close_all(&x);
+}
+
+static void test_rules_lead_there(void **state)
+{
+    (void)state;
+    each_program(check_text);
+}
+
+static void check_first(const char *path)
+{
+    static const int64_t group[] = {1, 16, 256, 4096};
+    for (int i = 0; i < 2 * COUNTOF(group); i++) {
+        DeviceInfo device = gpu;
+        device.max_group = device.max_item[0] = device.max_item[1] = group[i / 2];
+        device.is_cpu = i % 2;
+        Opened x;
+        open_file(&x, path, &device);
+        Point point[9];
+        const Space *space = derive_space(x.derivation);
+        derive_plain(x.derivation, &point[0]);
+        int n = 1 + derive_first(x.derivation, &point[1], COUNTOF(point) - 1);
+        for (int a = 0; a < n; a++) {
+            assert_true(space_valid(space, &point[a]));
+            for (int b = 0; b < a; b++)
+                assert_false(point_equal(space, &point[a], &point[b]));
+        }
+        close_all(&x);
+    }
+}
+
+static void test_first_points(void **state)
+{
+    (void)state;
+    each_program(check_first);
+}
+
+// Only what is seen not to mind the order is shared by work-items.
+static void test_shared_reductions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fun;
+        bool shared;
+    } known[] = {
+        {"+", true},
+        {"max", true},
+        {"add", true},
+        {"\\s e -> s + e*e", true},
+        {"\\s e -> e*e + s", true},
+        {"\\s e -> min(s, -e)", true},
+        {"\\s e -> s + e*s", false},
+        {"\\s e -> s - e", false},
+        {"-", false},
+        {"\\s e -> if e > 0 then e else s", false},
+        {"\\s e -> 2*s + e", false},
+    };
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x;
+        Arena *arena = arena_new();
+        open_text(&x, arena_printf(arena,
+                                   "size N\nfun add(a, b: float): float = b + a\n"
+                                   "def p(x: [N]float): float = reduce(%s, 0, x)\n",
+                                   known[i].fun));
+        bool shared = space_find(derive_space(x.derivation), "groups") >= 0;
+        if (shared != known[i].shared)
+            fail_msg("reduce(%s): shared %d", known[i].fun, shared);
+        Point point;
+        Rewriting steps;
+        derive_plain(x.derivation, &point);
+        assert_true(derive_rewriting(x.derivation, &point, &steps, &x.diags));
+        assert_int_equal(steps.steps.len > 0, shared);
+        close_all(&x);
+        arena_free(arena);
+    }
+}
+
+// A chain of n maps, each a stage that windows of the next one read.
+static void open_chain(Opened *x, int n)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "size N\ndef p(x: [N]float): [N]float = x");
+    for (int i = 0; i < n; i++)
+        buf_puts(&text, " |> slide(1, 1) |> map(\\w -> w[0])");
+    buf_putc(&text, '\n');
+    open_text(x, text.text);
+    buf_release(&text);
+}
+
+static void test_deep_programs(void **state)
+{
+    (void)state;
+    Opened x;
+    Point point;
+    open_chain(&x, 60);
+    derive_plain(x.derivation, &point);
+    Rewriting steps;
+    assert_true(derive_rewriting(x.derivation, &point, &steps, &x.diags));
+    assert_true(steps.steps.len >= 60);
+    close_all(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules_lead_there),
+        cmocka_unit_test(test_first_points),
+        cmocka_unit_test(test_shared_reductions),
+        cmocka_unit_test(test_deep_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

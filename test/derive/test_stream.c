@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams of several steps give, bit by bit, what as many sweeps give, and both what the
+// interpreter gives: every kind of border, windows of one and two cells of reach, stars and
+// boxes, a second array, two grids, whole numbers; two and three dimensions; grids smaller
+// and larger than a strip, counts that the steps do not divide; grids that have an inside,
+// too, on GPUs. On OpenCL; CUDA's text, with its shuffles, on the host (emulate.hpp); and
+// on a GPU where there is one. FW_EMULATE=1: all cases on the host, not only the quick
+// ones.
+
+#include "../problem/bed.h"
+#include "calibrate/describe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *text; // after the sizes and funs
+    int64_t n, m, t;
+    const char *steps, *cols;
+    bool quick; // on OpenCL and emulated too; PoCL takes 3 s to compile one
+    int64_t k;  // the third size, warps of a group, rows of a lane; FLAT: two dimensions
+    const char *ly, *by;
+} Case;
+
+typedef struct {
+    const char *name, *value;
+} Setting;
+
+static const char head[] =
+    "size N, M, T%s\n"
+    "fun five(n, w, c, e, s: float): float = 0.11*n + 0.21*w + 0.3*c + 0.17*e + 0.09*s\n"
+    "fun next(cell, around: int): int =\n"
+    "  if around == 3 || (around == 2 && cell == 1) then 1 else 0\n";
+
+#define STAR "five(p[0][1], p[1][0], p[1][1], p[1][2], p[2][1])"
+#define WIDE                                                                               \
+    "five(p[0][2] + p[1][2], p[2][0] + p[2][1], p[2][2], p[2][3], p[3][2] - p[4][2])"
+#define BOX                                                                                \
+    "five(p[0][0] + p[0][3], p[1][4] - p[4][1], p[2][2], p[2][0] + p[4][4], p[3][1])"
+#define STAR3                                                                              \
+    "five(p[0][1][1] + p[1][0][1], p[1][1][0], p[1][1][1], p[1][1][2], "                   \
+    "p[1][2][1] - p[2][1][1])"
+#define WIDE3                                                                              \
+    "five(p[0][2][2] + p[2][0][2], p[2][2][0] - p[1][2][2], p[2][2][2], "                  \
+    "p[2][2][4] + p[2][1][2], p[2][3][2] - p[4][2][2])"
+#define BOX3                                                                               \
+    "five(p[0][0][0] + p[2][0][1], p[1][2][0] - p[0][1][1], p[1][1][1], "                  \
+    "p[1][0][2] - p[2][1][0], p[2][2][2] - p[0][2][1])"
+#define FLAT         0, NULL, NULL
+#define STEPS(body)  "def f(x: [N][M]float) = iterate(T, \\a -> " body ", x)"
+#define STEPS3(body) "def f(x: [N][M][K]float) = iterate(T, \\a -> " body ", x)"
+
+static const Case cases[] = {
+    {STEPS("a |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\p -> " STAR ")"), 37, 29, 4,
+     "2", "2", true, FLAT},
+    {STEPS("a |> pad2(1, 1, mirror) |> slide2(3, 1) |> map2(\\p -> " STAR ")"), 170, 264, 4,
+     "3", "4", false, FLAT},
+    {STEPS("a |> pad2(2, 2, mirror) |> slide2(5, 1) |> map2(\\p -> " WIDE ")"), 190, 257, 3,
+     "2", "2", false, FLAT},
+    {STEPS("a |> pad2(2, 2, 1.5) |> slide2(5, 1) |> map2(\\p -> " BOX ")"), 21, 9, 3, "2",
+     "2", false, FLAT},
+    {STEPS("a |> pad2(1, 0, wrap) |> slide2(2, 1) |> map2(\\p -> "
+           "five(p[0][0], p[1][0], p[1][1], p[0][1], p[1][1]))"),
+     19, 13, 7, "3", "2", true, FLAT},
+    {STEPS("zip2(array2(N, M, \\i j -> i >= 1 && i <= N - 2 && j >= 1 && j <= M - 2),"
+           "     a |> pad2(1, 1, clamp) |> slide2(3, 1))"
+           "  |> map2(\\inner p -> if inner then " STAR " else p[1][1])"),
+     133, 290, 4, "2", "2", false, FLAT},
+    {"def f(x, power: [N][M]float) = iterate(T, \\a -> "
+     "  zip2(a |> pad2(1, 1, clamp) |> slide2(3, 1), power)"
+     "    |> map2(\\p q -> q + " STAR "), x)",
+     170, 220, 3, "2", "2", false, FLAT},
+    {"def f(old, now: [N][M]float) = iterate(T, \\u v -> (v, "
+     "  zip2(u, v |> pad2(1, 1, 0) |> slide2(3, 1)) |> map2(\\q p -> " STAR " - 0.5*q)),"
+     "  (old, now))",
+     23, 37, 3, "3", "2", true, FLAT},
+    {"def f(x: [N][M]int) = iterate(T, \\a -> a |> pad2(1, 1, wrap) |> slide2(3, 1)"
+     "  |> map2(\\p -> next(p[1][1], reduce(+, 0, join(p)) - p[1][1])), x)",
+     11, 20, 3, "2", "2", true, FLAT},
+    {"def f(x: [N][M]double) = iterate(T, \\a -> a |> pad2(1, 1, mirror) |> slide2(3, 1)"
+     "  |> map2(\\p -> 0.3*p[1][1] + 0.2*p[0][1] - 0.1*p[1][2] + p[2][1]/3), x)",
+     19, 33, 4, "2", "2", true, FLAT},
+    {"def f(x: [N][M]half) = iterate(T, \\a -> a |> pad2(1, 1, clamp) |> slide2(3, 1)"
+     "  |> map2(\\p -> 0.25*p[1][1] + 0.25*p[0][1] + 0.25*p[1][0] + 0.25*p[2][1]), x)",
+     90, 130, 4, "2", "4", false, FLAT},
+    {STEPS3("a |> pad3(1, 1, clamp) |> slide3(3, 1) |> map3(\\p -> " STAR3 ")"), 7, 9, 3,
+     "2", "2", true, 13, "4", "2"},
+    {STEPS3("a |> pad3(1, 1, mirror) |> slide3(3, 1) |> map3(\\p -> " BOX3 ")"), 11, 13, 2,
+     "2", "1", true, 5, "4", "2"},
+    {STEPS3("a |> pad3(1, 1, clamp) |> slide3(3, 1) |> map3(\\p -> " STAR3 ")"), 90, 67, 5,
+     "3", "4", false, 261, "8", "4"},
+    {STEPS3("a |> pad3(2, 2, mirror) |> slide3(5, 1) |> map3(\\p -> " WIDE3 ")"), 40, 51, 4,
+     "2", "2", false, 133, "8", "2"},
+    {STEPS3("a |> pad3(1, 1, 0.5) |> slide3(3, 1) |> map3(\\p -> " BOX3 ")"), 33, 57, 4,
+     "2", "2", false, 141, "8", "2"},
+    {STEPS3("a |> pad3(1, 1, wrap) |> slide3(3, 1) |> map3(\\p -> " STAR3 ")"), 33, 57, 4,
+     "2", "2", false, 141, "4", "4"},
+    {"def f(old, now: [N][M][K]float) = iterate(T, \\u v -> (v, "
+     "  zip3(u, v |> pad3(1, 1, 0) |> slide3(3, 1)) |> map3(\\q p -> " STAR3 " - 0.5*q)),"
+     "  (old, now))",
+     33, 57, 3, "3", "1", false, 75, "8", "2"},
+};
+
+typedef struct {
+    Rig *rig;
+    ProblemData *data;
+    const Target *target;
+    Problem *problem;
+    Derivation *derivation;
+    Arena *arena;
+    Diags *diags;
+} Run;
+
+// The plain point but for what is set.
+static void make_candidate(Run *r, const Setting *set, int nset, Candidate *candidate)
+{
+    Point point;
+    Buf prelude;
+    derive_plain(r->derivation, &point);
+    for (int i = 0; i < nset; i++)
+        assert_true(
+            space_set(derive_space(r->derivation), &point, set[i].name, set[i].value));
+    assert_true(space_valid(derive_space(r->derivation), &point));
+    buf_init(&prelude);
+    emit_prelude(&prelude, r->target, r->problem->bound);
+    assert_true(candidate_make(r->problem, r->derivation, &point, "c", r->target,
+                               buf_keep(&prelude, r->arena), r->arena, candidate,
+                               r->diags));
+}
+
+// Output bytes at a point, checked against the interpreter; sets how many kernels it has.
+static void run_point(Run *r, const Setting *set, int nset, void **raw, int *launches)
+{
+    Candidate candidate;
+    Trial trial = {0};
+    make_candidate(r, set, nset, &candidate);
+    *launches = candidate.job.nlaunch;
+    // A compiler that may contract a*b + c does so here in one kernel and not in another.
+    if (r->target == target_find("cuda"))
+        candidate.job.options = "-fmad=false";
+    assert_true(rig_compute(r->rig, &candidate.job, &trial, raw, r->diags));
+    if (trial.status != TRIAL_OK)
+        fail_msg("%s: %s", trial_status_name[trial.status], trial.log ? trial.log : "");
+    trial_release(&trial);
+    candidate_release(&candidate);
+}
+
+enum { SETTINGS = 5 };
+
+// What a case sets of a point; returns how many.
+static int case_settings(const Case *c, const char *lanes, Setting *set)
+{
+    const Setting all[SETTINGS] = {{"lx", lanes},
+                                   {"ly", c->k ? c->ly : "1"},
+                                   {"fuse", c->steps},
+                                   {"cols", c->cols},
+                                   {"by", c->by}};
+    memcpy(set, all, sizeof all);
+    return SETTINGS - !c->k;
+}
+
+static void compare_outputs(const ProblemData *data, void **a, void **b)
+{
+    for (int k = data->ninput; k < data->ninput + data->noutput; k++)
+        assert_memory_equal(a[k], b[k],
+                            (size_t)data->buffer[k].count *
+                                scalar_device_bytes(data->buffer[k].scalar));
+}
+
+static void compare_points(Run *r, const Case *c)
+{
+    void **sweeps = data_outputs(r->data, r->arena);
+    void **stream = data_outputs(r->data, r->arena);
+    int many, few;
+    run_point(r, NULL, 0, sweeps, &many);
+    char lanes[16];
+    snprintf(lanes, sizeof lanes, "%d", rig_device(r->rig)->lanes);
+    Setting set[SETTINGS];
+    run_point(r, set, case_settings(c, lanes, set), stream, &few);
+    assert_true(few < many);
+    compare_outputs(r->data, sweeps, stream);
+}
+
+static Problem *case_problem(const Case *c, Diags *diags)
+{
+    char text[2048];
+    size_t n = (size_t)snprintf(text, sizeof text, head, c->k ? ", K" : "");
+    snprintf(text + n, sizeof text - n, "%s\n", c->text);
+    Problem *problem = problem_parse("case", text, diags);
+    const Binding size[] = {{"N", c->n}, {"M", c->m}, {"T", c->t}, {"K", c->k}};
+    if (!problem || !problem_bind(problem, size, c->k ? 4 : 3, diags))
+        fail_msg("%s", diags->list.at[0].message);
+    return problem;
+}
+
+static void try_case(const Case *c, Bed *bed)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = case_problem(c, &diags);
+    ProblemData *data = bed_expect(bed, problem, arena, &diags);
+    assert_non_null(data);
+    Run r = {bed->rig, data, NULL, problem, NULL, arena, &diags};
+    r.target = target_find(rig_device(r.rig)->target);
+    r.derivation = bed_derive(bed, problem, &diags);
+    compare_points(&r, c);
+    derive_free(r.derivation);
+    problem_free(problem);
+    arena_free(arena);
+}
+
+static void try_cases(const char *device, bool all)
+{
+    Bed bed;
+    bed_open(&bed, (RigConfig){.device = device,
+                               .workers = 1,
+                               .samples = 1,
+                               .run_limit_s = 200,
+                               .build_limit_s = 120});
+    for (int i = 0; i < COUNTOF(cases); i++)
+        if (all || cases[i].quick)
+            try_case(&cases[i], &bed);
+    bed_close(&bed);
+}
+
+static void on_opencl(void **state)
+{
+    (void)state;
+    try_cases("opencl:0", false);
+}
+
+// CUDA on the host ---------------------------------------------------------------------
+
+// A function for each launch, and one that does all of them.
+static void put_launches(Buf *out, const Job *job)
+{
+    for (int i = 0; i < job->nlaunch; i++) {
+        const JobLaunch *launch = &job->launch[i];
+        buf_printf(out, "static void launch%d(void *const *arg)\n{\n    %s(", i,
+                   launch->kernel);
+        for (int k = 0; k < launch->narg; k++)
+            buf_printf(out, "%sAny{arg[%d]}", k ? ", " : "", launch->arg[k].buffer);
+        buf_puts(out, ");\n}\n");
+    }
+    buf_puts(out, "extern \"C\" void run(void *const *arg)\n{\n");
+    for (int i = 0; i < job->nlaunch; i++) {
+        const JobLaunch *l = &job->launch[i];
+        buf_printf(out, "    emulate({%d, %d, %d}, {%d, %d, %d}, launch%d, arg);\n",
+                   (int)(l->global[0] / l->local[0]), (int)(l->global[1] / l->local[1]),
+                   (int)(l->global[2] / l->local[2]), (int)l->local[0], (int)l->local[1],
+                   (int)l->local[2], i);
+    }
+    buf_puts(out, "}\n");
+}
+
+// Compiles a job and runs it on buffers; false if there is no compiler for C++.
+static bool emulate_job(const Job *job, void **buffer)
+{
+    char folder[] = "/tmp/forewarp-emulate-XXXXXX", path[64], command[512];
+    Buf text;
+    buf_init(&text);
+    assert_non_null(mkdtemp(folder));
+    buf_printf(&text, "#include \"%s/test/derive/emulate.hpp\"\n%s%s", getcwd(command, 256),
+               job->prelude, job->source);
+    put_launches(&text, job);
+    snprintf(path, sizeof path, "%s/k.cpp", folder);
+    assert_true(file_write(path, text.text, text.len));
+    snprintf(
+        command, sizeof command,
+        "c++ -std=c++17 -O1 -w -U_FORTIFY_SOURCE -ffp-contract=off -fno-strict-aliasing "
+        "-fPIC -shared -o %s/k.so %s 2>%s/log",
+        folder, path, folder);
+    bool ok = system("c++ --version >/dev/null 2>&1") == 0;
+    if (ok) {
+        assert_int_equal(system(command), 0);
+        snprintf(path, sizeof path, "%s/k.so", folder);
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        void (*run)(void *const *arg);
+        assert_non_null(library);
+        void *symbol = dlsym(library, "run");
+        memcpy(&run, &symbol, sizeof run);
+        run(buffer);
+        dlclose(library);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    buf_release(&text);
+    return ok;
+}
+
+// The outputs of a point, run so.
+static bool emulate_point(Run *r, const Setting *set, int nset, void **raw)
+{
+    Candidate candidate;
+    make_candidate(r, set, nset, &candidate);
+    int n = r->data->ninput + r->data->noutput;
+    void **buffer = NEW_ARRAY(r->arena, void *, n + candidate.job.nscratch);
+    for (int i = 0; i < n; i++) {
+        const RigBuffer *b = &r->data->buffer[i];
+        size_t bytes = (size_t)b->count * scalar_device_bytes(b->scalar);
+        buffer[i] = arena_alloc(r->arena, bytes + 64); // which aligns to 16 at least
+        if (b->init)
+            memcpy(buffer[i], b->init, bytes);
+        raw[i] = buffer[i];
+    }
+    for (int i = 0; i < candidate.job.nscratch; i++)
+        buffer[n + i] = arena_alloc(r->arena, (size_t)candidate.job.scratch_bytes[i]);
+    bool ok = emulate_job(&candidate.job, buffer);
+    candidate_release(&candidate);
+    return ok;
+}
+
+static bool emulate_case(const Case *c)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    DeviceModel model;
+    DeviceInfo info;
+    diags_init(&diags, arena);
+    Problem *problem = case_problem(c, &diags);
+    ProblemData *data = data_new(problem, problem_inputs(problem, 1, arena), arena);
+    assert_true(device_model_find("nvidia-h200", &model));
+    describe_model(&model, &info);
+    describe_target("cuda", &info);
+    Run r = {NULL, data, target_find("cuda"), problem, NULL, arena, &diags};
+    r.derivation = derive_new(problem->bound, &info, &diags);
+    assert_non_null(r.derivation);
+    void *sweeps[8] = {0}, *stream[8] = {0};
+    Setting set[SETTINGS];
+    bool ok = emulate_point(&r, NULL, 0, sweeps) &&
+              emulate_point(&r, set, case_settings(c, "32", set), stream);
+    if (ok)
+        compare_outputs(data, sweeps, stream);
+    derive_free(r.derivation);
+    problem_free(problem);
+    arena_free(arena);
+    return ok;
+}
+
+static void on_host(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNTOF(cases); i++)
+        if ((cases[i].quick || getenv("FW_EMULATE")) && !strstr(cases[i].text, "half") &&
+            !emulate_case(&cases[i]))
+            skip();
+}
+
+static void on_gpu(void **state)
+{
+    (void)state;
+    if (device_kind("cuda")->count() == 0)
+        skip();
+    try_cases("cuda:0", true);
+}
+
+// Steps that magnify what rounding does need room, others have what all have; also those
+// that count what is chaos, exactly, and those of zeros and infinities, which are no less
+// so for being nudged.
+static const struct {
+    const char *name, *text; // text NULL: of that file
+    bool magnifies, zeros;   // some inputs 0, some infinite
+} rounded[] = {
+    {"examples/an5d/gradient2d_steps.fw", NULL, true, false},
+    {"examples/an5d/j2d5pt.fw", NULL, false, false},
+    {"counts",
+     "size N, M, T\n"
+     "def f(x: [N]float, c: [N]int) = iterate(T, \\a n -> (a |> map(\\v -> 3.9*v*(1 - "
+     "v)),\n"
+     "  zip(a, n) |> map(\\v k -> if v > 0.5 then k + 1 else k)), (x, c))\n",
+     true, false},
+    {"shortest",
+     "size N, M, T\n"
+     "def f(x: [N]float) = iterate(T, \\a -> a |> pad(1, 1, 0.0) |> slide(3, 1)\n"
+     "  |> map(\\p -> if p[1] == 0.0 then 0.0 else min(p[0], p[2]) + 1.0), x)\n",
+     false, true},
+};
+
+static void round_one(int i, const Workplace *place)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = rounded[i].text
+                           ? problem_parse(rounded[i].name, rounded[i].text, &diags)
+                           : problem_load(rounded[i].name, &diags);
+    assert_non_null(problem);
+    const Binding size[] = {{"N", 300}, {"M", 200}, {"T", 24}};
+    assert_true(problem_bind(problem, size, COUNTOF(size), &diags));
+    ProblemData *data = data_random(problem, 1, arena);
+    float *x = (float *)(uintptr_t)data->buffer[0].init;
+    for (int k = 0; k < 100 && rounded[i].zeros; k++)
+        x[k] = k % 2 ? INFINITY : 0;
+    double usual = data->tolerance;
+    const char *how;
+    if (!reference_compute(problem, data, place, arena, &how, &diags))
+        fail_msg("%s: %s", rounded[i].name, diags.list.at[0].message);
+    if (rounded[i].magnifies ? data->tolerance <= 2 * usual : data->tolerance != usual)
+        fail_msg("%s: %g, not %g", rounded[i].name, data->tolerance, usual);
+    problem_free(problem);
+    arena_free(arena);
+}
+
+static void rounding(void **state)
+{
+    (void)state;
+    Bed bed;
+    bed_open(&bed, (RigConfig){0});
+    Workplace place = {.folder = bed.folder};
+    for (int i = 0; i < COUNTOF(rounded); i++)
+        round_one(i, &place);
+    bed_close(&bed);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
+        return worker_main(argc, argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_opencl),
+                                       cmocka_unit_test(on_host), cmocka_unit_test(on_gpu),
+                                       cmocka_unit_test(rounding)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two stages of paper 002 on a record made here: its times are a product of what each
+// parameter costs, and the fastest third of what the times alone promise fails.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "evaluate/stages.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// 7 x 7 x 7 x 2 points; times fall with a and b, and fail where a * b is above 256.
+static Recorded *make_record(double slower, Diags *diags)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text,
+             "{\"device_name\": \"none\", \"tune_params_keys\": [\"a\", \"b\", \"c\", "
+             "\"d\"], \"objective\": \"time\", \"cache\": {");
+    for (int i = 0; i < 686; i++) {
+        int a = 1 << i % 7, b = 1 << i / 7 % 7, c = 1 << i / 49 % 7, d = i / 343;
+        double time = slower * (10 + fabs(log2(c) - 3) + 4 * d) / sqrt((double)a * b);
+        buf_printf(&text,
+                   "%s\"%d,%d,%d,%d\": {\"a\": %d, \"b\": %d, \"c\": %d, \"d\": %d, ",
+                   i ? ", " : "", a, b, c, d, a, b, c, d);
+        if (a * b > 256)
+            buf_puts(&text, "\"time\": \"RuntimeFailedConfig\"}");
+        else
+            buf_printf(&text, "\"time\": %.9g}", time);
+    }
+    buf_puts(&text, "}}");
+    Recorded *made = recorded_parse("made.json", text.text, text.len, diags);
+    buf_release(&text);
+    assert_non_null(made);
+    return made;
+}
+
+static void test_two_stages(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Recorded *record = make_record(1, &diags);
+    Stages stages, again;
+    assert_true(stages_run(record, model_find("ann"), STAGE_ALL, 2, 1, &stages, &diags));
+    const StageFirst *first = &stages.first[1]; // 200 points
+    assert_int_equal(first->first, 200);
+    assert_true(first->runs > 200 && first->runs < 300);
+    assert_true(first->error > 0 && first->error < 0.02);
+    assert_true(first->rank > 0.99);
+    assert_true(first->right > 0.97 && first->plain < 0.9);
+    // What times alone promise fails; what is learnt of failures keeps clear of it.
+    assert_true(first->without[0].failed > 0.5);
+    assert_true(first->with[0].failed < 0.1);
+    assert_int_equal(first->with[0].empty, 0);
+    assert_true(first->with[0].slowdown < 1.05 && first->with[0].slowdown >= 1);
+    assert_int_equal(stages.first[STAGE_FIRSTS - 1].first, 0); // too few for 4000
+    assert_int_equal(stages.nscatter, STAGE_SCATTER);
+    assert_true(stages_run(record, model_find("ann"), STAGE_ALL, 2, 1, &again, &diags));
+    assert_true(again.first[1].error == first->error); // whatever the threads do
+    recorded_free(record);
+    arena_free(arena);
+}
+
+static void test_foreign(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    StageForeign foreign;
+    diags_init(&diags, arena);
+    Recorded *a = make_record(1, &diags), *b = make_record(3, &diags);
+    assert_true(stages_foreign(a, b, &foreign));
+    assert_int_equal(foreign.place, 1);
+    assert_true(fabs(foreign.slowdown - 1) < 1e-6);
+    static const char other[] =
+        "{\"tune_params_keys\": [\"x\"], \"cache\": {\"1\": {\"x\": 1, "
+        "\"time\": 1.0}, \"2\": {\"x\": 2, \"time\": 2.0}}}";
+    Recorded *c = recorded_parse("other.json", other, strlen(other), &diags);
+    Stages stages;
+    assert_false(stages_foreign(a, c, &foreign));
+    assert_false(stages_run(c, model_find("ann"), STAGE_ALL, 1, 1, &stages, &diags));
+    recorded_free(a);
+    recorded_free(b);
+    recorded_free(c);
+    arena_free(arena);
+}
+
+// A record has launches where any of its points has; one without does not run.
+static void test_launches(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"tune_params_keys\": [\"x\"], \"cache\": {\"1\": {\"x\": 1, \"time\": 1.0%s}, "
+        "\"2\": {\"x\": 2, \"time\": \"failed\"}}}";
+    static const char launch[] = ", \"groups\": [8, 4, 1], \"local\": [2, 16, 1]";
+    static const double want[2][LAUNCH_COLUMNS] = {{3, 2, 0, 1, 4, 0, 5, 5, 10}};
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    for (int has = 0; has < 2; has++) {
+        const char *json = arena_printf(arena, text, has ? launch : "");
+        Recorded *record = recorded_parse("made.json", json, strlen(json), &diags);
+        Encoding *code = encode_new(record->space);
+        int bare = code->d;
+        encode_launches(code, recorded_launches(record));
+        assert_int_equal(code->d - bare, has ? LAUNCH_COLUMNS : 0);
+        for (int i = 0; i < 2 && has; i++) {
+            double row[16];
+            Point point;
+            space_point(record->space, (uint64_t)i, &point);
+            encode_point(code, &point, row);
+            assert_memory_equal(row + bare, want[i], sizeof want[i]);
+        }
+        encode_free(code);
+        recorded_free(record);
+    }
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_stages),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_launches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arrays of a program in the device's layout: random ones are those of problem_inputs,
+// to the bit, and values made of them are the same again.
+#include "tune/tune.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+// Every scalar type, tuples, more elements than are made at a time.
+static const char text[] =
+    "size N\n"
+    "def d(a: [N](float, int), b: [N]half, c: [N](bool, double), s: float): [N]float =\n"
+    "  zip(a, b, c) |> map(\\p -> s * p.0.0)\n";
+
+static void test_random(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = problem_parse("d.fw", text, &diags);
+    const Binding size = {.name = "N", .value = 10001};
+    assert_true(problem_bind(problem, &size, 1, &diags));
+    Value **inputs = problem_inputs(problem, 7, arena);
+    ProblemData *want = data_new(problem, inputs, arena);
+    ProblemData *got = data_random(problem, 7, arena);
+    assert_int_equal(got->ninput, 6);
+    assert_int_equal(got->nbuffer, 7);
+    for (int i = 0; i < got->ninput; i++) {
+        assert_int_equal(got->buffer[i].scalar, want->buffer[i].scalar);
+        assert_int_equal(got->buffer[i].count, i < 5 ? 10001 : 1);
+        assert_memory_equal(got->buffer[i].init, want->buffer[i].init,
+                            rig_buffer_bytes(&got->buffer[i]));
+    }
+    Value **back = data_inputs(problem, got, arena);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < back[i]->nplane; k++)
+            assert_memory_equal(back[i]->plane[k], inputs[i]->plane[k],
+                                (size_t)back[i]->count[k] * sizeof(double));
+    problem_free(problem);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

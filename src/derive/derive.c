@@ -4,30 +4,15 @@
 // applies rewrite rules to each abstract map, reduction and stage; which ones, and with
 // what numbers, the point says. A rule that does not match leaves a slower, right program.
 
-#include "derive/derive_parts.h"
+#include "derive/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // The point, as the walk wants it, and the program on its way.
-typedef struct {
-    Rewriter r;
-    bool tiled, unroll, blocks;
-    bool any_group; // of any shape
-    int64_t stage;  // elements of each row that a product copies to local memory; 0: none
-    int64_t local[DIMS_MAX], block[DIMS_MAX],
-        cyclic[DIMS_MAX]; // by thread dimension: x, y, z
-    int64_t groups, lanes;
-    int64_t steps;              // that an item walks
-    int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
-    bool rows;                  // a work-group folds a row
-    Unstored unstored;          // stages that are computed where they are read
-    bool deep;                  // a position is too deep to be written
-} Walk;
-
 // Steps -------------------------------------------------------------------------------
 
-static const Expr *node(const Walk *w, Path at)
+const Expr *walk_node(const Walk *w, Path at)
 {
     const Expr *expr = path_find(w->r.expr, &at);
     if (!expr)
@@ -35,7 +20,7 @@ static const Expr *node(const Walk *w, Path at)
     return expr;
 }
 
-static Path below(Walk *w, Path at, int child)
+Path walk_below(Walk *w, Path at, int child)
 {
     w->deep |= !path_push(&at, child);
     return at;
@@ -45,11 +30,11 @@ static Path below(Walk *w, Path at, int child)
 static Path inside_nest(Walk *w, Path at, int dims)
 {
     for (int k = 0; k < dims; k++)
-        at = below(w, at, CHILD_FUN);
+        at = walk_below(w, at, CHILD_FUN);
     return at;
 }
 
-static bool apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
+bool walk_apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
 {
     RuleArgs given = {.n = n};
     for (int i = 0; i < n; i++)
@@ -57,9 +42,9 @@ static bool apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
     return !w->deep && rewriter_rule(&w->r, &at, rule, &given);
 }
 
-static bool apply_plain(Walk *w, RuleId rule, Path at)
+bool walk_apply_plain(Walk *w, RuleId rule, Path at)
 {
-    return apply(w, rule, at, NULL, 0);
+    return walk_apply(w, rule, at, NULL, 0);
 }
 
 // The innermost dimension runs along x.
@@ -68,7 +53,7 @@ static bool apply_threads(Walk *w, RuleId rule, Path at, int dims)
     int64_t thread[DIMS_MAX];
     for (int k = 0; k < dims; k++)
         thread[k] = dims - 1 - k;
-    return apply(w, rule, at, thread, dims);
+    return walk_apply(w, rule, at, thread, dims);
 }
 
 // Short reductions anywhere below become straight-line code.
@@ -76,12 +61,12 @@ static void unroll_inner(Walk *w, Path at)
 {
     if (w->deep)
         return;
-    if (inner_length(node(w, at)))
-        apply_plain(w, RULE_REDUCE_UNROLL, at);
-    if (node(w, at)->fun)
-        unroll_inner(w, below(w, at, CHILD_FUN));
-    for (int i = 0; i < node(w, at)->narg; i++)
-        unroll_inner(w, below(w, at, i));
+    if (inner_length(walk_node(w, at)))
+        walk_apply_plain(w, RULE_REDUCE_UNROLL, at);
+    if (walk_node(w, at)->fun)
+        unroll_inner(w, walk_below(w, at, CHILD_FUN));
+    for (int i = 0; i < walk_node(w, at)->narg; i++)
+        unroll_inner(w, walk_below(w, at, i));
 }
 
 // Nests -------------------------------------------------------------------------------
@@ -122,13 +107,13 @@ static uint32_t copied_windows(const Walk *w, const Expr *in, int dims)
 // Windows are read from a copy of their tile in local memory.
 static void stage_windows(Walk *w, Path in, int dims, uint32_t copied)
 {
-    if (is_window(node(w, in), dims)) {
-        apply_threads(w, RULE_TO_LOCAL, below(w, in, 0), dims);
+    if (is_window(walk_node(w, in), dims)) {
+        apply_threads(w, RULE_TO_LOCAL, walk_below(w, in, 0), dims);
         return;
     }
     for (int i = 0; copied; i++, copied >>= 1)
         if (copied & 1)
-            apply_threads(w, RULE_TO_LOCAL, below(w, below(w, in, i), 0), dims);
+            apply_threads(w, RULE_TO_LOCAL, walk_below(w, walk_below(w, in, i), 0), dims);
 }
 
 // One work-item's outputs: it walks along the outermost dimension, straight-line code a
@@ -136,12 +121,12 @@ static void stage_windows(Walk *w, Path in, int dims, uint32_t copied)
 static void derive_item(Walk *w, const Nest *nest, Path item)
 {
     if (nest->item[0] > nest->step[0] &&
-        apply(w, RULE_SPLIT_JOIN, item, nest->step, nest->dims)) {
-        item = below(w, item, 0);
-        apply_plain(w, RULE_MAP_SEQ, item);
+        walk_apply(w, RULE_SPLIT_JOIN, item, nest->step, nest->dims)) {
+        item = walk_below(w, item, 0);
+        walk_apply_plain(w, RULE_MAP_SEQ, item);
         item = inside_nest(w, item, nest->dims);
     }
-    apply_plain(w, RULE_MAP_UNROLL, item);
+    walk_apply_plain(w, RULE_MAP_UNROLL, item);
 }
 
 // One group's outputs: strided ones (cyclic merging) of neighbouring ones (block merging)
@@ -151,11 +136,12 @@ static Path derive_items(Walk *w, const Nest *nest, Path work)
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
         int64_t order[] = {k, w->local[x], w->block[x]};
-        if (w->cyclic[x] > 1 && w->local[x] > 1 && apply(w, RULE_REORDER, work, order, 3))
-            work = below(w, work, 0);
+        if (w->cyclic[x] > 1 && w->local[x] > 1 &&
+            walk_apply(w, RULE_REORDER, work, order, 3))
+            work = walk_below(w, work, 0);
     }
-    if (!nest->one_each && apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
-        work = below(w, work, 0);
+    if (!nest->one_each && walk_apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
+        work = walk_below(w, work, 0);
     apply_threads(w, RULE_MAP_LCL, work, nest->dims);
     return inside_nest(w, work, nest->dims);
 }
@@ -171,8 +157,8 @@ static int64_t length_along(const Type *type, int k)
 
 static Path map_below(Walk *w, Path at) // under the take, if parts stick out, and the join
 {
-    while (!w->deep && !is_map(node(w, at)))
-        at = below(w, at, 0);
+    while (!w->deep && !is_map(walk_node(w, at)))
+        at = walk_below(w, at, 0);
     return at;
 }
 
@@ -181,12 +167,12 @@ static void derive_any_group(Walk *w, const Nest *nest, Path at)
 {
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
-        int64_t items = length_along(node(w, at)->type, k) / nest->step[k];
+        int64_t items = length_along(walk_node(w, at)->type, k) / nest->step[k];
         int64_t order[] = {k, items, w->block[x]};
-        if (w->cyclic[x] > 1 && items > 1 && apply(w, RULE_REORDER, at, order, 3))
-            at = below(w, at, 0);
+        if (w->cyclic[x] > 1 && items > 1 && walk_apply(w, RULE_REORDER, at, order, 3))
+            at = walk_below(w, at, 0);
     }
-    if (apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
+    if (walk_apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
         at = map_below(w, at);
     apply_threads(w, RULE_MAP_GLB, at, nest->dims);
     derive_item(w, nest, inside_nest(w, at, nest->dims));
@@ -195,11 +181,11 @@ static void derive_any_group(Walk *w, const Nest *nest, Path at)
 // A map over all its dimensions.
 static void derive_nest(Walk *w, Path at)
 {
-    const Expr *map = node(w, at);
+    const Expr *map = walk_node(w, at);
     Nest nest = nest_of(w, map);
     int dims = nest.dims;
     uint32_t copied = copied_windows(w, map->arg[0], dims);
-    bool tiled = copied && apply(w, RULE_TILE, at, nest.tile, dims);
+    bool tiled = copied && walk_apply(w, RULE_TILE, at, nest.tile, dims);
     if (!tiled && nest.one_each) {
         apply_threads(w, RULE_MAP_GLB, at, dims);
         return;
@@ -208,14 +194,14 @@ static void derive_nest(Walk *w, Path at)
         derive_any_group(w, &nest, at);
         return;
     }
-    if (!tiled && !apply(w, RULE_SPLIT_JOIN, at, nest.tile, dims))
+    if (!tiled && !walk_apply(w, RULE_SPLIT_JOIN, at, nest.tile, dims))
         return;
     Path groups = map_below(w, at);
     if (!apply_threads(w, RULE_MAP_WRG, groups, dims))
         return;
     Path work = inside_nest(w, groups, dims);
     if (tiled)
-        stage_windows(w, below(w, work, 0), dims, copied);
+        stage_windows(w, walk_below(w, work, 0), dims, copied);
     Path item = derive_items(w, &nest, work);
     if (!nest.one_each)
         derive_item(w, &nest, item);
@@ -225,10 +211,10 @@ static void derive_nest(Walk *w, Path at)
 static void derive_nested(Walk *w, Path at, int depth)
 {
     for (int64_t d = depth - 1; d >= 0; d--) {
-        apply(w, RULE_MAP_GLB, at, &d, 1);
-        at = below(w, at, CHILD_FUN);
-        while (d > 0 && !w->deep && node(w, at)->kind == E_LET)
-            at = below(w, at, 1);
+        walk_apply(w, RULE_MAP_GLB, at, &d, 1);
+        at = walk_below(w, at, CHILD_FUN);
+        while (d > 0 && !w->deep && walk_node(w, at)->kind == E_LET)
+            at = walk_below(w, at, 1);
     }
 }
 
@@ -241,45 +227,35 @@ static void derive_product(Walk *w, Path at)
         nest.item[k] = w->block[1 - k] * w->cyclic[1 - k];
         nest.tile[k] = nest.item[k] * w->local[1 - k];
     }
-    if (!apply(w, RULE_PRODUCT_TILE, at, nest.tile, 2))
+    if (!walk_apply(w, RULE_PRODUCT_TILE, at, nest.tile, 2))
         return;
-    while (!w->deep && !is_map(node(w, at)))
-        at = below(w, at, 0);
+    while (!w->deep && !is_map(walk_node(w, at)))
+        at = walk_below(w, at, 0);
     Path work = inside_nest(w, at, 2), block;
-    apply(w, RULE_MAP_WRG, at, (int64_t[]){1}, 1);
-    apply(w, RULE_MAP_WRG, below(w, at, CHILD_FUN), (int64_t[]){0}, 1);
+    walk_apply(w, RULE_MAP_WRG, at, (int64_t[]){1}, 1);
+    walk_apply(w, RULE_MAP_WRG, walk_below(w, at, CHILD_FUN), (int64_t[]){0}, 1);
     block = derive_items(w, &nest, work);
-    if (!apply_plain(w, RULE_MAP_REDUCE_BLOCK, block))
+    if (!walk_apply_plain(w, RULE_MAP_REDUCE_BLOCK, block))
         return;
     if (w->stage)
-        apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
-    while (!w->deep && !is_map(node(w, block)))
-        block = below(w, block, node(w, block)->kind == E_LET ? 1 : CHILD_FUN);
-    apply_plain(w, RULE_MAP_UNROLL, block);
-}
-
-// A map of a fold of each element: a work-group for each.
-static bool derive_rows(Walk *w, Path at)
-{
-    Path fold = below(w, at, CHILD_FUN);
-    if (w->deep || !row_fold(node(w, at), &fold))
-        return false;
-    apply_plain(w, RULE_REDUCE_FISSION, fold);
-    return apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], w->lanes}, 2);
+        walk_apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
+    while (!w->deep && !is_map(walk_node(w, block)))
+        block = walk_below(w, block, walk_node(w, block)->kind == E_LET ? 1 : CHILD_FUN);
+    walk_apply_plain(w, RULE_MAP_UNROLL, block);
 }
 
 static void derive_map(Walk *w, Path at)
 {
-    if (w->rows && derive_rows(w, at))
+    if (derive_chain(w, at))
         return;
     cover_pull(&w->r, at, &w->unstored);
-    if (w->blocks && is_product(node(w, at))) {
+    if (w->blocks && is_product(walk_node(w, at))) {
         derive_product(w, at);
         return;
     }
     if (w->unroll)
-        unroll_inner(w, below(w, at, CHILD_FUN));
-    const Expr *map = node(w, at);
+        unroll_inner(w, walk_below(w, at, CHILD_FUN));
+    const Expr *map = walk_node(w, at);
     int depth = map->dims == 1 ? nested_depth(map) : 1;
     if (depth > 1)
         derive_nested(w, at, depth);
@@ -293,22 +269,22 @@ static void derive_map(Walk *w, Path at)
 static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
 {
     int64_t local = w->local[0];
-    Path parts = below(w, at, 1);
-    return apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local * lanes}, 2) &&
-           apply(w, RULE_REDUCE_WRG, parts, (int64_t[]){local, lanes}, 2) &&
-           apply_plain(w, RULE_TO_GLOBAL, parts);
+    Path parts = walk_below(w, at, 1);
+    return walk_apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local * lanes}, 2) &&
+           walk_apply(w, RULE_REDUCE_WRG, parts, (int64_t[]){local, lanes}, 2) &&
+           walk_apply_plain(w, RULE_TO_GLOBAL, parts);
 }
 
 static void derive_reduce(Walk *w, Path at)
 {
-    if (!reduce_shares(node(w, at)))
+    if (!reduce_shares(walk_node(w, at)))
         return;
-    apply_plain(w, RULE_REDUCE_FISSION, at);
+    walk_apply_plain(w, RULE_REDUCE_FISSION, at);
     bool ok = reduce_parts(w, at, w->groups, w->lanes);
     if (ok && w->groups > 1)
         ok = reduce_parts(w, at, 1, 1);
     if (ok)
-        apply_plain(w, RULE_REDUCE_ONE, at);
+        walk_apply_plain(w, RULE_REDUCE_ONE, at);
 }
 
 // The host level ----------------------------------------------------------------------
@@ -317,46 +293,46 @@ static void walk(Walk *w, Path at, bool root);
 
 static void walk_args(Walk *w, Path at)
 {
-    for (int i = 0; i < node(w, at)->narg; i++)
-        walk(w, below(w, at, i), false);
+    for (int i = 0; i < walk_node(w, at)->narg; i++)
+        walk(w, walk_below(w, at, i), false);
 }
 
 // A pure re-layout of inputs is copied in parallel.
 static void parallel_copy(Walk *w, Path at)
 {
-    int64_t dims = array_dims(node(w, at)->type);
-    if (dims > 0 && apply(w, RULE_COPY, at, &dims, 1))
+    int64_t dims = array_dims(walk_node(w, at)->type);
+    if (dims > 0 && walk_apply(w, RULE_COPY, at, &dims, 1))
         derive_map(w, at);
 }
 
 static void walk_pattern(Walk *w, Path at, bool root)
 {
-    const Expr *expr = node(w, at);
+    const Expr *expr = walk_node(w, at);
     Pattern pattern = expr->pattern;
     if (root && pattern_info[pattern].group == G_VIEW && writes_itself(expr)) {
-        walk(w, below(w, at, 0), true);
+        walk(w, walk_below(w, at, 0), true);
         return;
     }
     walk_args(w, at);
     int64_t stream[] = {w->fused, w->cols, w->strip};
-    if (w->fused > 1 && apply(w, RULE_ITERATE_STREAM, at, stream, 3))
-        unroll_inner(w, below(w, at, CHILD_FUN));
+    if (w->fused > 1 && walk_apply(w, RULE_ITERATE_STREAM, at, stream, 3))
+        unroll_inner(w, walk_below(w, at, CHILD_FUN));
     else if (pattern == P_ITERATE)
-        walk(w, below(w, at, CHILD_FUN), true);
+        walk(w, walk_below(w, at, CHILD_FUN), true);
     else if (pattern == P_REDUCE)
         derive_reduce(w, at);
     else if (pattern == P_MAP && root)
         derive_map(w, at);
-    else if (pattern == P_TOGLOBAL && is_map(node(w, below(w, at, 0))))
-        derive_map(w, below(w, at, 0));
+    else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))
+        derive_map(w, walk_below(w, at, 0));
     else if (root && pattern != P_SCAN)
         parallel_copy(w, at);
 }
 
 static void walk_let(Walk *w, Path at, bool root)
 {
-    walk(w, below(w, at, 0), false);
-    walk(w, below(w, at, 1), root);
+    walk(w, walk_below(w, at, 0), false);
+    walk(w, walk_below(w, at, 1), root);
 }
 
 // Root: the expression is written to memory as it stands.
@@ -364,12 +340,12 @@ static void walk(Walk *w, Path at, bool root)
 {
     if (w->deep)
         return;
-    const Expr *expr = node(w, at);
+    const Expr *expr = walk_node(w, at);
     switch (expr->kind) {
     case E_LET: walk_let(w, at, root); return;
     case E_TUPLE:
-        for (int i = 0; i < node(w, at)->narg; i++)
-            walk(w, below(w, at, i), root);
+        for (int i = 0; i < walk_node(w, at)->narg; i++)
+            walk(w, walk_below(w, at, i), root);
         return;
     case E_PATTERN: walk_pattern(w, at, root); return;
     case E_OP:
@@ -377,8 +353,8 @@ static void walk(Walk *w, Path at, bool root)
     case E_GET:
     case E_AT:
     case E_PARAM:
-        for (int i = 0; i < node(w, at)->narg; i++)
-            walk(w, below(w, at, i), false);
+        for (int i = 0; i < walk_node(w, at)->narg; i++)
+            walk(w, walk_below(w, at, i), false);
         if (root)
             parallel_copy(w, at);
         return;
@@ -399,6 +375,7 @@ static Walk walk_of(const Derivation *d, const Point *point)
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.blocks = derive_word(d, point, "product", "blocks");
     w.rows = derive_word(d, point, "fold", "group");
+    w.hold = derive_word(d, point, "hold", "local");
     if (space_find(d->space, "lanes") >= 0)
         w.lanes = space_int(d->space, point, "lanes");
     if (space_find(d->space, "stage") >= 0)

@@ -4,8 +4,6 @@
 
 #include "derive/derive_parts.h"
 
-enum { INNER_MOST = 64 };
-
 int64_t inner_length(const Expr *expr)
 {
     int64_t len;
@@ -36,16 +34,6 @@ bool is_zip(const Expr *expr, int dims)
 bool is_map(const Expr *expr)
 {
     return expr->kind == E_PATTERN && expr->pattern == P_MAP;
-}
-
-static bool is_row_fold(const Expr *reduce)
-{
-    return reduce_shares(reduce) && !inner_length(reduce);
-}
-
-bool row_fold(const Expr *map, Path *at)
-{
-    return is_map(map) && map->dims == 1 && path_to_fold(map->fun->arg[0], at, is_row_fold);
 }
 
 bool is_product(const Expr *map)

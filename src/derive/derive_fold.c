@@ -81,6 +81,14 @@ void add_fold_params(Derivation *d, Diags *diags)
     if (!d->shape.rows)
         return;
     space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
+    // Besides what is held, a group needs a word an item for its folds.
+    bool fits = d->shape.row_bytes + 1024 * (int)sizeof(double) <= d->device.local_bytes;
+    space_add_words(d->space, "hold", (const char *const[]){"again", "local"}, 1 + fits);
+    space_constrain(d->space, "fold == 'group' or hold == 'again'", diags);
+    if (d->shape.dims > 1)
+        space_constrain(d->space, "fold == 'item' or ly == 1", diags);
+    if (d->shape.dims > 2)
+        space_constrain(d->space, "fold == 'item' or lz == 1", diags);
     if (!d->shape.reduction)
         space_constrain(d->space, "fold == 'group' or lanes == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
@@ -90,15 +98,29 @@ void add_fold_params(Derivation *d, Diags *diags)
 bool derive_fold_first(const Derivation *d, int i, Point *point)
 {
     // Measured on an H200: reductions of 2^26 elements, rows of 2^14.
-    static const int first[][3] = {{256, 4, 1024}, {256, 4, 2048}, {128, 4, 4096}};
+    static const struct {
+        int lx, lanes, groups;
+        const char *hold;
+    } first[] = {{256, 4, 1024, "local"}, {256, 4, 2048, "again"}, {128, 4, 4096, "local"}};
     if (!(d->shape.reduction || d->shape.rows) || i >= COUNTOF(first))
         return false;
     derive_plain(d, point);
-    set_number(d, point, "lx", first[i][0]);
-    set_number(d, point, "lanes", first[i][1]);
-    set_number(d, point, "groups", first[i][2]);
+    set_number(d, point, "lx", first[i].lx);
+    set_number(d, point, "ly", 1);
+    set_number(d, point, "lanes", first[i].lanes);
+    set_number(d, point, "groups", first[i].groups);
     space_set(d->space, point, "fold", "group");
+    space_set(d->space, point, "hold", first[i].hold);
     return true;
+}
+
+void fold_plain(const Derivation *d, Point *point)
+{
+    if (!d->shape.rows || d->device.is_cpu)
+        return;
+    set_number(d, point, "lx", MIN(256, d->device.max_group));
+    set_number(d, point, "ly", 1);
+    space_set(d->space, point, "fold", "group");
 }
 
 void derive_reference(const Derivation *d, Point *point)

@@ -16,7 +16,8 @@ typedef struct {
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
     bool reduction;         // a whole array is reduced
-    bool rows;              // a long fold of each element of an array
+    bool rows;              // a chain of nests, of which some fold
+    int64_t row_bytes;      // what a group may hold of it
     bool product;           // a fold over each pair of rows of two arrays
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
@@ -45,6 +46,8 @@ void add_product_params(Derivation *derivation, Diags *diags);
 bool derive_product_first(const Derivation *derivation, int i, Point *point);
 // Of reductions, and of folds of rows.
 void add_fold_params(Derivation *derivation, Diags *diags);
+// On a GPU the items of a group share a chain: one item a row would leave most of it idle.
+void fold_plain(const Derivation *derivation, Point *point);
 bool derive_fold_first(const Derivation *derivation, int i, Point *point);
 void product_options(const Derivation *derivation, const Point *point,
                      LowerOptions *options);
@@ -86,14 +89,17 @@ void cover_pull(Rewriter *r, Path at, const Unstored *unstored);
 // Is what the windows look at copied to local memory? inputs: whether inputs are.
 bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 
+// derive_chain.c: how many maps are around a chain of nests, the one of the chain included;
+// 0: a map is none.
+int chain_depth(const Expr *map);
+// Of such a map: the bytes of all arrays that a group may hold.
+int64_t chain_bytes(const Expr *map);
+
 // derive_ask.c
 bool is_map(const Expr *expr);
 bool is_zip(const Expr *expr, int dims);
 // Windows over something, a step of 1 apart in every dimension.
 bool is_window(const Expr *expr, int dims);
-// Is a long fold that work-items may share all that a map does, but for operations on
-// scalars? `at` goes on to where it is.
-bool row_fold(const Expr *map, Path *at);
 // A map in a map, over arrays that do not depend on each other, of a fold to a scalar.
 bool is_product(const Expr *map);
 // Maps written inside one another: one thread dimension each, outermost slowest.
@@ -101,6 +107,7 @@ int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line
 // code; 0 if it is none.
 int64_t inner_length(const Expr *expr);
+enum { INNER_MOST = 64 };         // elements of a short reduction
 int array_dims(const Type *type); // at most DIMS_MAX
 // Thread dimensions of mapGlb, mapWrg and mapLcl in an expression; 0 if it has none.
 int lowered_dims(const Expr *expr);

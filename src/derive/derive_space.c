@@ -49,7 +49,10 @@ static void note_map(Shape *shape, Expr *map)
     shape->dims = MAX(shape->dims, depth);
     find_inner(shape, map->fun);
     shape->product |= is_product(map);
-    shape->rows |= row_fold(map, &(Path){0});
+    if (chain_depth(map)) {
+        shape->rows = true;
+        shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
+    }
     if (depth != map->dims)
         return;
     shape->rectangular = true;
@@ -361,6 +364,7 @@ void derive_plain(const Derivation *d, Point *point)
     set_number(d, point, "ly",
                d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
     cover_plain(d, point);
+    fold_plain(d, point);
     set_number(d, point, "groups", 64);
 }
 

@@ -195,3 +195,14 @@ const Arith *missing(Rewrite *rw, const Arith *len, int64_t n)
     ArithCtx *c = rw->ir->arith;
     return arith_mod(c, arith_mulc(c, len, -1), arith_const(c, n));
 }
+
+Expr *with_name(Rewrite *rw, Expr *expr, const Expr *old, Param *name)
+{
+    if (expr_equal(expr, old))
+        return use(rw, name);
+    for (int i = 0; i < expr->narg; i++)
+        expr->arg[i] = with_name(rw, expr->arg[i], old, name);
+    if (expr->fun)
+        expr->fun = with_name(rw, expr->fun, old, name);
+    return expr;
+}

@@ -25,6 +25,8 @@ Expr *make_identity(Rewrite *rw);
 Param *fresh(Rewrite *rw, const char *name);
 Expr *use(Rewrite *rw, Param *param);
 Expr *copy_of(Rewrite *rw, const Expr *expr); // a copy
+// The expression, changed in place: what is equal to `old` is a use of the name.
+Expr *with_name(Rewrite *rw, Expr *expr, const Expr *old, Param *name);
 // p nested over the outer dims, outermost first; par[k] is the thread dimension.
 Expr *make_nest(Rewrite *rw, Pattern p, int dims, const int64_t *par, Expr *f, Expr *in);
 // f(value): a copy of the body of a lambda of one parameter. The value is bound by a let if

@@ -40,6 +40,47 @@ Expr *rule_toLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return local_copy(rw, args, copy_of(rw, at));
 }
 
+Expr *rule_holdLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    bool written = at->kind == E_PATTERN && mentions_threads(at, P_MAPLCL, -1);
+    if (!written || is(at, P_TOLOCAL) || !copyable(at->type, 1) ||
+        !inside(rw, P_MAPWRG, -1) || inside(rw, P_MAPLCL, -1) || inside_loop(rw))
+        return NULL;
+    return make1(rw, P_TOLOCAL, copy_of(rw, at));
+}
+
+// The body with a name for a part of what the map is given; the same where it is not worth
+// one.
+static Expr *name_row(Rewrite *rw, Expr *body, Expr *part, const Type *type)
+{
+    Param *row = fresh(rw, "row");
+    Expr *named = with_name(rw, copy_of(rw, body), part, row);
+    bool wanted = type->kind == T_ARRAY && count_uses(named, row) > 1;
+    return wanted ? expr_let(rw->ir, row, part, named) : body;
+}
+
+Expr *rule_nameRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind != E_PATTERN || !at->fun || at->fun->nparam != 1 ||
+        !(is(at, P_MAP) || is_threads(at->pattern)))
+        return NULL;
+    Param *e = fresh(rw, at->fun->params[0]->name);
+    const Type *type = at->fun->params[0]->type;
+    Expr *body = expr_replace(rw->ir, at->fun->arg[0], at->fun->params[0], use(rw, e));
+    Expr *named = body;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        named = name_row(rw, named, expr_get(rw->ir, use(rw, e), i), type->item[i]);
+    if (type->kind != T_TUPLE)
+        named = name_row(rw, named, use(rw, e), type);
+    if (named == body)
+        return NULL;
+    Expr *in = copy_of(rw, at->arg[0]);
+    return expr_pattern(rw->ir, at->pattern, at->dims, at->par, NULL,
+                        make_lambda(rw, e, named), &in, 1);
+}
+
 enum { PRIVATE_MOST = 64 };
 
 static Expr *private_copy(Rewrite *rw, const Type *type, Expr *in)

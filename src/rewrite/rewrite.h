@@ -78,6 +78,10 @@ void rule_args_range(const RuleInfo *rule, int *least, int *most);
 // May work-items share a reduction? Its function is seen to be associative and commutative,
 // as it stands or once reduceFission took a map out of it; both sides are one scalar type.
 bool reduce_shares(const Expr *reduce);
+// A reduction, of not fewer elements than that as far as is known?
+bool fold_is_long(const Expr *expr, int64_t least);
+// The reduction that nameFold gives a name; NULL: there is none.
+const Expr *fold_to_name(const Expr *expr, int64_t least);
 
 // An iterate over a stencil whose steps may be done several in a kernel (stencil.c).
 typedef struct {

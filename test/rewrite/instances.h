@@ -184,6 +184,27 @@ static const Instance instances[] = {
      "def p(x: [N][M]int, y: [M]int) = map(\\r -> 3 * reduce(max, -9, map(mix, zip(r, y))) "
      "- 1, x)",
      "root", "1236 12"},
+    {"reduceLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
+     "1238 124"},
+    {"reduceLcl",
+     "def p(x: [N][M]float) = mapWrg0(\\r -> let m = reduce(max, -9.0, map(\\v -> soft(2, "
+     "v), r)) in "
+     "mapLcl0(\\v -> v - m, r), x)",
+     "f.0", "1236 12"},
+    {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> reduceSeq(+, 0, r), x)", "f", ""},
+    {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> (r[0], float(r[0])), x)", "f", ""},
+    {"nameFold",
+     "def p(x: [N][M]int) = map(\\r -> map(\\v -> v - reduce(+, 0, r) + reduce(+, 0, r), "
+     "r), x)",
+     "f", "123"},
+    {"nameFold",
+     "def p(x: [N][M]int) = map(\\r -> let y = map(\\v -> v * reduce(max, 0, r), r) in y, "
+     "x)",
+     "f", "12"},
+    {"nameFold",
+     "def p(x: [N][M]int) = map(\\r -> map(\\v -> reduce(max, v, r) + reduce(+, 0, r), r), "
+     "x)",
+     "f", "12"},
     {"toLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "f.0", "012"},
     {"toLocal",
      "def p(x: [N][M]int, y: [N][M]float) = mapWrg0(\\r -> mapLcl0(\\t -> t, r), zip2(x, "
@@ -195,6 +216,14 @@ static const Instance instances[] = {
     {"copy", "def p(x: [N][M]int) = transpose(x)", "root", "12"},
     {"copyLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "root",
      "01"},
+    {"holdLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "f", ""},
+    {"nameRows", "def p(x: [N][M]int) = map(\\r -> map(\\v -> v + r[0], r), x)", "root",
+     ""},
+    {"nameRows",
+     "def p(x, y: [N][M]int) = mapWrg0(\\r s -> map(mix, zip(r, map(mix, zip(s, r)))), "
+     "zip(x, "
+     "y))",
+     "root", ""},
     {"copyPrivate", "def p(x: [N][3]int) = mapGlb0(\\r -> r[0] * r[2], x)", "root", ""},
     {"slideTiling", "def p(x: [N]int) = slide(3, 1, x)", "root", "123"},
     {"slideTiling", "def p(x: [N]int) = slide(4, 2, pad(1, 1, clamp, x))", "root", "123"},

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files that rewrite a program share: the choices of a point, and the expression
+// on its way.
+
+#ifndef FW_DERIVE_WALK_H
+#define FW_DERIVE_WALK_H
+
+#include "derive/derive_parts.h"
+
+typedef struct {
+    Rewriter r;
+    bool tiled, unroll, blocks;
+    bool any_group; // of any shape
+    int64_t stage;  // elements of each row that a product copies to local memory; 0: none
+    int64_t local[DIMS_MAX], block[DIMS_MAX],
+        cyclic[DIMS_MAX]; // by thread dimension: x, y, z
+    int64_t groups, lanes;
+    int64_t steps;              // that an item walks
+    int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
+    bool rows;                  // a work-group does a chain of nests, else a work-item
+    bool hold;                  // what a chain reads and makes stays in local memory
+    Unstored unstored;          // stages that are computed where they are read
+    bool deep;                  // a position is too deep to be written
+} Walk;
+
+// derive.c: what is at a position, a position below, and one rule there; false, and nothing
+// changed, where it does not match.
+const Expr *walk_node(const Walk *w, Path at);
+Path walk_below(Walk *w, Path at, int child);
+bool walk_apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n);
+bool walk_apply_plain(Walk *w, RuleId rule, Path at);
+
+// derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
+bool derive_chain(Walk *w, Path at);
+
+#endif

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The items of a work-group together: a fold that they share, and a value that one of them
+// writes. Folds deep inside an expression are given a name first, where their value is the
+// same for all that is around them.
+//
+//   source  Lift MacroRules; paper 000, section 3.1; let floating: Peyton Jones, Partain,
+//           Santos, ICFP 1996
+
+#include "rewrite/internal.h"
+
+// Folds of one function, over other arrays.
+static Expr *fold_of(Rewrite *rw, const Expr *reduce, Param *in)
+{
+    return make_reduce(rw, P_REDSEQ, copy_of(rw, reduce->fun), copy_of(rw, reduce->arg[0]),
+                       use(rw, in));
+}
+
+static Expr *lcl(Rewrite *rw, Param *param, Expr *body, Expr *in)
+{
+    return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, param, body), in);
+}
+
+static Expr *one_index(Rewrite *rw)
+{
+    Param *k = fresh(rw, "k");
+    const Arith *one = num(rw, 1);
+    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &one, make_lambda(rw, k, use(rw, k)), NULL,
+                        0);
+}
+
+// A copy of the expression with another one in that place.
+static Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
+{
+    if (!at->n)
+        return value;
+    Expr *copy = copy_of(rw, expr), *node = copy;
+    for (int i = 0; i + 1 < at->n; i++)
+        node = node->arg[at->step[i]];
+    node->arg[at->step[at->n - 1]] = value;
+    return copy;
+}
+
+// What each of l items folds: every l-th group of v neighbours.
+static Expr *own_shares(Rewrite *rw, const Expr *reduce, int64_t l, int64_t v)
+{
+    const Arith *more = missing(rw, len_of(reduce->arg[1], 0), l * v);
+    Expr *in = copy_of(rw, reduce->arg[1]);
+    if (more != num(rw, 0)) {
+        Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
+        const Arith *both[] = {num(rw, 0), more};
+        in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
+        in->mode = PAD_CONSTANT;
+    }
+    Param *own = fresh(rw, "own");
+    if (v == 1) {
+        Expr *lines = make_sized(rw, P_SPLIT, num(rw, l), in);
+        return lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
+    }
+    Expr *lanes = make_sized(rw, P_SPLIT, num(rw, v), in);
+    Expr *lines = make_sized(rw, P_SPLIT, num(rw, l), lanes);
+    Param *a = fresh(rw, "a"), *near = fresh(rw, "near");
+    Expr *more_of =
+        make_reduce(rw, P_REDUNROLL, copy_of(rw, reduce->fun), use(rw, a), use(rw, near));
+    Expr *f = expr_lambda(rw->ir, (Param *[]){a, near}, 2, more_of);
+    Expr *each = make_reduce(rw, P_REDSEQ, f, copy_of(rw, reduce->arg[0]), use(rw, own));
+    return lcl(rw, own, each, make1(rw, P_TRANSPOSE, lines));
+}
+
+enum { TREE_FAN = 8, TREE_LEVELS = 8 };
+
+// The levels of a fold by l items, each held in local memory: an eighth of the items fold
+// eight of what is left, till so few are left that any item may fold them. Eight make three
+// barriers of 256 items, and none needs more than eight loads.
+typedef struct {
+    int n;
+    Param *param[TREE_LEVELS];
+    Expr *value[TREE_LEVELS];
+} Tree;
+
+static bool may_share(const Expr *reduce, int64_t l, int64_t v)
+{
+    return regroupable(reduce) && is_commutative(reduce) && l >= 1 && v >= 1 &&
+           l <= 1 << 16 && v <= 16;
+}
+
+static Tree tree_of(Rewrite *rw, const Expr *reduce, int64_t l, int64_t v)
+{
+    Tree t = {1, {fresh(rw, "found")}, {own_shares(rw, reduce, l, v)}};
+    for (; l % TREE_FAN == 0 && l > TREE_FAN && t.n < TREE_LEVELS; l /= TREE_FAN) {
+        Param *own = fresh(rw, "own");
+        Expr *lines =
+            make_sized(rw, P_SPLIT, num(rw, l / TREE_FAN), use(rw, t.param[t.n - 1]));
+        t.param[t.n] = fresh(rw, "found");
+        t.value[t.n++] =
+            lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
+    }
+    return t;
+}
+
+static Expr *with_levels(Rewrite *rw, Tree *t, Expr *body)
+{
+    while (t->n-- > 0)
+        body = expr_let(rw->ir, t->param[t->n], make1(rw, P_TOLOCAL, t->value[t->n]), body);
+    return body;
+}
+
+Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    Path where = {0};
+    if (!is_dims(at, P_MAP, 1) || !path_to_fold(at->fun->arg[0], &where, NULL))
+        return NULL;
+    const Expr *reduce = path_find(at->fun->arg[0], &where);
+    if (!may_share(reduce, args->at[0], args->at[1]) || !at_host(rw))
+        return NULL;
+    Tree t = tree_of(rw, reduce, args->at[0], args->at[1]);
+    Expr *rest = fold_of(rw, reduce, t.param[t.n - 1]);
+    Expr *whole = put_at(rw, at->fun->arg[0], &where, rest);
+    Expr *body = with_levels(rw, &t, lcl(rw, fresh(rw, "only"), whole, one_index(rw)));
+    Expr *f = copy_of(rw, make_lambda(rw, at->fun->params[0], body));
+    return make1(rw, P_JOIN, make(rw, P_MAPWRG, 1, NULL, f, copy_of(rw, at->arg[0])));
+}
+
+static bool by_all_items(const Rewrite *rw)
+{
+    return inside(rw, P_MAPWRG, -1) && !inside(rw, P_MAPLCL, -1) && !inside_loop(rw);
+}
+
+Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) || !by_all_items(rw))
+        return NULL;
+    Tree t = tree_of(rw, at, args->at[0], args->at[1]);
+    return with_levels(rw, &t, fold_of(rw, at, t.param[t.n - 1]));
+}
+
+Expr *rule_onlyItem(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (at->kind == E_LAMBDA || !plain_scalars(at->type) || !by_all_items(rw))
+        return NULL;
+    Expr *array = lcl(rw, fresh(rw, "only"), copy_of(rw, at), one_index(rw));
+    return expr_at(rw->ir, array, expr_num(rw->ir, num(rw, 0)));
+}
+
+// Naming folds -------------------------------------------------------------------------
+
+// What is bound between the expression and the place that is looked at, innermost first.
+typedef struct Bound Bound;
+struct Bound {
+    const Expr *by; // a let, or a lambda
+    const Bound *outer;
+};
+
+static bool mentions_bound(const Expr *expr, const Bound *bound)
+{
+    for (; bound; bound = bound->outer) {
+        if (bound->by->kind == E_LET && expr_mentions(expr, bound->by->param))
+            return true;
+        for (int i = 0; bound->by->kind == E_LAMBDA && i < bound->by->nparam; i++)
+            if (expr_mentions(expr, bound->by->params[i]))
+                return true;
+    }
+    return false;
+}
+
+// The first fold of so many elements that is the same for all that is bound on the way to
+// it.
+static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
+{
+    if (fold_is_long(expr, least) && !mentions_bound(expr, bound))
+        return expr;
+    const Expr *found = NULL;
+    for (int i = 0; i < expr->narg && !found; i++) {
+        bool in = expr->kind == E_LET && i == 1;
+        found = free_fold(expr->arg[i], least,
+                          in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound);
+    }
+    return expr->fun && !found ? free_fold(expr->fun, least, bound) : found;
+}
+
+bool fold_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return is(expr, P_REDUCE) &&
+           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
+}
+
+const Expr *fold_to_name(const Expr *expr, int64_t least)
+{
+    if (expr->kind == E_LET)
+        return fold_is_long(expr->arg[0], least) ? NULL
+                                                 : free_fold(expr->arg[0], least, NULL);
+    return fold_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
+}
+
+Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *fold = at->kind == E_LAMBDA ? NULL : fold_to_name(at, args->at[0]);
+    if (!fold)
+        return NULL;
+    Param *name = fresh(rw, "fold");
+    return expr_let(rw->ir, name, copy_of(rw, fold),
+                    with_name(rw, copy_of(rw, at), fold, name));
+}

@@ -218,6 +218,46 @@ static void derive_nested(Walk *w, Path at, int depth)
     }
 }
 
+// A name for what is used once goes.
+static bool inline_once(Walk *w, Path at)
+{
+    const Expr *let = w->deep ? NULL : walk_node(w, at);
+    return let && let->kind == E_LET && expr_uses(let->arg[1], let->param) <= 1 &&
+           walk_apply_plain(w, RULE_LET_INLINE, at);
+}
+
+// What a product is part of moves into its function: a map of what it gives, alone or
+// beside other arrays in a zip.
+static bool fuse_product(Walk *w, Path at, bool (*has)(const Expr *expr))
+{
+    const Expr *map = walk_node(w, at);
+    Path in = walk_below(w, at, 0);
+    if (!is_map(map) || w->deep)
+        return false;
+    if (inline_once(w, walk_below(w, at, CHILD_FUN)))
+        return true;
+    if (!has(map->arg[0]))
+        return false;
+    if (map->arg[0]->kind == E_LET)
+        return walk_apply_plain(w, RULE_LET_INLINE, in);
+    if (map->dims > 1)
+        return walk_apply_plain(w, RULE_MAP_NEST, at);
+    if (is_map(map->arg[0]))
+        return walk_apply_plain(w, RULE_MAP_NEST, in) ||
+               walk_apply_plain(w, RULE_MAP_FUSION, at);
+    if (walk_apply_plain(w, RULE_ZIP_NEST, at))
+        return true;
+    for (int64_t i = 0; is_zip(map->arg[0], 1) && i < map->arg[0]->narg; i++) {
+        const Expr *part = map->arg[0]->arg[i];
+        if (has(part) && part->kind == E_LET)
+            return walk_apply_plain(w, RULE_LET_INLINE, walk_below(w, in, (int)i));
+        if (has(part))
+            return walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, in, (int)i)) ||
+                   walk_apply(w, RULE_MAP_ZIP_FUSION, at, &i, 1);
+    }
+    return false;
+}
+
 // A product: tiles for groups, blocks of outputs in registers for items. What does not
 // match leaves less of it.
 static void derive_product(Walk *w, Path at)
@@ -237,6 +277,10 @@ static void derive_product(Walk *w, Path at)
     block = derive_items(w, &nest, work);
     if (!walk_apply_plain(w, RULE_MAP_REDUCE_BLOCK, block))
         return;
+    if (!w->deep && walk_node(w, block)->kind == E_LET) { // what follows the fold
+        walk_apply_plain(w, RULE_MAP_UNROLL, walk_below(w, block, 1));
+        block = walk_below(w, block, 0);
+    }
     if (w->stage)
         walk_apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
     while (!w->deep && !is_map(walk_node(w, block)))
@@ -244,15 +288,47 @@ static void derive_product(Walk *w, Path at)
     walk_apply_plain(w, RULE_MAP_UNROLL, block);
 }
 
+// Arrays of the outer element that the inner map reads beside the other operand: by index.
+static void index_rows(Walk *w, Path at)
+{
+    Path inner = walk_below(w, at, CHILD_FUN);
+    const Expr *map = walk_node(w, at);
+    for (int64_t i = 0; !w->deep && is_map(map) && is_map(walk_node(w, inner)); i++) {
+        const Expr *in = walk_node(w, inner)->arg[0];
+        if (!is_zip(in, 1) || i >= in->narg)
+            return;
+        map = walk_node(w, at);
+        if (expr_mentions(in->arg[i], map->fun->params[0]))
+            walk_apply(w, RULE_ZIP_INDEX, inner, &i, 1);
+    }
+}
+
+// A product in blocks, or a batch of them; false if it is none.
+static bool derive_blocks(Walk *w, Path at)
+{
+    Path inner = walk_below(w, at, CHILD_FUN);
+    for (Path p = at; !w->deep && is_map(walk_node(w, p)); p = walk_below(w, p, CHILD_FUN))
+        while (fuse_product(w, p, p.n == at.n ? has_product : has_fold))
+            ;
+    if (!w->deep && has_fold(walk_node(w, at)->fun))
+        index_rows(w, at);
+    if (is_product(walk_node(w, at)))
+        derive_product(w, at);
+    else if (is_map(walk_node(w, at)) && is_product(walk_node(w, inner)) &&
+             walk_apply(w, RULE_MAP_WRG, at, (int64_t[]){2}, 1))
+        derive_product(w, inner);
+    else
+        return false;
+    return true;
+}
+
 static void derive_map(Walk *w, Path at)
 {
     if (derive_chain(w, at))
         return;
     cover_pull(&w->r, at, &w->unstored);
-    if (w->blocks && is_product(walk_node(w, at))) {
-        derive_product(w, at);
+    if (w->blocks && derive_blocks(w, at))
         return;
-    }
     if (w->unroll)
         unroll_inner(w, walk_below(w, at, CHILD_FUN));
     const Expr *map = walk_node(w, at);
@@ -329,8 +405,22 @@ static void walk_pattern(Walk *w, Path at, bool root)
         parallel_copy(w, at);
 }
 
+// A stage that its kernel does not store, of which a product is part: it has one reader.
+static bool is_unstored_product(const Walk *w, const Expr *let)
+{
+    for (int i = 0; i < w->unstored.n; i++)
+        if (w->unstored.at[i].param == let->param)
+            return expr_uses(let->arg[1], let->param) == 1 && has_product(let->arg[0]);
+    return false;
+}
+
 static void walk_let(Walk *w, Path at, bool root)
 {
+    if (w->blocks && is_unstored_product(w, walk_node(w, at)) &&
+        walk_apply_plain(w, RULE_LET_INLINE, at)) {
+        walk(w, at, root);
+        return;
+    }
     walk(w, walk_below(w, at, 0), false);
     walk(w, walk_below(w, at, 1), root);
 }

@@ -40,10 +40,35 @@ bool is_product(const Expr *map)
 {
     if (!is_map(map) || map->dims != 1)
         return false;
-    const Expr *inner = map->fun->arg[0], *fold = is_map(inner) ? inner->fun->arg[0] : NULL;
-    return fold && inner->dims == 1 && fold->kind == E_PATTERN &&
-           fold->pattern == P_REDUCE && type_is_scalar(fold->type) &&
-           !expr_mentions(inner->arg[0], map->fun->params[0]);
+    const Expr *inner = map->fun->arg[0], *body = is_map(inner) ? inner->fun->arg[0] : NULL;
+    const Param *x = map->fun->params[0];
+    if (!body || inner->dims != 1 || expr_mentions(inner->arg[0], x))
+        return false;
+    if (fold_is_long(body, 0))
+        return type_is_scalar(body->type);
+    const Expr *fold = fold_to_name(body, 0);
+    return fold && type_is_scalar(fold->type) && type_is_scalar(body->type) &&
+           expr_mentions(fold, x) && expr_mentions(fold, inner->fun->params[0]);
+}
+
+bool has_fold(const Expr *expr)
+{
+    if (fold_is_long(expr, 0))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (has_fold(expr->arg[i]))
+            return true;
+    return expr->fun && has_fold(expr->fun->arg[0]);
+}
+
+bool has_product(const Expr *expr)
+{
+    if (is_product(expr))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (has_product(expr->arg[i]))
+            return true;
+    return expr->fun && has_product(expr->fun->arg[0]);
 }
 
 static const Expr *tail_of_lets(const Expr *expr)

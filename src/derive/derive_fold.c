@@ -39,6 +39,8 @@ void add_product_params(Derivation *d, Diags *diags)
                     diags);
     space_constrain(space, "stage > 0 or (load == 'now' and tiles == 'loop')", diags);
     space_constrain(space, "product == 'blocks' or resident == 0", diags);
+    if (d->shape.dims > 2) // a batch: one product a group
+        space_constrain(space, "product == 'plain' or lz*bz*cz == 1", diags);
     constrain_stage(d, diags);
 }
 

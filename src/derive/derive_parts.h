@@ -100,8 +100,11 @@ bool is_map(const Expr *expr);
 bool is_zip(const Expr *expr, int dims);
 // Windows over something, a step of 1 apart in every dimension.
 bool is_window(const Expr *expr, int dims);
-// A map in a map, over arrays that do not depend on each other, of a fold to a scalar.
+// A map in a map, over arrays that do not depend on each other, of a fold to a scalar,
+// which goes on with it or not.
 bool is_product(const Expr *map);
+bool has_product(const Expr *expr); // anywhere
+bool has_fold(const Expr *expr);    // likewise
 // Maps written inside one another: one thread dimension each, outermost slowest.
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line

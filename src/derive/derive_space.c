@@ -48,7 +48,7 @@ static void note_map(Shape *shape, Expr *map)
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
     shape->dims = MAX(shape->dims, depth);
     find_inner(shape, map->fun);
-    shape->product |= is_product(map);
+    shape->product |= is_product(map) || is_product(map->fun->arg[0]);
     if (chain_depth(map)) {
         shape->rows = true;
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));

@@ -27,14 +27,14 @@ static bool type_uses(const Type *type, Scalar scalar)
     BUG("type of kind %d", type->kind);
 }
 
-static bool expr_uses(const Expr *expr, Scalar scalar)
+static bool uses_scalar(const Expr *expr, Scalar scalar)
 {
     if (type_uses(expr->type, scalar))
         return true;
     for (int i = 0; i < expr->narg; i++)
-        if (expr_uses(expr->arg[i], scalar))
+        if (uses_scalar(expr->arg[i], scalar))
             return true;
-    return expr->fun && expr_uses(expr->fun, scalar);
+    return expr->fun && uses_scalar(expr->fun, scalar);
 }
 
 static bool function_uses(const Function *fun, Scalar scalar)
@@ -42,7 +42,7 @@ static bool function_uses(const Function *fun, Scalar scalar)
     for (int i = 0; i < fun->nparam; i++)
         if (type_uses(fun->params[i]->type, scalar))
             return true;
-    return type_uses(fun->result, scalar) || (fun->body && expr_uses(fun->body, scalar));
+    return type_uses(fun->result, scalar) || (fun->body && uses_scalar(fun->body, scalar));
 }
 
 static bool program_uses(const Program *program, Scalar scalar)

@@ -212,6 +212,16 @@ bool expr_mentions(const Expr *expr, const Param *param)
     return expr->fun && expr_mentions(expr->fun, param);
 }
 
+int expr_uses(const Expr *expr, const Param *param)
+{
+    int n = expr->kind == E_PARAM && expr->param == param;
+    if (expr->fun)
+        n += 2 * expr_uses(expr->fun, param);
+    for (int i = 0; i < expr->narg && n < 2; i++)
+        n += expr_uses(expr->arg[i], param);
+    return MIN(n, 2);
+}
+
 // Comparing ---------------------------------------------------------------------------
 
 // The binders around an expression (of each side, when two are compared).

@@ -262,6 +262,7 @@ Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *val
 uint64_t expr_hash(const Expr *expr);          // up to names of bound params
 bool expr_equal(const Expr *a, const Expr *b); // likewise
 bool expr_mentions(const Expr *expr, const Param *param);
+int expr_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
 
 // parse.c, print.c ---------------------------------------------------------------------
 

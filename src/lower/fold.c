@@ -78,7 +78,7 @@ static bool is_elementwise(const Expr *map, const Param *param, int dims)
     int found = 0;
     if (map->kind != E_PATTERN ||
         (map->pattern != P_MAPSEQ && map->pattern != P_MAPUNROLL) ||
-        zip->kind != E_PATTERN || zip->pattern != P_ZIP || param_uses(map, param) != 1)
+        zip->kind != E_PATTERN || zip->pattern != P_ZIP || expr_uses(map, param) != 1)
         return false;
     for (int i = 0; i < zip->narg; i++)
         found += zip->arg[i]->kind == E_PARAM && zip->arg[i]->param == param;
@@ -110,7 +110,7 @@ static bool changes_in_place(const Expr *body, const Param *param, const Type *t
                changes_in_place(body->arg[1], param, type);
     if (body->kind == E_PATTERN && body->pattern == P_REDSEQ)
         return body->arg[0]->kind == E_PARAM && body->arg[0]->param == param &&
-               param_uses(body, param) == 1 &&
+               expr_uses(body, param) == 1 &&
                changes_in_place(body->fun->arg[0], body->fun->params[0], type);
     return body->narg > 0 && is_elementwise(body, param, dims_of(type));
 }

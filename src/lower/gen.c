@@ -41,22 +41,11 @@ static const View *env_find(const Env *env, const Param *param)
     BUG("parameter %s is not bound", param->name);
 }
 
-// How often a parameter occurs, counted up to 2.
-int param_uses(const Expr *expr, const Param *param)
-{
-    int n = expr->kind == E_PARAM && expr->param == param;
-    if (expr->fun)
-        n += 2 * param_uses(expr->fun, param);
-    for (int i = 0; i < expr->narg && n < 2; i++)
-        n += param_uses(expr->arg[i], param);
-    return n;
-}
-
 // A scalar computed once and used often gets a name.
 const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
                           const Expr *body)
 {
-    if (view->kind == V_VALUE && param_uses(body, param) > 1)
+    if (view->kind == V_VALUE && expr_uses(body, param) > 1)
         view = view_value(l, k_named(l, view->value, param->name));
     return env_bind(l, env, param, view);
 }

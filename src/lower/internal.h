@@ -125,7 +125,6 @@ const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *vi
 // As env_bind; a computed scalar that body uses more than once gets a name.
 const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
                           const Expr *body);
-int param_uses(const Expr *expr, const Param *param); // counted up to 2
 // fold.c: folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out);

@@ -100,7 +100,7 @@ Expr *call(Rewrite *rw, const Expr *lambda, Expr *value)
 {
     const Param *param = lambda->params[0];
     const Expr *body = lambda->arg[0];
-    if (is_simple(value) || count_uses(body, param) <= 1)
+    if (is_simple(value) || expr_uses(body, param) <= 1)
         return project(expr_replace(rw->ir, body, param, value));
     Param *held = fresh(rw, param->name);
     Expr *name = use(rw, held);
@@ -205,4 +205,11 @@ Expr *with_name(Rewrite *rw, Expr *expr, const Expr *old, Param *name)
     if (expr->fun)
         expr->fun = with_name(rw, expr->fun, old, name);
     return expr;
+}
+
+Expr *counting(Rewrite *rw, const Arith *len)
+{
+    Param *i = fresh(rw, "i");
+    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, i, use(rw, i)), NULL,
+                        0);
 }

@@ -21,14 +21,6 @@ static Expr *lcl(Rewrite *rw, Param *param, Expr *body, Expr *in)
     return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, param, body), in);
 }
 
-static Expr *one_index(Rewrite *rw)
-{
-    Param *k = fresh(rw, "k");
-    const Arith *one = num(rw, 1);
-    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &one, make_lambda(rw, k, use(rw, k)), NULL,
-                        0);
-}
-
 // A copy of the expression with another one in that place.
 static Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
 {
@@ -116,7 +108,8 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Tree t = tree_of(rw, reduce, args->at[0], args->at[1]);
     Expr *rest = fold_of(rw, reduce, t.param[t.n - 1]);
     Expr *whole = put_at(rw, at->fun->arg[0], &where, rest);
-    Expr *body = with_levels(rw, &t, lcl(rw, fresh(rw, "only"), whole, one_index(rw)));
+    Expr *body =
+        with_levels(rw, &t, lcl(rw, fresh(rw, "only"), whole, counting(rw, num(rw, 1))));
     Expr *f = copy_of(rw, make_lambda(rw, at->fun->params[0], body));
     return make1(rw, P_JOIN, make(rw, P_MAPWRG, 1, NULL, f, copy_of(rw, at->arg[0])));
 }
@@ -139,7 +132,7 @@ Expr *rule_onlyItem(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (at->kind == E_LAMBDA || !plain_scalars(at->type) || !by_all_items(rw))
         return NULL;
-    Expr *array = lcl(rw, fresh(rw, "only"), copy_of(rw, at), one_index(rw));
+    Expr *array = lcl(rw, fresh(rw, "only"), copy_of(rw, at), counting(rw, num(rw, 1)));
     return expr_at(rw->ir, array, expr_num(rw->ir, num(rw, 0)));
 }
 

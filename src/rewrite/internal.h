@@ -22,6 +22,7 @@ Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in);
 Expr *make_zip(Rewrite *rw, int dims, Expr **part, int n);
 Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
 Expr *make_identity(Rewrite *rw);
+Expr *counting(Rewrite *rw, const Arith *len); // the array 0, 1, ...
 Param *fresh(Rewrite *rw, const char *name);
 Expr *use(Rewrite *rw, Param *param);
 Expr *copy_of(Rewrite *rw, const Expr *expr); // a copy
@@ -69,7 +70,6 @@ bool is_commutative(const Expr *reduce);
 bool plain_scalars(const Type *type); // scalars, or tuples of scalars
 bool mentions_threads(const Expr *expr, Pattern p, int dim); // dim -1: any
 int64_t static_count(const Type *type);                      // scalars; -1 if not constant
-int count_uses(const Expr *expr, const Param *param);        // up to 2; under a lambda as 2
 
 // Looking around: is there such a pattern whose function we are in?
 bool inside(const Rewrite *rw, Pattern p, int dim); // dim -1: any

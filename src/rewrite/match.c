@@ -145,16 +145,6 @@ int64_t static_count(const Type *type)
     return count;
 }
 
-int count_uses(const Expr *expr, const Param *param)
-{
-    int n = is_use(expr, param);
-    if (expr->fun)
-        n += 2 * count_uses(expr->fun, param);
-    for (int i = 0; i < expr->narg && n < 2; i++)
-        n += count_uses(expr->arg[i], param);
-    return MIN(n, 2);
-}
-
 bool inside(const Rewrite *rw, Pattern p, int dim)
 {
     for (const Context *c = rw->context; c; c = c->outer)

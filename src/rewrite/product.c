@@ -83,23 +83,40 @@ static Expr *filled(Rewrite *rw, const Expr *like, int dims, const Expr *value)
     return expr_pattern(rw->ir, P_ARRAY, dims, 0, len, f, NULL, 0);
 }
 
-static Expr *counting(Rewrite *rw, const Arith *len)
+// The fold of a block's function, which may go on with what it gives; NULL: there is none.
+static const Expr *block_fold(const Expr *map)
 {
-    Param *i = fresh(rw, "i");
-    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, i, use(rw, i)), NULL,
-                        0);
+    const Expr *body = map->fun->arg[0];
+    const Expr *fold =
+        is(body, P_REDSEQ) || is(body, P_REDUCE) ? body : fold_to_name(body, 0);
+    const Param *t = map->fun->params[0];
+    return fold && type_is_scalar(fold->type) && !expr_mentions(fold->fun, t) &&
+                   !expr_mentions(fold->arg[0], t)
+               ? fold
+               : NULL;
+}
+
+// The rest of the function, for each output and what was folded for it.
+static Expr *after_fold(Rewrite *rw, const Expr *at, const Expr *fold, Param *sums)
+{
+    Param *p = fresh(rw, "p"), *sum = fresh(rw, "sum");
+    Expr *body = with_name(rw, copy_of(rw, at->fun->arg[0]), fold, sum);
+    Expr *get = expr_get(rw->ir, use(rw, p), 0);
+    body = expr_replace(rw->ir, body, sum, get);
+    get = expr_get(rw->ir, use(rw, p), 1);
+    body = expr_replace(rw->ir, body, at->fun->params[0], get);
+    Expr *pairs =
+        make_zip(rw, at->dims, (Expr *[]){use(rw, sums), copy_of(rw, at->arg[0])}, 2);
+    return make_map(rw, at->dims, make_lambda(rw, p, body), pairs);
 }
 
 Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    const Expr *reduce = is(at, P_MAP) ? at->fun->arg[0] : NULL;
-    if (!reduce || !(is(reduce, P_REDUCE) || is(reduce, P_REDSEQ)) ||
-        !type_is_scalar(reduce->type))
+    const Expr *reduce = is(at, P_MAP) ? block_fold(at) : NULL;
+    if (!reduce)
         return NULL;
     const Param *t = at->fun->params[0];
-    if (expr_mentions(reduce->fun, t) || expr_mentions(reduce->arg[0], t))
-        return NULL;
     Param *acc = fresh(rw, "acc"), *k = fresh(rw, "k"), *p = fresh(rw, "p");
     Expr *own = expr_get(rw->ir, use(rw, p), 1);
     Expr *in = expr_replace(rw->ir, reduce->arg[1], t, own);
@@ -109,15 +126,20 @@ Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
         make_zip(rw, at->dims, (Expr *[]){use(rw, acc), copy_of(rw, at->arg[0])}, 2);
     Expr *body = make_map(rw, at->dims, step, pairs);
     Expr *f = expr_lambda(rw->ir, (Param *[]){acc, k}, 2, body);
-    return make_reduce(rw, P_REDSEQ, f, filled(rw, at, at->dims, reduce->arg[0]),
-                       counting(rw, reduce->arg[1]->type->len));
+    Expr *block = make_reduce(rw, P_REDSEQ, f, filled(rw, at, at->dims, reduce->arg[0]),
+                              counting(rw, reduce->arg[1]->type->len));
+    if (reduce == at->fun->arg[0])
+        return block;
+    Param *sums = fresh(rw, "sums");
+    return expr_let(rw->ir, sums, block, after_fold(rw, at, reduce, sums));
 }
 
 // Tiles in local memory ------------------------------------------------------------------
 
 enum { OPERANDS_MAX = 8 };
 
-// What a work-group reads together: arrays of rows, the parameters of its mapWrg.
+// What a work-group reads together: element k of something that is made of one row, an
+// element of a parameter of its mapWrg.
 typedef struct {
     Rewrite *rw;
     const Param *k;
@@ -125,8 +147,10 @@ typedef struct {
     int64_t items[2];
     struct {
         const Param *array;
+        Param *row; // stands for the row in:
+        Expr *from; // what is indexed by k
         Param *tile;
-        const Expr *source; // what the group's function is mapped over
+        bool turned; // neighbours in memory are the same element of neighbouring rows
         int64_t rows;
     } operand[OPERANDS_MAX];
     int n;
@@ -143,54 +167,96 @@ static const Expr *group_source(const Rewrite *rw, const Param *param)
     return NULL;
 }
 
-// array[i][k], k the number of the step.
-static const Param *row_element(const Staging *s, const Expr *expr)
+// The first element of an array of the group's in an expression: param[i].
+static const Expr *row_of(const Staging *s, const Expr *expr)
 {
-    bool twice = expr->kind == E_AT && expr->arg[0]->kind == E_AT;
-    return twice && is_use(expr->arg[1], s->k) && expr->arg[0]->arg[0]->kind == E_PARAM
-               ? expr->arg[0]->arg[0]->param
-               : NULL;
+    if (expr->kind == E_AT && expr->arg[0]->kind == E_PARAM &&
+        group_source(s->rw, expr->arg[0]->param))
+        return expr;
+    const Expr *found = NULL;
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = row_of(s, expr->arg[i]);
+    return expr->fun && !found ? row_of(s, expr->fun) : found;
 }
 
-static void note_operand(Staging *s, const Expr *access)
+// Is it element k of something made of one row alone?
+static const Expr *row_access(const Staging *s, const Expr *expr)
 {
-    const Param *array = access->arg[0]->arg[0]->param;
-    const Expr *source = group_source(s->rw, array);
+    if (expr->kind != E_AT || !is_use(expr->arg[1], s->k) || !type_is_scalar(expr->type) ||
+        expr_mentions(expr->arg[0], s->k))
+        return NULL;
+    return row_of(s, expr->arg[0]);
+}
+
+// Are neighbours in memory, as far as one can see, the same element of neighbouring rows?
+// So they are of a transposed array, and of windows.
+static bool is_turned(const Expr *source, const Expr *from, const Param *row)
+{
+    while (is(source, P_SPLIT) || is(source, P_PAD) || is(source, P_JOIN))
+        source = data_of(source);
+    if (is(source, P_ZIP)) {
+        const Expr *get = from;
+        while (get->narg && !(get->kind == E_GET && is_use(get->arg[0], row)))
+            get = get->arg[get->narg - 1];
+        bool known = get->kind == E_GET && get->index < source->narg;
+        return known && is_turned(source->arg[get->index], get, row);
+    }
+    return is(source, P_TRANSPOSE) || is(source, P_SLIDE);
+}
+
+static int find_operand(const Staging *s, const Param *array, const Expr *access,
+                        const Expr *pick)
+{
+    for (int i = 0; i < s->n; i++) {
+        Expr *from = copy_of(s->rw, access->arg[0]);
+        from = with_name(s->rw, from, pick, s->operand[i].row);
+        if (s->operand[i].array == array && expr_equal(from, s->operand[i].from))
+            return i;
+    }
+    return -1;
+}
+
+static void note_operand(Staging *s, const Expr *access, const Expr *pick)
+{
+    const Param *array = pick->arg[0]->param;
     int64_t rows;
-    for (int i = 0; i < s->n; i++)
-        if (s->operand[i].array == array)
-            return;
-    if (!source || s->n == OPERANDS_MAX || !type_is_scalar(access->type) ||
-        !arith_is_const(access->arg[0]->arg[0]->type->len, &rows))
+    if (find_operand(s, array, access, pick) >= 0 || s->n == OPERANDS_MAX ||
+        !arith_is_const(pick->arg[0]->type->len, &rows))
         return;
-    s->operand[s->n].array = array;
-    s->operand[s->n].source = source;
-    s->operand[s->n].rows = rows;
-    s->operand[s->n++].tile = fresh(s->rw, "tile");
+    int i = s->n++;
+    Param *row = fresh(s->rw, "row");
+    Expr *from = with_name(s->rw, copy_of(s->rw, access->arg[0]), pick, row);
+    s->operand[i].array = array;
+    s->operand[i].row = row;
+    s->operand[i].from = from;
+    s->operand[i].turned = is_turned(group_source(s->rw, array), from, row);
+    s->operand[i].rows = rows;
+    s->operand[i].tile = fresh(s->rw, "tile");
 }
 
 static void find_operands(Staging *s, const Expr *expr)
 {
-    if (row_element(s, expr))
-        note_operand(s, expr);
+    const Expr *pick = row_access(s, expr);
+    if (pick)
+        note_operand(s, expr, pick);
     if (expr->fun)
         find_operands(s, expr->fun);
     for (int i = 0; i < expr->narg; i++)
         find_operands(s, expr->arg[i]);
 }
 
-// array[i][k] becomes tile[k][i].
+// from(array[i])[k] becomes tile[k][i].
 static Expr *redirect(Staging *s, Expr *expr, Param *within)
 {
-    const Param *array = row_element(s, expr);
-    for (int i = 0; array && i < s->n; i++)
-        if (s->operand[i].array == array) {
-            Expr *row =
-                expr_at(s->rw->ir, use(s->rw, s->operand[i].tile), use(s->rw, within));
-            return expr_at(s->rw->ir, row, redirect(s, expr->arg[0]->arg[1], within));
-        }
-    for (int i = 0; i < expr->narg; i++)
-        expr->arg[i] = redirect(s, expr->arg[i], within);
+    const Expr *pick = row_access(s, expr);
+    int i = pick ? find_operand(s, pick->arg[0]->param, expr, pick) : -1;
+    if (i >= 0) {
+        Expr *row = expr_at(s->rw->ir, use(s->rw, s->operand[i].tile), use(s->rw, within));
+        Expr *index = copy_of(s->rw, pick->arg[1]);
+        return expr_at(s->rw->ir, row, redirect(s, index, within));
+    }
+    for (int a = 0; a < expr->narg; a++)
+        expr->arg[a] = redirect(s, expr->arg[a], within);
     if (expr->fun)
         expr->fun = redirect(s, expr->fun, within);
     return expr;
@@ -205,14 +271,6 @@ static Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b)
 static Expr *number_of(Rewrite *rw, Param *part, int64_t step, Expr *within)
 {
     return expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, use(rw, part), step), within, NULL);
-}
-
-// Are neighbours in memory, as far as one can see, the same element of neighbouring rows?
-static bool is_turned(const Expr *source)
-{
-    while (is(source, P_SPLIT) || is(source, P_PAD))
-        source = data_of(source);
-    return is(source, P_TRANSPOSE);
 }
 
 // As many neighbours as divide the side and leave all items work.
@@ -252,7 +310,7 @@ static Expr *staged(Staging *s, int i, Param *part)
 {
     Rewrite *rw = s->rw;
     int64_t rows = s->operand[i].rows, count = rows * s->step;
-    bool turned = is_turned(s->operand[i].source);
+    bool turned = s->operand[i].turned;
     int64_t side = turned ? rows : s->step, lanes = lanes_of(s, count, side);
     s->ok &= lanes > 0;
     if (!s->ok)
@@ -262,6 +320,7 @@ static Expr *staged(Staging *s, int i, Param *part)
     Expr *near = arith_of(rw, OP_MOD, use(rw, q), side);
     Expr *row = expr_at(rw->ir, expr_param(rw->ir, (Param *)s->operand[i].array),
                         turned ? near : far);
+    row = expr_replace(rw->ir, s->operand[i].from, s->operand[i].row, row);
     Expr *from = expr_at(rw->ir, row, number_of(rw, part, s->step, turned ? far : near));
     const Arith *len = num(rw, count);
     Expr *flat =

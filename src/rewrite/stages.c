@@ -97,6 +97,40 @@ Expr *rule_zipFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make_map(rw, at->dims, make_lambda(rw, e, body), zip_of(rw, &parts));
 }
 
+Expr *rule_zipNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Expr *zip = is_dims(at, P_MAP, 1) ? at->arg[0] : NULL;
+    if (!zip || !is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
+        return NULL;
+    Param *t = fresh(rw, "t");
+    Expr *row[PARTS_MAX], *part[PARTS_MAX];
+    for (int i = 0; i < zip->narg; i++) {
+        row[i] = expr_get(rw->ir, use(rw, t), i);
+        part[i] = copy_of(rw, zip->arg[i]);
+    }
+    Expr *body = call(rw, at->fun, make_zip(rw, zip->dims - 1, row, zip->narg));
+    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, zip->narg));
+}
+
+Expr *rule_zipIndex(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t i = args->at[0];
+    const Expr *zip = is_dims(at, P_MAP, 1) ? at->arg[0] : NULL;
+    if (!zip || !is_dims(zip, P_ZIP, 1) || zip->narg > PARTS_MAX || i < 0 || i >= zip->narg)
+        return NULL;
+    Param *t = fresh(rw, "t");
+    Expr *item[PARTS_MAX], *part[PARTS_MAX];
+    for (int k = 0; k < zip->narg; k++) {
+        item[k] = expr_get(rw->ir, use(rw, t), k);
+        part[k] = k == i ? counting(rw, len_of(zip, 0)) : copy_of(rw, zip->arg[k]);
+    }
+    item[i] = expr_at(rw->ir, copy_of(rw, zip->arg[i]), item[i]);
+    const Expr *items = expr_tuple(rw->ir, item, zip->narg);
+    Expr *body = call_all(rw, at->fun, &items);
+    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, zip->narg));
+}
+
 // Several maps as one -------------------------------------------------------------------
 
 static bool like_maps(Rewrite *rw, const Expr *a, const Expr *b)

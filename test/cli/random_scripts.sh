@@ -4,6 +4,6 @@
 . test/cli/common
 stores -
 draw() { "$PYTHON" test/random/scripts.py "$FOREWARP" "$tmp" "$@" || failures=1; }
-draw fixed 12 host=1 opencl:0
-draw "$(git rev-parse HEAD 2>/dev/null || cksum <"$FOREWARP" | tr ' ' -)" 6 host opencl:0
+draw fixed 12 host opencl:0
+draw "$(git rev-parse HEAD 2>/dev/null || cksum <"$FOREWARP" | tr ' ' -)" 6 host=1
 finish

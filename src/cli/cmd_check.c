@@ -155,11 +155,9 @@ static void print_script(const Script *script)
     printf("%s, %d call%s of an instance\n", script->name, script->ncall,
            script->ncall == 1 ? "" : "s");
     for (int out = 0; out < 2; out++)
-        for (int e = 0; e < script->nelem; e++) {
-            const Elem *elem = &script->elem[e];
+        for (int i = 0; i < (out ? script->noutput : script->ninput); i++) {
+            const Elem *elem = &script->elem[out ? script->output[i] : i];
             Buf text;
-            if (out ? !elem->is_output : !elem->is_input)
-                continue;
             buf_init(&text);
             type_print(&text, elem->type);
             printf("  %-3s  %s: %s%s\n", out ? "out" : "in", elem->name, text.text,
@@ -171,10 +169,8 @@ static void print_script(const Script *script)
 static json_t *elems_json(const Script *script, bool out)
 {
     json_t *list = json_array();
-    for (int e = 0; e < script->nelem; e++) {
-        const Elem *elem = &script->elem[e];
-        if (out ? !elem->is_output : !elem->is_input)
-            continue;
+    for (int i = 0; i < (out ? script->noutput : script->ninput); i++) {
+        const Elem *elem = &script->elem[out ? script->output[i] : i];
         json_t *json = type_json(elem->name, elem->type);
         json_object_set_new(json, "uniform", json_boolean(elem->is_uniform));
         json_array_append_new(list, json);

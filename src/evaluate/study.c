@@ -242,6 +242,7 @@ static void take_rand(Study *study, StudyStencil *s)
     for (int i = 1; i <= want && i < s->record->n; i++)
         if (by_order[i] >= 0)
             s->rand[s->nrand++] = by_order[i];
+    s->plain = by_order[0];
     for (int i = 0; i < s->nrand; i++)
         add_config(s, s->rand[i], false, &s->random);
     free(by_order);
@@ -585,17 +586,48 @@ double study_expected(const StudyStencil *s, int n, double *deviation)
     return mean;
 }
 
-bool study_lookup(const StudyStencil *s, const Space *space, const Point *point, double *ns)
+// The choice of a parameter that is this one's value or word; -1: it has none such.
+static int same_choice(const SpaceParam *param, const SpaceParam *other, int choice)
 {
-    Buf text;
+    for (int i = 0; i < param->n && !param->label == !other->label; i++)
+        if (param->label ? strcmp(param->label[i], other->label[choice]) == 0
+                         : param->value[i] == other->value[choice])
+            return i;
+    return -1;
+}
+
+// Records of different days differ in parameters: where one lacks a parameter, its kernels
+// are those of the plain point's value in the other.
+static bool translate(const StudyStencil *from, const Point *point, const StudyStencil *to,
+                      Point *own)
+{
+    const Space *theirs = from->record->space, *ours = to->record->space;
+    Point plain;
+    bool ok = from->plain >= 0 && to->plain >= 0;
+    if (!ok)
+        return false;
+    space_point(theirs, (uint64_t)from->plain, &plain);
+    space_point(ours, (uint64_t)to->plain, own);
+    for (int p = 0; ok && p < space_params(theirs); p++) {
+        const SpaceParam *param = space_param(theirs, p);
+        int i = space_find(ours, param->name);
+        int choice =
+            i < 0 ? -1 : same_choice(space_param(ours, i), param, point->choice[p]);
+        if (i < 0)
+            ok = point->choice[p] == plain.choice[p];
+        else if ((ok = choice >= 0))
+            own->choice[i] = (int16_t)choice;
+    }
+    return ok && space_valid(ours, own);
+}
+
+bool study_lookup(const StudyStencil *s, const StudyStencil *from, const Point *point,
+                  double *ns)
+{
     Point own;
-    buf_init(&text);
-    point_print(&text, space, point);
-    bool here = point_parse(s->record->space, text.text, &own) &&
-                space_valid(s->record->space, &own);
+    bool here = translate(from, point, s, &own);
     if (here)
         *ns = time_of(s, (int)space_number(s->record->space, &own));
-    buf_release(&text);
     return here;
 }
 

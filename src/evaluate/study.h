@@ -64,6 +64,7 @@ typedef struct {
     // The space of the paper, by loading, and with kernels for work-groups of any shape;
     // NULL: no such points.
     Space *part[LOAD_WAYS], *part_any[LOAD_WAYS];
+    int plain;        // number in the record of the plain point; -1: it has none
     int nrand, *rand; // Rand: numbers in the record, in the order they were run
     Found random;     // all of them
     // By number, from the weights of a device (NAME.predicted.gz beside the record, which
@@ -103,9 +104,9 @@ void study_features(const StudyStencil *stencil, double x[STUDY_FEATURES]);
 // Rand as if it had stopped after n: the mean of the best over all choices of n of its
 // points, and their standard deviation, in ns.
 double study_expected(const StudyStencil *stencil, int n, double *deviation);
-// The time of a point that another stencil recorded; false if it was not run here.
+// The time here of a point that another stencil recorded; false if the record lacks it.
 // INFINITY: it failed.
-bool study_lookup(const StudyStencil *stencil, const Space *space, const Point *point,
+bool study_lookup(const StudyStencil *stencil, const StudyStencil *from, const Point *point,
                   double *ns);
 Loading study_loading(const Space *space, const Point *point);
 // Is it one of its parts: what a heuristic was followed for, "alone" (each optimisation by

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions that are definitions of the language: their types must be elements, and the
-// implementations follow from their bodies. One with sizes as lengths is generic: a call
-// makes an instance of it for the lengths of its arguments.
+// implementations follow from their bodies. One whose parameters are as long as sizes that
+// have no value is generic: a call makes an instance of it for the lengths of its
+// arguments.
 
 #include "fuse/read.h"
 
@@ -56,53 +57,59 @@ Elementary *define_function(Script *script, const Program *program, const Functi
 
 // Generic definitions -------------------------------------------------------------------
 
-enum { SIZES_MAX = 8 };
-
 typedef struct {
     const Program *program;
-    Binding binding[SIZES_MAX];
+    Binding *binding; // of its sizes that the arguments say
     int n;
 } Match;
 
-// A length that is a size is what the first argument says; others must say the same.
-static bool match_length(Match *m, const Arith *want, int64_t have)
+static const Binding *known_size(const Match *m, const char *name)
 {
-    int64_t constant;
-    if (arith_is_const(want, &constant))
-        return constant == have;
+    for (int i = 0; i < m->n; i++)
+        if (strcmp(m->binding[i].name, name) == 0)
+            return &m->binding[i];
+    return NULL;
+}
+
+static bool look_up(void *user, const Arith *var, int64_t *value)
+{
+    const Match *m = user;
     for (int i = 0; i < m->program->sizes.len; i++) {
-        const char *name = m->program->sizes.at[i].name;
-        if (m->program->sizes.at[i].arith != want)
-            continue;
-        for (int k = 0; k < m->n; k++)
-            if (strcmp(m->binding[k].name, name) == 0)
-                return m->binding[k].value == have;
-        if (m->n < SIZES_MAX)
-            m->binding[m->n++] = (Binding){name, have};
-        return true;
+        const SizeDecl *size = &m->program->sizes.at[i];
+        const Binding *known = size->arith == var ? known_size(m, size->name) : NULL;
+        if (known) {
+            *value = known->value;
+            return true;
+        }
     }
     return false;
 }
 
-static bool match_type(Match *m, const Type *want, const Type *have)
+// A length that is a size is what the first argument says.
+static void learn_length(Match *m, const Arith *want, int64_t have)
+{
+    for (int i = 0; i < m->program->sizes.len; i++) {
+        const SizeDecl *size = &m->program->sizes.at[i];
+        if (size->arith == want && want->kind == A_VAR && !known_size(m, size->name))
+            m->binding[m->n++] = (Binding){size->name, have};
+    }
+}
+
+static void learn_type(Match *m, const Type *want, const Type *have)
 {
     for (; want->kind == T_ARRAY && have->kind == T_ARRAY;
          want = want->elem, have = have->elem)
-        if (!match_length(m, want->len, have->len->value))
-            return false;
-    return want->kind == T_SCALAR && have->kind == T_SCALAR;
+        learn_length(m, want->len, have->len->value);
 }
 
-// Sizes that only other definitions of the text have may be anything.
-static void bind_rest(Match *m)
+static bool match_type(Match *m, const Type *want, const Type *have)
 {
-    for (int i = 0; i < m->program->sizes.len && m->n < SIZES_MAX; i++) {
-        bool bound = m->program->sizes.at[i].arith->kind != A_VAR;
-        for (int k = 0; k < m->n; k++)
-            bound = bound || strcmp(m->binding[k].name, m->program->sizes.at[i].name) == 0;
-        if (!bound)
-            m->binding[m->n++] = (Binding){m->program->sizes.at[i].name, 1};
-    }
+    int64_t len;
+    for (; want->kind == T_ARRAY && have->kind == T_ARRAY;
+         want = want->elem, have = have->elem)
+        if (!arith_eval(want->len, look_up, m, &len) || len != have->len->value)
+            return false;
+    return want->kind == T_SCALAR && have->kind == T_SCALAR;
 }
 
 static const Elementary *find_instance(const Script *script, const char *name,
@@ -122,8 +129,7 @@ static const Elementary *find_instance(const Script *script, const char *name,
 static const Elementary *instantiate(Script *script, const Generic *g, Match *m,
                                      Diags *diags)
 {
-    bind_rest(m);
-    const Program *bound = ir_bind(g->program, m->binding, m->n, diags);
+    const Program *bound = ir_bind_some(g->program, m->binding, m->n, diags);
     if (!bound)
         return NULL;
     for (int i = 0; i < g->program->defs.len; i++)
@@ -144,7 +150,7 @@ const Elementary *script_instance(Script *script, const Name *name, const Type *
         return known;
     for (int i = script->generics.len - 1; i >= 0; i--) { // the script's own first
         const Generic *g = &script->generics.at[i];
-        Match m = {.program = g->program};
+        Match m = {g->program, NEW_ARRAY(script->arena, Binding, g->program->sizes.len), 0};
         if (strcmp(g->def->name, name->text) != 0)
             continue;
         if (g->def->nparam != n) {
@@ -152,6 +158,8 @@ const Elementary *script_instance(Script *script, const Name *name, const Type *
                        name->text, g->def->nparam, g->def->nparam == 1 ? "" : "s", n);
             return NULL;
         }
+        for (int k = 0; k < n; k++)
+            learn_type(&m, g->def->params[k]->type, type[k]);
         for (int k = 0; k < n; k++)
             if (!match_type(&m, g->def->params[k]->type, type[k])) {
                 diag_error(diags, name->span, "F009",

@@ -550,9 +550,8 @@ int script_buffers(const Script *script, int number[ELEMS_MAX])
     int n = 0;
     for (int e = 0; e < ELEMS_MAX; e++)
         number[e] = e < script->nelem && script->elem[e].is_input ? n++ : -1;
-    for (int e = 0; e < script->nelem; e++)
-        if (script->elem[e].is_output)
-            number[e] = n++;
+    for (int i = 0; i < script->noutput; i++)
+        number[script->output[i]] = n++;
     return n;
 }
 
@@ -587,8 +586,9 @@ bool script_expect(const Script *script, ScriptData *data, const FusePlace *plac
 {
     if (!run_reference(script, data, place, diags) || !check_reference(script, data, diags))
         return false;
-    for (int e = 0; e < script->nelem; e++)
-        if (script->elem[e].is_output)
-            data->buffer[data->buffer_of[e]].expect = data->value[e];
+    for (int i = 0; i < script->noutput; i++) {
+        int e = script->output[i];
+        data->buffer[data->buffer_of[e]].expect = data->value[e];
+    }
     return true;
 }

@@ -28,8 +28,8 @@ bool solution_parse(const FuseSpace *space, const char *text, const DeviceInfo *
 void solution_source(const Script *script, Solution *solution, int64_t instances,
                      const char *target, Buf *out);
 
-// The numbers of the buffers of elements that are inputs, then of those that are outputs;
-// -1: it is an intermediate. Returns how many there are.
+// The numbers of the buffers of elements that are inputs, then of those that are outputs,
+// in the order of `return`; -1: it is an intermediate. Returns how many there are.
 int script_buffers(const Script *script, int number[ELEMS_MAX]);
 
 // What a solution works on: a list of instances of every element.

@@ -106,13 +106,14 @@ struct Script {
     Ir *ir;
     const char *name; // of the file, without folder and suffix
     Source source;
-    VEC(Binding) sizes; // with their values; those without one are the definitions'
+    VEC(Binding) sizes;          // that have a value, which is theirs in all definitions
     VEC(Elementary *) functions; // the library's, then the script's own
     VEC(Generic) generics;
     VEC(Elementary *) instances; // of those, as calls ask for them
     int ncall, nelem, ninput;
     Call call[CALLS_MAX];
-    Elem elem[ELEMS_MAX]; // inputs first, in the order they were named
+    Elem elem[ELEMS_MAX];           // inputs first, in the order they were named
+    int noutput, output[CALLS_MAX]; // elements, in the order of `return`
     // How many implementations a fusion has; NULL: the product of its calls'.
     double (*impls)(const Script *script, const Fusion *fusion);
 };

@@ -10,6 +10,9 @@
 
 #include "fuse/generator.h"
 
+#include "emit/emit.h"
+
+#include <ctype.h>
 #include <string.h>
 
 // Printing ----------------------------------------------------------------------------
@@ -240,22 +243,26 @@ void gen_title(Generator *g, const Call *call, const Impl *impl)
     buf_release(&text);
 }
 
-// The pointer by which a routine reaches an element on chip.
-static void put_pointer(Generator *g, const Call *call, const Impl *impl, int p,
-                        const char *name)
+// Where an element is that a routine reaches by a pointer.
+static const char *space_of(const Generator *g, const Call *call, int p)
 {
-    int place = fusion_place(g->fusion, element_of(call, p));
-    bool out = p == call->function->nparam;
+    int elem = element_of(call, p);
+    bool global = fusion_place(g->fusion, elem) < 0 && !is_copied(g, elem);
+    return global ? g->d->global : g->d->local;
+}
+
+// Its words of the instance.
+static const char *address_of(const Generator *g, const Call *call, const Impl *impl, int p,
+                              Arena *arena)
+{
+    int elem = element_of(call, p), place = fusion_place(g->fusion, elem);
     char text[16];
-    const char *element = g->script->elem[element_of(call, p)].name;
-    if (place < 0 && is_copied(g, element_of(call, p)))
-        gen_put(g, "const %sfloat *%s = u_%s;", g->d->local, name, element);
-    else if (place < 0)
-        gen_put(g, "const %sfloat *%s = g_%s;", g->d->global, name, element);
-    else if (g->kernel->held[place] == HELD_MEMORY)
-        gen_put(g, "%s%sfloat *%s = %s + %s%s;", out ? "" : "const ", g->d->local, name,
-                chip(g, place).text, times(text, gen_elem(g, place)->words),
-                impl->lanes == 1 ? "lid" : "inst");
+    if (place < 0)
+        return arena_printf(arena, "%s_%s", is_copied(g, elem) ? "u" : "g",
+                            g->script->elem[elem].name);
+    return arena_printf(arena, "%s + %s%s", chip(g, place).text,
+                        times(text, gen_elem(g, place)->words),
+                        impl->lanes == 1 ? "lid" : "inst");
 }
 
 static bool seen_before(const Call *call, int p)
@@ -280,8 +287,9 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
         held[p] = (Held){kept ? HELD_SCALAR : HELD_MEMORY, name};
         if (place < 0)
             continue;
-        if (!seen_before(call, p))
-            put_pointer(g, call, impl, p, name);
+        if (g->kernel->held[place] == HELD_MEMORY && !seen_before(call, p))
+            gen_put(g, "%s%sfloat *%s = %s;", p < call->function->nparam ? "const " : "",
+                    space_of(g, call, p), name, address_of(g, call, impl, p, arena));
         held[p] = (Held){g->kernel->held[place], name};
         if (held[p].kind != HELD_MEMORY)
             held[p].name = arena_printf(arena, "%s%s", name, own_suffix(g));
@@ -293,12 +301,72 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
                  any_array ? g->d->unroll : "", g->indent, NULL, NULL, g->out);
 }
 
-static void put_text(Generator *g, const Call *call, const Impl *impl)
+// Routines that are text -----------------------------------------------------------------
+
+static const char *text_name(const Generator *g, int step)
 {
+    return arena_printf(g->script->arena, "%s_text%d", g->name, step);
+}
+
+static bool mentions(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at++) {
+        bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (begins && !isalnum((unsigned char)at[n]) && at[n] != '_')
+            return true;
+    }
+    return false;
+}
+
+// Sizes that the text says and its parameters do not hide.
+static void put_sizes(Generator *g, const Elementary *f, const char *text)
+{
+    for (int i = 0; i < g->script->sizes.len; i++) {
+        const Binding *size = &g->script->sizes.at[i];
+        bool hidden = emit_reserved(size->name) || strcmp(size->name, "out") == 0 ||
+                      strcmp(size->name, "lane") == 0;
+        for (int p = 0; p < f->nparam; p++)
+            hidden = hidden || strcmp(size->name, f->param[p]) == 0;
+        if (!hidden && mentions(text, size->name))
+            gen_put(g, "const int %s = %lld;", size->name, (long long)size->value);
+    }
+}
+
+// A function of its own, so that the text sees its parameters and no name of the kernel's.
+static void put_function(Generator *g, int step)
+{
+    const Call *call = &g->script->call[g->fusion->order[step]];
+    const Elementary *f = call->function;
+    const char *text = chosen(g, step)->text;
+    if (!text)
+        return;
+    buf_printf(g->out, "%svoid %s(", g->d->function, text_name(g, step));
+    for (int p = 0; p <= f->nparam; p++)
+        buf_printf(g->out, "%s%sfloat *%s, ", p < f->nparam ? "const " : "",
+                   space_of(g, call, p), p < f->nparam ? f->param[p] : "out");
+    buf_puts(g->out, "int lane)\n{\n");
+    put_sizes(g, f, text);
+    gen_put(g, "{\n%s\n    }", text);
+    buf_puts(g->out, "}\n");
+}
+
+static void put_functions(Generator *g)
+{
+    for (int step = 0; step < g->fusion->ncall; step++)
+        put_function(g, step);
+}
+
+static void put_text(Generator *g, int step, Arena *arena)
+{
+    const Call *call = &g->script->call[g->fusion->order[step]];
+    const Impl *impl = chosen(g, step);
+    Buf text;
+    buf_init(&text);
     for (int p = 0; p <= call->function->nparam; p++)
-        put_pointer(g, call, impl, p,
-                    p < call->function->nparam ? call->function->param[p] : "out");
-    gen_put(g, "%s", impl->text);
+        buf_printf(&text, "%s, ", address_of(g, call, impl, p, arena));
+    gen_put(g, "%s(%s%s);", text_name(g, step), text.text, impl->lanes > 1 ? "lane" : "0");
+    buf_release(&text);
 }
 
 // A call's routine, for the threads that have an instance.
@@ -313,10 +381,8 @@ static void put_compute(Generator *g, int step, Arena *arena)
     if (impl->lanes > 1)
         gen_put(g, "const int inst = lid / %d, lane = lid %% %d;", impl->lanes,
                 impl->lanes);
-    if (impl->text && impl->lanes == 1)
-        gen_put(g, "const int lane = 0;");
     if (impl->text)
-        put_text(g, call, impl);
+        put_text(g, step, arena);
     else
         put_made(g, call, impl, arena);
     g->indent--;
@@ -590,12 +656,13 @@ static void close_block(Generator *g)
 }
 
 static Generator generator(const Script *script, FusedKernel *kernel, const char *target,
-                           Buf *out)
+                           const char *name, Buf *out)
 {
     return (Generator){.script = script,
                        .kernel = kernel,
                        .fusion = kernel->fusion,
                        .d = dialect_find(target),
+                       .name = name,
                        .out = out,
                        .indent = 1};
 }
@@ -603,7 +670,7 @@ static Generator generator(const Script *script, FusedKernel *kernel, const char
 void fused_print(const Script *script, FusedKernel *kernel, const char *target,
                  const char *name, Buf *out)
 {
-    Generator g = generator(script, kernel, target, out);
+    Generator g = generator(script, kernel, target, name, out);
     Arena *arena = arena_new();
     kernel->barriers = 0;
     if (kernel->choice.copy == COPY_STRIPS) {
@@ -612,6 +679,7 @@ void fused_print(const Script *script, FusedKernel *kernel, const char *target,
         return;
     }
     g.watch = watch_new(kernel->top * instances(&g), instances(&g), kernel->threads);
+    put_functions(&g);
     gen_head(&g, name);
     open_block(&g, 0);
     put_body(&g, arena);
@@ -655,8 +723,8 @@ static void put_moved(Generator *g, RoutineKind kind, int words)
         name = copy == COPY_WORDS ? "fw_store" : "fw_store4";
     open_threads(g);
     gen_put(g,
-            kind == ROUTINE_STORE ? "%s(g_out + %d*(long)base, sm, %d, %d*n, lid, %d);"
-                                  : "%s(sm, g_in + %d*(long)base, %d, %d*n, lid, %d);",
+            kind == ROUTINE_STORE ? "%s(to + %d*(long)base, sm, %d, %d*n, lid, %d);"
+                                  : "%s(sm, from + %d*(long)base, %d, %d*n, lid, %d);",
             name, words, words * instances(g), words, g->kernel->threads);
     if (async && kind == ROUTINE_LOAD)
         gen_put(g, "fw_wait();");
@@ -667,16 +735,18 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
                          int words, int extra, const char *target, const char *name,
                          Buf *out)
 {
-    Generator g = generator(script, kernel, target, out);
+    Generator g = generator(script, kernel, target, name, out);
     Arena *arena = arena_new();
     int elem[PLACES_MAX], n = fused_arguments(script, kernel->fusion, elem);
     g.routine = true;
+    if (kind == ROUTINE_COMPUTE)
+        put_functions(&g);
     gen_start(&g, name);
-    buf_printf(out, "%sconst float *%s g_in, %sfloat *%s g_out, int N, int R)\n{\n",
+    buf_printf(out, "%sconst float *%s from, %sfloat *%s to, int N, int R)\n{\n",
                g.d->global, g.d->restricted, g.d->global, g.d->restricted);
     for (int i = 0; i < n; i++) // what is the same for all may be anything
         if (fusion_place(kernel->fusion, elem[i]) < 0)
-            gen_put(&g, "const %sfloat *g_%s = g_in;", g.d->global,
+            gen_put(&g, "const %sfloat *g_%s = from;", g.d->global,
                     script->elem[elem[i]].name);
     open_block(&g, extra);
     if (kind != ROUTINE_LOAD) {
@@ -692,7 +762,7 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
         put_moved(&g, kind, words);
     open_threads(&g);
     gen_put(&g, "if (R < 0)");
-    gen_put(&g, "    g_out[base + lid] = sm[lid];");
+    gen_put(&g, "    to[base + lid] = sm[lid];");
     close_threads(&g);
     close_block(&g);
     gen_entry(&g, name, 2, 2);

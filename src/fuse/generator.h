@@ -21,6 +21,7 @@ typedef struct {
     FusedKernel *kernel;
     const Fusion *fusion;
     const Dialect *d;
+    const char *name; // of the kernel
     Watch *watch;
     Buf *out;
     int indent;

@@ -9,6 +9,7 @@
 
 #include "fuse/read.h"
 
+#include "emit/emit.h"
 #include "ir/lex.h"
 
 #include <errno.h>
@@ -297,6 +298,25 @@ static void add_function(Reader *r, Elementary *f)
         VEC_PUSH(r->script->arena, &r->script->functions, f);
 }
 
+// The text has it literally, so that it must be a name there too.
+static const char *take_parameter(Reader *r, const Elementary *f)
+{
+    Name name = take_name(r, "a parameter");
+    bool taken = strcmp(name.text, "out") == 0 || strcmp(name.text, "lane") == 0;
+    for (int p = 0; p < f->nparam; p++)
+        taken = taken || strcmp(name.text, f->param[p]) == 0;
+    if (!r->failed && taken)
+        r->failed = !diag_error(
+            r->diags, name.span, "F004",
+            "the parameter `%s` is there already: `out` and `lane` always are", name.text);
+    else if (!r->failed && emit_reserved(name.text))
+        r->failed = !diag_error(r->diags, name.span, "F004",
+                                "`%s` means something in C, CUDA or OpenCL: call the "
+                                "parameter otherwise",
+                                name.text);
+    return name.text;
+}
+
 // function f(a: MATRIX33, b: MATRIX33): MATRIX33 flops 45 threads ... threads ... ;
 static void read_function(Reader *r)
 {
@@ -309,7 +329,7 @@ static void read_function(Reader *r)
         if (f->nparam == ARITY_MAX)
             expected(r, "at most 8 parameters");
         else {
-            f->param[f->nparam] = take_name(r, "a parameter").text;
+            f->param[f->nparam] = take_parameter(r, f);
             need(r, TOK_COLON);
             f->type[f->nparam] = take_type_name(r, &f->words[f->nparam]);
             f->nparam++;
@@ -344,26 +364,47 @@ static void read_def(Reader *r)
     r->any_def = true;
 }
 
-// size N; or size N = 301;
-static void read_size(Reader *r)
+// Keeps the tokens from one to the one at hand for the language's parser.
+static void keep(Reader *r, int from)
 {
-    uint32_t start = look(r)->span.start;
-    r->at++;
-    Name name = take_name(r, "a name of a size");
-    if (r->failed)
-        return;
-    memcpy(r->defs + start, r->source->text + start, look(r)->span.start - start);
-    const Binding *given = find_size(r->size, r->nsize, name.text);
-    int64_t value = 0;
-    if (accept(r, TOK_ASSIGN))
-        value = take_count(r, "a value", WORDS_MAX);
-    if (given)
-        value = given->value;
-    if (strcmp(name.text, "T") == 0)
-        diag_error(r->diags, name.span, "F004",
+    uint32_t start = r->token[from].span.start, end = r->token[r->at - 1].span.end;
+    memcpy(r->defs + start, r->source->text + start, end - start);
+}
+
+// What the user says of a size counts, and else what the script says, if anything.
+static void add_size(Reader *r, const Name *name, const int64_t *said)
+{
+    const Binding *given = find_size(r->size, r->nsize, name->text);
+    int64_t value = given ? given->value : said ? *said : 1;
+    Script *script = r->script;
+    if (strcmp(name->text, "T") == 0)
+        diag_error(r->diags, name->span, "F004",
                    "T is the number of instances: call the size otherwise");
-    else if (value)
-        VEC_PUSH(r->script->arena, &r->script->sizes, ((Binding){name.text, value}));
+    else if (find_size(script->sizes.at, script->sizes.len, name->text))
+        diag_error(r->diags, name->span, "F004", "the size `%s` is there already",
+                   name->text);
+    else if (value < 1 || value > INT32_MAX)
+        diag_error(r->diags, name->span, "F002",
+                   "the size `%s` must be from 1 to %d, here %lld", name->text, INT32_MAX,
+                   (long long)value);
+    else if (given || said)
+        VEC_PUSH(script->arena, &script->sizes, ((Binding){name->text, value}));
+}
+
+// size N; or size N = 301, M = 8;
+static void read_sizes(Reader *r)
+{
+    do {
+        int from = r->at++; // `size`, or a comma
+        Name name = take_name(r, "a name of a size");
+        if (r->failed)
+            return;
+        keep(r, from);
+        bool said = accept(r, TOK_ASSIGN);
+        int64_t value = said ? take_count(r, "a value", INT32_MAX) : 0;
+        if (!r->failed)
+            add_size(r, &name, said ? &value : NULL);
+    } while (look(r)->kind == TOK_COMMA);
 }
 
 static bool has_size(const Type *type)
@@ -387,14 +428,20 @@ static void take_def(Reader *r, const Program *program, const Function *def)
         add_function(r, f);
 }
 
+// A size that has a value is that wherever it stands, as in a program; one without is what
+// the arguments of a call say.
 static void take_defs(Reader *r)
 {
-    Source *source = NEW(r->script->arena, Source);
+    Script *script = r->script;
+    Source *source = NEW(script->arena, Source);
     *source = (Source){r->source->name, r->defs, r->source->len};
-    Program *program = ir_parse(r->script->ir, source, r->diags);
+    Program *program = ir_parse(script->ir, source, r->diags);
     if (program && ir_infer(program, r->diags))
-        for (int i = 0; i < program->defs.len; i++)
-            take_def(r, program, program->defs.at[i]);
+        program = ir_bind_some(program, script->sizes.at, script->sizes.len, r->diags);
+    else
+        program = NULL;
+    for (int i = 0; program && i < program->defs.len; i++)
+        take_def(r, program, program->defs.at[i]);
 }
 
 // Statements --------------------------------------------------------------------------
@@ -451,7 +498,7 @@ static void read_statement(Reader *r)
     if (look(r)->kind == TOK_DEF || look(r)->kind == TOK_FUN)
         read_def(r);
     else if (look(r)->kind == TOK_SIZE)
-        read_size(r);
+        read_sizes(r);
     else if (look(r)->kind == TOK_NAME && after == TOK_ASSIGN)
         read_call(r);
     else if (accept_word(r, "type"))
@@ -513,8 +560,11 @@ static bool check_sizes(const Reader *r)
     const Script *script = r->script;
     bool ok = true;
     for (int i = 0; i < r->nsize; i++)
-        if (strcmp(r->size[i].name, "T") != 0 &&
-            !find_size(script->sizes.at, script->sizes.len, r->size[i].name))
+        if (find_size(r->size, i, r->size[i].name))
+            ok = diag_error(r->diags, span_none, "F031", "size %s is given twice",
+                            r->size[i].name);
+        else if (strcmp(r->size[i].name, "T") != 0 &&
+                 !find_size(script->sizes.at, script->sizes.len, r->size[i].name))
             ok = diag_error(
                 r->diags, span_none, "F031",
                 "there is no size `%s`: a script has T, the number of instances, "

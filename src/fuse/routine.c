@@ -88,6 +88,23 @@ FW_NORETURN static void refuse(Maker *m, Span span, const char *what)
     longjmp(m->refuse, 1);
 }
 
+// A size that has a value is a constant by now.
+static int64_t constant(Maker *m, const Arith *a, Span span)
+{
+    int64_t value = 0;
+    const Program *program = m->function->program;
+    if (arith_is_const(a, &value))
+        return value;
+    for (int i = 0; i < program->sizes.len; i++)
+        if (arith_mentions(a, program->sizes.at[i].arith))
+            refuse(m, span,
+                   arena_printf(m->arena,
+                                "the size `%s`: it has no value, and the lengths of the "
+                                "parameters do not say it",
+                                program->sizes.at[i].name));
+    BUG("a length that is neither a number nor made of sizes");
+}
+
 static Val *val_new(Maker *m, ValueKind kind)
 {
     Val *v = NEW(m->arena, Val);
@@ -122,6 +139,17 @@ static const char *arith_text(Maker *m, const Arith *a)
     buf_init(&text);
     arith_print(&text, a);
     return buf_keep(&text, m->arena);
+}
+
+// An int that is known as an index.
+static const Val *number(Maker *m, const Arith *value)
+{
+    Val *v = val_new(m, V_SCALAR);
+    bool atom = value->kind == A_VAR || (value->kind == A_CONST && value->value >= 0);
+    v->num = value;
+    v->text = arena_printf(m->arena, atom ? "%s" : "(%s)", arith_text(m, value));
+    v->atom = true;
+    return v;
 }
 
 // Words touched -----------------------------------------------------------------------
@@ -326,11 +354,7 @@ static const Val *mapped_at(Maker *m, const Val *map, const Arith *i, Span span)
 
 static const Val *computed_at(Maker *m, const Val *array, const Arith *i)
 {
-    Val *index = val_new(m, V_SCALAR);
-    index->num = i;
-    index->text = arena_printf(m->arena, "(%s)", arith_text(m, i));
-    index->atom = true;
-    const Val *arg = index;
+    const Val *arg = number(m, i);
     return apply(m, array->fun, array->env, &arg);
 }
 
@@ -376,81 +400,78 @@ static const char *closed(Maker *m, const Val *v)
     return v->atom ? v->text : arena_printf(m->arena, "(%s)", v->text);
 }
 
-// How an operation is written in C, CUDA and OpenCL alike (C through <tgmath.h>).
-static const char *op_format(Op op)
+static bool is_int(const Expr *e)
 {
-    switch (op) {
-    case OP_ADD: return "%s + %s";
-    case OP_SUB: return "%s - %s";
-    case OP_MUL: return "%s*%s";
-    case OP_DIV: return "%s / %s";
-    case OP_NEG: return "-%s";
-    case OP_LT: return "%s < %s";
-    case OP_LE: return "%s <= %s";
-    case OP_GT: return "%s > %s";
-    case OP_GE: return "%s >= %s";
-    case OP_EQ: return "%s == %s";
-    case OP_NE: return "%s != %s";
-    case OP_AND: return "%s && %s";
-    case OP_OR: return "%s || %s";
-    case OP_NOT: return "!%s";
-    case OP_SELECT: return "%s ? %s : %s";
-    case OP_MINIMUM: return "fmin(%s, %s)";
-    case OP_MAXIMUM: return "fmax(%s, %s)";
-    case OP_ABS: return "fabs(%s)";
-    case OP_SQRT: return "sqrt(%s)";
-    case OP_RSQRT: return "(1.0f / sqrt(%s))";
-    case OP_EXP: return "exp(%s)";
-    case OP_LOG: return "log(%s)";
-    case OP_POW: return "pow(%s, %s)";
-    case OP_SIN: return "sin(%s)";
-    case OP_COS: return "cos(%s)";
-    case OP_TAN: return "tan(%s)";
-    case OP_TANH: return "tanh(%s)";
-    case OP_ERF: return "erf(%s)";
-    case OP_FLOOR: return "floor(%s)";
-    case OP_CEIL: return "ceil(%s)";
-    case OP_FMA: return "fma(%s, %s, %s)";
-    case OP_FLOAT: return "((float)(%s))";
-    case OP_INT: return "((int)(%s))";
-    case OP_MOD:
-    case OP_BOOL:
-    case OP_HALF:
-    case OP_DOUBLE:
-    case OPS: break;
-    }
-    return NULL;
+    return e->type && e->type->kind == T_SCALAR && e->type->scalar == S_INT;
+}
+
+// C rounds toward zero: the same as rounding down where nothing is negative.
+static const Arith *quotient(Maker *m, Op op, const Arith *a, const Arith *b)
+{
+    if (!arith_nonneg(m->ctx, a) || !arith_lt(m->ctx, arith_const(m->ctx, 0), b))
+        return NULL;
+    return op == OP_DIV ? arith_div(m->ctx, a, b) : arith_mod(m->ctx, a, b);
+}
+
+static const Arith *lesser(Maker *m, const Arith *a, const Arith *b)
+{
+    return arith_le(m->ctx, a, b) ? a : arith_le(m->ctx, b, a) ? b : NULL;
+}
+
+// Ints made of sizes and of indices are indices again, if an int holds them; NULL: none.
+static const Arith *index_of(Maker *m, const Expr *e, const Val *const *v)
+{
+    const Arith *a = v[0]->num, *b = v[e->narg - 1]->num, *made = NULL;
+    int64_t lo, hi;
+    if (!is_int(e) || !a || !b)
+        return NULL;
+    if (e->op == OP_ADD)
+        made = arith_add(m->ctx, a, b);
+    else if (e->op == OP_SUB)
+        made = arith_sub(m->ctx, a, b);
+    else if (e->op == OP_NEG)
+        made = arith_mulc(m->ctx, a, -1);
+    else if (e->op == OP_MUL)
+        made = arith_mul(m->ctx, a, b);
+    else if (e->op == OP_DIV || e->op == OP_MOD)
+        made = quotient(m, e->op, a, b);
+    else if (e->op == OP_MINIMUM)
+        made = lesser(m, a, b);
+    else if (e->op == OP_MAXIMUM)
+        made = (made = lesser(m, a, b)) == a ? b : made ? a : NULL;
+    else if (e->op == OP_INT)
+        made = a;
+    if (!made)
+        return NULL;
+    arith_range(m->ctx, made, &lo, &hi);
+    return lo >= INT32_MIN && hi <= INT32_MAX ? made : NULL;
 }
 
 static const Val *eval_op(Maker *m, const Expr *e, const Env *env)
 {
-    const char *format = op_format(e->op), *arg[3] = {"", "", ""};
-    if (!format)
-        refuse(m, e->span,
-               arena_printf(m->arena, "the operation `%s`", op_info[e->op].text));
-    bool call = op_info[e->op].form == FORM_CALL && e->op != OP_SELECT;
+    const char *arg[3] = {"", "", ""}, *text;
+    bool call = op_info[e->op].form == FORM_CALL && e->op != OP_SELECT &&
+                (!is_int(e) || e->op == OP_INT);
     const Val *v[3];
     for (int i = 0; i < e->narg; i++)
         v[i] = eval(m, e->arg[i], env);
+    const Arith *index = index_of(m, e, v);
+    if (index)
+        return number(m, index);
     // Sums of products need no parentheses.
     bool product = e->op == OP_ADD;
     for (int i = 0; i < e->narg; i++) {
         bool bare = call || (product && e->arg[i]->kind == E_OP && e->arg[i]->op == OP_MUL);
         arg[i] = bare ? v[i]->text : closed(m, v[i]);
+        if (is_int(e->arg[i]) && call && !is_int(e) && e->op != OP_FLOAT)
+            arg[i] = arena_printf(m->arena, "(float)%s", closed(m, v[i]));
     }
     if (op_info[e->op].kind != OPK_FREE)
         m->flops += times(m);
-    Buf text;
-    buf_init(&text);
-    const char *rest = format;
-    for (int i = 0; *rest; rest++)
-        if (rest[0] == '%' && rest[1] == 's')
-            buf_puts(&text, arg[i++]), rest++;
-        else
-            buf_putc(&text, *rest);
-    const Val *made = scalar(m, arena_strdup(m->arena, text.text), call);
-    buf_release(&text);
-    return made;
+    if (!(text = operation_text(e->op, is_int(e), arg, m->arena)))
+        refuse(m, e->span,
+               arena_printf(m->arena, "the operation `%s`", op_info[e->op].text));
+    return scalar(m, text, call);
 }
 
 static const Val *eval_literal(Maker *m, const Expr *e)
@@ -460,9 +481,8 @@ static const Val *eval_literal(Maker *m, const Expr *e)
     Val *v = val_new(m, V_SCALAR);
     if (e->boolean) {
         buf_puts(&text, e->number != 0 ? "1" : "0");
-    } else if (e->type && e->type->kind == T_SCALAR && e->type->scalar == S_INT) {
-        v->num = arith_const(m->ctx, (int64_t)e->number);
-        buf_printf(&text, "%lld", (long long)e->number);
+    } else if (is_int(e)) {
+        return number(m, arith_const(m->ctx, (int64_t)e->number));
     } else {
         buf_printf(&text, "%.9g", e->number);
         if (!strpbrk(text.text, ".en"))
@@ -483,10 +503,11 @@ static const Val *bound(Maker *m, const Expr *e, const Env *env)
     refuse(m, e->span, "a name that is not bound");
 }
 
-// A value that is used more than once gets a name, if it is a scalar.
-static const Val *named(Maker *m, const Val *v)
+// A value that is used more than once gets a name, if it is a float.
+static const Val *named(Maker *m, const Expr *e, const Env *env)
 {
-    if (v->kind != V_SCALAR || v->num)
+    const Val *v = eval(m, e, env);
+    if (v->kind != V_SCALAR || !e->type || !type_is_float(e->type))
         return v;
     const char *name = arena_printf(m->arena, "t%d", m->serial++);
     put_line(m, "const float %s = %s;", name, v->text);
@@ -496,9 +517,7 @@ static const Val *named(Maker *m, const Val *v)
 static const Val *eval_let(Maker *m, const Expr *e, const Env *env)
 {
     Env *inner = NEW(m->arena, Env);
-    const Val *v = eval(m, e->arg[0], env);
-    bool is_float = e->arg[0]->type && type_is_float(e->arg[0]->type);
-    *inner = (Env){e->param, is_float ? named(m, v) : v, env};
+    *inner = (Env){e->param, named(m, e->arg[0], env), env};
     return eval(m, e->arg[1], inner);
 }
 
@@ -510,7 +529,7 @@ static const Val *eval_call(Maker *m, const Expr *e, const Env *env)
         refuse(m, e->span, "a function that is C text");
     for (int i = 0; i < e->narg; i++) {
         Env *next = NEW(m->arena, Env);
-        *next = (Env){f->params[i], named(m, eval(m, e->arg[i], env)), inner};
+        *next = (Env){f->params[i], named(m, e->arg[i], env), inner};
         inner = next;
     }
     return eval(m, f->body, inner);
@@ -520,11 +539,9 @@ static const Val *eval_call(Maker *m, const Expr *e, const Env *env)
 
 static int64_t length(Maker *m, const Expr *array)
 {
-    int64_t len = 0;
-    if (!array->type || array->type->kind != T_ARRAY ||
-        !arith_is_const(array->type->len, &len))
+    if (!array->type || array->type->kind != T_ARRAY)
         refuse(m, array->span, "an array of unknown length");
-    return len;
+    return constant(m, array->type->len, array->span);
 }
 
 // How a reduction's parts are put together; 0: they cannot be.
@@ -618,11 +635,10 @@ static const Val *eval_pattern(Maker *m, const Expr *e, const Env *env)
         refuse(m, e->span,
                arena_printf(m->arena, "the pattern `%s`", pattern_info[e->pattern].text));
     Val *v = val_new(m, kind);
-    int64_t n = 0;
-    if (kind == V_SPLIT && arith_is_const(e->num[0], &n))
-        v->n = (int)n;
-    if (kind == V_JOINED && arith_is_const(e->arg[0]->type->elem->len, &n))
-        v->n = (int)n;
+    if (kind == V_SPLIT)
+        v->n = (int)constant(m, e->num[0], e->span);
+    if (kind == V_JOINED)
+        v->n = (int)constant(m, e->arg[0]->type->elem->len, e->span);
     v->dims = e->dims;
     v->fun = e->fun;
     v->env = env;
@@ -636,13 +652,7 @@ static const Val *eval(Maker *m, const Expr *e, const Env *env)
     switch (e->kind) {
     case E_LITERAL: return eval_literal(m, e);
     case E_PARAM: return bound(m, e, env);
-    case E_NUM: {
-        Val *v = val_new(m, V_SCALAR);
-        v->num = e->num[0];
-        v->text = arena_printf(m->arena, "(%s)", arith_text(m, e->num[0]));
-        v->atom = true;
-        return v;
-    }
+    case E_NUM: return number(m, arith_const(m->ctx, constant(m, e->num[0], e->span)));
     case E_OP: return eval_op(m, e, env);
     case E_CALL: return eval_call(m, e, env);
     case E_LET: return eval_let(m, e, env);

@@ -20,6 +20,10 @@ typedef struct {
 // have the result. op: '+', or '<' and '>' for the least and the greatest.
 typedef void PutTree(void *user, const char *name, char op, int indent);
 
+// operation.c: an operation on arguments in this text; NULL: no kernel of a script has it.
+// of_ints: its result is an int. Owner: arena.
+const char *operation_text(Op op, bool of_ints, const char *const *arg, Arena *arena);
+
 // Words of an array of `words` that a thread has of strips; one with fewer checks indices.
 int strip_own(const Impl *impl, int words);
 

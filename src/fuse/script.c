@@ -354,6 +354,9 @@ static bool build(Resolver *r)
     for (int i = 0; i < r->norder; i++)
         if (r->used[r->order[i]])
             add_call(r, r->order[i]);
+    for (int i = 0; i < r->draft->outputs.len; i++)
+        script->output[script->noutput++] =
+            r->elem[find_variable(r, r->draft->outputs.at[i].text)];
     return check_sums(r);
 }
 
@@ -384,6 +387,12 @@ static void check_values(Resolver *r)
         if (v >= 0 && r->producer[v] == INPUT)
             diag_error(r->diags, name->span, "F011", "`%s` is an input, nothing to compute",
                        name->text);
+        for (int k = 0; k < i; k++)
+            if (strcmp(r->draft->outputs.at[k].text, name->text) == 0) {
+                diag_error(r->diags, name->span, "F010", "`%s` is returned already",
+                           name->text);
+                break;
+            }
     }
 }
 

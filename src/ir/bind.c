@@ -16,6 +16,7 @@ typedef struct {
     Diags *diags;
     const Arith **var, **value; // what replaces what, n of them
     int n;
+    bool all; // every size must have a value
 } Bind;
 
 // Copying ------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ static bool copy_sizes(Bind *b)
     for (int i = 0; i < b->from->sizes.len; i++) {
         SizeDecl size = b->from->sizes.at[i];
         size.arith = bind_arith(b, size.arith);
-        if (!size.generic && !arith_is_const(size.arith, NULL))
+        if (b->all && !size.generic && !arith_is_const(size.arith, NULL))
             ok = diag_error(b->diags, size.span, "T021",
                             "size %s has no value: give one, as in -s %s=1024", size.name,
                             size.name);
@@ -175,7 +176,8 @@ static bool main_fits(const Bind *b)
     return ok;
 }
 
-Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags)
+static Program *bind(const Program *program, const Binding *binding, int n, bool all,
+                     Diags *diags)
 {
     Arena *arena = program->ir->arena;
     Program *to = NEW(arena, Program);
@@ -188,7 +190,8 @@ Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *d
               diags,
               NEW_ARRAY(arena, const Arith *, n),
               NEW_ARRAY(arena, const Arith *, n),
-              0};
+              0,
+              all};
     (void)arith_overflowed(program->ir->arith);
     bool ok = true;
     for (int i = 0; i < n; i++)
@@ -197,4 +200,14 @@ Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *d
         return NULL;
     copy_functions(&b);
     return ir_infer(to, diags) && main_fits(&b) ? to : NULL;
+}
+
+Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags)
+{
+    return bind(program, binding, n, true, diags);
+}
+
+Program *ir_bind_some(const Program *program, const Binding *binding, int n, Diags *diags)
+{
+    return bind(program, binding, n, false, diags);
 }

@@ -286,6 +286,8 @@ typedef struct {
     int64_t value;
 } Binding;
 Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags);
+// The same, with sizes that have no value left as they are.
+Program *ir_bind_some(const Program *program, const Binding *binding, int n, Diags *diags);
 // Infers the type of a (lowered) expression whose free params have types.
 bool ir_infer_expr(Ir *ir, Expr *expr, Diags *diags);
 

@@ -134,7 +134,7 @@ static void print_figure4(const Report *r)
 // A histogram of speedups, those above 1 in the last bin.
 typedef struct {
     int bin[BINS + 1], failed, n;
-    int unknown; // points that the record lacks and nobody asked for
+    int unknown; // points that the record lacks
     Mean mean;
 } Histogram;
 
@@ -164,15 +164,13 @@ static void print_histogram(const Report *r, const Histogram *h)
     buf_putc(r->out, '\n');
 }
 
-// What a point does here. One that was asked for and that the record lacks did not fit the
-// space, for more local memory, say, than there is.
-static void add_lookup(Histogram *h, const StudyStencil *s, const Space *space,
+// What a point of another stencil, or of its own, does here.
+static void add_lookup(Histogram *h, const StudyStencil *s, const StudyStencil *from,
                        const Point *point)
 {
     double ns;
-    bool here = study_lookup(s, space, point, &ns);
-    if (here || study_has(s, "more"))
-        histogram_add(h, here ? s->random.ns / ns : 0);
+    if (study_lookup(s, from, point, &ns))
+        histogram_add(h, s->random.ns / ns);
     else
         h->unknown++;
 }
@@ -185,13 +183,13 @@ static void print_figures56(const Report *r)
         Point point;
         if (study_has(s, "alone")) {
             study_independent(s, &point);
-            add_lookup(&own, s, s->record->space, &point);
+            add_lookup(&own, s, s, &point);
         }
         for (const StudyStencil *k = groups_next(study, NULL); k;
              k = groups_next(study, k)) {
             space_point(k->record->space, (uint64_t)k->random.best, &point);
             if (k != s && study_has(s, "more"))
-                add_lookup(&cross, s, k->record->space, &point);
+                add_lookup(&cross, s, k, &point);
         }
     }
     buf_puts(r->out,
@@ -213,11 +211,12 @@ void groups_spaces(const Report *r)
 
 // What is wanted ------------------------------------------------------------------------
 
-static bool put_step(Buf *out, const StudyStencil *s, const Space *space,
+static bool put_step(Buf *out, const StudyStencil *s, const StudyStencil *from,
                      const Point *point)
 {
+    const Space *space = from->record->space;
     double ns;
-    if (study_lookup(s, space, point, &ns))
+    if (study_lookup(s, from, point, &ns))
         return false;
     const char *before = "tune ";
     for (int p = 0; p < space_params(space); p++) {
@@ -238,11 +237,11 @@ bool report_wanted(Buf *out, const Study *study, const StudyStencil *s)
 {
     Point point;
     study_independent(s, &point);
-    bool any = study_has(s, "alone") && put_step(out, s, s->record->space, &point);
+    bool any = study_has(s, "alone") && put_step(out, s, s, &point);
     for (const StudyStencil *k = groups_next(study, NULL); k; k = groups_next(study, k)) {
         space_point(k->record->space, (uint64_t)k->random.best, &point);
         if (k != s)
-            any |= put_step(out, s, k->record->space, &point);
+            any |= put_step(out, s, k, &point);
     }
     return any;
 }

@@ -62,6 +62,10 @@ for part in "Figure 2:" "Figure 3:" "Figure 4:" "Figure 5:" "Figure 6:" "Figure 
 done
 grep -q "^  hybrid, predicted  *22  *1.01[0-9]" "$tmp/stdout" && ok "hybrid" || not_ok "hybrid"
 grep -q "of 3 more that point was not recorded" "$tmp/stdout" && ok "Figure 5 in part" || not_ok "Figure 5 in part"
+# Parameters that only one of two records has stand for nothing that was not run.
+sed -n '/^Figure 6/,/^  mean/p' "$tmp/stdout" >"$tmp/figure6"
+grep -q "of 80 more that point was not recorded" "$tmp/figure6" && grep -q "did not run: 0; .*0.9: 56" "$tmp/figure6" &&
+    ok "Figure 6 in part" || not_ok "Figure 6 in part"
 grep -q "^  any, predicted  *6  *0.90" "$tmp/stdout" && ok "any work-group" || not_ok "any work-group"
 passes "eval forest" "$FOREWARP" eval forest $data
 grep -q "line_1d_y_r2.*vector" "$tmp/stdout" && ok "loading" || not_ok "loading"
@@ -124,6 +128,29 @@ fails 1 "cannot" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=1
 fails 2 "error C085" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=128,X=128 \
     --model "$tmp/weights" --points data/templates/pocl-nbody.json.gz
 [ ! -s "$tmp/stdout" ] && ok "of another problem nothing is predicted" || not_ok "of another problem nothing is predicted"
+
+# A point that failed, and one that was never run, are two things.
+mkdir "$tmp/pair"
+cp $data/index.csv "$tmp/pair"
+sed -i '/^file\|^line_1d_x_r1\|^line_1d_y_r2/!d' "$tmp/pair/index.csv"
+passes "a pair" "$PYTHON" -c "import gzip, json
+records = {}
+for name in 'line_1d_x_r1', 'line_1d_y_r2':
+    with gzip.open(f'$data/{name}-256x256x256.json.gz') as file:
+        records[name] = json.load(file)
+x, y = (record['cache'] for record in records.values())
+best = lambda cache: [k for k, v in list(cache.items())[1:1001] if v['time'] == min(
+    v['time'] for v in list(cache.values())[1:1001] if isinstance(v['time'], float))][0]
+of_x, of_y = best(x), best(y)
+x[of_y]['time'] = 'RuntimeFailedConfig'
+del y[of_x]
+for name, record in records.items():
+    with gzip.open(f'$tmp/pair/{name}-256x256x256.json.gz', 'wt') as file:
+        json.dump(record, file)"
+passes "their figures" "$FOREWARP" eval groups "$tmp/pair"
+sed -n '/^Figure 6/,/^  mean/p' "$tmp/stdout" >"$tmp/figure6"
+grep -q "of 1 more that point was not recorded" "$tmp/figure6" && grep -q "did not run: 1; " "$tmp/figure6" &&
+    ok "failed and not recorded" || not_ok "failed and not recorded"
 
 mkdir "$tmp/study"
 cp $data/line_1d_y_r2-256x256x256.json.gz "$tmp/study"

@@ -78,6 +78,70 @@ passes "check" "$FOREWARP" check "$tmp/small.fws" --json "$tmp/c.json"
 holds "what it takes" "$tmp/c.json" "(j['calls'] == 2 and [i['name'] for i in j['inputs']] == ['x'] and
     [o['name'] for o in j['outputs']] == ['n', 'y'])"
 
+# Sizes and names are the script's, whatever generated kernels call their own; outputs go in
+# the order of return.
+cat >"$tmp/order.fws" <<'EOF'
+size N = 16, lid, errno = 3;
+type ROW = [N]float;
+def rms(queue: float): float = rsqrt(queue / float(N * errno));
+def mean(sm: [lid]float): float = (sm |> reduce(\n base -> n + base, 0)) / float(lid + N - 16);
+def back(T: [N]float): [N]float = array(N, \i -> T[N - 1 - i] - float((i - N) / 3));
+function over(n: ROW, sm: SCALAR): ROW flops 16
+  threads 1 (n[all], sm[all], out[all]) c"int lid; for (lid = 0; lid < N; lid++) out[lid] = n[lid] / (sm[0] * errno_);"
+  threads 16 (n[1*lane + 1*k : k < 1], sm[all], out[1*lane + 1*k : k < 1]) c"out[lane] = n[lane] / (sm[0] * errno_); return;";
+size errno_ = 7;
+ROW x_x, pn, g_x; SCALAR d, vn, mn; input x_x;
+d = dot(x_x, x_x);
+vn = rms(d);
+mn = mean(x_x);
+g_x = back(x_x);
+pn = over(g_x, d);
+return pn, mn, vn;
+EOF
+passes "its input" "$PYTHON" -c "import numpy as np
+np.save('$tmp/rows.npy', np.random.default_rng(2).random((67, 16), 'float32'))"
+for device in host opencl:0; do
+    for point in "cover=12345 style1=words" "cover=1|2|3|4|5"; do
+        passes "sizes and names" "$FOREWARP" run "$tmp/order.fws" -s T=67,errno_=5 -d $device -p "$point" \
+            --in x_x="$tmp/rows.npy" -o "$tmp/1.npy" -o "$tmp/2.npy" -o "$tmp/3.npy" --check
+        passes "$device: $point" "$PYTHON" -c "import numpy as np
+x = np.load('$tmp/rows.npy').astype('f8')
+pn, mn, vn = (np.load(f'$tmp/{i}.npy') for i in (1, 2, 3))
+d = (x * x).sum(axis=1)
+assert np.allclose(vn, 1 / np.sqrt(d / 48), 1e-4) and np.allclose(mn, x.mean(axis=1), 1e-4)
+assert np.allclose(pn, (x[:, ::-1] - (np.arange(16) - 16) // 3) / (5 * d[:, None]), 1e-4)"
+    done
+done
+for target in opencl c cuda; do
+    passes "emit --host" "$FOREWARP" emit "$tmp/order.fws" -s T=67 --host -t $target -o "$tmp/order.c" \
+        --device-model nvidia-h200
+    sed -n 's/^#define ORDER_\([A-Z_]*\)_BYTES.* \(in\|out\),.*/\1/p' "$tmp/order.h" | xargs >"$tmp/names"
+    [ "$(cat "$tmp/names")" = "X_X PN MN VN" ] && ok "$target: in order" || not_ok "$target: in order" "$(cat "$tmp/names")"
+    cc -std=c99 -fsyntax-only -x c -I/usr/include "$tmp/order.h" 2>"$tmp/stderr" || [ $target = cuda ] &&
+        ok "$target: the header" || not_ok "$target: the header" "$(cat "$tmp/stderr")"
+done
+passes "check" "$FOREWARP" check "$tmp/order.fws" --json "$tmp/c.json"
+holds "its order" "$tmp/c.json" "[o['name'] for o in j['outputs']] == ['pn', 'mn', 'vn']"
+order="$FOREWARP check $tmp/wrong.fws"
+wrong() { # SED MESSAGE ARGUMENTS...: what is wrong with the script once it is changed so
+    sed "$1" "$tmp/order.fws" >"$tmp/wrong.fws"
+    want=$2
+    shift 2
+    fails 2 "$want" $order "$@"
+}
+wrong 's/N = 16/N = 0/' 'wrong.fws:1:6: error F002: the size `N` must be from 1'
+wrong 's/N = 16/N/' 'wrong.fws:2:13: error F036: the size `N` has no value'
+wrong 's/lid, //' 'wrong.fws:4:15: error P006: no size named `lid`'
+wrong 's/errno = 3/errno/' 'wrong.fws:3:56: error F016: no compute routine can be made of the size `errno`: it has no value'
+wrong 's/errno = 3/N = 3/' 'wrong.fws:1:19: error F004: the size `N` is there already'
+wrong 's/return pn,/return mn,/' 'wrong.fws:16:12: error F010: `mn` is returned already'
+wrong 's/return pn/return x_x/' 'wrong.fws:16:8: error F011: `x_x` is an input'
+wrong 's/sm: SCALAR/lane: SCALAR/' 'error F004: the parameter `lane` is there already'
+wrong 's/sm: SCALAR/n: SCALAR/' 'error F004: the parameter `n` is there already'
+wrong 's/sm: SCALAR/kernel: SCALAR/' 'error F004: `kernel` means something in C, CUDA or OpenCL'
+wrong '' 'size N is given twice' -s N=16,N=8
+wrong '' 'wrong.fws:1:6: error F002: the size `N` must be from 1 to 2147483647, here 0' -s N=0
+
 # On another device: what fits its blocks.
 big='451236/1.1.1.1.1.1 x256 words'
 fails 2 'is no solution, or does not fit' "$FOREWARP" fuse examples/fusion/paper.fws -p "$big"

@@ -352,6 +352,61 @@ static void test_large_graph(void **state)
     assert_true(spent < 20); // a second on an idle machine, without sanitizers
 }
 
+// Which outputs there are, and their buffers after those of inputs: as `return` says.
+static void test_order_of_return(void **state)
+{
+    Fixture *f = *state;
+    static const char *const want[] = {"c", "a", "d"};
+    int number[ELEMS_MAX];
+    open_space(f,
+               "SCALAR x, y, a, b, c, d; input x, y; a = add(x, y); b = mul(a, x);"
+               "c = mul(b, y); d = add(b, a); return c, a, d;",
+               0);
+    assert_int_equal(script_buffers(f->script, number), 5);
+    assert_int_equal(f->script->noutput, COUNTOF(want));
+    for (int i = 0; i < COUNTOF(want); i++) {
+        assert_string_equal(f->script->elem[f->script->output[i]].name, want[i]);
+        assert_int_equal(number[f->script->output[i]], 2 + i);
+    }
+}
+
+static double flops_of(Fixture *f, const char *text, const Binding *size, int n)
+{
+    bool ok;
+    script_free(f->script);
+    f->script = script_parse("test.fws", text, size, n, &f->diags, &ok);
+    return ok ? f->script->call[0].function->flops : -1;
+}
+
+// A size that has a value is that in all definitions; one without is what a call says.
+static void test_sizes(void **state)
+{
+    Fixture *f = *state;
+    static const char text[] =
+        "size N = 4, M; type ROW = [8]float; ROW x; SCALAR y, z; input x, z;"
+        "def own(a: float): float = array(N, \\i -> a * float(i)) |> reduce(\\s w -> s + "
+        "w, 0);"
+        "def any(a: [M]float): float = array(M * N, \\i -> a[i / N]) |> reduce(\\s w -> s "
+        "+ w, 0);"
+        "def mean(a: [M]float): float = (a |> reduce(\\s w -> s + w, 0)) / float(M * N);";
+    static const Binding five = {"N", 5}, none = {"N", 0}, twice[] = {{"N", 5}, {"N", 6}};
+    const char *any = arena_printf(f->arena, "%s y = any(x); return y;", text);
+    const char *mean = arena_printf(f->arena, "%s y = mean(x); return y;", text);
+    const char *own = arena_printf(f->arena, "%s y = own(z); return y;", text);
+    assert_true(flops_of(f, any, NULL, 0) == 31);
+    assert_true(flops_of(f, any, &five, 1) == 39);
+    assert_true(flops_of(f, mean, NULL, 0) == 9);
+    assert_true(flops_of(f, own, NULL, 0) == 11);
+    assert_true(flops_of(f, own, &five, 1) == 14);
+    assert_true(flops_of(f, own, &none, 1) < 0);
+    assert_true(flops_of(f, own, twice, 2) < 0);
+    const char *unknown = arena_printf(
+        f->arena, "%s def lost(a: float): float = a / float(M); y = lost(z); return y;",
+        text);
+    assert_true(flops_of(f, unknown, NULL, 0) < 0);
+    assert_true(flops_of(f, unknown, (Binding[]){{"M", 8}}, 1) == 2);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
@@ -363,6 +418,8 @@ int main(void)
         TEST(test_offsets),
         TEST(test_quotient_cycle),
         TEST(test_large_graph),
+        TEST(test_order_of_return),
+        TEST(test_sizes),
         TEST(test_covers_against_brute_force),
         TEST(test_sets_against_brute_force),
     };

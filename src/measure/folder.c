@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { CACHES_MAX = 64, CACHE_JOBS_MAX = 10000 }; // about 65 kB a job with PoCL
+enum { FULL_BYTES = 1 << 20 }; // less than a compiler needs
 
 static char *path_join(const char *folder, const char *name)
 {
@@ -158,6 +160,15 @@ bool folder_write(const Folder *folder, const char *name, const void *bytes, siz
                    path, len, strerror(saved));
     free(path);
     return ok;
+}
+
+bool folder_is_full(const Folder *folder)
+{
+    struct statvfs fs;
+    if (!folder->path || statvfs(folder->path, &fs) != 0)
+        return false;
+    return (double)fs.f_bavail * (double)fs.f_frsize < FULL_BYTES ||
+           (fs.f_files > 0 && fs.f_favail == 0);
 }
 
 char *folder_turn_path(const Folder *folder, const char *device)

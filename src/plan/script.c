@@ -140,7 +140,6 @@ static ProblemData *script_data(const Problem *problem, uint64_t seed,
                           .nbuffer = own->nbuffer,
                           .output = output,
                           .tolerance = 1e-4,
-                          .limit_s = LIMIT_S,
                           .script = own};
     for (int e = 0; e < problem->script->nelem; e++)
         if (problem->script->elem[e].is_output)
@@ -280,6 +279,7 @@ static void script_conclude(const Ways *ways, const Ranking *ranking,
 
 const ProblemKind problem_script = {.name = "script",
                                     .strategy = "predicted",
+                                    .limit_s = LIMIT_S,
                                     .bind = script_bind,
                                     .free = script_close,
                                     .hash = script_identity,

@@ -171,16 +171,13 @@ static bool counts_work(const Worker *worker)
 {
     switch (worker->stage) {
     case STAGE_RUN:
-    case STAGE_TIME:
-        return !worker->waits;
+    case STAGE_TIME: return !worker->waits;
     case STAGE_NONE:
-    case STAGE_BUILD:
-        return isfinite(worker->limit_s);
+    case STAGE_BUILD: return isfinite(worker->limit_s);
     case STAGE_QUIT:
     case STAGE_OPEN:
     case STAGE_LIST:
-    case STAGE_TURN:
-        return false;
+    case STAGE_TURN: return false;
     }
     return false;
 }

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { CACHES_MAX = 64, CACHE_JOBS_MAX = 10000 }; // about 65 kB a job with PoCL
-enum { FULL_BYTES = 1 << 20 }; // less than a compiler needs
+enum { FULL_BYTES = 1 << 20 };                    // less than a compiler needs
 
 static char *path_join(const char *folder, const char *name)
 {

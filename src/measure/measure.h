@@ -48,9 +48,9 @@ typedef struct {
     double max_error;                  // largest relative error found
     double build_s, check_s, timing_s; // where the time went
     double limit_s; // timed-out: the limit that it broke when nothing else ran; else 0
-    bool outside;   // not ok, by what may not be its own doing: a full disk, a lost device, a
-                    // signal from elsewhere; twice, the second time when nothing else ran
-    char *log; // build log or reason; heap, owner: the trial (trial_release)
+    bool outside; // not ok, by what may not be its own doing: a full disk, a lost device, a
+                  // signal from elsewhere; twice, the second time when nothing else ran
+    char *log;    // build log or reason; heap, owner: the trial (trial_release)
 } Trial;
 void trial_release(Trial *trial);
 

@@ -191,9 +191,9 @@ typedef struct {
     int fd, log; // the socket; the file that holds what it prints
     Buf in;
     Stage stage;
-    int job;         // in that stage; JOINT_BUILD: all it was sent
-    int sent;   // jobs since it was started
-    bool waits; // while a job runs: the device is not this processor
+    int job;                 // in that stage; JOINT_BUILD: all it was sent
+    int sent;                // jobs since it was started
+    bool waits;              // while a job runs: the device is not this processor
     double begun_s, limit_s; // of that stage, by clock_s
     Usage usage;             // since then
     double deadline;         // when to see whether it is late, by clock_s
@@ -214,8 +214,8 @@ void worker_enter(Worker *worker, Stage stage, int job, double limit_s);
 // Waits for a message of any of the workers, or a deadline. Returns a worker with
 // *message set; with *message NULL: it is dead, or late. NULL: all are off.
 Worker *worker_wait(Worker *worker, int n, json_t **message);
-// Ends and reaps it; says how it died, and the end of what it printed. True if somebody else
-// killed it: by a signal that no kernel and no library raises by itself.
+// Ends and reaps it; says how it died, and the end of what it printed. True if somebody
+// else killed it: by a signal that no kernel and no library raises by itself.
 bool worker_end(Worker *worker, Buf *why);
 
 #endif

@@ -138,10 +138,8 @@ static int sent_to(const Rig *rig, const Worker *worker)
 static void decide(Item *item, TrialStatus status, const char *why)
 {
     trial_release(&item->trial);
-    item->trial = (Trial){.status = status,
-                          .time_ns = INFINITY,
-                          .max_error = INFINITY,
-                          .log = xstrdup(why)};
+    item->trial = (Trial){
+        .status = status, .time_ns = INFINITY, .max_error = INFINITY, .log = xstrdup(why)};
     item->state = ITEM_DECIDED;
 }
 
@@ -276,8 +274,8 @@ static bool doubt(const Rig *rig, Item *item)
 {
     Trial *trial = &item->trial;
     bool failed = trial->status == TRIAL_FAILED;
-    trial->outside = (failed || trial->status == TRIAL_BUILD_FAILED) &&
-                     is_trouble(rig, trial->log);
+    trial->outside =
+        (failed || trial->status == TRIAL_BUILD_FAILED) && is_trouble(rig, trial->log);
     bool doubtful = (trial->outside || failed) && !item->alone;
     if (doubtful)
         again_alone(item);

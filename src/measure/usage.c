@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that a worker has worked, as the system counts it in /proc: what it took from the
-// processor, whatever else the machine did meanwhile.
+// The time that a worker has worked, as the system counts it in /proc: what it took from
+// the processor, whatever else the machine did meanwhile.
 //
 //   method  the threads of a kernel share its work, so the busiest of them says how long it
 //           took; beside it counts what the compilers took that the worker started, which
@@ -29,9 +29,9 @@ static bool read_stat(const char *path, Process *out)
     double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     FILE *file = fopen(path, "re");
     const char *rest = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-    bool ok = rest && sscanf(rest,
-                             ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu",
-                             &parent, &time[0], &time[1], &time[2], &time[3]) == 5;
+    bool ok =
+        rest && sscanf(rest, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu",
+                       &parent, &time[0], &time[1], &time[2], &time[3]) == 5;
     if (file)
         fclose(file);
     if (ok) {

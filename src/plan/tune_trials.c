@@ -91,8 +91,7 @@ static const char *why_failed(Tune *t, TrialStatus status, const char *log)
 // A time-out says that so long was not enough; where there is more time, it says nothing.
 static bool still_holds(const Tune *t, const StoreTrial *trial)
 {
-    return trial->status != TRIAL_TIMED_OUT ||
-           trial->limit_s >= t->problem->kind->limit_s;
+    return trial->status != TRIAL_TIMED_OUT || trial->limit_s >= t->problem->kind->limit_s;
 }
 
 void tune_load_stored(void *user, const StoreTrial *trial)

@@ -464,8 +464,9 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags)
 {
     sqlite3_stmt *rows = prepare(
-        store, "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples, limit_s"
-               " FROM trial WHERE session = ?1 ORDER BY id");
+        store,
+        "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples, limit_s"
+        " FROM trial WHERE session = ?1 ORDER BY id");
     if (!rows)
         return fail(store, diags);
     sqlite3_bind_int64(rows, 1, session);

@@ -129,16 +129,14 @@ case \$1 in --version) exec cc --version ;; esac
 exec cc "\$@"
 END
 chmod +x "$tmp/compiler"
-on_host() {
-    CC=$tmp/compiler "$FOREWARP" tune examples/dot.fw -s N=64 -d host -q -b 3t --store "$tmp/h.db" -o "$tmp/out" "$@"
-}
+on_host="env CC=$tmp/compiler $FOREWARP tune examples/dot.fw -s N=64 -d host -q -b 3t --store $tmp/h.db -o $tmp/out"
 for trouble in "cc1: error: x.s: No space left on device" "gcc: fatal error: Killed signal terminated program cc1"; do
     rm -f "$tmp/room" "$tmp/h.db"
     stores "$tmp/h.db"
     echo "$trouble" >"$tmp/trouble"
-    fails 1 "$trouble" on_host
+    fails 1 "$trouble" $on_host
     : >"$tmp/room"
-    passes "the same command, with room" on_host --json "$tmp/j"
+    passes "the same command, with room" $on_host --json "$tmp/j"
     holds "of which nothing was kept" "$tmp/j" 'j["reused"] == 0 and j["trials"]["ok"] == 3'
 done
 
@@ -149,7 +147,7 @@ for limit in 10:3 20:3 9.5:2 NULL:2; do
 with sqlite3.connect(sys.argv[1]) as db:
     db.execute("UPDATE trial SET status = \"timed-out\", time_ns = NULL, limit_s = " + sys.argv[2] +
                " WHERE id = (SELECT max(id) FROM trial)")' "$tmp/h.db" "${limit%:*}"
-    passes "after a time-out of ${limit%:*} s" on_host --json "$tmp/j"
+    passes "after a time-out of ${limit%:*} s" $on_host --json "$tmp/j"
     holds "${limit#*:} are reused" "$tmp/j" "j['reused'] == ${limit#*:} and j['trials']['timed-out'] == ${limit#*:} - 2"
 done
 

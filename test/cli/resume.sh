@@ -80,7 +80,11 @@ wait
 END
 chmod +x "$tmp/compiler"
 # Dead, though nobody may have asked after them.
-gone() { for pid; do grep -q '^State:.[^XZ]' "/proc/$pid/status" 2>/dev/null && return 1; done; }
+gone() {
+    for one; do
+        if grep -q '^State:.[^XZ]' "/proc/$one/status" 2>/dev/null; then return 1; fi
+    done
+}
 for also in "" workers; do
     rm -f "$tmp/pids"
     CC=$tmp/compiler XDG_CACHE_HOME=$tmp/c2 "$FOREWARP" tune examples/dot.fw -s N=64 -d host -q -b 1t \

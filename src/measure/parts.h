@@ -126,6 +126,8 @@ typedef struct {
 } Folder;
 
 bool folder_open(Folder *folder, const char *path, Diags *diags);
+// One without caches, for a moment, in $TMPDIR. False: it cannot be made.
+bool folder_open_temporary(Folder *folder);
 void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);

@@ -733,7 +733,12 @@ static void test_list(void **state)
 {
     Fixture *f = *state;
     DeviceInfo *info;
+    const char *left = arena_printf(f->arena, "%s/forewarp-list-stale/x", f->folder);
+    assert_true(file_mkdirs(left)); // by one that was killed
+    setenv("TMPDIR", f->folder, 1);
     int n = devices_list(f->arena, NULL, &info, &f->diags), hosts = 0, opencl = 0;
+    assert_int_equal(count_entries(f->folder, "forewarp-list-"), 0);
+    unsetenv("TMPDIR");
     for (int i = 0; i < n; i++) {
         hosts += strcmp(info[i].id, "host") == 0;
         opencl += strncmp(info[i].id, "opencl:", 7) == 0;

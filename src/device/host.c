@@ -43,11 +43,49 @@ typedef void HostEntry(void *const *arg);
 
 static void exec_child(char *const *argv, int out)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
     execvp(argv[0], argv);
     _exit(127);
+}
+
+static void end_group(int signal)
+{
+    (void)signal;
+    kill(0, SIGKILL);
+}
+
+static pid_t wait_for(pid_t pid, int *status)
+{
+    pid_t ended;
+    while ((ended = waitpid(pid, status, 0)) < 0 && errno == EINTR)
+        ;
+    return ended;
+}
+
+// A compiler starts others, which would outlive it and this process. So a guard leads a
+// process group of all of them: the kernel tells it when this thread ends, however that
+// happens, and it ends the group. Between fork and exec: only calls that are safe there.
+static void guard(char *const *argv, int out, pid_t parent)
+{
+    int status = 0;
+    struct sigaction ends = {.sa_handler = end_group};
+    setpgid(0, 0);
+    sigaction(SIGTERM, &ends, NULL);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(127);
+    pid_t pid = fork();
+    if (pid == 0)
+        exec_child(argv, out);
+    if (pid < 0 || wait_for(pid, &status) < 0)
+        _exit(127);
+    if (WIFSIGNALED(status))
+        raise(WTERMSIG(status)); // as the compiler ended
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 127);
 }
 
 // The exit status of a program (127: not found), what it prints appended to out.
@@ -56,9 +94,9 @@ static int run_program(char *const *argv, Buf *out)
     int fd[2], status = 0;
     if (pipe2(fd, O_CLOEXEC) != 0)
         return 127;
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        exec_child(argv, fd[1]);
+        guard(argv, fd[1], parent);
     close(fd[1]);
     char chunk[4096];
     ssize_t n;
@@ -66,9 +104,14 @@ static int run_program(char *const *argv, Buf *out)
            ((n = read(fd[0], chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)))
         buf_write(out, chunk, n > 0 ? (size_t)n : 0);
     close(fd[0]);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+    if (pid < 0 || wait_for(pid, &status) < 0) {
+        buf_printf(out, "%s cannot be started: %s\n", argv[0], strerror(errno));
+        return 127;
+    }
+    if (WIFSIGNALED(status))
+        buf_printf(out, "%s was ended by signal %d (%s)\n", argv[0], WTERMSIG(status),
+                   strsignal(WTERMSIG(status)));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 127;
 }
 
 static bool answers(const char *compiler, Buf *version)

@@ -25,6 +25,8 @@
 extern char **environ;
 
 enum { CREW_MAX = 64, TAIL = 1500 };
+enum { PATIENCE = 10 };           // times its limit, for one that does not work
+static const double LOOK_S = 0.1; // at least, between two looks at how long it worked
 enum { STACK_BYTES = 256 << 20 }; // of PoCL's threads: they hold a group's private memory
 
 const char *const stage_name[] = {
@@ -164,11 +166,43 @@ bool worker_start(Worker *worker, const WorkerPlace *place, Diags *diags)
 
 // Watching ----------------------------------------------------------------------------
 
+// Whether the limit of its stage is one of the time that it works.
+static bool counts_work(const Worker *worker)
+{
+    switch (worker->stage) {
+    case STAGE_RUN:
+    case STAGE_TIME: return !worker->waits;
+    case STAGE_NONE:
+    case STAGE_BUILD: return isfinite(worker->limit_s);
+    case STAGE_QUIT:
+    case STAGE_OPEN:
+    case STAGE_LIST:
+    case STAGE_TURN: return false;
+    }
+    return false;
+}
+
 void worker_enter(Worker *worker, Stage stage, int job, double limit_s)
 {
     worker->stage = stage;
     worker->job = job;
-    worker->deadline = clock_s() + limit_s;
+    worker->limit_s = limit_s;
+    worker->begun_s = clock_s();
+    worker->deadline = worker->begun_s + limit_s;
+    if (counts_work(worker))
+        usage_begin(&worker->usage, worker->pid);
+}
+
+// Asked when its deadline has passed, which is put off if it has not worked as long.
+static bool is_late(Worker *worker)
+{
+    double now = clock_s(), spent = now - worker->begun_s;
+    if (!counts_work(worker) || spent >= PATIENCE * worker->limit_s)
+        return true;
+    double left = worker->limit_s - usage_s(&worker->usage);
+    double end = worker->begun_s + PATIENCE * worker->limit_s;
+    worker->deadline = MIN(now + MAX(left, LOOK_S), end);
+    return left <= 0;
 }
 
 static bool is_gone(const Worker *worker)
@@ -214,7 +248,8 @@ static Worker *find_whole(Worker *worker, int n, json_t **message)
 static Worker *find_late(Worker *worker, int n)
 {
     for (int i = 0; i < n; i++)
-        if (worker[i].state == CREW_BUSY && clock_s() >= worker[i].deadline) {
+        if (worker[i].state == CREW_BUSY && clock_s() >= worker[i].deadline &&
+            is_late(&worker[i])) {
             worker[i].late = true;
             return &worker[i];
         }
@@ -231,33 +266,35 @@ static int wait_ms(const Worker *worker, int n)
     return left > 1e6 ? 1000000 : left > 0 ? (int)left + 1 : 0;
 }
 
-// Waits for the sockets; a worker at its end, or NULL.
-static Worker *listen_to(Worker *worker, int n)
+// Waits for the sockets, and reads what came; a worker at its end, or NULL. *any: one of
+// them had something to read.
+static Worker *listen_to(Worker *worker, int n, bool *any)
 {
     struct pollfd poller[CREW_MAX];
     for (int i = 0; i < n; i++)
         poller[i] =
             (struct pollfd){worker[i].state == CREW_OFF ? -1 : worker[i].fd, POLLIN, 0};
-    if (poll(poller, (nfds_t)n, wait_ms(worker, n)) <= 0)
-        return NULL;
-    for (int i = 0; i < n; i++)
+    *any = poll(poller, (nfds_t)n, wait_ms(worker, n)) > 0;
+    for (int i = 0; i < n && *any; i++)
         if (poller[i].fd >= 0 && poller[i].revents && !fill(&worker[i]))
             return &worker[i];
     return NULL;
 }
 
+// What has arrived is read before anybody is judged late: this process may have been held
+// up itself.
 Worker *worker_wait(Worker *worker, int n, json_t **message)
 {
-    bool any = false;
+    bool alive = false, any;
     *message = NULL;
     for (int i = 0; i < n; i++)
-        any |= worker[i].state != CREW_OFF;
-    while (any) {
+        alive |= worker[i].state != CREW_OFF;
+    while (alive) {
         Worker *found = find_whole(worker, n, message);
         if (!found)
+            found = listen_to(worker, n, &any);
+        if (!found && !any)
             found = find_late(worker, n);
-        if (!found)
-            found = listen_to(worker, n);
         if (found)
             return found;
     }
@@ -284,7 +321,8 @@ static void append_tail(int log, Buf *why)
 static void describe_death(const Worker *worker, int status, Buf *why)
 {
     if (worker->late)
-        buf_printf(why, "over the time limit while %s\n", stage_name[worker->stage]);
+        buf_printf(why, "over the time limit of %g s while %s\n", worker->limit_s,
+                   stage_name[worker->stage]);
     else if (WIFSIGNALED(status))
         buf_printf(why, "ended by signal %d (%s) while %s\n", WTERMSIG(status),
                    strsignal(WTERMSIG(status)), stage_name[worker->stage]);
@@ -293,11 +331,21 @@ static void describe_death(const Worker *worker, int status, Buf *why)
                    stage_name[worker->stage]);
 }
 
-void worker_end(Worker *worker, Buf *why)
+// What a kernel, its compiler or their libraries end by is their own doing.
+static bool is_own_signal(int signal)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    for (int i = 0; i < COUNTOF(own); i++)
+        if (signal == own[i])
+            return true;
+    return false;
+}
+
+bool worker_end(Worker *worker, Buf *why)
 {
     int status = 0;
     if (worker->state == CREW_OFF)
-        return;
+        return false;
     kill(-worker->pid, SIGKILL); // does not change the status of one already dead
     kill(worker->pid, SIGKILL);
     while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
@@ -309,6 +357,9 @@ void worker_end(Worker *worker, Buf *why)
     shut(&worker->fd);
     shut(&worker->log);
     buf_release(&worker->in);
+    usage_release(&worker->usage);
+    bool killed = !worker->late && WIFSIGNALED(status) && !is_own_signal(WTERMSIG(status));
     worker->state = CREW_OFF;
     worker->late = false;
+    return killed;
 }

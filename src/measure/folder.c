@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { CACHES_MAX = 64, CACHE_JOBS_MAX = 10000 }; // about 65 kB a job with PoCL
+enum { FULL_BYTES = 1 << 20 };                    // less than a compiler needs
 
 static char *path_join(const char *folder, const char *name)
 {
@@ -60,21 +62,21 @@ static void sweep_one(const char *folder, const char *name)
     free(path);
 }
 
-static void sweep(const char *folder)
+static void sweep(const char *folder, const char *prefix)
 {
     DIR *dir = opendir(folder);
     const struct dirent *entry;
     while (dir && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, "run-", 4) == 0)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
             sweep_one(folder, entry->d_name);
     if (dir)
         closedir(dir);
 }
 
-static bool make_data(Folder *folder)
+static bool make_data(Folder *folder, const char *name)
 {
     bool taken;
-    folder->data = path_join(folder->path, "run-XXXXXX");
+    folder->data = path_join(folder->path, name);
     if (!mkdtemp(folder->data)) {
         free(folder->data);
         folder->data = NULL;
@@ -94,8 +96,8 @@ static bool open_in_turn(Folder *folder)
     free(gate);
     if (fd < 0)
         return false;
-    sweep(folder->path);
-    bool ok = make_data(folder);
+    sweep(folder->path, "run-");
+    bool ok = make_data(folder, "run-XXXXXX");
     int saved = errno;
     close(fd);
     errno = saved;
@@ -113,6 +115,22 @@ bool folder_open(Folder *folder, const char *path, Diags *diags)
         return true;
     return diag_world(diags, "", "cannot use the folder '%s': %s; name another one", path,
                       strerror(errno));
+}
+
+// There is no gate here: one that somebody took for left over, before it was locked, is
+// made again.
+bool folder_open_temporary(Folder *folder)
+{
+    const char *parent = getenv("TMPDIR");
+    bool ok = false;
+    *folder = (Folder){.lock = -1};
+    folder->path = xstrdup(parent && *parent ? parent : "/tmp");
+    sweep(folder->path, "forewarp-list-");
+    for (int tries = 0; tries < 10 && !ok; tries++) {
+        free(folder->data);
+        ok = make_data(folder, "forewarp-list-XXXXXX");
+    }
+    return ok;
 }
 
 void folder_close(Folder *folder)
@@ -158,6 +176,15 @@ bool folder_write(const Folder *folder, const char *name, const void *bytes, siz
                    path, len, strerror(saved));
     free(path);
     return ok;
+}
+
+bool folder_is_full(const Folder *folder)
+{
+    struct statvfs fs;
+    if (!folder->path || statvfs(folder->path, &fs) != 0)
+        return false;
+    return (double)fs.f_bavail * (double)fs.f_frsize < FULL_BYTES ||
+           (fs.f_files > 0 && fs.f_favail == 0);
 }
 
 char *folder_turn_path(const Folder *folder, const char *device)

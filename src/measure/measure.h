@@ -37,6 +37,7 @@ bool trial_status_find(const char *name, TrialStatus *status); // false: there i
 void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 
 enum { TRIAL_SAMPLES = 32 };
+#define TRIAL_LIMIT_S 10.0 // to build, and to run, unless a RigConfig has others
 
 typedef struct {
     TrialStatus status;
@@ -46,7 +47,10 @@ typedef struct {
     bool cut;                          // stopped early: clearly worse than the cut-off
     double max_error;                  // largest relative error found
     double build_s, check_s, timing_s; // where the time went
-    char *log; // build log or reason; heap, owner: the trial (trial_release)
+    double limit_s; // timed-out: the limit that it broke when nothing else ran; else 0
+    bool outside; // not ok, by what may not be its own doing: a full disk, a lost device, a
+                  // signal from elsewhere; twice, the second time when nothing else ran
+    char *log;    // build log or reason; heap, owner: the trial (trial_release)
 } Trial;
 void trial_release(Trial *trial);
 
@@ -107,7 +111,7 @@ typedef struct {
     int nbuffer;
     const RigBuffer *buffer;
     double tolerance; // relative error accepted: |x - e| <= tolerance * max(|e|, scale)
-    double build_limit_s, run_limit_s; // per job; 0: 10 s and 10 s
+    double build_limit_s, run_limit_s; // per job; 0: TRIAL_LIMIT_S
     int samples;                       // valid timed runs wanted; 0: 5
     int batch;                         // jobs prepared together; 0: chosen by the device
     int workers;                       // 0: chosen by the device

@@ -4,7 +4,8 @@
 //
 //   both sides      protocol.c (messages), pack.c (layouts)
 //   the controller  rig.c (the interface), round.c (the pipeline), crew.c (worker
-//                   processes), folder.c (files), list.c (the devices there are)
+//                   processes), usage.c (their time), folder.c (files), list.c (the
+//                   devices there are)
 //   the worker      worker.c (commands), bench.c (one job), check.c, gpucheck.c, sample.c
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
@@ -125,9 +126,14 @@ typedef struct {
 } Folder;
 
 bool folder_open(Folder *folder, const char *path, Diags *diags);
+// One without caches, for a moment, in $TMPDIR. False: it cannot be made.
+bool folder_open_temporary(Folder *folder);
 void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);
+
+// Whether there is no room for what a compiler writes.
+bool folder_is_full(const Folder *folder);
 
 // The file by which controllers with this folder take turns on a device: the place on PCI,
 // or, where that is not known, kind and index. Owner: the caller.
@@ -145,6 +151,24 @@ typedef struct {
 bool cache_open(Cache *cache, const Folder *folder, Diags *diags);
 void cache_close(Cache *cache);
 
+// usage.c: the time that a worker has worked -------------------------------------------
+
+typedef struct {
+    pid_t id;
+    double s;
+} ThreadTime;
+
+typedef struct {
+    pid_t pid;
+    ThreadTime *thread; // what each had taken when the count began
+    int nthread;
+    double ended_s; // likewise, of the processes that it started
+} Usage;
+
+void usage_begin(Usage *usage, pid_t pid); // from now on
+void usage_release(Usage *usage);          // accepts all 0
+double usage_s(const Usage *usage);
+
 // crew.c: worker processes ------------------------------------------------------------
 
 typedef enum { CREW_OFF, CREW_BUSY, CREW_IDLE } CrewState;
@@ -160,16 +184,22 @@ typedef enum {
 } Stage;
 extern const char *const stage_name[];
 
+// A limit is one of the time that the worker works, whatever else the machine does; one
+// that does not work is given up after many times as long. Where it only waits, for a
+// driver or a device, the limit is one of the clock.
 typedef struct {
     CrewState state;
     pid_t pid;
     int fd, log; // the socket; the file that holds what it prints
     Buf in;
     Stage stage;
-    int job;         // in that stage; JOINT_BUILD: all it was sent
-    int sent;        // jobs since it was started
-    double deadline; // of that stage, by clock_s
-    bool late;       // it passed
+    int job;                 // in that stage; JOINT_BUILD: all it was sent
+    int sent;                // jobs since it was started
+    bool waits;              // while a job runs: the device is not this processor
+    double begun_s, limit_s; // of that stage, by clock_s
+    Usage usage;             // since then
+    double deadline;         // when to see whether it is late, by clock_s
+    bool late;               // it passed its limit
 } Worker;
 
 typedef struct {
@@ -186,7 +216,8 @@ void worker_enter(Worker *worker, Stage stage, int job, double limit_s);
 // Waits for a message of any of the workers, or a deadline. Returns a worker with
 // *message set; with *message NULL: it is dead, or late. NULL: all are off.
 Worker *worker_wait(Worker *worker, int n, json_t **message);
-// Ends and reaps it; says how it died, and the end of what it printed.
-void worker_end(Worker *worker, Buf *why);
+// Ends and reaps it; says how it died, and the end of what it printed. True if somebody
+// else killed it: by a signal that no kernel and no library raises by itself.
+bool worker_end(Worker *worker, Buf *why);
 
 #endif

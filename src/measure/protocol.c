@@ -295,6 +295,8 @@ json_t *trial_to_json(const Trial *trial)
     json_set_number(json, "build_s", trial->build_s);
     json_set_number(json, "check_s", trial->check_s);
     json_set_number(json, "timing_s", trial->timing_s);
+    json_set_number(json, "limit_s", trial->limit_s);
+    json_object_set_new(json, "outside", json_boolean(trial->outside));
     json_object_set_new(json, "log", json_text(trial->log));
     return json;
 }
@@ -314,5 +316,7 @@ void trial_from_json(const json_t *json, Trial *trial)
     trial->build_s = json_number_of(json, "build_s", 0);
     trial->check_s = json_number_of(json, "check_s", 0);
     trial->timing_s = json_number_of(json, "timing_s", 0);
+    trial->limit_s = json_number_of(json, "limit_s", 0);
+    trial->outside = json_is_true(json_object_get(json, "outside"));
     trial->log = xstrdup(json_text_of(json, "log"));
 }

@@ -15,7 +15,6 @@ enum { WORKERS_CPU = 4 }; // most that are chosen for a device that shares our c
 // Of a worker. PoCL's compiler keeps 20 to 40 kB of each job it builds, so that a worker of
 // 230 MB grows by 40 at most; the first build of a new one takes a second more, in minutes.
 enum { BUILDS_MAX = 1000 };
-static const double LIMIT_S = 10;
 
 // Runs --------------------------------------------------------------------------------
 
@@ -175,8 +174,8 @@ static Rig *rig_new(const RigConfig *config)
     rig->config.device = arena_strdup(rig->arena, config->device);
     rig->config.worker = copy_text(rig->arena, config->worker);
     rig->config.buffer = NULL;
-    rig->config.build_limit_s = or_else(config->build_limit_s, LIMIT_S);
-    rig->config.run_limit_s = or_else(config->run_limit_s, LIMIT_S);
+    rig->config.build_limit_s = or_else(config->build_limit_s, TRIAL_LIMIT_S);
+    rig->config.run_limit_s = or_else(config->run_limit_s, TRIAL_LIMIT_S);
     rig->config.samples = config->samples > 0 ? config->samples : 5;
     rig->config.builds = config->builds > 0 ? config->builds : BUILDS_MAX;
     rig->folder.lock = -1;

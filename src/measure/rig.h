@@ -24,7 +24,8 @@ typedef struct {
     const Job *job;
     int number;
     ItemState state;
-    bool suspect; // to be tried alone, in a fresh process
+    bool suspect; // to be tried by itself, in a fresh process
+    bool alone;   // so, and while nothing else runs
     int worker;   // that has it
     int parcel;   // compiled together: the number of its first job
     double compile_s;

@@ -21,9 +21,14 @@
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
 // buffer's end), so a job that crashed among others becomes a suspect, and so do jobs
 // built together when the compiler died, and jobs that were there at many deaths. When
-// the rest of the batch is done each suspect is tried alone in a fresh process. A time
-// limit passed while a job runs is a verdict at once. What else a dead worker had prepared
-// is prepared again, which is quick with a compile cache. No device call is made here.
+// the rest of the batch is done each suspect is tried by itself in a fresh process. What
+// else a dead worker had prepared is prepared again, which is quick with a compile cache.
+//
+// What may come from outside says nothing of the job: a time-out on a machine that has more
+// to do, a signal from somebody else, a full disk, a device that fails. Such a job is tried
+// again, once, alone: when nothing else of this rig runs. Then it is what it is; a time-out
+// says which limit it broke, and what still looks like trouble from outside is marked as
+// that, for nobody to believe it later. No device call is made here.
 //
 // Compilers leak, so a worker that has built many jobs is replaced by a new one when it is
 // to be handed others and holds none; the one that only runs what others compiled stays.
@@ -40,6 +45,7 @@ enum {
     DEATHS_SUSPECT = 4, // of workers a job was with, before it is tried alone
     DEATHS_MAX = 8,     // before it is given up
     JOBS_WORKER = 8,    // that one more worker of a CPU is worth
+    SECOND = 4,         // times the limit on a clock, for the second attempt
 };
 static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5;
 
@@ -50,10 +56,16 @@ static double build_limit(const Rig *rig, int jobs)
     return rig->config.build_limit_s + JOINT_LIMIT_S * (jobs - 1);
 }
 
-// The sampler stops by itself after the limit for a run; a last run may then be under way.
-static double time_limit(const Rig *rig)
+static double run_limit(const Rig *rig, const Item *item)
 {
-    return 2 * rig->config.run_limit_s + 1;
+    bool longer = item->alone && !rig->info.is_cpu;
+    return rig->config.run_limit_s * (longer ? SECOND : 1);
+}
+
+// The sampler stops by itself after the limit for a run; a last run may then be under way.
+static double time_limit(const Rig *rig, const Item *item)
+{
+    return 2 * run_limit(rig, item) + 1;
 }
 
 static Item *item_at(const Round *round, int number)
@@ -126,10 +138,8 @@ static int sent_to(const Rig *rig, const Worker *worker)
 static void decide(Item *item, TrialStatus status, const char *why)
 {
     trial_release(&item->trial);
-    item->trial.status = status;
-    item->trial.time_ns = INFINITY;
-    item->trial.max_error = INFINITY;
-    item->trial.log = xstrdup(why);
+    item->trial = (Trial){
+        .status = status, .time_ns = INFINITY, .max_error = INFINITY, .log = xstrdup(why)};
     item->state = ITEM_DECIDED;
 }
 
@@ -139,30 +149,72 @@ static void again(Item *item, bool suspect)
     item->state = ITEM_WAITING;
 }
 
-// What becomes of the job that a dead worker was at.
-static void blame(Item *item, const Worker *dead, const char *why)
+static void again_alone(Item *item)
 {
-    if (dead->late)
-        decide(item, TRIAL_TIMED_OUT, why);
-    else if (dead->sent == 1)
-        decide(item, TRIAL_CRASHED, why);
-    else
+    item->alone = true;
+    again(item, true);
+}
+
+// Whether a failure is one of the machine: by what was said of it, or a disk that is full.
+static bool is_trouble(const Rig *rig, const char *log)
+{
+    static const char *const said[] = {
+        // The system, or a compiler in its name.
+        "No space left on device", "Disk quota exceeded", "File too large",
+        "Cannot allocate memory", "out of memory", "Resource temporarily unavailable",
+        "Too many open files", "Input/output error", "Stale file handle",
+        // A compiler of whose parts one was killed.
+        "Killed signal", "signal 9 [Killed]", "unable to execute command", "was ended by",
+        // Devices that are gone.
+        "CL_DEVICE_NOT_AVAILABLE", "CL_DEVICE_NOT_FOUND", "CUDA_ERROR_NO_DEVICE",
+        "CUDA_ERROR_INVALID_DEVICE", "CUDA_ERROR_DEVICE_UNAVAILABLE",
+        "CUDA_ERROR_ECC_UNCORRECTABLE", "CUDA_ERROR_NVLINK_UNCORRECTABLE",
+        "CUDA_ERROR_SYSTEM_NOT_READY", "CUDA_ERROR_OPERATING_SYSTEM"};
+    for (int i = 0; log && i < COUNTOF(said); i++)
+        if (strstr(log, said[i]))
+            return true;
+    return folder_is_full(&rig->folder);
+}
+
+// How a worker died.
+typedef struct {
+    Worker was;
+    bool killed; // by somebody else
+    const char *why;
+} Death;
+
+// What becomes of the job that a dead worker was at.
+static void blame(const Rig *rig, Item *item, const Death *death)
+{
+    bool late = death->was.late;
+    bool outside = death->killed || (!late && is_trouble(rig, death->why));
+    if ((late || outside) && !item->alone)
+        again_alone(item);
+    else if (late) {
+        decide(item, TRIAL_TIMED_OUT, death->why);
+        item->trial.limit_s = death->was.stage == STAGE_BUILD ? rig->config.build_limit_s
+                                                              : rig->config.run_limit_s;
+    } else if (death->was.sent == 1) {
+        decide(item, TRIAL_CRASHED, death->why);
+        item->trial.outside = outside;
+    } else
         again(item, true);
 }
 
-// What becomes of another that it had.
-static void bereave(Item *item, const Worker *dead, const char *why)
+// What becomes of another that it had. One that is given up did nothing itself.
+static void bereave(Item *item, const Death *death)
 {
-    bool joint = dead->stage == STAGE_BUILD && dead->job == JOINT_BUILD;
-    item->deaths += dead->stage != STAGE_QUIT;
-    if (item->deaths >= DEATHS_MAX)
-        decide(item, TRIAL_CRASHED, why);
-    else
+    bool joint = death->was.stage == STAGE_BUILD && death->was.job == JOINT_BUILD;
+    item->deaths += death->was.stage != STAGE_QUIT;
+    if (item->deaths >= DEATHS_MAX) {
+        decide(item, TRIAL_CRASHED, death->why);
+        item->trial.outside = true;
+    } else
         again(item, (joint && item->state == ITEM_SENT) || item->deaths >= DEATHS_SUSPECT);
 }
 
 // Settles what a dead worker, the number-th, had been given.
-static void settle_jobs(Rig *rig, int number, const Worker *dead, const char *why)
+static void settle_jobs(Rig *rig, int number, const Death *death)
 {
     for (int i = rig->round->first; i < rig->round->end; i++) {
         Item *item = item_at(rig->round, i);
@@ -170,26 +222,28 @@ static void settle_jobs(Rig *rig, int number, const Worker *dead, const char *wh
                     item->worker == number;
         if (!held)
             continue;
-        if (dead->stage >= STAGE_BUILD && dead->job == i)
-            blame(item, dead, why);
+        if (death->was.stage >= STAGE_BUILD && death->was.job == i)
+            blame(rig, item, death);
         else
-            bereave(item, dead, why);
+            bereave(item, death);
     }
 }
 
 // Ends a worker that died, is late, or could not open its device, and starts another.
 static bool replace(Rig *rig, Worker *worker, Diags *diags)
 {
-    Worker dead = *worker;
+    Death death = {.was = *worker};
     int number = (int)(worker - rig->worker);
     Buf why;
     buf_init(&why);
-    worker_end(worker, &why);
+    death.killed = worker_end(worker, &why);
+    death.why = why.text;
     if (rig->round)
-        settle_jobs(rig, number, &dead, why.text);
+        settle_jobs(rig, number, &death);
+    bool opening = death.was.stage == STAGE_OPEN;
     int *failed = &rig->failed[number];
-    *failed += dead.stage == STAGE_OPEN;
-    if (dead.stage == STAGE_OPEN && rig->trouble.len == 0)
+    *failed += opening;
+    if (opening && rig->trouble.len == 0)
         buf_write(&rig->trouble, why.text, why.len);
     buf_release(&why);
     return *failed >= STARTS_MAX || !rig->round || start(rig, worker, diags);
@@ -201,17 +255,31 @@ static void take_stage(Rig *rig, Worker *worker, const json_t *message)
 {
     int job = (int)json_int_of(message, "job", JOINT_BUILD);
     const char *at = json_text_of(message, "at");
+    const Item *item = item_at(rig->round, MAX(job, 0));
     if (strcmp(at, "run") == 0)
-        worker_enter(worker, STAGE_RUN, job, rig->config.run_limit_s);
+        worker_enter(worker, STAGE_RUN, job, run_limit(rig, item));
     else if (strcmp(at, "turn") == 0)
         worker_enter(worker, STAGE_TURN, job, INFINITY);
     else if (strcmp(at, "time") == 0)
-        worker_enter(worker, STAGE_TIME, job, time_limit(rig));
+        worker_enter(worker, STAGE_TIME, job, time_limit(rig, item));
     else
         worker_enter(worker, STAGE_BUILD, job,
                      build_limit(rig, job == JOINT_BUILD ? sent_to(rig, worker) : 1));
     if (worker->stage == STAGE_BUILD && job != JOINT_BUILD && is_compiler(rig, worker))
         item_at(rig->round, job)->parcel = job; // its program holds nothing else
+}
+
+// What is not ok and may come from outside is tried once more; true if it is so.
+static bool doubt(const Rig *rig, Item *item)
+{
+    Trial *trial = &item->trial;
+    bool failed = trial->status == TRIAL_FAILED;
+    trial->outside =
+        (failed || trial->status == TRIAL_BUILD_FAILED) && is_trouble(rig, trial->log);
+    bool doubtful = (trial->outside || failed) && !item->alone;
+    if (doubtful)
+        again_alone(item);
+    return doubtful;
 }
 
 // The second report on a job, its timing, replaces the first.
@@ -226,7 +294,8 @@ static void take_trial(Rig *rig, Worker *worker, const json_t *message)
     else
         item->trial.build_s += item->compile_s;
     bool good = item->state == ITEM_SENT && item->trial.status == TRIAL_OK;
-    item->state = !good ? ITEM_DECIDED : compiled ? ITEM_COMPILED : ITEM_PREPARED;
+    if (!doubt(rig, item))
+        item->state = !good ? ITEM_DECIDED : compiled ? ITEM_COMPILED : ITEM_PREPARED;
     worker_enter(worker, STAGE_NONE, 0, build_limit(rig, 1));
 }
 
@@ -241,6 +310,7 @@ static bool take_end(Rig *rig, Worker *worker, const json_t *message, Diags *dia
     if (worker->stage == STAGE_OPEN) {
         if (!*rig->info.id) // memory sizes may differ from one process to the next
             info_from_json(info, &rig->info);
+        worker->waits = !rig->info.is_cpu;
         rig->failed[worker - rig->worker] = 0;
         buf_clear(&rig->trouble);
     }
@@ -431,12 +501,17 @@ static bool freshen(Rig *rig, Diags *diags)
     return ok && crew_settle(rig, diags);
 }
 
+// As many as workers, but one that is to be alone by itself.
 static bool prepare_suspects(Rig *rig, Diags *diags)
 {
-    bool ok = freshen(rig, diags);
-    for (int i = 0; i < rig->nworker && ok; i++)
-        if (rig->worker[i].state == CREW_IDLE && first_waiting(rig->round, true))
-            send_jobs(rig, &rig->worker[i], true, 1);
+    bool ok = freshen(rig, diags), alone = false;
+    for (int i = 0; i < rig->nworker && ok && !alone; i++) {
+        const Item *item = first_waiting(rig->round, true);
+        if (rig->worker[i].state != CREW_IDLE || !item || (item->alone && any_busy(rig)))
+            continue;
+        alone = item->alone;
+        send_jobs(rig, &rig->worker[i], true, 1);
+    }
     return ok && crew_settle(rig, diags);
 }
 
@@ -453,7 +528,7 @@ static void send_time(Rig *rig, Item *item)
     json_object_set_new(message, "alone", json_boolean(rig->ahead));
     if (round->out)
         json_object_set(message, "out", round->out);
-    send_run(rig, worker, message, STAGE_TIME, item->number, time_limit(rig));
+    send_run(rig, worker, message, STAGE_TIME, item->number, time_limit(rig, item));
 }
 
 static bool time_one(Rig *rig, Item *item, Diags *diags)

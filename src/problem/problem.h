@@ -74,7 +74,6 @@ typedef struct {
     int nbuffer, noutput;
     const int *output; // the buffer of each output
     double tolerance;  // as of a RigConfig
-    double limit_s;    // to build, and to run; 0: as a RigConfig has it
     int ninput;        // of a program: input planes, then output planes
     ScriptData *script;
 } ProblemData;
@@ -149,6 +148,7 @@ typedef struct {
 struct ProblemKind {
     const char *name;     // "program", "template", "script"
     const char *strategy; // where none is asked for
+    double limit_s;       // to build a candidate, and to run it
     bool (*bind)(Problem *problem, Diags *diags);
     void (*free)(Problem *problem);
     uint64_t (*hash)(const Problem *problem); // of what makes trials comparable

@@ -192,6 +192,7 @@ static void program_text(const Ways *ways, const Candidate *candidate, Buf *text
 
 const ProblemKind problem_program = {.name = "program",
                                      .strategy = "auto",
+                                     .limit_s = TRIAL_LIMIT_S,
                                      .bind = program_bind,
                                      .free = program_free,
                                      .hash = program_hash,

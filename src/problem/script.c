@@ -139,7 +139,6 @@ static ProblemData *script_data(const Problem *problem, uint64_t seed,
                           .nbuffer = own->nbuffer,
                           .output = output,
                           .tolerance = 1e-4,
-                          .limit_s = LIMIT_S,
                           .script = own};
     for (int i = 0; i < problem->script->noutput; i++)
         output[data->noutput++] = own->buffer_of[problem->script->output[i]];
@@ -224,6 +223,7 @@ static void script_text(const Ways *ways, const Candidate *candidate, Buf *text)
 
 const ProblemKind problem_script = {.name = "script",
                                     .strategy = "predicted",
+                                    .limit_s = LIMIT_S,
                                     .bind = script_bind,
                                     .free = script_close,
                                     .hash = script_identity,

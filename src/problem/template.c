@@ -261,6 +261,7 @@ static void template_text(const Ways *ways, const Candidate *candidate, Buf *tex
 
 const ProblemKind problem_template = {.name = "template",
                                       .strategy = "auto",
+                                      .limit_s = TRIAL_LIMIT_S,
                                       .bind = template_bind,
                                       .free = template_free,
                                       .hash = template_hash,

@@ -23,7 +23,7 @@ struct Store {
 
 enum {
     APPLICATION_ID = 0x46577270, // "FWrp"
-    SCHEMA_VERSION = 3,
+    SCHEMA_VERSION = 4,
     BUSY_MS = 10000,
     LOG_BYTES = 4096,
 };
@@ -50,14 +50,18 @@ static const char schema_ceiling[] =
     " PRIMARY KEY(fingerprint, what, bytes));"
     "PRAGMA user_version = 2;";
 
-// What version 3 added; its last number is SCHEMA_VERSION.
+// What version 3 added.
 static const char schema_rigor[] =
     "ALTER TABLE session ADD COLUMN rigor INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 3;";
 
+// What version 4 added; its last number is SCHEMA_VERSION.
+static const char schema_limit[] = "ALTER TABLE trial ADD COLUMN limit_s REAL;"
+                                   "PRAGMA user_version = 4;";
+
 // From each version to the next.
 static const char *const schema_step[SCHEMA_VERSION] = {schema, schema_ceiling,
-                                                        schema_rigor};
+                                                        schema_rigor, schema_limit};
 
 // Failures ----------------------------------------------------------------------------
 
@@ -354,15 +358,19 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     if (trial->log)
         sqlite3_bind_text(put, 8, trial->log, log_bytes(trial->log), SQLITE_TRANSIENT);
     bind_samples(put, 9, trial);
+    if (trial->limit_s > 0)
+        sqlite3_bind_double(put, 10, trial->limit_s);
 }
 
 #define INTO_TRIAL                                                                         \
-    " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples)"  \
-    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+    " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples,"  \
+    " limit_s) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
 
 static bool write_trial(Store *store, const char *sql, int64_t session,
                         const StoreTrial *trial, Diags *diags)
 {
+    if (trial->outside)
+        return true;
     sqlite3_stmt *put = prepare(store, sql);
     if (put)
         bind_trial(put, session, trial);
@@ -378,6 +386,8 @@ StoreTrial store_trial(const char *point, const Trial *trial)
                         .cut = trial->cut,
                         .max_error = trial->max_error,
                         .spent_s = trial->build_s + trial->check_s + trial->timing_s,
+                        .limit_s = trial->limit_s,
+                        .outside = trial->outside,
                         .log = trial->log,
                         .sample_ns = trial->sample_ns,
                         .nsample = trial->nsample};
@@ -392,7 +402,7 @@ bool store_put_again(Store *store, int64_t session, const StoreTrial *trial, Dia
 {
     return write_trial(store,
                        "UPDATE trial SET status = ?3, time_ns = ?4, cut = ?5,"
-                       " max_error = ?6, log = ?8, samples = ?9"
+                       " max_error = ?6, log = ?8, samples = ?9, limit_s = ?10"
                        " WHERE session = ?1 AND point = ?2",
                        session, trial, diags);
 }
@@ -445,6 +455,7 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
         .log = (const char *)sqlite3_column_text(row, 6),
         .sample_ns = sample,
         .nsample = read_samples((const char *)sqlite3_column_text(row, 7), sample),
+        .limit_s = read_double(row, 8, 0),
     };
     return trial->point &&
            trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status);
@@ -453,8 +464,9 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags)
 {
     sqlite3_stmt *rows = prepare(
-        store, "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples"
-               " FROM trial WHERE session = ?1 ORDER BY id");
+        store,
+        "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples, limit_s"
+        " FROM trial WHERE session = ?1 ORDER BY id");
     if (!rows)
         return fail(store, diags);
     sqlite3_bind_int64(rows, 1, session);

@@ -31,6 +31,8 @@ typedef struct {
     const char *log;
     const double *sample_ns;
     int nsample;
+    double limit_s; // timed-out: the limit that it broke; 0: not known, or not timed-out
+    bool outside;   // as of the Trial: of the machine and not of the point, so never stored
 } StoreTrial;
 
 // A trial of a point, as it is kept; it lends its texts and samples.
@@ -46,7 +48,7 @@ void store_default_path(Buf *out);
 // The number of the key's row, made if missing; 0 with a diagnostic on failure.
 int64_t store_session(Store *store, const StoreKey *key, Diags *diags);
 // Adds or replaces the trial of a point. False with a diagnostic (disk full, locked for
-// longer than 10 s); what was stored before stays.
+// longer than 10 s); what was stored before stays. A failure from outside is no trial.
 bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags);
 // Gives a trial that is there another outcome, of its point measured again; what it cost,
 // and its place among the others, stay.

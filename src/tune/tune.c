@@ -66,8 +66,8 @@ static bool open_device(Tune *t)
                         .npeer = t->options->npeer,
                         .peer = t->options->peer,
                         .tolerance = t->data->tolerance,
-                        .build_limit_s = t->data->limit_s,
-                        .run_limit_s = t->data->limit_s,
+                        .build_limit_s = t->problem->kind->limit_s,
+                        .run_limit_s = t->problem->kind->limit_s,
                         .samples = t->options->samples};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)

@@ -88,9 +88,17 @@ static const char *why_failed(Tune *t, TrialStatus status, const char *log)
     return status != TRIAL_OK && log && log[0] ? first_line(t, log) : NULL;
 }
 
+// A time-out says that so long was not enough; where there is more time, it says nothing.
+static bool still_holds(const Tune *t, const StoreTrial *trial)
+{
+    return trial->status != TRIAL_TIMED_OUT || trial->limit_s >= t->problem->kind->limit_s;
+}
+
 void tune_load_stored(void *user, const StoreTrial *trial)
 {
     Tune *t = user;
+    if (!still_holds(t, trial))
+        return;
     Known known = {.status = trial->status,
                    .time_ns = trial->time_ns,
                    .max_error = trial->max_error,

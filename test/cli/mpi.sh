@@ -50,7 +50,7 @@ if ! command -v mpirun >/dev/null; then
     finish
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-ranks() { timeout 120 mpirun -n 2 "$FOREWARP" tune "$tmp/k.json" -q --strategy exhaustive --mpi -o "$tmp/out" "$@"; }
+ranks() { timeout 1800 mpirun -n 2 "$FOREWARP" tune "$tmp/k.json" -q --strategy exhaustive --mpi -o "$tmp/out" "$@"; }
 passes "two ranks" ranks --fresh -b 100t --store "$tmp/mpi.db" --json "$tmp/mpi"
 holds "both take part" "$tmp/mpi" 'j["device"]["count"] == 2 and sum(j["trials"].values()) == 20'
 points "$tmp/mpi.db" | cmp -s - "$tmp/all" && ok "they try the same" || not_ok "they try the same"
@@ -59,7 +59,7 @@ holds "as one" "$tmp/one" 'j["best"]["point"].startswith("REPEAT=1 ")'
 
 # A search that fails before it calls on the others, and a rank that has no device.
 fails 2 "there is no parameter" mpirun -n 2 "$FOREWARP" tune "$tmp/k.json" -q --mpi -o "$tmp/out" --where "moon > 1"
-passes "one of two with a device" timeout 120 mpirun -n 1 "$FOREWARP" tune "$tmp/k.json" -q --mpi -b 3t -o "$tmp/out" \
+passes "one of two with a device" timeout 1800 mpirun -n 1 "$FOREWARP" tune "$tmp/k.json" -q --mpi -b 3t -o "$tmp/out" \
     --store "$tmp/mpi.db" --json "$tmp/mpi" : -n 1 sh -c '"$0" "$@"; exit 0' "$FOREWARP" tune "$tmp/k.json" -q --mpi \
     -o "$tmp/out" -d opencl:99
 grep -q "rank 1 takes no part: no worker can use the device opencl:99" "$tmp/stderr" && ok "the other says why" || not_ok "the other says why"

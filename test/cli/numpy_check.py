@@ -165,7 +165,7 @@ def run(forewarp, folder, reference, inputs, options):
     wants = wants if isinstance(wants, tuple) else (wants,)
     for k in range(len(wants)):
         command += ["-o", f"{folder}/out{k}.npy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     if done.returncode != 0:
         print(done.stderr)
         return np.inf

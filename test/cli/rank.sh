@@ -35,7 +35,7 @@ for kind in knn boost; do
         'j["strategy"] == "ranked" and j["best"]["checked"] is True' \
         'sum(j["trials"].values()) == 5 and j["best"]["time_ns"] > 0' \
         'j["ranking"]["model"] == "'$kind'"' \
-        '100 < j["ranking"]["points"] <= 20000 and 0 < j["ranking"]["seconds"] < 30'
+        '100 < j["ranking"]["points"] <= 20000 and j["ranking"]["seconds"] > 0'
     do
         holds "json: $fact" "$tmp/j" "$fact"
     done

@@ -118,7 +118,7 @@ if [ -z "$browser" ]; then
     finish
 fi
 view() {
-    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr \
+    timeout 1800 "$browser" --headless --no-sandbox --disable-gpu --enable-logging=stderr \
         --user-data-dir="$tmp/chromium" --window-size=1000,3000 "$@" 2>"$tmp/log"
 }
 for file in "$page" "$tmp/odd.html"; do

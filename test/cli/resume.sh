@@ -1,5 +1,6 @@
 # A tuning run killed at random moments, then the same command again: no finished trial is
-# lost, none is repeated, and in the end the points are those of a run left alone.
+# lost, none is repeated, and in the end the points are those of a run left alone. No worker
+# and no compiler outlives its tuner.
 . test/cli/common
 stores "$tmp/killed.db" "$tmp/alone.db"
 
@@ -48,17 +49,54 @@ points "$tmp/alone.db" >"$tmp/pa"
 points "$tmp/killed.db" | cmp -s - "$tmp/pa" && ok "the points of a run left alone" ||
     not_ok "the points of a run left alone"
 [ "$(wc -l <"$tmp/pa")" = 60 ] && ok "each point once" || not_ok "each point once"
-sleep 1
-workers=$("$PYTHON" -c 'import glob, os
-count = 0
+# eventually COMMAND...: it succeeds sooner or later.
+eventually() {
+    for _ in $(seq 600); do
+        "$@" && return
+        sleep 0.1
+    done
+    return 1
+}
+no_worker() {
+    "$PYTHON" -c 'import glob, os, sys
 for folder in glob.glob("/proc/[0-9]*"):
     try:
         argv = open(folder + "/cmdline", "rb").read().split(b"\0")
         home = b"HOME=" + os.environb[b"HOME"]
-        count += b"--worker" in argv and home in open(folder + "/environ", "rb").read().split(b"\0")
+        if b"--worker" in argv and home in open(folder + "/environ", "rb").read().split(b"\0"):
+            sys.exit(1)
     except OSError:
-        pass
-print(count)')
-[ "$workers" = 0 ] && ok "no worker outlives its controller" ||
-    not_ok "no worker outlives its controller" "$workers are left"
+        pass'
+}
+eventually no_worker && ok "no worker outlives its controller" || not_ok "no worker outlives its controller"
+
+# Nor does a compiler, or what it starts, whoever of the others is killed with the tuner.
+cat >"$tmp/compiler" <<END
+#!/bin/sh
+case \$1 in --version) exec cc --version ;; esac
+sleep 3600 &
+echo \$\$ \$! >$tmp/pids
+wait
+END
+chmod +x "$tmp/compiler"
+# Dead, though nobody may have asked after them.
+gone() {
+    for one; do
+        if grep -q '^State:.[^XZ]' "/proc/$one/status" 2>/dev/null; then return 1; fi
+    done
+}
+for also in "" workers; do
+    rm -f "$tmp/pids"
+    CC=$tmp/compiler XDG_CACHE_HOME=$tmp/c2 "$FOREWARP" tune examples/dot.fw -s N=64 -d host -q -b 1t \
+        --store "$tmp/c.db" -o "$tmp/out" >/dev/null 2>&1 &
+    pid=$!
+    eventually [ -s "$tmp/pids" ]
+    kill -9 $pid $([ "$also" ] && pgrep -P $pid)
+    wait $pid 2>/dev/null
+    eventually gone $(cat "$tmp/pids") && ok "no compiler outlives the tuner $also" ||
+        not_ok "no compiler outlives the tuner $also"
+done
+passes "the next one" env XDG_CACHE_HOME="$tmp/c2" "$FOREWARP" tune examples/dot.fw -s N=64 -d host -q -b 1t --store "$tmp/c.db" \
+    -o "$tmp/out"
+[ -z "$(find "$tmp/c2" -name 'run-*')" ] && ok "removes what they left" || not_ok "removes what they left"
 finish

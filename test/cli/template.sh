@@ -7,7 +7,7 @@ convolution=templates/convolution.json
 
 # A kernel with a fault a point: one is right, and nothing ends the run. A machine under
 # load may be too late anywhere.
-passes "a kernel with ten faults is tuned" timeout 300 "$FOREWARP" tune $bad --strategy exhaustive \
+passes "a kernel with ten faults is tuned" timeout 1800 "$FOREWARP" tune $bad --strategy exhaustive \
     --budget 20t --store "$tmp/bad.db" --out "$tmp/out" --json "$tmp/bad.json" -q
 holds "each point is a trial" "$tmp/bad.json" 'sum(j["trials"].values()) == 11'
 holds "the right one wins" "$tmp/bad.json" 'j["best"]["point"] == "FAULT=0" and j["trials"]["ok"] == 1'

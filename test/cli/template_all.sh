@@ -1,7 +1,7 @@
 # Every template that comes with forewarp: a few random points at a small size are all right.
 . test/cli/common
 try() {
-    passes "$1 is tuned" timeout 200 "$FOREWARP" tune "templates/$1.json" -s "$2" --budget 6t --seed 3 --strategy random \
+    passes "$1 is tuned" timeout 1800 "$FOREWARP" tune "templates/$1.json" -s "$2" --budget 6t --seed 3 --strategy random \
         --store "$tmp/trials.db" --out "$tmp/out" --json "$tmp/$1.json" -q
     holds "$1 is right" "$tmp/$1.json" 'sum(j["trials"][s] for s in ("wrong-result", "build-failed", "crashed", "failed")) == 0'
 }

@@ -1,4 +1,5 @@
-# The checks of the source themselves: they pass here, and find what is planted elsewhere.
+# The checks themselves: those of the source pass here, and find what is planted elsewhere;
+# tools/check counts, and runs what ran out of time again.
 . test/cli/common
 
 passes "depcheck" tools/depcheck
@@ -30,4 +31,16 @@ finds depcheck src/other/a.c '// SPDX-License-Identifier: Apache-2.0\n' "a modul
 long() { awk -v n="$1" 'BEGIN {for (i = 0; i < n; i++) printf "\\n"}'; }
 finds sizecheck src/base/b.c "int f(void)\n{$(long 125)}\n" "a long function"
 finds sizecheck src/base/b.c "$(long 901)" "a long file"
+
+# check COUNTS TEXT NAME: with this text as a test, and little time, tools/check counts so.
+check() {
+    printf '%b' "$2" >"$tmp/t.sh"
+    rm -f "$tmp/ran"
+    TEST_LIMIT=1 tools/check "$tmp/t.sh" >"$tmp/stdout" 2>&1
+    [ "$(tail -n 1 "$tmp/stdout")" = "$1" ] && ok "check: $3" || not_ok "check: $3" "$(cat "$tmp/stdout")"
+}
+check "2 passed, 1 failed" 'echo ok 1; echo ok 2; echo not ok 3\n' "counts"
+check "1 passed, 1 failed" 'echo ok 1; while :; do :; done\n' "a test that spins"
+check "2 passed, 0 failed" "echo ok 1; [ -e $tmp/ran ] || { : >$tmp/ran; while :; do :; done; }; echo ok 2\\n" "a test that spins once"
+check "1 passed, 1 failed" 'echo ok 1; exit 3\n' "a status"
 finish

@@ -30,7 +30,7 @@ cmp -s "$tmp/here" "$tmp/stdout" && ok "is the same kernel" || not_ok "is the sa
 # A pipe, like a device, is written to and not replaced.
 mkfifo "$tmp/pipe"
 cat "$tmp/pipe" >"$tmp/piped" &
-passes "export into a pipe" timeout 60 "$FOREWARP" wisdom export "$tmp/pipe" --store "$tmp/c.db"
+passes "export into a pipe" timeout 1800 "$FOREWARP" wisdom export "$tmp/pipe" --store "$tmp/c.db"
 [ -p "$tmp/pipe" ] && wait $! && cmp -s "$tmp/c.w" "$tmp/piped" && ok "it arrives" || not_ok "it arrives"
 
 # The faster of two stays.

@@ -164,8 +164,8 @@ EXPORT int nvrtcCompileProgram(void *program, int n, const char *const *options)
     note(strlen(p->source));
     if (strstr(p->source, "CRASH"))
         abort();
-    if (strstr(p->source, "HANG"))
-        sleep(60);
+    while (strstr(p->source, "HANG"))
+        ;
     snprintf(text, sizeof text, "%s/fake-%d.c", temp ? temp : "/tmp", (int)getpid());
     snprintf(code, sizeof code, "%s/fake-%d.so", temp ? temp : "/tmp", (int)getpid());
     write_text(text, p->source);

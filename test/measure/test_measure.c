@@ -7,12 +7,12 @@
 
 #include <dirent.h>
 #include <math.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -425,65 +425,6 @@ static int find_workers(pid_t *pid, int most)
     return n;
 }
 
-// Seconds of the processor that a process has taken.
-static double cpu_of(pid_t pid)
-{
-    char path[64], line[512];
-    unsigned long user = 0, system = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(line, sizeof line, file))
-        sscanf(strrchr(line, ')') + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
-    if (file)
-        fclose(file);
-    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
-}
-
-// Kills the worker when it has taken more than it takes to build a job: it runs one.
-static void *kill_running(void *unused)
-{
-    pid_t pid[16];
-    (void)unused;
-    for (int tries = 0; tries < 1000; tries++) {
-        usleep(50 * 1000);
-        if (find_workers(pid, 16) > 0 && cpu_of(pid[0]) > 2.5) {
-            kill(pid[0], SIGKILL);
-            break;
-        }
-    }
-    return NULL;
-}
-
-// The worker is killed while it runs a job, which is a crash; the rig goes on.
-static void test_killed_worker(void **state)
-{
-    Fixture *f = *state;
-    pthread_t killer;
-    if (no_opencl())
-        skip();
-    f->config.workers = 1;
-    f->config.run_limit_s = 60;
-    Rig *rig = open_rig(f);
-    Job bad = make_job(f, 0, hang, 64), good = make_job(f, 1, right, 64);
-    assert_int_equal(pthread_create(&killer, NULL, kill_running, NULL), 0);
-    assert_true(rig_run(rig, &bad, 1, INFINITY, keep, f, &f->diags));
-    pthread_join(killer, NULL);
-    expect_status(f, 0, TRIAL_CRASHED);
-    assert_non_null(strstr(f->trial[0].log, "signal 9"));
-    trial_release(&f->trial[0]);
-    check_run_one(f, rig, &good);
-    // Killed with nothing to do: no job is to blame.
-    pid_t pid[16];
-    assert_int_equal(find_workers(pid, 16), 1);
-    kill(pid[0], SIGKILL);
-    usleep(100 * 1000);
-    trial_release(&f->trial[0]);
-    check_run_one(f, rig, &good);
-    rig_close(rig);
-    assert_int_equal(find_workers(pid, 16), 0);
-}
-
 typedef struct {
     Fixture *f;
     const Job *job;
@@ -564,6 +505,169 @@ static void test_host(void **state)
     rig_close(rig);
 }
 
+// Trouble from outside ----------------------------------------------------------------
+
+// Killed with nothing to do: no job is to blame.
+static void test_killed_idle(void **state)
+{
+    Fixture *f = *state;
+    f->config.device = "host";
+    Rig *rig = open_rig(f);
+    Job good = host_job(f, right);
+    pid_t pid[16];
+    check_run_one(f, rig, &good);
+    assert_int_equal(find_workers(pid, 16), 1);
+    kill(pid[0], SIGKILL);
+    trial_release(&f->trial[0]);
+    check_run_one(f, rig, &good);
+    rig_close(rig);
+    assert_int_equal(find_workers(pid, 16), 0);
+}
+
+// A job for the host that does something before its work: each time, or only in the first
+// process that runs it.
+static Job troubled(Fixture *f, const char *trouble, bool once)
+{
+    Job job = host_job(f, right);
+    job.source = arena_printf(
+        f->arena,
+        "extern int open(const char *, int, ...), getpid(void), kill(int, int);\n"
+        "extern int usleep(unsigned);\n"
+        "%s\nvoid k0_entry(void *const *arg)\n"
+        "{ if (!%d || open(\"%s/marker\", 0301, 0600) >= 0) { %s } base_entry(arg); }\n",
+        arena_printf(f->arena, "#define k0_entry base_entry\n%s\n#undef k0_entry",
+                     job.source),
+        once, f->folder, trouble);
+    return job;
+}
+
+static void run_troubled(Fixture *f, const char *trouble, bool once, TrialStatus status)
+{
+    Rig *rig = open_rig(f);
+    Job job = troubled(f, trouble, once);
+    trial_release(&f->trial[0]);
+    f->done = 0;
+    assert_true(rig_run(rig, &job, 1, INFINITY, keep, f, &f->diags));
+    assert_int_equal(f->done, 1);
+    expect_status(f, 0, status);
+    rig_close(rig);
+}
+
+static const char killed[] = "kill(getpid(), 9);", stopped[] = "kill(getpid(), 19);",
+                  spins[] = "for (volatile int i = 0; ; i++) ;";
+
+// What somebody did to a job once does not count; what is done to it each time is no fact.
+static void test_killed_job(void **state)
+{
+    Fixture *f = *state;
+    f->config.device = "host";
+    run_troubled(f, killed, true, TRIAL_OK);
+    run_troubled(f, killed, false, TRIAL_CRASHED);
+    assert_true(f->trial[0].outside);
+    assert_non_null(strstr(f->trial[0].log, "signal 9"));
+    run_troubled(f, "*(volatile int *)8 = 1;", false, TRIAL_CRASHED);
+    assert_false(f->trial[0].outside);
+}
+
+// A limit is one of the time that a job works. One that does not work is ended as well,
+// long after, and is tried again.
+static void test_time_is_work(void **state)
+{
+    Fixture *f = *state;
+    f->config.device = "host";
+    f->config.run_limit_s = 0.3;
+    run_troubled(f, "usleep(900000);", true, TRIAL_OK);
+    assert_true(f->trial[0].check_s > 0.9); // the first attempt
+    run_troubled(f, stopped, true, TRIAL_OK);
+    run_troubled(f, spins, false, TRIAL_TIMED_OUT);
+    assert_true(f->trial[0].limit_s == 0.3 && !f->trial[0].outside);
+    assert_non_null(strstr(f->trial[0].log, "limit of 0.3 s while running"));
+}
+
+// A compiler that does as the script says before it compiles, but for its version; the
+// script knows the folder as F.
+static void play_compiler(Fixture *f, const char *script)
+{
+    const char *path = arena_printf(f->arena, "%s/compiler", f->folder);
+    const char *text = arena_printf(
+        f->arena,
+        "#!/bin/sh\nF=%s\ncase $1 in --version) ;; *) %s ;; esac\nexec cc \"$@\"\n",
+        f->folder, script);
+    assert_true(file_write(path, text, strlen(text)));
+    assert_int_equal(chmod(path, 0700), 0);
+    setenv("CC", path, 1);
+    f->config.device = "host";
+}
+
+static void test_full_disk(void **state)
+{
+    Fixture *f = *state;
+    play_compiler(f, "[ -e $F/marker ] || { : >$F/marker; echo 'x.s: No space left on "
+                     "device'; exit 1; }");
+    run_troubled(f, "", false, TRIAL_OK);
+    play_compiler(f, "echo 'x.s: No space left on device'; exit 1");
+    run_troubled(f, "", false, TRIAL_BUILD_FAILED);
+    assert_true(f->trial[0].outside);
+    play_compiler(f, "kill -9 $$");
+    run_troubled(f, "", false, TRIAL_BUILD_FAILED);
+    assert_true(f->trial[0].outside);
+    play_compiler(f, "echo 'x.c: no such name'; exit 1");
+    run_troubled(f, "", false, TRIAL_BUILD_FAILED);
+    assert_false(f->trial[0].outside);
+    unsetenv("CC");
+}
+
+// Alive: a dead one that nobody has asked after is not.
+static bool is_there(const char *pid_file)
+{
+    Buf text;
+    char path[64], state = 'X';
+    buf_init(&text);
+    assert_true(file_read(pid_file, &text));
+    snprintf(path, sizeof path, "/proc/%d/stat", atoi(text.text));
+    buf_clear(&text);
+    if (file_read(path, &text) && strrchr(text.text, ')'))
+        state = strrchr(text.text, ')')[2];
+    buf_release(&text);
+    return state != 'X' && state != 'Z';
+}
+
+// The time of a compiler, and of those that it starts, is the job's; none of them is left
+// when the job is ended.
+static void test_slow_compiler(void **state)
+{
+    Fixture *f = *state;
+    f->config.build_limit_s = 1.5;
+    play_compiler(f, "[ -e $F/pid ] || sh -c 'echo $$ >'$F'/pid; while :; do :; done'");
+    run_troubled(f, "", false, TRIAL_OK);
+    const char *pid_file = arena_printf(f->arena, "%s/pid", f->folder);
+    for (int tries = 0; tries < 6000 && is_there(pid_file); tries++)
+        usleep(10 * 1000);
+    assert_false(is_there(pid_file));
+    unsetenv("CC");
+}
+
+// An answer that has arrived is read before its worker is judged late.
+static void test_answer_first(void **state)
+{
+    (void)state;
+    int fd[2];
+    json_t *message;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    Worker worker = {.state = CREW_BUSY, .fd = fd[0], .waits = true};
+    buf_init(&worker.in);
+    worker_enter(&worker, STAGE_RUN, 0, 0);
+    assert_true(message_send(fd[1], json_pack("{s:b}", "end", 1)));
+    assert_ptr_equal(worker_wait(&worker, 1, &message), &worker);
+    assert_true(json_is_true(json_object_get(message, "end")) && !worker.late);
+    json_decref(message);
+    assert_ptr_equal(worker_wait(&worker, 1, &message), &worker);
+    assert_true(!message && worker.late);
+    buf_release(&worker.in);
+    close(fd[0]);
+    close(fd[1]);
+}
+
 static int count_entries(const char *folder, const char *prefix)
 {
     DIR *dir = opendir(folder);
@@ -629,7 +733,12 @@ static void test_list(void **state)
 {
     Fixture *f = *state;
     DeviceInfo *info;
+    const char *left = arena_printf(f->arena, "%s/forewarp-list-stale/x", f->folder);
+    assert_true(file_mkdirs(left)); // by one that was killed
+    setenv("TMPDIR", f->folder, 1);
     int n = devices_list(f->arena, NULL, &info, &f->diags), hosts = 0, opencl = 0;
+    assert_int_equal(count_entries(f->folder, "forewarp-list-"), 0);
+    unsetenv("TMPDIR");
     for (int i = 0; i < n; i++) {
         hosts += strcmp(info[i].id, "host") == 0;
         opencl += strncmp(info[i].id, "opencl:", 7) == 0;
@@ -659,9 +768,14 @@ int main(int argc, char **argv)
         RIG_TEST(test_verdicts),
         RIG_TEST(test_batch),
         RIG_TEST(test_cutoff),
-        RIG_TEST(test_killed_worker),
         RIG_TEST(test_worn_worker),
         RIG_TEST(test_host),
+        RIG_TEST(test_killed_idle),
+        RIG_TEST(test_killed_job),
+        RIG_TEST(test_time_is_work),
+        RIG_TEST(test_full_disk),
+        RIG_TEST(test_slow_compiler),
+        cmocka_unit_test(test_answer_first),
         RIG_TEST(test_folder),
         RIG_TEST(test_refusals),
         RIG_TEST(test_list),

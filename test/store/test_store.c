@@ -121,7 +121,8 @@ static void test_round_trip(void **state)
     assert_true(session > 0);
     const double sample[] = {1.0 / 3, 2e6, 12345.678};
     StoreTrial trial = {"lx=64", TRIAL_WRONG_RESULT, 0.1,    true, 1e-7,
-                        2.5,     "why\nso",          sample, 3};
+                        2.5,     "why\nso",          sample, 3,    7.5,
+                        false};
     put(f, store, session, &trial);
     store_close(store);
     store = open_ok(f);
@@ -135,6 +136,28 @@ static void test_round_trip(void **state)
     assert_string_equal(seen.log, "why\nso");
     assert_int_equal(seen.last.nsample, 3);
     assert_memory_equal(seen.sample, sample, sizeof sample);
+    assert_true(seen.last.limit_s == 7.5);
+    store_close(store);
+}
+
+// What the machine did to a point is no trial of it: it adds nothing and replaces nothing.
+static void test_outside(void **state)
+{
+    Fixture *f = *state;
+    Store *store = open_ok(f);
+    int64_t session = store_session(store, &key, &f->diags);
+    StoreTrial good = trial_of("lx=1", 5), full = {.point = "lx=1",
+                                                   .status = TRIAL_BUILD_FAILED,
+                                                   .time_ns = INFINITY,
+                                                   .outside = true};
+    put(f, store, session, &good);
+    put(f, store, session, &full);
+    assert_true(store_put_again(store, session, &full, &f->diags));
+    full.point = "lx=2";
+    put(f, store, session, &full);
+    Seen seen = look(f, store, session);
+    assert_int_equal(seen.n, 1);
+    assert_int_equal(seen.last.status, TRIAL_OK);
     store_close(store);
 }
 
@@ -164,8 +187,8 @@ static void test_absent_values(void **state)
     Store *store = open_ok(f);
     int64_t session = store_session(store, &key, &f->diags);
     for (int status = 0; status < TRIAL_STATUS_COUNT; status++) {
-        StoreTrial trial = {"p", (TrialStatus)status, INFINITY, false, NAN, 0, NULL, NULL,
-                            0};
+        StoreTrial trial = {
+            "p", (TrialStatus)status, INFINITY, false, NAN, 0, NULL, NULL, 0, 0, false};
         put(f, store, session, &trial);
         Seen seen = look(f, store, session);
         assert_int_equal(seen.n, 1);
@@ -416,17 +439,18 @@ static void test_other_databases(void **state)
     run_sql(path, "CREATE TABLE t(x)");
     refused_unchanged(f, path, "Q005");
     fill_store(f, 1);
-    run_sql(f->path, "PRAGMA user_version = 4");
+    run_sql(f->path, "PRAGMA user_version = 5");
     refused_unchanged(f, f->path, "Q008");
 }
 
-// A file of version 1 gets what versions 2 and 3 added, and keeps its trials.
+// A file of version 1 gets what later versions added, and keeps its trials.
 static void test_older_version(void **state)
 {
     Fixture *f = *state;
     double value = 0;
     fill_store(f, 1);
     run_sql(f->path, "DROP TABLE ceiling; ALTER TABLE session DROP COLUMN rigor;"
+                     "ALTER TABLE trial DROP COLUMN limit_s;"
                      "PRAGMA user_version = 1");
     Store *store = open_ok(f);
     assert_true(store_put_ceiling(store, "f", "copy", 64, 1, &f->diags));
@@ -608,6 +632,7 @@ int main(void)
         TEST(test_round_trip),
         TEST(test_ceilings),
         TEST(test_older_version),
+        TEST(test_outside),
         TEST(test_together),
         TEST(test_again),
         TEST(test_wisdom_that_fails),

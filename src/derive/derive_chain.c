@@ -35,14 +35,17 @@ static bool folds(const Expr *body)
     return body->kind == E_LET && (shares(body->arg[0]) || folds(body->arg[1]));
 }
 
+// Maps around it are places only where each runs over what the one around it is given: a
+// fold of every element of one array with every element of another is a product.
 int chain_depth(const Expr *map)
 {
-    int depth = 0;
-    while (depth < DIMS_MAX && is_map(map) && map->dims == 1) {
-        depth++;
-        map = map->fun->arg[0];
-        if (folds(map))
-            return mentions_scan(map) ? 0 : depth;
+    for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
+        const Expr *body = map->fun->arg[0];
+        if (folds(body))
+            return mentions_scan(body) ? 0 : depth;
+        if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]))
+            return 0;
+        map = body;
     }
     return 0;
 }
@@ -99,16 +102,21 @@ static bool is_held(const Expr *value)
            (of->kind == E_PARAM || (writes_itself(value) && value->pattern != P_TOLOCAL));
 }
 
-// A fold by the items of the group, or in a loop; an array is held where all items can read
-// it, or computed where it is read.
-static void derive_value(Walk *w, Path at)
+// By the items of the group, or in a loop.
+static void derive_fold(Walk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
     if (fold_is_long(value, INNER_MOST + 1)) {
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
         if (w->rows)
             walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
-    } else if (w->rows && w->hold && is_held(value)) {
+    }
+}
+
+// An array is held where all items can read it, or computed where it is read.
+static void derive_held(Walk *w, Path at)
+{
+    if (w->rows && w->hold && is_held(walk_node(w, at))) {
         derive_elements(w, at);
         walk_apply_plain(w, RULE_HOLD_LOCAL, at);
     }
@@ -133,9 +141,11 @@ static void derive_body_of_chain(Walk *w, Path at)
     while (!w->deep) {
         if (walk_apply(w, RULE_NAME_FOLD, at, &least, 1))
             continue;
+        bool let = walk_node(w, at)->kind == E_LET;
+        derive_fold(w, let ? walk_below(w, at, 0) : at);
         if (walk_node(w, at)->kind != E_LET)
             break;
-        derive_value(w, walk_below(w, at, 0));
+        derive_held(w, walk_below(w, at, 0));
         while (walk_apply_plain(w, RULE_LET_OF_LET, at))
             ;
         at = walk_below(w, at, 1);

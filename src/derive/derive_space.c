@@ -208,7 +208,8 @@ static void add_extras(Derivation *d, Diags *diags)
 static void add_nest_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
-    static const int64_t most_local[DIMS_MAX] = {256, 64, 16};
+    // All items of a group may work on one long row.
+    const int64_t most_local[DIMS_MAX] = {shape->rows ? 1024 : 256, 64, 16};
     int64_t group = MIN(d->device.max_group, 1024);
     for (int x = 0; x < shape->dims; x++)
         add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));

@@ -10,9 +10,18 @@
 
 #include "problem/problem.h"
 
+// What is bound around an expression, and how often it is bound anew.
+typedef struct Level Level;
+struct Level {
+    const Expr *by; // a lambda, or a let
+    double times;
+    const Level *outer;
+};
+
 typedef struct {
     const Problem *problem;
     Work *work;
+    const Level *level; // NULL: nothing is bound
 } Counter;
 
 static void count_expr(Counter *c, const Expr *expr, double times);
@@ -59,22 +68,57 @@ static void count_function(Counter *c, const Function *function, double times)
         c->work->float_flops += times * function->flops;
 }
 
+static bool mentions_level(const Expr *expr, const Level *level)
+{
+    if (level->by->kind == E_LET)
+        return expr_mentions(expr, level->by->param);
+    for (int i = 0; i < level->by->nparam; i++)
+        if (expr_mentions(expr, level->by->params[i]))
+            return true;
+    return false;
+}
+
+// How often a fold must be computed: once for each value of what it mentions, however deep
+// in other functions it stands.
+static double times_of_fold(const Counter *c, const Expr *fold, double times)
+{
+    if (!c->level)
+        return times;
+    for (const Level *level = c->level; level; level = level->outer)
+        if (mentions_level(fold, level))
+            return level->times;
+    return 1;
+}
+
+static void count_within(Counter *c, const Expr *by, const Expr *expr, double times)
+{
+    const Level *outer = c->level;
+    c->level = &(Level){by, times, outer};
+    count_expr(c, expr, times);
+    c->level = outer;
+}
+
 static void count_expr(Counter *c, const Expr *expr, double times)
 {
+    if (fold_is_long(expr, 0))
+        times = times_of_fold(c, expr, times);
     if (expr->kind == E_OP && expr->type)
         count_op(c, expr, times);
     if (expr->kind == E_CALL)
         count_function(c, expr->callee, times);
     if (expr->kind == E_PATTERN && expr->fun)
-        count_expr(c, expr->fun->arg[0], times * applications(c, expr));
+        count_within(c, expr->fun, expr->fun->arg[0], times * applications(c, expr));
     for (int i = 0; i < expr->narg; i++)
-        count_expr(c, expr->arg[i], times);
+        if (expr->kind == E_LET && i == 1)
+            count_within(c, expr, expr->arg[i], times);
+        else
+            count_expr(c, expr->arg[i], times);
 }
 
 Work problem_work(const Problem *problem)
 {
     Work work = {.bytes = problem_bytes(problem)};
-    Counter counter = {problem, &work};
+    Counter counter = {problem, &work, NULL};
     if (problem->kind->flops)
         work.float_flops = problem->kind->flops(problem);
     if (problem->bound) // of a template's operations nothing is known

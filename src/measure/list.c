@@ -72,28 +72,20 @@ static void list_kind(Listing *listing, const char *kind, const WorkerPlace *pla
     listen_for(listing, &worker, kind, diags);
 }
 
-static char *temporary_folder(Arena *arena)
-{
-    const char *parent = getenv("TMPDIR");
-    char *path =
-        arena_printf(arena, "%s/forewarp-XXXXXX", parent && *parent ? parent : "/tmp");
-    return mkdtemp(path);
-}
-
 static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n,
                        const char *worker, Diags *diags)
 {
-    char *folder = temporary_folder(listing->arena);
-    if (!folder) {
+    TempFolder folder;
+    if (!temp_open(&folder, temp_parent(), "forewarp-list")) {
         diag_world(diags, "",
                    "cannot make a temporary folder: set TMPDIR to a writable one");
         return;
     }
-    WorkerPlace place = {worker, folder, folder,
-                         arena_printf(listing->arena, "%s/log", folder)};
+    WorkerPlace place = {worker, folder.path, folder.path,
+                         arena_printf(listing->arena, "%s/log", folder.path)};
     for (int i = 0; i < n; i++)
         list_kind(listing, kind[i]->name, &place, diags);
-    remove_tree(folder);
+    temp_close(&folder);
 }
 
 int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags)

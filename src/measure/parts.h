@@ -119,9 +119,9 @@ void bench_time(Bench *bench, Piece *piece, const json_t *options);
 // and compile caches, each locked by the worker that uses it. Those left by a killed
 // controller are removed by the next that opens the folder.
 typedef struct {
-    char *path; // absolute
-    char *data; // the controller's own folder in it
-    int lock;   // held on `data` while the controller lives
+    char *path;      // absolute
+    bool was_open;   // others could write to it
+    TempFolder data; // the controller's own folder in it
 } Folder;
 
 bool folder_open(Folder *folder, const char *path, Diags *diags);

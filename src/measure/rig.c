@@ -89,7 +89,7 @@ static double keep_trial(void *user, int job, Trial *trial)
 
 static const char *output_path(const Rig *rig, int buffer)
 {
-    return arena_printf(rig->arena, "%s/out-%d", rig->folder.data, buffer);
+    return arena_printf(rig->arena, "%s/out-%d", rig->folder.data.path, buffer);
 }
 
 static json_t *output_paths(const Rig *rig, void *const *out)
@@ -179,7 +179,7 @@ static Rig *rig_new(const RigConfig *config)
     rig->config.run_limit_s = or_else(config->run_limit_s, LIMIT_S);
     rig->config.samples = config->samples > 0 ? config->samples : 5;
     rig->config.builds = config->builds > 0 ? config->builds : BUILDS_MAX;
-    rig->folder.lock = -1;
+    rig->folder.data.lock = -1;
     for (int i = 0; i < WORKERS_MAX; i++)
         rig->cache[i].lock = rig->worker[i].fd = rig->worker[i].log = -1;
     buf_init(&rig->trouble);
@@ -194,7 +194,8 @@ static bool write_data(Rig *rig, const void *data, size_t bytes, const char *key
         return true;
     char *name = arena_printf(rig->arena, "%s-%d", key, number);
     json_object_set_new(
-        json, key, json_string(arena_printf(rig->arena, "%s/%s", rig->folder.data, name)));
+        json, key,
+        json_string(arena_printf(rig->arena, "%s/%s", rig->folder.data.path, name)));
     return folder_write(&rig->folder, name, data, bytes, diags);
 }
 

@@ -85,9 +85,9 @@ static Cache *cache_of(Rig *rig, int number)
 static bool start(Rig *rig, Worker *worker, Diags *diags)
 {
     int number = (int)(worker - rig->worker);
-    char *log = arena_printf(rig->arena, "%s/worker-%d.log", rig->folder.data, number);
-    WorkerPlace place = {rig->config.worker, cache_of(rig, number)->path, rig->folder.data,
-                         log};
+    char *log = arena_printf(rig->arena, "%s/worker-%d.log", rig->folder.data.path, number);
+    WorkerPlace place = {rig->config.worker, cache_of(rig, number)->path,
+                         rig->folder.data.path, log};
     if (!worker_start(worker, &place, diags))
         return false;
     worker_send(worker, opening(rig, worker), STAGE_OPEN, 0, OPEN_LIMIT_S);

@@ -586,6 +586,8 @@ static void test_folder(void **state)
     assert_true(file_mkdirs(path));
     snprintf(path, sizeof path, "%s/run-stale/init-0", f->folder);
     assert_true(file_write(path, "old", 3));
+    snprintf(path, sizeof path, "%s/run-stale/lock", f->folder);
+    assert_true(file_write(path, "", 0));
     f->config.device = "host";
     Rig *a = open_rig(f), *b = open_rig(f);
     assert_int_equal(count_entries(f->folder, "run-"), 2);
@@ -597,6 +599,31 @@ static void test_folder(void **state)
     rig_close(b);
     assert_int_equal(count_entries(f->folder, "run-"), 0);
     assert_true(count_entries(f->folder, "cache-") > 0);
+}
+
+// Code is loaded from a cache: what others could have put there is not used.
+static void test_open_folder(void **state)
+{
+    Fixture *f = *state;
+    char cache[128], planted[160];
+    snprintf(cache, sizeof cache, "%s/cache-0", f->folder);
+    snprintf(planted, sizeof planted, "%s/planted", cache);
+    f->config.device = "host";
+    const char *const open[] = {f->folder, cache};
+    for (int i = 0; i < 2; i++) {
+        rig_close(open_rig(f));
+        assert_true(file_write(planted, "code", 4));
+        rig_close(open_rig(f));
+        assert_int_equal(access(planted, F_OK), 0); // a cache is kept
+        assert_int_equal(chmod(open[i], 0777), 0);
+        rig_close(open_rig(f));
+        assert_int_equal(access(planted, F_OK), -1);
+    }
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chown(f->folder, 65534, 65534), 0);
+    assert_null(rig_open(&f->config, &f->diags));
+    assert_non_null(strstr(f->diags.list.at[0].message, "it is another user's"));
 }
 
 static void expect_refusal(Fixture *f, const char *part, bool world)
@@ -663,6 +690,7 @@ int main(int argc, char **argv)
         RIG_TEST(test_worn_worker),
         RIG_TEST(test_host),
         RIG_TEST(test_folder),
+        RIG_TEST(test_open_folder),
         RIG_TEST(test_refusals),
         RIG_TEST(test_list),
     };

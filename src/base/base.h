@@ -119,7 +119,6 @@ bool file_mkdir_private(const char *path, bool *was_open);
 void remove_tree(const char *path);
 // Does a path end so, and is more than that?
 bool path_ends(const char *path, const char *ending);
-void user_home(Buf *out); // appends the user's home
 // Appends the folder `forewarp` in $variable, or in a folder of the user's home (".cache").
 void user_folder(Buf *out, const char *variable, const char *in_home);
 

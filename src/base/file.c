@@ -175,7 +175,7 @@ bool path_ends(const char *path, const char *ending)
     return n > m && strcmp(path + n - m, ending) == 0;
 }
 
-void user_home(Buf *out)
+static void put_home(Buf *out)
 {
     const char *folder = getenv("HOME");
     char text[4096];
@@ -194,7 +194,7 @@ void user_folder(Buf *out, const char *variable, const char *in_home)
     if (folder && *folder) {
         buf_puts(out, folder);
     } else {
-        user_home(out);
+        put_home(out);
         buf_printf(out, "/%s", in_home);
     }
     buf_puts(out, "/forewarp");

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CACHES_MAX = 64, CACHE_JOBS_MAX = 10000 }; // about 65 kB a job with PoCL
@@ -46,6 +47,13 @@ static int lock_file(const char *path, int how, bool *taken)
     return fd;
 }
 
+static bool make_parts(Folder *folder)
+{
+    folder->own = path_join(folder->data.path, "own");
+    folder->turns = path_join(folder->path, "turns");
+    return file_mkdirs(folder->own) && file_mkdirs(folder->turns);
+}
+
 bool folder_open(Folder *folder, const char *path, Diags *diags)
 {
     *folder = (Folder){.data.lock = -1};
@@ -55,7 +63,7 @@ bool folder_open(Folder *folder, const char *path, Diags *diags)
         return diag_world(diags, "", "the folder's name is not UTF-8: '%s'", path);
     if (file_mkdir_private(path, &folder->was_open) &&
         (folder->path = realpath(path, NULL)) &&
-        temp_open(&folder->data, folder->path, "run"))
+        temp_open(&folder->data, folder->path, "run") && make_parts(folder))
         return true;
     return diag_world(diags, "", "cannot use the folder '%s': %s; name another one", path,
                       errno == EPERM ? "it is another user's" : strerror(errno));
@@ -65,7 +73,9 @@ void folder_close(Folder *folder)
 {
     temp_close(&folder->data);
     free(folder->path);
-    folder->path = NULL;
+    free(folder->own);
+    free(folder->turns);
+    *folder = (Folder){.data.lock = -1};
 }
 
 static bool write_whole(int fd, const char *bytes, size_t len)
@@ -106,10 +116,13 @@ char *folder_turn_path(const Folder *folder, const char *device)
 {
     Buf path;
     buf_init(&path);
-    buf_printf(&path, "%s/%s.turn", folder->path, device);
-    for (char *p = path.text + strlen(folder->path) + 1; *p; p++)
+    buf_printf(&path, "%s/%s", folder->turns, device);
+    for (char *p = path.text + strlen(folder->turns) + 1; *p; p++)
         if (*p == ':' || *p == '/')
             *p = '-';
+    int fd = open(path.text, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
     return path.text;
 }
 
@@ -168,6 +181,14 @@ bool cache_open(Cache *cache, const Folder *folder, Diags *diags)
     }
     return diag_world(diags, "", "cannot open a compile cache in '%s': %s", folder->path,
                       taken ? "all are in use" : strerror(errno));
+}
+
+void cache_open_own(Cache *cache, const Folder *folder, int number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "cache-%d", number);
+    *cache = (Cache){.lock = -1, .path = path_join(folder->own, name)};
+    mkdir(cache->path, 0700); // where it fails, compiling will say so
 }
 
 void cache_close(Cache *cache)

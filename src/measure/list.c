@@ -81,8 +81,10 @@ static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n,
                    "cannot make a temporary folder: set TMPDIR to a writable one");
         return;
     }
-    WorkerPlace place = {worker, folder.path, folder.path,
-                         arena_printf(listing->arena, "%s/log", folder.path)};
+    WorkerPlace place = {.program = worker,
+                         .cache = folder.path,
+                         .temp = folder.path,
+                         .log = arena_printf(listing->arena, "%s/log", folder.path)};
     for (int i = 0; i < n; i++)
         list_kind(listing, kind[i]->name, &place, diags);
     temp_close(&folder);

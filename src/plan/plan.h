@@ -116,6 +116,7 @@ void candidate_release(Candidate *candidate);
 // Where the workers of a problem's rigs keep files, and what they are: as of a RigConfig.
 typedef struct {
     const char *folder, *worker;
+    const Sandbox *sandbox;
 } Workplace;
 
 // Files for inputs, in place of random values; a name is set to "" once it was used.
@@ -289,6 +290,7 @@ struct TuneOptions {
 
 struct TuneResult {
     const char *problem, *strategy, *device, *fingerprint, *target;
+    const char *sandbox; // what is in force; NULL: none
     uint64_t seed;
     double elapsed_s, space_points;
     int64_t trials, reused; // reused: taken from the store

@@ -154,7 +154,7 @@ static bool script_reference(const Problem *problem, ProblemData *data, const ch
 {
     (void)device; // what it computes does not depend on where
     (void)arena;
-    FusePlace fuse_place = {place->folder, place->worker};
+    FusePlace fuse_place = {place->folder, place->worker, place->sandbox};
     *how = "the calls one after another as C, agreeing with the interpreter where they are "
            "definitions";
     return script_expect(problem->script, data->script, &fuse_place, diags);
@@ -249,7 +249,7 @@ static bool script_rank(const Ways *ways, const DeviceInfo *device,
     double start = clock_s();
     const FuseAsked asked = {
         .store = options->store,
-        .place = {options->place.folder, options->place.worker},
+        .place = {options->place.folder, options->place.worker, options->place.sandbox},
         .instances = ways->problem->instances,
         .solutions =
             options->budget_trials ? (int)MIN(options->budget_trials, RANKED_MOST) : RANKED,

@@ -564,6 +564,34 @@ static void test_host(void **state)
     rig_close(rig);
 }
 
+// A job that got hold of its worker's socket and tells of jobs that nobody sent: it is a
+// trial that crashed, and the rig goes on.
+static void test_forged_message(void **state)
+{
+    Fixture *f = *state;
+    static const char *const text[] = {
+        "{\\\"job\\\":123456789,\\\"trial\\\":{}}", "{\\\"job\\\":-7,\\\"trial\\\":{}}",
+        "{\\\"at\\\":\\\"build\\\",\\\"job\\\":123456789}", "no JSON"};
+    f->config.device = "host";
+    Rig *rig = open_rig(f);
+    Job job = host_job(f, right);
+    for (int i = 0; i < COUNTOF(text); i++) {
+        Job forger = host_job(
+            f,
+            arena_printf(f->arena,
+                         "extern long send(int, const void *, unsigned long, int); if (i) "
+                         "continue; static const char t[] = \"%s\"; int l = sizeof t - 1; "
+                         "for (int fd = 3; fd < 64; fd++) { send(fd, &l, 4, 0x4000); "
+                         "send(fd, t, l, 0x4000); } for (;;);",
+                         text[i]));
+        assert_true(rig_run(rig, &forger, 1, INFINITY, keep, f, &f->diags));
+        expect_status(f, 0, TRIAL_CRASHED);
+        trial_release(&f->trial[0]);
+    }
+    check_run_one(f, rig, &job);
+    rig_close(rig);
+}
+
 static int count_entries(const char *folder, const char *prefix)
 {
     DIR *dir = opendir(folder);
@@ -689,6 +717,7 @@ int main(int argc, char **argv)
         RIG_TEST(test_killed_worker),
         RIG_TEST(test_worn_worker),
         RIG_TEST(test_host),
+        RIG_TEST(test_forged_message),
         RIG_TEST(test_folder),
         RIG_TEST(test_open_folder),
         RIG_TEST(test_refusals),

@@ -13,6 +13,25 @@ if ! "$FOREWARP" run examples/dot.fw -s N=64 -d host --sandbox >"$tmp/stdout" 2>
 fi
 version=$(sed -n 's/.*landlock \([0-9]*\),.*/\1/p' "$tmp/stdout")
 signals=$((${version:-0} >= 6)) # the first version that keeps them in
+
+# A system without: its answer to the first question is that there is no such call.
+cat >"$tmp/none.c" <<'EOF'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+long syscall(long n, long a, long b, long c, long d, long e, long f)
+{
+    errno = ENOSYS;
+    return n == MISSING ? -1 : ((long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"))(n, a, b, c, d, e, f);
+}
+EOF
+lacks() {
+    "${CC:-cc}" -shared -fPIC "-DMISSING=$1" -include sys/syscall.h -o "$tmp/none.so" "$tmp/none.c" -ldl || return
+    fails 1 "$2" env LD_PRELOAD="$tmp/none.so" "$FOREWARP" run examples/dot.fw -s N=64 -d host --sandbox
+}
+lacks 444 "this system has no Landlock"
+lacks SYS_seccomp "this system has no filter of system calls"
+fails 2 "--sandbox" "$FOREWARP" check examples/dot.fw --sandbox
 mkdir "$tmp/attack" "$tmp/elsewhere"
 cd "$tmp/attack" || exit 1
 echo secret >"$HOME/secret"
@@ -109,7 +128,7 @@ EOF
 "$PYTHON" -c 'import numpy
 numpy.save("x.npy", numpy.arange(16, dtype="float32") % 2)'
 reached() { "$PYTHON" -c 'import numpy, sys
-sys.exit((numpy.load("out.npy") != float(sys.argv[1])).any())' "$1"; }
+sys.exit(int((numpy.load("out.npy") != float(sys.argv[1])).any()))' "$1"; }
 passes "a kernel of the host" "$FOREWARP" run host.fw -s N=16 -d host --in x=x.npy -o out.npy
 passes "reads and makes a socket" reached 1
 passes "in the sandbox" "$FOREWARP" run host.fw -s N=16 -d host --in x=x.npy -o out.npy --sandbox

@@ -49,9 +49,11 @@ static int lock_file(const char *path, int how, bool *taken)
 
 static bool make_parts(Folder *folder)
 {
+    char *turns = path_join(folder->path, TURNS);
+    bool ok = file_mkdirs(turns);
+    free(turns);
     folder->own = path_join(folder->data.path, "own");
-    folder->turns = path_join(folder->path, "turns");
-    return file_mkdirs(folder->own) && file_mkdirs(folder->turns);
+    return ok && file_mkdirs(folder->own);
 }
 
 bool folder_open(Folder *folder, const char *path, Diags *diags)
@@ -74,7 +76,6 @@ void folder_close(Folder *folder)
     temp_close(&folder->data);
     free(folder->path);
     free(folder->own);
-    free(folder->turns);
     *folder = (Folder){.data.lock = -1};
 }
 
@@ -116,8 +117,11 @@ char *folder_turn_path(const Folder *folder, const char *device)
 {
     Buf path;
     buf_init(&path);
-    buf_printf(&path, "%s/%s", folder->turns, device);
-    for (char *p = path.text + strlen(folder->turns) + 1; *p; p++)
+    buf_printf(&path, "%s/" TURNS, folder->path);
+    file_mkdirs(path.text);
+    size_t len = path.len + 1;
+    buf_printf(&path, "/%s", device);
+    for (char *p = path.text + len; *p; p++)
         if (*p == ':' || *p == '/')
             *p = '-';
     int fd = open(path.text, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -125,8 +125,8 @@ typedef struct {
     bool was_open;   // others could write to it
     TempFolder data; // the controller's own folder in it
     char *own;       // in that, what workers write: outputs, temporary files
-    char *turns;     // files by which controllers take turns
 } Folder;
+#define TURNS "turns" // in the folder: files by which controllers take turns
 
 bool folder_open(Folder *folder, const char *path, Diags *diags);
 void folder_close(Folder *folder);

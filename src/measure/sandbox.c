@@ -3,14 +3,13 @@
 // A worker that does not trust its jobs: what it may not do any more, nor anything that it
 // starts, once it has gone in.
 //
-//   files    Landlock: it reads the system's folders and, for a kernel of the user's, that
-//   of
-//            its problem file; it writes only in the folder of this run. So there is no
-//            home, and no cache is left that others would load code from.
-//   network  a filter of system calls refuses to make sockets of any kind. It refuses too
-//            what Landlock leaves open: changing modes, owners and times of files, objects
-//            that processes share by a number, and leaving the process group, which the
-//            controller ends as a whole.
+//   files    Landlock: it reads the system's folders and the data of this run, and writes
+//            only in a folder of this run. So there is no home (the texts of kernels come
+//            by message), and no cache is left that others would load code from.
+//   network  a filter of system calls refuses sockets but those of this machine, and to
+//            connect or send them anywhere. It refuses too what Landlock leaves open:
+//            changing modes, owners and times of files, objects that processes share by a
+//            number, and leaving the process group, which the controller ends as a whole.
 //   memory   limits of the system: private memory, sizes and number of files, no core dump
 //
 // Landlock also keeps it from looking into processes outside, and from version 6 of its
@@ -30,6 +29,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,8 +38,7 @@ enum { FILES_MAX = 1024 };
 // For compilers and drivers; and how many copies of the problem's arrays there may be.
 static const double ROOM_BYTES = 4e9, COPIES = 4;
 
-// Landlock: system calls of Linux 5.13
-// ------------------------------------------------------
+// Landlock -----------------------------------------------------------------------------
 
 // Numbers of the kernel's interface, of which the C library's headers may know fewer.
 enum { LANDLOCK_CREATE = 444, LANDLOCK_ADD = 445, LANDLOCK_RESTRICT = 446 };
@@ -122,6 +121,14 @@ static bool allow_system(int rules)
            allow_each(rules, use, COUNTOF(use), READ_FILE | WRITE_FILE | READ_DIR);
 }
 
+// CUDA's driver gives its threads names there. The file stays open: without it the system
+// may forget what the rule is about.
+static bool allow_own_threads(int rules, uint64_t every_right)
+{
+    return open("/proc/self/task", O_PATH | O_CLOEXEC) >= 0 &&
+           allow(rules, "/proc/self/task", every_right & (OF_FILES | READ_DIR));
+}
+
 static bool restrict_files(const json_t *wanted)
 {
     int version = landlock_version();
@@ -132,7 +139,7 @@ static bool restrict_files(const json_t *wanted)
     int fd = (int)syscall(LANDLOCK_CREATE, &rules, size, 0);
     if (fd < 0)
         return false;
-    bool ok = allow_system(fd) &&
+    bool ok = allow_system(fd) && allow_own_threads(fd, rights(version)) &&
               allow(fd, json_text_of(wanted, "write"), rights(version)) &&
               allow(fd, json_text_of(wanted, "turns"), READ_FILE | WRITE_FILE) &&
               allow(fd, json_text_of(wanted, "data"), READ_FILE | READ_DIR) &&
@@ -144,7 +151,7 @@ static bool restrict_files(const json_t *wanted)
 }
 
 // System calls
-// ------------------------------------------------------------------------------
+// System calls ---------------------------------------------------------------------------
 
 #if defined(__x86_64__)
 enum { OUR_ARCH = (int)AUDIT_ARCH_X86_64, FOREIGN = 0x40000000 }; // numbers of the x32 mode
@@ -154,41 +161,26 @@ enum { OUR_ARCH = (int)AUDIT_ARCH_AARCH64, FOREIGN = 0x7fffffff };
 enum { OUR_ARCH = 0, FOREIGN = 0x7fffffff };
 #endif
 
+// clang-format off
 static const int refused_calls[] = {
-    SYS_socket,
-    SYS_truncate,
-    SYS_fchmodat,
-    SYS_fchownat,
-    SYS_utimensat,
-    SYS_setxattr,
-    SYS_lsetxattr,
-    SYS_removexattr,
-    SYS_lremovexattr,
-    SYS_setsid,
-    SYS_setpgid,
-    SYS_shmget,
-    SYS_msgget,
-    SYS_semget,
-    SYS_mq_open,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_keyctl,
-    SYS_bpf,
-    SYS_perf_event_open,
-    425,
-    426,
-    427, // io_uring_setup, _enter, _register: it makes sockets too
-    452,
-    463,
-    466, // fchmodat2, setxattrat, removexattrat
+    SYS_connect, SYS_sendmsg, SYS_sendmmsg,
+    SYS_truncate, SYS_fchmodat, SYS_fchownat, SYS_utimensat,
+    SYS_setxattr, SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr,
+    SYS_setsid, SYS_setpgid,
+    SYS_shmget, SYS_msgget, SYS_semget, SYS_mq_open,
+    SYS_add_key, SYS_request_key, SYS_keyctl, SYS_bpf, SYS_perf_event_open,
+    425, 426, 427, // io_uring_setup, _enter, _register: it makes sockets too
+    452, 463, 466, // fchmodat2, setxattrat, removexattrat
 #ifdef SYS_chmod
-    SYS_chmod,
-    SYS_chown,
-    SYS_lchown,
-    SYS_utime,
-    SYS_utimes,
-    SYS_futimesat,
+    SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
 #endif
+};
+// clang-format on
+
+enum {
+    LOAD = BPF_LD | BPF_W | BPF_ABS,
+    IF_EQUAL = BPF_JMP | BPF_JEQ | BPF_K,
+    IF_LEAST = BPF_JMP | BPF_JGE | BPF_K,
 };
 
 static bool filter_available(void)
@@ -197,26 +189,37 @@ static bool filter_available(void)
     return OUR_ARCH && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-// A jump goes so many instructions on: the refusal is the last one.
+// A jump goes so many instructions on. Of what is not refused altogether, CUDA's driver
+// makes a socket of this machine, which then must not reach anybody; and send is a sendto
+// nowhere.
 static bool restrict_calls(void)
 {
-    enum { N = COUNTOF(refused_calls), ALLOW = N + 4, LEN = N + 6 };
+    enum { N = COUNTOF(refused_calls), REST = N + 4, LEN = REST + 10, LOW = 0, HIGH = 4 };
+    const uint32_t domain = offsetof(struct seccomp_data, args[0]);
+    const uint32_t address = offsetof(struct seccomp_data, args[4]);
     struct sock_filter code[LEN] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)OUR_ARCH, 0, ALLOW - 1),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN, ALLOW - 3, 0),
-        [ALLOW] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        [ALLOW + 1] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES)};
+        BPF_STMT(LOAD, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(IF_EQUAL, (uint32_t)OUR_ARCH, 0, LEN - 3),
+        BPF_STMT(LOAD, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(IF_LEAST, FOREIGN, LEN - 5, 0),
+        [REST] = BPF_JUMP(IF_EQUAL, SYS_socket, 0, 2),
+        [REST + 1] = BPF_STMT(LOAD, domain + LOW),
+        [REST + 2] = BPF_JUMP(IF_EQUAL, AF_UNIX, 5, 6),
+        [REST + 3] = BPF_JUMP(IF_EQUAL, SYS_sendto, 0, 4),
+        [REST + 4] = BPF_STMT(LOAD, address + LOW),
+        [REST + 5] = BPF_JUMP(IF_EQUAL, 0, 0, 3),
+        [REST + 6] = BPF_STMT(LOAD, address + HIGH),
+        [REST + 7] = BPF_JUMP(IF_EQUAL, 0, 0, 1),
+        [LEN - 2] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        [LEN - 1] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES)};
     for (int i = 0; i < N; i++)
-        code[4 + i] = (struct sock_filter)BPF_JUMP(
-            BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)refused_calls[i], (uint8_t)(N - i), 0);
+        code[4 + i] = (struct sock_filter)BPF_JUMP(IF_EQUAL, (uint32_t)refused_calls[i],
+                                                   (uint8_t)(LEN - 6 - i), 0);
     const struct sock_fprog program = {LEN, code};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// Limits
-// ------------------------------------------------------------------------------------
+// Limits ------------------------------------------------------------------------------
 
 static bool limit(int what, double most)
 {
@@ -246,7 +249,7 @@ static bool set_limits(double bytes)
            limit(RLIMIT_NOFILE, FILES_MAX) && limit(RLIMIT_CORE, 0);
 }
 
-// ------------------------------------------------------------------------------------------
+// In and out ---------------------------------------------------------------------------
 
 bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diags *diags)
 {
@@ -271,9 +274,14 @@ bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diag
 
 json_t *sandbox_to_json(const Sandbox *sandbox, const Folder *folder)
 {
-    return json_pack("{s:o,s:o,s:o,s:f}", "data", json_text(folder->data.path), "write",
-                     json_text(folder->own), "turns", json_text(folder->turns), "bytes",
-                     sandbox->bytes);
+    Buf turns;
+    buf_init(&turns);
+    buf_printf(&turns, "%s/" TURNS, folder->path);
+    json_t *json = json_pack("{s:o,s:o,s:o,s:f}", "data", json_text(folder->data.path),
+                             "write", json_text(folder->own), "turns",
+                             json_text(turns.text), "bytes", sandbox->bytes);
+    buf_release(&turns);
+    return json;
 }
 
 static bool close_others(int fd)

@@ -89,13 +89,18 @@ static int attempt(int i)
     case 10: return system("cat $HOME/secret >/dev/null 2>&1") == 0;
     case 11: return opened("$tmp/attack/made", O_WRONLY | O_CREAT);
     case 12: return $signals ? kill(getppid(), 0) == 0 : opened("$HOME/secret", O_RDONLY);
-    case 13: return rename("$tmp/elsewhere/victim", "$tmp/elsewhere/moved") == 0;
+    case 13: {
+        int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+        return fd >= 0 && (sendto(fd, "x", 1, 0, (const struct sockaddr *)&local, sizeof local) >= 0 ||
+                           errno == ENOENT || errno == ECONNREFUSED);
+    }
+    case 14: return rename("$tmp/elsewhere/victim", "$tmp/elsewhere/moved") == 0;
     }
     return 0;
 }
 void reference(int *out)
 {
-    for (int i = 0; i < 14; i++)
+    for (int i = 0; i < 15; i++)
         out[i] = attempt(i);
 }
 EOF
@@ -104,8 +109,8 @@ kernel void probe(global int *out) { out[get_global_id(0)] = EXPECT; }
 EOF
 cat >attack.json <<EOF
 {"files": "attack.cl", "parameters": {"EXPECT": [0, 1]},
- "arguments": [{"name": "out", "type": "int", "shape": [14], "access": "out"}],
- "launch": {"kernel": "probe", "global": ["14"], "local": ["1"]},
+ "arguments": [{"name": "out", "type": "int", "shape": [15], "access": "out"}],
+ "launch": {"kernel": "probe", "global": ["15"], "local": ["1"]},
  "reference": {"c": "attack.c", "function": "reference"}}
 EOF
 export A_PASSWORD=secret

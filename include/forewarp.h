@@ -28,15 +28,22 @@
  *            may be NULL. Running out of memory ends the process, and so does a fault of
  *            forewarp's own.
  *   unit     Times are seconds, sizes are bytes.
- *   threads  There is no hidden state: different threads may use different objects. One
- *            object is for one thread at a time, and what uses a problem counts as its
- *            use.
+ *   threads  There is no hidden state: different threads may use different objects at the
+ *            same time, also on one device and with one store. One object is for one thread
+ *            at a time, and what uses a problem counts as its use. No thread may change the
+ *            environment (setenv) meanwhile: it is read. Nothing of the process is changed:
+ *            neither its working folder nor its signals, its mask of modes, its locale or
+ *            the memory functions of its libraries. Drivers have rules of their own: PoCL
+ *            3.1 wants its first call (clGetDeviceIDs) to be over before a second thread
+ *            calls it.
  *   kernels  Candidates are never run in the caller's process: worker processes build, run,
  *            check and time them (fw_worker). Only fw_execute runs a kernel here.
  *   workers  They are children of the thread that first needs them, and end with it or with
  *            the object they serve. SIGCHLD must not be ignored meanwhile, nor may others
  *            wait for any child (wait, waitpid(-1, ...)).
- *   files    Those of the store, and a folder of caches under $XDG_CACHE_HOME or ~/.cache.
+ *   files    Those of the store, a folder of caches under $XDG_CACHE_HOME or ~/.cache, and
+ *            while the host compiles, a folder under $TMPDIR; the folders are for this user
+ *            alone.
  */
 #ifndef FOREWARP_H
 #define FOREWARP_H

@@ -112,12 +112,29 @@ bool file_read(const char *path, Buf *buf);
 bool file_write(const char *path, const void *bytes, size_t len);
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
+// As file_mkdirs, for this user alone. *was_open: it was there, and others could write to
+// it until now. One of another user is refused (EPERM).
+bool file_mkdir_private(const char *path, bool *was_open);
 // Removes a folder and all in it; what cannot be removed stays.
 void remove_tree(const char *path);
 // Does a path end so, and is more than that?
 bool path_ends(const char *path, const char *ending);
 // Appends the folder `forewarp` in $variable, or in a folder of the user's home (".cache").
 void user_folder(Buf *out, const char *variable, const char *in_home);
+
+// temp.c: temporary folders --------------------------------------------------------
+
+// Of this process, and removed with all in it when it is closed; if the process is killed,
+// by the next that opens one of this prefix there.
+typedef struct {
+    char *path;
+    int lock; // held while the process lives
+} TempFolder;
+
+// PARENT/PREFIX-XXXXXX, for this user alone; false with errno set on failure.
+bool temp_open(TempFolder *folder, const char *parent, const char *prefix);
+void temp_close(TempFolder *folder);
+const char *temp_parent(void); // $TMPDIR or /tmp
 
 // map.c: strings to pointers -------------------------------------------------------
 

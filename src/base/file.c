@@ -7,8 +7,11 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { TRIES = 100 }; // of names for a new file
 
 bool file_read(const char *path, Buf *buf)
 {
@@ -66,14 +69,29 @@ static bool write_special(const char *path, const void *bytes, size_t len)
     return ok;
 }
 
+// A new file beside path, by a name that nobody can foresee: in a folder that others may
+// write to, one could have put a link there.
+static FILE *open_beside(const char *path, Buf *temp)
+{
+    int fd = -1;
+    for (int i = 0; i < TRIES && fd < 0 && (i == 0 || errno == EEXIST); i++) {
+        uint64_t random = 0;
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            return NULL;
+        buf_clear(temp);
+        buf_printf(temp, "%s.%016llx.tmp", path, (unsigned long long)random);
+        fd = open(temp->text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    return fd < 0 ? NULL : fdopen(fd, "wb");
+}
+
 bool file_write(const char *path, const void *bytes, size_t len)
 {
     if (is_special(path))
         return write_special(path, bytes, len);
     Buf temp;
     buf_init(&temp);
-    buf_printf(&temp, "%s.%ld.tmp", path, (long)getpid());
-    FILE *f = fopen(temp.text, "wb");
+    FILE *f = open_beside(path, &temp);
     bool ok = f && write_all(f, bytes, len);
     int saved = errno;
     if (f && fclose(f) != 0 && ok) {
@@ -108,6 +126,37 @@ bool file_mkdirs(const char *path)
     return ok;
 }
 
+// A link that root made is the system's.
+static bool is_own(const char *path, struct stat *about)
+{
+    struct stat link;
+    if (lstat(path, &link) != 0 || stat(path, about) != 0)
+        return false;
+    bool own = about->st_uid == geteuid() &&
+               (link.st_uid == geteuid() || (S_ISLNK(link.st_mode) && link.st_uid == 0));
+    errno = own ? ENOTDIR : EPERM;
+    return own && S_ISDIR(about->st_mode);
+}
+
+bool file_mkdir_private(const char *path, bool *was_open)
+{
+    struct stat about;
+    char *copy = xstrdup(path), *slash = strrchr(copy, '/');
+    bool made = !slash || slash == copy;
+    *was_open = false;
+    if (!made) {
+        *slash = 0;
+        made = file_mkdirs(copy);
+    }
+    made = made && (mkdir(path, 0700) == 0 || errno == EEXIST) && is_own(path, &about);
+    *was_open = made && (about.st_mode & 022) != 0;
+    made = made && ((about.st_mode & 077) == 0 || chmod(path, 0700) == 0);
+    int saved = errno;
+    free(copy);
+    errno = saved;
+    return made;
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;
@@ -126,20 +175,27 @@ bool path_ends(const char *path, const char *ending)
     return n > m && strcmp(path + n - m, ending) == 0;
 }
 
-static const char *home(void)
+static void put_home(Buf *out)
 {
     const char *folder = getenv("HOME");
+    char text[4096];
+    struct passwd user, *found = NULL;
     if (folder && *folder)
-        return folder;
-    const struct passwd *user = getpwuid(getuid());
-    return user ? user->pw_dir : ".";
+        buf_puts(out, folder);
+    else if (getpwuid_r(getuid(), &user, text, sizeof text, &found) == 0 && found)
+        buf_puts(out, user.pw_dir);
+    else
+        buf_putc(out, '.');
 }
 
 void user_folder(Buf *out, const char *variable, const char *in_home)
 {
     const char *folder = getenv(variable);
-    if (folder && *folder)
-        buf_printf(out, "%s/forewarp", folder);
-    else
-        buf_printf(out, "%s/%s/forewarp", home(), in_home);
+    if (folder && *folder) {
+        buf_puts(out, folder);
+    } else {
+        put_home(out);
+        buf_printf(out, "/%s", in_home);
+    }
+    buf_puts(out, "/forewarp");
 }

@@ -107,7 +107,7 @@ struct Options {
     unsigned extra; // a bit each of Extra
     uint64_t given; // a bit each of OptionId
     enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
-    bool best, any_device, host, check, fresh, measure, mpi, quiet, bad;
+    bool best, any_device, host, check, fresh, measure, mpi, quiet, sandbox, bad;
 };
 
 // tune_script.c: what is said of a tuned script besides; on standard output, and as JSON,
@@ -135,7 +135,9 @@ Problem *cli_program(Options *options, bool bind); // not a template
 // The devices that `list` names, "cuda:0,cuda:1" or "cuda:*", in an array of the arena; 0
 // with a diagnostic.
 int cli_devices(Options *options, const char *list, const char ***device);
-Workplace cli_place(Options *options); // caches under the user's cache folder
+// Caches under the user's cache folder; with --sandbox, what keeps the workers of the
+// problem in. False with a diagnostic: the system cannot.
+bool cli_place(Options *options, const Problem *problem, Workplace *place);
 const char *cli_store(Options *options);
 // A folder of files that come with the program: installed, or `beside` where it was built,
 // from there. NULL: not found.

@@ -72,7 +72,7 @@ int cmd_calibrate(Options *o)
     CalibrateOptions options = {.device = o->device,
                                 .budget_s = isfinite(o->budget_s) ? o->budget_s : budget_s,
                                 .tests = o->csv != NULL,
-                                .place = cli_place(o),
+                                .place = {.folder = workplace_folder(o->arena)},
                                 .progress = show,
                                 .user = &screen};
     double start = clock_s();

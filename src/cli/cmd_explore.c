@@ -68,14 +68,16 @@ static const char *command_text(Options *o, const ExploreRequest *request)
     return buf_keep(&text, o->arena);
 }
 
-static bool make_request(Options *o, Screen *screen, ExploreRequest *request)
+static bool make_request(Options *o, const Problem *problem, Screen *screen,
+                         ExploreRequest *request)
 {
     DeviceInfo info;
+    Workplace place;
     // Without a device named, features are those of a GPU of the table.
     if (!o->device_given && !o->device_model)
         o->device_model = "nvidia-h200";
     bool model_only = !o->device_given;
-    if (!cli_device(o, &info))
+    if (!cli_place(o, problem, &place) || !cli_device(o, &info))
         return false;
     *request = (ExploreRequest){.expressions = o->number ? (int)o->number : 1000,
                                 .threads = o->threads ? (int)o->threads : 10,
@@ -86,7 +88,7 @@ static bool make_request(Options *o, Screen *screen, ExploreRequest *request)
                                 .local_bytes = info.local_bytes,
                                 .device = model_only ? NULL : o->device,
                                 .sample = o->sample,
-                                .place = cli_place(o),
+                                .place = place,
                                 .progress = show,
                                 .user = screen};
     if (!o->device_model || !device_model_find(o->device_model, &request->model))
@@ -115,7 +117,7 @@ int cmd_explore(Options *o)
     ExploreRequest request;
     ExploreResult result;
     Problem *problem = cli_program(o, true);
-    if (!problem || !make_request(o, &screen, &request))
+    if (!problem || !make_request(o, problem, &screen, &request))
         return 2;
     if (o->again && !(request.again = dataset_read(o->again, o->arena, &o->diags)))
         return 1;

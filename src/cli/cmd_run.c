@@ -20,6 +20,7 @@ typedef struct {
     Candidate candidate;
     Trial trial;
     Limit limit;
+    Workplace place;
 } Run;
 
 static bool no_input(Options *o, const Problem *problem, const char *name)
@@ -62,13 +63,15 @@ static bool choose(Options *o, Run *run)
 
 static bool open_run(Options *o, Run *run)
 {
-    Workplace place = cli_place(o);
     const char *how;
-    if (o->check && !run->problem->kind->expect(run->problem, run->data, o->device, &place,
-                                                o->arena, &how, &o->diags))
+    if (!cli_place(o, run->problem, &run->place))
+        return false;
+    if (o->check && !run->problem->kind->expect(run->problem, run->data, o->device,
+                                                &run->place, o->arena, &how, &o->diags))
         return false;
     RigConfig config = {.device = o->device,
-                        .folder = place.folder,
+                        .folder = run->place.folder,
+                        .sandbox = run->place.sandbox,
                         .nbuffer = run->data->nbuffer,
                         .buffer = run->data->buffer,
                         .tolerance = run->data->tolerance,
@@ -145,6 +148,8 @@ static void print_run(Options *o, const Run *run)
         printf(", %.1f %% of floor", 100 * run->limit.floor.ns / run->trial.time_ns);
     putchar('\n');
     cli_print_floor(&run->limit);
+    if (run->place.sandbox)
+        printf("  sandbox  %s\n", run->place.sandbox->says);
     buf_release(&time);
 }
 

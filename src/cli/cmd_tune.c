@@ -48,14 +48,14 @@ static json_t *result_json(const TuneResult *r)
                                 : json_null();
     return json_pack(
         "{s:s, s:{s:s, s:s, s:i}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, "
-        "s:o, "
-        "s:o}",
+        "s:o, s:o, s:s?}",
         "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,
         "count", r->devices, "strategy", r->strategy, "seed", (json_int_t)r->seed,
         "elapsed_s", r->elapsed_s, "space", r->space_points, "reused",
         (json_int_t)r->reused, "reference", r->reference, "trials", trials, "best", best,
         "baseline_ns", json_finite(r->baseline_ns), "copy_ns", json_finite(r->copy_ns),
-        "bytes", r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns));
+        "bytes", r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns),
+        "sandbox", r->sandbox);
 }
 
 static void print_row(const char *what, double ns, const TuneResult *r)
@@ -90,6 +90,8 @@ static void print_result(const Problem *problem, const TuneResult *r)
     buf_release(&counts);
     if (r->ranked)
         printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
+    if (r->sandbox)
+        printf("\n  sandbox: %s", r->sandbox);
     printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);
     print_row("plain", r->baseline_ns, r);
     print_row("best", r->best_ns, r);
@@ -197,6 +199,9 @@ int cmd_tune(Options *o)
     if (!problem || !read_steps(o, &steps) || !is_ready(o, out) ||
         (o->loading && !cli_loading(o, problem)))
         return 2;
+    Workplace place;
+    if (!cli_place(o, problem, &place))
+        return 1;
     Screen screen = screen_open(o);
     bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
     TuneOptions options = {.device = o->device,
@@ -216,7 +221,7 @@ int cmd_tune(Options *o)
                            .t4 = o->t4,
                            .cache = o->cache,
                            .command = o->line,
-                           .place = cli_place(o),
+                           .place = place,
                            .fresh = o->fresh,
                            .progress = show,
                            .user = &screen};

@@ -82,9 +82,14 @@ int cli_devices(Options *o, const char *list, const char ***device)
     return n;
 }
 
-Workplace cli_place(Options *o)
+bool cli_place(Options *o, const Problem *problem, Workplace *place)
 {
-    return (Workplace){.folder = workplace_folder(o->arena)};
+    *place = (Workplace){.folder = workplace_folder(o->arena)};
+    if (!o->sandbox)
+        return true;
+    Sandbox *sandbox = NEW(o->arena, Sandbox);
+    place->sandbox = sandbox;
+    return sandbox_describe(problem_bytes(problem), sandbox, o->arena, &o->diags);
 }
 
 const char *cli_store(Options *o)

@@ -194,7 +194,7 @@ static bool device_rates(Options *o, const Problem *problem, StageRates *rates)
 {
     DeviceInfo info;
     Ceilings c = {0};
-    Workplace place = cli_place(o);
+    const Workplace place = {.folder = workplace_folder(o->arena)};
     if (!cli_device(o, &info))
         return false;
     int64_t bytes = ceilings_bytes(&info, problem_bytes(problem));

@@ -200,6 +200,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_MATH: return parse_math(o, arg);
     case OPTION_PRIOR: o->prior = arg; return true;
     case OPTION_MPI: return o->mpi = true;
+    case OPTION_SANDBOX: return o->sandbox = true;
     case OPTION_MEASURE: return o->measure = true;
     case OPTION_REPEAT: return parse_count(o, option, arg, COUNT_MOST, &o->repeat);
     case OPTION_LIMIT: return parse_count(o, option, arg, COUNT_MOST, &o->limit);

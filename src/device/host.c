@@ -5,8 +5,10 @@
 //
 // A kernel NAME defines `void NAME_entry(void *const *arg)`; arg[i] points to a buffer's
 // data or to a scalar's value. Parallelism is in the text (OpenMP), so the global and
-// local sizes of a launch are ignored. Temporary files go to $TMPDIR. It does not protect
-// this process from what it loads: that is what workers are for.
+// local sizes of a launch are ignored. Each build has a folder of its own under $TMPDIR:
+// the loader takes a file of a name that it has loaded before for that one, and others may
+// write to $TMPDIR. It does not protect this process from what it loads: that is what
+// workers are for.
 #include "device/device.h"
 
 #include <dlfcn.h>
@@ -24,7 +26,6 @@ enum { ALIGN = 128, ARGS_MAX = 256, FLAGS_MAX = 32 };
 struct Device {
     DeviceInfo info;
     char compiler[128];
-    int built;           // numbers the temporary files
     bool openmp, native; // flags the compiler is taken to know
     bool flags_known;    // they have been tried
 };
@@ -286,19 +287,40 @@ static DeviceStatus host_fill(Device *device, Mem *mem, unsigned char byte, size
 // Modules -----------------------------------------------------------------------------
 
 typedef struct {
-    char c[512], so[512];
+    TempFolder folder;
+    char *c, *so;
 } Files;
 
-static Files temp_files(Device *device)
+static void close_files(Files *files)
 {
-    Files f;
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder)
-        folder = "/tmp";
-    snprintf(f.c, sizeof f.c, "%s/host-%d-%d.c", folder, (int)getpid(), device->built);
-    snprintf(f.so, sizeof f.so, "%s/host-%d-%d.so", folder, (int)getpid(), device->built);
-    device->built++;
-    return f;
+    temp_close(&files->folder);
+    free(files->c);
+    free(files->so);
+}
+
+static char *name_file(const Files *files, const char *name)
+{
+    Buf path;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s", files->folder.path, name);
+    return path.text;
+}
+
+// Writes the text to be compiled; false, with a log: it cannot, and nothing is open.
+static bool open_files(Files *files, const char *text, Buf *log)
+{
+    *files = (Files){0};
+    if (!temp_open(&files->folder, temp_parent(), "forewarp-host")) {
+        buf_printf(log, "cannot make a folder in %s: %s\n", temp_parent(), strerror(errno));
+        return false;
+    }
+    files->c = name_file(files, "kernel.c");
+    files->so = name_file(files, "kernel.so");
+    if (file_write(files->c, text, strlen(text)))
+        return true;
+    buf_printf(log, "cannot write %s: %s\n", files->c, strerror(errno));
+    close_files(files);
+    return false;
 }
 
 // The options are split at blanks: nothing passes through a shell. -Bsymbolic: a user's
@@ -332,22 +354,19 @@ static bool compile(const Device *device, const char *options, const Files *file
 static void try_flags(Device *device)
 {
     static const char text[] = "int fw_nothing; int fw_nothing = 0;\n";
-    Files files = temp_files(device);
+    Files files;
     Buf ignored;
     buf_init(&ignored);
     device->flags_known = true;
-    FILE *f = fopen(files.c, "we");
-    bool written = f && fputs(text, f) >= 0;
-    if (f)
-        fclose(f);
+    bool written = open_files(&files, text, &ignored);
     for (int drop = 0; written && drop < 4; drop++) {
         device->openmp = !(drop & 1);
         device->native = !(drop & 2);
         if (compile(device, NULL, &files, &ignored))
             break;
     }
-    unlink(files.c);
-    unlink(files.so);
+    if (written)
+        close_files(&files);
     buf_release(&ignored);
 }
 
@@ -397,16 +416,13 @@ static DeviceStatus load(const char *path, Module **module, Buf *log)
 static DeviceStatus host_build(Device *device, const char *source, const char *options,
                                Module **module, Buf *log)
 {
-    Files files = temp_files(device);
+    Files files;
     DeviceStatus status = DEV_BUILD_FAILED;
-    if (!file_write(files.c, source, strlen(source))) {
-        buf_printf(log, "cannot write %s: %s\n", files.c, strerror(errno));
+    if (!open_files(&files, source, log))
         return DEV_FAILED;
-    }
     if (compile_adapting(device, options, &files, log))
         status = load(files.so, module, log);
-    unlink(files.c);
-    unlink(files.so);
+    close_files(&files);
     return status;
 }
 

@@ -528,6 +528,7 @@ static bool measure(Explorer *x, Buf *device)
     RigConfig config = {.device = x->request->device,
                         .worker = x->request->place.worker,
                         .folder = x->request->place.folder,
+                        .sandbox = x->request->place.sandbox,
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = data->tolerance,

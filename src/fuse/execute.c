@@ -441,6 +441,7 @@ static bool run_reference(const Script *script, ScriptData *data, const FusePlac
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,
+                        .sandbox = place->sandbox,
                         .nbuffer = script->nelem,
                         .buffer = buffer,
                         .tolerance = 1,

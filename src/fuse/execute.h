@@ -46,6 +46,7 @@ ScriptData *script_inputs(const Script *script, int64_t instances, uint64_t seed
                           Arena *arena);
 typedef struct {
     const char *folder, *worker; // for the rig
+    const Sandbox *sandbox;
 } FusePlace;
 // What the outputs must be, also as value: from the first implementation of each call, one
 // after another, as C on the host device, after the interpreter gave the same for the first

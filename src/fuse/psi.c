@@ -359,6 +359,7 @@ static bool time_all(Bench *b)
     RigConfig config = {.device = b->device.id,
                         .worker = b->place.worker,
                         .folder = b->place.folder,
+                        .sandbox = b->place.sandbox,
                         .nbuffer = 1,
                         .buffer = &buffer,
                         .samples = 3,

@@ -27,7 +27,6 @@ extern char **environ;
 enum { CREW_MAX = 64, TAIL = 1500 };
 enum { PATIENCE = 10 };           // times its limit, for one that does not work
 static const double LOOK_S = 0.1; // at least, between two looks at how long it worked
-enum { STACK_BYTES = 256 << 20 }; // of PoCL's threads: they hold a group's private memory
 
 const char *const stage_name[] = {
     [STAGE_NONE] = "idle",
@@ -48,6 +47,19 @@ static bool sets(const char *entry, const char *name)
     return strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
+// What compilers and drivers read: the rest may hold what is not for the jobs.
+static bool is_for_bare(const char *entry)
+{
+    static const char *const known[] = {
+        "PATH=", "CC=",     "LANG=",  "LC_",   "LD_",   "TZ=",    "OMP_",  "GOMP_",
+        "OCL_",  "OPENCL_", "POCL_",  "CUDA_", "NV",    "HSA_",   "ROC",   "HIP_",
+        "AMD_",  "ZE_",     "INTEL_", "FW_",   "ASAN_", "UBSAN_", "LSAN_", "TSAN_"};
+    for (int i = 0; i < COUNTOF(known); i++)
+        if (strncmp(entry, known[i], strlen(known[i])) == 0)
+            return true;
+    return false;
+}
+
 // This environment with a cache of this worker's own, for PoCL and for CUDA, and for PoCL
 // threads that stay on their cores.
 static char **worker_environment(Arena *arena, const WorkerPlace *place)
@@ -55,13 +67,15 @@ static char **worker_environment(Arena *arena, const WorkerPlace *place)
     VEC(char *) env = {0};
     for (char **e = environ; *e; e++)
         if (!sets(*e, "POCL_CACHE_DIR") && !sets(*e, "FOREWARP_CACHE") &&
-            !sets(*e, "TMPDIR"))
+            !sets(*e, "TMPDIR") && (!place->bare || is_for_bare(*e)))
             VEC_PUSH(arena, &env, *e);
     if (!getenv("POCL_AFFINITY"))
         VEC_PUSH(arena, &env, arena_strdup(arena, "POCL_AFFINITY=1"));
     VEC_PUSH(arena, &env, arena_printf(arena, "POCL_CACHE_DIR=%s", place->cache));
     VEC_PUSH(arena, &env, arena_printf(arena, "FOREWARP_CACHE=%s", place->cache));
     VEC_PUSH(arena, &env, arena_printf(arena, "TMPDIR=%s", place->temp));
+    if (place->bare)
+        VEC_PUSH(arena, &env, arena_printf(arena, "HOME=%s", place->temp));
     VEC_PUSH(arena, &env, NULL);
     return env.at;
 }
@@ -70,7 +84,7 @@ static void set_limits(void)
 {
     struct rlimit stack, core = {0, 0};
     if (getrlimit(RLIMIT_STACK, &stack) == 0) {
-        stack.rlim_cur = MIN(stack.rlim_max, (rlim_t)STACK_BYTES);
+        stack.rlim_cur = MIN(stack.rlim_max, (rlim_t)WORKER_STACK_BYTES);
         setrlimit(RLIMIT_STACK, &stack);
     }
     setrlimit(RLIMIT_CORE, &core);

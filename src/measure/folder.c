@@ -3,20 +3,20 @@
 // The controller's files: FOLDER/run-XXXXXX (data of one controller, removed when it
 // ends) and FOLDER/cache-N (what devices compiled, kept).
 //
-// Locks (flock) say who is alive, since they end with their process however it ends: a
-// run folder without a locked `lock` is a killed controller's and is removed; a cache
-// that is locked is passed over for the next number. A cache without its `clean` mark was
-// not closed in good order and may hold half-written files: it is emptied. So is one
-// that has grown large, since PoCL removes nothing from its cache. Nothing is mapped for
-// writing: a full disk is an error here, not a signal.
+// Caches hold code that is loaded: they are the user's alone, and one that others could
+// write to is emptied. Locks (flock) say which are in use, since they end with their
+// process however it ends: a cache that is locked is passed over for the next number. A
+// cache without its `clean` mark was not closed in good order and may hold half-written
+// files: it is emptied. So is one that has grown large, since PoCL removes nothing from its
+// cache. Nothing is mapped for writing: a full disk is an error here, not a signal.
 #include "measure/parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ static char *path_join(const char *folder, const char *name)
 // the file system knows no locks, the file alone has to do.
 static int lock_file(const char *path, int how, bool *taken)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), result;
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600), result;
     *taken = false;
     if (fd < 0)
         return -1;
@@ -49,99 +49,36 @@ static int lock_file(const char *path, int how, bool *taken)
     return fd;
 }
 
-static void sweep_one(const char *folder, const char *name)
+static bool make_parts(Folder *folder)
 {
-    char *path = path_join(folder, name), *lock = path_join(path, "lock");
-    bool taken;
-    int fd = lock_file(lock, LOCK_EX | LOCK_NB, &taken);
-    if (!taken)
-        remove_tree(path);
-    if (fd >= 0)
-        close(fd);
-    free(lock);
-    free(path);
-}
-
-static void sweep(const char *folder, const char *prefix)
-{
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    while (dir && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
-            sweep_one(folder, entry->d_name);
-    if (dir)
-        closedir(dir);
-}
-
-static bool make_data(Folder *folder, const char *name)
-{
-    bool taken;
-    folder->data = path_join(folder->path, name);
-    if (!mkdtemp(folder->data)) {
-        free(folder->data);
-        folder->data = NULL;
-        return false;
-    }
-    char *lock = path_join(folder->data, "lock");
-    folder->lock = lock_file(lock, LOCK_EX | LOCK_NB, &taken);
-    free(lock);
-    return folder->lock >= 0;
-}
-
-static bool open_in_turn(Folder *folder)
-{
-    bool taken;
-    char *gate = path_join(folder->path, "lock");
-    int fd = lock_file(gate, LOCK_EX, &taken);
-    free(gate);
-    if (fd < 0)
-        return false;
-    sweep(folder->path, "run-");
-    bool ok = make_data(folder, "run-XXXXXX");
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return ok;
+    char *turns = path_join(folder->path, TURNS);
+    bool ok = file_mkdirs(turns);
+    free(turns);
+    folder->own = path_join(folder->data.path, "own");
+    return ok && file_mkdirs(folder->own);
 }
 
 bool folder_open(Folder *folder, const char *path, Diags *diags)
 {
-    *folder = (Folder){.lock = -1};
+    *folder = (Folder){.data.lock = -1};
     json_t *name = json_string(path); // workers are told of files in JSON
     json_decref(name);
     if (!name)
         return diag_world(diags, "", "the folder's name is not UTF-8: '%s'", path);
-    if (file_mkdirs(path) && (folder->path = realpath(path, NULL)) && open_in_turn(folder))
+    if (file_mkdir_private(path, &folder->was_open) &&
+        (folder->path = realpath(path, NULL)) &&
+        temp_open(&folder->data, folder->path, "run") && make_parts(folder))
         return true;
     return diag_world(diags, "", "cannot use the folder '%s': %s; name another one", path,
-                      strerror(errno));
-}
-
-// There is no gate here: one that somebody took for left over, before it was locked, is
-// made again.
-bool folder_open_temporary(Folder *folder)
-{
-    const char *parent = getenv("TMPDIR");
-    bool ok = false;
-    *folder = (Folder){.lock = -1};
-    folder->path = xstrdup(parent && *parent ? parent : "/tmp");
-    sweep(folder->path, "forewarp-list-");
-    for (int tries = 0; tries < 10 && !ok; tries++) {
-        free(folder->data);
-        ok = make_data(folder, "forewarp-list-XXXXXX");
-    }
-    return ok;
+                      errno == EPERM ? "it is another user's" : strerror(errno));
 }
 
 void folder_close(Folder *folder)
 {
-    if (folder->data)
-        remove_tree(folder->data);
-    if (folder->lock >= 0)
-        close(folder->lock);
-    free(folder->data);
+    temp_close(&folder->data);
     free(folder->path);
-    *folder = (Folder){.lock = -1};
+    free(folder->own);
+    *folder = (Folder){.data.lock = -1};
 }
 
 static bool write_whole(int fd, const char *bytes, size_t len)
@@ -161,7 +98,7 @@ static bool write_whole(int fd, const char *bytes, size_t len)
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags)
 {
-    char *path = path_join(folder->data, name);
+    char *path = path_join(folder->data.path, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool ok = fd >= 0 && write_whole(fd, bytes, len);
     int saved = errno;
@@ -191,10 +128,16 @@ char *folder_turn_path(const Folder *folder, const char *device)
 {
     Buf path;
     buf_init(&path);
-    buf_printf(&path, "%s/%s.turn", folder->path, device);
-    for (char *p = path.text + strlen(folder->path) + 1; *p; p++)
+    buf_printf(&path, "%s/" TURNS, folder->path);
+    file_mkdirs(path.text);
+    size_t len = path.len + 1;
+    buf_printf(&path, "/%s", device);
+    for (char *p = path.text + len; *p; p++)
         if (*p == ':' || *p == '/')
             *p = '-';
+    int fd = open(path.text, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
     return path.text;
 }
 
@@ -215,19 +158,23 @@ static char *mark_path(const Cache *cache)
 }
 
 // Takes the mark away while the cache is in use.
-static void claim(Cache *cache)
+static bool claim(Cache *cache, bool was_open)
 {
     Buf text;
+    bool cache_was_open;
     buf_init(&text);
     char *mark = mark_path(cache);
     cache->jobs = file_read(mark, &text) ? atoi(text.text) : CACHE_JOBS_MAX;
     unlink(mark);
-    if (cache->jobs >= CACHE_JOBS_MAX) {
+    bool ok = file_mkdir_private(cache->path, &cache_was_open);
+    if (cache->jobs >= CACHE_JOBS_MAX || was_open || cache_was_open) {
         remove_tree(cache->path);
         cache->jobs = 0;
+        ok = file_mkdir_private(cache->path, &cache_was_open);
     }
     free(mark);
     buf_release(&text);
+    return ok;
 }
 
 bool cache_open(Cache *cache, const Folder *folder, Diags *diags)
@@ -244,12 +191,19 @@ bool cache_open(Cache *cache, const Folder *folder, Diags *diags)
     }
     if (cache->lock >= 0) {
         cache->path = path_join(folder->path, name);
-        claim(cache);
-        if (file_mkdirs(cache->path))
+        if (claim(cache, folder->was_open))
             return true;
     }
     return diag_world(diags, "", "cannot open a compile cache in '%s': %s", folder->path,
                       taken ? "all are in use" : strerror(errno));
+}
+
+void cache_open_own(Cache *cache, const Folder *folder, int number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "cache-%d", number);
+    *cache = (Cache){.lock = -1, .path = path_join(folder->own, name)};
+    mkdir(cache->path, 0700); // where it fails, compiling will say so
 }
 
 void cache_close(Cache *cache)

@@ -75,18 +75,19 @@ static void list_kind(Listing *listing, const char *kind, const WorkerPlace *pla
 static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n,
                        const char *worker, Diags *diags)
 {
-    Folder folder;
-    if (!folder_open_temporary(&folder)) {
-        folder_close(&folder);
+    TempFolder folder;
+    if (!temp_open(&folder, temp_parent(), "forewarp-list")) {
         diag_world(diags, "",
                    "cannot make a temporary folder: set TMPDIR to a writable one");
         return;
     }
-    WorkerPlace place = {worker, folder.data, folder.data,
-                         arena_printf(listing->arena, "%s/log", folder.data)};
+    WorkerPlace place = {.program = worker,
+                         .cache = folder.path,
+                         .temp = folder.path,
+                         .log = arena_printf(listing->arena, "%s/log", folder.path)};
     for (int i = 0; i < n; i++)
         list_kind(listing, kind[i]->name, &place, diags);
-    folder_close(&folder);
+    temp_close(&folder);
 }
 
 int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags)

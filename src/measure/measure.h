@@ -95,6 +95,16 @@ typedef struct {
     const JobLaunch *launch;
 } Job;
 
+// What workers may do where the jobs are not trusted: sandbox.c. Beyond that they have no
+// files, no network, and none of this environment but what compilers and drivers read.
+typedef struct {
+    double bytes;     // memory of a process
+    const char *says; // what is in force: "landlock 7, no network, 4.5 GB"
+} Sandbox;
+// For a problem with so many bytes of arrays; false with a diagnostic that says what this
+// system lacks. Owner: arena.
+bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diags *diags);
+
 // Who runs some of a rig's jobs besides its own device (peers.h).
 typedef struct PeerKind PeerKind;
 typedef struct Link Link;
@@ -105,9 +115,10 @@ typedef struct {
 } RigPeer;
 
 typedef struct {
-    const char *device; // "opencl:0"
-    const char *worker; // path of a program that calls worker_main; NULL: this program
-    const char *folder; // for caches and data files; made if missing
+    const char *device;     // "opencl:0"
+    const char *worker;     // path of a program that calls worker_main; NULL: this program
+    const char *folder;     // for caches and data files; made if missing
+    const Sandbox *sandbox; // NULL: jobs are trusted; lives as long as the rig
     int nbuffer;
     const RigBuffer *buffer;
     double tolerance; // relative error accepted: |x - e| <= tolerance * max(|e|, scale)

@@ -6,12 +6,14 @@
 //   the controller  rig.c (the interface), round.c (the pipeline), crew.c (worker
 //                   processes), usage.c (their time), folder.c (files), list.c (the
 //                   devices there are)
-//   the worker      worker.c (commands), bench.c (one job), check.c, gpucheck.c, sample.c
+//   the worker      worker.c (commands), bench.c (one job), check.c, gpucheck.c, sample.c,
+//                   sandbox.c (what it gives up first)
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
 //   {"do":"list","kind":K[,"index":I]}         {"device":INFO}... {"end":true}
 //   {"do":"open","device":ID,"buffers":[..]}   {"end":true,"info":INFO} or "log":TEXT
-//   {"do":"open","device":ID,"compiler":true}  likewise
+//   {"do":"open","device":ID,"compiler":true}  likewise; both with "sandbox":{..} where
+//                                              the worker is to go into one first
 //   {"do":"prepare","jobs":[JOB..]}            {"at":"build"|"run","job":k},
 //                                              {"job":k,"trial":TRIAL}.. {"end":true}
 //   {"do":"time","job":k,"samples":n,..}       {"job":k,"trial":TRIAL} {"end":true}
@@ -120,14 +122,14 @@ void bench_time(Bench *bench, Piece *piece, const json_t *options);
 // and compile caches, each locked by the worker that uses it. Those left by a killed
 // controller are removed by the next that opens the folder.
 typedef struct {
-    char *path; // absolute
-    char *data; // the controller's own folder in it
-    int lock;   // held on `data` while the controller lives
+    char *path;      // absolute
+    bool was_open;   // others could write to it
+    TempFolder data; // the controller's own folder in it
+    char *own;       // in that, what workers write: outputs, temporary files
 } Folder;
+#define TURNS "turns" // in the folder: files by which controllers take turns
 
 bool folder_open(Folder *folder, const char *path, Diags *diags);
-// One without caches, for a moment, in $TMPDIR. False: it cannot be made.
-bool folder_open_temporary(Folder *folder);
 void folder_close(Folder *folder);
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags);
@@ -136,7 +138,8 @@ bool folder_write(const Folder *folder, const char *name, const void *bytes, siz
 bool folder_is_full(const Folder *folder);
 
 // The file by which controllers with this folder take turns on a device: the place on PCI,
-// or, where that is not known, kind and index. Owner: the caller.
+// or, where that is not known, kind and index. It is made if missing: workers may not.
+// Owner: the caller.
 char *folder_turn_path(const Folder *folder, const char *device);
 // Waits until nobody else has the turn. The file returned is closed to end one's own; -1:
 // none could be made, and there are no turns.
@@ -149,6 +152,9 @@ typedef struct {
 } Cache;
 
 bool cache_open(Cache *cache, const Folder *folder, Diags *diags);
+// One for this controller alone, the number-th: what is compiled from jobs that are not
+// trusted is loaded by nobody else.
+void cache_open_own(Cache *cache, const Folder *folder, int number);
 void cache_close(Cache *cache);
 
 // usage.c: the time that a worker has worked -------------------------------------------
@@ -168,9 +174,17 @@ typedef struct {
 void usage_begin(Usage *usage, pid_t pid); // from now on
 void usage_release(Usage *usage);          // accepts all 0
 double usage_s(const Usage *usage);
+// sandbox.c ---------------------------------------------------------------------------
+
+json_t *sandbox_to_json(const Sandbox *sandbox, const Folder *folder);
+// The worker's side: fd stays open. False with a log.
+bool sandbox_enter(const json_t *wanted, int fd, Buf *log);
 
 // crew.c: worker processes ------------------------------------------------------------
 
+enum {
+    WORKER_STACK_BYTES = 256 << 20
+}; // of PoCL's threads: they hold a group's private memory
 typedef enum { CREW_OFF, CREW_BUSY, CREW_IDLE } CrewState;
 typedef enum {
     STAGE_NONE,
@@ -206,6 +220,7 @@ typedef struct {
     const char *program; // calls worker_main; NULL: this program
     const char *cache, *temp;
     const char *log; // file for what it prints
+    bool bare;       // without the rest of this environment, and without a home
 } WorkerPlace;
 
 // Starts a worker, which has nothing to do yet.

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { WORKERS_CPU = 4 }; // most that are chosen for a device that shares our cores
@@ -88,7 +89,7 @@ static double keep_trial(void *user, int job, Trial *trial)
 
 static const char *output_path(const Rig *rig, int buffer)
 {
-    return arena_printf(rig->arena, "%s/out-%d", rig->folder.data, buffer);
+    return arena_printf(rig->arena, "%s/out-%d", rig->folder.own, buffer);
 }
 
 static json_t *output_paths(const Rig *rig, void *const *out)
@@ -101,11 +102,23 @@ static json_t *output_paths(const Rig *rig, void *const *out)
     return paths;
 }
 
+// What a worker left may be no file of its own.
+static int open_output(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &about) == 0 && S_ISREG(about.st_mode)))
+        return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
 static bool read_output(const Rig *rig, int buffer, char *to, Diags *diags)
 {
     const char *path = output_path(rig, buffer);
     size_t left = rig->buffer_bytes[buffer];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_output(path);
     while (fd >= 0 && left > 0) {
         ssize_t n = read(fd, to, left);
         if (n < 0 && errno == EINTR)
@@ -178,7 +191,7 @@ static Rig *rig_new(const RigConfig *config)
     rig->config.run_limit_s = or_else(config->run_limit_s, TRIAL_LIMIT_S);
     rig->config.samples = config->samples > 0 ? config->samples : 5;
     rig->config.builds = config->builds > 0 ? config->builds : BUILDS_MAX;
-    rig->folder.lock = -1;
+    rig->folder.data.lock = -1;
     for (int i = 0; i < WORKERS_MAX; i++)
         rig->cache[i].lock = rig->worker[i].fd = rig->worker[i].log = -1;
     buf_init(&rig->trouble);
@@ -193,7 +206,8 @@ static bool write_data(Rig *rig, const void *data, size_t bytes, const char *key
         return true;
     char *name = arena_printf(rig->arena, "%s-%d", key, number);
     json_object_set_new(
-        json, key, json_string(arena_printf(rig->arena, "%s/%s", rig->folder.data, name)));
+        json, key,
+        json_string(arena_printf(rig->arena, "%s/%s", rig->folder.data.path, name)));
     return folder_write(&rig->folder, name, data, bytes, diags);
 }
 
@@ -223,6 +237,9 @@ static bool write_files(Rig *rig, const RigConfig *config, Diags *diags)
     rig->open_message = json_pack("{s:s,s:o,s:o}", "do", "open", "device",
                                   json_text(config->device), "buffers", list);
     json_set_number(rig->open_message, "tolerance", config->tolerance);
+    if (rig->config.sandbox)
+        json_object_set_new(rig->open_message, "sandbox",
+                            sandbox_to_json(rig->config.sandbox, &rig->folder));
     return write_buffers(rig, config->buffer, list, diags);
 }
 

@@ -82,10 +82,14 @@ static bool is_compiler(const Rig *rig, const Worker *worker)
 
 static json_t *opening(const Rig *rig, const Worker *worker)
 {
+    const Sandbox *sandbox = rig->config.sandbox;
     if (!is_compiler(rig, worker))
         return json_incref(rig->open_message);
-    return json_pack("{s:s,s:o,s:b}", "do", "open", "device", json_text(rig->config.device),
-                     "compiler", 1);
+    json_t *message = json_pack("{s:s,s:o,s:b}", "do", "open", "device",
+                                json_text(rig->config.device), "compiler", 1);
+    if (sandbox)
+        json_object_set_new(message, "sandbox", sandbox_to_json(sandbox, &rig->folder));
+    return message;
 }
 
 // The cache of a worker: one for all where some compile for another.
@@ -97,9 +101,9 @@ static Cache *cache_of(Rig *rig, int number)
 static bool start(Rig *rig, Worker *worker, Diags *diags)
 {
     int number = (int)(worker - rig->worker);
-    char *log = arena_printf(rig->arena, "%s/worker-%d.log", rig->folder.data, number);
-    WorkerPlace place = {rig->config.worker, cache_of(rig, number)->path, rig->folder.data,
-                         log};
+    char *log = arena_printf(rig->arena, "%s/worker-%d.log", rig->folder.data.path, number);
+    WorkerPlace place = {rig->config.worker, cache_of(rig, number)->path, rig->folder.own,
+                         log, rig->config.sandbox != NULL};
     if (!worker_start(worker, &place, diags))
         return false;
     worker_send(worker, opening(rig, worker), STAGE_OPEN, 0, OPEN_LIMIT_S);
@@ -319,6 +323,22 @@ static bool take_end(Rig *rig, Worker *worker, const json_t *message, Diags *dia
     return true;
 }
 
+// A message is about a job that the worker has, or about all it was sent. One that is not
+// was written by a job that got hold of its worker.
+static bool is_its_own(const Rig *rig, const Worker *worker, const json_t *message)
+{
+    const Round *round = rig->round;
+    const json_t *named = json_object_get(message, "job");
+    int job = (int)json_int_of(message, "job", JOINT_BUILD);
+    if (!named || (job == JOINT_BUILD && json_object_get(message, "at")))
+        return !named || round;
+    if (!round || job < round->first || job >= round->end)
+        return false;
+    const Item *item = item_at(round, job);
+    return &rig->worker[item->worker] == worker &&
+           (item->state == ITEM_SENT || item->state == ITEM_PREPARED);
+}
+
 static bool take(Rig *rig, Worker *worker, const json_t *message, Diags *diags)
 {
     if (json_object_get(message, "end"))
@@ -327,6 +347,8 @@ static bool take(Rig *rig, Worker *worker, const json_t *message, Diags *diags)
         worker_enter(worker, STAGE_QUIT, 0, 0);
         return replace(rig, worker, diags);
     }
+    if (!is_its_own(rig, worker, message))
+        return replace(rig, worker, diags);
     if (json_object_get(message, "at"))
         take_stage(rig, worker, message);
     else
@@ -688,7 +710,10 @@ static bool run_ahead(Rig *rig, Diags *diags)
 bool crew_add(Rig *rig, Diags *diags)
 {
     int i = rig->nworker;
-    if ((i == 0 || !rig->ahead) && !cache_open(&rig->cache[i], &rig->folder, diags))
+    bool wanted = i == 0 || !rig->ahead;
+    if (wanted && rig->config.sandbox)
+        cache_open_own(&rig->cache[i], &rig->folder, i);
+    else if (wanted && !cache_open(&rig->cache[i], &rig->folder, diags))
         return false;
     rig->nworker++;
     return start(rig, &rig->worker[i], diags);

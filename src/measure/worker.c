@@ -16,6 +16,7 @@ typedef struct {
     Bench *bench;
     Piece **piece; // prepared, not yet timed
     int npiece;
+    bool inside; // a sandbox
 } Side;
 
 static void tell(void *user, const char *stage, int job)
@@ -70,6 +71,15 @@ static void do_list(Side *side, const json_t *message)
     buf_release(&log);
 }
 
+// In the sandbox, where it is to be in one: before the driver is loaded.
+static bool is_settled(Side *side, const json_t *message, Buf *log)
+{
+    const json_t *wanted = json_object_get(message, "sandbox");
+    if (!wanted || side->inside)
+        return true;
+    return side->inside = sandbox_enter(wanted, side->fd, log);
+}
+
 // Also for other buffers on the device that is open.
 static void do_open(Side *side, const json_t *message)
 {
@@ -77,7 +87,7 @@ static void do_open(Side *side, const json_t *message)
     buf_init(&log);
     json_t *answer = json_pack("{s:b}", "end", 1);
     if (!side->bench)
-        side->bench = bench_open(message, &log);
+        side->bench = is_settled(side, message, &log) ? bench_open(message, &log) : NULL;
     else if (!bench_fill(side->bench, message, &log)) {
         bench_close(side->bench);
         side->bench = NULL;

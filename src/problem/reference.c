@@ -30,6 +30,7 @@ static bool run_plain(const Problem *problem, ProblemData *data, const Workplace
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,
+                        .sandbox = place->sandbox,
                         .nbuffer = data->nbuffer,
                         .buffer = data->buffer,
                         .tolerance = error ? INFINITY : data->tolerance,

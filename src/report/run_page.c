@@ -315,6 +315,7 @@ static void put_reproduce(Buf *out, const Run *run, Arena *arena)
              arena_printf(arena, "%s (%s), fingerprint %s", run->device.name,
                           run->device.id, run->device.fingerprint));
     put_fact(out, "driver", run->device.driver);
+    put_fact(out, "sandbox", run->sandbox);
     put_fact(out, "language", run->target);
     put_fact(out, "forewarp", run->version);
     put_fact(out, "when", run->when);

@@ -26,10 +26,10 @@ typedef struct {
 #name, offsetof(Run, name)                                                         \
     }
 static const Field text_field[] = {
-    FIELD(command),   FIELD(when),   FIELD(version),  FIELD(problem),
-    FIELD(name),      FIELD(file),   FIELD(kind),     FIELD(math),
-    FIELD(text),      FIELD(where),  FIELD(strategy), FIELD(model),
-    FIELD(reference), FIELD(target), FIELD(kernel),   FIELD(best_point)};
+    FIELD(command),    FIELD(when),   FIELD(version),   FIELD(problem), FIELD(name),
+    FIELD(file),       FIELD(kind),   FIELD(math),      FIELD(text),    FIELD(where),
+    FIELD(strategy),   FIELD(model),  FIELD(reference), FIELD(target),  FIELD(kernel),
+    FIELD(best_point), FIELD(sandbox)};
 static const Field number_field[] = {
     FIELD(elapsed_s), FIELD(space_points), FIELD(baseline_ns),
     FIELD(best_ns),   FIELD(bytes),        FIELD(flops),

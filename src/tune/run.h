@@ -33,7 +33,7 @@ typedef struct {
     const char *command, *when, *version; // of the code generator
     const char *problem, *name, *file;    // label, main definition, path as given
     const char *kind, *math, *text; // text: of the program or script; "" of a template
-    const char *where, *strategy, *model; // "" where there is none
+    const char *where, *strategy, *model, *sandbox; // "" where there is none
     const char *size[64];
     int64_t size_value[64];
     int nsize;

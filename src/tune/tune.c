@@ -60,6 +60,7 @@ static bool open_device(Tune *t)
     RigConfig config = {.device = t->options->device,
                         .worker = t->options->place.worker,
                         .folder = t->options->place.folder,
+                        .sandbox = t->options->place.sandbox,
                         .nbuffer = t->data->nbuffer,
                         .buffer = t->data->buffer,
                         .share = t->options->share,
@@ -198,6 +199,8 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                 .scratch = arena_new(),
                 .last_log = ""};
     *result = (TuneResult){.problem = problem_label(problem),
+                           .sandbox =
+                               options->place.sandbox ? options->place.sandbox->says : NULL,
                            .seed = options->seed,
                            .bytes = problem_bytes(problem),
                            .best_ns = INFINITY};

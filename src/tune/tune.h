@@ -88,6 +88,7 @@ struct TuneOptions {
 
 struct TuneResult {
     const char *problem, *strategy, *device, *fingerprint, *target;
+    const char *sandbox; // what is in force; NULL: none
     uint64_t seed;
     double elapsed_s, space_points;
     int64_t trials, reused; // reused: taken from the store

@@ -97,6 +97,7 @@ bool tune_write_record(Tune *t)
                  .where = o->where,
                  .strategy = r->strategy,
                  .model = r->model,
+                 .sandbox = r->sandbox,
                  .seed = o->seed,
                  .device = *t->device,
                  .elapsed_s = clock_s() - t->start_s,

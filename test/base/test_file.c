@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the user's files are.
+// Where the user's files are, and that nobody else has a part in what is made.
 #include "base/base.h"
 
 #include <setjmp.h>
@@ -11,6 +11,8 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void set(const char *variable, const char *value)
@@ -47,8 +49,133 @@ static void test_user_folder(void **state)
     expect(NULL, "", want);
 }
 
+typedef struct {
+    char path[64], victim[96], file[96];
+} Folder;
+
+static Folder folder_of_test(void)
+{
+    Folder f = {.path = "/tmp/forewarp-test-XXXXXX"};
+    assert_non_null(mkdtemp(f.path));
+    snprintf(f.victim, sizeof f.victim, "%s/victim", f.path);
+    snprintf(f.file, sizeof f.file, "%s/file", f.path);
+    assert_true(file_write(f.victim, "mine", 4));
+    return f;
+}
+
+static void assert_holds(const char *path, const char *text)
+{
+    Buf got;
+    buf_init(&got);
+    assert_true(file_read(path, &got));
+    assert_string_equal(got.text, text);
+    buf_release(&got);
+}
+
+static unsigned mode_of(const char *path)
+{
+    struct stat about;
+    assert_int_equal(stat(path, &about), 0);
+    return about.st_mode & 0777;
+}
+
+// A link by the name that could be foreseen: of the process, before anything is written.
+static void test_write(void **state)
+{
+    (void)state;
+    Folder f = folder_of_test();
+    char link[160];
+    mode_t mask = umask(027);
+    snprintf(link, sizeof link, "%s.%ld.tmp", f.file, (long)getpid());
+    assert_int_equal(symlink(f.victim, link), 0);
+    assert_true(file_write(f.file, "new", 3));
+    assert_holds(f.victim, "mine");
+    assert_holds(f.file, "new");
+    assert_int_equal(mode_of(f.file), 0640);
+    umask(mask);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(unlink(f.file), 0);
+    assert_int_equal(unlink(f.victim), 0);
+    assert_int_equal(rmdir(f.path), 0); // and nothing else is there
+}
+
+static void test_private(void **state)
+{
+    (void)state;
+    Folder f = folder_of_test();
+    char path[160], link[160];
+    bool was_open;
+    snprintf(path, sizeof path, "%s/a/b/c", f.path);
+    snprintf(link, sizeof link, "%s/link", f.path);
+    assert_true(file_mkdir_private(path, &was_open));
+    assert_true(!was_open && mode_of(path) == 0700);
+    chmod(path, 0770);
+    assert_int_equal(symlink(path, link), 0);
+    assert_true(file_mkdir_private(link, &was_open));
+    assert_true(was_open && mode_of(path) == 0700);
+    assert_true(file_mkdir_private(path, &was_open));
+    assert_false(was_open);
+    assert_false(file_mkdir_private(f.victim, &was_open)); // no folder
+    if (geteuid() == 0) {
+        assert_int_equal(lchown(link, 65534, 65534), 0);
+        assert_false(file_mkdir_private(link, &was_open));
+        assert_int_equal(chown(path, 65534, 65534), 0);
+        assert_false(file_mkdir_private(path, &was_open));
+    }
+    remove_tree(f.path);
+}
+
+// Made by a process that does not come to remove it; its path to name.
+static void leave_one(const char *parent, char *name, size_t size)
+{
+    int fd[2], status;
+    assert_int_equal(pipe(fd), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        TempFolder folder;
+        bool ok = temp_open(&folder, parent, "left") &&
+                  write(fd[1], folder.path, strlen(folder.path)) > 0;
+        _exit(!ok);
+    }
+    close(fd[1]);
+    ssize_t n = read(fd[0], name, size - 1);
+    assert_true(n > 0);
+    name[n] = 0;
+    close(fd[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_temp(void **state)
+{
+    (void)state;
+    Folder f = folder_of_test();
+    TempFolder a, b;
+    char left[160], other[160];
+    leave_one(f.path, left, sizeof left);
+    assert_int_equal(mode_of(left), 0700);
+    snprintf(other, sizeof other, "%s/left-mine", f.path); // not made by temp_open
+    assert_int_equal(mkdir(other, 0777), 0);
+    assert_true(temp_open(&a, f.path, "left"));
+    assert_int_equal(access(left, F_OK), -1);
+    assert_true(temp_open(&b, f.path, "left"));
+    assert_int_equal(mode_of(a.path), 0700); // one in use stays
+    assert_string_not_equal(a.path, b.path);
+    temp_close(&a);
+    temp_close(&b);
+    assert_int_equal(rmdir(other), 0);
+    assert_int_equal(unlink(f.victim), 0);
+    assert_int_equal(rmdir(f.path), 0);
+    assert_false(temp_open(&a, f.path, "left"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_user_folder)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_user_folder),
+        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_temp),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

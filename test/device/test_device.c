@@ -121,6 +121,44 @@ static void test_host(void **state)
     check_scales("host", host_text);
 }
 
+// Two devices of one process at once have files of their own: each module is its own text.
+static void test_host_twice(void **state)
+{
+    (void)state;
+    const DeviceKind *kind = device_kind("host");
+    const char *const text[] = {
+        "void put_entry(void *const *arg);\n"
+        "void put_entry(void *const *arg) { *(float *)arg[0] = 1; }\n",
+        "void put_entry(void *const *arg);\n"
+        "void put_entry(void *const *arg) { *(float *)arg[0] = 2; }\n"};
+    Device *device[2];
+    Module *module[2];
+    Buf log;
+    if (kind->count() == 0)
+        skip();
+    buf_init(&log);
+    for (int i = 0; i < 2; i++) {
+        device[i] = kind->open(0, &log);
+        assert_non_null(device[i]);
+        assert_int_equal(kind->build(device[i], text[i], "", &module[i], &log), DEV_OK);
+    }
+    for (int i = 0; i < 2; i++) {
+        float got = 0;
+        double time_ns;
+        Mem *mem = kind->mem_new(device[i], sizeof got, &log);
+        DeviceArg arg = {.mem = mem};
+        DeviceLaunch launch = {"put", {1, 1, 1}, {1, 1, 1}, 1, &arg};
+        assert_int_equal(kind->run(device[i], module[i], &launch, 1, &time_ns, &log),
+                         DEV_OK);
+        kind->read(device[i], mem, &got, sizeof got, &log);
+        assert_true(got == (float)(1 + i));
+        kind->mem_free(device[i], mem);
+        kind->module_free(device[i], module[i]);
+        kind->close(device[i]);
+    }
+    buf_release(&log);
+}
+
 static void test_opencl(void **state)
 {
     (void)state;
@@ -177,11 +215,9 @@ static void test_missing_compiler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_opencl),
-        cmocka_unit_test(test_opencl_refuses),
-        cmocka_unit_test(test_missing_compiler),
+        cmocka_unit_test(test_parse),          cmocka_unit_test(test_host),
+        cmocka_unit_test(test_host_twice),     cmocka_unit_test(test_opencl),
+        cmocka_unit_test(test_opencl_refuses), cmocka_unit_test(test_missing_compiler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

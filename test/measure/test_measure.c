@@ -668,6 +668,34 @@ static void test_answer_first(void **state)
     close(fd[1]);
 }
 
+// A job that got hold of its worker's socket and tells of jobs that nobody sent: it is a
+// trial that crashed, and the rig goes on.
+static void test_forged_message(void **state)
+{
+    Fixture *f = *state;
+    static const char *const text[] = {
+        "{\\\"job\\\":123456789,\\\"trial\\\":{}}", "{\\\"job\\\":-7,\\\"trial\\\":{}}",
+        "{\\\"at\\\":\\\"build\\\",\\\"job\\\":123456789}", "no JSON"};
+    f->config.device = "host";
+    Rig *rig = open_rig(f);
+    Job job = host_job(f, right);
+    for (int i = 0; i < COUNTOF(text); i++) {
+        Job forger = host_job(
+            f,
+            arena_printf(f->arena,
+                         "extern long send(int, const void *, unsigned long, int); if (i) "
+                         "continue; static const char t[] = \"%s\"; int l = sizeof t - 1; "
+                         "for (int fd = 3; fd < 64; fd++) { send(fd, &l, 4, 0x4000); "
+                         "send(fd, t, l, 0x4000); } for (;;);",
+                         text[i]));
+        assert_true(rig_run(rig, &forger, 1, INFINITY, keep, f, &f->diags));
+        expect_status(f, 0, TRIAL_CRASHED);
+        trial_release(&f->trial[0]);
+    }
+    check_run_one(f, rig, &job);
+    rig_close(rig);
+}
+
 static int count_entries(const char *folder, const char *prefix)
 {
     DIR *dir = opendir(folder);
@@ -690,6 +718,8 @@ static void test_folder(void **state)
     assert_true(file_mkdirs(path));
     snprintf(path, sizeof path, "%s/run-stale/init-0", f->folder);
     assert_true(file_write(path, "old", 3));
+    snprintf(path, sizeof path, "%s/run-stale/lock", f->folder);
+    assert_true(file_write(path, "", 0));
     f->config.device = "host";
     Rig *a = open_rig(f), *b = open_rig(f);
     assert_int_equal(count_entries(f->folder, "run-"), 2);
@@ -701,6 +731,31 @@ static void test_folder(void **state)
     rig_close(b);
     assert_int_equal(count_entries(f->folder, "run-"), 0);
     assert_true(count_entries(f->folder, "cache-") > 0);
+}
+
+// Code is loaded from a cache: what others could have put there is not used.
+static void test_open_folder(void **state)
+{
+    Fixture *f = *state;
+    char cache[128], planted[160];
+    snprintf(cache, sizeof cache, "%s/cache-0", f->folder);
+    snprintf(planted, sizeof planted, "%s/planted", cache);
+    f->config.device = "host";
+    const char *const open[] = {f->folder, cache};
+    for (int i = 0; i < 2; i++) {
+        rig_close(open_rig(f));
+        assert_true(file_write(planted, "code", 4));
+        rig_close(open_rig(f));
+        assert_int_equal(access(planted, F_OK), 0); // a cache is kept
+        assert_int_equal(chmod(open[i], 0777), 0);
+        rig_close(open_rig(f));
+        assert_int_equal(access(planted, F_OK), -1);
+    }
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(chown(f->folder, 65534, 65534), 0);
+    assert_null(rig_open(&f->config, &f->diags));
+    assert_non_null(strstr(f->diags.list.at[0].message, "it is another user's"));
 }
 
 static void expect_refusal(Fixture *f, const char *part, bool world)
@@ -733,8 +788,9 @@ static void test_list(void **state)
 {
     Fixture *f = *state;
     DeviceInfo *info;
-    const char *left = arena_printf(f->arena, "%s/forewarp-list-stale/x", f->folder);
+    const char *left = arena_printf(f->arena, "%s/forewarp-list-stale", f->folder);
     assert_true(file_mkdirs(left)); // by one that was killed
+    assert_true(file_write(arena_printf(f->arena, "%s/lock", left), "", 0));
     setenv("TMPDIR", f->folder, 1);
     int n = devices_list(f->arena, NULL, &info, &f->diags), hosts = 0, opencl = 0;
     assert_int_equal(count_entries(f->folder, "forewarp-list-"), 0);
@@ -776,7 +832,9 @@ int main(int argc, char **argv)
         RIG_TEST(test_full_disk),
         RIG_TEST(test_slow_compiler),
         cmocka_unit_test(test_answer_first),
+        RIG_TEST(test_forged_message),
         RIG_TEST(test_folder),
+        RIG_TEST(test_open_folder),
         RIG_TEST(test_refusals),
         RIG_TEST(test_list),
     };

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Temporary folders: PARENT/PREFIX-XXXXXX, for this user alone, with names nobody can
+// foresee. Those of processes that are gone are removed by the next that makes one there.
+//
+//   method  a lock (flock) on a file in the folder says that its process is alive, since it
+//           ends with the process however that ends. Whoever gets it removes the folder.
+//
+// A folder whose process was killed before it had made the lock stays, and so does one on
+// a file system that knows no locks. Those of other users are never touched.
+#include "base/base.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TRIES = 100 };
+static const char lock_name[] = "lock";
+
+static char *join(const char *folder, const char *name)
+{
+    Buf path;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s", folder, name);
+    return path.text;
+}
+
+static int seize(int fd)
+{
+    int result;
+    while ((result = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
+        ;
+    return result;
+}
+
+static void sweep_one(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != geteuid())
+        return;
+    char *lock = join(path, lock_name);
+    int fd = open(lock, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && seize(fd) == 0)
+        remove_tree(path);
+    if (fd >= 0)
+        close(fd);
+    free(lock);
+}
+
+static void sweep(const char *parent, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    DIR *dir = opendir(parent);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        if (strncmp(entry->d_name, prefix, len) == 0 && entry->d_name[len] == '-') {
+            char *path = join(parent, entry->d_name);
+            sweep_one(path);
+            free(path);
+        }
+    if (dir)
+        closedir(dir);
+}
+
+// Another process may take the folder for one that was left until the lock is held.
+static bool is_kept(int fd)
+{
+    struct stat about;
+    if (seize(fd) != 0)
+        return errno != EWOULDBLOCK; // no locks here: then nobody else gets one either
+    return fstat(fd, &about) == 0 && about.st_nlink > 0;
+}
+
+static bool make(TempFolder *folder, const char *parent, const char *prefix)
+{
+    Buf path;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s-XXXXXX", parent, prefix);
+    folder->path = mkdtemp(path.text);
+    if (!folder->path) {
+        int saved = errno;
+        buf_release(&path);
+        errno = saved;
+        return false;
+    }
+    char *lock = join(folder->path, lock_name);
+    folder->lock = open(lock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int saved = errno;
+    free(lock);
+    errno = saved;
+    return folder->lock >= 0;
+}
+
+bool temp_open(TempFolder *folder, const char *parent, const char *prefix)
+{
+    sweep(parent, prefix);
+    for (int i = 0; i < TRIES; i++) {
+        *folder = (TempFolder){.lock = -1};
+        bool made = make(folder, parent, prefix);
+        int why = errno;
+        if (made && is_kept(folder->lock))
+            return true;
+        bool again = folder->path && (made || why == ENOENT);
+        temp_close(folder);
+        errno = why;
+        if (!again)
+            return false;
+    }
+    errno = EBUSY;
+    return false;
+}
+
+void temp_close(TempFolder *folder)
+{
+    if (folder->path)
+        remove_tree(folder->path);
+    if (folder->lock >= 0)
+        close(folder->lock);
+    free(folder->path);
+    *folder = (TempFolder){.lock = -1};
+}
+
+const char *temp_parent(void)
+{
+    const char *parent = getenv("TMPDIR");
+    return parent && *parent ? parent : "/tmp";
+}

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-Problem *cli_problem(Options *o, bool bind)
+Problem *cli_problem(Options *o, CliSizes sizes)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
@@ -27,14 +27,17 @@ Problem *cli_problem(Options *o, bool bind)
                    "--math is for programs; a template says it in \"options\"");
         return NULL;
     }
-    if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
-        return NULL;
-    return problem;
+    bool bound =
+        sizes == SIZES_LATER ||
+        (sizes == SIZES_OPEN
+             ? problem_bind_open(problem, o->binding, o->nbinding, &o->diags)
+             : problem_bind(problem, o->binding, o->nbinding, &o->diags));
+    return bound ? problem : NULL;
 }
 
-Problem *cli_program(Options *o, bool bind)
+Problem *cli_program(Options *o, CliSizes sizes)
 {
-    Problem *problem = cli_problem(o, bind);
+    Problem *problem = cli_problem(o, sizes);
     if (!problem || problem->program)
         return problem;
     diag_error(&o->diags, span_none, "C032", "forewarp %s is for programs; %s is a %s",

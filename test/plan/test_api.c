@@ -109,6 +109,12 @@ static void test_messages(void **state)
     assert_null(fw_problem_parse("twice.fw", text, "", &message));
     assert_non_null(strstr(message, "size N has no value"));
     fw_free_text(message);
+    assert_null(fw_problem_parse("open.fw",
+                                 "size N generic\n"
+                                 "def twice(x: [N]float) = x |> map(\\v -> 2*v)\n",
+                                 "", &message));
+    assert_non_null(strstr(message, "open.fw:1:6: error T021: size N has no value"));
+    fw_free_text(message);
     assert_null(fw_problem_parse("bad.fw", "def f(", "", &message));
     assert_non_null(strstr(message, "bad.fw:1:"));
     fw_free_text(message);

@@ -27,11 +27,10 @@ Problem *cli_problem(Options *o, CliSizes sizes)
                    "--math is for programs; a template says it in \"options\"");
         return NULL;
     }
-    bool bound =
-        sizes == SIZES_LATER ||
-        (sizes == SIZES_OPEN
-             ? problem_bind_open(problem, o->binding, o->nbinding, &o->diags)
-             : problem_bind(problem, o->binding, o->nbinding, &o->diags));
+    bool bound = sizes == SIZES_LATER ||
+                 (sizes == SIZES_OPEN
+                      ? problem_bind_open(problem, o->binding, o->nbinding, &o->diags)
+                      : problem_bind(problem, o->binding, o->nbinding, &o->diags));
     return bound ? problem : NULL;
 }
 
@@ -207,11 +206,18 @@ static bool set_point(Options *o, const Ways *ways, Point *point)
                       space_broken(space, point));
 }
 
+// Commands that hand out no kernel take the plan as it is.
 static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
 {
     PlanFound found;
-    int reach = REACH_SIZES | (o->any_device ? REACH_DEVICES : 0);
-    int got = plan_find(ways, cli_store(o), device, reach, o->arena, &found, &o->diags);
+    const Workplace place = cli_place(o);
+    bool hands_out = o->command == &commands[CMD_RUN] || o->command == &commands[CMD_EMIT];
+    const PlanAsked asked = {.store = cli_store(o),
+                             .device = device,
+                             .reach = REACH_SIZES | (o->any_device ? REACH_DEVICES : 0),
+                             .place = hands_out ? &place : NULL,
+                             .seed = o->seed};
+    int got = plan_find(ways, &asked, o->arena, &found, &o->diags);
     if (got == 0)
         diag_world(&o->diags, "C005",
                    "nothing is stored for %s on this device; tune it first",
@@ -219,6 +225,10 @@ static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, P
     if (got <= 0)
         return false;
     plan_warn(&found, ways, device, &o->diags);
+    if (hands_out && !found.checked)
+        diag_warning(&o->diags, span_none, "C089",
+                     "the plan was not checked: no kernel for target %s runs on %s",
+                     target_name(ways->target), device->name);
     *point = found.point;
     return true;
 }

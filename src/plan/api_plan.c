@@ -80,10 +80,22 @@ static int take_wisdom(Making *m, int reach, Rigor least)
 {
     PlanFound found;
     fw_plan *plan = m->plan;
-    int got = plan_find(&m->ways, m->options.store, &m->device->info, reach, plan->arena,
-                        &found, m->diags);
-    if (got <= 0 || found.rigor < least)
-        return MIN(got, 0);
+    const PlanAsked asked = {.store = m->options.store,
+                             .device = &m->device->info,
+                             .reach = reach,
+                             .least = least,
+                             .place = m->options.place.worker ? &m->options.place : NULL,
+                             .seed = m->options.seed};
+    int got = plan_find(&m->ways, &asked, plan->arena, &found, m->diags);
+    if (got <= 0)
+        return got;
+    if (!found.checked) {
+        diag_warning(m->diags, span_none, "C089",
+                     "the stored plan of %s is not used: it was never checked on %s, and "
+                     "there is no worker to do it",
+                     found.problem, m->device->info.name);
+        return 0;
+    }
     plan->found_for = found.other_size ? found.problem : NULL;
     plan->foreign = found.other_device ? found.device : NULL;
     plan_warn(&found, &m->ways, &m->device->info, m->diags);

@@ -86,10 +86,10 @@ bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *rec
     return true;
 }
 
-const DeviceKind *recipe_device(const Recipe *recipe)
+const DeviceKind *target_device(const Target *target)
 {
-    const char *target = target_name(recipe->target);
-    return device_kind(strcmp(target, "c") == 0 ? "host" : target);
+    const char *name = target_name(target);
+    return device_kind(strcmp(name, "c") == 0 ? "host" : name);
 }
 
 // Loading -----------------------------------------------------------------------------
@@ -119,7 +119,7 @@ Loaded *loaded_new(const Recipe *recipe, void *queue, Buf *log)
 {
     Loaded *loaded = xcalloc(1, sizeof *loaded);
     loaded->recipe = recipe;
-    loaded->kind = recipe_device(recipe);
+    loaded->kind = target_device(recipe->target);
     loaded->device = loaded->kind->adopt(queue, log);
     if (loaded->device && make_scratch(loaded, log) &&
         loaded->kind->build(loaded->device, recipe->source, recipe->options,

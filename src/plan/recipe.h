@@ -35,7 +35,7 @@ const DeviceInfo *loaded_device(const Loaded *loaded);
 // (DeviceKind.lend). False with a log: nothing or not all was put there.
 bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log);
 // The kind of device that a target's kernels run on.
-const DeviceKind *recipe_device(const Recipe *recipe);
+const DeviceKind *target_device(const Target *target);
 
 // host_text.c: a program in C that runs the recipe without forewarp: header and body. stem:
 // of the file names and, as C allows, of the functions: "jacobi2d". False with a

@@ -187,6 +187,10 @@ NpyLayout template_layout(const TemplateArg *arg, int64_t *shape);
 bool template_write(const Problem *problem, const ProblemData *data, int output,
                     const void *raw, const char *path, Diags *diags);
 
+// template_hash.c: of all that a verdict about a kernel depends on: the problem file
+// whatever its layout, the sizes, and what is in the files that it names and includes.
+uint64_t template_hash(const Problem *problem);
+
 // template_reference.c
 bool template_expect(const Problem *problem, ProblemData *data, const char *device,
                      const Workplace *place, Arena *arena, const char **how, Diags *diags);

@@ -88,9 +88,25 @@ static const char *why_failed(Tune *t, TrialStatus status, const char *log)
     return status != TRIAL_OK && log && log[0] ? first_line(t, log) : NULL;
 }
 
+// What nobody measured here is tried, and not believed. Nor is an output that was wrong for
+// other data: a reference of files may be for one seed only.
+static bool is_believed(Tune *t, const StoreTrial *trial)
+{
+    Point point;
+    if (trial->status == TRIAL_WRONG_RESULT)
+        return trial->seed == t->options->seed;
+    if (trial->status != TRIAL_OK || trial->nsample > 0)
+        return true;
+    if (point_parse(t->space, trial->point, &point) && space_valid(t->space, &point))
+        VEC_PUSH(t->arena, &t->claimed, point);
+    return false;
+}
+
 void tune_load_stored(void *user, const StoreTrial *trial)
 {
     Tune *t = user;
+    if (!is_believed(t, trial))
+        return;
     Known known = {.status = trial->status,
                    .time_ns = trial->time_ns,
                    .max_error = trial->max_error,
@@ -163,6 +179,7 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
 {
     const char *text = tune_point_text(t, point);
     StoreTrial stored = store_trial(text, trial);
+    stored.seed = t->options->seed;
     const char *why = why_failed(t, trial->status, trial->log);
     t->last_log = why ? why : t->last_log;
     bool ok = store_put(t->store, t->session, &stored, t->diags);

@@ -23,7 +23,7 @@ struct Store {
 
 enum {
     APPLICATION_ID = 0x46577270, // "FWrp"
-    SCHEMA_VERSION = 3,
+    SCHEMA_VERSION = 4,
     BUSY_MS = 10000,
     LOG_BYTES = 4096,
 };
@@ -50,14 +50,23 @@ static const char schema_ceiling[] =
     " PRIMARY KEY(fingerprint, what, bytes));"
     "PRAGMA user_version = 2;";
 
-// What version 3 added; its last number is SCHEMA_VERSION.
+// What version 3 added.
 static const char schema_rigor[] =
     "ALTER TABLE session ADD COLUMN rigor INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 3;";
 
+// What version 4 added; its last number is SCHEMA_VERSION.
+static const char schema_checked[] =
+    "ALTER TABLE trial ADD COLUMN seed INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE checked("
+    " session INTEGER NOT NULL REFERENCES session(id), point TEXT NOT NULL,"
+    " status TEXT NOT NULL, log TEXT, created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+    " PRIMARY KEY(session, point));"
+    "PRAGMA user_version = 4;";
+
 // From each version to the next.
 static const char *const schema_step[SCHEMA_VERSION] = {schema, schema_ceiling,
-                                                        schema_rigor};
+                                                        schema_rigor, schema_checked};
 
 // Failures ----------------------------------------------------------------------------
 
@@ -354,11 +363,12 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     if (trial->log)
         sqlite3_bind_text(put, 8, trial->log, log_bytes(trial->log), SQLITE_TRANSIENT);
     bind_samples(put, 9, trial);
+    sqlite3_bind_int64(put, 10, (int64_t)trial->seed);
 }
 
 #define INTO_TRIAL                                                                         \
-    " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples)"  \
-    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+    " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples,"  \
+    " seed) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
 
 static bool write_trial(Store *store, const char *sql, int64_t session,
                         const StoreTrial *trial, Diags *diags)
@@ -392,7 +402,7 @@ bool store_put_again(Store *store, int64_t session, const StoreTrial *trial, Dia
 {
     return write_trial(store,
                        "UPDATE trial SET status = ?3, time_ns = ?4, cut = ?5,"
-                       " max_error = ?6, log = ?8, samples = ?9"
+                       " max_error = ?6, log = ?8, samples = ?9, seed = ?10"
                        " WHERE session = ?1 AND point = ?2",
                        session, trial, diags);
 }
@@ -445,15 +455,18 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
         .log = (const char *)sqlite3_column_text(row, 6),
         .sample_ns = sample,
         .nsample = read_samples((const char *)sqlite3_column_text(row, 7), sample),
+        .seed = (uint64_t)sqlite3_column_int64(row, 8),
     };
     return trial->point &&
-           trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status);
+           trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status) &&
+           (trial->status != TRIAL_OK ||
+            (trial->time_ns >= 0 && trial->time_ns <= TRIAL_NS_MOST));
 }
 
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags)
 {
     sqlite3_stmt *rows = prepare(
-        store, "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples"
+        store, "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples, seed"
                " FROM trial WHERE session = ?1 ORDER BY id");
     if (!rows)
         return fail(store, diags);
@@ -519,6 +532,9 @@ static const char *read_text(sqlite3_stmt *row, int column)
     return text ? text : "";
 }
 
+#define TEXT(x)    #x
+#define TEXT_OF(x) TEXT(x)
+
 bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags)
 {
     // With one min() the other columns are those of the row that has it.
@@ -527,8 +543,8 @@ bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags
                " s.device, s.version, s.rigor, s.created, t.point, min(t.time_ns),"
                " (SELECT count(*) FROM trial WHERE session = s.id)"
                " FROM session s JOIN trial t ON t.session = s.id"
-               " WHERE t.status = 'ok' AND t.time_ns IS NOT NULL"
-               " GROUP BY s.id ORDER BY s.id");
+               " WHERE t.status = 'ok' AND t.time_ns > 0 AND t.time_ns <= " TEXT_OF(
+                   TRIAL_NS_MOST) " GROUP BY s.id ORDER BY s.id");
     int rc = SQLITE_ERROR;
     while (rows && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
         StoreBest best = {.key = {.problem = read_text(rows, 1),
@@ -544,6 +560,43 @@ bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags
                           .trials = sqlite3_column_int64(rows, 11),
                           .when = read_text(rows, 8)};
         each(user, &best);
+    }
+    bool ok = rc == SQLITE_DONE || fail(store, diags);
+    sqlite3_finalize(rows);
+    return ok;
+}
+
+// What was checked --------------------------------------------------------------------
+
+bool store_put_checked(Store *store, int64_t session, const char *point, TrialStatus status,
+                       const char *log, Diags *diags)
+{
+    sqlite3_stmt *put =
+        prepare(store, "INSERT OR REPLACE INTO checked(session, point, status, log)"
+                       " VALUES(?1, ?2, ?3, ?4)");
+    if (put) {
+        sqlite3_bind_int64(put, 1, session);
+        bind_text(put, 2, point);
+        bind_text(put, 3, trial_status_name[status]);
+        if (log)
+            sqlite3_bind_text(put, 4, log, log_bytes(log), SQLITE_TRANSIENT);
+    }
+    int64_t none;
+    return run(put, &none) == SQLITE_DONE || fail(store, diags);
+}
+
+bool store_each_checked(Store *store, int64_t session, StoreEachChecked *each, void *user,
+                        Diags *diags)
+{
+    sqlite3_stmt *rows =
+        prepare(store, "SELECT point, status, log FROM checked WHERE session = ?1");
+    int rc = SQLITE_ERROR;
+    if (rows)
+        sqlite3_bind_int64(rows, 1, session);
+    while (rows && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        TrialStatus status;
+        if (trial_status_find(read_text(rows, 1), &status)) // else as never checked
+            each(user, read_text(rows, 0), status, read_text(rows, 2));
     }
     bool ok = rc == SQLITE_DONE || fail(store, diags);
     sqlite3_finalize(rows);
@@ -571,6 +624,7 @@ bool store_end(Store *store, bool keep, Diags *diags)
 bool store_forget(Store *store, int64_t session, Diags *diags)
 {
     static const char *const sql[] = {"DELETE FROM trial WHERE session = ?1",
+                                      "DELETE FROM checked WHERE session = ?1",
                                       "UPDATE session SET rigor = 0 WHERE id = ?1"};
     for (int i = 0; i < COUNTOF(sql); i++) {
         sqlite3_stmt *forget = prepare(store, sql[i]);

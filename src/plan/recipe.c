@@ -5,8 +5,10 @@
 
 #include "plan/recipe.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 // Making ------------------------------------------------------------------------------
 
@@ -27,19 +29,36 @@ static bool is_ours(const char *name)
     return false;
 }
 
+bool recipe_reserved(const char *name)
+{
+    return is_ours(name) || emit_reserved(name);
+}
+
+// Also by a name that is the same in capitals, as macros have it.
 static bool is_taken(const Argument *argument, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
-        if (strcmp(argument[i].name, name) == 0)
+        if (strcasecmp(argument[i].name, name) == 0)
             return true;
-    return is_ours(name) || emit_reserved(name);
+    return recipe_reserved(name);
+}
+
+// A problem file may call an argument anything.
+static const char *c_name(const char *name, Arena *arena)
+{
+    bool bare = isalpha((unsigned char)name[0]) || name[0] == '_';
+    char *made = arena_printf(arena, "%s%s", bare ? "" : "a_", name);
+    for (char *c = made; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            *c = '_';
+    return made;
 }
 
 // Each argument gets a name of its own that C allows.
 static void name_arguments(Argument *argument, int n, Arena *arena)
 {
     for (int i = 0; i < n; i++) {
-        argument[i].name = arena_strdup(arena, argument[i].name);
+        argument[i].name = c_name(argument[i].name, arena);
         argument[i].type = arena_strdup(arena, argument[i].type);
         while (is_taken(argument, i, argument[i].name))
             argument[i].name = arena_printf(arena, "%s_", argument[i].name);

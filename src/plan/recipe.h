@@ -37,6 +37,8 @@ bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, B
 // The kind of device that a target's kernels run on.
 const DeviceKind *target_device(const Target *target);
 
+// Does a name mean something already in the programs of recipe_host?
+bool recipe_reserved(const char *name);
 // host_text.c: a program in C that runs the recipe without forewarp: header and body. stem:
 // of the file names and, as C allows, of the functions: "jacobi2d". False with a
 // diagnostic.

@@ -235,9 +235,11 @@ static void template_text(const Ways *ways, const Candidate *candidate, Buf *tex
         print_extent(text, "local", launch->local);
         buf_putc(text, '\n');
     }
-    if (t->options[0])
-        buf_printf(text, "// Options: %s\n", t->options);
-    buf_printf(text, "\n%s\n%s", candidate->source.text, t->text);
+    buf_puts(text, t->options[0] ? "// Options: " : "");
+    for (const char *c = t->options; *c; c++)
+        buf_putc(text, (unsigned char)*c < ' ' ? ' ' : *c); // a line of a comment
+    buf_printf(text, "%s\n%s\n%s", t->options[0] ? "\n" : "", candidate->source.text,
+               t->text);
 }
 
 const ProblemKind problem_template = {.name = "template",

@@ -163,6 +163,7 @@ const char *reader_file(const Reader *r, const char *where, const char *name, Bu
 const char *reader_path(const Reader *r, const char *name);
 bool reader_sources(const Reader *r);                  // reads t->file into t->text
 int template_arg(const Template *t, const char *name); // -1 if there is none
+bool reader_kernel(const Reader *r, const char *where, const char *name); // a function's?
 // Adds a parameter; its values are numbers, truth values and texts.
 bool reader_param(const Reader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first);

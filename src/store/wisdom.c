@@ -78,7 +78,7 @@ bool wisdom_plausible(const StoreBest *plan)
     bool ok = plan->time_ns > 0 && plan->time_ns <= TRIAL_NS_MOST && plan->trials > 0;
     for (int i = 0; i < COUNTOF(text); i++)
         ok = ok && is_line(text[i]);
-    return ok && is_line(plan->point) && point_is_text(plan->point);
+    return ok;
 }
 
 static bool read_text(const Line *line, const char *key, const char **text)
@@ -235,7 +235,8 @@ static void load_best(void *user, const StoreBest *best)
 {
     const Load *load = user;
     StoreBest copy = *best;
-    if (!wisdom_plausible(best)) // times of routines, which are no plans; or damaged
+    // Times of routines are no plans; and what is damaged could not be read again.
+    if (!wisdom_plausible(best) || !is_line(best->point) || !point_is_text(best->point))
         return;
     copy.session = 0;
     copy.key.problem = arena_strdup(load->arena, best->key.problem);

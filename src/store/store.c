@@ -459,7 +459,7 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
     };
     return trial->point &&
            trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status) &&
-           (trial->status != TRIAL_OK ||
+           (trial->status != TRIAL_OK || trial->time_ns == INFINITY ||
             (trial->time_ns >= 0 && trial->time_ns <= TRIAL_NS_MOST));
 }
 

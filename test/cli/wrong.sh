@@ -32,6 +32,10 @@ fails 2 "No such file" "$FOREWARP" check "$tmp/absent.fw"
 fails 2 "cannot read" "$FOREWARP" check "$tmp"
 
 fails 2 "size M has no value" "$FOREWARP" run $jacobi -s N=10
+program deep "def f(x: $(printf '[1]%.0s' $(seq 40))float) = x"
+fails 2 "40 dimensions; a .npy file has at most 32" "$FOREWARP" run "$tmp/deep.fw" -o "$tmp/deep.npy"
+echo >"$tmp/no.npy"
+fails 2 "40 dimensions; a .npy file has at most 32" "$FOREWARP" run "$tmp/deep.fw" --in "x=$tmp/no.npy"
 # A generic size may stay open in the text of a kernel only.
 program generic 'size N, K generic
 def f(a: [N][K]float): [N][K]float = map2(\x -> 2*x, a)'

@@ -249,6 +249,8 @@ fw_plan *fw_plan_make(const fw_problem *problem, const fw_device *device,
 {
     static const fw_plan_options defaults;
     Diags diags;
+    if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
+        return NULL;
     Making m = {.o = options ? options : &defaults,
                 .problem = problem,
                 .device = device,
@@ -330,6 +332,9 @@ int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **bo
 {
     Diags diags;
     Buf head, text;
+    *header = *body = NULL;
+    if (!api_given(plan, "plan", message) || !api_given(stem, "stem", message))
+        return 0;
     diags_init(&diags, arena_new());
     buf_init(&head);
     buf_init(&text);
@@ -376,6 +381,8 @@ static bool is_its_device(const fw_plan *plan, const Loaded *loaded, Buf *log)
 fw_executable *fw_load(const fw_plan *plan, void *queue, char **message)
 {
     Buf log;
+    if (!api_given(plan, "plan", message))
+        return NULL;
     buf_init(&log);
     fw_executable *made = xcalloc(1, sizeof *made);
     if (message)
@@ -401,6 +408,9 @@ int fw_execute(fw_executable *executable, void *queue, void *const *buffer, int 
                char **message)
 {
     Buf log;
+    if (!api_given(executable, "executable", message) ||
+        !api_given(buffer, "list of buffers", message))
+        return 0;
     buf_init(&log);
     if (message)
         *message = NULL;

@@ -104,7 +104,6 @@ static void test_problem(void **state)
 
 static void test_messages(void **state)
 {
-    (void)state;
     char *message = NULL;
     assert_null(fw_problem_parse("twice.fw", text, "", &message));
     assert_non_null(strstr(message, "size N has no value"));
@@ -129,6 +128,32 @@ static void test_messages(void **state)
     assert_null(fw_device_adopt("opencl", NULL, &message));
     assert_non_null(strstr(message, "NULL"));
     fw_free_text(message);
+    // What failed before is passed on: a message, and no crash.
+    char *header, *body;
+    const Fixture *f = *state;
+    fw_problem *problem = twice("N=8");
+#define IS_NULL(call)                                                                      \
+    do {                                                                                   \
+        message = NULL;                                                                    \
+        assert_true((call));                                                               \
+        assert_non_null(strstr(message, "is NULL"));                                       \
+        fw_free_text(message);                                                             \
+    } while (0)
+    IS_NULL(!fw_problem_load(NULL, "", &message));
+    IS_NULL(!fw_problem_parse("x.fw", NULL, "", &message));
+    IS_NULL(!fw_device_open(NULL, self, &message));
+    IS_NULL(!fw_device_adopt(NULL, NULL, &message));
+    IS_NULL(!fw_plan_make(NULL, f->host, NULL, &message));
+    IS_NULL(!fw_plan_make(problem, NULL, NULL, &message));
+    IS_NULL(!fw_plan_host(NULL, "x", &header, &body, &message));
+    IS_NULL(!fw_load(NULL, NULL, &message));
+    IS_NULL(!fw_execute(NULL, NULL, (void *[]){problem}, 1, &message));
+    IS_NULL(!fw_search_open(NULL, f->host, NULL, &message));
+    IS_NULL(fw_wisdom_import(f->store, "w", NULL, &message) == -1);
+    IS_NULL(!fw_wisdom_forget(f->store, NULL, f->host, &message));
+#undef IS_NULL
+    assert_null(fw_plan_make(NULL, f->host, NULL, NULL));
+    fw_problem_free(problem);
     fw_plan_free(NULL);
     fw_device_free(NULL);
     fw_problem_free(NULL);

@@ -393,7 +393,8 @@ void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *devic
 // built): a folder, NULL: not found.
 const char *plan_models_folder(const char *program, Arena *arena);
 
-// Version of the code generator: trials of another one are not comparable.
+// Version of the code generator and of the checker: trials of another one are not
+// comparable.
 #define CODEGEN_VERSION FW_VERSION "-8"
 
 #endif

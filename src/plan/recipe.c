@@ -16,9 +16,10 @@
 // reserved anyway).
 static bool is_ours(const char *name)
 {
-    static const char *const word[] = {
-        "self", "queue", "stream", "buffer",  "caller", "error", "bytes",  "out_error",
-        "i",    "arg",   "ok",     "scratch", "malloc", "free",  "size_t", "NULL"};
+    static const char *const word[] = {"self",  "queue",   "stream",    "buffer", "caller",
+                                       "error", "bytes",   "out_error", "i",      "arg",
+                                       "ok",    "scratch", "malloc",    "free",   "size_t",
+                                       "NULL",  "stdin",   "stdout",    "stderr"};
     static const char *const prefix[] = {"cl_", "CL_", "CU", "FW_"};
     for (int i = 0; i < COUNTOF(word); i++)
         if (strcmp(word[i], name) == 0)

@@ -235,7 +235,8 @@ bool point_is_text(const char *text)
     map_init(&seen, arena);
     for (const char *at = text + strspn(text, " "); ok && *at; at += strspn(at, " ")) {
         const char *end = read_pair(at, &name, &value);
-        ok = end && value.len > 0 && (!*end || *end == ' ') && !map_get(&seen, name.text);
+        ok = end && end > strchr(at, '=') + 1 && (!*end || *end == ' ') &&
+             !map_get(&seen, name.text);
         map_put(&seen, arena_strdup(arena, name.text), &seen);
         at = ok ? end : at;
     }

@@ -90,7 +90,8 @@ typedef struct fw_problem fw_problem;
  * from a text (name is shown in messages), and binds its sizes.
  *   sizes   "N=4096,M=4096"; "" or NULL for a program without sizes, or for the sizes
  *           that a problem file says
- *   error   NULL: a syntax or type error, an unbound or wrong size, an unreadable file
+ *   error   NULL: a syntax or type error, an unbound (also a generic) or wrong size, an
+ *           unreadable file
  *   owner   the caller: fw_problem_free
  *   source  doc/language.md, doc/fusion.md and doc/problems.md have the languages */
 FW_API fw_problem *fw_problem_load(const char *path, const char *sizes, char **message);
@@ -149,21 +150,26 @@ FW_API const char *fw_device_fingerprint(const fw_device *device);
 /* Plans ------------------------------------------------------------------------------ */
 
 /* How much to try. A plan that an at least as rigorous search found earlier, on the same
- * kind of device by the same version, is wisdom, and is returned at once. */
+ * kind of device by the same version, is wisdom, and is returned at once; one that was
+ * never checked for this problem on this device (imported, of the nearest size, of another
+ * device) is built, run and compared in a worker first, whatever the rigor, and passed
+ * over, with a warning, if it is not right or there is no worker. The store keeps the
+ * outcome. */
 typedef enum {
     FW_MEASURE = 0, /* search until the budget, by default 30 s */
-    FW_ESTIMATE,    /* nothing is run: wisdom, the plan of the nearest size, or what a model
-                       of kernels predicts to be fastest, in this order */
+    FW_ESTIMATE,    /* nothing is tried: wisdom, the plan of the nearest size, or what a
+                       model of kernels predicts to be fastest, in this order */
     FW_PATIENT,     /* search until the budget, by default 5 min */
     FW_EXHAUSTIVE,  /* try every point, until the budget if there is one */
-    FW_WISDOM_ONLY  /* nothing is run: wisdom or the plan of the nearest size, else NULL */
+    FW_WISDOM_ONLY /* nothing is tried: wisdom or the plan of the nearest size, else NULL */
 } fw_rigor;
 
 /* Where a plan comes from, and so how far to trust it. */
 typedef enum {
     FW_MEASURED,  /* searched for now: its outputs were right, its time is measured */
     FW_WISDOM,    /* the same, of an earlier search, or of imported wisdom */
-    FW_NEAREST,   /* wisdom for other sizes: not run at these; the time is in proportion */
+    FW_NEAREST,   /* wisdom for other sizes: its outputs are right at these; the time is not
+                     measured, but in proportion */
     FW_PREDICTED, /* chosen by a model; never run */
     FW_PLAIN      /* the plain kernel: nothing is known; never run */
 } fw_origin;
@@ -246,8 +252,8 @@ FW_API double fw_plan_baseline(const fw_plan *plan);
  * interface, or plain C: what `forewarp emit --host` writes.
  *   stem    of the file names: the body includes "stem.h". Functions and types begin with
  *           it, as C allows, so that programs of several stems can be linked together
- *   error   0, with a message: the kernel reads images. 1: *header and *body are texts
- *   owner   the caller: fw_free_text */
+ *   error   0, with a message: the kernel reads images; an #include cannot say stem. 1:
+ * *header and *body are texts owner   the caller: fw_free_text */
 FW_API int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **body,
                         char **message);
 

@@ -39,6 +39,17 @@ void api_message(Diags *diags, char **message)
     arena_free(diags->arena);
 }
 
+bool api_given(const void *value, const char *what, char **message)
+{
+    Diags diags;
+    if (value)
+        return true;
+    diags_init(&diags, arena_new());
+    diag_error(&diags, span_none, "C090", "the %s is NULL", what);
+    api_message(&diags, message);
+    return false;
+}
+
 const char *api_or(const char *text, const char *otherwise)
 {
     return text && text[0] ? text : otherwise;
@@ -112,6 +123,8 @@ static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char
 fw_problem *fw_problem_load(const char *path, const char *sizes, char **message)
 {
     Diags diags;
+    if (!api_given(path, "path", message))
+        return NULL;
     diags_init(&diags, arena_new());
     return bound(problem_load(path, &diags), sizes, &diags, message);
 }
@@ -120,6 +133,8 @@ fw_problem *fw_problem_parse(const char *name, const char *text, const char *siz
                              char **message)
 {
     Diags diags;
+    if (!api_given(name, "name", message) || !api_given(text, "text", message))
+        return NULL;
     diags_init(&diags, arena_new());
     return bound(problem_parse(name, text, &diags), sizes, &diags, message);
 }
@@ -175,6 +190,8 @@ static bool find_device(const char *id, const char *worker, DeviceInfo *info, Di
 fw_device *fw_device_open(const char *id, const char *worker, char **message)
 {
     Diags diags;
+    if (!api_given(id, "name of the device", message))
+        return NULL;
     diags_init(&diags, arena_new());
     fw_device *device = xcalloc(1, sizeof *device);
     bool ok = find_device(id, worker, &device->info, &diags);
@@ -189,6 +206,8 @@ fw_device *fw_device_adopt(const char *name, void *queue, char **message)
 {
     Diags diags;
     Buf log;
+    if (!api_given(name, "kind", message))
+        return NULL;
     fw_device *device = xcalloc(1, sizeof *device);
     const DeviceKind *kind = device_kind(name);
     diags_init(&diags, arena_new());

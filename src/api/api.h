@@ -31,6 +31,8 @@ struct fw_plan {
 
 // Takes the diagnostics out as the message, and frees their arena.
 void api_message(Diags *diags, char **message);
+// False, with a message, for a NULL that the caller must not pass.
+bool api_given(const void *value, const char *what, char **message);
 const char *api_or(const char *text, const char *otherwise);
 // The worker program; NULL with a diagnostic.
 const char *api_worker(const char *worker, Arena *arena, Diags *diags);

@@ -80,10 +80,22 @@ static int take_wisdom(Making *m, int reach, Rigor least)
 {
     PlanFound found;
     fw_plan *plan = m->plan;
-    int got = plan_find(&m->ways, m->options.store, &m->device->info, reach, plan->arena,
-                        &found, m->diags);
-    if (got <= 0 || found.rigor < least)
-        return MIN(got, 0);
+    const PlanAsked asked = {.store = m->options.store,
+                             .device = &m->device->info,
+                             .reach = reach,
+                             .least = least,
+                             .place = m->options.place.worker ? &m->options.place : NULL,
+                             .seed = m->options.seed};
+    int got = plan_find(&m->ways, &asked, plan->arena, &found, m->diags);
+    if (got <= 0)
+        return got;
+    if (!found.checked) {
+        diag_warning(m->diags, span_none, "C089",
+                     "the stored plan of %s is not used: it was never checked on %s, and "
+                     "there is no worker to do it",
+                     found.problem, m->device->info.name);
+        return 0;
+    }
     plan->found_for = found.other_size ? found.problem : NULL;
     plan->foreign = found.other_device ? found.device : NULL;
     plan_warn(&found, &m->ways, &m->device->info, m->diags);
@@ -237,6 +249,8 @@ fw_plan *fw_plan_make(const fw_problem *problem, const fw_device *device,
 {
     static const fw_plan_options defaults;
     Diags diags;
+    if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
+        return NULL;
     Making m = {.o = options ? options : &defaults,
                 .problem = problem,
                 .device = device,
@@ -318,6 +332,9 @@ int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **bo
 {
     Diags diags;
     Buf head, text;
+    *header = *body = NULL;
+    if (!api_given(plan, "plan", message) || !api_given(stem, "stem", message))
+        return 0;
     diags_init(&diags, arena_new());
     buf_init(&head);
     buf_init(&text);
@@ -364,6 +381,8 @@ static bool is_its_device(const fw_plan *plan, const Loaded *loaded, Buf *log)
 fw_executable *fw_load(const fw_plan *plan, void *queue, char **message)
 {
     Buf log;
+    if (!api_given(plan, "plan", message))
+        return NULL;
     buf_init(&log);
     fw_executable *made = xcalloc(1, sizeof *made);
     if (message)
@@ -389,6 +408,9 @@ int fw_execute(fw_executable *executable, void *queue, void *const *buffer, int 
                char **message)
 {
     Buf log;
+    if (!api_given(executable, "executable", message) ||
+        !api_given(buffer, "list of buffers", message))
+        return 0;
     buf_init(&log);
     if (message)
         *message = NULL;

@@ -43,6 +43,8 @@ fw_search *fw_search_open(const fw_problem *problem, const fw_device *device,
                           const fw_plan_options *options, char **message)
 {
     Diags diags;
+    if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
+        return NULL;
     fw_search *s = xcalloc(1, sizeof *s);
     s->problem = problem;
     s->device = *device;
@@ -217,6 +219,8 @@ char *fw_wisdom_export(const char *path, char **message)
 
 int fw_wisdom_import(const char *path, const char *name, const char *text, char **message)
 {
+    if (!api_given(name, "name", message) || !api_given(text, "text", message))
+        return -1;
     Diags diags;
     Wisdom wisdom = {0};
     int changed = 0;
@@ -234,6 +238,8 @@ int fw_wisdom_import(const char *path, const char *name, const char *text, char 
 int fw_wisdom_forget(const char *path, const fw_problem *problem, const fw_device *device,
                      char **message)
 {
+    if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
+        return 0;
     Diags diags;
     Ways ways = {0};
     StoreKey key;

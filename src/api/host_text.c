@@ -18,12 +18,23 @@ typedef struct {
     const Recipe *recipe;
     const char *stem; // $s
     char name[256];   // $n
-    char upper[256];  // $N
+    Buf upper;        // $N
     Buf handles;      // $h: "cl_mem a, cl_mem out"
     Buf bytes;        // $b: the sizes as macros
     Buf tables;       // $t
     Buf values;       // $v: "a, out"
 } Host;
+
+// A text inside a comment, which it neither ends nor breaks.
+static void put_comment(Buf *out, const char *text)
+{
+    for (char before = 0; *text; before = *text++) {
+        bool joins = (before == '*' && *text == '/') || (before == '/' && *text == '*') ||
+                     (before == '?' && *text == '?');
+        buf_puts(out, joins ? " " : "");
+        buf_putc(out, (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text);
+    }
+}
 
 static void put_text(Buf *out, const Host *host, const char *text)
 {
@@ -34,15 +45,15 @@ static void put_text(Buf *out, const Host *host, const char *text)
         }
         switch (*++text) {
         case 'n': buf_puts(out, host->name); break;
-        case 'N': buf_puts(out, host->upper); break;
+        case 'N': buf_puts(out, host->upper.text); break;
         case 'h': buf_puts(out, host->handles.text); break;
         case 'b': buf_puts(out, host->bytes.text); break;
         case 't': buf_puts(out, host->tables.text); break;
         case 'v': buf_puts(out, host->values.text); break;
         case 's': buf_puts(out, host->stem); break;
         case 'k': buf_puts(out, host->recipe->source); break;
-        case 'P': buf_puts(out, host->recipe->problem); break;
-        case 'p': buf_puts(out, host->recipe->point); break;
+        case 'P': put_comment(out, host->recipe->problem); break;
+        case 'p': put_comment(out, host->recipe->point); break;
         case 'V': buf_puts(out, FW_VERSION); break;
         default: BUG("no $%c in the text of a host program", *text);
         }
@@ -182,8 +193,11 @@ static void put_kernels(Buf *out, const Job *job)
 {
     buf_puts(out, "static const char *const fw_kernel_name[] = {\n");
     for (int i = 0; i < job->nlaunch; i++)
-        if (is_first(job, i))
-            buf_printf(out, "    \"%s\",\n", job->launch[i].kernel);
+        if (is_first(job, i)) {
+            buf_puts(out, "    ");
+            put_literal(out, job->launch[i].kernel);
+            buf_puts(out, ",\n");
+        }
     buf_puts(out, "};\n\n");
 }
 
@@ -336,22 +350,34 @@ static const struct {
     {"c", "const void *", "void *", c_header, NULL},
 };
 
-// What the functions are called: the stem, as C allows.
-static void set_name(const char *stem, char *name, size_t size)
+// Is there a function stem_run in a text of C?
+static bool runs_already(const char *source, const char *stem)
 {
-    bool bare = isalpha((unsigned char)stem[0]) && !emit_reserved(stem);
+    Buf run;
+    buf_init(&run);
+    buf_printf(&run, "%s_run", stem);
+    bool found = strstr(source, run.text) != NULL;
+    buf_release(&run);
+    return found;
+}
+
+// What the functions are called: the stem, as C allows, unless a kernel's text of C, which
+// stands in the same file, is first.
+static void set_name(const char *stem, const Recipe *recipe, char *name, size_t size)
+{
+    bool c = strcmp(target_name(recipe->target), "c") == 0;
+    bool bare = isalpha((unsigned char)stem[0]) && !recipe_reserved(stem) &&
+                !(c && runs_already(recipe->source, stem));
     snprintf(name, size, "%s%s", bare ? "" : "fw_", stem);
     for (; *name; name++)
         if (!isalnum((unsigned char)*name))
             *name = '_';
 }
 
-static void upper_name(const char *name, char *upper, size_t size)
+static void put_upper(Buf *out, const char *name)
 {
-    size_t i = 0;
-    for (; name[i] && i + 1 < size; i++)
-        upper[i] = (char)toupper((unsigned char)name[i]);
-    upper[i] = 0;
+    for (; *name; name++)
+        buf_putc(out, (char)toupper((unsigned char)*name));
 }
 
 static void describe(Host *host, const char *in, const char *out)
@@ -359,14 +385,12 @@ static void describe(Host *host, const char *in, const char *out)
     const Recipe *recipe = host->recipe;
     for (int i = 0; i < recipe->nargument; i++) {
         const Argument *a = &recipe->argument[i];
-        char upper[256];
-        upper_name(a->name, upper, sizeof upper);
         buf_printf(&host->handles, "%s%s%s", i ? ", " : "", a->out ? out : in, a->name);
         buf_printf(&host->values, "%s%s", i ? ", " : "", a->name);
+        buf_printf(&host->bytes, "#define %s_", host->upper.text);
+        put_upper(&host->bytes, a->name);
         buf_printf(&host->bytes,
-                   "#define %s_%s_BYTES ((size_t)%" PRId64 ") /* %s, %" PRId64
-                   " of %s%s */\n",
-                   host->upper, upper, a->bytes,
+                   "_BYTES ((size_t)%" PRId64 ") /* %s, %" PRId64 " of %s%s */\n", a->bytes,
                    a->in && a->out ? "in and out"
                    : a->out        ? "out"
                                    : "in",
@@ -374,21 +398,34 @@ static void describe(Host *host, const char *in, const char *out)
     }
 }
 
+// The body includes "stem.h": what an #include cannot name is no stem.
+static bool check_stem(const char *stem, Diags *diags)
+{
+    bool ok = stem[0] && !strpbrk(stem, "\"\\/?*");
+    for (const char *c = stem; *c; c++)
+        ok = ok && (unsigned char)*c >= ' ' && *c != 0x7f;
+    return ok || diag_error(diags, span_none, "C058",
+                            "`%s` cannot name a C file: an #include cannot say it", stem);
+}
+
 bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
                  Diags *diags)
 {
     int at = 0;
+    if (!check_stem(stem, diags))
+        return false;
     while (at < COUNTOF(hosts) && strcmp(hosts[at].target, target_name(recipe->target)))
         at++;
     if (at == COUNTOF(hosts))
         return diag_error(diags, span_none, "C057", "no host program for target %s",
                           target_name(recipe->target));
     Host host = {.recipe = recipe, .stem = stem};
-    Buf *const part[] = {&host.handles, &host.bytes, &host.tables, &host.values};
+    Buf *const part[] = {&host.upper, &host.handles, &host.bytes, &host.tables,
+                         &host.values};
     for (int i = 0; i < COUNTOF(part); i++)
         buf_init(part[i]);
-    set_name(stem, host.name, sizeof host.name);
-    upper_name(host.name, host.upper, sizeof host.upper);
+    set_name(stem, recipe, host.name, sizeof host.name);
+    put_upper(&host.upper, host.name);
     describe(&host, hosts[at].in, hosts[at].out);
     put_lines(header, &host, hosts[at].header);
     if (hosts[at].body) {

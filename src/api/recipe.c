@@ -5,8 +5,10 @@
 
 #include "api/recipe.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 // Making ------------------------------------------------------------------------------
 
@@ -14,9 +16,10 @@
 // reserved anyway).
 static bool is_ours(const char *name)
 {
-    static const char *const word[] = {
-        "self", "queue", "stream", "buffer",  "caller", "error", "bytes",  "out_error",
-        "i",    "arg",   "ok",     "scratch", "malloc", "free",  "size_t", "NULL"};
+    static const char *const word[] = {"self",  "queue",   "stream",    "buffer", "caller",
+                                       "error", "bytes",   "out_error", "i",      "arg",
+                                       "ok",    "scratch", "malloc",    "free",   "size_t",
+                                       "NULL",  "stdin",   "stdout",    "stderr"};
     static const char *const prefix[] = {"cl_", "CL_", "CU", "FW_"};
     for (int i = 0; i < COUNTOF(word); i++)
         if (strcmp(word[i], name) == 0)
@@ -27,19 +30,36 @@ static bool is_ours(const char *name)
     return false;
 }
 
+bool recipe_reserved(const char *name)
+{
+    return is_ours(name) || emit_reserved(name);
+}
+
+// Also by a name that is the same in capitals, as macros have it.
 static bool is_taken(const Argument *argument, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
-        if (strcmp(argument[i].name, name) == 0)
+        if (strcasecmp(argument[i].name, name) == 0)
             return true;
-    return is_ours(name) || emit_reserved(name);
+    return recipe_reserved(name);
+}
+
+// A problem file may call an argument anything.
+static const char *c_name(const char *name, Arena *arena)
+{
+    bool bare = isalpha((unsigned char)name[0]) || name[0] == '_';
+    char *made = arena_printf(arena, "%s%s", bare ? "" : "a_", name);
+    for (char *c = made; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            *c = '_';
+    return made;
 }
 
 // Each argument gets a name of its own that C allows.
 static void name_arguments(Argument *argument, int n, Arena *arena)
 {
     for (int i = 0; i < n; i++) {
-        argument[i].name = arena_strdup(arena, argument[i].name);
+        argument[i].name = c_name(argument[i].name, arena);
         argument[i].type = arena_strdup(arena, argument[i].type);
         while (is_taken(argument, i, argument[i].name))
             argument[i].name = arena_printf(arena, "%s_", argument[i].name);
@@ -86,12 +106,6 @@ bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *rec
     return true;
 }
 
-const DeviceKind *recipe_device(const Recipe *recipe)
-{
-    const char *target = target_name(recipe->target);
-    return device_kind(strcmp(target, "c") == 0 ? "host" : target);
-}
-
 // Loading -----------------------------------------------------------------------------
 
 struct Loaded {
@@ -119,7 +133,7 @@ Loaded *loaded_new(const Recipe *recipe, void *queue, Buf *log)
 {
     Loaded *loaded = xcalloc(1, sizeof *loaded);
     loaded->recipe = recipe;
-    loaded->kind = recipe_device(recipe);
+    loaded->kind = device_kind_of(target_name(recipe->target));
     loaded->device = loaded->kind->adopt(queue, log);
     if (loaded->device && make_scratch(loaded, log) &&
         loaded->kind->build(loaded->device, recipe->source, recipe->options,

@@ -34,9 +34,9 @@ const DeviceInfo *loaded_device(const Loaded *loaded);
 // Puts the launches into the queue, and does not wait. buffer: a handle an argument
 // (DeviceKind.lend). False with a log: nothing or not all was put there.
 bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log);
-// The kind of device that a target's kernels run on.
-const DeviceKind *recipe_device(const Recipe *recipe);
 
+// Does a name mean something already in the programs of recipe_host?
+bool recipe_reserved(const char *name);
 // host_text.c: a program in C that runs the recipe without forewarp: header and body. stem:
 // of the file names and, as C allows, of the functions: "jacobi2d". False with a
 // diagnostic.

@@ -158,6 +158,9 @@ static void set_number(Measured *row, int column, double number)
         row->demand.waves = number;
 }
 
+// What nothing that is counted or timed exceeds, in whatever unit.
+static const double NUMBER_MOST = 1e30;
+
 static bool read_row(char *line, const int *column, int n, Arena *arena, Measured *row)
 {
     *row = (Measured){.class = CLASSES, .demand.launches = 1};
@@ -167,7 +170,7 @@ static bool read_row(char *line, const int *column, int n, Arena *arena, Measure
         if (!field)
             return false;
         double number = strtod(field, &end);
-        bool is_number = end != field && !*end && isfinite(number);
+        bool is_number = end != field && !*end && fabs(number) <= NUMBER_MOST;
         for (int k = 0; i == 0 && k < CLASSES; k++)
             if (strcmp(field, class_names[k]) == 0)
                 row->class = (KernelClass)k;
@@ -184,7 +187,7 @@ static bool read_row(char *line, const int *column, int n, Arena *arena, Measure
         if ((i == 2 || i >= 4) && !is_number)
             return false;
     }
-    return !rest && row->class < CLASSES && row->time_ns > 0;
+    return !rest && row->class < CLASSES && row->time_ns >= 1 / NUMBER_MOST;
 }
 
 static bool read_text(char *text, Arena *arena, Calibration *c, int *line_number)
@@ -225,7 +228,9 @@ bool calibration_read(const char *path, Arena *arena, Calibration *c, Diags *dia
               diag_world(diags, "M002", "cannot read %s: %s", path, strerror(errno));
     ok = ok && (read_text(text.text, arena, c, &line) ||
                 diag_error(diags, span_none, "M003",
-                           "%s holds no measured kernels: line %d is wrong", path, line));
+                           "%s holds no measured kernels: line %d is wrong (numbers are at "
+                           "most 1e30, and times above 0)",
+                           path, line));
     c->launch_ns = isfinite(c->launch_ns) ? c->launch_ns : 0;
     buf_release(&text);
     return ok;

@@ -35,7 +35,7 @@ bool problem_open(Problem *problem, const Binding *binding, int n, Diags *diags)
             if (strcmp(bound[k].name, size->name) == 0)
                 bound[k--] = bound[--nbound];
     }
-    return problem_bind(problem, bound, nbound, diags);
+    return problem_bind_open(problem, bound, nbound, diags);
 }
 
 int problem_sample(const Problem *problem, const Binding *binding, int n, Binding *out,

@@ -129,9 +129,10 @@ const Link *mpi_leader(const Mpi *mpi);           // of the others
 // print. Does not return where a rank is lost.
 int mpi_close(Mpi *mpi, int status);
 
-// The program or problem file, parsed; bound too if bind. NULL with diagnostics.
-Problem *cli_problem(Options *options, bool bind);
-Problem *cli_program(Options *options, bool bind); // not a template
+// The program or problem file, parsed, and bound as asked. NULL with diagnostics.
+typedef enum { SIZES_LATER, SIZES_OPEN, SIZES_ALL } CliSizes; // OPEN: problem_bind_open
+Problem *cli_problem(Options *options, CliSizes sizes);
+Problem *cli_program(Options *options, CliSizes sizes); // not a template
 // The devices that `list` names, "cuda:0,cuda:1" or "cuda:*", in an array of the arena; 0
 // with a diagnostic.
 int cli_devices(Options *options, const char *list, const char ***device);

@@ -198,7 +198,8 @@ static int check_script(Options *o, const Problem *problem)
 int cmd_check(Options *o)
 {
     bool script = path_is_script(o->file);
-    Problem *problem = cli_problem(o, o->nbinding > 0 && !script);
+    Problem *problem =
+        cli_problem(o, o->nbinding > 0 && !script ? SIZES_OPEN : SIZES_LATER);
     if (!problem)
         return 2;
     if (script)

@@ -106,7 +106,7 @@ static bool print_counts(const Counting *c)
 
 int cmd_count(Options *o)
 {
-    Counting c = {.o = o, .problem = cli_program(o, false)};
+    Counting c = {.o = o, .problem = cli_program(o, SIZES_LATER)};
     DeviceModel model;
     if (!c.problem || !problem_open(c.problem, o->binding, o->nbinding, &o->diags))
         return 2;

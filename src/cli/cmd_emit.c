@@ -211,7 +211,9 @@ int cmd_emit(Options *o)
 {
     Emission e = {.o = o};
     Print *print = find_print(o);
-    if (!print || !(e.problem = cli_problem(o, true)) || !cli_device(o, &e.device) ||
+    // A plan and a host program are for numbers; a kernel's text can do without.
+    CliSizes sizes = o->best || o->host ? SIZES_ALL : SIZES_OPEN;
+    if (!print || !(e.problem = cli_problem(o, sizes)) || !cli_device(o, &e.device) ||
         !(e.target = find_target(o, &e.device)))
         return 2;
     describe_target(target_name(e.target), &e.device);

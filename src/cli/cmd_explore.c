@@ -116,7 +116,7 @@ int cmd_explore(Options *o)
     Screen screen = screen_open(o);
     ExploreRequest request;
     ExploreResult result;
-    Problem *problem = cli_program(o, true);
+    Problem *problem = cli_program(o, SIZES_ALL);
     if (!problem || !make_request(o, problem, &screen, &request))
         return 2;
     if (o->again && !(request.again = dataset_read(o->again, o->arena, &o->diags)))

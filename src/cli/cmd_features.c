@@ -89,7 +89,7 @@ int cmd_features(Options *o)
     DeviceModel model;
     Found found;
     Ways ways;
-    Problem *problem = cli_program(o, true);
+    Problem *problem = cli_program(o, SIZES_ALL);
     if (!problem || !cli_device(o, &info))
         return 2;
     if (!o->device_model || !device_model_find(o->device_model, &model))

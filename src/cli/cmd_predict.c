@@ -238,7 +238,7 @@ static bool predict_points(Prediction *p)
 
 int cmd_predict(Options *o)
 {
-    Prediction p = {.o = o, .problem = cli_program(o, true)};
+    Prediction p = {.o = o, .problem = cli_program(o, SIZES_ALL)};
     if (!p.problem)
         return 2;
     DeviceInfo *all;

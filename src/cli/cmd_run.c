@@ -164,7 +164,7 @@ static void close_run(Run *run)
 
 int cmd_run(Options *o)
 {
-    Run run = {.problem = cli_problem(o, true)};
+    Run run = {.problem = cli_problem(o, SIZES_ALL)};
     if (!run.problem)
         return 2;
     bool ok = choose(o, &run) && make_data(o, &run) && open_run(o, &run) &&

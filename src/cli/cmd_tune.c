@@ -193,7 +193,7 @@ int cmd_tune(Options *o)
 {
     const Steps *steps = NULL;
     const char *out = o->nout ? o->out[0] : "forewarp-out";
-    Problem *problem = cli_problem(o, true);
+    Problem *problem = cli_problem(o, SIZES_ALL);
     if (problem && !o->strategy)
         o->strategy = problem->kind->strategy;
     if (!problem || !read_steps(o, &steps) || !is_ready(o, out) ||

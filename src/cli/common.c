@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-Problem *cli_problem(Options *o, bool bind)
+Problem *cli_problem(Options *o, CliSizes sizes)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
@@ -27,14 +27,16 @@ Problem *cli_problem(Options *o, bool bind)
                    "--math is for programs; a template says it in \"options\"");
         return NULL;
     }
-    if (bind && !problem_bind(problem, o->binding, o->nbinding, &o->diags))
-        return NULL;
-    return problem;
+    bool bound = sizes == SIZES_LATER ||
+                 (sizes == SIZES_OPEN
+                      ? problem_bind_open(problem, o->binding, o->nbinding, &o->diags)
+                      : problem_bind(problem, o->binding, o->nbinding, &o->diags));
+    return bound ? problem : NULL;
 }
 
-Problem *cli_program(Options *o, bool bind)
+Problem *cli_program(Options *o, CliSizes sizes)
 {
-    Problem *problem = cli_problem(o, bind);
+    Problem *problem = cli_problem(o, sizes);
     if (!problem || problem->program)
         return problem;
     diag_error(&o->diags, span_none, "C032", "forewarp %s is for programs; %s is a %s",
@@ -209,11 +211,20 @@ static bool set_point(Options *o, const Ways *ways, Point *point)
                       space_broken(space, point));
 }
 
+// Commands that hand out no kernel take the plan as it is.
 static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
 {
     PlanFound found;
-    int reach = REACH_SIZES | (o->any_device ? REACH_DEVICES : 0);
-    int got = plan_find(ways, cli_store(o), device, reach, o->arena, &found, &o->diags);
+    Workplace place;
+    if (!cli_place(o, ways->problem, &place))
+        return false;
+    bool hands_out = o->command == &commands[CMD_RUN] || o->command == &commands[CMD_EMIT];
+    const PlanAsked asked = {.store = cli_store(o),
+                             .device = device,
+                             .reach = REACH_SIZES | (o->any_device ? REACH_DEVICES : 0),
+                             .place = hands_out ? &place : NULL,
+                             .seed = o->seed};
+    int got = plan_find(ways, &asked, o->arena, &found, &o->diags);
     if (got == 0)
         diag_world(&o->diags, "C005",
                    "nothing is stored for %s on this device; tune it first",
@@ -221,6 +232,10 @@ static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, P
     if (got <= 0)
         return false;
     plan_warn(&found, ways, device, &o->diags);
+    if (hands_out && !found.checked)
+        diag_warning(&o->diags, span_none, "C089",
+                     "the plan was not checked: no kernel for target %s runs on %s",
+                     target_name(ways->target), device->name);
     *point = found.point;
     return true;
 }

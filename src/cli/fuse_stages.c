@@ -220,7 +220,7 @@ static bool is_asked_right(Options *o)
 int cli_fuse_program(Options *o)
 {
     StageRates rates = stage_rates;
-    Problem *problem = cli_program(o, true);
+    Problem *problem = cli_program(o, SIZES_ALL);
     if (!problem || !is_asked_right(o))
         return 2;
     if (o->device_given && !device_rates(o, problem, &rates))

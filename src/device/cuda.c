@@ -628,6 +628,7 @@ static DeviceStatus cuda_enqueue(Device *device, Module *module, void *queue,
 extern const DeviceKind device_cuda;
 const DeviceKind device_cuda = {
     .name = "cuda",
+    .target = "cuda",
     .count = cuda_count,
     .open = cuda_open,
     .close = cuda_close,

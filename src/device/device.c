@@ -31,6 +31,14 @@ const DeviceKind *device_kind(const char *name)
     return NULL;
 }
 
+const DeviceKind *device_kind_of(const char *target)
+{
+    for (int i = 0; i < COUNTOF(kinds); i++)
+        if (strcmp(kinds[i]->target, target) == 0)
+            return kinds[i];
+    return NULL;
+}
+
 bool device_parse(const char *id, const DeviceKind **kind, int *index)
 {
     char name[32];

@@ -69,6 +69,7 @@ typedef enum {
 // appends what happened (API call, error name, build log) to log.
 typedef struct {
     const char *name;   // "opencl", "cuda", "host"
+    const char *target; // the emit target that its devices take
     const char *advice; // what to do where there is none; NULL: it need not be said
     int (*count)(void); // devices present now; 0 where the driver is missing
     Device *(*open)(int index, Buf *log); // NULL on failure
@@ -117,6 +118,7 @@ typedef struct {
 } DeviceKind;
 
 const DeviceKind *device_kind(const char *name);
+const DeviceKind *device_kind_of(const char *target); // that takes it; NULL: none
 const DeviceKind *const *device_kinds(int *n);
 // Splits "opencl:1" into kind and index; false if the kind is unknown or the text wrong.
 bool device_parse(const char *id, const DeviceKind **kind, int *index);

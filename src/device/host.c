@@ -506,6 +506,7 @@ static DeviceStatus host_enqueue(Device *device, Module *module, void *queue,
 extern const DeviceKind device_host;
 const DeviceKind device_host = {
     .name = "host",
+    .target = "c",
     .advice = "install a C compiler (gcc) or set CC",
     .count = host_count,
     .open = host_open,

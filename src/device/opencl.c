@@ -739,6 +739,7 @@ static DeviceStatus opencl_enqueue(Device *device, Module *module, void *queue,
 extern const DeviceKind device_opencl;
 const DeviceKind device_opencl = {
     .name = "opencl",
+    .target = "opencl",
     .advice = DRIVER_ADVICE,
     .count = opencl_count,
     .open = opencl_open,

@@ -27,6 +27,7 @@ typedef struct {
     double *w;
 } Fit;
 
+// A column whose numbers are too large to be squared and added up says nothing.
 static void scale_columns(Fit *f, const Matrix *x, const double *y)
 {
     for (int c = 0; c < f->d; c++) {
@@ -35,11 +36,12 @@ static void scale_columns(Fit *f, const Matrix *x, const double *y)
             column[r] = matrix_row(x, r)[c] / y[r];
             length += column[r] * column[r];
         }
-        f->scale[c] = length > 0 ? 1 / sqrt(length) : 0;
+        bool usable = length > 0 && isfinite(length);
+        f->scale[c] = usable ? 1 / sqrt(length) : 0;
         if (f->sign[c] == SIGN_NEGATIVE)
             f->scale[c] = -f->scale[c];
         for (int r = 0; r < f->n; r++)
-            column[r] *= f->scale[c];
+            column[r] = usable ? column[r] * f->scale[c] : 0;
         f->in[c] = f->sign[c] == SIGN_FREE && f->scale[c] != 0;
     }
 }

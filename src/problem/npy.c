@@ -28,15 +28,15 @@ static const char magic[] = "\x93NUMPY";
 // Shapes -------------------------------------------------------------------------------
 
 typedef struct {
-    int n;
+    int n; // of a type it may be more than there is room for: see type_shape
     int64_t len[NPY_DIMS_MAX];
 } Shape;
 
 static void shape_push(Shape *shape, int64_t len)
 {
-    if (shape->n == NPY_DIMS_MAX)
-        BUG("more than %d dimensions", NPY_DIMS_MAX);
-    shape->len[shape->n++] = len;
+    if (shape->n < NPY_DIMS_MAX)
+        shape->len[shape->n] = len;
+    shape->n++;
 }
 
 // Appends the dimensions of the plane-th plane and finds its scalar; counts plane down
@@ -64,6 +64,19 @@ static bool shape_of(const Type *type, int *plane, Shape *shape, Scalar *scalar)
     }
     shape->n = outer;
     return false;
+}
+
+// Those of a plane that is there; false with a diagnostic if NumPy has no such array.
+static bool type_shape(const char *path, const Type *type, int plane, Shape *shape,
+                       Scalar *scalar, Diags *diags)
+{
+    int left = plane;
+    if (!shape_of(type, &left, shape, scalar))
+        BUG("no plane %d", plane);
+    return shape->n <= NPY_DIMS_MAX ||
+           diag_error(diags, span_none, "N007",
+                      "%s: an array of %d dimensions; a .npy file has at most %d", path,
+                      shape->n, NPY_DIMS_MAX);
 }
 
 // As Python writes it: `(3, 4)`, `(3,)`, `()`.
@@ -322,8 +335,8 @@ static bool read_value(const char *path, const Buf *file, Arena *arena, Value *v
 {
     Shape shape = {0};
     Scalar scalar = S_FLOAT;
-    int plane = 0;
-    shape_of(value->type, &plane, &shape, &scalar);
+    if (!type_shape(path, value->type, 0, &shape, &scalar, diags))
+        return false;
     size_t start = find_numbers(path, file, arena, &shape, dtype_text[scalar],
                                 value->count[0] * scalar_info[scalar].bytes, diags);
     if (start)
@@ -422,9 +435,8 @@ bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
 {
     Shape shape = {0};
     Scalar scalar = S_FLOAT;
-    int left = plane;
-    if (!shape_of(value->type, &left, &shape, &scalar))
-        BUG("no plane %d", plane);
+    if (!type_shape(path, value->type, plane, &shape, &scalar, diags))
+        return false;
     Buf file;
     buf_init(&file);
     write_header(&file, &shape, dtype_text[scalar]);

@@ -91,7 +91,7 @@ void problem_free(Problem *problem)
     ir_free(problem->ir);
 }
 
-bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
+bool problem_bind_open(Problem *problem, const Binding *binding, int n, Diags *diags)
 {
     Binding *copy = NEW_ARRAY(problem->arena, Binding, MAX(n, 1));
     for (int i = 0; i < n; i++)
@@ -100,6 +100,21 @@ bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
     problem->binding = copy;
     problem->nbinding = n;
     return problem->kind && problem->kind->bind(problem, diags);
+}
+
+bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
+{
+    bool ok = problem_bind_open(problem, binding, n, diags);
+    const Program *bound = ok ? problem->bound : NULL;
+    for (int i = 0; bound && i < bound->sizes.len; i++) {
+        const SizeDecl *size = &bound->sizes.at[i];
+        if (!arith_is_const(size->arith, NULL))
+            ok = diag_error(diags, size->span, "T021",
+                            "size %s has no value: it is generic, but data are made and "
+                            "kernels run for a number; give one, as in -s %s=1024",
+                            size->name, size->name);
+    }
+    return ok;
 }
 
 uint64_t problem_hash(const Problem *problem)

@@ -48,13 +48,16 @@ bool path_is_program(const char *path); // .fw
 bool script_instances(const Binding *binding, int n, int64_t *instances, Diags *diags);
 Problem *problem_parse(const char *name, const char *text, Diags *diags);
 void problem_free(Problem *problem); // accepts NULL
-// Binds sizes; false with diagnostics.
+// Binds sizes, all of them; false with diagnostics.
 bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags);
+// The same, but generic sizes may stay open: enough for the text of a kernel, and not for
+// what needs numbers (problem_bytes, a kind's arguments and data, a job).
+bool problem_bind_open(Problem *problem, const Binding *binding, int n, Diags *diags);
 uint64_t problem_hash(const Problem *problem);     // of the bound program as printed
 const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
-// A number of the bound program, generic sizes by their binding.
+// A number of the program, all of whose sizes are bound.
 int64_t problem_number(const Problem *problem, const Arith *a);
 // Bytes that any kernel must move: each input read once, each output written once.
 double problem_bytes(const Problem *problem);
@@ -224,7 +227,8 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *workplace_folder(Arena *arena);
 
-// Version of the code generator: trials of another one are not comparable.
+// Version of the code generator and of the checker: trials of another one are not
+// comparable.
 #define CODEGEN_VERSION FW_VERSION "-8"
 
 #endif

@@ -68,25 +68,6 @@ static void template_free(Problem *problem)
     template_unbind(problem->template);
 }
 
-static uint64_t hash_text(const char *text, uint64_t hash)
-{
-    return hash_bytes(text, strlen(text) + 1, hash);
-}
-
-// Of the kernel's text, the problem file whatever its layout, and the sizes.
-static uint64_t template_hash(const Problem *problem)
-{
-    const Template *t = problem->template;
-    char *json = json_dumps(t->json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
-    uint64_t hash = hash_text(json ? json : "", hash_text(t->text, 0));
-    free(json);
-    if (t->reference.text)
-        hash = hash_text(t->reference.text, hash);
-    for (int i = 0; i < t->size.len; i++)
-        hash = hash_mix(hash_text(t->size.at[i].name, hash), (uint64_t)t->size.at[i].value);
-    return hash;
-}
-
 // Jobs --------------------------------------------------------------------------------
 
 static bool extent(const Template *t, const SpaceExpr *expr, const Point *point,
@@ -254,9 +235,11 @@ static void template_text(const Ways *ways, const Candidate *candidate, Buf *tex
         print_extent(text, "local", launch->local);
         buf_putc(text, '\n');
     }
-    if (t->options[0])
-        buf_printf(text, "// Options: %s\n", t->options);
-    buf_printf(text, "\n%s\n%s", candidate->source.text, t->text);
+    buf_puts(text, t->options[0] ? "// Options: " : "");
+    for (const char *c = t->options; *c; c++)
+        buf_putc(text, (unsigned char)*c < ' ' ? ' ' : *c); // a line of a comment
+    buf_printf(text, "%s\n%s\n%s", t->options[0] ? "\n" : "", candidate->source.text,
+               t->text);
 }
 
 const ProblemKind problem_template = {.name = "template",

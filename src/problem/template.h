@@ -163,6 +163,7 @@ const char *reader_file(const Reader *r, const char *where, const char *name, Bu
 const char *reader_path(const Reader *r, const char *name);
 bool reader_sources(const Reader *r);                  // reads t->file into t->text
 int template_arg(const Template *t, const char *name); // -1 if there is none
+bool reader_kernel(const Reader *r, const char *where, const char *name); // a function's?
 // Adds a parameter; its values are numbers, truth values and texts.
 bool reader_param(const Reader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first);
@@ -186,6 +187,10 @@ Argument *template_arguments(const Problem *problem, Arena *arena, int *n);
 NpyLayout template_layout(const TemplateArg *arg, int64_t *shape);
 bool template_write(const Problem *problem, const ProblemData *data, int output,
                     const void *raw, const char *path, Diags *diags);
+
+// template_hash.c: of all that a verdict about a kernel depends on: the problem file
+// whatever its layout, the sizes, and what is in the files that it names and includes.
+uint64_t template_hash(const Problem *problem);
 
 // template_reference.c
 bool template_expect(const Problem *problem, ProblemData *data, const char *device,

@@ -554,6 +554,13 @@ static bool read_arg_names(const Reader *r, const char *where, const json_t *nam
     return true;
 }
 
+bool reader_kernel(const Reader *r, const char *where, const char *name)
+{
+    return is_name(name) ||
+           reader_wrong(r, where, "`%s` cannot name a function: letters, digits and _",
+                        name);
+}
+
 static bool read_launch(const Reader *r, const char *where, const json_t *json,
                         TemplateLaunch *launch)
 {
@@ -564,6 +571,7 @@ static bool read_launch(const Reader *r, const char *where, const json_t *json,
         return reader_wrong(r, where,
                             "one of `global` (work-items) and `groups` is wanted");
     return text_of(r, where, json, "kernel", true, &launch->kernel) &&
+           reader_kernel(r, in(r, where, "kernel"), launch->kernel) &&
            read_extent(r, in(r, where, groups ? "groups" : "global"),
                        groups ? groups : global, launch->global) &&
            read_extent(r, in(r, where, "local"), json_object_get(json, "local"),
@@ -610,6 +618,7 @@ static bool read_c(const Reader *r, const json_t *json)
     return only_keys(r, "reference", json, known) &&
            text_of(r, "reference", json, "c", true, &name) &&
            text_of(r, "reference", json, "function", true, &ref->launch.kernel) &&
+           reader_kernel(r, "reference.function", ref->launch.kernel) &&
            read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
                           &ref->launch) &&
            read_reference_file(r, "reference.c", name);

@@ -245,6 +245,8 @@ static bool read_launch(const T1 *f)
     if (!by_size && !json_is_object(global))
         return reader_wrong(f->r, "KernelSpecification",
                             "GlobalSize, or ProblemSize and GridDivX, are wanted");
+    if (!reader_kernel(f->r, "KernelSpecification.KernelName", name))
+        return false;
     launch.kernel = arena_strdup(t->arena, name);
     for (int d = 0; d < DIMS_MAX; d++) {
         bool tuned = false;

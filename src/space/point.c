@@ -180,22 +180,30 @@ static const char *read_value(const char *at, Buf *value)
     return *at ? at + 1 : NULL;
 }
 
-// One assignment; NULL if it is malformed, names no parameter or none of its values.
+// NAME=VALUE; NULL if it is malformed.
+static const char *read_pair(const char *at, Buf *name, Buf *value)
+{
+    size_t n = strcspn(at, "=' \t\n\r\v\f");
+    buf_clear(name);
+    buf_clear(value);
+    buf_write(name, at, n);
+    return n > 0 && at[n] == '=' ? read_value(at + n + 1, value) : NULL;
+}
+
+// One assignment; NULL if it is malformed, names no parameter, one that was named, or none
+// of its values.
 static const char *read_assignment(const Space *space, const char *at, Point *point,
                                    uint64_t *named)
 {
-    size_t n = strcspn(at, "=");
-    if (!at[n])
-        return NULL;
     Buf name, value;
     buf_init(&name);
     buf_init(&value);
-    buf_write(&name, at, n);
-    at = read_value(at + n + 1, &value);
-    if (!at || !space_set(space, point, name.text, value.text))
+    at = read_pair(at, &name, &value);
+    int i = at ? space_find(space, name.text) : -1;
+    uint64_t bit = i < 0 ? 0 : (uint64_t)1 << i;
+    if (!bit || *named & bit || !space_set(space, point, name.text, value.text))
         at = NULL;
-    else
-        *named |= (uint64_t)1 << space_find(space, name.text);
+    *named |= bit;
     buf_release(&name);
     buf_release(&value);
     return at;
@@ -214,6 +222,28 @@ bool point_parse(const Space *space, const char *text, Point *point)
         if (!(at = read_assignment(space, at, point, &named)))
             return false;
     }
+}
+
+bool point_is_text(const char *text)
+{
+    Buf name, value;
+    Arena *arena = arena_new();
+    Map seen;
+    bool ok = text[strspn(text, " ")] != 0;
+    buf_init(&name);
+    buf_init(&value);
+    map_init(&seen, arena);
+    for (const char *at = text + strspn(text, " "); ok && *at; at += strspn(at, " ")) {
+        const char *end = read_pair(at, &name, &value);
+        ok = end && end > strchr(at, '=') + 1 && (!*end || *end == ' ') &&
+             !map_get(&seen, name.text);
+        map_put(&seen, arena_strdup(arena, name.text), &seen);
+        at = ok ? end : at;
+    }
+    buf_release(&name);
+    buf_release(&value);
+    arena_free(arena);
+    return ok;
 }
 
 // Identity --------------------------------------------------------------------------

@@ -138,6 +138,8 @@ void space_value_print(Buf *out, const Space *space, int param, int choice);
 // `lx=64 ly=4 scheme=tiled`; reads the same back, parameters in any order, all named.
 void point_print(Buf *out, const Space *space, const Point *point);
 bool point_parse(const Space *space, const char *text, Point *point);
+// Has a text the form of a point, of whatever space: NAME=VALUE, each name once?
+bool point_is_text(const char *text);
 // Names, domains and constraints as one hash: the identity of the space.
 uint64_t space_hash(const Space *space);
 

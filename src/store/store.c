@@ -23,7 +23,7 @@ struct Store {
 
 enum {
     APPLICATION_ID = 0x46577270, // "FWrp"
-    SCHEMA_VERSION = 4,
+    SCHEMA_VERSION = 5,
     BUSY_MS = 10000,
     LOG_BYTES = 4096,
 };
@@ -59,9 +59,17 @@ static const char schema_rigor[] =
 static const char schema_limit[] = "ALTER TABLE trial ADD COLUMN limit_s REAL;"
                                    "PRAGMA user_version = 4;";
 
+static const char schema_checked[] =
+    "ALTER TABLE trial ADD COLUMN seed INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE checked("
+    " session INTEGER NOT NULL REFERENCES session(id), point TEXT NOT NULL,"
+    " status TEXT NOT NULL, log TEXT, created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,"
+    " PRIMARY KEY(session, point));"
+    "PRAGMA user_version = 5;";
+
 // From each version to the next.
-static const char *const schema_step[SCHEMA_VERSION] = {schema, schema_ceiling,
-                                                        schema_rigor, schema_limit};
+static const char *const schema_step[SCHEMA_VERSION] = {
+    schema, schema_ceiling, schema_rigor, schema_limit, schema_checked};
 
 // Failures ----------------------------------------------------------------------------
 
@@ -360,11 +368,12 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     bind_samples(put, 9, trial);
     if (trial->limit_s > 0)
         sqlite3_bind_double(put, 10, trial->limit_s);
+    sqlite3_bind_int64(put, 11, (int64_t)trial->seed);
 }
 
 #define INTO_TRIAL                                                                         \
     " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples,"  \
-    " limit_s) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+    " limit_s, seed) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
 
 static bool write_trial(Store *store, const char *sql, int64_t session,
                         const StoreTrial *trial, Diags *diags)
@@ -402,7 +411,7 @@ bool store_put_again(Store *store, int64_t session, const StoreTrial *trial, Dia
 {
     return write_trial(store,
                        "UPDATE trial SET status = ?3, time_ns = ?4, cut = ?5,"
-                       " max_error = ?6, log = ?8, samples = ?9, limit_s = ?10"
+                       " max_error = ?6, log = ?8, samples = ?9, limit_s = ?10, seed = ?11"
                        " WHERE session = ?1 AND point = ?2",
                        session, trial, diags);
 }
@@ -456,17 +465,19 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
         .sample_ns = sample,
         .nsample = read_samples((const char *)sqlite3_column_text(row, 7), sample),
         .limit_s = read_double(row, 8, 0),
+        .seed = (uint64_t)sqlite3_column_int64(row, 9),
     };
     return trial->point &&
-           trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status);
+           trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status) &&
+           (trial->status != TRIAL_OK || trial->time_ns == INFINITY ||
+            (trial->time_ns >= 0 && trial->time_ns <= TRIAL_NS_MOST));
 }
 
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags)
 {
-    sqlite3_stmt *rows = prepare(
-        store,
-        "SELECT point, status, time_ns, cut, max_error, spent_s, log, samples, limit_s"
-        " FROM trial WHERE session = ?1 ORDER BY id");
+    sqlite3_stmt *rows = prepare(store, "SELECT point, status, time_ns, cut, max_error, "
+                                        "spent_s, log, samples, limit_s, seed"
+                                        " FROM trial WHERE session = ?1 ORDER BY id");
     if (!rows)
         return fail(store, diags);
     sqlite3_bind_int64(rows, 1, session);
@@ -531,6 +542,9 @@ static const char *read_text(sqlite3_stmt *row, int column)
     return text ? text : "";
 }
 
+#define TEXT(x)    #x
+#define TEXT_OF(x) TEXT(x)
+
 bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags)
 {
     // With one min() the other columns are those of the row that has it.
@@ -539,8 +553,8 @@ bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags
                " s.device, s.version, s.rigor, s.created, t.point, min(t.time_ns),"
                " (SELECT count(*) FROM trial WHERE session = s.id)"
                " FROM session s JOIN trial t ON t.session = s.id"
-               " WHERE t.status = 'ok' AND t.time_ns IS NOT NULL"
-               " GROUP BY s.id ORDER BY s.id");
+               " WHERE t.status = 'ok' AND t.time_ns > 0 AND t.time_ns <= " TEXT_OF(
+                   TRIAL_NS_MOST) " GROUP BY s.id ORDER BY s.id");
     int rc = SQLITE_ERROR;
     while (rows && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
         StoreBest best = {.key = {.problem = read_text(rows, 1),
@@ -556,6 +570,43 @@ bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags
                           .trials = sqlite3_column_int64(rows, 11),
                           .when = read_text(rows, 8)};
         each(user, &best);
+    }
+    bool ok = rc == SQLITE_DONE || fail(store, diags);
+    sqlite3_finalize(rows);
+    return ok;
+}
+
+// What was checked --------------------------------------------------------------------
+
+bool store_put_checked(Store *store, int64_t session, const char *point, TrialStatus status,
+                       const char *log, Diags *diags)
+{
+    sqlite3_stmt *put =
+        prepare(store, "INSERT OR REPLACE INTO checked(session, point, status, log)"
+                       " VALUES(?1, ?2, ?3, ?4)");
+    if (put) {
+        sqlite3_bind_int64(put, 1, session);
+        bind_text(put, 2, point);
+        bind_text(put, 3, trial_status_name[status]);
+        if (log)
+            sqlite3_bind_text(put, 4, log, log_bytes(log), SQLITE_TRANSIENT);
+    }
+    int64_t none;
+    return run(put, &none) == SQLITE_DONE || fail(store, diags);
+}
+
+bool store_each_checked(Store *store, int64_t session, StoreEachChecked *each, void *user,
+                        Diags *diags)
+{
+    sqlite3_stmt *rows =
+        prepare(store, "SELECT point, status, log FROM checked WHERE session = ?1");
+    int rc = SQLITE_ERROR;
+    if (rows)
+        sqlite3_bind_int64(rows, 1, session);
+    while (rows && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        TrialStatus status;
+        if (trial_status_find(read_text(rows, 1), &status)) // else as never checked
+            each(user, read_text(rows, 0), status, read_text(rows, 2));
     }
     bool ok = rc == SQLITE_DONE || fail(store, diags);
     sqlite3_finalize(rows);
@@ -583,6 +634,7 @@ bool store_end(Store *store, bool keep, Diags *diags)
 bool store_forget(Store *store, int64_t session, Diags *diags)
 {
     static const char *const sql[] = {"DELETE FROM trial WHERE session = ?1",
+                                      "DELETE FROM checked WHERE session = ?1",
                                       "UPDATE session SET rigor = 0 WHERE id = ?1"};
     for (int i = 0; i < COUNTOF(sql); i++) {
         sqlite3_stmt *forget = prepare(store, sql[i]);

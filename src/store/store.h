@@ -30,10 +30,13 @@ typedef struct {
     double spent_s; // time the trial took in all
     const char *log;
     const double *sample_ns;
-    int nsample;
+    int nsample;    // 0 of one that is right: nobody measured it here, wisdom says so
     double limit_s; // timed-out: the limit that it broke; 0: not known, or not timed-out
     bool outside;   // as of the Trial: of the machine and not of the point, so never stored
+    uint64_t seed;  // of the data that it ran on
 } StoreTrial;
+
+#define TRIAL_NS_MOST 1e18 // that a right trial can have taken: 30 years
 
 // A trial of a point, as it is kept; it lends its texts and samples.
 StoreTrial store_trial(const char *point, const Trial *trial);
@@ -78,6 +81,15 @@ typedef struct {
 // Calls each for every session that has a right trial, oldest first.
 typedef void StoreEachBest(void *user, const StoreBest *best);
 bool store_each_best(Store *store, StoreEachBest *each, void *user, Diags *diags);
+// What became of a point that was run and compared with the reference before its use as a
+// plan of the session's problem on its device, whoever thought of it: put adds or replaces.
+// Calls each for every one; texts live until the next call. False with a diagnostic.
+bool store_put_checked(Store *store, int64_t session, const char *point, TrialStatus status,
+                       const char *log, Diags *diags);
+typedef void StoreEachChecked(void *user, const char *point, TrialStatus status,
+                              const char *log);
+bool store_each_checked(Store *store, int64_t session, StoreEachChecked *each, void *user,
+                        Diags *diags);
 // Several changes at once: all of them, or none if end is told false. False with a
 // diagnostic.
 bool store_begin(Store *store, Diags *diags);

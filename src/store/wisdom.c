@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/wisdom.h"
 
+#include "space/space.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -56,18 +58,44 @@ static bool wrong(const Line *line, const char *what)
 
 enum { TEXT_MOST = 8192 };
 
-// A text that a terminal and a database take as it is.
+// A text that a terminal and a database take as it is: UTF-8 without control characters,
+// also those of two bytes.
+static bool is_line(const char *text)
+{
+    size_t n = strnlen(text, TEXT_MOST + 1);
+    json_t *utf8 = n > 0 && n <= TEXT_MOST ? json_string(text) : NULL;
+    bool ok = utf8 != NULL;
+    json_decref(utf8);
+    for (const unsigned char *s = (const unsigned char *)text; ok && *s; s++)
+        ok = *s >= ' ' && *s != 0x7f && !(*s == 0xc2 && s[1] < 0xa0);
+    return ok;
+}
+
+bool wisdom_plausible(const StoreBest *plan)
+{
+    const char *const text[] = {plan->key.problem, plan->key.device, plan->key.fingerprint,
+                                plan->key.version, plan->when};
+    bool ok = plan->time_ns > 0 && plan->time_ns <= TRIAL_NS_MOST && plan->trials > 0;
+    for (int i = 0; i < COUNTOF(text); i++)
+        ok = ok && is_line(text[i]);
+    return ok;
+}
+
 static bool read_text(const Line *line, const char *key, const char **text)
 {
     const json_t *value = json_object_get(line->json, key);
     const char *s = json_string_value(value);
-    size_t n = s ? json_string_length(value) : 0;
-    bool ok = n > 0 && n <= TEXT_MOST;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = (unsigned char)s[i] >= ' ' && s[i] != 0x7f;
+    bool ok = s && strlen(s) == json_string_length(value) && is_line(s);
     *text = ok ? arena_strdup(line->arena, s) : NULL;
     return ok || wrong(line, arena_printf(line->diags->arena,
                                           "\"%s\" must be a text of one line", key));
+}
+
+static bool read_point(const Line *line, const char **point)
+{
+    return read_text(line, "point", point) &&
+           (point_is_text(*point) ||
+            wrong(line, "\"point\" must be NAME=VALUE ..., each name once"));
 }
 
 static bool read_hex(const Line *line, const char *key, uint64_t *hash)
@@ -86,8 +114,8 @@ static bool read_numbers(const Line *line, StoreBest *plan)
     const char *rigor = json_string_value(json_object_get(line->json, "rigor"));
     plan->time_ns = json_number_value(time);
     plan->trials = json_integer_value(trials);
-    if (!(plan->time_ns > 0 && plan->time_ns <= 1e18))
-        return wrong(line, "\"time_ns\" must be a number above 0");
+    if (!(plan->time_ns > 0 && plan->time_ns <= TRIAL_NS_MOST))
+        return wrong(line, "\"time_ns\" must be a number above 0, at most 1e18");
     if (!json_is_integer(trials) || plan->trials < 1)
         return wrong(line, "\"trials\" must be a whole number above 0");
     for (int i = 0; i < RIGORS; i++)
@@ -103,9 +131,8 @@ static bool read_plan(const Line *line, StoreBest *plan)
     uint64_t fingerprint;
     *plan = (StoreBest){0};
     return read_text(line, "problem", &plan->key.problem) &&
-           read_text(line, "device", &plan->key.device) &&
-           read_text(line, "point", &plan->point) && read_numbers(line, plan) &&
-           read_text(line, "when", &plan->when) &&
+           read_text(line, "device", &plan->key.device) && read_point(line, &plan->point) &&
+           read_numbers(line, plan) && read_text(line, "when", &plan->when) &&
            read_text(line, "version", &plan->key.version) &&
            read_hex(line, "fingerprint", &fingerprint) &&
            read_text(line, "fingerprint", &plan->key.fingerprint) &&
@@ -208,6 +235,9 @@ static void load_best(void *user, const StoreBest *best)
 {
     const Load *load = user;
     StoreBest copy = *best;
+    // Times of routines are no plans; and what is damaged could not be read again.
+    if (!wisdom_plausible(best) || !is_line(best->point) || !point_is_text(best->point))
+        return;
     copy.session = 0;
     copy.key.problem = arena_strdup(load->arena, best->key.problem);
     copy.key.fingerprint = arena_strdup(load->arena, best->key.fingerprint);

@@ -15,7 +15,10 @@ typedef VEC(StoreBest) Wisdom; // texts and array: an arena's; session is not se
 
 enum { WISDOM_FORMAT = 1 };
 
-// Those of the store; false with a diagnostic.
+// Can it be a plan at all: texts of one line in UTF-8, a time that something can take? What
+// it says of the kernel is another matter (plan_find).
+bool wisdom_plausible(const StoreBest *plan);
+// Those of the store that are plausible, and that a text can hold; false with a diagnostic.
 bool wisdom_load(Store *store, Arena *arena, Wisdom *wisdom, Diags *diags);
 // Reads a text; false with a diagnostic at the line that is wrong.
 bool wisdom_parse(const Source *source, Arena *arena, Wisdom *wisdom, Diags *diags);

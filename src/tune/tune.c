@@ -12,9 +12,10 @@
 
 static bool next_first(Tune *t, Point *point)
 {
-    if (t->asked_first == t->nfirst)
+    bool first = t->asked_first < t->nfirst;
+    if (!first && t->asked_claimed == t->claimed.len)
         return false;
-    *point = t->first[t->asked_first++];
+    *point = first ? t->first[t->asked_first++] : t->claimed.at[t->asked_claimed++];
     return true;
 }
 

@@ -156,7 +156,17 @@ void plan_key(const Problem *problem, uint64_t space, const DeviceInfo *device,
 enum { REACH_SIZES = 1, REACH_DEVICES = 2 };
 
 typedef struct {
+    const char *store; // path of the database
+    const DeviceInfo *device;
+    int reach;
+    Rigor least;            // of the search that found it
+    const Workplace *place; // where it is checked; NULL: nothing is run
+    uint64_t seed;          // of the data that it is checked with
+} PlanAsked;
+
+typedef struct {
     Point point;
+    bool checked; // for this problem on this device, by a search or now, and it was right
     bool other_size, other_device;
     const char *problem, *device; // the label and device it was found for; owner: arena
     const char *fingerprint;      // of that device; owner: arena
@@ -165,10 +175,13 @@ typedef struct {
 } PlanFound;
 
 // The best stored plan. Of another size, it is the fastest point of the nearest size (by
-// the sum of the logarithms of the ratios) that the space here has: a prediction. 1: found;
-// 0: nothing; -1 with a diagnostic: the store failed.
-int plan_find(const Ways *ways, const char *store, const DeviceInfo *device, int reach,
-              Arena *arena, PlanFound *found, Diags *diags);
+// the sum of the logarithms of the ratios) that the space here has: a prediction. One that
+// was never checked for this problem on this device is built, run and compared first,
+// unless there is no place for it or the device takes no kernels of the target; the outcome
+// is stored, and one that is not right is passed over with a warning. 1: found; 0: nothing;
+// -1 with a diagnostic: the store failed, or nothing can be run.
+int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound *found,
+              Diags *diags);
 // Says of what the plan was found for, where that is not what it is used for.
 void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *device,
                Diags *diags);

@@ -88,16 +88,27 @@ static const char *why_failed(Tune *t, TrialStatus status, const char *log)
     return status != TRIAL_OK && log && log[0] ? first_line(t, log) : NULL;
 }
 
-// A time-out says that so long was not enough; where there is more time, it says nothing.
-static bool still_holds(const Tune *t, const StoreTrial *trial)
+// What nobody measured here is tried, and not believed. Nor is an output that was wrong for
+// other data: a reference of files may be for one seed only. A time-out says that so long
+// was not enough; where there is more time, it says nothing.
+static bool is_believed(Tune *t, const StoreTrial *trial)
 {
-    return trial->status != TRIAL_TIMED_OUT || trial->limit_s >= t->problem->kind->limit_s;
+    Point point;
+    if (trial->status == TRIAL_TIMED_OUT)
+        return trial->limit_s >= t->problem->kind->limit_s;
+    if (trial->status == TRIAL_WRONG_RESULT)
+        return trial->seed == t->options->seed;
+    if (trial->status != TRIAL_OK || trial->nsample > 0)
+        return true;
+    if (point_parse(t->space, trial->point, &point) && space_valid(t->space, &point))
+        VEC_PUSH(t->arena, &t->claimed, point);
+    return false;
 }
 
 void tune_load_stored(void *user, const StoreTrial *trial)
 {
     Tune *t = user;
-    if (!still_holds(t, trial))
+    if (!is_believed(t, trial))
         return;
     Known known = {.status = trial->status,
                    .time_ns = trial->time_ns,
@@ -171,6 +182,7 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
 {
     const char *text = tune_point_text(t, point);
     StoreTrial stored = store_trial(text, trial);
+    stored.seed = t->options->seed;
     const char *why = why_failed(t, trial->status, trial->log);
     t->last_log = why ? why : t->last_log;
     bool ok = store_put(t->store, t->session, &stored, t->diags);

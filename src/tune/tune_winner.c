@@ -28,6 +28,7 @@ static bool measure_finalist(Tune *t, int i, void **out, Diags *diags)
               rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
     t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
     t->best[i].again = store_trial(tune_point_text(t, &t->best[i].point), &trial);
+    t->best[i].again.seed = t->options->seed;
     t->best[i].again.sample_ns = tune_samples(t, trial.sample_ns, trial.nsample);
     t->best[i].again.log = trial.log ? arena_strdup(t->arena, trial.log) : NULL;
     if (t->has_plain && point_equal(t->space, &t->best[i].point, &t->first[0]))
@@ -49,12 +50,19 @@ static bool says_more(const Finalist *f, bool winner)
 // ones, which the best few have by luck in part, but the winner keeps the lesser of its
 // two: it is no more than any other finalist's second time, nor than the first time of a
 // point that was no finalist. In a record of the space each time is of as many samples.
+// Each was compared with the reference once more: who uses its plan need not check it.
 static bool store_again(Tune *t)
 {
-    for (int i = 0; i < t->nbest && !t->options->samples; i++)
-        if (says_more(&t->best[i], i == 0) &&
-            !store_put_again(t->store, t->session, &t->best[i].again, t->diags))
+    for (int i = 0; i < t->nbest; i++) {
+        const StoreTrial *again = &t->best[i].again;
+        bool told = again->status == TRIAL_OK || again->status == TRIAL_WRONG_RESULT;
+        if (!t->options->samples && says_more(&t->best[i], i == 0) &&
+            !store_put_again(t->store, t->session, again, t->diags))
             return false;
+        if (told && !store_put_checked(t->store, t->session, again->point, again->status,
+                                       again->log, t->diags))
+            return false;
+    }
     return true;
 }
 

@@ -3,6 +3,12 @@
 // Plans that are stored: of the problem at hand, or of the same program at the nearest
 // sizes. A session knows its sizes by its label, and its program by the hash that the
 // program gets when it is bound to these sizes again.
+//
+// A store is a file, which others may have made. So no plan is used before it was built,
+// run and compared with the reference for this very problem on this device: by the search
+// that found it, or here when it is first wanted. What came of it is kept, good or bad.
+// What a plan says of its time and of the search behind it is believed: that can make it
+// slow only.
 
 #include "tune/tune.h"
 
@@ -69,14 +75,29 @@ typedef struct {
     int nbinding;
 } Near;
 
+enum { CHECKS_MOST = 4 }; // at once, of a store that is wrong from end to end
+
+// What was found when a point was checked.
+typedef struct {
+    const char *point;
+    TrialStatus status;
+    const char *log;
+} Verdict;
+
 typedef struct {
     const Ways *ways;
+    const PlanAsked *asked;
     const DeviceInfo *device;
-    int reach;
     uint64_t space;
     Arena *arena;
+    Diags *diags;
     StoreKey key;
     VEC(Near) near;
+    Store *store;
+    int64_t session;      // of the key
+    VEC(Verdict) verdict; // of this session's points
+    Rig *rig;             // NULL until a plan is checked
+    int checks;
 } Hunt;
 
 static const double DEVICE_APART = 1e6; // farther than any size
@@ -90,7 +111,7 @@ static double session_distance(const Hunt *s, Near *near)
     if (strcmp(key->version, CODEGEN_VERSION) != 0 ||
         strncmp(key->problem, problem->name, name) != 0 ||
         (key->problem[name] && key->problem[name] != ' ') ||
-        (!device && !(s->reach & REACH_DEVICES)))
+        (!device && !(s->asked->reach & REACH_DEVICES)))
         return INFINITY;
     near->binding = NEW_ARRAY(s->arena, Binding, SIZES_MOST);
     near->nbinding = label_sizes(key->problem, s->arena, near->binding);
@@ -98,16 +119,24 @@ static double session_distance(const Hunt *s, Near *near)
     double far = same ? 0 : distance(problem, near->binding, near->nbinding);
     if (same && device && key->space_hash == s->space)
         return -1; // the very same
-    return same || (s->reach & REACH_SIZES) ? far + (device ? 0 : DEVICE_APART) : INFINITY;
+    return same || (s->asked->reach & REACH_SIZES) ? far + (device ? 0 : DEVICE_APART)
+                                                   : INFINITY;
 }
 
 static void consider(void *user, const StoreBest *best)
 {
     Hunt *s = user;
     Near near = {.best = *best};
+    if (best->rigor < s->asked->least)
+        return;
     near.distance = session_distance(s, &near);
     if (!(near.distance < INFINITY))
         return;
+    if (!wisdom_plausible(best)) {
+        diag_warning(s->diags, span_none, "C086",
+                     "a plan in %s is not used: its texts are damaged", s->asked->store);
+        return;
+    }
     near.best.key.problem = arena_strdup(s->arena, best->key.problem);
     near.best.key.device = arena_strdup(s->arena, best->key.device);
     near.best.key.fingerprint = arena_strdup(s->arena, best->key.fingerprint);
@@ -122,7 +151,7 @@ static int compare_near(const void *a, const void *b)
     return p->best.session < q->best.session ? -1 : 1;
 }
 
-// Taking one --------------------------------------------------------------------------
+// Whose it is ---------------------------------------------------------------------------
 
 static Problem *read_again(const Problem *problem, Diags *diags)
 {
@@ -154,41 +183,201 @@ static bool is_same_program(const Hunt *s, const Near *near, double *bytes)
     return same;
 }
 
+// Checking ----------------------------------------------------------------------------
+
+static void load_verdict(void *user, const char *point, TrialStatus status, const char *log)
+{
+    Hunt *s = user;
+    Verdict verdict = {arena_strdup(s->arena, point), status, arena_strdup(s->arena, log)};
+    VEC_PUSH(s->arena, &s->verdict, verdict);
+}
+
+static const Verdict *find_verdict(const Hunt *s, const char *point)
+{
+    for (int i = s->verdict.len - 1; i >= 0; i--) // the last one counts
+        if (strcmp(s->verdict.at[i].point, point) == 0)
+            return &s->verdict.at[i];
+    return NULL;
+}
+
+// Kernels of a target that the device takes; described devices take none.
+static bool runs_here(const Hunt *s)
+{
+    const DeviceKind *kind;
+    int index;
+    return s->asked->place && s->device->fingerprint[0] &&
+           device_parse(s->device->id, &kind, &index) &&
+           kind == device_kind_of(target_name(s->ways->target));
+}
+
+static bool open_rig(Hunt *s)
+{
+    const char *how;
+    const Problem *problem = s->ways->problem;
+    const Workplace *place = s->asked->place;
+    ProblemData *data =
+        s->rig || !problem_fits(problem, s->device, s->diags)
+            ? NULL
+            : problem->kind->data(problem, s->asked->seed, NULL, s->arena, s->diags);
+    if (!data || !problem->kind->expect(problem, data, s->device->id, place, s->arena, &how,
+                                        s->diags))
+        return s->rig != NULL;
+    RigConfig config = {.device = s->device->id,
+                        .worker = place->worker,
+                        .folder = place->folder,
+                        .nbuffer = data->nbuffer,
+                        .buffer = data->buffer,
+                        .tolerance = data->tolerance,
+                        .build_limit_s = problem->kind->limit_s,
+                        .run_limit_s = problem->kind->limit_s,
+                        .sandbox = place->sandbox,
+                        .workers = 1};
+    s->rig = rig_open(&config, s->diags);
+    return s->rig &&
+           (strcmp(rig_device(s->rig)->fingerprint, s->device->fingerprint) == 0 ||
+            diag_world(s->diags, "C051", "%s is now another device: %s", s->device->id,
+                       rig_device(s->rig)->name));
+}
+
+// As a trial is made. False: the world failed.
+static bool run_point(Hunt *s, const Point *point, Trial *trial)
+{
+    enum { SAMPLES = 5 };
+    Candidate candidate;
+    Diags quiet;
+    Buf log;
+    diags_init(&quiet, s->arena);
+    *trial = (Trial){.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY};
+    bool made = ways_candidate(s->ways, point, s->ways->problem->name, s->arena, &candidate,
+                               &quiet);
+    bool ok = !made || rig_run_one(s->rig, &candidate.job, SAMPLES, trial, NULL, s->diags);
+    buf_init(&log);
+    if (!made) {
+        diags_print(&log, &quiet);
+        trial->log = xstrdup(log.text);
+    }
+    buf_release(&log);
+    candidate_release(&candidate);
+    return ok;
+}
+
+// An error of the device may be over tomorrow. Of this very problem it is a trial like
+// others: what wisdom claims gives way to it, and what was right and is not any more.
+static bool keep_verdict(Hunt *s, const char *text, bool replaces, const Trial *trial)
+{
+    StoreTrial stored = store_trial(text, trial);
+    stored.seed = s->asked->seed;
+    load_verdict(s, text, trial->status, trial->log ? trial->log : "");
+    return trial->status == TRIAL_FAILED ||
+           (store_put_checked(s->store, s->session, text, trial->status, trial->log,
+                              s->diags) &&
+            (!replaces || store_put_again(s->store, s->session, &stored, s->diags)));
+}
+
+static void say_refused(const Hunt *s, const Verdict *verdict)
+{
+    diag_warning(s->diags, span_none, "C087",
+                 "the stored plan %s of %s is not used: checked on %s, its kernel was "
+                 "%s%s%.*s",
+                 verdict->point, problem_label(s->ways->problem), s->device->name,
+                 trial_status_name[verdict->status], verdict->log[0] ? ": " : "",
+                 (int)strcspn(verdict->log, "\n"), verdict->log);
+}
+
+static const char *point_text(const Hunt *s, const Point *point)
+{
+    Buf text;
+    buf_init(&text);
+    point_print(&text, s->ways->space, point);
+    return buf_keep(&text, s->arena);
+}
+
+// The fastest of a session, as far as it may be used.
 typedef struct {
-    const Space *space;
+    Hunt *s;
+    const char *stray; // one that is no point of the space here
     Point point;
-    double ns;
+    double ns; // INFINITY: there is none
+    bool claimed, checked;
 } Fastest;
+
+static bool check(Hunt *s, const Near *near, const Fastest *fastest)
+{
+    Trial trial = {0};
+    const char *text = point_text(s, &fastest->point);
+    bool ok = open_rig(s) && run_point(s, &fastest->point, &trial);
+    bool right = trial.status == TRIAL_OK, own = near->best.session == s->session;
+    ok = ok && keep_verdict(s, text, own && (fastest->claimed || !right), &trial);
+    if (ok && !right)
+        say_refused(s, find_verdict(s, text));
+    trial_release(&trial);
+    s->checks++;
+    return ok;
+}
+
+// Taking one --------------------------------------------------------------------------
 
 static void keep_fastest(void *user, const StoreTrial *trial)
 {
     Fastest *fastest = user;
+    Hunt *s = fastest->s;
     Point point;
-    if (trial->status == TRIAL_OK && trial->time_ns < fastest->ns &&
-        point_parse(fastest->space, trial->point, &point) &&
-        space_valid(fastest->space, &point)) {
+    if (trial->status != TRIAL_OK)
+        return;
+    if (!point_parse(s->ways->space, trial->point, &point) ||
+        !space_valid(s->ways->space, &point)) {
+        fastest->stray = arena_strdup(s->arena, trial->point);
+        return;
+    }
+    const Verdict *verdict = s->verdict.len ? find_verdict(s, point_text(s, &point)) : NULL;
+    bool usable =
+        verdict ? verdict->status == TRIAL_OK : s->checks < CHECKS_MOST || !runs_here(s);
+    if (usable && trial->time_ns < fastest->ns) {
         fastest->ns = trial->time_ns;
         fastest->point = point;
+        fastest->claimed = trial->nsample == 0;
+        fastest->checked = verdict != NULL;
     }
 }
 
+static bool find_fastest(Hunt *s, const Near *near, Fastest *fastest)
+{
+    *fastest = (Fastest){.s = s, .ns = INFINITY};
+    return store_each(s->store, near->best.session, keep_fastest, fastest, s->diags);
+}
+
+// The fastest of a session that was right when it was checked, or cannot be checked here.
+// 1, 0, -1 as plan_find.
+static int take_fastest(Hunt *s, const Near *near, Fastest *fastest)
+{
+    if (!find_fastest(s, near, fastest))
+        return -1;
+    if (fastest->stray && near->distance < 0)
+        diag_warning(s->diags, span_none, "C088",
+                     "the stored plan %s of %s is not used: it is no point of its space",
+                     fastest->stray, near->best.key.problem);
+    while (fastest->ns < INFINITY && !fastest->checked && runs_here(s))
+        if (!check(s, near, fastest) || !find_fastest(s, near, fastest))
+            return -1;
+    return fastest->ns < INFINITY;
+}
+
 // 1: the session has a point for the space here; 0, -1 as plan_find.
-static int take(const Hunt *s, Store *store, const Near *near, PlanFound *found,
-                Diags *diags)
+static int take(Hunt *s, const Near *near, PlanFound *found)
 {
     double bytes = 0;
-    Fastest fastest = {.space = s->ways->space, .ns = INFINITY};
+    Fastest fastest;
     if (!is_same_program(s, near, &bytes))
         return 0;
-    if (!store_each(store, near->best.session, keep_fastest, &fastest, diags))
-        return -1;
-    if (!(fastest.ns < INFINITY))
-        return 0;
+    int got = take_fastest(s, near, &fastest);
+    if (got <= 0)
+        return got;
     const StoreKey *key = &near->best.key;
     double scale = bytes > 0 ? problem_bytes(s->ways->problem) / bytes : 1;
     bool other_size = key->problem_hash != s->key.problem_hash;
     *found =
         (PlanFound){.point = fastest.point,
+                    .checked = fastest.checked,
                     .other_size = other_size,
                     .other_device = strcmp(key->fingerprint, s->device->fingerprint) != 0,
                     .problem = key->problem,
@@ -199,26 +388,42 @@ static int take(const Hunt *s, Store *store, const Near *near, PlanFound *found,
     return 1;
 }
 
-int plan_find(const Ways *ways, const char *path, const DeviceInfo *device, int reach,
-              Arena *arena, PlanFound *found, Diags *diags)
+// The sessions that may serve, nearest first, and what is known of this problem's points.
+static bool look(Hunt *s)
+{
+    if (!store_each_best(s->store, consider, s, s->diags))
+        return false;
+    if (s->near.len)
+        qsort(s->near.at, (size_t)s->near.len, sizeof *s->near.at, compare_near);
+    s->session = store_session(s->store, &s->key, s->diags);
+    return s->session &&
+           store_each_checked(s->store, s->session, load_verdict, s, s->diags);
+}
+
+int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound *found,
+              Diags *diags)
 {
     Hunt s = {.ways = ways,
-              .device = device,
-              .reach = reach,
+              .asked = asked,
+              .device = asked->device,
               .space = space_hash(ways->space),
-              .arena = arena};
-    if (access(path, F_OK) != 0)
+              .arena = arena,
+              .diags = diags};
+    if (access(asked->store, F_OK) != 0)
         return 0;
-    Store *store = store_open(path, diags);
-    if (!store)
+    s.store = store_open(asked->store, diags);
+    if (!s.store)
         return -1;
-    plan_key(ways->problem, s.space, device, &s.key);
-    int got = store_each_best(store, consider, &s, diags) ? 0 : -1;
-    if (s.near.len)
-        qsort(s.near.at, (size_t)s.near.len, sizeof *s.near.at, compare_near);
+    plan_key(ways->problem, s.space, asked->device, &s.key);
+    int got = look(&s) ? 0 : -1;
     for (int i = 0; got == 0 && i < s.near.len; i++)
-        got = take(&s, store, &s.near.at[i], found, diags);
-    store_close(store);
+        got = take(&s, &s.near.at[i], found);
+    for (int i = 0; got == 0 && !s.checks && i < s.verdict.len; i++)
+        if (s.verdict.at[i].status != TRIAL_OK) // known before, so nobody said so yet
+            say_refused(&s, &s.verdict.at[i]);
+    if (s.rig)
+        rig_close(s.rig);
+    store_close(s.store);
     return got;
 }
 

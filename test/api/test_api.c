@@ -104,10 +104,15 @@ static void test_problem(void **state)
 
 static void test_messages(void **state)
 {
-    (void)state;
     char *message = NULL;
     assert_null(fw_problem_parse("twice.fw", text, "", &message));
     assert_non_null(strstr(message, "size N has no value"));
+    fw_free_text(message);
+    assert_null(fw_problem_parse("open.fw",
+                                 "size N generic\n"
+                                 "def twice(x: [N]float) = x |> map(\\v -> 2*v)\n",
+                                 "", &message));
+    assert_non_null(strstr(message, "open.fw:1:6: error T021: size N has no value"));
     fw_free_text(message);
     assert_null(fw_problem_parse("bad.fw", "def f(", "", &message));
     assert_non_null(strstr(message, "bad.fw:1:"));
@@ -123,6 +128,32 @@ static void test_messages(void **state)
     assert_null(fw_device_adopt("opencl", NULL, &message));
     assert_non_null(strstr(message, "NULL"));
     fw_free_text(message);
+    // What failed before is passed on: a message, and no crash.
+    char *header, *body;
+    const Fixture *f = *state;
+    fw_problem *problem = twice("N=8");
+#define IS_NULL(call)                                                                      \
+    do {                                                                                   \
+        message = NULL;                                                                    \
+        assert_true((call));                                                               \
+        assert_non_null(strstr(message, "is NULL"));                                       \
+        fw_free_text(message);                                                             \
+    } while (0)
+    IS_NULL(!fw_problem_load(NULL, "", &message));
+    IS_NULL(!fw_problem_parse("x.fw", NULL, "", &message));
+    IS_NULL(!fw_device_open(NULL, self, &message));
+    IS_NULL(!fw_device_adopt(NULL, NULL, &message));
+    IS_NULL(!fw_plan_make(NULL, f->host, NULL, &message));
+    IS_NULL(!fw_plan_make(problem, NULL, NULL, &message));
+    IS_NULL(!fw_plan_host(NULL, "x", &header, &body, &message));
+    IS_NULL(!fw_load(NULL, NULL, &message));
+    IS_NULL(!fw_execute(NULL, NULL, (void *[]){problem}, 1, &message));
+    IS_NULL(!fw_search_open(NULL, f->host, NULL, &message));
+    IS_NULL(fw_wisdom_import(f->store, "w", NULL, &message) == -1);
+    IS_NULL(!fw_wisdom_forget(f->store, NULL, f->host, &message));
+#undef IS_NULL
+    assert_null(fw_plan_make(NULL, f->host, NULL, NULL));
+    fw_problem_free(problem);
     fw_plan_free(NULL);
     fw_device_free(NULL);
     fw_problem_free(NULL);
@@ -497,6 +528,11 @@ static void test_wrong_wisdom(void **state)
         {"\"device\": \"d\"", "\"device\": 7", "device"},
         {"\"device\": \"d\"", "\"device\": \"d\", \"extra\": 1", "unknown"},
         {"}\n{", "}\n{]", ":2:"},
+        {"lx=1", "lx", "point"},
+        {"lx=1", "lx=1 lx=2", "point"},
+        {"lx=1", "=1", "point"},
+        {"lx=1", "a\xff", ":2:"},
+        {"\"d\"", "\"\\u009b\"", "device"},
     };
     for (int i = 0; i < (int)(sizeof change / sizeof change[0]); i++) {
         char *bad = replaced(good, change[i].old, change[i].new);
@@ -589,6 +625,57 @@ static void test_opencl(void **state)
     close_guest(&guest);
 }
 
+// A plan that somebody edited is found out in a worker, and never reaches this process.
+static void test_trapped_wisdom(void **state)
+{
+    const Fixture *f = *state;
+    static const char *const bad[] = {"\"A=3\"", "\"A=4\"", "\"A=5\"", "\"B=1\""};
+    char *message = NULL;
+    fw_device *device = fw_device_open("opencl:0", self, NULL);
+    if (!device)
+        skip();
+    fw_problem *problem = fw_problem_load("test/programs/templates/trap.json", "", NULL);
+    fw_plan_options options = {.store = f->store, .worker = self, .budget_trials = 1};
+    fw_plan_free(fw_plan_make(problem, device, &options, NULL));
+    char *wisdom = fw_wisdom_export(f->store, NULL);
+    options.store = f->other;
+    for (int i = 0; i < (int)(sizeof bad / sizeof bad[0]); i++) {
+        char *edited = replaced(wisdom, "\"A=1\"", bad[i]);
+        assert_int_equal(fw_wisdom_import(f->other, "w", edited, NULL), 1);
+        options.rigor = FW_WISDOM_ONLY;
+        assert_null(fw_plan_make(problem, device, &options, &message));
+        assert_non_null(strstr(message, "is not used"));
+        assert_non_null(strstr(message, "no wisdom"));
+        fw_free_text(message);
+        options.rigor = FW_ESTIMATE;
+        fw_plan *plan = fw_plan_make(problem, device, &options, &message);
+        assert_non_null(plan);
+        assert_int_equal(fw_plan_origin(plan), FW_PLAIN);
+        assert_string_equal(fw_plan_point(plan), "A=1");
+        assert_non_null(strstr(message, "is not used"));
+        fw_free_text(message);
+        fw_plan_free(plan);
+        assert_true(fw_wisdom_forget(f->other, problem, device, NULL));
+        free(edited);
+    }
+    // One that is right is used, and then without a worker too.
+    char *edited = replaced(wisdom, "\"A=1\"", "\"A=2\"");
+    assert_int_equal(fw_wisdom_import(f->other, "w", edited, NULL), 1);
+    for (int i = 0; i < 2; i++) {
+        options.rigor = FW_WISDOM_ONLY;
+        fw_plan *plan = fw_plan_make(problem, device, &options, &message);
+        assert_non_null(plan);
+        assert_null(message);
+        assert_string_equal(fw_plan_point(plan), "A=2");
+        fw_plan_free(plan);
+        options.worker = "/no/worker";
+    }
+    free(edited);
+    fw_free_text(wisdom);
+    fw_problem_free(problem);
+    fw_device_free(device);
+}
+
 // PoCL and its compiler, loaded into this process, keep what they have until it ends.
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -607,6 +694,6 @@ int main(int argc, char **argv)
         TEST(test_measure),       TEST(test_estimate),      TEST(test_wisdom_of_store),
         TEST(test_hooks),         TEST(test_verify_wisdom), TEST(test_ask_tell),
         TEST(test_wrong_options), TEST(test_own_search),    TEST(test_wisdom_text),
-        TEST(test_wrong_wisdom),  TEST(test_opencl)};
+        TEST(test_wrong_wisdom),  TEST(test_opencl),        TEST(test_trapped_wisdom)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

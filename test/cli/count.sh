@@ -33,6 +33,15 @@ all=$(sed -n 's/^.*"predicted_us": \([0-9.]*\).*/\1/p' "$tmp/p.json" | awk '{ pr
 [ -n "$all" ] && [ "$sum" = "$all" ] && ok "a prediction is the sum of its parts" ||
     not_ok "a prediction is the sum of its parts" "$sum $all $(cat "$tmp/p")"
 
+# A number that no count and no time is.
+n=$(grep -n '^test,n_body' data/h200-kernels.csv | sed -n 's/:.*//p;q')
+for number in 1e308 -1e308 1e31 nan inf x; do
+    sed "${n}s/,[-0-9.e+]*\$/,$number/" data/h200-kernels.csv >"$tmp/large.csv"
+    fails 2 "line $n is wrong" "$FOREWARP" fit linear "$tmp/large.csv" -o "$tmp/large.json"
+done
+sed "${n}s/^\(test,n_body,[0-9]*,[^,]*\),[0-9]*/\1,1e-200/" data/h200-kernels.csv >"$tmp/large.csv"
+fails 2 "line $n is wrong" "$FOREWARP" eval linear "$tmp/large.csv"
+
 for k in finite_differences skinny_product n_body convolution; do
     "$FOREWARP" predict examples/performance/$k.fw -s N=256 --model "$tmp/w.json" >"$tmp/p" 2>&1 &&
         grep -q '^  predicted  *[0-9.]* us$' "$tmp/p" && ok "predict $k" ||

@@ -126,6 +126,43 @@ sed -i '1i // a ??= b ??/' q/transpose.cl
 host quoted "$tmp/q/transpose.json" opencl -s H=64,W=32
 run quoted 2 1 1
 cmp -s quoted.out transpose.out && ok "the quoted one is the same" || not_ok "the quoted one is the same"
+# Names that are none in C, that mean something there, or are the same as macros; a comment's end
+# and a line's in the point.
+"$PYTHON" - <<'END'
+import json
+d = json.load(open("q/transpose.json"))
+d["arguments"][0]["name"], d["arguments"][1]["name"] = "class", "a*/b\"\\\n ??/\n"
+d["parameters"]["NOTE"] = ["*/ int x;", "x"]
+json.dump(d, open("q/names.json", "w"))
+d["launch"]["kernel"] = 'k"), abort();'
+json.dump(d, open("q/kernel.json", "w"))
+d["launch"]["kernel"] = "transpose"
+d["reference"]["function"] = "f(); g"
+json.dump(d, open("q/function.json", "w"))
+END
+sed -i '1i #undef NOTE' q/transpose.cl
+host evil "$tmp/q/names.json" opencl -s H=64,W=32
+run evil 2 1 1
+cmp -s evil.out transpose.out && ok "whatever its names are" || not_ok "whatever its names are"
+fails 2 "kernel.json: launch.kernel: " "$FOREWARP" emit "$tmp/q/kernel.json" --host -o kernel.c
+fails 2 "function.json: reference.function: " "$FOREWARP" run "$tmp/q/function.json" --check
+# Functions that the C library has, arguments apart by their case, and a function of the stem's.
+cat >clash.fw <<'END'
+size N
+fun powl(x: float): float = x + 1
+fun strtok(x: float): float = 2 * x
+fun clash_run(x: float): float = powl(strtok(x))
+def clash(a: [N]float, A: [N]float, virtual: [N]float): [N]float =
+  zip(a, A, virtual) |> map(\a b c -> a + b * clash_run(c))
+END
+host clash "$tmp/clash.fw" c -s N=99
+# shellcheck disable=SC2086
+passes "clashing names compile" cc $warn -Wno-unknown-pragmas -c clash.c
+grep -q "define FW_CLASH_A__BYTES" clash.h && ok "each its macro" || not_ok "each its macro" "$(cat clash.h)"
+host clash_cl "$tmp/clash.fw" opencl -s N=99
+# shellcheck disable=SC2086
+passes "and of OpenCL" cc $warn -DCL_USE_DEPRECATED_OPENCL_1_2_APIS -c clash_cl.c
+fails 2 "cannot name a C file" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host -o 'a"b.c'
 fails 2 "-o FILE.c" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host
 fails 2 "--host goes with neither" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host --print expression -o x.c
 command -v g++ >/dev/null && { passes "the header is C++" g++ -std=c++98 -pedantic -Werror -Wall -fsyntax-only \

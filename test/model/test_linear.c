@@ -113,9 +113,49 @@ static void errors_are_the_spread(void **state)
     matrix_free(&x);
 }
 
+static void fit_is_finite(const Matrix *x, const double *y)
+{
+    static const Sign sign[COLUMNS] = {SIGN_POSITIVE, SIGN_FREE,     SIGN_POSITIVE,
+                                       SIGN_NEGATIVE, SIGN_POSITIVE, SIGN_FREE};
+    Linear l = linear_fit(x, y, sign);
+    for (int c = 0; c < COLUMNS; c++)
+        assert_true(isfinite(l.weight[c]) && !isnan(l.error[c]));
+    assert_true(isfinite(l.rms));
+    linear_free(&l);
+}
+
+// Numbers that no count is: a column that holds one says nothing, and the others are
+// fitted.
+static void any_numbers_give_finite_weights(void **state)
+{
+    (void)state;
+    static const double odd[] = {1e308, -1e308, 1e200, 1e-308, INFINITY, NAN, 0};
+    Rng rng;
+    double y[ROWS], z[ROWS];
+    rng_seed(&rng, 4);
+    for (int i = 0; i < COUNTOF(odd); i++)
+        for (int all = 0; all < 2; all++) {
+            Matrix x = random_rows(&rng);
+            for (int r = 0; r < ROWS; r++) {
+                y[r] = 1 + matrix_row(&x, r)[2];
+                z[r] = r % 7 ? y[r] : odd[i];
+                if (all || r == 3)
+                    matrix_row(&x, r)[1] = odd[i];
+            }
+            fit_is_finite(&x, y);
+            fit_is_finite(&x, z);
+            Matrix one = {.n = 1, .d = x.d, .at = x.at};
+            fit_is_finite(&one, y);
+            one.n = 0;
+            fit_is_finite(&one, y);
+            matrix_free(&x);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(planted_weights_come_back),
+                                       cmocka_unit_test(any_numbers_give_finite_weights),
                                        cmocka_unit_test(signs_hold),
                                        cmocka_unit_test(errors_are_the_spread)};
     return cmocka_run_group_tests(tests, NULL, NULL);

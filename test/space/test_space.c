@@ -724,6 +724,7 @@ static void test_text(void **state)
         buf_init(&text);
         point_print(&text, f->space, &point);
         assert_true(point_parse(f->space, text.text, &back));
+        assert_true(point_is_text(text.text));
         assert_true(point_equal(f->space, &point, &back));
         assert_true(point_hash(f->space, &point) == point_hash(f->space, &back));
         buf_release(&text);
@@ -736,9 +737,15 @@ static void test_text(void **state)
                                       "x=0.1 w=tiled z=1",
                                       "x= w=tiled",
                                       "x=0.1 w='it",
-                                      "x=0.1z w=tiled"};
+                                      "x=0.1z w=tiled",
+                                      "x=0.1 w=tiled x=0.1"};
     for (int i = 0; i < COUNTOF(bad); i++)
         assert_false(point_parse(f->space, bad[i], &back));
+    static const char *const none[] = {"",      " ",    "x",       "=1",       "x=1 y",
+                                       "x= y=", "x='a", "x=1 x=2", "x='a'y=1", "'x'=1"};
+    for (int i = 0; i < COUNTOF(none); i++)
+        assert_false(point_is_text(none[i]));
+    assert_true(point_is_text("any=thing of='what\\'ever' none='' space=1= "));
     assert_true(point_parse(f->space, "  w=tiled	x=1048576 ", &back));
     Buf text;
     buf_init(&text);

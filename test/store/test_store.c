@@ -122,7 +122,7 @@ static void test_round_trip(void **state)
     const double sample[] = {1.0 / 3, 2e6, 12345.678};
     StoreTrial trial = {"lx=64", TRIAL_WRONG_RESULT, 0.1,    true, 1e-7,
                         2.5,     "why\nso",          sample, 3,    7.5,
-                        false};
+                        false,   UINT64_MAX};
     put(f, store, session, &trial);
     store_close(store);
     store = open_ok(f);
@@ -135,6 +135,7 @@ static void test_round_trip(void **state)
     assert_true(seen.last.max_error == 1e-7 && seen.last.spent_s == 2.5);
     assert_string_equal(seen.log, "why\nso");
     assert_int_equal(seen.last.nsample, 3);
+    assert_true(seen.last.seed == UINT64_MAX);
     assert_memory_equal(seen.sample, sample, sizeof sample);
     assert_true(seen.last.limit_s == 7.5);
     store_close(store);
@@ -188,7 +189,7 @@ static void test_absent_values(void **state)
     int64_t session = store_session(store, &key, &f->diags);
     for (int status = 0; status < TRIAL_STATUS_COUNT; status++) {
         StoreTrial trial = {
-            "p", (TrialStatus)status, INFINITY, false, NAN, 0, NULL, NULL, 0, 0, false};
+            "p", (TrialStatus)status, INFINITY, false, NAN, 0, NULL, NULL, 0, 0, false, 0};
         put(f, store, session, &trial);
         Seen seen = look(f, store, session);
         assert_int_equal(seen.n, 1);
@@ -451,6 +452,7 @@ static void test_older_version(void **state)
     fill_store(f, 1);
     run_sql(f->path, "DROP TABLE ceiling; ALTER TABLE session DROP COLUMN rigor;"
                      "ALTER TABLE trial DROP COLUMN limit_s;"
+                     "DROP TABLE checked; ALTER TABLE trial DROP COLUMN seed;"
                      "PRAGMA user_version = 1");
     Store *store = open_ok(f);
     assert_true(store_put_ceiling(store, "f", "copy", 64, 1, &f->diags));
@@ -466,7 +468,64 @@ static void test_older_version(void **state)
     assert_true(store_put_rigor(store, session, RIGOR_MEASURE, &f->diags)); // never less
     assert_true(store_get_rigor(store, session, &rigor, &f->diags));
     assert_int_equal(rigor, RIGOR_PATIENT);
+    assert_true(
+        store_put_checked(store, session, "lx=1", TRIAL_WRONG_RESULT, "x", &f->diags));
     store_close(store);
+}
+
+static void see_checked(void *user, const char *point, TrialStatus status, const char *log)
+{
+    Buf *seen = user;
+    buf_printf(seen, "%s %s %s;", point, trial_status_name[status], log);
+}
+
+// The last outcome of a point, of a session; forgotten with its trials.
+static void test_checked(void **state)
+{
+    Fixture *f = *state;
+    Store *store = open_ok(f);
+    int64_t session = store_session(store, &key, &f->diags);
+    StoreKey other = key;
+    other.fingerprint = "other";
+    int64_t elsewhere = store_session(store, &other, &f->diags);
+    Buf seen;
+    buf_init(&seen);
+    assert_true(store_put_checked(store, session, "a", TRIAL_CRASHED, NULL, &f->diags));
+    assert_true(store_put_checked(store, session, "a", TRIAL_OK, NULL, &f->diags));
+    assert_true(store_put_checked(store, session, "b", TRIAL_CRASHED, "why", &f->diags));
+    assert_true(store_put_checked(store, elsewhere, "c", TRIAL_OK, "", &f->diags));
+    assert_true(store_each_checked(store, session, see_checked, &seen, &f->diags));
+    assert_string_equal(seen.text, "a ok ;b crashed why;");
+    assert_true(store_forget(store, session, &f->diags));
+    buf_clear(&seen);
+    assert_true(store_each_checked(store, session, see_checked, &seen, &f->diags));
+    assert_string_equal(seen.text, "");
+    buf_release(&seen);
+    store_close(store);
+}
+
+static void count_best(void *user, const StoreBest *best)
+{
+    (void)best;
+    ++*(int *)user;
+}
+
+// Times that nothing takes, as a file made by hand may have: no plan, and no trial.
+static void test_impossible_times(void **state)
+{
+    static const char *const time[] = {"-1", "1e19", "'fast'", "9e999"};
+    Fixture *f = *state;
+    for (int i = 0; i < COUNTOF(time); i++) {
+        char sql[96];
+        int n = 0;
+        fill_store(f, 1);
+        snprintf(sql, sizeof sql, "UPDATE trial SET status = 'ok', time_ns = %s", time[i]);
+        run_sql(f->path, sql);
+        Store *store = open_ok(f);
+        assert_true(store_each_best(store, count_best, &n, &f->diags));
+        assert_int_equal(n, 0);
+        store_close(store);
+    }
 }
 
 // All changes of a transaction, or none.
@@ -633,6 +692,8 @@ int main(void)
         TEST(test_ceilings),
         TEST(test_older_version),
         TEST(test_outside),
+        TEST(test_checked),
+        TEST(test_impossible_times),
         TEST(test_together),
         TEST(test_again),
         TEST(test_wisdom_that_fails),

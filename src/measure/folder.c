@@ -193,7 +193,7 @@ static void claim(Cache *cache)
     Buf text;
     buf_init(&text);
     char *mark = mark_path(cache);
-    cache->jobs = file_read(mark, &text) ? atoi(text.text) : CACHE_JOBS_MAX;
+    cache->jobs = file_read(mark, FILE_TEXT_MOST, &text) ? atoi(text.text) : CACHE_JOBS_MAX;
     unlink(mark);
     if (cache->jobs >= CACHE_JOBS_MAX) {
         remove_tree(cache->path);

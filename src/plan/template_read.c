@@ -7,7 +7,6 @@
 #include "ir/names.h"
 #include "plan/template.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -147,9 +146,9 @@ const char *reader_path(const Reader *r, const char *name)
 const char *reader_file(const Reader *r, const char *where, const char *name, Buf *text)
 {
     const char *path = reader_path(r, name);
-    if (file_read(path, text))
+    if (file_read(path, FILE_TEXT_MOST, text))
         return path;
-    reader_wrong(r, where, "cannot read %s: %s", path, strerror(errno));
+    reader_wrong(r, where, "cannot read %s: %s", path, text->text);
     return NULL;
 }
 

@@ -332,7 +332,7 @@ static char *manual(Arena *arena)
 {
     Buf text;
     buf_init(&text);
-    assert_true(file_read("doc/language.md", &text));
+    assert_true(file_read("doc/language.md", FILE_DATA_MOST, &text));
     char *copy = arena_strdup(arena, text.text);
     buf_release(&text);
     return copy;

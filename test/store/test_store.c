@@ -318,7 +318,7 @@ static void test_full(void **state)
 static void read_all(const char *path, Buf *buf)
 {
     buf_init(buf);
-    assert_true(file_read(path, buf));
+    assert_true(file_read(path, FILE_DATA_MOST, buf));
 }
 
 static void refused_unchanged(Fixture *f, const char *path, const char *code)

@@ -26,6 +26,7 @@
 #endif
 
 #define COUNTOF(a) ((int)(sizeof(a) / sizeof((a)[0])))
+// These evaluate the chosen side twice: no side may call its own function.
 #define MIN(a, b)  ((a) < (b) ? (a) : (b))
 #define MAX(a, b)  ((a) > (b) ? (a) : (b))
 
@@ -126,7 +127,7 @@ void deep_call(void (*work)(void *), void *user);
 // file.c: whole files ------------------------------------------------------------
 
 // The most bytes that are read of a text that people write, and of data.
-enum { FILE_TEXT_MOST = 1 << 24, FILE_DATA_MOST = 1 << 30 };
+enum { FILE_TEXT_MOST = 1 << 24, FILE_DATA_MOST = 1 << 28 };
 // Reads a whole file into buf (appending), unpacked if it is gzipped. False if it cannot be
 // read, holds more than `most` bytes, or is a pipe that nobody writes to: then buf holds
 // why, and nothing else.

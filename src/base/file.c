@@ -16,7 +16,7 @@
 // write to says nothing at all.
 int file_open(const char *path, Buf *why)
 {
-    enum { WAIT_MS = 5000 };
+    enum { WAIT_MS = 2000 };
     struct stat about;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &about) != 0) {

@@ -93,8 +93,7 @@ deep=$(printf '%0490d' 0)
 program deep "size N
 def f(a: [N]float) = map(\x -> $(echo "$deep" | tr 0 '(')x$(echo "$deep" | tr 0 ')'), a)"
 passes "a small stack" "$tmp/shallow" "$FOREWARP" emit "$tmp/deep.fw" -s N=8
-program deeper "size N
-def f(a: [N]float) = map(\x -> $(echo "$deep$deep" | tr 0 '(')x, a)"
+program deeper "def f(x: float) = $(echo "$deep$deep" | tr 0 '(')x"
 fails 2 "error P010" "$tmp/shallow" "$FOREWARP" check "$tmp/deeper.fw"
 
 fails 2 "size M has no value" "$FOREWARP" run $jacobi -s N=10

@@ -27,8 +27,8 @@
 
 #define COUNTOF(a) ((int)(sizeof(a) / sizeof((a)[0])))
 // These evaluate the chosen side twice: no side may call its own function.
-#define MIN(a, b)  ((a) < (b) ? (a) : (b))
-#define MAX(a, b)  ((a) > (b) ? (a) : (b))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 // bug.c: we are wrong ---------------------------------------------------------
 
@@ -116,7 +116,8 @@ void buf_shown(Buf *buf, const char *text, size_t len);
 
 // thread.c -----------------------------------------------------------------------
 
-// A thread with a stack for deep expressions, whatever `ulimit -s` says; false: there is none.
+// A thread with a stack for deep expressions, whatever `ulimit -s` says; false: there is
+// none.
 bool thread_start(pthread_t *thread, void *(*work)(void *), void *user);
 // Threads that libraries make later have the stack of a usual one at least.
 void thread_defaults(void);
@@ -212,8 +213,8 @@ typedef struct {
     size_t len;
 } Source;
 
-// A file of at most FILE_TEXT_MOST bytes as a text that diagnostics point into; else NULL, and
-// *why. Owner: arena; path is kept as its name.
+// A file of at most FILE_TEXT_MOST bytes as a text that diagnostics point into; else NULL,
+// and *why. Owner: arena; path is kept as its name.
 Source *source_read(const char *path, Arena *arena, const char **why);
 
 typedef struct {

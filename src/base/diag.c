@@ -95,7 +95,10 @@ static void print_excerpt(Buf *out, Span span)
     for (size_t i = 0, n; i < to; i += n) { // a character stands in one column
         n = i < len ? text_step(line + i, len - i, &plain) : 1;
         bool first = i <= from && from < i + n;
-        buf_putc(out, first ? '^' : i > from ? '~' : i < len && line[i] == '\t' ? '\t' : ' ');
+        buf_putc(out, first                        ? '^'
+                      : i > from                   ? '~'
+                      : i < len && line[i] == '\t' ? '\t'
+                                                   : ' ');
     }
     buf_putc(out, '\n');
 }

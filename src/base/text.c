@@ -3,8 +3,8 @@
 // Text of others (names of files, excerpts, logs of compilers) on its way to people.
 #include "base/base.h"
 
-// The code point that starts here and its bytes; 0 bytes if it is no UTF-8: cut short, longer
-// than need be, a surrogate, or out of range.
+// The code point that starts here and its bytes; 0 bytes if it is no UTF-8: cut short,
+// longer than need be, a surrogate, or out of range.
 static uint32_t decode(const unsigned char *at, size_t len, size_t *n)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -30,8 +30,8 @@ static uint32_t decode(const unsigned char *at, size_t len, size_t *n)
 // Control characters, and marks that turn the direction of what follows or end a line.
 static bool is_plain(uint32_t code)
 {
-    static const uint32_t out[][2] = {{0x00, 0x08},     {0x0b, 0x1f},     {0x7f, 0x9f},
-                                      {0x61c, 0x61c},   {0x200e, 0x200f}, {0x2028, 0x202e},
+    static const uint32_t out[][2] = {{0x00, 0x08},    {0x0b, 0x1f},     {0x7f, 0x9f},
+                                      {0x61c, 0x61c},  {0x200e, 0x200f}, {0x2028, 0x202e},
                                       {0x2066, 0x2069}};
     for (int i = 0; i < COUNTOF(out); i++)
         if (code >= out[i][0] && code <= out[i][1])

@@ -133,8 +133,8 @@ json_t *cli_set_json(Set set)
 // ASCII without control characters, so that a terminal shows it as it is.
 static void put_json(Buf *out, const json_t *json)
 {
-    char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12) |
-                                      JSON_ENSURE_ASCII);
+    char *text =
+        json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII);
     for (const char *c = text; *c; c++)
         if (*c == 0x7f)
             buf_puts(out, "\\u007f");

@@ -62,8 +62,7 @@ static FILE *guarded(FILE *plain, int file, int mode)
 {
     Guard *guard = xcalloc(1, sizeof *guard); // as long as the process
     guard->file = file;
-    FILE *stream =
-        fopencookie(guard, "w", (cookie_io_functions_t){.write = write_guarded});
+    FILE *stream = fopencookie(guard, "w", (cookie_io_functions_t){.write = write_guarded});
     if (stream)
         setvbuf(stream, NULL, mode, BUFSIZ);
     return stream ? stream : plain;
@@ -82,9 +81,9 @@ void cli_paint(const char *text)
 
 bool cli_put(Options *o, const Buf *text)
 {
-    bool ok = fflush(stdout) == 0 && (isatty(STDOUT_FILENO)
-                                          ? fwrite(text->text, 1, text->len, stdout) > 0
-                                          : write_all(STDOUT_FILENO, text->text, text->len));
+    bool ok = fflush(stdout) == 0 &&
+              (isatty(STDOUT_FILENO) ? fwrite(text->text, 1, text->len, stdout) > 0
+                                     : write_all(STDOUT_FILENO, text->text, text->len));
     return ok || diag_world(&o->diags, "C003", "cannot write standard output: %s",
                             strerror(errno));
 }

@@ -121,8 +121,8 @@ static void load_deep(void *user)
     Loading *l = user;
     Diags diags;
     diags_init(&diags, arena_new());
-    Problem *problem = l->text ? problem_parse(l->name, l->text, &diags)
-                               : problem_load(l->name, &diags);
+    Problem *problem =
+        l->text ? problem_parse(l->name, l->text, &diags) : problem_load(l->name, &diags);
     l->made = bound(problem, l->sizes, &diags, l->message);
 }
 

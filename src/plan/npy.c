@@ -325,11 +325,10 @@ typedef struct {
 
 static bool wrong_length(const Numbers *n, int64_t have, const char *more)
 {
-    return diag_error(n->diags, span_none, "N006",
-                      "%s is %s: %" PRId64 "%s bytes of numbers, %" PRId64
-                      " are needed for shape %s",
-                      n->path, have < n->need ? "truncated" : "too long", have, more,
-                      n->need, n->shape);
+    return diag_error(
+        n->diags, span_none, "N006",
+        "%s is %s: %" PRId64 "%s bytes of numbers, %" PRId64 " are needed for shape %s",
+        n->path, have < n->need ? "truncated" : "too long", have, more, n->need, n->shape);
 }
 
 // The length that a file has is compared before there is memory for its numbers.

@@ -61,11 +61,16 @@ static void test_shown(void **state)
     (void)state;
     static const char *const each[][2] = {
         {"plain, \t\n", "plain, \t\n"},
-        {"\033[31m\a\r\177", "?[31m??" "?"},
+        {"\033[31m\a\r\177", "?[31m??"
+                             "?"},
         {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-        {"\xc2\x9b" "1m\xc2\x80", "?1m?"},
+        {"\xc2\x9b"
+         "1m\xc2\x80",
+         "?1m?"},
         {"\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8", "???"},
-        {"\xff\x80\xc3(\xe2\x82", "??" "?(" "??"},
+        {"\xff\x80\xc3(\xe2\x82", "??"
+                                  "?("
+                                  "??"},
         {"\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "?????????"},
     };
     for (int i = 0; i < COUNTOF(each); i++) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every reader on files that it reads, which it must read without a diagnostic, or nothing
-// behind what refuses them would be tried; then on mutations of them: a part of a minute altogether with
-// `make check`, FW_FUZZ_SECONDS a reader otherwise. It needs no compiler of its own and
-// finds most under the sanitizers (make SAN=1); `make fuzz` follows the coverage.
+// behind what refuses them would be tried; then on mutations of them: a part of a minute
+// altogether with `make check`, FW_FUZZ_SECONDS a reader otherwise. It needs no compiler of
+// its own and finds most under the sanitizers (make SAN=1); `make fuzz` follows the
+// coverage.
 //
 // The input at hand lies in a file mapped by both sides, so that whatever ends the reader's
 // process leaves it: build/fuzz-READER.input is what to look at.

@@ -733,13 +733,14 @@ static void test_number_is_limited(void **state)
 static void test_control_characters(void **state)
 {
     (void)state;
-    static const char *const part[] = {"\033[31m", "\a", "\xc2\x9b", "\xe2\x80\xae", "\xff"};
+    static const char *const part[] = {"\033[31m", "\a", "\xc2\x9b", "\xe2\x80\xae",
+                                       "\xff"};
     Ir *ir = ir_new();
     for (int i = 0; i < COUNTOF(part); i++)
-        assert_refused(ir,
-                       arena_printf(ir->arena, "fun f(x: float): float = c\"%s\" flops 1",
-                                    part[i]),
-                       "P004");
+        assert_refused(
+            ir,
+            arena_printf(ir->arena, "fun f(x: float): float = c\"%s\" flops 1", part[i]),
+            "P004");
     Parsed parsed = parse(ir, "fun f(x: float): float = c\"return x; /* \xc3\xa9\t\n */\" "
                               "flops 1 def g(x: float) = f(x)");
     assert_parsed(&parsed);

@@ -57,9 +57,11 @@ static bool read_all(gzFile file, size_t most, Buf *buf, Buf *why)
     free(block);
     int saved = errno;
     const char *text = gzerror(file, &error), *colon = strchr(text, ' '); // "<fd:3>: what"
-    if (got < 0 || (error != Z_OK && error != Z_STREAM_END))
+    if (error == Z_MEM_ERROR)
+        out_of_memory(0);
+    if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) {
         buf_puts(why, error == Z_ERRNO ? strerror(saved) : colon ? colon + 1 : text);
-    else if (buf->len - before > most) {
+    } else if (buf->len - before > most) {
         buf_puts(why, "it holds more than ");
         put_size(why, most);
         buf_puts(why, ", the most that is read of such a file");
@@ -73,11 +75,11 @@ bool file_read(const char *path, size_t most, Buf *buf)
     buf_init(&why);
     int fd = file_open(path, &why);
     gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
+    if (fd >= 0 && !file)
+        out_of_memory(0);
     bool ok = file && read_all(file, most, buf, &why);
     if (file)
         gzclose(file);
-    else if (fd >= 0)
-        close(fd);
     if (!ok) {
         buf_clear(buf);
         buf_puts(buf, why.text);

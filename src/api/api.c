@@ -101,6 +101,13 @@ static bool parse_sizes(const char *sizes, Arena *arena, Binding *binding, int m
     return true;
 }
 
+// What is asked for: a file, or where text is not NULL that.
+typedef struct {
+    const char *name, *text, *sizes;
+    char **message;
+    fw_problem *made;
+} Loading;
+
 static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char **message)
 {
     Binding binding[64];
@@ -120,23 +127,33 @@ static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char
     return made;
 }
 
+static void load_deep(void *user)
+{
+    Loading *l = user;
+    Diags diags;
+    diags_init(&diags, arena_new());
+    Problem *problem =
+        l->text ? problem_parse(l->name, l->text, &diags) : problem_load(l->name, &diags);
+    l->made = bound(problem, l->sizes, &diags, l->message);
+}
+
 fw_problem *fw_problem_load(const char *path, const char *sizes, char **message)
 {
-    Diags diags;
+    Loading loading = {path, NULL, sizes, message, NULL};
     if (!api_given(path, "path", message))
         return NULL;
-    diags_init(&diags, arena_new());
-    return bound(problem_load(path, &diags), sizes, &diags, message);
+    deep_call(load_deep, &loading);
+    return loading.made;
 }
 
 fw_problem *fw_problem_parse(const char *name, const char *text, const char *sizes,
                              char **message)
 {
-    Diags diags;
+    Loading loading = {name, text, sizes, message, NULL};
     if (!api_given(name, "name", message) || !api_given(text, "text", message))
         return NULL;
-    diags_init(&diags, arena_new());
-    return bound(problem_parse(name, text, &diags), sizes, &diags, message);
+    deep_call(load_deep, &loading);
+    return loading.made;
 }
 
 void fw_problem_free(fw_problem *problem)

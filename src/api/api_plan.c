@@ -66,6 +66,7 @@ typedef struct {
     Arena *arena;
     fw_plan *plan;
     Diags *diags;
+    bool ok;
 } Making;
 
 static bool set_plan(Making *m, const Point *point, fw_origin origin, double time_ns)
@@ -236,6 +237,12 @@ static bool make(Making *m)
     return runs ? search(m, &rigor_info[rigor]) : estimate(m);
 }
 
+static void make_deep(void *user)
+{
+    Making *m = user;
+    m->ok = make(m);
+}
+
 fw_plan *api_plan(const fw_device *device)
 {
     fw_plan *plan = xcalloc(1, sizeof *plan);
@@ -258,7 +265,8 @@ fw_plan *fw_plan_make(const fw_problem *problem, const fw_device *device,
                 .plan = api_plan(device),
                 .diags = &diags};
     diags_init(&diags, arena_new());
-    bool ok = make(&m);
+    deep_call(make_deep, &m);
+    bool ok = m.ok;
     ways_close(&m.ways);
     api_message(&diags, message);
     arena_free(m.arena);

@@ -8,6 +8,7 @@
 // multiples are worked out once, when a node is made; they never depend on facts.
 #include "arith/internal.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,15 @@ static unsigned flags_of(const ArithCtx *c, const Arith *a)
     return flags;
 }
 
+static int parts_of_node(const ArithCtx *c, const Arith *a)
+{
+    int parts = 1;
+    for (int i = 0; i < a->n; i++)
+        if (__builtin_add_overflow(parts, info_of(c, a->term[i].arg)->parts, &parts))
+            return INT_MAX;
+    return parts;
+}
+
 static const Arith *add_node(ArithCtx *c, Arith *a, uint64_t hash)
 {
     if (c->n_nodes == c->cap_nodes) {
@@ -125,6 +135,7 @@ static const Arith *add_node(ArithCtx *c, Arith *a, uint64_t hash)
     NodeInfo info = {.node = a, .hash = hash};
     info.range = range_of_node(c, a);
     info.multiple = multiple_of_node(c, a);
+    info.parts = parts_of_node(c, a);
     info.flags = flags_of(c, a);
     if (a->kind != A_VAR) {
         uint32_t *head = &c->bucket[hash & (c->n_buckets - 1)];
@@ -335,6 +346,11 @@ bool arith_overflowed(ArithCtx *c)
     bool overflow = c->overflow;
     c->overflow = false;
     return overflow;
+}
+
+int arith_parts(const ArithCtx *c, const Arith *a)
+{
+    return info_of(c, a)->parts;
 }
 
 // A node is younger than all it mentions, so older ones need no search.

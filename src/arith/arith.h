@@ -109,6 +109,9 @@ const Arith *arith_upper_bound(ArithCtx *ctx, const Arith *a, const Arith *const
 int64_t arith_multiple(ArithCtx *ctx,
                        const Arith *a); // a is a multiple of this; 0 if a is 0
 bool arith_mentions(const Arith *a, const Arith *var);
+// The nodes of a written out as a tree, which may be far more than there are in memory;
+// INT_MAX from there on.
+int arith_parts(const ArithCtx *ctx, const Arith *a);
 
 // Facts: things known where we are (inside a guard), used by every question and
 // simplification until the facts are reset.

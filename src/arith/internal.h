@@ -28,6 +28,7 @@ typedef struct {
     Range refined; // the same of a sum, worked out when first asked for
     bool is_refined;
     int64_t multiple;
+    int parts; // of the expression written out, INT_MAX from there on
     unsigned flags;
     bool is_sampled;           // sampled and sample are worked out
     unsigned sampled;          // bit k: sample[k] is the value at point k

@@ -10,6 +10,7 @@
 #ifndef FW_BASE_H
 #define FW_BASE_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,9 @@
 #endif
 
 #define COUNTOF(a) ((int)(sizeof(a) / sizeof((a)[0])))
-#define MIN(a, b)  ((a) < (b) ? (a) : (b))
-#define MAX(a, b)  ((a) > (b) ? (a) : (b))
+// These evaluate the chosen side twice: no side may call its own function.
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 // bug.c: we are wrong ---------------------------------------------------------
 
@@ -102,10 +104,37 @@ void buf_printf(Buf *buf, const char *format, ...) FW_PRINTF(2, 3);
 void buf_vprintf(Buf *buf, const char *format, va_list args) FW_PRINTF(2, 0);
 char *buf_keep(Buf *buf, Arena *arena); // its text; owner: the arena; buf is released
 
+// text.c: text of others ---------------------------------------------------------
+
+// The bytes of the next character of UTF-8 (len > 0). *plain: it may go to a terminal as it
+// is; not so are bytes that are no UTF-8, control characters but tab and the end of a line,
+// and what turns the direction of writing.
+size_t text_step(const char *text, size_t len, bool *plain);
+// Appends text of others for people to read: a `?` stands for each character that is not
+// plain.
+void buf_shown(Buf *buf, const char *text, size_t len);
+
+// thread.c -----------------------------------------------------------------------
+
+// A thread with a stack for deep expressions, whatever `ulimit -s` says; false: there is
+// none.
+bool thread_start(pthread_t *thread, void *(*work)(void *), void *user);
+// Threads that libraries make later have the stack of a usual one at least.
+void thread_defaults(void);
+// Calls work where the stack is deep enough for any expression that the parser takes: here,
+// or in a thread of that kind, for which it waits.
+void deep_call(void (*work)(void *), void *user);
+
 // file.c: whole files ------------------------------------------------------------
 
-// Reads a whole file into buf (appending); false with errno set on failure.
-bool file_read(const char *path, Buf *buf);
+// The most bytes that are read of a text that people write, and of data.
+enum { FILE_TEXT_MOST = 1 << 24, FILE_DATA_MOST = 1 << 28 };
+// Reads a whole file into buf (appending), unpacked if it is gzipped. False if it cannot be
+// read, holds more than `most` bytes, or is a pipe that nobody writes to: then buf holds
+// why, and nothing else.
+bool file_read(const char *path, size_t most, Buf *buf);
+// Opens a file or a pipe for reading; -1 with why (appended).
+int file_open(const char *path, Buf *why);
 // Writes a temporary beside path, flushes it, and renames it over path, so that a
 // full disk or a crash leaves the old file; a pipe or a device is written to as it is.
 // False with errno set on failure.
@@ -201,9 +230,9 @@ typedef struct {
     size_t len;
 } Source;
 
-// A whole file as a text that diagnostics point into; NULL with errno set on failure.
-// Owner: arena; path is kept as its name.
-Source *source_read(const char *path, Arena *arena);
+// A file of at most FILE_TEXT_MOST bytes as a text that diagnostics point into; else NULL,
+// and *why. Owner: arena; path is kept as its name.
+Source *source_read(const char *path, Arena *arena, const char **why);
 
 typedef struct {
     const Source *source; // NULL: no place in a text

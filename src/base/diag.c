@@ -78,19 +78,6 @@ Span span_join(Span a, Span b)
     return (Span){a.source, MIN(a.start, b.start), MAX(a.end, b.end)};
 }
 
-// Of a file that is no text, nothing may reach the terminal as a command.
-static char shown(char c)
-{
-    unsigned char byte = (unsigned char)c;
-    return (byte < ' ' && byte != '\t') || byte == 127 ? '?' : c;
-}
-
-// A byte of UTF-8 that stands in the column of the one before.
-static bool continues(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 // The source line and carets under the span; tabs are kept so that columns line up.
 static void print_excerpt(Buf *out, Span span)
 {
@@ -102,15 +89,23 @@ static void print_excerpt(Buf *out, Span span)
            from = span.start - start;
     size_t to = MIN(MAX(span.end, span.start + 1) - start, MAX(len, from + 1));
     buf_puts(out, "    ");
-    for (size_t i = 0; i < len; i++)
-        buf_putc(out, shown(line[i]));
+    buf_shown(out, line, len);
     buf_puts(out, "\n    ");
-    for (size_t i = 0; i < to; i++) {
-        if (i < len && i != from && continues(line[i]))
-            continue;
-        buf_putc(out, i >= from ? i == from ? '^' : '~' : line[i] == '\t' ? '\t' : ' ');
+    bool plain;
+    for (size_t i = 0, n; i < to; i += n) { // a character stands in one column
+        n = i < len ? text_step(line + i, len - i, &plain) : 1;
+        bool first = i <= from && from < i + n;
+        buf_putc(out, first                        ? '^'
+                      : i > from                   ? '~'
+                      : i < len && line[i] == '\t' ? '\t'
+                                                   : ' ');
     }
     buf_putc(out, '\n');
+}
+
+static void put_shown(Buf *out, const char *text)
+{
+    buf_shown(out, text, strlen(text));
 }
 
 static void print_diag(Buf *out, const Diag *diag, bool colour)
@@ -121,7 +116,8 @@ static void print_diag(Buf *out, const Diag *diag, bool colour)
     if (diag->span.source) {
         int line, col;
         span_line_col(diag->span, &line, &col);
-        buf_printf(out, "%s:%d:%d: ", diag->span.source->name, line, col);
+        put_shown(out, diag->span.source->name);
+        buf_printf(out, ":%d:%d: ", line, col);
     } else {
         buf_puts(out, "forewarp: ");
     }
@@ -129,7 +125,9 @@ static void print_diag(Buf *out, const Diag *diag, bool colour)
     buf_puts(out, word[diag->kind]);
     if (diag->code[0])
         buf_printf(out, " %s", diag->code);
-    buf_printf(out, "%s: %s\n", colour ? "\033[0m" : "", diag->message);
+    buf_puts(out, colour ? "\033[0m: " : ": ");
+    put_shown(out, diag->message);
+    buf_putc(out, '\n');
     if (diag->span.source)
         print_excerpt(out, diag->span);
 }

@@ -4,43 +4,106 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum { TRIES = 100 }; // of names for a new file
 
-bool file_read(const char *path, Buf *buf)
+// Opens without waiting; then a pipe is waited for a moment, as one that nobody will ever
+// write to says nothing at all.
+int file_open(const char *path, Buf *why)
 {
-    char chunk[16384];
-    ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0)
-            buf_write(buf, chunk, (size_t)n);
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return n == 0;
+    enum { WAIT_MS = 2000 };
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &about) != 0) {
+        buf_puts(why, strerror(errno));
+    } else if (S_ISDIR(about.st_mode)) {
+        buf_puts(why, strerror(EISDIR));
+    } else if (S_ISFIFO(about.st_mode) &&
+               poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, WAIT_MS) == 0) {
+        buf_puts(why, "it is a pipe, and nothing comes out of it");
+    } else {
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
-Source *source_read(const char *path, Arena *arena)
+static void put_size(Buf *out, size_t bytes)
+{
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB"};
+    int u = 0;
+    for (; u < COUNTOF(unit) - 1 && bytes % 1024 == 0; u++)
+        bytes /= 1024;
+    buf_printf(out, "%lld %s", (long long)bytes, unit[u]);
+}
+
+// zlib reads what is not gzipped as it is.
+static bool read_all(gzFile file, size_t most, Buf *buf, Buf *why)
+{
+    enum { BLOCK = 1 << 16 };
+    char *block = xmalloc(BLOCK);
+    size_t before = buf->len;
+    int got, error;
+    gzbuffer(file, BLOCK);
+    while ((got = gzread(file, block, BLOCK)) > 0 && buf->len - before <= most)
+        buf_write(buf, block, (size_t)got);
+    free(block);
+    int saved = errno;
+    const char *text = gzerror(file, &error), *colon = strchr(text, ' '); // "<fd:3>: what"
+    if (error == Z_MEM_ERROR)
+        out_of_memory(0);
+    if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) {
+        buf_puts(why, error == Z_ERRNO ? strerror(saved) : colon ? colon + 1 : text);
+    } else if (buf->len - before > most) {
+        buf_puts(why, "it holds more than ");
+        put_size(why, most);
+        buf_puts(why, ", the most that is read of such a file");
+    }
+    return why->len == 0;
+}
+
+bool file_read(const char *path, size_t most, Buf *buf)
+{
+    Buf why;
+    buf_init(&why);
+    int fd = file_open(path, &why);
+    gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
+    if (fd >= 0 && !file)
+        out_of_memory(0);
+    bool ok = file && read_all(file, most, buf, &why);
+    if (file)
+        gzclose(file);
+    if (!ok) {
+        buf_clear(buf);
+        buf_puts(buf, why.text);
+    }
+    buf_release(&why);
+    return ok;
+}
+
+Source *source_read(const char *path, Arena *arena, const char **why)
 {
     Buf text;
     buf_init(&text);
-    Source *source = NULL;
-    if (file_read(path, &text)) {
-        source = NEW(arena, Source);
-        *source = (Source){path, arena_strndup(arena, text.text, text.len), text.len};
+    bool ok = file_read(path, FILE_TEXT_MOST, &text);
+    size_t len = text.len;
+    const char *kept = buf_keep(&text, arena);
+    if (!ok) {
+        *why = kept;
+        return NULL;
     }
-    int saved = errno;
-    buf_release(&text);
-    errno = saved;
+    Source *source = NEW(arena, Source);
+    *source = (Source){path, kept, len};
     return source;
 }
 

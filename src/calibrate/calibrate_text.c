@@ -5,7 +5,6 @@
 
 #include "calibrate/calibrate.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,8 +223,8 @@ bool calibration_read(const char *path, Arena *arena, Calibration *c, Diags *dia
     // Counts do not depend on it; a derivation wants one.
     snprintf(c->device.target, sizeof c->device.target, "opencl");
     buf_init(&text);
-    bool ok = file_read(path, &text) ||
-              diag_world(diags, "M002", "cannot read %s: %s", path, strerror(errno));
+    bool ok = file_read(path, FILE_DATA_MOST, &text) ||
+              diag_world(diags, "M002", "cannot read %s: %s", path, text.text);
     ok = ok && (read_text(text.text, arena, c, &line) ||
                 diag_error(diags, span_none, "M003",
                            "%s holds no measured kernels: line %d is wrong (numbers are at "

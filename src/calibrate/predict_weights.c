@@ -156,8 +156,8 @@ static const char *load_path(Weights *w, const char *path, Buf *why)
     json_error_t error;
     buf_init(&text);
     buf_clear(why);
-    if (!file_read(path, &text)) {
-        buf_puts(why, strerror(errno));
+    if (!file_read(path, FILE_TEXT_MOST, &text)) {
+        buf_puts(why, text.text);
         buf_release(&text);
         return why->text;
     }

@@ -117,6 +117,13 @@ void cli_fused_json(const Problem *problem, const TuneResult *result, json_t *js
 // fuse_stages.c: fuse of a program.
 int cli_fuse_program(Options *options);
 
+// safe.c: what is printed from then on cannot command the terminal.
+void cli_guard(void);
+// Standard output, byte by byte unless it is a terminal; false with a diagnostic.
+bool cli_put(Options *o, const Buf *text);
+// Standard error, with colours of ours: what is not ours in the text is safe.
+void cli_paint(const char *text);
+
 // mpi.c: several processes that tune together; rank 0 leads, the others serve it.
 typedef struct Mpi Mpi;
 // NULL with a diagnostic: there is no MPI in this build, or it does not start.

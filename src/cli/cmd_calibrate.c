@@ -56,9 +56,10 @@ static bool write_rows(Options *o, const Calibration *c)
     Buf text;
     buf_init(&text);
     calibration_write(&text, c);
-    bool ok = strcmp(o->csv, "-") == 0 ? fputs(text.text, stdout) >= 0
-                                       : file_write(o->csv, text.text, text.len);
-    if (!ok)
+    bool ok = true;
+    if (strcmp(o->csv, "-") == 0)
+        ok = cli_put(o, &text);
+    else if (!(ok = file_write(o->csv, text.text, text.len)))
         diag_world(&o->diags, "C003", "cannot write %s: %s", o->csv, strerror(errno));
     buf_release(&text);
     return ok;

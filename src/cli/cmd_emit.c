@@ -26,7 +26,7 @@ typedef struct {
 static bool write_text(Options *o, const Buf *text)
 {
     if (!o->nout || strcmp(o->out[0], "-") == 0)
-        return fputs(text->text, stdout) >= 0;
+        return cli_put(o, text);
     return file_write(o->out[0], text->text, text->len) ||
            diag_world(&o->diags, "C003", "cannot write %s: %s", o->out[0], strerror(errno));
 }
@@ -36,10 +36,11 @@ static bool write_text(Options *o, const Buf *text)
 static bool read_derivation(Emission *e)
 {
     Options *o = e->o;
-    const Source *source = source_read(o->derivation, o->arena);
+    const char *why;
+    const Source *source = source_read(o->derivation, o->arena, &why);
     if (!source)
         return diag_error(&o->diags, span_none, "C016", "cannot read %s: %s", o->derivation,
-                          strerror(errno));
+                          why);
     const Rewriting *steps = derivation_parse(o->arena, source, &o->diags);
     e->body = steps ? derivation_apply(e->problem->bound, steps, &o->diags) : NULL;
     if (!e->body)

@@ -37,7 +37,7 @@ static bool write_csv(Options *o, const Buf *csv)
 {
     size_t len = strlen(o->csv);
     if (strcmp(o->csv, "-") == 0)
-        return fputs(csv->text, stdout) >= 0;
+        return cli_put(o, csv);
     bool gz = len > 3 && strcmp(o->csv + len - 3, ".gz") == 0;
     errno = 0;
     if (gz ? write_gz(o->csv, csv) : file_write(o->csv, csv->text, csv->len))

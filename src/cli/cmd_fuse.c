@@ -211,9 +211,9 @@ static int print_kernels(Options *o, const FuseSpace *space, const DeviceInfo *d
     Buf text;
     buf_init(&text);
     solution_source(space->graph.script, solution, instances, target, &text);
-    fputs(text.text, stdout);
+    bool ok = cli_put(o, &text);
     buf_release(&text);
-    return 0;
+    return !ok;
 }
 
 // The device asked for, whose blocks are as large as it says; NULL: any GPU.

@@ -27,7 +27,7 @@ static bool write_page(Options *o, const Analysis *analysis)
     const char *path = page_path(o, analysis->run);
     bool ok = true;
     if (strcmp(path, "-") == 0)
-        fputs(page.text, stdout);
+        ok = cli_put(o, &page);
     else if (!(ok = file_write(path, page.text, page.len)))
         diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
     else

@@ -135,10 +135,11 @@ static bool read_steps(Options *o, const Steps **steps)
     size_t n = strlen(o->strategy);
     if (n < 5 || strcmp(o->strategy + n - 4, ".fwh") != 0)
         return true;
-    const Source *source = source_read(o->strategy, o->arena);
+    const char *why;
+    const Source *source = source_read(o->strategy, o->arena, &why);
     if (!source)
         return diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
-                          strerror(errno));
+                          why);
     *steps = steps_parse(source, o->arena, &o->diags);
     o->strategy = "heuristic";
     return *steps;

@@ -17,7 +17,7 @@ static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
     wisdom_print(&text, wisdom);
     bool ok = true;
     if (!path || strcmp(path, "-") == 0)
-        fputs(text.text, stdout);
+        ok = cli_put(o, &text);
     else if (!(ok = file_write(path, text.text, text.len)))
         diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
     buf_release(&text);
@@ -26,10 +26,10 @@ static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
 
 static bool read_text(Options *o, const char *path, Wisdom *wisdom)
 {
-    const Source *source = source_read(path, o->arena);
+    const char *why;
+    const Source *source = source_read(path, o->arena, &why);
     if (!source)
-        return diag_error(&o->diags, span_none, "C001", "cannot read %s: %s", path,
-                          strerror(errno));
+        return diag_error(&o->diags, span_none, "C001", "cannot read %s: %s", path, why);
     return wisdom_parse(source, o->arena, wisdom, &o->diags);
 }
 

@@ -137,17 +137,32 @@ json_t *cli_set_json(Set set)
     return list;
 }
 
+// ASCII without control characters, so that a terminal shows it as it is.
+static void put_json(Buf *out, const json_t *json)
+{
+    char *text =
+        json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII);
+    for (const char *c = text; *c; c++)
+        if (*c == 0x7f)
+            buf_puts(out, "\\u007f");
+        else
+            buf_putc(out, *c);
+    buf_putc(out, '\n');
+    free(text);
+}
+
 bool cli_json(Options *o, json_t *json)
 {
     bool ok = true;
-    if (o->json) {
-        char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-        if (strcmp(o->json, "-") == 0)
-            puts(text);
-        else if (!(ok = file_write(o->json, text, strlen(text))))
-            diag_world(&o->diags, "C003", "cannot write %s: %s", o->json, strerror(errno));
-        free(text);
-    }
+    Buf text;
+    buf_init(&text);
+    if (o->json)
+        put_json(&text, json);
+    if (o->json && strcmp(o->json, "-") == 0)
+        ok = cli_put(o, &text);
+    else if (o->json && !(ok = file_write(o->json, text.text, text.len)))
+        diag_world(&o->diags, "C003", "cannot write %s: %s", o->json, strerror(errno));
+    buf_release(&text);
     json_decref(json);
     return ok;
 }

@@ -148,7 +148,7 @@ static int run_command(const Command *command, int argc, char **argv)
     buf_init(&text);
     (cli_colour(&options, STDERR_FILENO) ? diags_paint : diags_print)(&text,
                                                                       &options.diags);
-    fputs(text.text, stderr);
+    cli_paint(text.text);
     buf_release(&text);
     int worst = diags_exit_status(&options.diags);
     problem_free(options.problem);
@@ -176,9 +176,10 @@ static int no_command(const char *name)
     return 2;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     argp_err_exit_status = 2;
+    cli_guard();
     json_set_alloc_funcs(xmalloc, free); // what it cannot allocate is no fault of the text
     sum_memory();
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
@@ -195,4 +196,24 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(&commands[i], argc - 1, argv + 1);
     return no_command(argv[1]);
+}
+
+typedef struct {
+    int argc;
+    char **argv;
+    int status;
+} Main;
+
+static void run_deep(void *user)
+{
+    Main *m = user;
+    m->status = run(m->argc, m->argv);
+}
+
+int main(int argc, char **argv)
+{
+    Main m = {argc, argv, 1};
+    thread_defaults();
+    deep_call(run_deep, &m);
+    return m.status;
 }

@@ -165,7 +165,7 @@ static int say_all(Options *o, int status)
     Buf text;
     buf_init(&text);
     diags_print(&text, &o->diags);
-    fputs(text.text, stderr);
+    cli_paint(text.text);
     buf_release(&text);
     fflush(NULL);
     o->diags.list.len = 0;

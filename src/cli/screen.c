@@ -110,13 +110,17 @@ void screen_show(Screen *s, const Moment *m)
     put_moment(&line, s, m, now);
     if (s->terminal)
         cut_line(&line);
-    fprintf(stderr, s->terminal ? "\r%s\033[0m\033[K" : "%s\n", line.text);
+    Buf whole;
+    buf_init(&whole);
+    buf_printf(&whole, s->terminal ? "\r%s\033[0m\033[K" : "%s\n", line.text);
+    cli_paint(whole.text);
+    buf_release(&whole);
     buf_release(&line);
 }
 
 void screen_close(Screen *s)
 {
     if (s->shown)
-        fputs("\r\033[K", stderr);
+        cli_paint("\r\033[K");
     s->shown = false;
 }

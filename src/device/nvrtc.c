@@ -122,7 +122,7 @@ static bool cache_read(const char *path, Buf *cubin)
     Buf file;
     char hex[KEY + 1] = "";
     buf_init(&file);
-    bool ok = file_read(path, &file) && file.len > KEY;
+    bool ok = file_read(path, FILE_DATA_MOST, &file) && file.len > KEY;
     if (ok)
         hash_hex(hash_bytes(file.text + KEY, file.len - KEY, 0), hex);
     ok = ok && memcmp(file.text, hex, KEY) == 0;

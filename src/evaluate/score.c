@@ -128,6 +128,12 @@ static void set_baseline(ScoreSpace *s)
     }
 }
 
+void score_release(ScoreSpace *space)
+{
+    free(space->sorted);
+    *space = (ScoreSpace){0};
+}
+
 bool score_space(ScoreSpace *s, const double *loss, const double *cost_s, int n)
 {
     *s = (ScoreSpace){.n = n};
@@ -151,14 +157,10 @@ bool score_space(ScoreSpace *s, const double *loss, const double *cost_s, int n)
     }
     if (ok)
         set_baseline(s);
+    else
+        score_release(s);
     free(cost);
     return ok;
-}
-
-void score_release(ScoreSpace *space)
-{
-    free(space->sorted);
-    *space = (ScoreSpace){0};
 }
 
 // The curve of a strategy --------------------------------------------------------------

@@ -28,7 +28,7 @@ typedef struct {
 } ScoreSpace;
 
 // Of n configurations with their losses (NAN: failed) and costs. False if all valid ones
-// are equally good, so that nothing can be won.
+// are equally good, so that nothing can be won; then there is nothing to release.
 bool score_space(ScoreSpace *space, const double *loss, const double *cost_s, int n);
 void score_release(ScoreSpace *space);
 

@@ -224,8 +224,7 @@ static void run_tasks(Task *task, int n)
     Tasks tasks = {.task = task, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t thread[THREADS_MOST];
     int wanted = MIN(processors(), THREADS_MOST) - 1, started = 0;
-    while (started < wanted &&
-           pthread_create(&thread[started], NULL, do_tasks, &tasks) == 0)
+    while (started < wanted && thread_start(&thread[started], do_tasks, &tasks))
         started++;
     do_tasks(&tasks);
     for (int i = 0; i < started; i++)

@@ -7,7 +7,6 @@
 #include "model/dataset.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,9 +79,10 @@ static bool read_index(Study *study, const char *path, Diags *diags)
 {
     Buf text;
     buf_init(&text);
-    if (!file_read(path, &text)) {
+    if (!file_read(path, FILE_TEXT_MOST, &text)) {
+        diag_world(diags, "X011", "cannot read %s: %s", path, text.text);
         buf_release(&text);
-        return diag_world(diags, "X011", "cannot read %s: %s", path, strerror(errno));
+        return false;
     }
     int number = 0;
     bool ok = true;
@@ -346,10 +346,11 @@ static const Steps *read_steps(Study *study, const char *folder, const char *fil
                                Diags *diags)
 {
     const char *path = arena_printf(study->arena, "%s/%s.fwh", folder, file);
-    const Source *source = source_read(path, study->arena);
+    const char *why;
+    const Source *source = source_read(path, study->arena, &why);
     if (source)
         return steps_parse(source, study->arena, diags);
-    diag_world(diags, "X011", "cannot read %s: %s", path, strerror(errno));
+    diag_world(diags, "X011", "cannot read %s: %s", path, why);
     return NULL;
 }
 

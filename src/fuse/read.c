@@ -12,7 +12,6 @@
 #include "emit/emit.h"
 #include "ir/lex.h"
 
-#include <errno.h>
 #include <string.h>
 
 typedef struct {
@@ -607,11 +606,11 @@ Script *script_load(const char *path, const Binding *size, int nsize, Diags *dia
     Buf text;
     buf_init(&text);
     Script *script = NULL;
-    *ok = file_read(path, &text);
+    *ok = file_read(path, FILE_TEXT_MOST, &text);
     if (*ok)
         script = script_parse(path, text.text, size, nsize, diags, ok);
     else
-        diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
+        diag_error(diags, span_none, "C001", "cannot read %s: %s", path, text.text);
     buf_release(&text);
     return script;
 }

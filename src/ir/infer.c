@@ -9,7 +9,8 @@
 // type, T005 result type, T006 not an array, T007 index type, T008 index out of bounds,
 // T009 no such component, T010 function argument, T011 what that function returns,
 // T012 zip, T013 a length, T014 condition of an if, T015 vector width, T016 not positive,
-// T017 called before its definition ends, T018 signature of a fun, T019 too much inlined.
+// T017 called before its definition ends, T018 signature of a fun, T019 too much inlined,
+// T024 too many scalars in tuples, T025 too many operations.
 //
 // It does not convert: int to float and float to double must be written. It does not
 // check where lowered patterns may stand.
@@ -534,7 +535,7 @@ static const Type *infer_kind(Infer *in, Expr *e, const Type *want)
 }
 
 // Beyond what the parser accepts, within what a stack of 8 MiB holds.
-enum { DEPTH_MAX = 3000 };
+enum { DEPTH_MAX = 3000, LEAVES_MAX = 1024 };
 
 static const Type *too_deep(Infer *in, const Expr *e)
 {
@@ -544,12 +545,21 @@ static const Type *too_deep(Infer *in, const Expr *e)
     return NULL;
 }
 
+static const Type *too_wide(Infer *in, const Expr *e)
+{
+    diag_error(in->diags, e->span, "T024", "a value of more than %d scalars in tuples",
+               LEAVES_MAX);
+    return NULL;
+}
+
 const Type *infer_expr(Infer *in, Expr *e, const Type *want)
 {
     e->type = NULL;
     in->depth++;
     const Type *type = in->depth > DEPTH_MAX ? too_deep(in, e) : infer_kind(in, e, want);
     in->depth--;
+    if (type && type_leaves(type) > LEAVES_MAX)
+        type = too_wide(in, e);
     e->type = type;
     return type;
 }
@@ -581,11 +591,34 @@ static bool infer_body(Infer *in, Function *f)
     return true;
 }
 
+enum { OPERATIONS_MAX = 100000 };
+
+// Those of the funs that it calls count each time: a fun that calls the one before twice,
+// some tens of times over, would be evaluated, and compiled, for ever.
+static double operations(const Expr *e)
+{
+    double n = e->kind == E_CALL ? 1 + e->callee->operations : e->kind == E_OP;
+    for (int i = 0; i < e->narg; i++)
+        n += operations(e->arg[i]);
+    return n + (e->fun ? operations(e->fun) : 0);
+}
+
+static bool few_enough(Infer *in, Function *f)
+{
+    f->operations = operations(f->body);
+    return f->operations <= OPERATIONS_MAX ||
+           diag_error(in->diags, f->span, "T025",
+                      "`%s` has more than %d operations, those of the functions that it "
+                      "calls counted each time",
+                      f->name, OPERATIONS_MAX);
+}
+
 static void infer_function(Infer *in, Function *f)
 {
     // A definition's conditions appear again where it is inlined; only main's count.
     in->program->conditions.len = 0;
-    bool ok = (f->is_def || scalar_signature(in, f)) && (!f->body || infer_body(in, f));
+    bool ok = (f->is_def || scalar_signature(in, f)) &&
+              (!f->body || (infer_body(in, f) && few_enough(in, f)));
     if (ok)
         VEC_PUSH(in->ir->arena, &in->ready, f);
     else

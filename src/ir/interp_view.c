@@ -60,6 +60,7 @@ static void store_array(Interp *in, const Type *type, Val val, double *const *pl
 {
     int64_t len = type->len->value;
     ArenaMark mark = arena_mark(in->arena);
+    in->steps += len; // of the quota, which the next operation is held to
     for (int64_t i = 0; i < len; i++) {
         Val elem = view_at(in, val.view, &i, 1);
         val_store(in, type->elem, elem, plane, offset * len + i);

@@ -30,6 +30,7 @@ struct Type {
     const Arith *len;        // ARRAY
     const Type *elem;        // ARRAY
     int n;                   // TUPLE
+    int leaves;              // TUPLE: scalars and vectors in all, INT_MAX from there on
     const Type *const *item; // TUPLE
 };
 
@@ -151,6 +152,7 @@ struct Function {
     Expr *body;         // NULL if opaque
     const char *text;   // opaque: C statements, ending in a return
     int flops;          // opaque: declared cost
+    double operations;  // set by inference: of the body, and of the funs that it calls
 };
 
 typedef struct {
@@ -231,6 +233,9 @@ bool type_equal(ArithCtx *ctx, const Type *a, const Type *b);
 bool type_is_scalar(const Type *type); // SCALAR or VECTOR: held in one register
 bool type_is_float(const Type *type);
 void type_print(Buf *out, const Type *type); // `[N][M]float`, `(float, int)`, `float4`
+// Scalars and vectors of the tuples in a type: one tuple of pairs of pairs may hold more
+// than can be walked.
+int type_leaves(const Type *type);
 // Scalars in a value of this type, all tuple components together.
 const Arith *type_count(ArithCtx *ctx, const Type *type);
 const Type *type_elem(const Type *type, int depth); // strips depth array levels

@@ -185,11 +185,15 @@ static int escape(char c)
 static const char *read_string(Lexer *l, Buf *text)
 {
     for (; l->at < l->source->len; l->at++) {
+        bool plain;
         char c = peek(l, 0);
         if (c == '"')
             return NULL;
-        if (!c)
-            return "a NUL byte inside C text";
+        size_t n = text_step(l->source->text + l->at, l->source->len - l->at, &plain);
+        if (!plain && c != '\r')
+            return "a control character, or no UTF-8, inside C text";
+        for (; n > 1; n--, l->at++, c = peek(l, 0))
+            buf_putc(text, c);
         if (c == '\\') {
             int meant = escape(peek(l, 1));
             if (meant < 0)

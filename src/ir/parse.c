@@ -17,7 +17,10 @@ enum {
     RECURSION_MAX = 500,
     TREE_MAX = 2000,      // depth of an expression: chains of operators are not recursion
     SIZE_NODES_MAX = 256, // products of sums grow when they are multiplied out
-    TEXT_MAX = 1 << 24,
+    TEXT_MAX = 1 << 20,
+    DECLARED_MAX = 4096, // each is looked for among all
+    PARAMS_MAX = 1024,
+    ERRORS_MAX = 100, // more are not looked for
 };
 
 // Tokens and errors -------------------------------------------------------------------
@@ -181,6 +184,10 @@ static void declare(Parser *p, Token name, const Arith *size, Function *function
         fail(p, name.span, "P007", "`%s` is declared already, in line %d", name.text, line);
         return;
     }
+    if (p->globals.len == DECLARED_MAX)
+        fail(p, name.span, "P018", "the text declares more than %d names", DECLARED_MAX);
+    if (p->globals.len >= DECLARED_MAX)
+        return;
     Global *global = NEW(p->ir->arena, Global);
     *global = (Global){name.text, name.span, size, function, false};
     VEC_PUSH(p->ir->arena, &p->globals, global);
@@ -191,21 +198,13 @@ static void declare(Parser *p, Token name, const Arith *size, Function *function
 
 static const Arith *parse_sum(Parser *p);
 
-static int count_nodes(const Arith *a)
-{
-    int n = 1;
-    for (int i = 0; i < a->n; i++)
-        n += count_nodes(a->term[i].arg);
-    return n;
-}
-
 // The result of an operation, or an error if it has grown out of bounds. The limit is
 // on the value, not the text, so that what is printed can be read again.
 static const Arith *checked(Parser *p, const Arith *size)
 {
     if (arith_overflowed(p->ir->arith))
         fail(p, span_since(p, p->size_start), "P011", "the size does not fit 64 bits");
-    else if (count_nodes(size) > SIZE_NODES_MAX)
+    else if (arith_parts(p->ir->arith, size) > SIZE_NODES_MAX)
         fail(p, span_since(p, p->size_start), "P011",
              "the size is too complicated: multiplied out it has more than %d parts",
              SIZE_NODES_MAX);
@@ -379,6 +378,8 @@ static void parse_sizes(Parser *p)
 
 static void add_param(Parser *p, Token name)
 {
+    if (p->local.len == PARAMS_MAX)
+        fail(p, name.span, "P018", "`%s` has more than %d parameters", p->self, PARAMS_MAX);
     for (int i = 0; i < p->local.len; i++)
         if (!strcmp(p->local.at[i].name, name.text))
             fail(p, name.span, "P007", "two parameters are called `%s`", name.text);
@@ -542,7 +543,7 @@ Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
 {
     int errors = diags->errors;
     if (source->len > TEXT_MAX) {
-        diag_error(diags, span_none, "P017", "%s is longer than 16 MiB", source->name);
+        diag_error(diags, span_none, "P017", "%s is longer than 1 MiB", source->name);
         return NULL;
     }
     Program *program = NEW(ir->arena, Program);
@@ -551,7 +552,7 @@ Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
     Parser p = {.ir = ir, .diags = diags, .program = program};
     map_init(&p.by_name, ir->arena);
     p.token = lex(ir->arena, source, diags);
-    while (p.token[p.at].kind != TOK_END)
+    while (p.token[p.at].kind != TOK_END && diags->errors - errors < ERRORS_MAX)
         parse_declaration(&p);
     if (diags->errors > errors)
         return NULL;

@@ -6,6 +6,7 @@
 
 #include "ir/ir.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 Ir *ir_new(void)
@@ -77,7 +78,17 @@ const Type *type_tuple(Arena *arena, const Type *const *item, int n)
         copy[i] = item[i];
     Type *type = NEW(arena, Type);
     *type = (Type){.kind = T_TUPLE, .n = n, .item = copy};
+    for (int i = 0; i < n; i++)
+        if (__builtin_add_overflow(type->leaves, type_leaves(item[i]), &type->leaves))
+            type->leaves = INT_MAX;
     return type;
+}
+
+int type_leaves(const Type *type)
+{
+    while (type->kind == T_ARRAY)
+        type = type->elem;
+    return type->kind == T_TUPLE ? type->leaves : 1;
 }
 
 const Type *type_array(Arena *arena, const Arith *len, const Type *elem)

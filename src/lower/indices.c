@@ -58,8 +58,10 @@ static int depth_of(const Indices *x, const Arith *a)
         int entry = table_find(&x->scope, (Key){a, NULL, NULL});
         return entry < 0 ? 0 : x->scope.entry.at[entry].value;
     }
-    for (int i = 0; i < a->n; i++)
-        depth = MAX(depth, depth_of(x, a->term[i].arg));
+    for (int i = 0; i < a->n; i++) {
+        int below = depth_of(x, a->term[i].arg);
+        depth = MAX(depth, below);
+    }
     return depth;
 }
 

@@ -356,7 +356,8 @@ static int64_t private_bytes(const Block *block)
         int64_t more =
             stm->kind == ST_ARRAY ? buffer_bytes(stm->buffer) : private_bytes(&stm->body);
         bytes += MIN(more, INT64_MAX / 2 - bytes);
-        bytes += MIN(private_bytes(&stm->other), INT64_MAX / 2 - bytes);
+        more = private_bytes(&stm->other);
+        bytes += MIN(more, INT64_MAX / 2 - bytes);
     }
     return bytes;
 }

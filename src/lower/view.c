@@ -125,6 +125,9 @@ static const View *view_cond(Lower *l, ViewKind kind, const Arith *const *cond, 
     return view->ncond ? view : src;
 }
 
+// Passes walk an index as a tree, and views may double it each.
+enum { INDEX_PARTS_MAX = 4000 };
+
 // Indexing ----------------------------------------------------------------------------
 
 const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
@@ -323,6 +326,10 @@ static const View *at_unmap(Lower *l, const View *view, const Arith *index)
 
 const View *view_elem(Lower *l, const View *view, const Arith *index)
 {
+    if (arith_parts(l->ctx, index) > INDEX_PARTS_MAX)
+        lower_fail(l, view->expr ? view->expr->span : span_none, "L022",
+                   "an index through all these views has more than %d parts",
+                   INDEX_PARTS_MAX);
     if (l->failed)
         return view;
     const Type *elem = view->type->elem;

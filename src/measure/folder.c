@@ -164,7 +164,7 @@ static bool claim(Cache *cache, bool was_open)
     bool cache_was_open;
     buf_init(&text);
     char *mark = mark_path(cache);
-    cache->jobs = file_read(mark, &text) ? atoi(text.text) : CACHE_JOBS_MAX;
+    cache->jobs = file_read(mark, FILE_TEXT_MOST, &text) ? atoi(text.text) : CACHE_JOBS_MAX;
     unlink(mark);
     bool ok = file_mkdir_private(cache->path, &cache_was_open);
     if (cache->jobs >= CACHE_JOBS_MAX || was_open || cache_was_open) {

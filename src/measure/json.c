@@ -5,19 +5,24 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 json_t *json_text(const char *text)
 {
-    json_t *plain = json_string(text ? text : "");
-    if (plain)
-        return plain;
+    json_t *whole = json_string(text ? text : "");
+    if (whole)
+        return whole;
     char *copy = xstrdup(text);
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
-    plain = json_string(copy);
+    bool plain;
+    size_t len = strlen(copy);
+    for (size_t i = 0, n; i < len; i += n) {
+        n = text_step(copy + i, len - i, &plain);
+        if (n == 1 && (unsigned char)copy[i] >= 0x80)
+            copy[i] = '?';
+    }
+    whole = json_string(copy);
     free(copy);
-    return plain;
+    return whole;
 }
 
 const char *json_text_of(const json_t *object, const char *key)

@@ -301,7 +301,7 @@ Peers *peers_open(const RigConfig *config, const DeviceInfo *device, Diags *diag
         Post *post = &peers->post[i];
         *post = (Post){.peer = &config->peer[i], .config = config, .peers = peers};
         diags_init(&post->diags, arena_new());
-        post->started = pthread_create(&post->thread, NULL, attend, post) == 0;
+        post->started = thread_start(&post->thread, attend, post);
         if (!post->started)
             enter(post, POST_LOST);
     }

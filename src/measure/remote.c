@@ -277,7 +277,7 @@ bool remote_serve(Rig *rig, const Link *link, Diags *diags)
     pthread_mutex_init(&serving.lock, NULL);
     pthread_cond_init(&serving.ended, NULL);
     pthread_t thread;
-    bool beats = pthread_create(&thread, NULL, beat, &serving) == 0;
+    bool beats = thread_start(&thread, beat, &serving);
     bool ok = say(&serving, json_pack("{s:o,s:i}", "info", info_to_json(rig_device(rig)),
                                       "window", WINDOW * rig_batch(rig)));
     bool broken = false;

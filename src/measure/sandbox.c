@@ -236,8 +236,9 @@ static double memory_now(void)
 {
     Buf text;
     buf_init(&text);
-    const char *at =
-        file_read("/proc/self/status", &text) ? strstr(text.text, "VmData:") : NULL;
+    const char *at = file_read("/proc/self/status", FILE_TEXT_MOST, &text)
+                         ? strstr(text.text, "VmData:")
+                         : NULL;
     double bytes = at ? 1024 * strtod(at + strlen("VmData:"), NULL) : 0;
     buf_release(&text);
     return bytes;
@@ -256,13 +257,13 @@ bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diag
     int version = landlock_version();
     if (version < VERSION_LEAST)
         return diag_world(
-            diags, "C090",
+            diags, "C091",
             "--sandbox: this system has no Landlock%s, which keeps workers from "
             "files: Linux 5.19 or later, with landlock among its security "
             "modules (lsm=)",
             version == 1 ? " of version 2" : "");
     if (!filter_available())
-        return diag_world(diags, "C090",
+        return diag_world(diags, "C091",
                           "--sandbox: this system has no filter of system calls (seccomp), "
                           "which keeps workers from the network");
     sandbox->bytes =

@@ -4,11 +4,9 @@
 // diagnostic can show its line. It reads rows only as far as the first twenty mistakes.
 #include "model/dataset.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 enum { FIELDS_MAX = 512, MISTAKES_MAX = 20, LAUNCH_SIZES = 6 };
 
@@ -457,26 +455,10 @@ static bool is_text(const Buf *text)
     return is_utf8 && !memchr(text->text, 0, text->len);
 }
 
-// zlib reads what is not gzipped as it is.
 bool dataset_text(const char *path, Buf *text, Diags *diags)
 {
-    gzFile file = gzopen(path, "rb");
-    if (!file)
-        return diag_world(diags, "M019", "cannot read %s: %s", path, strerror(errno));
-    static const int block = 1 << 16;
-    char *bytes = xmalloc((size_t)block);
-    int got;
-    while ((got = gzread(file, bytes, (unsigned)block)) > 0)
-        buf_write(text, bytes, (size_t)got);
-    free(bytes);
-    int error;
-    const char *why = gzerror(file, &error);
-    bool ok = got == 0 && (error == Z_OK || error == Z_STREAM_END);
-    if (!ok)
-        diag_world(diags, "M019", "cannot read %s: %s", path,
-                   error == Z_ERRNO ? strerror(errno) : why);
-    gzclose(file);
-    return ok;
+    return file_read(path, FILE_DATA_MOST, text) ||
+           diag_world(diags, "M019", "cannot read %s: %s", path, text->text);
 }
 
 Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
@@ -488,9 +470,7 @@ Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
         Source *source = NEW(arena, Source);
         *source = (Source){arena_strdup(arena, path),
                            arena_strndup(arena, text.text, text.len), text.len};
-        if (text.len >= UINT32_MAX)
-            diag_error(diags, span_none, "M020", "%s holds more than 4 GB of text", path);
-        else if (!is_text(&text))
+        if (!is_text(&text))
             diag_error(diags, span_none, "M020", "%s is not UTF-8 text", path);
         else
             data = dataset_parse(source, arena, diags);

@@ -15,7 +15,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const dtype_text[SCALARS] = {
     [S_BOOL] = "|b1",  [S_INT] = "<i4",    [S_HALF] = "<f2",
@@ -246,19 +249,33 @@ static bool parse_header(Arena *arena, const char *text, Header *header)
     return header->has_descr && header->has_order && header->has_shape;
 }
 
-// Where the numbers begin, 0 if this is not a .npy file.
-static size_t read_header(Arena *arena, const Buf *file, Header *header)
+// The bytes that there are of those wanted, fewer only at the end; -1, with errno.
+static int64_t take_bytes(int fd, void *to, int64_t want)
 {
-    const unsigned char *b = (const unsigned char *)file->text;
-    if (file->len < 12 || memcmp(b, magic, MAGIC_BYTES) != 0 || b[6] < 1 || b[6] > 3)
-        return 0;
-    size_t start = b[6] == 1 ? 10 : 12, len = b[8] | (size_t)b[9] << 8;
-    if (b[6] > 1)
-        len |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
-    if (len > file->len - MIN(start, file->len))
-        return 0;
-    const char *text = arena_strndup(arena, file->text + start, len);
-    return parse_header(arena, text, header) ? start + len : 0;
+    int64_t have = 0;
+    while (have < want) {
+        ssize_t n = read(fd, (char *)to + have, (size_t)(want - have));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return n < 0 ? -1 : have;
+        have += MAX(n, 0);
+    }
+    return have;
+}
+
+// Reads up to where the numbers begin; false if this is not a .npy file.
+static bool read_header(Arena *arena, int fd, Header *header)
+{
+    enum { HEADER_MOST = 1 << 16 };
+    unsigned char b[12] = {0};
+    if (take_bytes(fd, b, 10) != 10 || memcmp(b, magic, MAGIC_BYTES) != 0 || b[6] < 1 ||
+        b[6] > 3 || (b[6] > 1 && take_bytes(fd, b + 10, 2) != 2))
+        return false;
+    size_t len = b[8] | (size_t)b[9] << 8 | (size_t)b[10] << 16 | (size_t)b[11] << 24;
+    if (len > HEADER_MOST)
+        return false;
+    char *text = NEW_ARRAY(arena, char, len + 1);
+    return take_bytes(fd, text, (int64_t)len) == (int64_t)len &&
+           parse_header(arena, text, header);
 }
 
 // Reading ------------------------------------------------------------------------------
@@ -296,12 +313,13 @@ static bool check_header(const char *path, Arena *arena, const Header *header,
     return true;
 }
 
-static void decode(const char *bytes, Value *value)
+// Numbers i to i + n of the value from the bytes of a file.
+static void decode(const char *bytes, Value *value, int64_t first, int64_t n)
 {
     Scalar scalar = value->scalar[0];
     int size = scalar_info[scalar].bytes;
     const unsigned char *at = (const unsigned char *)bytes;
-    for (int64_t i = 0; i < value->count[0]; i++, at += size) {
+    for (int64_t i = first; i < first + n; i++, at += size) {
         uint64_t bits = 0;
         for (int k = 0; k < size; k++)
             bits |= (uint64_t)at[k] << (8 * k);
@@ -309,39 +327,63 @@ static void decode(const char *bytes, Value *value)
     }
 }
 
-// Where the numbers begin, if the file holds `need` bytes of such; 0 with a diagnostic.
-static size_t find_numbers(const char *path, const Buf *file, Arena *arena,
-                           const Shape *shape, const char *dtype, int64_t need,
-                           Diags *diags)
+// A file of numbers, open where they begin.
+typedef struct {
+    const char *path;
+    int fd;
+    int64_t need; // bytes of numbers
+    const char *shape;
+    Diags *diags;
+} Numbers;
+
+static bool wrong_length(const Numbers *n, int64_t have, const char *more)
 {
-    Header header = {0};
-    size_t start = read_header(arena, file, &header);
-    if (!start)
-        return diag_error(diags, span_none, "N002", "%s is not a .npy file", path);
-    if (!check_header(path, arena, &header, shape, dtype, diags))
-        return 0;
-    int64_t have = (int64_t)(file->len - start);
-    if (have != need)
-        return diag_error(diags, span_none, "N006",
-                          "%s is %s: %" PRId64 " bytes of numbers, %" PRId64
-                          " are needed for shape %s",
-                          path, have < need ? "truncated" : "too long", have, need,
-                          shape_text(arena, shape));
-    return start;
+    return diag_error(
+        n->diags, span_none, "N006",
+        "%s is %s: %" PRId64 "%s bytes of numbers, %" PRId64 " are needed for shape %s",
+        n->path, have < n->need ? "truncated" : "too long", have, more, n->need, n->shape);
 }
 
-static bool read_value(const char *path, const Buf *file, Arena *arena, Value *value,
-                       Diags *diags)
+// The length that a file has is compared before there is memory for its numbers.
+static bool fits(const Numbers *n)
 {
-    Shape shape = {0};
-    Scalar scalar = S_FLOAT;
-    if (!type_shape(path, value->type, 0, &shape, &scalar, diags))
+    struct stat about;
+    if (fstat(n->fd, &about) != 0 || !S_ISREG(about.st_mode))
+        return true;
+    int64_t have = about.st_size - lseek(n->fd, 0, SEEK_CUR);
+    return have == n->need || wrong_length(n, have, "");
+}
+
+static bool open_numbers(Numbers *n, Arena *arena, const Shape *shape, const char *dtype)
+{
+    Header header = {0};
+    Buf why;
+    buf_init(&why);
+    n->shape = shape_text(arena, shape);
+    n->fd = file_open(n->path, &why);
+    if (n->fd < 0)
+        diag_world(n->diags, "N001", "cannot read %s: %s", n->path, why.text);
+    buf_release(&why);
+    if (n->fd < 0)
         return false;
-    size_t start = find_numbers(path, file, arena, &shape, dtype_text[scalar],
-                                value->count[0] * scalar_info[scalar].bytes, diags);
-    if (start)
-        decode(file->text + start, value);
-    return start != 0;
+    if (!read_header(arena, n->fd, &header))
+        return diag_error(n->diags, span_none, "N002", "%s is not a .npy file", n->path);
+    return check_header(n->path, arena, &header, shape, dtype, n->diags) && fits(n);
+}
+
+// All is read: was it as much as there should be, and is there no more?
+static bool close_numbers(Numbers *n, bool ok, int64_t have)
+{
+    char more;
+    if (ok && have < 0)
+        ok = diag_world(n->diags, "N001", "cannot read %s: %s", n->path, strerror(errno));
+    else if (ok && have < n->need)
+        ok = wrong_length(n, have, "");
+    else if (ok && take_bytes(n->fd, &more, 1) != 0)
+        ok = wrong_length(n, have + 1, " or more");
+    if (n->fd >= 0)
+        close(n->fd);
+    return ok;
 }
 
 static Shape layout_shape(const NpyLayout *layout, int64_t *bytes)
@@ -357,37 +399,49 @@ static Shape layout_shape(const NpyLayout *layout, int64_t *bytes)
 
 bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *diags)
 {
-    Buf file;
-    int64_t bytes;
+    Numbers n = {.path = path, .diags = diags};
     Arena *arena = arena_new();
-    Shape shape = layout_shape(layout, &bytes);
-    buf_init(&file);
-    size_t start = 0;
-    if (!file_read(path, &file))
-        diag_world(diags, "N001", "cannot read %s: %s", path, strerror(errno));
-    else
-        start = find_numbers(path, &file, arena, &shape, layout->dtype, bytes, diags);
-    if (start)
-        memcpy(to, file.text + start, (size_t)bytes);
-    buf_release(&file);
+    Shape shape = layout_shape(layout, &n.need);
+    bool ok = open_numbers(&n, arena, &shape, layout->dtype);
+    ok = close_numbers(&n, ok, ok ? take_bytes(n.fd, to, n.need) : 0);
     arena_free(arena);
-    return start != 0;
+    return ok;
+}
+
+// The bytes that there were.
+static int64_t read_value(const Numbers *n, Value *value)
+{
+    enum { BLOCK = 1 << 16 };
+    int size = scalar_info[value->scalar[0]].bytes;
+    char *block = xmalloc(BLOCK);
+    int64_t have = 0, got = BLOCK;
+    for (; got == BLOCK && have < n->need; have += got) {
+        got = take_bytes(n->fd, block, MIN(BLOCK, n->need - have));
+        if (got < 0)
+            break;
+        decode(block, value, have / size, got / size);
+    }
+    free(block);
+    return got < 0 ? got : have;
 }
 
 bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
               Diags *diags)
 {
-    Buf file;
-    buf_init(&file);
-    bool ok = file_read(path, &file);
-    if (!ok)
-        diag_world(diags, "N001", "cannot read %s: %s", path, strerror(errno));
-    *out = value_new(arena, expected);
-    if ((*out)->nplane != 1)
+    Numbers n = {.path = path, .diags = diags};
+    Shape shape = {0};
+    Scalar scalar = S_FLOAT;
+    if (!type_shape(path, expected, 0, &shape, &scalar, diags))
+        return false;
+    n.need = scalar_info[scalar].bytes;
+    for (int i = 0; i < shape.n; i++)
+        n.need *= shape.len[i];
+    bool ok = open_numbers(&n, arena, &shape, dtype_text[scalar]);
+    if (ok)
+        *out = value_new(arena, expected);
+    if (ok && (*out)->nplane != 1)
         BUG("npy_read of %d planes", (*out)->nplane);
-    ok = ok && read_value(path, &file, arena, *out, diags);
-    buf_release(&file);
-    return ok;
+    return close_numbers(&n, ok, ok ? read_value(&n, *out) : 0);
 }
 
 // Writing ------------------------------------------------------------------------------

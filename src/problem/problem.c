@@ -4,7 +4,6 @@
 
 #include "problem/template.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,9 +55,9 @@ Problem *problem_load(const char *path, Diags *diags)
 {
     Buf text;
     buf_init(&text);
-    bool read = file_read(path, &text);
+    bool read = file_read(path, FILE_TEXT_MOST, &text);
     if (!read)
-        diag_error(diags, span_none, "C001", "cannot read %s: %s", path, strerror(errno));
+        diag_error(diags, span_none, "C001", "cannot read %s: %s", path, text.text);
     Problem *problem = problem_new(path, text.text, text.len);
     buf_release(&text);
     if (read && is_kernel(path)) {

@@ -207,11 +207,27 @@ const ProblemKind problem_program = {.name = "program",
                                      .candidate = program_candidate,
                                      .text = program_text};
 
+// Expressions are walked on a stack that is deep enough, whoever the caller is.
+typedef struct {
+    Ways *ways;
+    const DeviceInfo *device;
+    Diags *diags;
+    bool ok;
+} Opening;
+
+static void open_deep(void *user)
+{
+    Opening *o = user;
+    o->ok = o->ways->problem->kind->open(o->ways, o->device, o->diags);
+}
+
 bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags)
 {
+    Opening opening = {ways, device, diags, false};
     *ways = (Ways){.problem = problem, .target = target_find(device->target)};
     buf_init(&ways->prelude);
-    return problem->kind->open(ways, device, diags);
+    deep_call(open_deep, &opening);
+    return opening.ok;
 }
 
 void ways_close(Ways *ways)
@@ -241,13 +257,31 @@ int ways_first(const Ways *ways, Point *point, int max)
     return ways->problem->kind->first(ways, point, max);
 }
 
+typedef struct {
+    const Ways *ways;
+    const Point *point;
+    const char *name;
+    Arena *arena;
+    Candidate *candidate;
+    Diags *diags;
+    bool ok;
+} Asked;
+
+static void candidate_deep(void *user)
+{
+    Asked *a = user;
+    a->ok = a->ways->problem->kind->candidate(a->ways, a->point, a->name, a->arena,
+                                              a->candidate, a->diags);
+}
+
 bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
                     Candidate *candidate, Diags *diags)
 {
+    Asked asked = {ways, point, name, arena, candidate, diags, false};
     *candidate = (Candidate){0};
-    bool ok = ways->problem->kind->candidate(ways, point, name, arena, candidate, diags);
+    deep_call(candidate_deep, &asked);
     candidate->point = point;
-    return ok;
+    return asked.ok;
 }
 
 Launches ways_launches(const Ways *ways)

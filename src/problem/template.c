@@ -42,6 +42,25 @@ static json_t *parse_json(const Problem *problem, Diags *diags)
     return json;
 }
 
+// Some of what is listed is looked for among all: more than anyone writes is refused
+// before. Numbers are values of a parameter, which have a limit of their own.
+enum { ITEMS_MOST = 1000 };
+
+static bool is_crowded(const json_t *json)
+{
+    const char *key;
+    json_t *item;
+    size_t i, others = json_object_size(json);
+    json_array_foreach(json, i, item)
+    {
+        others += !json_is_number(item);
+        if (is_crowded(item))
+            return true;
+    }
+    json_object_foreach((json_t *)json, key, item) if (is_crowded(item)) return true;
+    return others > ITEMS_MOST;
+}
+
 bool template_load(Problem *problem, Diags *diags)
 {
     Arena *arena = problem->arena;
@@ -58,6 +77,10 @@ bool template_load(Problem *problem, Diags *diags)
     t->json = parse_json(problem, diags);
     if (!t->json)
         return false;
+    if (is_crowded(t->json))
+        return diag_error(diags, span_none, "J001",
+                          "%s holds a list or an object of more than %d items", t->path,
+                          ITEMS_MOST);
     bool t1 = json_object_get(t->json, "ConfigurationSpace") &&
               json_object_get(t->json, "KernelSpecification");
     return t1 ? template_read_t1(t, diags) : template_read(t, diags);
@@ -222,15 +245,27 @@ static void print_extent(Buf *text, const char *what, const int64_t x[3])
     buf_printf(text, " %s %" PRId64 " x %" PRId64 " x %" PRId64, what, x[0], x[1], x[2]);
 }
 
+// A name of the user's in a line of a comment, which it cannot end.
+static void put_comment(Buf *text, const char *name)
+{
+    size_t start = text->len;
+    buf_shown(text, name, strlen(name));
+    for (; start < text->len; start++)
+        if (text->text[start] == '\n' || text->text[start] == '\\')
+            text->text[start] = '?';
+}
+
 // The user's text after the point's macros, with its launches in a comment.
 static void template_text(const Ways *ways, const Candidate *candidate, Buf *text)
 {
     const Template *t = ways->problem->template;
-    buf_printf(text, "// %s\n//\n// Launches, global in work-items:\n",
-               problem_label(ways->problem));
+    buf_puts(text, "// ");
+    put_comment(text, problem_label(ways->problem));
+    buf_puts(text, "\n//\n// Launches, global in work-items:\n");
     for (int i = 0; i < candidate->job.nlaunch; i++) {
         const JobLaunch *launch = &candidate->job.launch[i];
-        buf_printf(text, "//   %s", launch->kernel);
+        buf_puts(text, "//   ");
+        put_comment(text, launch->kernel);
         print_extent(text, "global", launch->global);
         print_extent(text, "local", launch->local);
         buf_putc(text, '\n');

@@ -55,7 +55,7 @@ static bool include_file(Including *in, const char *path)
         if (strcmp(in->seen.at[i], path) == 0)
             return true;
     buf_init(&text);
-    bool found = file_read(path, &text);
+    bool found = file_read(path, FILE_TEXT_MOST, &text);
     if (found) {
         VEC_PUSH(in->arena, &in->seen, path);
         in->hash = hash_bytes(text.text, text.len, in->hash);

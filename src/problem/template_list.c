@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LIST_MOST = INT16_MAX };
+enum { LIST_MOST = INT16_MAX, TEXT_MOST = 1 << 16 };
 
 typedef struct {
     const Template *t;
@@ -160,17 +160,15 @@ static bool append_items(const List *l, json_t *out, const char *text)
         size_t len = comma ? (size_t)(comma - text) : strlen(text);
         if (!append_item(l, out, trimmed(l->arena, text, len)))
             return false;
-        text = comma ? trimmed(l->arena, comma + 1, strlen(comma + 1)) : "";
+        text = comma ? comma + 1 : "";
+        text += strspn(text, " \t\n");
     }
     return true;
 }
 
-static bool append_list(const List *l, json_t *out, const char *text)
+static bool append_one(const List *l, json_t *out, const char *text)
 {
-    const char *plus = find_outside(text, "+"), *part;
-    if (plus)
-        return append_list(l, out, trimmed(l->arena, text, (size_t)(plus - text))) &&
-               append_list(l, out, trimmed(l->arena, plus + 1, strlen(plus + 1)));
+    const char *part;
     if ((part = inside(l->arena, text, "[", ']')))
         return append_items(l, out, part);
     if ((part = inside(l->arena, text, "list(", ')')))
@@ -182,15 +180,28 @@ static bool append_list(const List *l, json_t *out, const char *text)
     return wrong(l, "a list [ ] or a range is wanted", text);
 }
 
+// Lists with a plus between them.
+static bool append_list(const List *l, json_t *out, const char *text)
+{
+    for (const char *plus = text; plus; text = plus ? plus + 1 : text) {
+        plus = find_outside(text, "+");
+        size_t len = plus ? (size_t)(plus - text) : strlen(text);
+        if (!append_one(l, out, trimmed(l->arena, text, len)))
+            return false;
+        if (json_array_size(out) > LIST_MOST)
+            return wrong(l, "the list is too long", text);
+    }
+    return true;
+}
+
 json_t *list_parse(const Template *t, const char *where, const char *text, Diags *diags)
 {
     List list = {t, where, diags, t->sizes, t->arena};
     json_t *out = json_array();
     for (int i = 0; i < t->size.len; i++)
         space_define(list.names, t->size.at[i].name, (double)t->size.at[i].value);
-    bool ok = append_list(&list, out, trimmed(list.arena, text, strlen(text)));
-    if (ok && json_array_size(out) > LIST_MOST)
-        ok = wrong(&list, "the list is too long", text);
+    bool ok = strlen(text) <= TEXT_MOST || wrong(&list, "the text is too long", "...");
+    ok = ok && append_list(&list, out, trimmed(list.arena, text, strlen(text)));
     if (ok)
         return out;
     json_decref(out);

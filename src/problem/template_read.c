@@ -7,7 +7,6 @@
 #include "ir/names.h"
 #include "problem/template.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -147,9 +146,9 @@ const char *reader_path(const Reader *r, const char *name)
 const char *reader_file(const Reader *r, const char *where, const char *name, Buf *text)
 {
     const char *path = reader_path(r, name);
-    if (file_read(path, text))
+    if (file_read(path, FILE_TEXT_MOST, text))
         return path;
-    reader_wrong(r, where, "cannot read %s: %s", path, strerror(errno));
+    reader_wrong(r, where, "cannot read %s: %s", path, text->text);
     return NULL;
 }
 
@@ -246,6 +245,8 @@ static const char *value_text(Arena *arena, const json_t *value)
 static bool check_values(const Reader *r, const char *where, const json_t *values)
 {
     size_t n = json_array_size(values), words = 0;
+    Map seen;
+    map_init(&seen, r->t->arena);
     if (n == 0 || n > INT16_MAX)
         return reader_wrong(r, where, "1 to %d values are wanted", INT16_MAX);
     for (size_t i = 0; i < n; i++) {
@@ -255,9 +256,10 @@ static bool check_values(const Reader *r, const char *where, const json_t *value
             return reader_wrong(r, at(r, where, i),
                                 "a number, truth value or text is "
                                 "wanted");
-        for (size_t k = 0; k < i; k++)
-            if (json_equal(value, json_array_get(values, k)))
-                return reader_wrong(r, at(r, where, i), "the value is given twice");
+        const char *text = value_text(r->t->arena, value);
+        if (map_get(&seen, text))
+            return reader_wrong(r, at(r, where, i), "the value is given twice");
+        map_put(&seen, text, (void *)value);
     }
     return words == 0 || words == n ||
            reader_wrong(r, where, "numbers and texts do not mix");

@@ -98,8 +98,9 @@ static size_t token(const char *at, bool line_start, char *class)
         return *class = 's', string_len(at);
     if (isdigit(c) || (c == '.' && isdigit((unsigned char)at[1])))
         return *class = 'n', number_len(at);
+    bool plain;
     if (!isalpha(c) && c != '_')
-        return 1;
+        return text_step(at, strnlen(at, 4), &plain);
     size_t n = word_len(at);
     *class = word_class(at, n);
     return n;

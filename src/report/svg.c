@@ -37,14 +37,20 @@ void svg_close(Buf *out)
 // Control characters have no place in XML, even escaped.
 void svg_escape(Buf *out, const char *text)
 {
-    for (; *text; text++)
-        switch (*text) {
+    bool plain;
+    size_t len = strlen(text);
+    for (size_t i = 0, n; i < len; i += n) {
+        n = text_step(text + i, len - i, &plain);
+        switch (text[i]) {
         case '&': buf_puts(out, "&amp;"); break;
         case '<': buf_puts(out, "&lt;"); break;
         case '>': buf_puts(out, "&gt;"); break;
         case '"': buf_puts(out, "&quot;"); break;
-        default: buf_putc(out, (unsigned char)*text < ' ' ? ' ' : *text);
+        case '\t':
+        case '\n': buf_putc(out, ' '); break;
+        default: plain ? buf_write(out, text + i, n) : buf_putc(out, '?');
         }
+    }
 }
 
 // anchor: start, middle or end; turn: degrees.

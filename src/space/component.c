@@ -21,7 +21,8 @@
 
 enum { END = 0 };
 #define NONE       UINT32_MAX
-#define WORK_MAX   ((int64_t)1 << 35) // operations; a fraction of a minute
+#define WORK_MAX   ((int64_t)1 << 33) // operations; some seconds
+#define RANGE_WORK 16                 // of an operation on ranges, of making an edge
 #define EDGES_MAX  ((uint32_t)1 << 26)
 #define RANGES_PAY 64 // assignments below that make a look at ranges worth it
 
@@ -253,12 +254,13 @@ static int survivors(Builder *b, int depth, uint64_t open)
 }
 
 // Closes the checks that ranges show to hold; false if one cannot hold.
-static bool narrow(const Builder *b, int depth, uint64_t *open)
+static bool narrow(Builder *b, int depth, uint64_t *open)
 {
     for (int i = 0; i < b->ncheck; i++) {
         const Check *check = &b->check[i];
         if (!(*open & check->bit) || check->last <= depth || !(check->depths >> depth & 1))
             continue;
+        b->work += RANGE_WORK * (int64_t)check->constraint->ncode;
         Verdict verdict = constraint_decide(check->constraint, b->range);
         if (verdict == ALWAYS_FALSE)
             return false;
@@ -290,6 +292,7 @@ static uint32_t build(Builder *b, int depth, uint64_t open);
 static uint32_t branch(Builder *b, int depth, uint64_t open)
 {
     int n = survivors(b, depth, open), param = b->c->param[depth];
+    b->work += RANGE_WORK * (int64_t)n;
     if (b->work > WORK_MAX)
         b->failed = true;
     uint64_t later = still_open(b, depth, open);

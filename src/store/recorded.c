@@ -11,14 +11,12 @@
 // It writes neither format, and guesses no constraints: the points are the space.
 #include "store/recorded.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-enum { BYTES_MOST = 1 << 30, ROWS_MOST = 1 << 24 };
+enum { ROWS_MOST = 1 << 24 };
 
 // What old cache files hold as the time of a failure.
 #define FAILED_TIME 1e20
@@ -500,7 +498,11 @@ static bool read_root(Reader *r, json_t *root)
 static const char *plain_name(Arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *name = arena_strdup(arena, slash ? slash + 1 : path);
+    Buf shown; // it stands in tables and JSON
+    buf_init(&shown);
+    path = slash ? slash + 1 : path;
+    buf_shown(&shown, path, strlen(path));
+    char *name = buf_keep(&shown, arena);
     static const char *const ending[] = {".gz", ".json"};
     for (int i = 0; i < COUNTOF(ending); i++)
         if (path_ends(name, ending[i]))
@@ -534,39 +536,15 @@ Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *
     return made;
 }
 
-// zlib reads what is not gzipped as it is.
-static bool read_bytes(const char *path, Buf *text, Diags *diags)
-{
-    gzFile file = gzopen(path, "rb");
-    if (!file)
-        return diag_world(diags, "X002", "cannot read %s: %s", path, strerror(errno));
-    enum { BLOCK = 1 << 18 };
-    char *bytes = xmalloc(BLOCK);
-    int got, error;
-    gzbuffer(file, BLOCK);
-    while ((got = gzread(file, bytes, BLOCK)) > 0 && text->len < BYTES_MOST)
-        buf_write(text, bytes, (size_t)got);
-    free(bytes);
-    const char *why = gzerror(file, &error);
-    bool world = error == Z_ERRNO || error == Z_MEM_ERROR,
-         ok = got == 0 && (error == Z_OK || error == Z_STREAM_END);
-    if (world)
-        diag_world(diags, "X002", "cannot read %s: %s", path,
-                   error == Z_ERRNO ? strerror(errno) : why);
-    else if (!ok)
-        diag_error(diags, span_none, "X001", "%s: %s", path,
-                   got > 0 ? "more than 1 GiB of text" : why);
-    gzclose(file);
-    return ok;
-}
-
 Recorded *recorded_read(const char *path, Diags *diags)
 {
     Buf text;
     buf_init(&text);
     Recorded *made = NULL;
-    if (read_bytes(path, &text, diags))
+    if (file_read(path, FILE_DATA_MOST, &text))
         made = parse(path, text.text, text.len, diags);
+    else
+        diag_world(diags, "X002", "cannot read %s: %s", path, text.text);
     buf_release(&text);
     return made;
 }

@@ -161,7 +161,7 @@ static void predict_all(Rank *rank)
     rank->threads = MIN(wanted, 1 + rank->n / THREAD_POINTS);
     for (int i = 0; i < rank->threads; i++) {
         share[i] = (Share){.rank = rank, .number = i};
-        started[i] = i > 0 && !pthread_create(&share[i].thread, NULL, do_share, &share[i]);
+        started[i] = i > 0 && thread_start(&share[i].thread, do_share, &share[i]);
     }
     for (int i = 0; i < rank->threads; i++)
         if (!started[i])

@@ -66,11 +66,10 @@ static json_t *trial_json(const Run *run, const RunTrial *trial)
     json_t *choices = json_array();
     for (int i = 0; i < run->nparam; i++)
         json_array_append_new(choices, json_integer(trial->point.choice[i]));
-    json_t *log = json_string(trial->log); // NULL: not UTF-8, as a compiler may print
     return json_pack("[o, s, o, f, f, f, f, b, b, o]", choices,
                      trial_status_name[trial->status], json_finite(trial->time_ns),
                      trial->at_s, trial->build_s, trial->check_s, trial->timing_s,
-                     trial->stored, trial->cut, log ? log : json_string("?"));
+                     trial->stored, trial->cut, json_text(trial->log));
 }
 
 static json_t *run_json(const Run *run)
@@ -80,8 +79,7 @@ static json_t *run_json(const Run *run)
                              "parameters", params_json(run));
     for (int i = 0; i < COUNTOF(text_field); i++) {
         const char *text = *text_of(run, &text_field[i]);
-        json_t *value = json_string(text ? text : "");
-        json_object_set_new(json, text_field[i].key, value ? value : json_string("?"));
+        json_object_set_new(json, text_field[i].key, json_text(text));
     }
     for (int i = 0; i < COUNTOF(number_field); i++)
         json_object_set_new(json, number_field[i].key,
@@ -274,16 +272,13 @@ Run *run_read(const char *path, Arena *arena, Diags *diags)
     if (!path)
         return NULL;
     buf_init(&text);
-    if (!file_read(path, &text)) {
-        diag_world(diags, "G002", "cannot read %s: %s", path, strerror(errno));
+    if (!file_read(path, RUN_BYTES_MOST, &text)) {
+        diag_world(diags, "G002", "cannot read %s: %s", path, text.text);
         buf_release(&text);
         return NULL;
     }
-    json_t *json =
-        text.len < RUN_BYTES_MOST ? json_loadb(text.text, text.len, 0, &error) : NULL;
-    const char *wrong = json                         ? read_json(run, json, arena)
-                        : text.len >= RUN_BYTES_MOST ? "it is too large"
-                                                     : error.text;
+    json_t *json = json_loadb(text.text, text.len, 0, &error);
+    const char *wrong = json ? read_json(run, json, arena) : error.text;
     if (wrong)
         diag_error(diags, span_none, "G003", "cannot use %s: %s", path, wrong);
     json_decref(json);

@@ -26,14 +26,23 @@ static bool next_asked(Tune *t, Point *point)
 
 // Stages ------------------------------------------------------------------------------
 
+static void reference_deep(void *user)
+{
+    Tune *t = user;
+    const ProblemKind *kind = t->problem->kind;
+    if (!kind->expect(t->problem, t->data, t->options->device, &t->options->place, t->arena,
+                      &t->result->reference, t->diags))
+        t->data = NULL;
+}
+
 static bool compute_reference(Tune *t)
 {
     tune_report(t, "reference", TRIAL_OK, INFINITY);
-    const ProblemKind *kind = t->problem->kind;
-    t->data = kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
-    return t->data &&
-           kind->expect(t->problem, t->data, t->options->device, &t->options->place,
-                        t->arena, &t->result->reference, t->diags);
+    t->data =
+        t->problem->kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+    if (t->data)
+        deep_call(reference_deep, t);
+    return t->data;
 }
 
 static void set_device(Tune *t, const DeviceInfo *device)

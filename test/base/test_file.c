@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the user's files are, and that nobody else has a part in what is made.
+// Where the user's files are, what is read of them, and that nobody else has a part in what
+// is made.
 #include "base/base.h"
 
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static void set(const char *variable, const char *value)
 {
@@ -67,7 +69,7 @@ static void assert_holds(const char *path, const char *text)
 {
     Buf got;
     buf_init(&got);
-    assert_true(file_read(path, &got));
+    assert_true(file_read(path, 1 << 16, &got));
     assert_string_equal(got.text, text);
     buf_release(&got);
 }
@@ -169,6 +171,52 @@ static void test_temp(void **state)
     assert_false(temp_open(&a, f.path, "left"));
 }
 
+static void assert_unread(const char *path, size_t most, const char *why)
+{
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "before");
+    assert_false(file_read(path, most, &text));
+    assert_string_equal(text.text, why);
+    buf_release(&text);
+}
+
+// No file, however long, takes more memory than its reader allows.
+static void test_reading_is_limited(void **state)
+{
+    (void)state;
+    static const char *const too_long =
+        "it holds more than 64 KiB, the most that is read of such a file";
+    char folder[] = "/tmp/forewarp-file-XXXXXX", path[64];
+    Buf text;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a", folder);
+    char *zeros = xcalloc(1, (1 << 16) + 1);
+    buf_init(&text);
+    assert_true(file_write(path, zeros, 1 << 16));
+    assert_true(file_read(path, 1 << 16, &text));
+    assert_int_equal(text.len, 1 << 16);
+    assert_true(file_write(path, zeros, (1 << 16) + 1));
+    assert_unread(path, 1 << 16, too_long);
+    assert_unread("/dev/zero", 1 << 16, too_long);
+    assert_unread(folder, 1 << 16, "Is a directory");
+    assert_unread("/dev/absent", 1 << 16, "No such file or directory");
+    gzFile file = gzopen(path, "wb9"); // a thousand times shorter than what it holds
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(gzwrite(file, zeros, 1 << 16), 1 << 16);
+    gzclose(file);
+    assert_unread(path, 1 << 16, too_long);
+    file = gzopen(path, "wb9");
+    gzwrite(file, "text", 4);
+    gzclose(file);
+    buf_clear(&text);
+    assert_true(file_read(path, 4, &text));
+    assert_string_equal(text.text, "text");
+    buf_release(&text);
+    free(zeros);
+    remove_tree(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_private),
         cmocka_unit_test(test_temp),
+        cmocka_unit_test(test_reading_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

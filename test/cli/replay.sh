@@ -56,7 +56,7 @@ holds "50 evaluations" "$tmp/j" 'j["strategies"][0]["results"][0]["evaluations"]
 
 fails 2 "FILE... is missing" "$FOREWARP" replay
 fails 1 "No such file" "$FOREWARP" replay "$tmp/absent.json"
-fails 2 "cut.gz" "$FOREWARP" replay "$tmp/cut.gz"
+fails 1 "cut.gz" "$FOREWARP" replay "$tmp/cut.gz"
 fails 2 "line.json:3:" "$FOREWARP" replay "$tmp/line.json"
 fails 2 "no strategy \`luck\`" "$FOREWARP" replay "$bowl" --strategy luck
 fails 2 "needs more" "$FOREWARP" replay "$bowl" --strategy ranked

@@ -20,6 +20,30 @@ fails 2 "shape.fw:2:" "$FOREWARP" check "$tmp/shape.fw"
 printf 'size N\r\ndef f(a: [N]float) = \033[31m\007\r\n' >"$tmp/control.fw"
 fails 2 "control.fw:2:" "$FOREWARP" check "$tmp/control.fw"
 LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" "$tmp/stderr" && not_ok "control characters" || ok "no control characters"
+# Nor does what others named command the terminal: files, words of the command, JSON, C1
+# controls, what turns the direction of writing, what is no UTF-8.
+clean() {
+    name=$1
+    shift
+    "$@" >"$tmp/stdout" 2>&1 </dev/null
+    [ $? -le 2 ] && [ -s "$tmp/stdout" ] && ! LC_ALL=C grep -q "$dirt" "$tmp/stdout" &&
+        ok "no commands in $name" || not_ok "no commands in $name" "$*"
+}
+dirt=$(printf '[\001-\010\013-\037\177]\\|\302\233\\|\342\200\256\\|\377')
+bad=$(printf '\033[31m\302\233m\342\200\256\377')
+printf 'size N\ndef f(a: [N]float) = map(sqrt, b)\n' >"$tmp/$bad.fw"
+printf '%s\n' '{"cache": {}, "tune_params_keys": ["\u001b[31m\u202e"]}' >"$tmp/$bad.json"
+clean "a name of a file" "$FOREWARP" check "$tmp/$bad.fw"
+clean "a name of nothing" "$FOREWARP" tune "$tmp/$bad"
+clean "a command" "$FOREWARP" "$bad"
+clean "an argument" "$FOREWARP" check $jacobi "$bad"
+clean "a parameter" "$FOREWARP" emit $jacobi -s N=8,M=8 -p "$bad=1"
+clean "a problem" "$FOREWARP" check "$tmp/$bad.json"
+clean "a recorded space" "$FOREWARP" replay "$tmp/$bad.json"
+sed 's/"WX"/"W\\u001bX"/' templates/transpose.json >"$tmp/escape.json"
+clean "a key" "$FOREWARP" check "$tmp/escape.json"
+sed 's/"kernel": "transpose"/"kernel": "a\\u001b[1m\\n\\u202e"/; s|"transpose|"'"$PWD"'/templates/transpose|' templates/transpose.json >"$tmp/name.json"
+clean "the head of a kernel" "$FOREWARP" emit "$tmp/name.json" -s H=64,W=64
 program column 'size N
 fun f(x: float): float = c"é" x'
 fails 2 "column.fw:2:" "$FOREWARP" check "$tmp/column.fw"
@@ -30,6 +54,47 @@ head -c 4096 /dev/urandom >"$tmp/noise.fw"
 fails 2 "error" "$FOREWARP" check "$tmp/noise.fw"
 fails 2 "No such file" "$FOREWARP" check "$tmp/absent.fw"
 fails 2 "cannot read" "$FOREWARP" check "$tmp"
+
+# Nothing is read or expanded without an end, and a small stack limits nothing.
+printf '#!/bin/sh\nulimit -s 64\nexec "$@"\n' >"$tmp/shallow"
+chmod +x "$tmp/shallow"
+fails 2 "more than 16 MiB, the most that is read of such a file" "$FOREWARP" check /dev/zero
+fails 2 "more than 16 MiB" "$FOREWARP" emit $jacobi -s N=8,M=8 --derivation /dev/zero
+fails 2 "more than 16 MiB" "$FOREWARP" wisdom import /dev/zero
+fails 1 "more than 256 MiB" "$FOREWARP" replay /dev/zero
+fails 2 "not a .npy file" "$FOREWARP" run $jacobi -s N=32,M=32 --in a=/dev/zero
+mkfifo "$tmp/pipe"
+fails 2 "nothing comes out of it" "$FOREWARP" check "$tmp/pipe"
+{
+    echo "size N"
+    echo "fun f0(x: float): float = x + x"
+    i=0
+    while [ $i -lt 40 ]; do
+        i=$((i + 1))
+        echo "fun f$i(x: float): float = f$((i - 1))(x) + f$((i - 1))(x)"
+    done
+    echo "def f(a: [N]float) = map(f40, a)"
+} >"$tmp/doubled.fw"
+fails 2 "error T025" "$FOREWARP" emit "$tmp/doubled.fw" -s N=8
+views() {
+    printf 'size N\ndef f(a: [N]float) = a'
+    i=0
+    while [ $i -lt "$1" ]; do
+        i=$((i + 1))
+        printf ' |> %s' "$2"
+    done
+    printf ' |> map(sqrt)\n'
+}
+views 40 'gather(\i -> (i*i + i) % N)' >"$tmp/gathers.fw"
+fails 2 "error L022" "$FOREWARP" emit "$tmp/gathers.fw" -s N=64
+views 100 'pad(1, 1, clamp)' >"$tmp/pads.fw"
+passes "a hundred borders" timeout 60 "$FOREWARP" emit "$tmp/pads.fw" -s N=64
+deep=$(printf '%0490d' 0)
+program deep "size N
+def f(a: [N]float) = map(\x -> $(echo "$deep" | tr 0 '(')x$(echo "$deep" | tr 0 ')'), a)"
+passes "a small stack" "$tmp/shallow" "$FOREWARP" emit "$tmp/deep.fw" -s N=8
+program deeper "def f(x: float) = $(echo "$deep$deep" | tr 0 '(')x"
+fails 2 "error P010" "$tmp/shallow" "$FOREWARP" check "$tmp/deeper.fw"
 
 fails 2 "size M has no value" "$FOREWARP" run $jacobi -s N=10
 program deep "def f(x: $(printf '[1]%.0s' $(seq 40))float) = x"

@@ -335,7 +335,7 @@ static char *edited(Arena *arena, const char *path, const char *const (*word)[2]
 {
     Buf whole;
     buf_init(&whole);
-    assert_true(file_read(path, &whole));
+    assert_true(file_read(path, FILE_DATA_MOST, &whole));
     char *text = arena_strdup(arena, whole.text);
     buf_release(&whole);
     for (int i = 0; i < n; i++) {

@@ -276,7 +276,7 @@ static void test_cache(void **state)
         DEV_OK);
     buf_init(&file);
     const char *path = only_file(arena, folder);
-    assert_true(file_read(path, &file));
+    assert_true(file_read(path, FILE_DATA_MOST, &file));
     expect_same(nvrtc, folder, &first);
     // One that is cut off, or changed, is made again and replaced.
     assert_true(file_write(path, file.text, file.len / 2));
@@ -285,7 +285,7 @@ static void test_cache(void **state)
     assert_true(file_write(path, file.text, file.len));
     expect_same(nvrtc, folder, &first);
     buf_clear(&file);
-    assert_true(file_read(only_file(arena, folder), &file));
+    assert_true(file_read(only_file(arena, folder), FILE_DATA_MOST, &file));
     assert_int_equal(file.len, first.len + 16);
     unlink(path);
     rmdir(folder);

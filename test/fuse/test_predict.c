@@ -88,7 +88,7 @@ static Script *load(const char *name, Diags *diags)
     const char *path = arena_printf(arena, "examples/fusion/%s.fws", name);
     Buf text;
     buf_init(&text);
-    if (!file_read(path, &text))
+    if (!file_read(path, FILE_DATA_MOST, &text))
         path = arena_printf(arena, "bench/fusion/%s.fws", name);
     bool ok, rows = strstr(text.text, "size N") != NULL;
     Script *script = script_load(path, row, rows, diags, &ok);

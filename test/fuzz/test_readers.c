@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every reader on mutations of files that it reads: a part of a minute altogether with
-// `make check`, FW_FUZZ_SECONDS a reader otherwise. It needs no compiler of its own and
-// finds most under the sanitizers (make SAN=1); `make fuzz` follows the coverage.
+// Every reader on files that it reads, which it must read without a diagnostic, or nothing
+// behind what refuses them would be tried; then on mutations of them: a part of a minute
+// altogether with `make check`, FW_FUZZ_SECONDS a reader otherwise. It needs no compiler of
+// its own and finds most under the sanitizers (make SAN=1); `make fuzz` follows the
+// coverage.
 //
 // The input at hand lies in a file mapped by both sides, so that whatever ends the reader's
 // process leaves it: build/fuzz-READER.input is what to look at.
@@ -35,6 +37,7 @@ typedef struct {
 
 typedef struct {
     Buf file[256];
+    char *name[256];
     int n;
 } Seeds;
 
@@ -46,10 +49,9 @@ static void add_pattern(Seeds *seeds, const char *pattern)
     for (size_t i = 0; i < found.gl_pathc && seeds->n < COUNTOF(seeds->file); i++) {
         Buf *file = &seeds->file[seeds->n];
         buf_init(file);
-        if (file_read(found.gl_pathv[i], file) && file->len <= BYTES_MOST / 2)
-            seeds->n++;
-        else
-            buf_release(file);
+        if (!file_read(found.gl_pathv[i], BYTES_MOST / 2, file))
+            fail_msg("seed %s: %s", found.gl_pathv[i], file->text);
+        seeds->name[seeds->n++] = xstrdup(found.gl_pathv[i]);
     }
     globfree(&found);
 }
@@ -66,7 +68,7 @@ static void load_seeds(Seeds *seeds, const char *patterns)
 static void free_seeds(Seeds *seeds)
 {
     for (int i = 0; i < seeds->n; i++)
-        buf_release(&seeds->file[i]);
+        buf_release(&seeds->file[i]), free(seeds->name[i]);
 }
 
 // Mutations -------------------------------------------------------------------------------
@@ -216,8 +218,12 @@ static void fuzz(const ReaderRow *reader, Seeds *seeds, Shared *shared, uint64_t
         alarm(HANG_S);
         uint8_t *copy = malloc(shared->size + 1); // its end is watched
         memcpy(copy, shared->data, shared->size);
-        reader->read(copy, shared->size);
+        bool good = reader->read(copy, shared->size);
         free(copy);
+        if (i < seeds->n && !good) {
+            fprintf(stderr, "%s is refused\n", seeds->name[i]);
+            _exit(1);
+        }
         shared->tried++;
     }
     reader_folder_remove();

@@ -357,24 +357,25 @@ static void test_generic_sizes(void **state)
 }
 
 // Forty definitions, each the sum of `calls` calls of the one before and `more` terms.
-static void check_too_large(int calls, int more)
+static void check_too_large(const char *kind, int calls, int more, const char *code)
 {
     Buf text;
     buf_init(&text);
-    buf_puts(&text, "def f0(x: float): float = x + x\n");
+    buf_printf(&text, "%s f0(x: float): float = x + x\n", kind);
     for (int i = 1; i < 40; i++) {
-        buf_printf(&text, "def f%d(x: float): float = ", i);
+        buf_printf(&text, "%s f%d(x: float): float = ", kind, i);
         for (int k = 0; k < calls; k++)
             buf_printf(&text, "f%d(x) + ", i - 1);
         for (int k = 0; k < more; k++)
             buf_puts(&text, "x + ");
         buf_puts(&text, "x\n");
     }
+    buf_puts(&text, "def g(x: float) = f39(x)\n");
     Case c;
     load(&c, text.text);
     assert_false(c.ok);
     assert_int_equal(c.diags.errors, 1);
-    assert_string_equal(c.diags.list.at[0].code, "T019");
+    assert_string_equal(c.diags.list.at[0].code, code);
     unload(&c);
     buf_release(&text);
 }
@@ -382,8 +383,28 @@ static void check_too_large(int calls, int more)
 static void test_inlining_is_bounded(void **state)
 {
     (void)state;
-    check_too_large(2, 0);
-    check_too_large(1, 1000);
+    check_too_large("def", 2, 0, "T019");
+    check_too_large("fun", 2, 0, "T025");
+    check_too_large("def", 1, 1000, "T019");
+}
+
+// Forty tuples, each of two of the one before.
+static void test_tuples_are_bounded(void **state)
+{
+    (void)state;
+    Buf text;
+    buf_init(&text);
+    buf_puts(&text, "def f(x: float) =\n");
+    for (int i = 0; i < 40; i++)
+        buf_printf(&text, "let x = (x, x) in\n");
+    buf_puts(&text, "1.0\n");
+    Case c;
+    load(&c, text.text);
+    assert_false(c.ok);
+    assert_int_equal(c.diags.errors, 1);
+    assert_string_equal(c.diags.list.at[0].code, "T024");
+    unload(&c);
+    buf_release(&text);
 }
 
 static void test_lone_expression(void **state)
@@ -416,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_bad_bindings),
         cmocka_unit_test(test_generic_sizes),
         cmocka_unit_test(test_inlining_is_bounded),
+        cmocka_unit_test(test_tuples_are_bounded),
         cmocka_unit_test(test_lone_expression),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

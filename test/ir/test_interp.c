@@ -469,7 +469,7 @@ static void load_example(Run *r, Buf *text, const char *name, const int64_t *siz
     char path[300];
     snprintf(path, sizeof path, "examples/%s", name);
     buf_init(text);
-    assert_true(file_read(path, text));
+    assert_true(file_read(path, FILE_DATA_MOST, text));
     prepare(r, name, text->text, size);
     if (!r->program)
         report(r);

@@ -332,7 +332,7 @@ static char *manual(Arena *arena)
 {
     Buf text;
     buf_init(&text);
-    assert_true(file_read("doc/language.md", &text));
+    assert_true(file_read("doc/language.md", FILE_DATA_MOST, &text));
     char *copy = arena_strdup(arena, text.text);
     buf_release(&text);
     return copy;
@@ -699,6 +699,55 @@ static void test_depth_is_limited(void **state)
     ir_free(ir);
 }
 
+static void assert_refused(Ir *ir, const char *text, const char *code)
+{
+    Parsed parsed = parse(ir, text);
+    assert_null(parsed.program);
+    assert_string_equal(parsed.diags.list.at[0].code, code);
+}
+
+// Each of so many names would be looked for among all the others.
+static void test_number_is_limited(void **state)
+{
+    (void)state;
+    Ir *ir = ir_new();
+    Buf sizes, params;
+    buf_init(&sizes);
+    buf_init(&params);
+    buf_puts(&params, "def f(");
+    for (int i = 0; i < 30000; i++) {
+        buf_printf(&sizes, "size N%d\n", i);
+        buf_printf(&params, "a%d, ", i);
+    }
+    buf_puts(&sizes, "def f(x: float) = x\n");
+    buf_puts(&params, "x: float) = x\n");
+    assert_refused(ir, sizes.text, "P018");
+    assert_refused(ir, params.text, "P018");
+    assert_refused(ir, repeated(ir, "def f(x: float) = x", "\n", 1 << 20, ""), "P017");
+    buf_release(&sizes);
+    buf_release(&params);
+    ir_free(ir);
+}
+
+// C text goes into kernels, which people print.
+static void test_control_characters(void **state)
+{
+    (void)state;
+    static const char *const part[] = {"\033[31m", "\a", "\xc2\x9b", "\xe2\x80\xae",
+                                       "\xff"};
+    Ir *ir = ir_new();
+    for (int i = 0; i < COUNTOF(part); i++)
+        assert_refused(
+            ir,
+            arena_printf(ir->arena, "fun f(x: float): float = c\"%s\" flops 1", part[i]),
+            "P004");
+    Parsed parsed = parse(ir, "fun f(x: float): float = c\"return x; /* \xc3\xa9\t\n */\" "
+                              "flops 1 def g(x: float) = f(x)");
+    assert_parsed(&parsed);
+    assert_round_trip(ir, parsed.program);
+    ir_free(ir);
+}
+
 static void test_nesting_round_trips(void **state)
 {
     (void)state;
@@ -785,6 +834,8 @@ int main(void)
         cmocka_unit_test(test_nul_byte),
         cmocka_unit_test(test_several_errors),
         cmocka_unit_test(test_depth_is_limited),
+        cmocka_unit_test(test_number_is_limited),
+        cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_nesting_round_trips),
         cmocka_unit_test(test_mutations),
     };

@@ -51,7 +51,7 @@ static Golden read_golden(Arena *arena, const char *path)
     Buf file;
     Golden golden;
     buf_init(&file);
-    assert_true(file_read(path, &file));
+    assert_true(file_read(path, FILE_DATA_MOST, &file));
     const char *next = file.text + file.len;
     for (int i = SECTIONS - 1; i >= 0; i--) {
         const char *at = start_of(file.text, section[i]);

@@ -623,10 +623,10 @@ static bool is_there(const char *pid_file)
     Buf text;
     char path[64], state = 'X';
     buf_init(&text);
-    assert_true(file_read(pid_file, &text));
+    assert_true(file_read(pid_file, FILE_TEXT_MOST, &text));
     snprintf(path, sizeof path, "/proc/%d/stat", atoi(text.text));
     buf_clear(&text);
-    if (file_read(path, &text) && strrchr(text.text, ')'))
+    if (file_read(path, FILE_TEXT_MOST, &text) && strrchr(text.text, ')'))
         state = strrchr(text.text, ')')[2];
     buf_release(&text);
     return state != 'X' && state != 'Z';

@@ -129,7 +129,10 @@ static void test_damaged_gzip(void **state)
     gzclose(file);
     Buf bytes;
     buf_init(&bytes);
-    assert_true(file_read(path, &bytes));
+    FILE *packed = fopen(path, "rb"); // as it is: file_read unpacks it
+    for (int c; (c = fgetc(packed)) != EOF;)
+        buf_putc(&bytes, (char)c);
+    fclose(packed);
     assert_true(file_write(path, bytes.text, bytes.len / 2)); // cut short
     assert_null(dataset_read(path, arena, &diags));
     assert_int_equal(diags_exit_status(&diags), 1);

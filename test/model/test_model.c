@@ -414,7 +414,7 @@ static void test_other_units(void **state)
     assert_true(model_save(model, path, &diags));
     Buf text;
     buf_init(&text);
-    assert_true(file_read(path, &text));
+    assert_true(file_read(path, FILE_DATA_MOST, &text));
     char *units = strstr(text.text, "\"rectified\": true");
     assert_non_null(units);
     units[1] = 'R';

@@ -329,7 +329,7 @@ static void test_report_svg(void **state)
         Buf text;
         buf_init(&text);
         snprintf(path, sizeof path, "%s/%s.svg", inside, files[i]);
-        assert_true(file_read(path, &text));
+        assert_true(file_read(path, FILE_DATA_MOST, &text));
         assert_svg(&text);
         buf_release(&text);
         if (i > 0)

@@ -43,7 +43,7 @@ static void example_open(Example *e, const char *name, const int64_t *sizes)
     Buf text;
     buf_init(&text);
     const char *path = arena_printf(e->arena, "examples/%s.fw", name);
-    if (!file_read(path, &text))
+    if (!file_read(path, FILE_DATA_MOST, &text))
         fail_msg("cannot read %s", path);
     e->source = (Source){path, arena_strdup(e->arena, text.text), text.len};
     buf_release(&text);

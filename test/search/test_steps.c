@@ -376,7 +376,7 @@ static void test_shipped(void **state)
             buf_init(&path);
             buf_init(&text);
             buf_printf(&path, "heuristics/%s.fwh", name[i]);
-            assert_true(file_read(path.text, &text));
+            assert_true(file_read(path.text, FILE_DATA_MOST, &text));
             Space *space = space_new();
             for (int d = 0; d < dims; d++)
                 for (int k = 0; k < 3; k++)

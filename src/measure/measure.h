@@ -36,6 +36,10 @@ bool trial_status_find(const char *name, TrialStatus *status); // false: there i
 // failed".
 void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 
+// Version of the rule by which a result is right: a stored verdict of another counts for
+// nothing.
+#define CHECK_VERSION "2"
+
 enum { TRIAL_SAMPLES = 32 };
 
 typedef struct {

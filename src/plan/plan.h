@@ -379,5 +379,7 @@ const char *plan_models_folder(const char *program, Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
 #define CODEGEN_VERSION FW_VERSION "-7"
+// And of what makes stored trials comparable: the rule by which a result is right, too.
+#define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 
 #endif

@@ -140,11 +140,126 @@ static void test_gpucheck_inputs(void **state)
     buf_release(&log);
 }
 
+enum { WORDS = 3000 };
+
+typedef struct {
+    const DeviceKind *kind;
+    Device *device;
+    Buffers held;
+    Buffer *used[2];
+    Verdict verdict;
+    float in[WORDS], out[WORDS];
+    Buf log;
+} Judged;
+
+static void write_floats(const char *path, const float *x)
+{
+    assert_true(file_write(path, (const char *)x, sizeof(float) * WORDS));
+}
+
+// An input and an output, as a worker is told of them.
+static void open_judged(Judged *j)
+{
+    char folder[] = "/tmp/forewarp-test-XXXXXX", init[64], expect[64];
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < WORDS; i++) {
+        j->in[i] = (float)i;
+        j->out[i] = 0.5f + (float)(i % 10);
+    }
+    snprintf(init, sizeof init, "%s/init", folder);
+    snprintf(expect, sizeof expect, "%s/expect", folder);
+    write_floats(init, j->in);
+    write_floats(expect, j->out);
+    json_t *message = json_pack(
+        "{s:f,s:[{s:s,s:i,s:i,s:i,s:i,s:s},{s:s,s:i,s:i,s:i,s:i,s:s}]}", "tolerance", 1e-4,
+        "buffers", "name", "in", "scalar", S_FLOAT, "count", WORDS, "bytes", 4 * WORDS,
+        "width", 4, "init", init, "name", "out", "scalar", S_FLOAT, "count", WORDS, "bytes",
+        4 * WORDS, "width", 4, "expect", expect);
+    j->held = (Buffers){.kind = j->kind,
+                        .device = j->device,
+                        .gpucheck = gpucheck_open(j->kind, j->device)};
+    assert_non_null(j->held.gpucheck);
+    assert_true(buffers_fill(&j->held, message, &j->log));
+    json_decref(message);
+    remove_tree(folder);
+    j->used[0] = &j->held.at[0];
+    j->used[1] = &j->held.at[1];
+}
+
+// What is found of a run that computes what it must and then writes a float into a buffer,
+// so many floats from its start.
+static bool is_right(Judged *j, int buffer, int64_t at, float x, Poison poison)
+{
+    float copy = x;
+    buf_clear(&j->verdict.why);
+    assert_int_equal(buffers_guard(&j->held, j->used, 2, poison, &j->log), DEV_OK);
+    assert_int_equal(buffers_reset(&j->held, j->used, 2, poison, &j->log), DEV_OK);
+    j->kind->write(j->device, j->used[1]->mem, j->out, sizeof j->out, &j->log);
+    unsigned char byte[4];
+    memcpy(byte, &copy, sizeof byte);
+    for (int i = 0; i < 4 && buffer >= 0; i++)
+        j->kind->fill(j->device, j->used[buffer]->whole, byte[i],
+                      (size_t)(GUARD + 4 * at + i), 1, &j->log);
+    assert_int_equal(buffers_judge(&j->held, j->used, 2, poison, &j->verdict, &j->log),
+                     DEV_OK);
+    return j->verdict.right;
+}
+
+static void expect_wrong(Judged *j, int buffer, int64_t at, float x, const char *why)
+{
+    static const Poison poison[] = {POISON_ONES, POISON_ZEROS};
+    for (int i = 0; i < COUNTOF(poison); i++) {
+        assert_false(is_right(j, buffer, at, x, poison[i]));
+        assert_non_null(strstr(j->verdict.why.text, why));
+        assert_true(is_right(j, -1, 0, 0, poison[i])); // what was spoilt is put back
+    }
+}
+
+// A worker's judgement where the device compares: what is found and said is the same.
+static void test_judged_there(void **state)
+{
+    (void)state;
+    Judged *j = xcalloc(1, sizeof *j);
+    j->kind = device_kind("opencl");
+    if (j->kind->count() == 0) {
+        free(j);
+        skip();
+    }
+    buf_init(&j->log);
+    buf_init(&j->verdict.why);
+    j->device = j->kind->open(0, &j->log);
+    assert_non_null(j->device);
+    open_judged(j);
+    assert_true(is_right(j, -1, 0, 0, POISON_ONES));
+    assert_true(is_right(j, 1, 7, 7.5001f, POISON_ZEROS));
+    assert_true(j->verdict.max_error > 1e-6 && j->verdict.max_error < 1e-4);
+    expect_wrong(j, 1, 7, 8, "out: element 7 is 8, must be 7.5");
+    expect_wrong(j, 1, WORDS, 8, "writes past the end of `out`: element 3000");
+    expect_wrong(j, 1, -1, 8, "writes before the start of `out`: element -1");
+    expect_wrong(j, 0, WORDS + 5, 8, "writes past the end of `in`: element 3005");
+    expect_wrong(j, 0, 33, 8, "writes into the input `in`: element 33");
+    // Its copy of what is expected is not the last word.
+    j->kind->fill(j->device, j->used[1]->expect_mem, 3, 0, 64, &j->log);
+    assert_true(is_right(j, -1, 0, 0, POISON_ONES));
+    bool right[2];
+    double error = 0;
+    assert_true(
+        gpucheck_judge(j->held.gpucheck, j->used, 2, POISON_ONES, 1e-4, right, &error));
+    assert_true(right[0] && right[1]); // it was put back
+    buffers_clear(&j->held);
+    gpucheck_close(j->held.gpucheck);
+    j->kind->close(j->device);
+    buf_release(&j->verdict.why);
+    buf_release(&j->log);
+    free(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gpucheck),
         cmocka_unit_test(test_gpucheck_inputs),
+        cmocka_unit_test(test_judged_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

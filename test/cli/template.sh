@@ -148,8 +148,6 @@ cat >"$tmp/judge.cl" <<'END'
 kernel void judge(global T *in, global T *out, global T *both)
 {
     int i = get_global_id(0);
-    if (FAULT == 1 && i == 5)
-        return;
     if (FAULT == 2 && i == N - 1)
         out[N] = 3;
     if (FAULT == 3 && i == 0)
@@ -158,10 +156,11 @@ kernel void judge(global T *in, global T *out, global T *both)
         in[7] = 3;
     if (FAULT == 5 && i == N - 1)
         both[N] = 3;
-    if (FAULT == 6 && !(out[i] != out[i] || out[i] == (T)-1))
-        return;
-    out[i] = VALUE;
     both[i] += in[i];
+    if (FAULT == 1 && i == 5)
+        return;
+    if (FAULT != 6 || out[i] != out[i] || out[i] == (T)-1)
+        out[i] = VALUE;
 }
 END
 judge() { # TYPE VALUE

@@ -437,8 +437,8 @@ void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user)
 {
     if (set_up(bench, piece)) {
         tell(user, "run", piece->number);
-        if (run_fresh(bench, piece, POISON_ONES) == DEV_OK)
-            judge(bench, piece, POISON_ONES, "");
+        if (run_fresh(bench, piece, POISON_FIRST) == DEV_OK)
+            judge(bench, piece, POISON_FIRST, "");
     }
     take_down(bench, piece);
 }
@@ -461,7 +461,7 @@ static double cpu_ns(void)
 static DeviceStatus timed_run(void *user, double *time_ns, double *used_ns)
 {
     TimedRun *timed = user;
-    DeviceStatus status = reset(timed->bench, timed->piece, POISON_ZEROS);
+    DeviceStatus status = reset(timed->bench, timed->piece, POISON_AGAIN);
     if (status != DEV_OK)
         return status;
     double before = cpu_ns();
@@ -537,7 +537,7 @@ static const char again[] = "run again, on outputs that held something else:\n";
 
 static void judge_again(Bench *bench, Piece *piece, const json_t *options)
 {
-    if (judge(bench, piece, POISON_ZEROS, again) == DEV_OK)
+    if (judge(bench, piece, POISON_AGAIN, again) == DEV_OK)
         write_outputs(bench, piece, options);
     if (piece->trial.status != TRIAL_OK) {
         piece->trial.time_ns = INFINITY;
@@ -561,7 +561,7 @@ static void compute_again(Bench *bench, Piece *piece, const json_t *options)
     trial->time_ns = trial->sample_ns[0] = piece->checked_ns;
     if (!is_compared(bench))
         write_outputs(bench, piece, options);
-    else if (run_fresh(bench, piece, POISON_ZEROS) == DEV_OK)
+    else if (run_fresh(bench, piece, POISON_AGAIN) == DEV_OK)
         judge_again(bench, piece, options);
     if (trial->status != TRIAL_OK)
         trial->time_ns = INFINITY;
@@ -578,7 +578,7 @@ static void time_piece(Bench *bench, Piece *piece, const json_t *options)
         .cutoff_ns = json_number_of(options, "cutoff_ns", INFINITY),
         .limit_s = json_number_of(options, "limit_s", INFINITY),
     };
-    DeviceStatus status = guard(bench, piece, POISON_ZEROS);
+    DeviceStatus status = guard(bench, piece, POISON_AGAIN);
     if (status == DEV_OK)
         status = sample_take(&sampler, &piece->trial);
     piece->trial.status = status_of[status];

@@ -5,7 +5,7 @@
 //
 //   method  each buffer lies between two zones that no kernel may write. Outputs and zones
 //           hold a poison before a run; a job is judged after a run with each of two
-//           poisons that differ in every bit, so what was not written, or was written
+//           poisons that differ in every byte, so what was not written, or was written
 //           outside, cannot agree both times.
 //
 // Where the device is no CPU it compares by itself, and only what it finds wrong is read
@@ -150,16 +150,23 @@ bool buffer_scratch(const Buffers *s, int number, size_t bytes, Buffer *scratch,
 {
     char name[32];
     snprintf(name, sizeof name, "scratch %d", number);
-    *scratch = (Buffer){.name = xstrdup(name), .bytes = bytes, .width = 1};
+    *scratch = (Buffer){.name = xstrdup(name), .scalar = S_INT, .bytes = bytes, .width = 1};
     return new_mem(s, scratch, log);
 }
 
 // Before a run ------------------------------------------------------------------------
 
+// All bits set is no number; the other is nothing that a kernel would look for, as zero is.
+// Of truth values only zero is not the same as all bits.
+unsigned char buffer_poison(const Buffer *b, Poison poison)
+{
+    return poison == POISON_FIRST ? 0xff : b->scalar == S_BOOL ? 0 : 0x5a;
+}
+
 static DeviceStatus fill(const Buffers *s, const Buffer *b, Poison poison, size_t offset,
                          size_t bytes, Buf *log)
 {
-    return s->kind->fill(s->device, b->whole, (unsigned char)poison, offset, bytes, log);
+    return s->kind->fill(s->device, b->whole, buffer_poison(b, poison), offset, bytes, log);
 }
 
 DeviceStatus buffers_guard(const Buffers *s, Buffer *const *used, int n, Poison poison,
@@ -192,9 +199,9 @@ DeviceStatus buffers_reset(const Buffers *s, Buffer *const *used, int n, Poison 
 
 // After a run -------------------------------------------------------------------------
 
-static bool holds_only(const unsigned char *p, Poison poison, size_t n)
+static bool holds_only(const unsigned char *p, unsigned char byte, size_t n)
 {
-    return p[0] == (unsigned char)poison && memcmp(p, p + 1, n - 1) == 0;
+    return p[0] == byte && memcmp(p, p + 1, n - 1) == 0;
 }
 
 // False: it was written before the start, or past the end; the log has the nearest element.
@@ -202,15 +209,16 @@ static bool zones_are_whole(const Buffer *b, const unsigned char *whole, Poison 
                             Buf *why)
 {
     const unsigned char *start = whole + GUARD, *end = start + b->bytes;
-    bool before = !holds_only(whole, poison, GUARD);
-    bool past = !holds_only(end, poison, GUARD);
+    const unsigned char byte = buffer_poison(b, poison);
+    bool before = !holds_only(whole, byte, GUARD);
+    bool past = !holds_only(end, byte, GUARD);
     size_t far = 1;
-    while (before && start[-(ptrdiff_t)far] == (unsigned char)poison)
+    while (before && start[-(ptrdiff_t)far] == byte)
         far++;
     if (before)
         buf_printf(why, "writes before the start of `%s`: element -%zu\n", b->name,
                    (far + b->width - 1) / b->width);
-    for (far = 0; past && end[far] == (unsigned char)poison;)
+    for (far = 0; past && end[far] == byte;)
         far++;
     if (past)
         buf_printf(why, "writes past the end of `%s`: element %zu\n", b->name,

@@ -181,7 +181,7 @@ static DeviceLaunch ask_zones(const GpuCheck *check, const Buffer *b, Poison poi
 {
     *a = (Asked){.count = (int64_t)b->bytes,
                  .zone = GUARD,
-                 .poison = (int32_t)poison,
+                 .poison = buffer_poison(b, poison),
                  .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
     a->arg[0] = (DeviceArg){.mem = b->whole};
     a->arg[1] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};

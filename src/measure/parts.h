@@ -65,9 +65,10 @@ Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t 
 
 // buffers.c ---------------------------------------------------------------------------
 
-// What an output holds before a run, and the zones around all buffers. An element that is
-// right after a run on each was written: the two differ in every bit.
-typedef enum { POISON_ONES = 0xff, POISON_ZEROS = 0 } Poison;
+// What an output holds before a run, and the zones around all buffers: in the first run of
+// a job, and in those that are timed. An element that is right after a run on each was
+// written.
+typedef enum { POISON_FIRST, POISON_AGAIN } Poison;
 
 enum { GUARD = 16 * PART_ALIGN }; // bytes of a zone: a row of 16,384 floats
 
@@ -88,6 +89,8 @@ typedef struct {
 
 // No job may change it.
 bool buffer_is_input(const Buffer *buffer);
+// The byte that is a poison in this buffer.
+unsigned char buffer_poison(const Buffer *buffer, Poison poison);
 
 typedef struct GpuCheck GpuCheck;
 

@@ -37,22 +37,22 @@ static void compare_both(const DeviceKind *kind, Device *device, GpuCheck *gpu,
     assert_true(gpucheck_takes(gpu, &b));
     b.expect_mem = kind->mem_new(device, b.bytes, &log);
     assert_int_equal(kind->write(device, b.expect_mem, want, b.bytes, &log), DEV_OK);
-    assert_int_equal(buffers_reset(&held, used, 1, POISON_ZEROS, &log), DEV_OK);
+    assert_int_equal(buffers_reset(&held, used, 1, POISON_AGAIN, &log), DEV_OK);
     assert_int_equal(kind->write(device, b.mem, got, b.bytes, &log), DEV_OK);
     bool right = false;
     double error = 0;
-    assert_true(gpucheck_judge(gpu, used, 1, POISON_ZEROS, 1e-4, &right, &error));
+    assert_true(gpucheck_judge(gpu, used, 1, POISON_AGAIN, 1e-4, &right, &error));
     Check check = check_compare(scalar, got, want, n, 1e-4, b.scale);
     assert_int_equal(right, check.first_wrong < 0);
     assert_true(error == (double)(float)check.max_error);
     // The zones, to the byte.
-    assert_true(gpucheck_judge(gpu, used, 1, POISON_ONES, 1e-4, &right, &error) && !right);
+    assert_true(gpucheck_judge(gpu, used, 1, POISON_FIRST, 1e-4, &right, &error) && !right);
     const size_t at[] = {0, GUARD - 1, GUARD + b.bytes, 2 * (size_t)GUARD + b.bytes - 1};
     for (int i = 0; i < COUNTOF(at); i++) {
         kind->fill(device, b.whole, 1, at[i], 1, &log);
-        assert_true(gpucheck_judge(gpu, used, 1, POISON_ZEROS, 1e-4, &right, &error));
+        assert_true(gpucheck_judge(gpu, used, 1, POISON_AGAIN, 1e-4, &right, &error));
         assert_false(right);
-        kind->fill(device, b.whole, 0, at[i], 1, &log);
+        kind->fill(device, b.whole, buffer_poison(&b, POISON_AGAIN), at[i], 1, &log);
     }
     b.expect = NULL; // not mapped
     buffer_free(&held, &b);
@@ -207,7 +207,7 @@ static bool is_right(Judged *j, int buffer, int64_t at, float x, Poison poison)
 
 static void expect_wrong(Judged *j, int buffer, int64_t at, float x, const char *why)
 {
-    static const Poison poison[] = {POISON_ONES, POISON_ZEROS};
+    static const Poison poison[] = {POISON_FIRST, POISON_AGAIN};
     for (int i = 0; i < COUNTOF(poison); i++) {
         assert_false(is_right(j, buffer, at, x, poison[i]));
         assert_non_null(strstr(j->verdict.why.text, why));
@@ -230,8 +230,8 @@ static void test_judged_there(void **state)
     j->device = j->kind->open(0, &j->log);
     assert_non_null(j->device);
     open_judged(j);
-    assert_true(is_right(j, -1, 0, 0, POISON_ONES));
-    assert_true(is_right(j, 1, 7, 7.5001f, POISON_ZEROS));
+    assert_true(is_right(j, -1, 0, 0, POISON_FIRST));
+    assert_true(is_right(j, 1, 7, 7.5001f, POISON_AGAIN));
     assert_true(j->verdict.max_error > 1e-6 && j->verdict.max_error < 1e-4);
     expect_wrong(j, 1, 7, 8, "out: element 7 is 8, must be 7.5");
     expect_wrong(j, 1, WORDS, 8, "writes past the end of `out`: element 3000");
@@ -240,11 +240,11 @@ static void test_judged_there(void **state)
     expect_wrong(j, 0, 33, 8, "writes into the input `in`: element 33");
     // Its copy of what is expected is not the last word.
     j->kind->fill(j->device, j->used[1]->expect_mem, 3, 0, 64, &j->log);
-    assert_true(is_right(j, -1, 0, 0, POISON_ONES));
+    assert_true(is_right(j, -1, 0, 0, POISON_FIRST));
     bool right[2];
     double error = 0;
     assert_true(
-        gpucheck_judge(j->held.gpucheck, j->used, 2, POISON_ONES, 1e-4, right, &error));
+        gpucheck_judge(j->held.gpucheck, j->used, 2, POISON_FIRST, 1e-4, right, &error));
     assert_true(right[0] && right[1]); // it was put back
     buffers_clear(&j->held);
     gpucheck_close(j->held.gpucheck);

@@ -725,7 +725,10 @@ static void test_other_runs(void **state)
     for (int i = 0; i < N; i++)
         real[i] = (float)(i + 1);
     for (int d = 0; d < 2 && for_device(f, d); d++) {
-        Job poisoned = typed_job(f, "float", "", "if (isnan(z[i])) z[i] = i + 1;");
+        int32_t zeros[N] = {0};
+        Job poisoned = typed_job(f, "int", "", "if (z[i] == -1) z[i] = 0;");
+        expect_verdict(f, S_INT, zeros, &poisoned, TRIAL_WRONG_RESULT, again);
+        poisoned = typed_job(f, "float", "", "if (isnan(z[i])) z[i] = i + 1;");
         expect_verdict(f, S_FLOAT, real, &poisoned, TRIAL_WRONG_RESULT, again);
     }
     for_device(f, 0);

@@ -71,7 +71,7 @@ static bool import_wisdom(Options *o)
     bool ok = store && wisdom_store(store, &wisdom, &changed, &o->diags);
     store_close(store);
     for (int i = 0; i < wisdom.len; i++)
-        current += strcmp(wisdom.at[i].key.version, CODEGEN_VERSION) == 0;
+        current += strcmp(wisdom.at[i].key.version, TRIAL_VERSION) == 0;
     if (ok)
         printf("%d plans, %d of them new; %d of this version\n", wisdom.len, changed,
                current);

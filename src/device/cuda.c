@@ -68,7 +68,7 @@ struct Device {
 
 struct Mem {
     uint64_t address; // of a view: its texture object
-    bool is_view;
+    bool is_view, is_part;
 };
 
 struct Module {
@@ -277,6 +277,14 @@ static Mem *cuda_mem_new(Device *device, size_t bytes, Buf *log)
     return mem;
 }
 
+static Mem *cuda_part_new(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log)
+{
+    (void)device, (void)bytes, (void)log;
+    Mem *mem = xmalloc(sizeof *mem);
+    *mem = (Mem){.address = of->address + offset, .is_part = true};
+    return mem;
+}
+
 // CUDA_RESOURCE_DESC of linear memory, and CUDA_TEXTURE_DESC.
 typedef struct {
     int kind; // CU_RESOURCE_TYPE_LINEAR
@@ -339,7 +347,7 @@ static void cuda_mem_free(Device *device, Mem *mem)
 {
     if (mem->is_view)
         device->cu.cuTexObjectDestroy(mem->address);
-    else
+    else if (!mem->is_part)
         device->cu.cuMemFree_v2(mem->address);
     free(mem);
 }
@@ -361,12 +369,29 @@ static DeviceStatus cuda_read(Device *device, Mem *mem, void *data, size_t bytes
                      "cuMemcpyDtoH", log);
 }
 
-static DeviceStatus cuda_fill(Device *device, Mem *mem, unsigned char byte, size_t bytes,
-                              Buf *log)
+static const void *cuda_map(Device *device, Mem *mem, size_t bytes, Buf *log)
+{
+    void *data = malloc(MAX(bytes, 1));
+    if (data && cuda_read(device, mem, data, bytes, log) == DEV_OK)
+        return data;
+    if (!data)
+        buf_puts(log, "no memory to read a buffer back\n");
+    free(data);
+    return NULL;
+}
+
+static void cuda_unmap(Device *device, Mem *mem, const void *data)
+{
+    (void)device, (void)mem;
+    free((void *)(uintptr_t)data);
+}
+
+static DeviceStatus cuda_fill(Device *device, Mem *mem, unsigned char byte, size_t offset,
+                              size_t bytes, Buf *log)
 {
     if (bytes == 0)
         return DEV_OK;
-    int code = device->cu.cuMemsetD8_v2(mem->address, byte, bytes);
+    int code = device->cu.cuMemsetD8_v2(mem->address + offset, byte, bytes);
     if (code == CU_OK)
         code = device->cu.cuCtxSynchronize();
     return status_of(&device->cu, code, "cuMemsetD8", log);
@@ -634,10 +659,13 @@ const DeviceKind device_cuda = {
     .close = cuda_close,
     .info = cuda_info,
     .mem_new = cuda_mem_new,
+    .part_new = cuda_part_new,
     .view_new = cuda_view_new,
     .mem_free = cuda_mem_free,
     .write = cuda_write,
     .read = cuda_read,
+    .map = cuda_map,
+    .unmap = cuda_unmap,
     .fill = cuda_fill,
     .build = cuda_build,
     .module_free = cuda_module_free,

@@ -36,6 +36,9 @@ typedef struct Device Device;
 typedef struct Module Module;
 typedef struct Mem Mem;
 
+// Parts of buffers begin where a buffer may begin on any device.
+enum { PART_ALIGN = 4096 };
+
 // An image is read by a kernel through the texture path; its elements are numbers.
 typedef struct {
     int dims;        // 1, 2 or 3; 0: no image
@@ -76,6 +79,9 @@ typedef struct {
     void (*close)(Device *device);
     const DeviceInfo *(*info)(const Device *device);
     Mem *(*mem_new)(Device *device, size_t bytes, Buf *log); // NULL on failure
+    // Some bytes of a buffer as a buffer, without a copy; to be freed before it. The offset
+    // is a multiple of PART_ALIGN. NULL on failure.
+    Mem *(*part_new)(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log);
     // An image that kernels read, filled by write; NULL where the kind has none.
     Mem *(*image_new)(Device *device, const ImageShape *shape, Buf *log);
     // The elements of a buffer as an image of one dimension, without a copy; to be freed
@@ -85,9 +91,13 @@ typedef struct {
     DeviceStatus (*write)(Device *device, Mem *mem, const void *data, size_t bytes,
                           Buf *log);
     DeviceStatus (*read)(Device *device, Mem *mem, void *data, size_t bytes, Buf *log);
-    // Fills with a byte pattern: outputs are poisoned before a checked run.
-    DeviceStatus (*fill)(Device *device, Mem *mem, unsigned char byte, size_t bytes,
-                         Buf *log);
+    // The bytes of a buffer for this process to read until unmap: where the device shares
+    // this memory, without a copy. NULL on failure.
+    const void *(*map)(Device *device, Mem *mem, size_t bytes, Buf *log);
+    void (*unmap)(Device *device, Mem *mem, const void *data);
+    // Fills a part of a buffer with one byte.
+    DeviceStatus (*fill)(Device *device, Mem *mem, unsigned char byte, size_t offset,
+                         size_t bytes, Buf *log);
     DeviceStatus (*build)(Device *device, const char *source, const char *options,
                           Module **module, Buf *log);
     void (*module_free)(Device *device, Module *module);

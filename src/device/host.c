@@ -32,6 +32,7 @@ struct Device {
 
 struct Mem {
     void *data;
+    bool is_part;
 };
 
 struct Module {
@@ -250,14 +251,23 @@ static Mem *host_mem_new(Device *device, size_t bytes, Buf *log)
         return NULL;
     }
     Mem *mem = xmalloc(sizeof *mem);
-    mem->data = data;
+    *mem = (Mem){.data = data};
+    return mem;
+}
+
+static Mem *host_part_new(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log)
+{
+    (void)device, (void)bytes, (void)log;
+    Mem *mem = xmalloc(sizeof *mem);
+    *mem = (Mem){.data = (char *)of->data + offset, .is_part = true};
     return mem;
 }
 
 static void host_mem_free(Device *device, Mem *mem)
 {
     (void)device;
-    free(mem->data);
+    if (!mem->is_part)
+        free(mem->data);
     free(mem);
 }
 
@@ -276,11 +286,22 @@ static DeviceStatus host_read(Device *device, Mem *mem, void *data, size_t bytes
     return DEV_OK;
 }
 
-static DeviceStatus host_fill(Device *device, Mem *mem, unsigned char byte, size_t bytes,
-                              Buf *log)
+static const void *host_map(Device *device, Mem *mem, size_t bytes, Buf *log)
+{
+    (void)device, (void)bytes, (void)log;
+    return mem->data;
+}
+
+static void host_unmap(Device *device, Mem *mem, const void *data)
+{
+    (void)device, (void)mem, (void)data;
+}
+
+static DeviceStatus host_fill(Device *device, Mem *mem, unsigned char byte, size_t offset,
+                              size_t bytes, Buf *log)
 {
     (void)device, (void)log;
-    memset(mem->data, byte, bytes);
+    memset((char *)mem->data + offset, byte, bytes);
     return DEV_OK;
 }
 
@@ -513,9 +534,12 @@ const DeviceKind device_host = {
     .close = host_close,
     .info = host_info,
     .mem_new = host_mem_new,
+    .part_new = host_part_new,
     .mem_free = host_mem_free,
     .write = host_write,
     .read = host_read,
+    .map = host_map,
+    .unmap = host_unmap,
     .fill = host_fill,
     .build = host_build,
     .module_free = host_module_free,

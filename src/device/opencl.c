@@ -346,6 +346,20 @@ static Mem *opencl_mem_new(Device *device, size_t bytes, Buf *log)
     return made;
 }
 
+static Mem *opencl_part_new(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log)
+{
+    (void)device;
+    cl_int code;
+    const cl_buffer_region region = {offset, MAX(bytes, 1)};
+    cl_mem mem = clCreateSubBuffer(of->mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                   &region, &code);
+    if (!succeeds(code, "clCreateSubBuffer", log))
+        return NULL;
+    Mem *made = xmalloc(sizeof *made);
+    *made = (Mem){.mem = mem, .bytes = bytes};
+    return made;
+}
+
 // Channel types by kind and bytes; integers are read as such, never as fractions of one.
 static bool image_format(const ImageShape *shape, cl_image_format *format)
 {
@@ -443,20 +457,49 @@ static DeviceStatus opencl_read(Device *device, Mem *mem, void *data, size_t byt
                      "clEnqueueReadBuffer", log);
 }
 
-// Wide patterns fill faster; the odd bytes at the end are filled singly.
-static DeviceStatus opencl_fill(Device *device, Mem *mem, unsigned char byte, size_t bytes,
-                                Buf *log)
+// A device of its own memory is read into ours: what such a driver maps is pinned.
+static const void *opencl_map(Device *device, Mem *mem, size_t bytes, Buf *log)
 {
-    unsigned char pattern[16];
-    size_t wide = bytes / sizeof pattern * sizeof pattern;
+    cl_int code = CL_OUT_OF_HOST_MEMORY;
+    if (device->info.is_cpu) {
+        const void *data = clEnqueueMapBuffer(device->queue, mem->mem, CL_TRUE, CL_MAP_READ,
+                                              0, MAX(bytes, 1), 0, NULL, NULL, &code);
+        return succeeds(code, "clEnqueueMapBuffer", log) ? data : NULL;
+    }
+    void *data = malloc(MAX(bytes, 1));
+    if (data && opencl_read(device, mem, data, bytes, log) == DEV_OK)
+        return data;
+    if (!data)
+        buf_puts(log, "no memory to read a buffer back\n");
+    free(data);
+    return NULL;
+}
+
+static void opencl_unmap(Device *device, Mem *mem, const void *data)
+{
+    void *mapped = (void *)(uintptr_t)data;
+    if (!device->info.is_cpu)
+        free(mapped);
+    else if (clEnqueueUnmapMemObject(device->queue, mem->mem, mapped, 0, NULL, NULL) ==
+             CL_SUCCESS)
+        clFinish(device->queue);
+}
+
+// Wide patterns fill faster, where they may begin; the odd bytes are filled singly.
+static DeviceStatus opencl_fill(Device *device, Mem *mem, unsigned char byte, size_t offset,
+                                size_t bytes, Buf *log)
+{
+    enum { WIDE = 16 };
+    unsigned char pattern[WIDE];
+    size_t end = offset + bytes, first = MIN((offset + WIDE - 1) / WIDE * WIDE, end);
+    size_t last = MAX(end / WIDE * WIDE, first);
+    const size_t part[][3] = {{offset, first, 1}, {first, last, WIDE}, {last, end, 1}};
     cl_int code = CL_SUCCESS;
     memset(pattern, byte, sizeof pattern);
-    if (wide)
-        code = clEnqueueFillBuffer(device->queue, mem->mem, pattern, sizeof pattern, 0,
-                                   wide, 0, NULL, NULL);
-    if (code == CL_SUCCESS && wide < bytes)
-        code = clEnqueueFillBuffer(device->queue, mem->mem, pattern, 1, wide, bytes - wide,
-                                   0, NULL, NULL);
+    for (int i = 0; i < COUNTOF(part) && code == CL_SUCCESS; i++)
+        if (part[i][0] < part[i][1])
+            code = clEnqueueFillBuffer(device->queue, mem->mem, pattern, part[i][2],
+                                       part[i][0], part[i][1] - part[i][0], 0, NULL, NULL);
     if (code == CL_SUCCESS)
         code = clFinish(device->queue);
     return status_of(code, "clEnqueueFillBuffer", log);
@@ -746,11 +789,14 @@ const DeviceKind device_opencl = {
     .close = opencl_close,
     .info = opencl_info,
     .mem_new = opencl_mem_new,
+    .part_new = opencl_part_new,
     .image_new = opencl_image_new,
     .view_new = opencl_view_new,
     .mem_free = opencl_mem_free,
     .write = opencl_write,
     .read = opencl_read,
+    .map = opencl_map,
+    .unmap = opencl_unmap,
     .fill = opencl_fill,
     .build = opencl_build,
     .module_free = opencl_module_free,

@@ -3,10 +3,9 @@
 // The worker's bench: the device, the problem's buffers, and one job at a time built,
 // run and checked, timed.
 //
-// Outputs are filled with 0xff (not-a-number) before the checked run, so that what a
-// candidate leaves unwritten is seen. A wrong result is given a second run on restored
-// inputs: an earlier candidate may have written over them. It guards against nothing that
-// a candidate does to this process: the controller does, by ending it.
+// A job is judged after its first run and after its last timed one, which begin with
+// different poisons in the outputs (buffers.c). It guards against nothing that a candidate
+// does to this process: the controller does, by ending it.
 #include "measure/parts.h"
 
 #include <errno.h>
@@ -14,32 +13,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-typedef struct {
-    char *name;
-    Scalar scalar;
-    int64_t count;
-    size_t bytes;
-    const void *init, *expect; // mapped files; NULL: none
-    bool inout;
-    double scale;
-    Mem *mem;
-    Mem *expect_mem; // a copy on the device, where it compares there
-} Buffer;
-
 struct Bench {
-    const DeviceKind *kind;
-    Device *device;
     const DeviceInfo *info;
-    int nbuffer;
-    Buffer *buffer;
-    double tolerance;
-    GpuCheck *gpucheck; // NULL: outputs are read back and compared here
-    void *readback;     // room for the largest buffer that is read
-    bool compiles;      // and has nothing else
+    Buffers held;  // the device and the problem's buffers
+    bool compiles; // and has nothing else
     bool sick;
 };
 
@@ -61,7 +41,9 @@ struct Piece {
     Built *built;
     Trial trial;
     Buf log;
-    Mem **scratch;
+    Buffer *scratch;
+    Buffer **used; // those of the problem that this job may read or write, and its scratch
+    int nused;
     VEC(View) views; // of buffers that kernels read as images
     DeviceLaunch *launch;
     double checked_ns; // how long the checked run took
@@ -79,117 +61,9 @@ static const TrialStatus status_of[] = {
 
 // Opening -----------------------------------------------------------------------------
 
-static bool map_file(const char *path, size_t bytes, const void **at, Buf *log)
-{
-    *at = NULL;
-    if (!*path || bytes == 0)
-        return true;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *p = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (p == MAP_FAILED)
-        buf_printf(log, "cannot map %s: %s\n", path, strerror(errno));
-    else
-        *at = p;
-    if (fd >= 0)
-        close(fd);
-    return p != MAP_FAILED;
-}
-
-static bool upload(Bench *bench, const Buffer *b, Buf *log)
-{
-    return !b->init ||
-           bench->kind->write(bench->device, b->mem, b->init, b->bytes, log) == DEV_OK;
-}
-
-static Mem *new_mem(Bench *bench, ImageShape image, size_t bytes, Buf *log)
-{
-    if (!image.dims)
-        return bench->kind->mem_new(bench->device, bytes, log);
-    if (bench->kind->image_new)
-        return bench->kind->image_new(bench->device, &image, log);
-    buf_printf(log, "%s devices have no images\n", bench->kind->name);
-    return NULL;
-}
-
-static bool open_buffer(Bench *bench, const json_t *json, Buffer *b, Buf *log)
-{
-    b->name = xstrdup(json_text_of(json, "name"));
-    b->scalar = (Scalar)json_int_of(json, "scalar", S_FLOAT);
-    b->count = json_int_of(json, "count", 0);
-    b->bytes = (size_t)b->count * scalar_device_bytes(b->scalar);
-    if (!map_file(json_text_of(json, "init"), b->bytes, &b->init, log) ||
-        !map_file(json_text_of(json, "expect"), b->bytes, &b->expect, log))
-        return false;
-    if (b->expect)
-        b->scale = check_scale(b->scalar, b->expect, b->count);
-    b->inout = json_is_true(json_object_get(json, "inout"));
-    b->mem = new_mem(bench, image_from_json(json_object_get(json, "image")), b->bytes, log);
-    return b->mem && upload(bench, b, log);
-}
-
-// Without room for it on the device, the outputs are read back.
-static void upload_expected(Bench *bench, Buffer *b)
-{
-    Buf ignored;
-    buf_init(&ignored);
-    b->expect_mem = bench->kind->mem_new(bench->device, b->bytes, &ignored);
-    if (b->expect_mem && bench->kind->write(bench->device, b->expect_mem, b->expect,
-                                            b->bytes, &ignored) != DEV_OK) {
-        bench->kind->mem_free(bench->device, b->expect_mem);
-        b->expect_mem = NULL;
-    }
-    buf_release(&ignored);
-}
-
-static bool open_buffers(Bench *bench, const json_t *list, Buf *log)
-{
-    size_t largest = 1;
-    bench->nbuffer = (int)json_array_size(list);
-    bench->buffer = xcalloc((size_t)bench->nbuffer, sizeof *bench->buffer);
-    for (int i = 0; i < bench->nbuffer; i++) {
-        Buffer *b = &bench->buffer[i];
-        if (!open_buffer(bench, json_array_get(list, (size_t)i), b, log))
-            return false;
-        if (b->expect && bench->gpucheck)
-            upload_expected(bench, b);
-        if (b->expect || !b->init || b->inout)
-            largest = MAX(largest, b->bytes);
-    }
-    bench->readback = malloc(largest);
-    if (!bench->readback)
-        buf_puts(log, "no memory to read the outputs back\n");
-    return bench->readback != NULL;
-}
-
-static void close_buffer(Bench *bench, Buffer *b)
-{
-    if (b->mem)
-        bench->kind->mem_free(bench->device, b->mem);
-    if (b->expect_mem)
-        bench->kind->mem_free(bench->device, b->expect_mem);
-    if (b->init)
-        munmap((void *)(uintptr_t)b->init, b->bytes);
-    if (b->expect)
-        munmap((void *)(uintptr_t)b->expect, b->bytes);
-    free(b->name);
-}
-
-static void close_buffers(Bench *bench)
-{
-    for (int i = 0; i < bench->nbuffer; i++)
-        close_buffer(bench, &bench->buffer[i]);
-    free(bench->buffer);
-    free(bench->readback);
-    bench->buffer = NULL;
-    bench->readback = NULL;
-    bench->nbuffer = 0;
-}
-
 bool bench_fill(Bench *bench, const json_t *message, Buf *log)
 {
-    close_buffers(bench);
-    bench->tolerance = json_number_of(message, "tolerance", INFINITY);
-    return open_buffers(bench, json_object_get(message, "buffers"), log);
+    return buffers_fill(&bench->held, message, log);
 }
 
 Bench *bench_open(const json_t *message, Buf *log)
@@ -206,13 +80,13 @@ Bench *bench_open(const json_t *message, Buf *log)
     if (!device)
         return NULL;
     Bench *bench = xcalloc(1, sizeof *bench);
-    bench->kind = kind;
-    bench->device = device;
+    bench->held = (Buffers){.kind = kind, .device = device};
     bench->info = kind->info(device);
     bench->compiles = compiles;
     if (compiles)
         return bench;
-    bench->gpucheck = gpucheck_open(kind, device);
+    if (!bench->info->is_cpu)
+        bench->held.gpucheck = gpucheck_open(kind, device);
     if (bench_fill(bench, message, log))
         return bench;
     bench_close(bench);
@@ -221,9 +95,9 @@ Bench *bench_open(const json_t *message, Buf *log)
 
 void bench_close(Bench *bench)
 {
-    close_buffers(bench);
-    gpucheck_close(bench->gpucheck);
-    bench->kind->close(bench->device);
+    buffers_clear(&bench->held);
+    gpucheck_close(bench->held.gpucheck);
+    bench->held.kind->close(bench->held.device);
     free(bench);
 }
 
@@ -260,7 +134,7 @@ static void drop_built(Bench *bench, Built *built)
     if (!built || --built->users > 0)
         return;
     if (built->module)
-        bench->kind->module_free(bench->device, built->module);
+        bench->held.kind->module_free(bench->held.device, built->module);
     free(built);
 }
 
@@ -303,8 +177,8 @@ static DeviceStatus build(Bench *bench, Piece **piece, int n, Buf *log)
     const char *options = piece[0]->job->options;
     DeviceStatus status =
         bench->compiles
-            ? bench->kind->compile(bench->device, text.text, options, log)
-            : bench->kind->build(bench->device, text.text, options, &module, log);
+            ? bench->held.kind->compile(bench->held.device, text.text, options, log)
+            : bench->held.kind->build(bench->held.device, text.text, options, &module, log);
     buf_release(&text);
     if (status != DEV_OK)
         return status;
@@ -380,8 +254,8 @@ void bench_build(Bench *bench, Piece **piece, int n, BenchTell *tell, void *user
 
 static Mem *mem_of(const Bench *bench, const Piece *piece, int buffer)
 {
-    return buffer < bench->nbuffer ? bench->buffer[buffer].mem
-                                   : piece->scratch[buffer - bench->nbuffer];
+    return buffer < bench->held.n ? bench->held.at[buffer].mem
+                                  : piece->scratch[buffer - bench->held.n].mem;
 }
 
 // A buffer as an image, the same one for all launches; NULL with a log where the device
@@ -392,20 +266,20 @@ static Mem *view_of(const Bench *bench, Piece *piece, const JobArg *arg)
         if (piece->views.at[i].buffer == arg->buffer)
             return piece->views.at[i].mem;
     int bytes = (int)scalar_device_bytes(arg->scalar);
-    int64_t count = arg->buffer < bench->nbuffer
-                        ? bench->buffer[arg->buffer].count
-                        : piece->job->scratch_bytes[arg->buffer - bench->nbuffer] / bytes;
+    int64_t count = arg->buffer < bench->held.n
+                        ? bench->held.at[arg->buffer].count
+                        : piece->job->scratch_bytes[arg->buffer - bench->held.n] / bytes;
     ImageShape shape = {.dims = 1,
                         .size = {count, 1, 1},
                         .channels = 1,
                         .bytes = bytes,
                         .kind = arg->scalar == S_INT ? 'i' : 'f'};
     Mem *view = NULL;
-    if (bench->kind->view_new)
-        view = bench->kind->view_new(bench->device, mem_of(bench, piece, arg->buffer),
-                                     &shape, &piece->log);
+    if (bench->held.kind->view_new)
+        view = bench->held.kind->view_new(
+            bench->held.device, mem_of(bench, piece, arg->buffer), &shape, &piece->log);
     else
-        buf_printf(&piece->log, "%s devices read no images\n", bench->kind->name);
+        buf_printf(&piece->log, "%s devices read no images\n", bench->held.kind->name);
     if (view)
         VEC_PUSH(piece->arena, &piece->views, ((View){arg->buffer, view}));
     else
@@ -443,19 +317,43 @@ static DeviceLaunch device_launch(const Bench *bench, Piece *piece, const JobLau
     return launch;
 }
 
+static bool is_passed(const Job *job, int buffer)
+{
+    for (int i = 0; i < job->nlaunch; i++)
+        for (int k = 0; k < job->launch[i].narg; k++) {
+            const JobArg *arg = &job->launch[i].arg[k];
+            if ((arg->kind == ARG_BUFFER || arg->kind == ARG_IMAGE) &&
+                arg->buffer == buffer)
+                return true;
+        }
+    return false;
+}
+
+// Inputs that the job is not passed are no affair of its.
+static void find_used(Bench *bench, Piece *piece)
+{
+    const Job *job = piece->job;
+    piece->used = NEW_ARRAY(piece->arena, Buffer *, bench->held.n + job->nscratch);
+    piece->nused = 0;
+    for (int i = 0; i < bench->held.n; i++)
+        if (!buffer_is_input(&bench->held.at[i]) || is_passed(job, i))
+            piece->used[piece->nused++] = &bench->held.at[i];
+    for (int i = 0; i < job->nscratch; i++)
+        piece->used[piece->nused++] = &piece->scratch[i];
+}
+
 // The scratch buffers and the launches that use them; false with a trial that says why.
 static bool set_up(Bench *bench, Piece *piece)
 {
     const Job *job = piece->job;
-    piece->scratch = NEW_ARRAY(piece->arena, Mem *, job->nscratch);
-    for (int i = 0; i < job->nscratch; i++) {
-        piece->scratch[i] =
-            bench->kind->mem_new(bench->device, (size_t)job->scratch_bytes[i], &piece->log);
-        if (!piece->scratch[i]) {
+    piece->scratch = NEW_ARRAY(piece->arena, Buffer, job->nscratch);
+    for (int i = 0; i < job->nscratch; i++)
+        if (!buffer_scratch(&bench->held, i, (size_t)job->scratch_bytes[i],
+                            &piece->scratch[i], &piece->log)) {
             piece->trial.status = TRIAL_OUT_OF_RESOURCES;
             return false;
         }
-    }
+    find_used(bench, piece);
     piece->launch = NEW_ARRAY(piece->arena, DeviceLaunch, job->nlaunch);
     for (int i = 0; i < job->nlaunch; i++)
         piece->launch[i] = device_launch(bench, piece, &job->launch[i]);
@@ -465,11 +363,10 @@ static bool set_up(Bench *bench, Piece *piece)
 static void take_down(Bench *bench, Piece *piece)
 {
     for (int i = 0; i < piece->views.len; i++)
-        bench->kind->mem_free(bench->device, piece->views.at[i].mem);
+        bench->held.kind->mem_free(bench->held.device, piece->views.at[i].mem);
     piece->views.len = 0;
     for (int i = 0; i < piece->job->nscratch; i++)
-        if (piece->scratch[i])
-            bench->kind->mem_free(bench->device, piece->scratch[i]);
+        buffer_free(&bench->held, &piece->scratch[i]);
     piece->scratch = NULL;
     piece->launch = NULL;
 }
@@ -477,71 +374,52 @@ static void take_down(Bench *bench, Piece *piece)
 static DeviceStatus run(Bench *bench, Piece *piece, double *time_ns)
 {
     DeviceStatus status =
-        bench->kind->run(bench->device, piece->built->module, piece->launch,
-                         piece->job->nlaunch, time_ns, &piece->log);
+        bench->held.kind->run(bench->held.device, piece->built->module, piece->launch,
+                              piece->job->nlaunch, time_ns, &piece->log);
     bench->sick |= status == DEV_FAILED;
     return status;
 }
 
 // Checking ----------------------------------------------------------------------------
 
-// Poison for what is written, the original contents for what is read and written.
-static DeviceStatus prepare_buffers(Bench *bench, Piece *piece, bool restore)
+static DeviceStatus guard(Bench *bench, Piece *piece, Poison poison)
 {
-    const DeviceKind *kind = bench->kind;
-    DeviceStatus status = DEV_OK;
-    for (int i = 0; i < bench->nbuffer && status == DEV_OK; i++) {
-        const Buffer *b = &bench->buffer[i];
-        if (!b->init)
-            status = kind->fill(bench->device, b->mem, 0xff, b->bytes, &piece->log);
-        else if (restore || b->expect || b->inout)
-            status = kind->write(bench->device, b->mem, b->init, b->bytes, &piece->log);
+    return buffers_guard(&bench->held, piece->used, piece->nused, poison, &piece->log);
+}
+
+static DeviceStatus reset(Bench *bench, Piece *piece, Poison poison)
+{
+    return buffers_reset(&bench->held, piece->used, piece->nused, poison, &piece->log);
+}
+
+// Judges the last run, which began with this poison; when: said of what is wrong.
+static DeviceStatus judge(Bench *bench, Piece *piece, Poison poison, const char *when)
+{
+    Verdict verdict;
+    double start = clock_s();
+    buf_init(&verdict.why);
+    DeviceStatus status = buffers_judge(&bench->held, piece->used, piece->nused, poison,
+                                        &verdict, &piece->log);
+    piece->trial.status = status_of[status];
+    piece->trial.max_error = MAX(piece->trial.max_error, verdict.max_error);
+    if (status == DEV_OK && !verdict.right) {
+        piece->trial.status = TRIAL_WRONG_RESULT;
+        buf_puts(&piece->log, when);
+        buf_write(&piece->log, verdict.why.text, verdict.why.len);
     }
-    for (int i = 0; i < piece->job->nscratch && status == DEV_OK; i++)
-        status = kind->fill(bench->device, piece->scratch[i], 0xff,
-                            (size_t)piece->job->scratch_bytes[i], &piece->log);
+    buf_release(&verdict.why);
+    piece->trial.check_s += clock_s() - start;
     return status;
 }
 
-static void explain(const Buffer *b, const Check *check, Buf *log)
-{
-    buf_printf(
-        log, "%s: element %lld is %.9g, must be %.9g (largest relative error %.3g)\n",
-        b->name, (long long)check->first_wrong, check->got, check->want, check->max_error);
-}
-
-// True if every expected buffer holds what it must.
-static bool compare(Bench *bench, Piece *piece, DeviceStatus *status, Buf *why)
-{
-    bool right = true;
-    piece->trial.max_error = 0;
-    for (int i = 0; i < bench->nbuffer && *status == DEV_OK; i++) {
-        const Buffer *b = &bench->buffer[i];
-        if (!b->expect ||
-            gpucheck_right(bench->gpucheck, b->scalar, b->mem, b->expect_mem, b->count,
-                           bench->tolerance, b->scale, &piece->trial.max_error))
-            continue;
-        *status = bench->kind->read(bench->device, b->mem, bench->readback, b->bytes,
-                                    &piece->log);
-        if (*status != DEV_OK)
-            break;
-        Check check = check_compare(b->scalar, bench->readback, b->expect, b->count,
-                                    bench->tolerance, b->scale);
-        piece->trial.max_error = MAX(piece->trial.max_error, check.max_error);
-        if (check.first_wrong >= 0)
-            explain(b, &check, why);
-        right = right && check.first_wrong < 0;
-    }
-    return right;
-}
-
-// One checked run. The device compiles as late as the first run: the time beyond the
-// kernels' own is counted as building.
-static DeviceStatus check_once(Bench *bench, Piece *piece, bool restore, bool *right,
-                               Buf *why)
+// One run on buffers that are as they are before a run. The device compiles as late as the
+// first run: the time beyond the kernels' own is counted as building.
+static DeviceStatus run_fresh(Bench *bench, Piece *piece, Poison poison)
 {
     double start = clock_s(), time_ns = 0;
-    DeviceStatus status = prepare_buffers(bench, piece, restore);
+    DeviceStatus status = guard(bench, piece, poison);
+    if (status == DEV_OK)
+        status = reset(bench, piece, poison);
     if (status == DEV_OK) {
         double before = clock_s();
         status = run(bench, piece, &time_ns);
@@ -550,35 +428,18 @@ static DeviceStatus check_once(Bench *bench, Piece *piece, bool restore, bool *r
         piece->trial.build_s += MAX(late, 0);
         start += MAX(late, 0);
     }
-    if (status == DEV_OK)
-        *right = compare(bench, piece, &status, why);
+    piece->trial.status = status_of[status];
     piece->trial.check_s += clock_s() - start;
     return status;
 }
 
-static void check_piece(Bench *bench, Piece *piece, BenchTell *tell, void *user)
-{
-    DeviceStatus status = DEV_OK;
-    bool right = false;
-    Buf why;
-    buf_init(&why);
-    for (int attempt = 0; attempt < 2 && !right && status == DEV_OK; attempt++) {
-        buf_clear(&why);
-        tell(user, "run", piece->number);
-        status = check_once(bench, piece, attempt > 0, &right, &why);
-    }
-    piece->trial.status = status_of[status];
-    if (status == DEV_OK && !right) {
-        piece->trial.status = TRIAL_WRONG_RESULT;
-        buf_write(&piece->log, why.text, why.len);
-    }
-    buf_release(&why);
-}
-
 void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user)
 {
-    if (set_up(bench, piece))
-        check_piece(bench, piece, tell, user);
+    if (set_up(bench, piece)) {
+        tell(user, "run", piece->number);
+        if (run_fresh(bench, piece, POISON_FIRST) == DEV_OK)
+            judge(bench, piece, POISON_FIRST, "");
+    }
     take_down(bench, piece);
 }
 
@@ -596,22 +457,11 @@ static double cpu_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-// A kernel that works in place gets the same data in every sample.
-static DeviceStatus restore_inouts(Bench *bench, Buf *log)
-{
-    DeviceStatus status = DEV_OK;
-    for (int i = 0; i < bench->nbuffer && status == DEV_OK; i++) {
-        const Buffer *b = &bench->buffer[i];
-        if (b->inout)
-            status = bench->kind->write(bench->device, b->mem, b->init, b->bytes, log);
-    }
-    return status;
-}
-
+// Each run finds what the first found, and cannot live on what another left.
 static DeviceStatus timed_run(void *user, double *time_ns, double *used_ns)
 {
     TimedRun *timed = user;
-    DeviceStatus status = restore_inouts(timed->bench, &timed->piece->log);
+    DeviceStatus status = reset(timed->bench, timed->piece, POISON_AGAIN);
     if (status != DEV_OK)
         return status;
     double before = cpu_ns();
@@ -658,31 +508,63 @@ static bool write_file(const char *path, const char *bytes, size_t len)
     return fd >= 0 && close(fd) == 0 && len == 0;
 }
 
-static DeviceStatus write_outputs(Bench *bench, Piece *piece, const json_t *paths)
+static DeviceStatus write_output(const Buffers *held, const Buffer *b, const char *path,
+                                 Buf *log)
 {
-    DeviceStatus status = DEV_OK;
-    for (int i = 0; i < bench->nbuffer && status == DEV_OK; i++) {
-        const char *path = json_string_value(json_array_get(paths, (size_t)i));
-        const Buffer *b = &bench->buffer[i];
-        if (!path)
-            continue;
-        status = bench->kind->read(bench->device, b->mem, bench->readback, b->bytes,
-                                   &piece->log);
-        if (status == DEV_OK && !write_file(path, bench->readback, b->bytes)) {
-            buf_printf(&piece->log, "cannot write %s: %s\n", path, strerror(errno));
-            status = DEV_FAILED;
-        }
-    }
-    return status;
+    const void *data = held->kind->map(held->device, b->mem, b->bytes, log);
+    if (!data)
+        return DEV_FAILED;
+    bool ok = write_file(path, data, b->bytes);
+    if (!ok)
+        buf_printf(log, "cannot write %s: %s\n", path, strerror(errno));
+    held->kind->unmap(held->device, b->mem, data);
+    return ok ? DEV_OK : DEV_FAILED;
 }
 
-// The outputs are still what the checked run left.
-static void take_checked(Bench *bench, Piece *piece, const json_t *options)
+// What the last run left.
+static void write_outputs(Bench *bench, Piece *piece, const json_t *options)
+{
+    const json_t *paths = json_object_get(options, "out");
+    for (int i = 0; i < bench->held.n && piece->trial.status == TRIAL_OK; i++) {
+        const char *path = json_string_value(json_array_get(paths, (size_t)i));
+        if (path)
+            piece->trial.status = status_of[write_output(&bench->held, &bench->held.at[i],
+                                                         path, &piece->log)];
+    }
+}
+
+static const char again[] = "run again, on outputs that held something else:\n";
+
+static void judge_again(Bench *bench, Piece *piece, const json_t *options)
+{
+    if (judge(bench, piece, POISON_AGAIN, again) == DEV_OK)
+        write_outputs(bench, piece, options);
+    if (piece->trial.status != TRIAL_OK) {
+        piece->trial.time_ns = INFINITY;
+        piece->trial.nsample = 0;
+    }
+}
+
+static bool is_compared(const Bench *bench)
+{
+    for (int i = 0; i < bench->held.n; i++)
+        if (bench->held.at[i].expect)
+            return true;
+    return false;
+}
+
+// Where nothing is expected one run is enough, and the outputs are still what it left.
+static void compute_again(Bench *bench, Piece *piece, const json_t *options)
 {
     Trial *trial = &piece->trial;
-    trial->status = status_of[write_outputs(bench, piece, json_object_get(options, "out"))];
-    trial->nsample = trial->status == TRIAL_OK;
-    trial->time_ns = trial->sample_ns[0] = trial->nsample ? piece->checked_ns : INFINITY;
+    trial->nsample = 1;
+    trial->time_ns = trial->sample_ns[0] = piece->checked_ns;
+    if (!is_compared(bench))
+        write_outputs(bench, piece, options);
+    else if (run_fresh(bench, piece, POISON_AGAIN) == DEV_OK)
+        judge_again(bench, piece, options);
+    if (trial->status != TRIAL_OK)
+        trial->time_ns = INFINITY;
 }
 
 static void time_piece(Bench *bench, Piece *piece, const json_t *options)
@@ -696,13 +578,13 @@ static void time_piece(Bench *bench, Piece *piece, const json_t *options)
         .cutoff_ns = json_number_of(options, "cutoff_ns", INFINITY),
         .limit_s = json_number_of(options, "limit_s", INFINITY),
     };
-    DeviceStatus status = prepare_buffers(bench, piece, false);
+    DeviceStatus status = guard(bench, piece, POISON_AGAIN);
     if (status == DEV_OK)
         status = sample_take(&sampler, &piece->trial);
-    if (status == DEV_OK)
-        status = write_outputs(bench, piece, json_object_get(options, "out"));
     piece->trial.status = status_of[status];
-    if (status != DEV_OK)
+    if (status == DEV_OK)
+        judge_again(bench, piece, options);
+    else
         piece->trial.time_ns = INFINITY;
 }
 
@@ -724,11 +606,8 @@ void bench_time(Bench *bench, Piece *piece, const json_t *options)
 {
     if (is_hopeless(piece, options))
         return;
-    if (json_int_of(options, "samples", 5) == 0) {
-        take_checked(bench, piece, options);
-        return;
-    }
+    bool timed = json_int_of(options, "samples", 5) > 0;
     if (set_up(bench, piece))
-        time_piece(bench, piece, options);
+        (timed ? time_piece : compute_again)(bench, piece, options);
     take_down(bench, piece);
 }

@@ -1,24 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Comparing on the device: reading 256 MB back and comparing them takes 60 ms, a kernel
+// Judging on the device: reading 256 MB back and comparing them takes 60 ms, a kernel
 // that does it where they are 0.2 ms. It only says whether all is right and the largest
-// error; what is wrong, check.c finds out.
+// error; what is wrong, buffers.c finds out.
 //
-// Floating numbers and ints; other types, and devices that are CPUs, go through check.c.
+// Elements are judged by rule.def, in double as in check.c, so that the two never differ;
+// inputs are added up, each word mixed with its place, and the sum compared with the one
+// they had. Half and truth values, and outputs of devices without double, are read back.
 #include "measure/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+// What is found of a buffer.
+typedef struct {
+    int32_t wrong; // work-items that found a wrong element
+    int32_t worst; // the bits of the largest error, as a float
+    int32_t stray; // work-items that found a zone written
+    uint32_t sum;
+} Found;
+
 struct GpuCheck {
     const DeviceKind *kind;
     Device *device;
+    bool compares; // it has double
     Module *module;
-    Mem *found; // how many are wrong; the bits of the largest error
+    Mem *found;
+    int room; // buffers that `found` has room for
 };
 
 static const char opencl_words[] = "#define GLOBAL global\n"
+                                   "#define FUNCTION\n"
+                                   "#define ENDLESS ((double)INFINITY)\n"
                                    "#define KERNEL kernel void\n"
                                    "#define ITEM (int)get_global_id(0)\n"
                                    "#define ITEMS (int)get_global_size(0)\n"
@@ -28,6 +42,8 @@ static const char opencl_words[] = "#define GLOBAL global\n"
 
 static const char cuda_words[] =
     "#define GLOBAL\n"
+    "#define FUNCTION __device__ static\n"
+    "#define ENDLESS __longlong_as_double(0x7ff0000000000000LL)\n"
     "#define KERNEL extern \"C\" __global__ void\n"
     "#define ITEM (int)(blockIdx.x * blockDim.x + threadIdx.x)\n"
     "#define ITEMS (int)(gridDim.x * blockDim.x)\n"
@@ -35,36 +51,72 @@ static const char cuda_words[] =
     "#define ADD(p, x) atomicAdd(p, x)\n"
     "#define RAISE(p, x) atomicMax(p, x)\n";
 
-// The rule of check.c: |x - e| <= tolerance * max(|e|, scale), not-a-number equals itself.
+// The zones lie before `bytes` bytes and after them. A sum is of whole words, and of the
+// bytes after the last; no two words at a place are mixed to the same.
 static const char body[] =
+    "KERNEL fw_zones(GLOBAL const unsigned char *p, long bytes, int zone, int poison,\n"
+    "                GLOBAL int *found, int at)\n"
+    "{\n"
+    "    int stray = 0;\n"
+    "    for (int i = ITEM; i < 2 * zone; i += ITEMS)\n"
+    "        stray |= p[i < zone ? i : bytes + i] != poison;\n"
+    "    if (stray)\n"
+    "        ADD(&found[at + 2], 1);\n"
+    "}\n"
+    "#define MIX(w, i) (((w) ^ (unsigned)(i) * 2654435761u) * 2246822519u)\n"
+    "KERNEL fw_sum(GLOBAL const unsigned *p, GLOBAL const unsigned char *q, long bytes,\n"
+    "              GLOBAL int *found, int at)\n"
+    "{\n"
+    "    unsigned sum = 0;\n"
+    "    for (long i = ITEM; i < bytes / 4; i += ITEMS) {\n"
+    "        unsigned mixed = MIX(p[i], i);\n"
+    "        sum += mixed ^ mixed >> 15;\n"
+    "    }\n"
+    "    for (long i = bytes / 4 * 4 + ITEM; i < bytes; i += ITEMS)\n"
+    "        sum += MIX(q[i], i);\n"
+    "    if (sum)\n"
+    "        ADD(&found[at + 3], (int)sum);\n"
+    "}\n";
+
+#define RULE(...) #__VA_ARGS__ "\n"
+static const char body_double[] =
+#include "measure/rule.def"
     "#define CHECK(NAME, T)                                                         \\\n"
-    "KERNEL NAME(GLOBAL const T *x, GLOBAL const T *e, int n, float tolerance,      \\\n"
-    "            float scale, GLOBAL int *found)                                    \\\n"
+    "KERNEL NAME(GLOBAL const T *x, GLOBAL const T *e, long n, double tolerance,    \\\n"
+    "            double scale, GLOBAL int *found, int at)                           \\\n"
     "{                                                                              \\\n"
-    "    float worst = 0;                                                           \\\n"
-    "    int wrong = 0;                                                             \\\n"
-    "    for (int i = ITEM; i < n; i += ITEMS) {                                    \\\n"
-    "        T a = x[i], b = e[i];                                                  \\\n"
-    "        if (a == b || (a != a && b != b))                                      \\\n"
-    "            continue;                                                          \\\n"
-    "        T d = a > b ? a - b : b - a, m = b < 0 ? -b : b;                       \\\n"
-    "        float error = (float)(d / (m > (T)scale ? m : (T)scale));              \\\n"
-    "        wrong += !(error <= tolerance);                                        \\\n"
+    "    double worst = 0;                                                          \\\n"
+    "    for (long i = ITEM; i < n; i += ITEMS) {                                   \\\n"
+    "        double error = fw_error(x[i], e[i], scale);                            \\\n"
     "        worst = error > worst ? error : worst;                                 \\\n"
     "    }                                                                          \\\n"
-    "    if (wrong)                                                                 \\\n"
-    "        ADD(&found[0], wrong);                                                 \\\n"
-    "    RAISE(&found[1], BITS(worst));                                             \\\n"
+    "    if (!(worst <= tolerance))                                                 \\\n"
+    "        ADD(&found[at], 1);                                                    \\\n"
+    "    if (worst > 0)                                                             \\\n"
+    "        RAISE(&found[at + 1], BITS((float)worst));                             \\\n"
     "}\n"
-    "CHECK(fw_check_float, float)\n";
+    "CHECK(fw_check_float, float)\n"
+    "CHECK(fw_check_double, double)\n"
+    "CHECK(fw_check_int, int)\n";
+#undef RULE
 
-static const char body_double[] = "CHECK(fw_check_double, double)\n";
+static const char *kernel_for(Scalar scalar)
+{
+    switch (scalar) {
+    case S_FLOAT: return "fw_check_float";
+    case S_DOUBLE: return "fw_check_double";
+    case S_INT: return "fw_check_int";
+    case S_BOOL:
+    case S_HALF: return NULL;
+    }
+    BUG("scalar %d", (int)scalar);
+}
 
 GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
 {
     const DeviceInfo *info = kind->info(device);
     bool cuda = strcmp(info->target, "cuda") == 0;
-    if (info->is_cpu || (!cuda && strcmp(info->target, "opencl") != 0))
+    if (!cuda && strcmp(info->target, "opencl") != 0)
         return NULL;
     Buf text, log;
     buf_init(&text);
@@ -76,9 +128,8 @@ GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
     GpuCheck *check = xcalloc(1, sizeof *check);
     check->kind = kind;
     check->device = device;
-    check->found = kind->mem_new(device, 2 * sizeof(int32_t), &log);
-    bool ok =
-        check->found && kind->build(device, text.text, "", &check->module, &log) == DEV_OK;
+    check->compares = info->has_double;
+    bool ok = kind->build(device, text.text, "", &check->module, &log) == DEV_OK;
     buf_release(&log);
     buf_release(&text);
     if (ok)
@@ -98,36 +149,150 @@ void gpucheck_close(GpuCheck *check)
     free(check);
 }
 
-bool gpucheck_right(GpuCheck *check, Scalar scalar, Mem *got, Mem *expect, int64_t n,
-                    double tolerance, double scale, double *max_error)
+bool gpucheck_takes(const GpuCheck *check, const Buffer *b)
+{
+    return check && check->compares && b->whole && kernel_for(b->scalar) &&
+           b->bytes % scalar_device_bytes(b->scalar) == 0;
+}
+
+// A launch with what its arguments point to.
+typedef struct {
+    DeviceArg arg[8];
+    int64_t count;
+    double tolerance, scale;
+    int32_t zone, poison, at;
+} Asked;
+
+static DeviceLaunch launch_of(const GpuCheck *check, const char *kernel, Asked *asked,
+                              int narg)
 {
     enum { ITEMS = 256 * 1024, GROUP = 256 };
-    if (!check || !expect || (scalar != S_FLOAT && scalar != S_DOUBLE) || n > INT32_MAX)
-        return false;
-    int32_t count = (int32_t)n, found[2] = {0, 0};
-    float most = (float)tolerance, unit = (float)scale, worst;
+    asked->arg[narg] = (DeviceArg){.mem = check->found};
+    asked->arg[narg + 1] = (DeviceArg){.data = &asked->at, .bytes = sizeof asked->at};
+    return (DeviceLaunch){.kernel = kernel,
+                          .global = {ITEMS, 1, 1},
+                          .local = {GROUP, 1, 1},
+                          .narg = narg + 2,
+                          .arg = asked->arg};
+}
+
+static DeviceLaunch ask_zones(const GpuCheck *check, const Buffer *b, Poison poison, int i,
+                              Asked *a)
+{
+    *a = (Asked){.count = (int64_t)b->bytes,
+                 .zone = GUARD,
+                 .poison = buffer_poison(b, poison),
+                 .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
+    a->arg[0] = (DeviceArg){.mem = b->whole};
+    a->arg[1] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};
+    a->arg[2] = (DeviceArg){.data = &a->zone, .bytes = sizeof a->zone};
+    a->arg[3] = (DeviceArg){.data = &a->poison, .bytes = sizeof a->poison};
+    return launch_of(check, "fw_zones", a, 4);
+}
+
+static DeviceLaunch ask_sum(const GpuCheck *check, const Buffer *b, int i, Asked *a)
+{
+    *a = (Asked){.count = (int64_t)b->bytes,
+                 .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
+    a->arg[0] = a->arg[1] = (DeviceArg){.mem = b->mem};
+    a->arg[2] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};
+    return launch_of(check, "fw_sum", a, 3);
+}
+
+static DeviceLaunch ask_elements(const GpuCheck *check, const Buffer *b, double tolerance,
+                                 int i, Asked *a)
+{
+    bool exact = b->scalar == S_INT;
+    *a = (Asked){.count = b->count,
+                 .tolerance = exact ? 0 : tolerance,
+                 .scale = exact ? 1 : b->scale,
+                 .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
+    a->arg[0] = (DeviceArg){.mem = b->mem};
+    a->arg[1] = (DeviceArg){.mem = b->expect_mem};
+    a->arg[2] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};
+    a->arg[3] = (DeviceArg){.data = &a->tolerance, .bytes = sizeof a->tolerance};
+    a->arg[4] = (DeviceArg){.data = &a->scale, .bytes = sizeof a->scale};
+    return launch_of(check, kernel_for(b->scalar), a, 5);
+}
+
+static bool make_room(GpuCheck *check, int n, Buf *log)
+{
+    if (n <= check->room)
+        return true;
+    if (check->found)
+        check->kind->mem_free(check->device, check->found);
+    check->found = check->kind->mem_new(check->device, (size_t)n * sizeof(Found), log);
+    check->room = check->found ? n : 0;
+    return check->found != NULL;
+}
+
+// Runs all launches at once, and reads what they have found of n buffers.
+static bool find(GpuCheck *check, const DeviceLaunch *launch, int nlaunch, Found *found,
+                 int n, Buf *log)
+{
+    const DeviceKind *kind = check->kind;
+    size_t bytes = (size_t)n * sizeof *found;
     double time_ns;
+    return kind->write(check->device, check->found, found, bytes, log) == DEV_OK &&
+           kind->run(check->device, check->module, launch, nlaunch, &time_ns, log) ==
+               DEV_OK &&
+           kind->read(check->device, check->found, found, bytes, log) == DEV_OK;
+}
+
+bool gpucheck_sum(GpuCheck *check, Buffer *b, uint32_t *sum)
+{
+    Asked asked;
+    Found found = {0};
     Buf log;
     buf_init(&log);
-    const DeviceArg arg[] = {{.mem = got},
-                             {.mem = expect},
-                             {.data = &count, .bytes = sizeof count},
-                             {.data = &most, .bytes = sizeof most},
-                             {.data = &unit, .bytes = sizeof unit},
-                             {.mem = check->found}};
-    const DeviceLaunch launch = {.kernel = scalar == S_FLOAT ? "fw_check_float"
-                                                             : "fw_check_double",
-                                 .global = {ITEMS, 1, 1},
-                                 .local = {GROUP, 1, 1},
-                                 .narg = COUNTOF(arg),
-                                 .arg = arg};
-    const DeviceKind *kind = check->kind;
-    Device *device = check->device;
-    bool ok = kind->write(device, check->found, found, sizeof found, &log) == DEV_OK &&
-              kind->run(device, check->module, &launch, 1, &time_ns, &log) == DEV_OK &&
-              kind->read(device, check->found, found, sizeof found, &log) == DEV_OK;
+    bool ok = make_room(check, 1, &log);
+    if (ok) {
+        DeviceLaunch launch = ask_sum(check, b, 0, &asked);
+        ok = find(check, &launch, 1, &found, 1, &log);
+    }
     buf_release(&log);
-    memcpy(&worst, &found[1], sizeof worst);
+    *sum = found.sum;
+    return ok;
+}
+
+static bool is_right(const Buffer *b, const Found *found, double *max_error)
+{
+    float worst;
+    memcpy(&worst, &found->worst, sizeof worst);
     *max_error = fmax(*max_error, worst);
-    return ok && found[0] == 0;
+    return !found->stray && !found->wrong && (!b->expect || b->expect_mem) &&
+           (!buffer_is_input(b) || found->sum == b->sum);
+}
+
+bool gpucheck_judge(GpuCheck *check, Buffer *const *used, int n, Poison poison,
+                    double tolerance, bool *right, double *max_error)
+{
+    enum { MOST = 2 }; // launches a buffer
+    DeviceLaunch *launch = xcalloc((size_t)n * MOST, sizeof *launch);
+    Asked *asked = xcalloc((size_t)n * MOST, sizeof *asked);
+    Found *found = xcalloc((size_t)n, sizeof *found);
+    Buf log;
+    buf_init(&log);
+    int k = 0;
+    bool ok = make_room(check, n, &log);
+    for (int i = 0; i < n && ok; i++) {
+        const Buffer *b = used[i];
+        if (b->is_image)
+            continue;
+        launch[k] = ask_zones(check, b, poison, i, &asked[k]);
+        k++;
+        if (b->expect_mem)
+            launch[k] = ask_elements(check, b, tolerance, i, &asked[k]);
+        else if (buffer_is_input(b))
+            launch[k] = ask_sum(check, b, i, &asked[k]);
+        k += b->expect_mem || buffer_is_input(b);
+    }
+    ok = ok && find(check, launch, k, found, n, &log);
+    for (int i = 0; i < n && ok; i++)
+        right[i] = is_right(used[i], &found[i], max_error);
+    buf_release(&log);
+    free(found);
+    free(asked);
+    free(launch);
+    return ok;
 }

@@ -36,6 +36,10 @@ bool trial_status_find(const char *name, TrialStatus *status); // false: there i
 // failed".
 void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 
+// Version of the rule by which a result is right: a stored verdict of another counts for
+// nothing.
+#define CHECK_VERSION "2"
+
 enum { TRIAL_SAMPLES = 32 };
 #define TRIAL_LIMIT_S 10.0 // to build, and to run, unless a RigConfig has others
 
@@ -59,8 +63,11 @@ typedef struct {
     const char *name;
     Scalar scalar;
     int64_t count;    // elements
+    size_t bytes;     // 0: those of count elements; less where the last int is not whole
+    int width;        // bytes of an element as the kernel takes it; 0: the scalar's
     const void *init; // count elements in the device's layout (bool: one byte, half: two);
-                      // NULL: an output, poisoned before each checked run
+                      // NULL: an output, poisoned before each run. Without expect and
+                      // inout: an input, which no job may change
     const void *expect; // what it must hold after a run; NULL: not compared
     bool inout;         // written by the kernels too: restored before each run
     ImageShape image;   // dims 0: a buffer; images are read only
@@ -163,8 +170,8 @@ bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *
 // (each RigBuffer without init, or inout) are copied to out[i] where that is not NULL.
 bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
                  Diags *diags);
-// The same for who wants only the outputs: the job runs once, as it is checked, and the
-// time is that of this run.
+// The same for who wants only the outputs: the job runs as it is checked, and the time is
+// that of one run.
 bool rig_compute(Rig *rig, const Job *job, Trial *trial, void **out, Diags *diags);
 
 // The devices of all kinds, asked for in a short-lived worker: an array in arena.

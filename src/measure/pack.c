@@ -16,7 +16,8 @@ size_t scalar_device_bytes(Scalar scalar)
 
 size_t rig_buffer_bytes(const RigBuffer *buffer)
 {
-    return (size_t)buffer->count * scalar_device_bytes(buffer->scalar);
+    return buffer->bytes ? buffer->bytes
+                         : (size_t)buffer->count * scalar_device_bytes(buffer->scalar);
 }
 
 static uint16_t half_pack(double x)

@@ -6,8 +6,9 @@
 //   the controller  rig.c (the interface), round.c (the pipeline), crew.c (worker
 //                   processes), usage.c (their time), folder.c (files), list.c (the
 //                   devices there are)
-//   the worker      worker.c (commands), bench.c (one job), check.c, gpucheck.c, sample.c,
-//                   sandbox.c (what it gives up first)
+//   the worker      worker.c (commands), bench.c (one job), buffers.c (what it may write
+//                   and must hold), check.c, gpucheck.c, rule.def, sample.c, sandbox.c
+//                   (what it gives up first)
 //
 // Commands to a worker; it is sent one at a time, and answers until it says "end":
 //   {"do":"list","kind":K[,"index":I]}         {"device":INFO}... {"end":true}
@@ -58,20 +59,91 @@ typedef struct {
     double got, want;    // there
 } Check;
 
-// What small expected values are compared against: a part of the mean magnitude of the
-// finite ones, so that where large terms cancel their rounding is allowed.
+// What small expected values are compared against: a part of the median magnitude of the
+// finite ones that are not zero, so that where large terms cancel their rounding is
+// allowed.
 double check_scale(Scalar scalar, const void *expect, int64_t n);
 Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t n,
                     double tolerance, double scale);
 
-// gpucheck.c --------------------------------------------------------------------------
+// buffers.c ---------------------------------------------------------------------------
+
+// What an output holds before a run, and the zones around all buffers: in the first run of
+// a job, and in those that are timed. An element that is right after a run on each was
+// written.
+typedef enum { POISON_FIRST, POISON_AGAIN } Poison;
+
+enum { GUARD = 16 * PART_ALIGN }; // bytes of a zone: a row of 16,384 floats
+
+// Of the problem, or scratch of a job.
+typedef struct {
+    char *name;
+    Scalar scalar;
+    int64_t count;
+    size_t bytes, width;       // width: of an element as the kernel takes it
+    const void *init, *expect; // mapped files; NULL: none
+    bool inout, is_image;
+    double scale;
+    Mem *whole;      // a zone, the buffer, a zone; NULL: an image, which is only read
+    Mem *mem;        // what kernels are given
+    Mem *expect_mem; // a copy on the device, where it compares there
+    uint32_t sum;    // of what an input holds, where the device compares
+} Buffer;
+
+// No job may change it.
+bool buffer_is_input(const Buffer *buffer);
+// The byte that is a poison in this buffer.
+unsigned char buffer_poison(const Buffer *buffer, Poison poison);
 
 typedef struct GpuCheck GpuCheck;
+
+typedef struct {
+    const DeviceKind *kind;
+    Device *device;
+    GpuCheck *gpucheck; // NULL: all is compared here
+    double tolerance;
+    int n;
+    Buffer *at;
+} Buffers;
+
+// The buffers of a message to the worker, in place of those there are; false with a log.
+bool buffers_fill(Buffers *buffers, const json_t *message, Buf *log);
+void buffers_clear(Buffers *buffers);
+bool buffer_scratch(const Buffers *buffers, int number, size_t bytes, Buffer *scratch,
+                    Buf *log);
+void buffer_free(const Buffers *buffers, Buffer *buffer); // accepts what failed
+
+// What was found of a run.
+typedef struct {
+    bool right;
+    double max_error;
+    Buf why; // what is wrong: the first element of each kind in each buffer
+} Verdict;
+
+// Poison in the zones around buffers that hold something.
+DeviceStatus buffers_guard(const Buffers *buffers, Buffer *const *used, int n,
+                           Poison poison, Buf *log);
+// As they are before a run: poison in what is only written and in the zones around it, the
+// original contents in what is read and written.
+DeviceStatus buffers_reset(const Buffers *buffers, Buffer *const *used, int n,
+                           Poison poison, Buf *log);
+// True of a run that began with this poison: zones and inputs are as they were, and what is
+// expected is there. Puts back what was spoilt.
+DeviceStatus buffers_judge(const Buffers *buffers, Buffer *const *used, int n,
+                           Poison poison, Verdict *verdict, Buf *log);
+
+// gpucheck.c --------------------------------------------------------------------------
+
 GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device); // NULL: check.c must do
 void gpucheck_close(GpuCheck *check);                            // accepts NULL
-// True if every element is proved right, by the rule of check_compare; raises *max_error.
-bool gpucheck_right(GpuCheck *check, Scalar scalar, Mem *got, Mem *expect, int64_t n,
-                    double tolerance, double scale, double *max_error);
+// Whether it can compare the buffer with a copy of what is expected; accepts NULL.
+bool gpucheck_takes(const GpuCheck *check, const Buffer *buffer);
+// Of each buffer, whether all that buffers_judge asks is proved right; raises *max_error.
+// False: nothing is known.
+bool gpucheck_judge(GpuCheck *check, Buffer *const *used, int n, Poison poison,
+                    double tolerance, bool *right, double *max_error);
+// A number that changes with any element of the buffer; false: it is not known.
+bool gpucheck_sum(GpuCheck *check, Buffer *buffer, uint32_t *sum);
 
 // sample.c ----------------------------------------------------------------------------
 
@@ -110,8 +182,9 @@ void piece_free(Bench *bench, Piece *piece); // also the program, once nobody us
 int piece_number(const Piece *piece);
 bool piece_ok(const Piece *piece);
 json_t *piece_report(const Piece *piece); // {"job":k,"trial":TRIAL}
-// Runs the job once on poisoned outputs and compares them.
+// Runs the job once on poisoned outputs and judges what it wrote.
 void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
+// Times the job, each run on outputs with the other poison, and judges the last.
 // options: samples, cutoff_ns, limit_s, "out": files to write the outputs to, and "alone":
 // nothing else ran on the device since the job was checked.
 void bench_time(Bench *bench, Piece *piece, const json_t *options);

@@ -227,8 +227,9 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *workplace_folder(Arena *arena);
 
-// Version of the code generator and of the checker: trials of another one are not
-// comparable.
+// Version of the code generator: trials of another one are not comparable.
 #define CODEGEN_VERSION FW_VERSION "-8"
+// And of what makes stored trials comparable: the rule by which a result is right, too.
+#define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 
 #endif

@@ -194,6 +194,8 @@ static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFile
     *buffer = (RigBuffer){.name = arg->name,
                           .scalar = arg->element->compared,
                           .count = compared_count(arg),
+                          .bytes = (size_t)(arg->count * arg->element->bytes),
+                          .width = arg->element->bytes,
                           .inout = arg->access == ACCESS_INOUT};
     if (arg->image)
         buffer->image = image_shape(arg);

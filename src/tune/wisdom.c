@@ -27,7 +27,7 @@ void plan_key(const Problem *problem, uint64_t space, const DeviceInfo *device,
                       .space_hash = space,
                       .fingerprint = device->fingerprint,
                       .device = device->name,
-                      .version = CODEGEN_VERSION};
+                      .version = TRIAL_VERSION};
 }
 
 // Nearness ----------------------------------------------------------------------------
@@ -108,7 +108,7 @@ static double session_distance(const Hunt *s, Near *near)
     const StoreKey *key = &near->best.key;
     size_t name = strlen(problem->name);
     bool device = strcmp(key->fingerprint, s->device->fingerprint) == 0;
-    if (strcmp(key->version, CODEGEN_VERSION) != 0 ||
+    if (strcmp(key->version, TRIAL_VERSION) != 0 ||
         strncmp(key->problem, problem->name, name) != 0 ||
         (key->problem[name] && key->problem[name] != ' ') ||
         (!device && !(s->asked->reach & REACH_DEVICES)))

@@ -102,7 +102,7 @@ many "replay" 20 "$FOREWARP" replay test/fuzz/seeds/recorded-t4.json --repeat 2 
 passes "a store" tune --budget 4t
 "$PYTHON" -c 'import sqlite3, sys
 for row in sqlite3.connect(sys.argv[1]).execute("SELECT point, status FROM trial"): print(*row, sep="|")' "$store" >"$tmp/before"
-calls="clCreateBuffer clBuildProgram clCreateKernel clEnqueueReadBuffer"
+calls="clCreateBuffer clBuildProgram clCreateKernel clCreateSubBuffer clEnqueueMapBuffer"
 places="write:8 sync:1 rename:1 mkdir:5"
 allocations=2500
 if [ "${FW_FAULTS:-}" = all ]; then

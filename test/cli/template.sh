@@ -142,6 +142,92 @@ in_place "files" true '{"npy": {"x": "x.npy"}}'
 x = np.load(sys.argv[1]); x[60] += 1; np.save(sys.argv[1], x)' "$tmp/x.npy"
 fails 1 "x: element 15" "$FOREWARP" run "$tmp/inplace.json" --check
 
+# Whatever is expected, what was not written is wrong; so is a write to any other place, and
+# a run that only works once. Each point has its own fault, of every kind of element.
+cat >"$tmp/judge.cl" <<'END'
+kernel void judge(global T *in, global T *out, global T *both)
+{
+    int i = get_global_id(0);
+    if (FAULT == 2 && i == N - 1)
+        out[N] = 3;
+    if (FAULT == 3 && i == 0)
+        out[-1] = 3;
+    if (FAULT == 4 && i == N - 1)
+        in[7] = 3;
+    if (FAULT == 5 && i == N - 1)
+        both[N] = 3;
+    both[i] += in[i];
+    if (FAULT == 1 && i == 5)
+        return;
+    if (FAULT != 6 || out[i] != out[i] || out[i] == (T)-1)
+        out[i] = VALUE;
+}
+END
+judge() { # TYPE VALUE
+    cat >"$tmp/judge.json" <<END
+{"files": "judge.cl", "sizes": {"N": 61}, "options": ["-DT=$1", "-DVALUE=$2"],
+ "parameters": {"FAULT": [0, 1, 2, 3, 4, 5, 6], "WG": [61, 1]},
+ "arguments": [{"name": "in", "type": "$1", "shape": "N", "fill": {"random": [4, 9]}},
+               {"name": "out", "type": "$1", "shape": "N", "access": "out"},
+               {"name": "both", "type": "$1", "shape": "N", "access": "inout"}],
+ "launch": {"kernel": "judge", "global": "N", "local": "WG"}, "reference": {"point": {"WG": 1}}}
+END
+    rm -f "$tmp/judge.db"
+    stores "$tmp/judge.db"
+    passes "seven faults with $1 of $2" "$FOREWARP" tune "$tmp/judge.json" --strategy exhaustive --budget 14t \
+        --store "$tmp/judge.db" --out "$tmp/out" --json "$tmp/judge.out" -q
+    holds "two are right" "$tmp/judge.out" 'j["trials"]["ok"] == 2 and j["trials"]["wrong-result"] == 12'
+}
+judge uchar 255
+judge float NAN
+judge short 0
+judge int -1
+said() { fails 1 "$2" "$FOREWARP" run "$tmp/judge.json" --check -p "FAULT=$1"; }
+said 1 'run again, on outputs that held something else'
+said 2 'writes past the end of `out`: element 61'
+said 3 'writes before the start of `out`: element -1'
+said 4 'writes into the input `in`: element 7'
+said 5 'writes past the end of `both`: element 61'
+fails 1 'writes past the end of `out`' "$FOREWARP" run "$tmp/judge.json" -p "FAULT=2" -o "$tmp/judge.npy"
+# A reference that does not write all of its output: what it leaves stays zero.
+sed 's/"point": {"WG": 1}/"point": {"FAULT": 1}/' "$tmp/judge.json" >"$tmp/gap.json"
+passes "a reference with a gap" "$FOREWARP" run "$tmp/gap.json" --check -p FAULT=1
+
+# One huge element makes no other small.
+cat >"$tmp/huge.cl" <<'END'
+kernel void huge(global float *out)
+{
+    int i = get_global_id(0);
+    out[i] = i == 9 ? 1e10f : FAULT && i > N / 2 ? 0 : i + 1;
+}
+END
+cat >"$tmp/huge.json" <<'END'
+{"files": "huge.cl", "sizes": {"N": 4096}, "parameters": {"FAULT": [0, 1]},
+ "arguments": [{"name": "out", "type": "float", "shape": "N", "access": "out"}],
+ "launch": {"kernel": "huge", "global": "N", "local": 64}, "reference": {"point": {}}}
+END
+passes "beside one huge element" "$FOREWARP" run "$tmp/huge.json" --check
+fails 1 "out: element 2049" "$FOREWARP" run "$tmp/huge.json" --check -p FAULT=1
+
+# Launched for more than there is: the kernel of a larger problem.
+cat >"$tmp/over.cl" <<'END'
+kernel void over(global const float *in, global float *out)
+{
+    int i = get_global_id(0);
+    out[i] = 2 * in[i % N];
+}
+END
+cat >"$tmp/over.json" <<'END'
+{"files": "over.cl", "sizes": {"N": 1024}, "parameters": {"WG": [64, 128]},
+ "arguments": [{"name": "in", "type": "float", "shape": "N"},
+               {"name": "out", "type": "float", "shape": "N", "access": "out"}],
+ "launch": {"kernel": "over", "groups": "(N + WG - 1) // WG", "local": "WG"},
+ "reference": {"c": "over.c", "function": "over_c"}}
+END
+echo 'void over_c(const float *in, float *out) { for (int i = 0; i < N; i++) out[i] = 2 * in[i]; }' >"$tmp/over.c"
+passes "a kernel without a bound, where none is needed" "$FOREWARP" run "$tmp/over.json" --check
+fails 1 'writes past the end of `out`: element 1000' "$FOREWARP" run "$tmp/over.json" -s N=1000 --check
+
 # Steps that magnify what rounding does, in two ways that round differently: as far apart as
 # rounding can put them they are right, unless the file says how far.
 cat >"$tmp/chaos.fw" <<'END'

@@ -55,7 +55,7 @@ static void test_check(void **state)
     const float want[] = {1, 2, 0, INFINITY, NAN, 4};
     float got[] = {1, 2, 0, INFINITY, NAN, 4};
     double scale = check_scale(S_FLOAT, want, 6);
-    assert_true(fabs(scale - 0.175) < 1e-9);
+    assert_true(fabs(scale - 0.2) < 1e-9);
     assert_int_equal(check_compare(S_FLOAT, got, want, 6, 0, scale).first_wrong, -1);
     got[5] = 4.004f;
     Check check = check_compare(S_FLOAT, got, want, 6, 1e-2, scale);
@@ -71,6 +71,55 @@ static void test_check(void **state)
     assert_int_equal(check_compare(S_INT, a, b, 2, 1, 1).first_wrong, 1);
     const float zero[] = {0, 0};
     assert_true(check_scale(S_FLOAT, zero, 2) > 0);
+    // An error before it hides no infinity.
+    const float endless[] = {1, INFINITY}, finite[] = {1.00001f, 5};
+    assert_int_equal(check_compare(S_FLOAT, finite, endless, 2, 1e-4, 0.1).first_wrong, 1);
+}
+
+// Zeros for all elements but the largest of n of these magnitudes: the first that is seen
+// to be wrong, or -1.
+static int64_t first_zero_seen(float *want, int n)
+{
+    float *got = xcalloc((size_t)n, sizeof *got);
+    double scale = check_scale(S_FLOAT, want, n);
+    for (int i = 0; i < n; i++)
+        if (want[i] > 1e9f)
+            got[i] = want[i];
+    int64_t first = check_compare(S_FLOAT, got, want, n, 1e-4, scale).first_wrong;
+    free(got);
+    return first;
+}
+
+// A few huge elements, or many, do not make the others small.
+static void test_scale(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    float want[COUNT];
+    for (int huge = 1; huge <= COUNT * 2 / 5; huge *= 5) {
+        for (int i = 0; i < COUNT; i++)
+            want[i] = i % (COUNT / huge) == 7 ? 1e10f : 1.0f + (float)(i % 10);
+        assert_int_equal(first_zero_seen(want, COUNT), 0);
+    }
+    // From 1e-10 to 1e10, evenly in the logarithm: zeros show from 1e-5 on.
+    for (int i = 0; i < COUNT; i++)
+        want[i] = powf(10, -10 + 20 * (float)i / COUNT);
+    int64_t first = first_zero_seen(want, COUNT);
+    assert_true(first > 0 && want[first] < 1.1e-5f && want[first] > 0.9e-5f);
+    // What a device may take for zero is right as zero, and nothing else is.
+    for (int i = 0; i < COUNT; i++)
+        want[i] = 1e-40f;
+    assert_int_equal(first_zero_seen(want, COUNT), -1);
+    for (int i = 0; i < COUNT; i++)
+        want[i] = 1e-36f;
+    assert_int_equal(first_zero_seen(want, COUNT), 0);
+    // Terms of 0.2 that cancel: the rounding of the terms shows.
+    for (int i = 0; i < COUNT; i++)
+        want[i] = i % 2 ? 0.2f : 8e-4f;
+    double scale = check_scale(S_FLOAT, want, COUNT);
+    want[0] = 8e-4f + 5e-9f;
+    const float near = 8e-4f;
+    assert_int_equal(check_compare(S_FLOAT, &near, want, 1, 1e-4, scale).first_wrong, -1);
 }
 
 typedef struct {
@@ -323,7 +372,8 @@ static void test_verdicts(void **state)
     expect_status(f, 5, TRIAL_WRONG_RESULT); // the poison shows
     expect_status(f, 6, TRIAL_OK);
     expect_status(f, 7, TRIAL_OUT_OF_RESOURCES);
-    expect_status(f, 8, TRIAL_OK);
+    expect_status(f, 8, TRIAL_WRONG_RESULT);
+    assert_non_null(strstr(f->trial[8].log, "writes into the input `x`: element 0"));
     expect_status(f, 9, TRIAL_OK);
     rig_close(rig);
 }
@@ -696,6 +746,133 @@ static void test_forged_message(void **state)
     rig_close(rig);
 }
 
+// A job that computes z of a type by a statement for each i, for OpenCL or for the host,
+// where `once` is there in every run: static variables tell the runs of a process apart.
+static Job typed_job(Fixture *f, const char *type, const char *once, const char *body)
+{
+    bool host = strcmp(f->config.device, "host") == 0;
+    Job job = make_job(f, 0, "", 64);
+    const char *head =
+        host ? arena_printf(f->arena,
+                            "#include <math.h>\nvoid k0_entry(void *const *arg)\n"
+                            "{ float *x = arg[0], *t = arg[5]; %s *z = arg[2];\n"
+                            "int n = *(int *)arg[3]; (void)t;\n"
+                            "%s\nfor (int i = 0; i < n; i++) {",
+                            type, once)
+             : arena_printf(f->arena,
+                            "kernel void k0(global float *x, global float *y,\n"
+                            "global %s *z, int n, float a, global float *t)\n"
+                            "{ int i = get_global_id(0); {",
+                            type);
+    job.source = arena_printf(f->arena, "%s %s } }\n", head, body);
+    return job;
+}
+
+// The status of that job where z must hold N elements of a type; log: a part of its log.
+static void expect_verdict(Fixture *f, Scalar scalar, const void *expect, const Job *job,
+                           TrialStatus status, const char *log)
+{
+    f->buffer[2].scalar = scalar;
+    f->buffer[2].expect = expect;
+    Rig *rig = open_rig(f);
+    f->done = 0;
+    assert_true(rig_run(rig, job, 1, INFINITY, keep, f, &f->diags));
+    expect_status(f, 0, status);
+    assert_non_null(strstr(f->trial[0].log, log));
+    // The same for who wants but the outputs.
+    Trial trial;
+    assert_true(rig_compute(rig, job, &trial, NULL, &f->diags));
+    assert_int_equal(trial.status, status);
+    trial_release(&trial);
+    rig_close(rig);
+}
+
+static bool for_device(Fixture *f, int number)
+{
+    static const char *const device[] = {"host", "opencl:0"};
+    f->config.device = device[number];
+    return number == 0 || !no_opencl();
+}
+
+// Nothing that an output may hold is taken for written.
+static void test_unwritten(void **state)
+{
+    Fixture *f = *state;
+    int32_t whole[N];
+    uint8_t truth[N];
+    float real[N];
+    for (int d = 0; d < 2 && for_device(f, d); d++) {
+        Job nothing = typed_job(f, "int", "", "if (n < 0) z[i] = 0;");
+        for (int value = -1; value <= 0; value++) {
+            for (int i = 0; i < N; i++)
+                whole[i] = value;
+            expect_verdict(f, S_INT, whole, &nothing, TRIAL_WRONG_RESULT, "z: element 0 ");
+        }
+        Job all = typed_job(f, "int", "", "z[i] = 0;");
+        expect_verdict(f, S_INT, whole, &all, TRIAL_OK, "");
+        nothing = typed_job(f, "unsigned char", "", "if (n < 0) z[i] = 0;");
+        memset(truth, 1, sizeof truth);
+        expect_verdict(f, S_BOOL, truth, &nothing, TRIAL_WRONG_RESULT, "z: element 0 ");
+        for (int i = 0; i < N; i++)
+            real[i] = i == 77 ? NAN : 1;
+        Job one = typed_job(f, "float", "", "if (i != 77) z[i] = 1;");
+        expect_verdict(f, S_FLOAT, real, &one, TRIAL_WRONG_RESULT, "z: element 77 ");
+        one = typed_job(f, "float", "", "z[i] = i == 77 ? NAN : 1;");
+        expect_verdict(f, S_FLOAT, real, &one, TRIAL_OK, "");
+    }
+}
+
+// Writes to where nothing is to be written, all with the right outputs.
+static void test_stray_writes(void **state)
+{
+    Fixture *f = *state;
+    static const struct {
+        const char *body, *log;
+    } stray[] = {
+        {"if (i == n - 1) z[n] = 1;", "writes past the end of `z`: element 4096"},
+        {"if (i == 0) z[n + 900] = 1;", "writes past the end of `z`: element 4996"},
+        {"if (i == 0) z[-1] = 1;", "writes before the start of `z`: element -1"},
+        {"if (i == 0) z[-70] = 1;", "writes before the start of `z`: element -70"},
+        {"if (i == 7) x[n - 1] = 9;", "writes into the input `x`: element 4095"},
+        {"if (i == 7) x[n] = 9;", "writes past the end of `x`: element 4096"},
+        {"if (i == 7) t[n] = 9;", "writes past the end of `scratch 0`"},
+    };
+    float real[N];
+    for (int i = 0; i < N; i++)
+        real[i] = (float)i;
+    for (int d = 0; d < 2 && for_device(f, d); d++)
+        for (int k = 0; k < COUNTOF(stray); k++) {
+            const char *body = arena_printf(f->arena, "z[i] = i; %s", stray[k].body);
+            Job job = typed_job(f, "float", "", body);
+            expect_verdict(f, S_FLOAT, real, &job, TRIAL_WRONG_RESULT, stray[k].log);
+        }
+}
+
+// Every run computes everything, whatever the runs before it have left.
+static void test_other_runs(void **state)
+{
+    Fixture *f = *state;
+    static const char *const again = "run again";
+    float real[N];
+    for (int i = 0; i < N; i++)
+        real[i] = (float)(i + 1);
+    for (int d = 0; d < 2 && for_device(f, d); d++) {
+        int32_t zeros[N] = {0};
+        Job poisoned = typed_job(f, "int", "", "if (z[i] == -1) z[i] = 0;");
+        expect_verdict(f, S_INT, zeros, &poisoned, TRIAL_WRONG_RESULT, again);
+        poisoned = typed_job(f, "float", "", "if (isnan(z[i])) z[i] = i + 1;");
+        expect_verdict(f, S_FLOAT, real, &poisoned, TRIAL_WRONG_RESULT, again);
+    }
+    for_device(f, 0);
+    Job first =
+        typed_job(f, "float", "static int runs; if (runs++ > 0) return;", "z[i] = i + 1;");
+    expect_verdict(f, S_FLOAT, real, &first, TRIAL_WRONG_RESULT, again);
+    // Wrong from when it has found its results of another run: it never does.
+    Job jealous = typed_job(f, "float", "static int seen; seen |= z[0] == 1 || t[0] == 1;",
+                            "z[i] = seen ? 0 : i + 1; t[0] = 1;");
+    expect_verdict(f, S_FLOAT, real, &jealous, TRIAL_OK, "");
+}
+
 static int count_entries(const char *folder, const char *prefix)
 {
     DIR *dir = opendir(folder);
@@ -818,6 +995,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pack),
         cmocka_unit_test(test_check),
+        cmocka_unit_test(test_scale),
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_disturbed_sample),
         cmocka_unit_test(test_misread_sample),
@@ -833,6 +1011,9 @@ int main(int argc, char **argv)
         RIG_TEST(test_slow_compiler),
         cmocka_unit_test(test_answer_first),
         RIG_TEST(test_forged_message),
+        RIG_TEST(test_unwritten),
+        RIG_TEST(test_stray_writes),
+        RIG_TEST(test_other_runs),
         RIG_TEST(test_folder),
         RIG_TEST(test_open_folder),
         RIG_TEST(test_refusals),

@@ -53,11 +53,18 @@ int param_uses(const Expr *expr, const Param *param)
     return n;
 }
 
-// An element behind a condition, or a tuple of such: read now, if what that takes is more
-// than a value.
+// Computed behind a condition, when it is read?
+static bool is_later(const View *view)
+{
+    while (view->kind == V_COND)
+        view = view->src;
+    return view->kind == V_LATER;
+}
+
+// What is computed when it is read, or a tuple of such: read now, once for all uses.
 static const View *read_once(Lower *l, const View *view, const char *name)
 {
-    if ((view->kind != V_COND && view->kind != V_LATER) || !l->block)
+    if (!is_later(view) || !l->block)
         return view;
     if (view->type->kind == T_TUPLE) {
         const View **item = NEW_ARRAY(l->arena, const View *, view->type->n);
@@ -65,9 +72,9 @@ static const View *read_once(Lower *l, const View *view, const char *name)
             item[i] = read_once(l, view_get(l, view, i), name);
         return view_tuple(l, view->type, item);
     }
-    int before = l->block->len;
-    const KExpr *value = type_is_scalar(view->type) ? view_read(l, view) : NULL;
-    return l->block->len > before ? view_value(l, k_named(l, value, name)) : view;
+    if (!type_is_scalar(view->type))
+        return view;
+    return view_value(l, k_named(l, view_read(l, view), name));
 }
 
 // A scalar computed once and used often gets a name.

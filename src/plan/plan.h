@@ -378,6 +378,6 @@ void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *devic
 const char *plan_models_folder(const char *program, Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-7"
+#define CODEGEN_VERSION FW_VERSION "-8"
 
 #endif

@@ -14,6 +14,7 @@ Not tried are kernels whose work-items wait for each other in a way that C canno
 texts so long that the sanitizers take minutes. Nor are programs measured or searched: other
 tests do that.
 """
+
 import argparse
 import multiprocessing
 import os
@@ -30,8 +31,12 @@ sys.dont_write_bytecode = True  # beside the sources
 import programs  # noqa: E402
 
 FOREWARP = os.path.abspath(os.environ.get("FOREWARP", "build/forewarp"))
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
-            "-fno-sanitize=signed-integer-overflow,float-cast-overflow", "-fwrapv"]
+SANITIZE = [
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-sanitize=signed-integer-overflow,float-cast-overflow",
+    "-fwrapv",
+]
 COMPILE = ["gcc", "-O0", "-g1", "-w", "-pipe", *SANITIZE]
 SPACES = {"processor": ["-d", "host"], "gpu": ["--device-model", "nvidia-h200"]}
 BATCH = 6  # programs that are compiled together
@@ -74,13 +79,25 @@ class Case:
 
     def arguments(self):
         sizes = ",".join(f"{n}={v}" for n, v in self.program.sizes.items())
-        return [*SPACES[self.space], *(["-s", sizes] if sizes else []), *(["-p", self.point] if self.point else [])]
+        return [
+            *SPACES[self.space],
+            *(["-s", sizes] if sizes else []),
+            *(["-p", self.point] if self.point else []),
+        ]
 
 
 def run(command, folder, timeout=120):
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=timeout,
-                              env={**os.environ, "HOME": folder, "ASAN_OPTIONS": "detect_leaks=0"}, check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            env={**os.environ, "HOME": folder, "ASAN_OPTIONS": "detect_leaks=0"},
+            check=False,
+        )
         return done.returncode, done.stdout + done.stderr
     except subprocess.TimeoutExpired:
         return None, f"no end after {timeout} s"
@@ -91,11 +108,13 @@ def run(command, folder, timeout=120):
 
 def choices(case, folder, file):
     """Parameters and their values, as the messages about wrong ones say them."""
+
     def said(parameter, pattern):
         probe = Case(case.program, case.space, parameter)
         _, text = run([FOREWARP, "emit", file, "-t", "c", *probe.arguments()], folder)
         found = re.search(pattern, text)
         return found[1].strip().split(", ") if found else []
+
     return {name: said(f"{name}=zz", r"it can (?:only )?be (.*)") for name in said("zz=1", r"there are (.*)")}
 
 
@@ -107,11 +126,14 @@ def points(case, folder, file, number, rng):
 
 def emit(case, folder, file, stem):
     """True if the point is one of the space, and the program printed or a finding."""
-    status, text = run([FOREWARP, "emit", file, "-t", "c", "--host", "-o", f"{stem}.c", *case.arguments()], folder)
+    status, text = run(
+        [FOREWARP, "emit", file, "-t", "c", "--host", "-o", f"{stem}.c", *case.arguments()], folder
+    )
     if status and case.point and any(reason in text for reason in NO_POINT):
         return False
-    case.skipped = (status == 2 and "C033" in text or
-                    status == 0 and os.path.getsize(f"{folder}/{stem}.c") > BYTES_MAX)
+    case.skipped = (
+        status == 2 and "C033" in text or status == 0 and os.path.getsize(f"{folder}/{stem}.c") > BYTES_MAX
+    )
     if status != 0 and not case.skipped:
         case.finding = f"not printed: {text}"
     return True
@@ -161,7 +183,9 @@ def caller(case, folder, stem):
             outputs += 1
     if outputs != len(case.program.outputs):
         raise RuntimeError(f"{stem}_run({parameters})")
-    body = "\n    ".join([*before, f"int done = {stem}_run({', '.join(args)});", *after, "return done ? 0 : 95;"])
+    body = "\n    ".join(
+        [*before, f"int done = {stem}_run({', '.join(args)});", *after, "return done ? 0 : 95;"]
+    )
     return f'#include "{stem}.h"\nstatic int run_{stem}(void)\n{{\n    {body}\n}}\n'
 
 
@@ -171,9 +195,15 @@ def build(folder, cases):
     with open(main, "w", encoding="ascii") as f:
         f.write(DRIVER + "".join(caller(case, folder, stem) for case, stem in cases))
         f.write("int main(int argc, char **argv)\n{\n    (void)argc;\n")
-        f.write("".join(f'    if (strcmp(argv[1], "{stem}") == 0)\n        return run_{stem}();\n' for _, stem in cases))
+        f.write(
+            "".join(
+                f'    if (strcmp(argv[1], "{stem}") == 0)\n        return run_{stem}();\n' for _, stem in cases
+            )
+        )
         f.write("    return 94;\n}\n")
-    status, text = run([*COMPILE, "-o", "all", "main.c", *[f"{stem}.c" for _, stem in cases], "-lm"], folder, 600)
+    status, text = run(
+        [*COMPILE, "-o", "all", "main.c", *[f"{stem}.c" for _, stem in cases], "-lm"], folder, 600
+    )
     if status != 0 and len(cases) == 1:
         cases[0][0].finding = f"not compiled: {text}"
     return status == 0
@@ -185,8 +215,10 @@ def difference(case, folder, stem):
         wrong = np.argwhere(got != wanted)
         if len(wrong):
             at = tuple(int(i) for i in wrong[0])
-            return (f"output {k}: {len(wrong)} of {wanted.size} values differ, the first at {at}: "
-                    f"{got[at]}, not {wanted[at]}")
+            return (
+                f"output {k}: {len(wrong)} of {wanted.size} values differ, the first at {at}: "
+                f"{got[at]}, not {wanted[at]}"
+            )
     return ""
 
 
@@ -223,8 +255,11 @@ def batch(task):
 
 def show(case):
     sizes = "".join(f" {n}={v}" for n, v in case.program.sizes.items())
-    print(f"== seed {case.program.seed}, {case.space}, {case.point or 'default point'}:{sizes}\n{case.program.text}"
-          f"{case.finding}", flush=True)
+    print(
+        f"== seed {case.program.seed}, {case.space}, {case.point or 'default point'}:{sizes}\n{case.program.text}"
+        f"{case.finding}",
+        flush=True,
+    )
 
 
 def main():

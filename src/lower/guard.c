@@ -48,9 +48,24 @@ void side_close(Lower *l, Outside outside)
     arith_facts_reset(l->ctx, outside.facts);
 }
 
+const KExpr *side_left(Lower *l, const KExpr *e)
+{
+    if (e->kind != K_LOAD && (e->kind == K_COND || !e->n))
+        return e;
+    KExpr *copy = NEW_RAW(l->arena, KExpr, 1);
+    *copy = *e;
+    if (e->kind == K_LOAD)
+        copy->side = l->side;
+    const KExpr **arg = NEW_ARRAY(l->arena, const KExpr *, e->n);
+    for (int i = 0; i < e->n; i++)
+        arg[i] = side_left(l, e->arg[i]);
+    copy->arg = arg;
+    return copy;
+}
+
 // What needs no guard -----------------------------------------------------------------
 
-bool load_exists(ArithCtx *ctx, const KExpr *load)
+static bool load_exists(ArithCtx *ctx, const KExpr *load)
 {
     int64_t lo, hi, count;
     arith_range(ctx, load->arith, &lo, &hi);

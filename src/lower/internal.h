@@ -146,6 +146,8 @@ const Side *sides_new(Lower *l, const KExpr *cond);
 Outside side_open(Lower *l, const Side *side, Block *block);
 void side_assume(Lower *l, const Side *side); // until it is closed
 void side_close(Lower *l, Outside outside);
+// The value made on a side, for a place that is not on it. Needs: it may go ahead.
+const KExpr *side_left(Lower *l, const KExpr *e);
 
 // host.c
 const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,

@@ -22,7 +22,6 @@ const Side *kexpr_side(const KExpr *e, int i);
 
 // guard.c: whether evaluating it does no harm whatever any condition says. Only such values
 // may move to where the sides they are on are not.
-bool load_exists(ArithCtx *ctx, const KExpr *load); // within its buffer, by ranges
 bool may_go_ahead(ArithCtx *ctx, const KExpr *e);
 
 // names.c: a name of the form stem + number that nothing in the kernel has; *next is the

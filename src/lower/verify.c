@@ -12,8 +12,8 @@
 // that nothing an item keeps in a variable or a private array may outlive such a loop.
 // An access is right where the front end put it, which is what it says of itself (guard.c).
 // It must stand on the same sides of the same conditions, or what it has left must be
-// implied by the conditions around it, or its index must be within the buffer by constant
-// ranges. Besides, an index is refused if it is never inside.
+// implied by the conditions around it, or its index must be within the buffer.
+// Besides, an index is refused if it is never inside.
 
 #include "lower/passes.h"
 #include "lower/table.h"
@@ -155,6 +155,14 @@ static bool is_implied(Check *c, const Side *side)
     return true;
 }
 
+// Is the access within its buffer, by all that is known here?
+static bool is_within(Check *c, const Buffer *buffer, const Arith *index, const Type *type)
+{
+    int width = type->kind == T_VECTOR ? type->width : 1;
+    const Arith *last = arith_addc(c->ctx, buffer->count, -width);
+    return arith_nonneg(c->ctx, index) && arith_le(c->ctx, index, last);
+}
+
 static bool left_none(const Check *c, const Side *side)
 {
     while (side && is_open(c, side))
@@ -168,14 +176,13 @@ static bool is_guarded(Check *c, const Side *side, const Buffer *buffer, const A
 {
     if (left_none(c, side))
         return true;
-    KExpr access = {.kind = K_LOAD, .type = type, .buffer = buffer, .arith = index};
     int facts = arith_facts(c->ctx);
     for (int i = 0; i < c->conds.len; i++)
         for (int k = 0; k < c->conds.at[i]->n; k++)
             arith_assume(c->ctx, c->conds.at[i]->cond[k]);
     while (side && (is_open(c, side) || is_implied(c, side)))
         side = side->outer;
-    bool right = !side || load_exists(c->ctx, &access);
+    bool right = !side || is_within(c, buffer, index, type);
     arith_facts_reset(c->ctx, facts);
     return right;
 }

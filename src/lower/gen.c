@@ -7,6 +7,7 @@
 //           section 5; Atkey, Steuwer et al., "Strategy preserving compilation", 2017)
 
 #include "lower/internal.h"
+#include "lower/passes.h"
 
 #include <string.h>
 
@@ -41,12 +42,37 @@ static const View *env_find(const Env *env, const Param *param)
     BUG("parameter %s is not bound", param->name);
 }
 
+// Computed behind a condition, when it is read?
+static bool is_later(const View *view)
+{
+    while (view->kind == V_COND)
+        view = view->src;
+    return view->kind == V_LATER;
+}
+
+// What is computed when it is read, or a tuple of such: read now, once for all uses.
+static const View *read_once(Lower *l, const View *view, const char *name)
+{
+    if (!is_later(view) || !l->block)
+        return view;
+    if (view->type->kind == T_TUPLE) {
+        const View **item = NEW_ARRAY(l->arena, const View *, view->type->n);
+        for (int i = 0; i < view->type->n; i++)
+            item[i] = read_once(l, view_get(l, view, i), name);
+        return view_tuple(l, view->type, item);
+    }
+    if (!type_is_scalar(view->type))
+        return view;
+    return view_value(l, k_named(l, view_read(l, view), name));
+}
+
 // A scalar computed once and used often gets a name.
 const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
                           const Expr *body)
 {
-    if (view->kind == V_VALUE && expr_uses(body, param) > 1)
-        view = view_value(l, k_named(l, view->value, param->name));
+    if (expr_uses(body, param) > 1)
+        view = view->kind == V_VALUE ? view_value(l, k_named(l, view->value, param->name))
+                                     : read_once(l, view, param->name);
     return env_bind(l, env, param, view);
 }
 
@@ -128,12 +154,6 @@ static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr 
         if (cond)
             return cond;
     }
-    if (op == OP_AND && arg[0]->kind == K_COND && arg[1]->kind == K_COND)
-        return both_conds(l, arg[0], arg[1]);
-    if (op == OP_AND && arg[0]->kind == K_LITERAL)
-        return arg[0]->number != 0 ? arg[1] : arg[0];
-    if (op == OP_AND && arg[1]->kind == K_LITERAL && arg[1]->number != 0)
-        return arg[0];
     return k_op(l, op, type, arg, n);
 }
 
@@ -150,20 +170,26 @@ static const KExpr *read_part(Lower *l, const Expr *expr, const Env *env, const 
     return view_read(l, view);
 }
 
-// True if what the value loads is there whatever any condition says.
-static bool loads_exist(Lower *l, const KExpr *e, bool *any)
+static bool is_load(const KExpr *e, const void *of)
 {
-    int64_t lo, hi, count;
-    if (e->kind == K_LOAD) {
-        *any = true;
-        arith_range(l->ctx, e->arith, &lo, &hi);
-        int width = e->type->kind == T_VECTOR ? e->type->width : 1;
-        if (lo < 0 || !arith_is_const(e->buffer->count, &count) || hi > count - width)
+    (void)of;
+    return e->kind == K_LOAD;
+}
+
+static bool loads(const Stm *stm, const void *of)
+{
+    return kexpr_any(stm->value, is_load, of);
+}
+
+// May these statements run whatever any condition says?
+static bool statements_may_go_ahead(Lower *l, const Block *block, int from)
+{
+    for (int i = from; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        bool names = stm->kind == ST_DECL || stm->kind == ST_INT;
+        if (!names || !stm->value || !may_go_ahead(l->ctx, stm->value))
             return false;
     }
-    for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        if (!loads_exist(l, e->arg[i], any))
-            return false;
     return true;
 }
 
@@ -179,11 +205,11 @@ static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const
     l->ahead++;
     const KExpr *value = read_part(l, expr, env, part);
     l->ahead--;
-    bool any = false, safe = !l->unsafe && loads_exist(l, value, &any);
-    for (int i = before; i < l->block->len && safe; i++) {
-        const Stm *stm = l->block->at[i];
-        safe = stm->kind == ST_DECL && stm->value && loads_exist(l, stm->value, &any);
-    }
+    bool safe = !l->unsafe && may_go_ahead(l->ctx, value) &&
+                statements_may_go_ahead(l, l->block, before);
+    bool any = kexpr_any(value, is_load, NULL);
+    for (int i = before; i < l->block->len; i++)
+        any |= loads(l->block->at[i], NULL);
     if (safe && any)
         return k_named(l, value, "ahead");
     l->block->len = before;
@@ -193,16 +219,12 @@ static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const
 
 // One side of an `if`, in a block of its own, under the facts of its condition.
 static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const Part *part,
-                              Block *block, const KExpr *cond)
+                              Block *block, const Side *side)
 {
-    Block *outer = l->block;
-    int facts = arith_facts(l->ctx);
-    for (int i = 0; cond && i < cond->n; i++)
-        arith_assume(l->ctx, cond->cond[i]);
-    l->block = outer ? block : NULL;
+    Outside outside = side_open(l, side, block);
+    side_assume(l, side);
     const KExpr *value = read_part(l, expr, env, part);
-    l->block = outer;
-    arith_facts_reset(l->ctx, facts);
+    side_close(l, outside);
     return value;
 }
 
@@ -221,13 +243,13 @@ static const View *select_part(Lower *l, const Expr *expr, const Env *env,
     }
     if (!type_is_scalar(type))
         return lower_fail(l, expr->span, "L019", "an `if` between arrays");
-    const KExpr *fact = cond->kind == K_COND ? cond : NULL;
     Block yes = {0}, no = {0};
-    const KExpr *a = fact ? eval_ahead(l, expr->arg[1], env, &part) : NULL;
+    const Side *sides = sides_new(l, cond);
+    const KExpr *a = cond->kind == K_COND ? eval_ahead(l, expr->arg[1], env, &part) : NULL;
     if (!a)
-        a = eval_side(l, expr->arg[1], env, &part, &yes, fact);
-    const KExpr *b = eval_side(l, expr->arg[2], env, &part, &no, NULL);
-    return view_value(l, k_choose(l, cond, &yes, a, &no, b));
+        a = eval_side(l, expr->arg[1], env, &part, &yes, &sides[0]);
+    const KExpr *b = eval_side(l, expr->arg[2], env, &part, &no, &sides[1]);
+    return view_value(l, k_choose(l, sides, &yes, a, &no, b));
 }
 
 static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
@@ -238,6 +260,32 @@ static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
     if (expr->type->kind == T_TUPLE && cond->kind != K_COND)
         cond = k_named(l, cond, "chosen"); // each component asks for it
     return select_part(l, expr, env, cond, expr->type, (Part){0});
+}
+
+// && and ||: the right argument is on a side of the left one.
+static const KExpr *eval_logic(Lower *l, const Expr *expr, const Env *env)
+{
+    bool and = expr->op == OP_AND;
+    Block right = {0}, nothing = {0};
+    const KExpr *a = view_read(l, eval(l, expr->arg[0], env));
+    if (a->kind == K_LITERAL)
+        return (a->number != 0) == and? view_read(l, eval(l, expr->arg[1], env)) : a;
+    const Side *sides = sides_new(l, a);
+    Outside outside = side_open(l, &sides[!and], &right);
+    const KExpr *b = view_read(l, eval(l, expr->arg[1], env));
+    side_close(l, outside);
+    if (right.len && !statements_may_go_ahead(l, &right, 0))
+        return and? k_choose(l, sides, &right, b, &nothing, truth(l, false))
+                  : k_choose(l, sides, &nothing, truth(l, true), &right, b);
+    for (int i = 0; i < right.len; i++) {
+        right.at[i]->value = side_left(l, right.at[i]->value);
+        VEC_PUSH(l->arena, l->block, right.at[i]);
+    }
+    if (and&&a->kind == K_COND && b->kind == K_COND)
+        return both_conds(l, a, b);
+    if (and&&b->kind == K_LITERAL && b->number != 0)
+        return a;
+    return k_op_sides(l, expr->op, expr->type, (const KExpr *[]){a, b}, 2, sides);
 }
 
 static const KExpr *broadcast(Lower *l, const KExpr *value, const Type *type)
@@ -255,6 +303,8 @@ static const View *eval_op(Lower *l, const Expr *expr, const Env *env)
 {
     if (expr->op == OP_SELECT)
         return eval_select(l, expr, env);
+    if (expr->op == OP_AND || expr->op == OP_OR)
+        return view_value(l, eval_logic(l, expr, env));
     const KExpr *arg[3];
     for (int i = 0; i < expr->narg; i++) {
         arg[i] = view_read(l, eval(l, expr->arg[i], env));
@@ -480,6 +530,7 @@ static void store(Lower *l, const View *out, const KExpr *value)
         stm->buffer = out->buffer;
         stm->index = out->offset;
         stm->value = value;
+        stm->side = l->side;
     } else if (!l->failed) {
         lower_fail(l, span_none, "L016", "a vector is written where it is not contiguous");
     }
@@ -491,9 +542,9 @@ static const View *open_guards(Lower *l, const View *out)
     for (; out->kind == V_GUARD; out = out->src) {
         Stm *guard = stm_add(l, ST_IF);
         guard->value = k_cond(l, out->cond, out->ncond);
-        for (int i = 0; i < out->ncond; i++)
-            arith_assume(l->ctx, out->cond[i]);
-        l->block = &guard->body;
+        guard->side = sides_new(l, guard->value);
+        side_open(l, guard->side, &guard->body);
+        side_assume(l, guard->side);
     }
     return out;
 }
@@ -515,12 +566,10 @@ static void copy_scalar(Lower *l, const View *from, const View *out)
 {
     if (never_written(l, out))
         return;
-    Block *outer = l->block;
-    int facts = arith_facts(l->ctx);
+    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
     out = open_guards(l, out);
     store(l, out, view_read(l, from));
-    arith_facts_reset(l->ctx, facts);
-    l->block = outer;
+    side_close(l, outside);
 }
 
 // In registers, if every index is a constant.
@@ -749,12 +798,10 @@ static void gen_scalar(Lower *l, const Expr *expr, const Env *env, const View *o
 {
     if (never_written(l, out))
         return;
-    Block *outer = l->block;
-    int facts = arith_facts(l->ctx);
+    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
     out = open_guards(l, out);
     store(l, out, view_read(l, eval(l, expr, env)));
-    arith_facts_reset(l->ctx, facts);
-    l->block = outer;
+    side_close(l, outside);
 }
 
 // The only element of an array of one that is computed: written in place.

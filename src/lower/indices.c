@@ -180,26 +180,39 @@ static void walk_stm(Indices *x, Stm *stm)
         walk_block(x, &stm->other, NULL);
 }
 
+typedef VEC(int) Places;
+
 // Where a declaration goes: after the last integer of the block that it mentions.
-static int place_of(const Block *block, const Stm *decl)
+static int place_of(const Block *block, const Places *ints, const Stm *decl)
 {
-    int place = 0;
-    for (int i = 0; i < block->len; i++)
-        if (block->at[i]->kind == ST_INT && arith_mentions(decl->index, block->at[i]->iter))
-            place = i + 1;
-    return place;
+    for (int i = ints->len - 1; i >= 0; i--)
+        if (arith_mentions(decl->index, block->at[ints->at[i]]->iter))
+            return ints->at[i] + 1;
+    return 0;
 }
 
 static void insert_made(Indices *x, Block *block)
 {
     const Level *level = &x->level[x->depth];
     Block out = {0};
+    Places ints = {0};
     if (!level->made.len)
         return;
+    for (int i = 0; i < block->len; i++)
+        if (block->at[i]->kind == ST_INT)
+            VEC_PUSH(x->arena, &ints, i);
+    // By place the first declaration there; by declaration the next one at its place,
+    // from 1.
+    int *first = NEW_ARRAY(x->arena, int, block->len + 1);
+    int *next = NEW_ARRAY(x->arena, int, level->made.len + 1);
+    for (int j = level->made.len; j > 0; j--) {
+        int place = place_of(block, &ints, level->made.at[j - 1]);
+        next[j] = first[place];
+        first[place] = j;
+    }
     for (int i = 0; i <= block->len; i++) {
-        for (int j = 0; j < level->made.len; j++)
-            if (place_of(block, level->made.at[j]) == i)
-                VEC_PUSH(x->pass->arena, &out, level->made.at[j]);
+        for (int j = first[i]; j; j = next[j])
+            VEC_PUSH(x->pass->arena, &out, level->made.at[j - 1]);
         if (i < block->len)
             VEC_PUSH(x->pass->arena, &out, block->at[i]);
     }

@@ -23,8 +23,17 @@ typedef struct {
     int ncond;
     const Arith *iter[32]; // sequential loops inside the block
     int niter;
+    VEC(const Arith *) ints; // made inside the block, so that no test before it knows them
     bool give_up;
 } Split;
+
+static bool is_made_inside(const Split *s, const Arith *a)
+{
+    for (int i = 0; i < s->ints.len; i++)
+        if (arith_mentions(a, s->ints.at[i]))
+            return true;
+    return false;
+}
 
 static void need(Split *s, const Arith *cond)
 {
@@ -126,7 +135,18 @@ static bool plain(const Arith *a)
 
 static const Arith *inside_index(Split *s, const Arith *a)
 {
-    return !a || plain(a) ? a : inside(s, a);
+    return !a || plain(a) || is_made_inside(s, a) ? a : inside(s, a);
+}
+
+// Can the test before the block ask for these conditions?
+static bool can_need(const Split *s, const KExpr *cond)
+{
+    if (cond->kind != K_COND)
+        return false;
+    for (int i = 0; i < cond->n; i++)
+        if (is_made_inside(s, cond->cond[i]))
+            return false;
+    return true;
 }
 
 static const KExpr *inside_value(Split *s, const KExpr *k);
@@ -147,7 +167,7 @@ static const KExpr *inside_value(Split *s, const KExpr *k)
 {
     if (!k || k->kind == K_LITERAL || k->kind == K_VAR || k->kind == K_COND)
         return k;
-    if (k->kind == K_OP && k->op == OP_SELECT && k->arg[0]->kind == K_COND) {
+    if (k->kind == K_OP && k->op == OP_SELECT && can_need(s, k->arg[0])) {
         for (int i = 0; i < k->arg[0]->n; i++)
             need(s, inside_index(s, k->arg[0]->cond[i]));
         return inside_value(s, k->arg[1]);
@@ -159,7 +179,7 @@ static void inside_block(Split *s, const Block *from, Block *to);
 
 static void inside_stm(Split *s, const Stm *from, Block *to)
 {
-    if (from->kind == ST_IF && from->value->kind == K_COND && !from->other.len) {
+    if (from->kind == ST_IF && can_need(s, from->value) && !from->other.len) {
         for (int i = 0; i < from->value->n; i++)
             need(s, inside_index(s, from->value->cond[i]));
         inside_block(s, &from->body, to);
@@ -170,6 +190,8 @@ static void inside_stm(Split *s, const Stm *from, Block *to)
     stm->body = stm->other = (Block){0};
     stm->index = inside_index(s, from->index);
     stm->value = inside_value(s, from->value);
+    if (from->kind == ST_INT)
+        VEC_PUSH(s->pass->arena, &s->ints, from->iter);
     s->give_up |= from->kind == ST_BARRIER || s->niter == COUNTOF(s->iter);
     bool loop = from->kind == ST_FOR && !s->give_up;
     if (loop)

@@ -24,6 +24,7 @@ typedef enum {
     V_GUARD,  // written only where every cond >= 0
     V_CROP,   // the writing side of take: `dims` more indices are to be guarded
     V_UNMAP,  // the writing side of a map of a layout function
+    V_LATER,  // an element or a component of src, which is looked for when it is read
     V_WINDOW, // one grid of the state of a stream, in registers around the cell computed
 } ViewKind;
 
@@ -43,21 +44,21 @@ struct View {
     ViewKind kind;
     const Type *type;
     const View *src;
-    const Buffer *buffer;    // MEM
-    const Arith *offset;     // MEM, in scalars
-    const Var *var;          // VAR
-    const KExpr *value;      // VALUE
-    const View *const *item; // TUPLE
-    int field;               // FIELD; WINDOW: which grid
-    struct Stream *stream;   // WINDOW
-    const Expr *expr;        // LAYOUT, MAP, ARRAY, UNMAP: the pattern
-    Pattern pattern;         // LAYOUT
-    const Arith *const *num; // LAYOUT, CROP: the pattern's integers
-    const Env *env;          // of expr
-    int dims;                // dimensions still to be indexed
-    int nindex;              // LAYOUT, MAP, ARRAY, WINDOW: indices so far
-    const Arith *index[2 * DIMS_MAX];
-    int ncond; // COND, GUARD
+    const Buffer *buffer;             // MEM
+    const Arith *offset;              // MEM, in scalars
+    const Var *var;                   // VAR
+    const KExpr *value;               // VALUE
+    const View *const *item;          // TUPLE
+    int field;                        // FIELD, LATER; WINDOW: which grid
+    struct Stream *stream;            // WINDOW
+    const Expr *expr;                 // LAYOUT, MAP, ARRAY, UNMAP: the pattern
+    Pattern pattern;                  // LAYOUT
+    const Arith *const *num;          // LAYOUT, CROP: the pattern's integers
+    const Env *env;                   // of expr
+    int dims;                         // dimensions still to be indexed
+    int nindex;                       // LAYOUT, MAP, ARRAY, WINDOW: indices so far
+    const Arith *index[2 * DIMS_MAX]; // LATER: one, or the field
+    int ncond;                        // COND, GUARD
     const Arith *cond[CONDS_MAX];
     const View *fill; // COND
 };
@@ -82,6 +83,7 @@ typedef struct {
     bool failed;
     Kernel *kernel;         // NULL between kernels (host level)
     Block *block;           // where statements go; NULL at host level
+    const Side *side;       // what these are on
     VEC(ThreadVar) threads; // thread variables of this kernel
     int inside[4];          // how many loops of each LoopKind we are inside
     const Arith *item[3];   // of the loop over all items of the group that we are inside
@@ -132,6 +134,20 @@ const View *lower_fail(Lower *l, Span span, const char *code, const char *format
     FW_PRINTF(4, 5);
 const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space);
 
+// guard.c: the two sides of a condition met here, and the way onto one: what is evaluated
+// between opening and closing goes to the block, and says which side it is on.
+typedef struct {
+    Block *block;
+    const Side *side;
+    int facts;
+} Outside;
+const Side *sides_new(Lower *l, const KExpr *cond);
+Outside side_open(Lower *l, const Side *side, Block *block);
+void side_assume(Lower *l, const Side *side); // until it is closed
+void side_close(Lower *l, Outside outside);
+// The value made on a side, for a place that is not on it. Needs: it may go ahead.
+const KExpr *side_left(Lower *l, const KExpr *e);
+
 // host.c
 const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
                         int param, const char *name);
@@ -161,6 +177,9 @@ const KExpr *k_index(Lower *l, const Arith *arith);
 const KExpr *k_var(Lower *l, const Var *var);
 const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Type *type);
 const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n);
+// Of select, && and ||, with the two sides of its first argument.
+const KExpr *k_op_sides(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n,
+                        const Side *sides);
 const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
                     const KExpr *const *arg, int n);
 const KExpr *k_cond(Lower *l, const Arith *const *cond, int n);
@@ -172,7 +191,7 @@ Var *var_new(Lower *l, const char *name, const Type *type, bool is_const);
 const char *name_new(Lower *l, const char *stem);
 // `cond ? a : b` if neither side needs statements, else an if statement, so that what a
 // side needs (a loop, a load) happens only where the side is taken.
-const KExpr *k_choose(Lower *l, const KExpr *cond, const Block *yes, const KExpr *a,
+const KExpr *k_choose(Lower *l, const Side *sides, const Block *yes, const KExpr *a,
                       const Block *no, const KExpr *b);
 // A value that may be used many times: itself if it is a literal, variable or index, else
 // a new constant that holds it.

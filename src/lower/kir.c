@@ -48,6 +48,13 @@ bool kexpr_maybe(const KExpr *e, int i)
            (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR);
 }
 
+const Side *kexpr_side(const KExpr *e, int i)
+{
+    if (!kexpr_maybe(e, i) || !e->side)
+        return NULL;
+    return &e->side[e->op == OP_OR || i == 2];
+}
+
 const KExpr *k_var(Lower *l, const Var *var)
 {
     return kexpr_var(l->arena, var);
@@ -58,16 +65,24 @@ const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Ty
     KExpr *k = k_new(l, K_LOAD, type);
     k->buffer = buffer;
     k->arith = index;
+    k->side = l->side;
     return k;
 }
 
-const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n)
+const KExpr *k_op_sides(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n,
+                        const Side *sides)
 {
     KExpr *k = k_new(l, K_OP, type);
     k->op = op;
     k->arg = copy_args(l, arg, n);
     k->n = n;
+    k->side = sides;
     return k;
+}
+
+const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n)
+{
+    return k_op_sides(l, op, type, arg, n, NULL);
 }
 
 const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
@@ -174,15 +189,17 @@ static Block with_assignment(Lower *l, const Block *side, Var *var, const KExpr 
     return block;
 }
 
-const KExpr *k_choose(Lower *l, const KExpr *cond, const Block *yes, const KExpr *a,
+const KExpr *k_choose(Lower *l, const Side *sides, const Block *yes, const KExpr *a,
                       const Block *no, const KExpr *b)
 {
     if (!yes->len && !no->len)
-        return k_op(l, OP_SELECT, a->type, (const KExpr *[]){cond, a, b}, 3);
+        return k_op_sides(l, OP_SELECT, a->type, (const KExpr *[]){sides->cond, a, b}, 3,
+                          sides);
     Stm *decl = stm_add(l, ST_DECL);
     decl->var = var_new(l, "chosen", a->type, false);
     Stm *branch = stm_add(l, ST_IF);
-    branch->value = cond;
+    branch->value = sides->cond;
+    branch->side = sides;
     branch->body = with_assignment(l, yes, decl->var, a);
     branch->other = with_assignment(l, no, decl->var, b);
     return k_var(l, decl->var);

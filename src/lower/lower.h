@@ -60,6 +60,16 @@ typedef enum {
 } KExprKind;
 
 typedef struct KExpr KExpr;
+
+// One side of a condition that stands before a value: of an `if`, of `&&` or `||`, of a
+// pad. What is on it is evaluated only where the condition holds, or does not.
+typedef struct Side Side;
+struct Side {
+    const Side *outer; // what the condition itself is on; NULL: nothing
+    const KExpr *cond;
+    bool holds;
+};
+
 struct KExpr {
     KExprKind kind;
     const Type *type;
@@ -73,6 +83,7 @@ struct KExpr {
     int n;
     const KExpr *const *arg;
     const Arith *const *cond;
+    const Side *side; // LOAD: what it is on; OP select, && and ||: both sides, or NULL
 };
 
 typedef enum {
@@ -104,6 +115,7 @@ struct Stm {
     const Buffer *buffer;
     const Arith *index;
     const KExpr *value;
+    const Side *side;     // STORE: what it is on; IF: both sides, or NULL
     const Arith *iter;    // FOR, INT: an A_VAR
     const Arith *extent;  // FOR
     const Arith *threads; // FOR of threads: how many there are
@@ -203,10 +215,11 @@ bool layout_function(const Expr *lambda);
 void kir_print(Buf *out, const Kernel *kernel);
 
 // Checks a kernel: every variable declared before use, barriers in uniform code only,
-// indices provably within their buffers or under a guard, no store to an input. False with
-// a diagnostic. Run at the end.
+// every access on the sides where it was put or provably within its buffer, none always
+// outside, no store to an input. False with a diagnostic. Run at the end.
 bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
-// The same but for the bounds of indices, which take most of the time. Run after each pass.
+// The same but for indices that are always outside, which take most of the time. Run after
+// each pass.
 bool kernel_verify_pass(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
 
 // Do items of a group wait for each other inside what one of them runs? Where items are a

@@ -16,8 +16,13 @@ typedef struct {
 
 // kir.c: the value of a variable. Owner: arena.
 const KExpr *kexpr_var(Arena *arena, const Var *var);
-// Is argument i evaluated only where another one says so?
+// Is argument i evaluated only where another one says so? Then the side it is on.
 bool kexpr_maybe(const KExpr *e, int i);
+const Side *kexpr_side(const KExpr *e, int i);
+
+// guard.c: whether evaluating it does no harm whatever any condition says. Only such values
+// may move to where the sides they are on are not.
+bool may_go_ahead(ArithCtx *ctx, const KExpr *e);
 
 // names.c: a name of the form stem + number that nothing in the kernel has; *next is the
 // first number tried, and left one past the one used. Owner: arena.

@@ -29,6 +29,7 @@ typedef struct {
     const Var *vector;             // the loaded chunk
     const KExpr *value[LANES_MAX]; // what is to be stored
     int seen;                      // of its stores
+    const Side *side;              // of a certain load, which all share
 } Chunk;
 
 typedef VEC(const Buffer *) Buffers;
@@ -105,11 +106,6 @@ static Chunk *chunk_of(Vectors *v, const Buffer *buffer, const Arith *index,
     return &v->chunk[v->nchunk++];
 }
 
-static bool is_conditional(const KExpr *e)
-{
-    return e->kind == K_OP && (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR);
-}
-
 static Chunk *load_chunk(Vectors *v, const KExpr *e, int *lane)
 {
     const Buffers *written =
@@ -132,11 +128,13 @@ static void note_value(Vectors *v, const KExpr *e)
 {
     int lane;
     Chunk *chunk = load_chunk(v, e, &lane);
-    if (chunk)
+    if (chunk) {
         chunk->loaded |= 1u << lane;
-    int certain = is_conditional(e) ? 1 : kexpr_args(e);
-    for (int i = 0; i < certain; i++)
-        note_value(v, e->arg[i]);
+        chunk->side = e->side;
+    }
+    for (int i = 0; i < kexpr_args(e); i++)
+        if (!kexpr_maybe(e, i))
+            note_value(v, e->arg[i]);
 }
 
 static void note_block(Vectors *v, const Block *block, int from, int to)
@@ -218,7 +216,8 @@ static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *t
         *load = (KExpr){.kind = K_LOAD,
                         .type = type_vector(type->scalar, v->width),
                         .buffer = chunk->buffer,
-                        .arith = chunk_index(v, chunk)};
+                        .arith = chunk_index(v, chunk),
+                        .side = chunk->side};
         chunk->vector = declare(v, chunk->buffer, load);
     }
     KExpr *e = NEW(v->pass->arena, KExpr);
@@ -241,7 +240,7 @@ static const KExpr *rewrite(Vectors *v, const KExpr *e, bool certain)
     *copy = *e;
     const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, n);
     for (int i = 0; i < n; i++)
-        arg[i] = rewrite(v, e->arg[i], certain && (i == 0 || !is_conditional(e)));
+        arg[i] = rewrite(v, e->arg[i], certain && !kexpr_maybe(e, i));
     copy->arg = arg;
     return copy;
 }
@@ -273,8 +272,9 @@ static const KExpr *vector_value(Vectors *v, const Chunk *chunk, const Type *sca
     return vector;
 }
 
-static void store_lane(Vectors *v, Chunk *chunk, int lane, const KExpr *value)
+static void store_lane(Vectors *v, Chunk *chunk, int lane, const Stm *stm)
 {
+    const KExpr *value = stm->value;
     bool named = value->kind == K_LANE && value->arg[0]->kind == K_VAR &&
                  value->arg[0]->var->is_const;
     chunk->value[lane] =
@@ -285,6 +285,7 @@ static void store_lane(Vectors *v, Chunk *chunk, int lane, const KExpr *value)
     Stm *store = stm_new(v, ST_STORE);
     store->buffer = chunk->buffer;
     store->index = chunk_index(v, chunk);
+    store->side = stm->side;
     store->value = vector_value(v, chunk, value->type);
     VEC_PUSH(v->pass->arena, v->out, store);
 }
@@ -298,7 +299,7 @@ static void rewrite_block(Vectors *v, const Block *block, int from, int to)
             stm->value = rewrite(v, stm->value, true);
         Chunk *chunk = store_chunk(v, stm, &lane);
         if (stores_whole(v, chunk))
-            store_lane(v, chunk, lane, stm->value);
+            store_lane(v, chunk, lane, stm);
         else
             VEC_PUSH(v->pass->arena, v->out, stm);
     }

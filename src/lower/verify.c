@@ -10,8 +10,12 @@
 //
 // Targets without work-items run a loop over threads to its end before what follows, so
 // that nothing an item keeps in a variable or a private array may outlive such a loop.
-// Indices are compared by constant ranges only: an index is refused if it is never inside.
+// An access is right where the front end put it, which is what it says of itself (guard.c).
+// It must stand on the same sides of the same conditions, or what it has left must be
+// implied by the conditions around it, or its index must be within the buffer.
+// Besides, an index is refused if it is never inside.
 
+#include "lower/passes.h"
 #include "lower/table.h"
 
 enum { HAVE_UNIFORM, HAVE_DIVERGENT };
@@ -32,6 +36,8 @@ typedef struct {
     Table names; // declared things; value: HAVE_..., or for variables an index
     VEC(const Stm *) loops;
     VEC(Life) lives;
+    VEC(const Side *) sides;  // open ones
+    VEC(const KExpr *) conds; // that hold here
     Arena *arena;
     const char *divergent; // why no barrier may stand here, or NULL
     bool ok, ranges;       // ranges: those of indices are checked too
@@ -105,6 +111,82 @@ static bool check_arith(Check *c, const Arith *a)
     return divergent;
 }
 
+// Sides -------------------------------------------------------------------------------
+
+typedef struct {
+    int sides, conds;
+} Scope;
+
+// Goes to where a condition holds or does not; side: as the front end has it, or NULL.
+static Scope open_scope(Check *c, const Side *side, const KExpr *cond, bool holds)
+{
+    Scope outer = {c->sides.len, c->conds.len};
+    if (side)
+        VEC_PUSH(c->arena, &c->sides, side);
+    if (holds && cond->kind == K_COND)
+        VEC_PUSH(c->arena, &c->conds, cond);
+    return outer;
+}
+
+static void close_scope(Check *c, Scope outer)
+{
+    c->sides.len = outer.sides;
+    c->conds.len = outer.conds;
+}
+
+static bool is_open(const Check *c, const Side *side)
+{
+    for (int i = c->sides.len - 1; i >= 0; i--)
+        if (c->sides.at[i] == side)
+            return true;
+    return false;
+}
+
+static bool is_implied(Check *c, const Side *side)
+{
+    const KExpr *cond = side->cond;
+    if (cond->kind != K_COND || (!side->holds && cond->n > 1))
+        return false;
+    for (int i = 0; i < cond->n; i++) {
+        const Arith *not = arith_addc(c->ctx, arith_mulc(c->ctx, cond->cond[i], -1), -1);
+        if (!arith_nonneg(c->ctx, side->holds ? cond->cond[i] : not ))
+            return false;
+    }
+    return true;
+}
+
+// Is the access within its buffer, by all that is known here?
+static bool is_within(Check *c, const Buffer *buffer, const Arith *index, const Type *type)
+{
+    int width = type->kind == T_VECTOR ? type->width : 1;
+    const Arith *last = arith_addc(c->ctx, buffer->count, -width);
+    return arith_nonneg(c->ctx, index) && arith_le(c->ctx, index, last);
+}
+
+static bool left_none(const Check *c, const Side *side)
+{
+    while (side && is_open(c, side))
+        side = side->outer;
+    return !side;
+}
+
+// Has the access left no side that it needs?
+static bool is_guarded(Check *c, const Side *side, const Buffer *buffer, const Arith *index,
+                       const Type *type)
+{
+    if (left_none(c, side))
+        return true;
+    int facts = arith_facts(c->ctx);
+    for (int i = 0; i < c->conds.len; i++)
+        for (int k = 0; k < c->conds.at[i]->n; k++)
+            arith_assume(c->ctx, c->conds.at[i]->cond[k]);
+    while (side && (is_open(c, side) || is_implied(c, side)))
+        side = side->outer;
+    bool right = !side || is_within(c, buffer, index, type);
+    arith_facts_reset(c->ctx, facts);
+    return right;
+}
+
 static void check_range(Check *c, const Buffer *buffer, const Arith *index,
                         const Type *type)
 {
@@ -118,11 +200,13 @@ static void check_range(Check *c, const Buffer *buffer, const Arith *index,
 
 // An access to a buffer, by a load or a store.
 static void check_access(Check *c, const Buffer *buffer, const Arith *index,
-                         const Type *type, bool write)
+                         const Type *type, const Side *side, bool write)
 {
     if (table_find(&c->names, key_of(buffer)) < 0)
         fail(c, "L102", "a buffer used before its declaration", buffer->name);
     check_arith(c, index);
+    if (!is_guarded(c, side, buffer, index, type))
+        fail(c, "L109", "an access left the condition it is under", buffer->name);
     if (c->ranges)
         check_range(c, buffer, index, type);
     if (buffer->space == MEM_PRIVATE)
@@ -142,6 +226,23 @@ static bool check_variable(Check *c, const Var *var)
     return entry < 0 || c->names.entry.at[entry].value == HAVE_DIVERGENT;
 }
 
+static void check_load(Check *c, const KExpr *e)
+{
+    check_access(c, e->buffer, e->arith, e->type, e->side, false);
+}
+
+static bool check_args(Check *c, const KExpr *e)
+{
+    bool divergent = false;
+    for (int i = 0; i < e->n; i++) {
+        const Side *side = kexpr_side(e, i);
+        Scope outer = open_scope(c, side, e->arg[0], side && side->holds);
+        divergent |= check_value(c, e->arg[i]);
+        close_scope(c, outer);
+    }
+    return divergent;
+}
+
 // Checks a value; true if it is divergent.
 static bool check_value(Check *c, const KExpr *e)
 {
@@ -150,7 +251,7 @@ static bool check_value(Check *c, const KExpr *e)
     case K_LITERAL: return false;
     case K_INDEX: return check_arith(c, e->arith);
     case K_VAR: return check_variable(c, e->var);
-    case K_LOAD: check_access(c, e->buffer, e->arith, e->type, false); return true;
+    case K_LOAD: check_load(c, e); return true;
     case K_SHUFFLE:
         check_arith(c, e->arith);
         check_value(c, e->arg[0]);
@@ -162,10 +263,7 @@ static bool check_value(Check *c, const KExpr *e)
     case K_OP:
     case K_CALL:
     case K_VECTOR:
-    case K_LANE:
-        for (int i = 0; i < e->n; i++)
-            divergent |= check_value(c, e->arg[i]);
-        return divergent;
+    case K_LANE: return check_args(c, e);
     }
     BUG("value of kind %d", e->kind);
 }
@@ -235,6 +333,18 @@ static void check_for(Check *c, const Stm *stm)
     table_pop(&c->names, len);
 }
 
+static void check_if(Check *c, const Stm *stm)
+{
+    bool divergent = check_value(c, stm->value);
+    const char *why = divergent ? "under a condition of an item" : NULL;
+    Scope outer = open_scope(c, stm->side ? &stm->side[0] : NULL, stm->value, true);
+    check_inner(c, &stm->body, why);
+    close_scope(c, outer);
+    open_scope(c, stm->side ? &stm->side[1] : NULL, stm->value, false);
+    check_inner(c, &stm->other, why);
+    close_scope(c, outer);
+}
+
 static void check_decl(Check *c, const Stm *stm)
 {
     bool divergent = stm->value && check_value(c, stm->value);
@@ -268,7 +378,7 @@ static void check_stm(Check *c, const Stm *stm)
     case ST_ASSIGN: check_assign(c, stm); return;
     case ST_STORE:
         check_value(c, stm->value);
-        check_access(c, stm->buffer, stm->index, stm->value->type, true);
+        check_access(c, stm->buffer, stm->index, stm->value->type, stm->side, true);
         if (stm->buffer->space == MEM_GLOBAL && stm->buffer->role == ROLE_INPUT)
             fail(c, "L103", "a store to an input", stm->buffer->name);
         return;
@@ -282,11 +392,7 @@ static void check_stm(Check *c, const Stm *stm)
         declare(c, stm->iter, divergent ? HAVE_DIVERGENT : HAVE_UNIFORM);
         return;
     case ST_FOR: check_for(c, stm); return;
-    case ST_IF:
-        divergent = check_value(c, stm->value);
-        check_inner(c, &stm->body, divergent ? "under a condition of an item" : NULL);
-        check_inner(c, &stm->other, divergent ? "under a condition of an item" : NULL);
-        return;
+    case ST_IF: check_if(c, stm); return;
     case ST_BARRIER:
         if (c->divergent)
             fail(c, "L104", c->divergent, "barrier");

@@ -145,6 +145,65 @@ const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
     return i;
 }
 
+// Does looking for an element make no statements, nor values?
+static bool is_plain(const View *view)
+{
+    switch (view->kind) {
+    case V_MEM:
+    case V_VAR:
+    case V_VALUE:
+    case V_FILL:
+    case V_LATER:
+    case V_WINDOW: return true;
+    case V_TUPLE:
+        for (int i = 0; i < type_tuple_of(view->type)->n; i++)
+            if (!is_plain(view->item[i]))
+                return false;
+        return true;
+    case V_LAYOUT:
+        return view->pattern != P_ASVECTOR && view->pattern != P_ASSCALAR &&
+               is_plain(view->src);
+    case V_FIELD:
+    case V_COND: return is_plain(view->src);
+    case V_MAP:
+    case V_ARRAY:
+    case V_GUARD:
+    case V_CROP:
+    case V_UNMAP: return false;
+    }
+    BUG("view of kind %d", (int)view->kind);
+}
+
+static const View *view_later(Lower *l, const View *src, const Type *type,
+                              const Arith *index, int field)
+{
+    View *view = view_new(l, V_LATER, type, src);
+    view->index[0] = index;
+    view->field = field;
+    return view;
+}
+
+// An element that is there only where the conditions hold.
+static const View *elem_behind(Lower *l, const Arith *const *cond, int n, const View *src,
+                               const Arith *index)
+{
+    bool there = true;
+    for (int i = 0; i < n; i++)
+        there = there && arith_nonneg(l->ctx, cond[i]);
+    return there || is_plain(src) ? view_elem(l, src, index)
+                                  : view_later(l, src, src->type->elem, index, 0);
+}
+
+// What is looked for now.
+static const View *look_for(Lower *l, const View *view)
+{
+    if (view->kind != V_LATER)
+        return view;
+    const View *src = look_for(l, view->src);
+    return view->index[0] ? view_elem(l, src, view->index[0])
+                          : view_get(l, src, view->field);
+}
+
 static const View *at_pad(Lower *l, const View *view, const Arith *index)
 {
     const Arith *len = view->src->type->len;
@@ -153,7 +212,11 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
     bool window = view->src->kind == V_WINDOW; // has its border in registers
     if (window)
         window_pad(view->src, mode, view->fill);
-    const View *src = view_elem(l, view->src, window ? i : boundary(l, mode, i, len));
+    bool constant = mode == PAD_CONSTANT && !window;
+    const Arith *cond[] = {i, arith_sub(l->ctx, arith_addc(l->ctx, len, -1), i)};
+    const View *src = constant ? elem_behind(l, cond, 2, view->src, i)
+                      : window ? view_elem(l, view->src, i)
+                               : view_elem(l, view->src, boundary(l, mode, i, len));
     if (view->dims > 1) {
         View *rest = view_copy(l, view, view->type->elem);
         rest->src = src;
@@ -161,10 +224,7 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
         rest->num += 2;
         src = rest;
     }
-    if (mode != PAD_CONSTANT || window)
-        return src;
-    const Arith *cond[] = {i, arith_sub(l->ctx, arith_addc(l->ctx, len, -1), i)};
-    return view_cond(l, V_COND, cond, 2, src, view->fill);
+    return constant ? view_cond(l, V_COND, cond, 2, src, view->fill) : src;
 }
 
 // take and drop, and the writing side of take, go one dimension at a time.
@@ -349,6 +409,7 @@ const View *view_elem(Lower *l, const View *view, const Arith *index)
         return view_cond(l, view->kind, view->cond, view->ncond,
                          view_elem(l, view->src, index), view->fill);
     case V_CROP: return at_part(l, view, index);
+    case V_LATER: return view_later(l, view, elem, index, 0);
     case V_WINDOW: return window_elem(l, view, index);
     case V_UNMAP: return at_unmap(l, view, index);
     case V_VAR:
@@ -370,7 +431,10 @@ const View *view_get(Lower *l, const View *view, int field)
         return view_cond(l, view->kind, view->cond, view->ncond,
                          view_get(l, view->src, field), fill);
     }
-    View *part = view_new(l, V_FIELD, type_field(l->arena, view->type, field), view);
+    const Type *type = type_field(l->arena, view->type, field);
+    if (view->kind == V_LATER)
+        return view_later(l, view, type, NULL, field);
+    View *part = view_new(l, V_FIELD, type, view);
     part->field = field;
     return part;
 }
@@ -378,17 +442,16 @@ const View *view_get(Lower *l, const View *view, int field)
 // Only where the conditions hold may the source be read.
 static const KExpr *read_cond(Lower *l, const View *view)
 {
-    Block *outer = l->block, yes = {0}, no = {0};
-    int facts = arith_facts(l->ctx);
-    for (int i = 0; i < view->ncond; i++)
-        arith_assume(l->ctx, view->cond[i]);
-    l->block = outer ? &yes : NULL;
+    Block yes = {0}, no = {0};
+    const Side *sides = sides_new(l, k_cond(l, view->cond, view->ncond));
+    Outside outside = side_open(l, &sides[0], &yes);
+    side_assume(l, &sides[0]);
     const KExpr *value = view_read(l, view->src);
-    arith_facts_reset(l->ctx, facts);
-    l->block = outer ? &no : NULL;
+    side_close(l, outside);
+    side_open(l, &sides[1], &no);
     const KExpr *fill = view_read(l, view->fill);
-    l->block = outer;
-    return k_choose(l, k_cond(l, view->cond, view->ncond), &yes, value, &no, fill);
+    side_close(l, outside);
+    return k_choose(l, sides, &yes, value, &no, fill);
 }
 
 const KExpr *view_read(Lower *l, const View *view)
@@ -400,6 +463,7 @@ const KExpr *view_read(Lower *l, const View *view)
     case V_VAR: return k_var(l, view->var);
     case V_VALUE: return view->value;
     case V_COND: return read_cond(l, view);
+    case V_LATER: return view_read(l, look_for(l, view));
     case V_GUARD: return view_read(l, view->src);
     case V_WINDOW: return window_read(l, view);
     case V_TUPLE:

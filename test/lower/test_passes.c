@@ -475,6 +475,52 @@ static void test_verify_bounds(void **state)
 }
 
 // A barrier in group code under each of: an item's condition, a guard, a loaded condition.
+// A load that is on the side where i - 1 >= 0, in a kernel that has it under `standing`.
+static Build *build_guarded(const KExpr *standing, const Side *side, Build *b,
+                            const Arith *i, const Arith *at)
+{
+    Buffer *a = buffer(b, "a", MEM_GLOBAL, ROLE_INPUT, 64);
+    Buffer *out = buffer(b, "out", MEM_GLOBAL, ROLE_OUTPUT, 64);
+    KExpr *element = (KExpr *)load(b, a, at);
+    element->side = side;
+    loop(b, LOOP_GLB, 0, i, 64);
+    if (standing) {
+        Stm *branch = stm(b, ST_IF);
+        branch->value = standing;
+        branch->side = standing == side->cond ? side : NULL;
+        b->block = &branch->body;
+    }
+    store(b, out, i, element);
+    return b;
+}
+
+static Side side_of(Build *b, const Arith *i)
+{
+    return (Side){NULL, cond(b, arith_addc(b->ctx, i, -1), NULL), true};
+}
+
+// An access that has left its condition is refused, unless another one implies it, or it is
+// within its buffer anyway.
+static void test_verify_sides(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 5; k++) {
+        Build *b = build_new("guarded");
+        const Arith *i = iter_var(b, "gx", 64), *before = arith_addc(b->ctx, i, -1);
+        Side side[2] = {side_of(b, i), side_of(b, i)};
+        side[1].holds = false;
+        const KExpr *stronger = cond(b, arith_addc(b->ctx, i, -2), NULL);
+        const KExpr *weaker = cond(b, i, NULL);
+        const KExpr *standing[] = {side[0].cond, stronger, weaker, NULL, NULL};
+        build_guarded(standing[k], side, b, i, k == 4 ? i : before);
+        if (k == 2 || k == 3)
+            expect_refused(b, "L109");
+        else
+            expect_valid(b);
+        build_free(b);
+    }
+}
+
 static void test_verify_barriers(void **state)
 {
     (void)state;
@@ -605,6 +651,7 @@ int main(void)
         cmocka_unit_test(test_verify_undeclared),
         cmocka_unit_test(test_verify_input),
         cmocka_unit_test(test_verify_bounds),
+        cmocka_unit_test(test_verify_sides),
         cmocka_unit_test(test_verify_barriers),
         cmocka_unit_test(test_verify_nesting),
         cmocka_unit_test(test_verify_lives),

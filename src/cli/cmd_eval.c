@@ -95,7 +95,7 @@ static bool write_results(Options *o, const Eval *e)
     if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
-    return (!o->svg || report_knn_svg(e, o->svg, &o->diags)) && cli_json(o, eval_json(e));
+    return cli_json(o, eval_json(e));
 }
 
 static bool is_linear(const Options *o)
@@ -136,9 +136,9 @@ static const struct {
     uint64_t refused;
 } evaluations[] = {
     {is_linear, eval_linear, "an evaluation of weights",
-     GIVEN(SVG) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
+     GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
     {eval_takes_loadings, eval_loading, "an evaluation of loadings",
-     GIVEN(SVG) | GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) |
+     GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) |
          GIVEN(NUMBER)},
     {eval_takes_records, eval_stages, "an evaluation of recorded spaces",
      GIVEN(POINTS) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},

@@ -122,24 +122,19 @@ static bool show(const Sheet *sheet)
 {
     Options *o = sheet->o;
     json_t *json = json_array();
-    bool ok = true;
     Buf text;
     buf_init(&text);
     for (int i = 0; i < sheet->n; i++) {
         json_array_append_new(json, stages_json(&sheet->stages[i]));
         if (sheet->nkind == 1)
             report_stages(&text, &sheet->stages[i]);
-        if (ok && o->svg && sheet->nkind == 1)
-            ok = report_stages_svg(&sheet->stages[i], o->svg, &o->diags);
     }
     if (sheet->nkind > 1)
         report_pickers(&text, sheet->stages, sheet->n, most_compared(o));
-    else
-        report_foreign(&text, sheet->record, sheet->nrecord);
     if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
-    return cli_json(o, json) && ok;
+    return cli_json(o, json);
 }
 
 int eval_stages(Options *o)

@@ -249,7 +249,7 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion
 	install -m 644 $(HEURISTICS) $(SHARE)/forewarp/heuristics
 	set -e; for study in $(STUDIES); do \
 	    install -d $(SHARE)/forewarp/stencils/$$study; \
-	    install -m 644 data/stencils/$$study/* $(SHARE)/forewarp/stencils/$$study; \
+	    install -m 644 data/stencils/$$study/loading.csv $(SHARE)/forewarp/stencils/$$study; \
 	done
 	install -m 644 LICENSE README.md $(SHARE)/doc/forewarp
 	install -m 644 $(wildcard doc/*.md) $(SHARE)/doc/forewarp/doc

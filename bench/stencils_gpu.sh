@@ -47,7 +47,8 @@ if [ "$take" ]; then
         [ -e "$work/$kind/index.csv" ] || continue
         mkdir -p "$root/data/$kind/h200"
         python3 "$root/bench/merge_studies.py" "$root/data/$kind/h200" "$work/$kind"
-        "$FOREWARP" eval groups "$root/data/$kind/h200"
+        python3 "$root/bench/papers/stencils.py" loading "$root/data/$kind/h200"
+        python3 "$root/bench/papers/stencils.py" groups "$root/data/$kind/h200"
     done
     for file in "$work"/templates/*.json.gz; do
         [ ! -e "$file" ] || cp "$file" "$root/data/templates/h200-$(basename "$file")"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Records programs that are no stencils on a device: follows the heuristics of paper 001, one
-# after the other in one run of tune, and keeps all trials, for `forewarp eval groups FOLDER`.
+# after the other in one run of tune, and keeps all trials, for
+# `bench/papers/stencils.py groups FOLDER`.
 #
 #   record.sh DEVICE FOLDER SAMPLE BUDGET PROGRAM:SIZES...
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Predicts every recorded point from counted demands (paper 003), without running it, for
-# `forewarp eval picks`: FOLDER/NAME-ZxYxX.predicted.gz, a line a point.
+# `bench/papers/stencils.py picks`: FOLDER/NAME-ZxYxX.predicted.gz, a line a point.
 #
 #   predict.sh FOLDER WEIGHTS
 #

@@ -12,8 +12,8 @@
 # NAME    as generate has it, _a2m1 and the like included
 #
 # Writes FOLDER/NAME-ZxYxX.json.gz and a line of FOLDER/index.csv. With MORE=OTHER in the
-# environment, the steps in OTHER/NAME-ZxYxX.fwh follow: such as `forewarp eval groups FOLDER
-# -o OTHER` writes. WORK=FOLDER keeps the stores, so that nothing is run twice. No heuristic is
+# environment, the steps in OTHER/NAME-ZxYxX.fwh follow: such as `bench/papers/stencils.py groups
+# FOLDER -o OTHER` writes. WORK=FOLDER keeps the stores, so that nothing is run twice. No heuristic is
 # followed with the ways to load data in WITHOUT=image,tiled; Rand has them, but for images
 # with IMAGES=no. A stencil that was cut short is not written: no heuristic can be followed.
 forewarp=${FOREWARP:-forewarp}

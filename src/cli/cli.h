@@ -11,6 +11,7 @@
 #include "measure/json.h"
 #include "measure/peers.h"
 #include "model/dataset.h"
+#include "search/steps.h"
 #include "tune/tune.h"
 
 typedef struct Options Options;
@@ -110,6 +111,8 @@ struct Options {
     bool best, any_device, host, check, fresh, measure, mpi, quiet, sandbox, bad;
 };
 
+// replay_steps.c: replay of a heuristic file.
+int cli_replay_steps(Options *options);
 // tune_script.c: what is said of a tuned script besides; on standard output, and as JSON,
 // added to that of any problem.
 void cli_print_fused(const Problem *problem, const TuneResult *result);
@@ -168,6 +171,9 @@ const char **cli_model_names(const Command *command, Arena *arena, int *n);
 // "there is no WHAT `name`", with the nearest of those known, or all; false.
 bool cli_unknown(Options *options, const char *code, const char *what, const char *name,
                  const char *const *known, int n);
+// Reads the heuristic file that the strategy names, if it names one, and has it followed;
+// false with diagnostics.
+bool cli_steps(Options *options, const Steps **steps);
 bool cli_no_strategy(Options *options, const char *strategy);
 bool cli_no_target(Options *options, const char *target);
 // The columns that --features names, else those of the kind.
@@ -177,11 +183,11 @@ void cli_time(Buf *out, double ns); // "1.234 ms"
 bool cli_colour(const Options *options, int file);
 // eval and fit of the model of symbolic counts.
 int eval_linear(Options *options);
-// eval_groups.c: eval of the stencils recorded in a folder.
 // What --loading says, as a constraint joined to --where; of a bound problem.
 bool cli_loading(Options *options, Problem *problem);
-bool eval_is_study(const char *path);
-int eval_study(Options *options);
+// eval of how stencils load their data, and whether that is what the options ask for.
+int eval_loading(Options *options);
+bool eval_takes_loadings(const Options *options);
 // eval on recorded spaces (paper 002), and whether that is what the options ask for.
 int eval_stages(Options *options);
 bool eval_takes_records(const Options *options);

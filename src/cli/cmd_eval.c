@@ -95,18 +95,12 @@ static bool write_results(Options *o, const Eval *e)
     if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
-    return (!o->svg || report_knn_svg(e, o->svg, &o->diags)) && cli_json(o, eval_json(e));
+    return cli_json(o, eval_json(e));
 }
 
 static bool is_linear(const Options *o)
 {
     return strcmp(o->file, "linear") == 0;
-}
-
-static bool is_study(const Options *o)
-{
-    return strcmp(o->file, "groups") == 0 || strcmp(o->file, "picks") == 0 ||
-           (eval_is_study(o->data) && strcmp(o->file, "forest") == 0);
 }
 
 static bool is_exploration(const Options *o)
@@ -142,14 +136,14 @@ static const struct {
     uint64_t refused;
 } evaluations[] = {
     {is_linear, eval_linear, "an evaluation of weights",
-     GIVEN(SVG) | GIVEN(OUT) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
-    {is_study, eval_study, "an evaluation of recorded stencils",
-     GIVEN(JSON) | GIVEN(SVG) | GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) |
-         GIVEN(FEATURES)},
+     GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
+    {eval_takes_loadings, eval_loading, "an evaluation of loadings",
+     GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) |
+         GIVEN(NUMBER)},
     {eval_takes_records, eval_stages, "an evaluation of recorded spaces",
-     GIVEN(OUT) | GIVEN(POINTS) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
+     GIVEN(POINTS) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
     {is_exploration, eval_exploration, "an evaluation of an exploration",
-     GIVEN(OUT) | GIVEN(POINTS) | GIVEN(REPEAT)},
+     GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(NUMBER)},
 };
 
 int cmd_eval(Options *o)

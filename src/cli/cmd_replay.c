@@ -223,6 +223,8 @@ static bool show(Table *t)
 
 int cmd_replay(Options *o)
 {
+    if (o->strategy && path_ends(o->strategy, ".fwh"))
+        return cli_replay_steps(o);
     Table t = {.o = o,
                .options = {.budget_s = o->budget_s,
                            .budget_trials = o->budget_trials,

@@ -129,22 +129,6 @@ static bool is_ready(Options *o, const char *out)
     return true;
 }
 
-// A strategy that names a heuristic file is the one that follows it.
-static bool read_steps(Options *o, const Steps **steps)
-{
-    size_t n = strlen(o->strategy);
-    if (n < 5 || strcmp(o->strategy + n - 4, ".fwh") != 0)
-        return true;
-    const char *why;
-    const Source *source = source_read(o->strategy, o->arena, &why);
-    if (!source)
-        return diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
-                          why);
-    *steps = steps_parse(source, o->arena, &o->diags);
-    o->strategy = "heuristic";
-    return *steps;
-}
-
 // Who measures: this process on one device or several, or ranks of MPI on one each.
 typedef struct {
     Mpi *mpi; // NULL: one process
@@ -197,7 +181,7 @@ int cmd_tune(Options *o)
     Problem *problem = cli_problem(o, SIZES_ALL);
     if (problem && !o->strategy)
         o->strategy = problem->kind->strategy;
-    if (!problem || !read_steps(o, &steps) || !is_ready(o, out) ||
+    if (!problem || !cli_steps(o, &steps) || !is_ready(o, out) ||
         (o->loading && !cli_loading(o, problem)))
         return 2;
     Workplace place;

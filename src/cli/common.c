@@ -291,6 +291,20 @@ bool cli_no_target(Options *o, const char *target)
     return cli_unknown(o, "C008", "target", target, name, n);
 }
 
+bool cli_steps(Options *o, const Steps **steps)
+{
+    if (!path_ends(o->strategy, ".fwh"))
+        return true;
+    const char *why;
+    const Source *source = source_read(o->strategy, o->arena, &why);
+    if (!source)
+        return diag_error(&o->diags, span_none, "C043", "cannot read %s: %s", o->strategy,
+                          why);
+    *steps = steps_parse(source, o->arena, &o->diags);
+    o->strategy = "heuristic";
+    return *steps;
+}
+
 bool cli_no_strategy(Options *o, const char *strategy)
 {
     int n;
@@ -302,7 +316,7 @@ bool cli_no_strategy(Options *o, const char *strategy)
 }
 
 // What else can stand for a model: weights of counts; and what eval alone takes.
-static const char *const besides[] = {"linear", "groups", "picks", "stages"};
+static const char *const besides[] = {"linear", "loading", "stages"};
 
 const char **cli_model_names(const Command *command, Arena *arena, int *n)
 {

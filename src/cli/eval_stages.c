@@ -61,12 +61,17 @@ static json_t *stages_json(const Stages *s)
                      scatter);
 }
 
+static int most_compared(const Options *o)
+{
+    return o->number ? (int)o->number : COMPARED;
+}
+
 // The largest first stage, up to that of the comparison, that the record has points for.
-static int compared_with(const Recorded *r)
+static int compared_with(const Recorded *r, int most)
 {
     int found = 0;
     for (int f = 0; f < STAGE_FIRSTS; f++)
-        if (stage_first[f] <= COMPARED && stages_fit(r, stage_first[f]))
+        if (stage_first[f] <= most && stages_fit(r, stage_first[f]))
             found = f;
     return 1 << found;
 }
@@ -101,7 +106,8 @@ static bool run_all(Sheet *sheet)
     sheet->stages = NEW_ARRAY(o->arena, Stages, sheet->nrecord * sheet->nkind);
     for (int i = 0; i < sheet->nrecord; i++) {
         bool fits = true;
-        int firsts = sheet->nkind > 1 ? compared_with(sheet->record[i]) : STAGE_ALL;
+        int firsts = sheet->nkind > 1 ? compared_with(sheet->record[i], most_compared(o))
+                                      : STAGE_ALL;
         for (int k = 0; k < sheet->nkind && fits; k++) {
             fits = stages_run(sheet->record[i], sheet->kind[k], firsts, repeats, o->seed,
                               &sheet->stages[sheet->n], &o->diags);
@@ -116,24 +122,19 @@ static bool show(const Sheet *sheet)
 {
     Options *o = sheet->o;
     json_t *json = json_array();
-    bool ok = true;
     Buf text;
     buf_init(&text);
     for (int i = 0; i < sheet->n; i++) {
         json_array_append_new(json, stages_json(&sheet->stages[i]));
         if (sheet->nkind == 1)
             report_stages(&text, &sheet->stages[i]);
-        if (ok && o->svg && sheet->nkind == 1)
-            ok = report_stages_svg(&sheet->stages[i], o->svg, &o->diags);
     }
     if (sheet->nkind > 1)
-        report_pickers(&text, sheet->stages, sheet->n, COMPARED);
-    else
-        report_foreign(&text, sheet->record, sheet->nrecord);
+        report_pickers(&text, sheet->stages, sheet->n, most_compared(o));
     if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
-    return cli_json(o, json) && ok;
+    return cli_json(o, json);
 }
 
 int eval_stages(Options *o)
@@ -142,7 +143,7 @@ int eval_stages(Options *o)
     Sheet sheet = {.o = o, .kind = &one, .nkind = 1};
     if (strcmp(o->file, "stages") == 0)
         sheet.kind = model_all(&sheet.nkind);
-    else if (!(one = cli_model_kind(o)))
+    else if (!(one = cli_model_kind(o)) || !cli_refuse(o, "one model", GIVEN(NUMBER)))
         return 2;
     bool ok = read_records(&sheet);
     bool whole = ok && run_all(&sheet);

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-#include "evaluate/study.h"
+#include "evaluate/loading.h"
 
 #include <string.h>
 
@@ -17,56 +17,58 @@ static const char *const where_of[LOADS] = {
 };
 
 // The stencils that come with the program are of one GPU and of one processor.
-static const Study *read_study(Options *o)
+static const Loadings *read_loadings(Options *o)
 {
     DeviceInfo info;
     const char **device; // those that search together are of one kind
     const char *folder = cli_share(o, "stencils", "../data/stencils");
-    const char *heuristics = cli_share(o, "heuristics", "../heuristics");
     if (!cli_devices(o, o->device, &device) ||
         !devices_find(o->arena, NULL, device[0], &info, &o->diags))
         return NULL;
-    if (folder && heuristics)
-        return study_read(
-            arena_printf(o->arena, "%s/%s", folder, info.is_cpu ? "pocl" : "h200"),
-            heuristics, o->seed, &o->diags);
+    if (folder)
+        return loadings_read(arena_printf(o->arena, "%s/%s/loading.csv", folder,
+                                          info.is_cpu ? "pocl" : "h200"),
+                             o->arena, &o->diags);
     diag_world(&o->diags, "C071", "the recorded stencils are not installed");
     return NULL;
 }
 
-static bool predict(Options *o, const Problem *problem, Loading *loading)
+// A Loading; -1 with diagnostics.
+static int predict(Options *o, const Problem *problem)
 {
     StencilShape shape;
-    if (!problem->bound || !stencil_shape(problem->bound, &shape))
-        return diag_error(&o->diags, span_none, "C072",
-                          "%s is no stencil, of which the loading could be predicted",
-                          problem->name);
-    const Study *study = read_study(o);
-    bool ok = study && study_pick(study, STEPS_HYBRID, &shape, o->seed, loading);
-    if (ok && !o->quiet)
-        fprintf(stderr, "loading: %s, as on %s\n", loading_name[*loading], study->device);
-    study_free((Study *)study);
-    return ok;
+    if (!problem->bound || !stencil_shape(problem->bound, &shape)) {
+        diag_error(&o->diags, span_none, "C072",
+                   "%s is no stencil, of which the loading could be predicted",
+                   problem->name);
+        return -1;
+    }
+    const Loadings *table = read_loadings(o);
+    int picked = table ? loadings_pick(table, &shape, o->seed) : -1;
+    if (table && picked < 0)
+        diag_error(&o->diags, span_none, "C071", "the recorded stencils fit no model");
+    if (picked >= 0 && !o->quiet)
+        fprintf(stderr, "loading: %s, as on %s\n", loading_name[picked], table->device);
+    return picked;
 }
 
-static bool find_loading(Options *o, const Problem *problem, Loading *loading)
+static int find_loading(Options *o, const Problem *problem)
 {
     for (int l = 0; l < LOADS; l++)
-        if (strcmp(o->loading, loading_name[l]) == 0) {
-            *loading = (Loading)l;
-            return true;
-        }
+        if (strcmp(o->loading, loading_name[l]) == 0)
+            return l;
     if (strcmp(o->loading, "predicted") == 0)
-        return predict(o, problem, loading);
-    return diag_error(&o->diags, span_none, "C073",
-                      "--loading takes global, vector, local, image or predicted: `%s`",
-                      o->loading);
+        return predict(o, problem);
+    diag_error(&o->diags, span_none, "C073",
+               "--loading takes global, vector, local, image or predicted: `%s`",
+               o->loading);
+    return -1;
 }
 
 bool cli_loading(Options *o, Problem *problem)
 {
-    Loading loading;
-    if (!find_loading(o, problem, &loading))
+    int loading = find_loading(o, problem);
+    if (loading < 0)
         return false;
     if (problem->bound)
         problem->bound->extra |= loading == LOAD_IMAGE ? 1u << EXTRA_IMAGES : 0;

@@ -86,6 +86,16 @@ static bool runs_nothing(const Options *o)
     return !o->device_given;
 }
 
+static bool follows_steps(const Options *o)
+{
+    return o->strategy && path_ends(o->strategy, ".fwh");
+}
+
+static bool follows_no_steps(const Options *o)
+{
+    return !follows_steps(o);
+}
+
 // The first row that fits says it.
 static const struct {
     int commands;
@@ -114,6 +124,8 @@ static const struct {
      GIVEN(NUMBER) | GIVEN(THREADS) | GIVEN(DERIVED) | GIVEN(SAMPLE)},
     {FOR_PREDICT, has_points, "predictions of recorded points", GIVEN(JSON) | GIVEN(POINT)},
     {FOR_PREDICT, has_weights, "weights of a file", GIVEN(DEVICE)},
+    {FOR_REPLAY, follows_steps, "a heuristic file", GIVEN(REPEAT) | GIVEN(PRIOR)},
+    {FOR_REPLAY, follows_no_steps, "strategies but heuristic files", GIVEN(SIZES)},
     {FOR_FIT, is_linear, "a fit of weights",
      GIVEN(FEATURES) | GIVEN(LEAVE_OUT) | GIVEN(SEED)},
 };

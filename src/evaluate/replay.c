@@ -6,7 +6,7 @@
 // seconds it is nothing, and a replay stays the same on every machine.
 //
 // A run with too few evaluations in the budget's time is done over with another seed, as
-// the methodology has it.
+// the methodology has it. A heuristic file ends by itself: it is followed, not scored.
 #include "evaluate/replay.h"
 
 #include <math.h>
@@ -169,4 +169,34 @@ bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind 
            diag_error(diags, span_none, "X004",
                       "%s on %s: no run came to the start of the score's time, %.3g s",
                       kind->name, recorded->name, space->start_s);
+}
+
+bool replay_steps(const Recorded *recorded, const Steps *steps, const StepsSize *size,
+                  int nsize, const ReplayOptions *options, Arena *arena, Followed *followed,
+                  Diags *diags)
+{
+    *followed = (Followed){.asked = NEW_ARRAY(arena, int, recorded->n + 1), .best = -1};
+    if (!steps_check(steps, recorded->space, size, nsize, diags))
+        return false;
+    Search *search =
+        search_open(search_find("heuristic"), recorded->space, options->seed, INFINITY);
+    search->steps = steps;
+    search->size = size;
+    search->nsize = nsize;
+    int64_t trials = options->budget_trials ? options->budget_trials : recorded->n;
+    double best = INFINITY;
+    for (Point point; followed->n < trials && followed->cost_s < options->budget_s &&
+                      search_ask(search, &point);) {
+        int number = (int)space_number(recorded->space, &point);
+        double cost = recorded_cost(recorded, &recorded->at[number]);
+        followed->asked[followed->n++] = number;
+        followed->cost_s += recorded->at[number].cost_s;
+        if (cost < best) {
+            best = cost;
+            followed->best = number;
+        }
+        search_tell(search, &point, cost);
+    }
+    search_close(search);
+    return true;
 }

@@ -7,6 +7,7 @@
 
 #include "evaluate/score.h"
 #include "search/search.h"
+#include "search/steps.h"
 #include "store/recorded.h"
 
 typedef struct {
@@ -31,5 +32,18 @@ bool replay_space(const Recorded *recorded, ScoreSpace *space, Diags *diags);
 // False with a diagnostic if no run came far enough to be scored.
 bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind *kind,
             const ReplayOptions *options, Replay *result, Diags *diags);
+
+// What following a heuristic to its end, or until the budget is used up, came to.
+typedef struct {
+    int n, *asked; // numbers of the points, in the order in which they were asked for
+    int best;      // the number of the best; -1: none ran
+    double cost_s; // of building and running them, as recorded
+} Followed;
+
+// Of the options, the budget and the seed count. False with a diagnostic if the steps do
+// not fit the space.
+bool replay_steps(const Recorded *recorded, const Steps *steps, const StepsSize *size,
+                  int nsize, const ReplayOptions *options, Arena *arena, Followed *followed,
+                  Diags *diags);
 
 #endif

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two stages of paper 002 on recorded spaces: how well a model that has seen N points
-// predicts the others, how slow the best of the M points is that it would try next, and
-// what the best points of one device cost on another.
+// predicts the others, and how slow the best of the M points is that it would try next.
 //
-//   source  002, section 6: Figures 1 and 4 to 14
+//   source  002, section 6: Figures 4 to 14
 //
 // The record stands in for the space: a second stage is picked among its points, and the
 // best there is is the best of them.
@@ -61,15 +60,5 @@ bool stages_fit(const Recorded *recorded, int first);
 enum { STAGE_ALL = (1 << STAGE_FIRSTS) - 1 };
 bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int repeats,
                 uint64_t seed, Stages *stages, Diags *diags);
-
-// The best point of one record that was tried for another of the same kernel too.
-typedef struct {
-    int place;       // among the valid points of its own device: 1 is the best; 0: none
-    double slowdown; // on the other, over the best there; INFINITY: it fails
-    char point[256];
-} StageForeign;
-
-// False if the two have not the same parameters.
-bool stages_foreign(const Recorded *from, const Recorded *on, StageForeign *foreign);
 
 #endif

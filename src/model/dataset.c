@@ -486,19 +486,3 @@ const char *dataset_meta(const Dataset *data, const char *key)
             return data->meta.at[i].value;
     return NULL;
 }
-
-double dataset_number(const Dataset *data, const char *key)
-{
-    double sum = NAN;
-    for (int i = 0; i < data->meta.len; i++) {
-        const char *text = data->meta.at[i].value;
-        char *end;
-        if (strcmp(data->meta.at[i].key, key) != 0)
-            continue;
-        double value = strtod(text, &end);
-        if (end == text || *end || !isfinite(value))
-            return NAN;
-        sum = isnan(sum) ? value : sum + value;
-    }
-    return sum;
-}

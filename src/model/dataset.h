@@ -59,9 +59,6 @@ Dataset *dataset_read(const char *path, Arena *arena, Diags *diags);
 // The same from a text that outlives the dataset and the diagnostics.
 Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags);
 const char *dataset_meta(const Dataset *data, const char *key); // NULL if absent
-// A key whose value is a number, summed over files that were joined; NAN if absent or not
-// one.
-double dataset_number(const Dataset *data, const char *key);
 
 // columns.c -----------------------------------------------------------------------------
 

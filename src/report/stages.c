@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables and plots of the evaluation of 002. It only arranges numbers:
+// The tables of the evaluation of 002. It only arranges numbers:
 // evaluate/stages.c makes them.
 #include "report/stages.h"
 
-#include "report/svg.h"
 #include "report/table.h"
 
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 // Tables -------------------------------------------------------------------------------
 
@@ -105,39 +102,6 @@ void report_stages(Buf *out, const Stages *stages)
     arena_free(arena);
 }
 
-void report_foreign(Buf *out, const Recorded *const *recorded, int n)
-{
-    Arena *arena = arena_new();
-    Table t = table_new(arena, 5);
-    static const char *const names[] = {"best of", "its place there", "tried for",
-                                        "slowdown", "point"};
-    int pairs = 0;
-    table_row(&t, names, COUNTOF(names));
-    for (int a = 0; a < n; a++)
-        for (int b = 0; b < n; b++) {
-            StageForeign foreign;
-            if (a == b || !stages_foreign(recorded[a], recorded[b], &foreign) ||
-                !foreign.place)
-                continue;
-            table_put(&t, "%s", recorded[a]->name);
-            table_put(&t, "%d", foreign.place);
-            table_put(&t, "%s", recorded[b]->name);
-            if (isfinite(foreign.slowdown))
-                table_put(&t, "%.2f", foreign.slowdown);
-            else
-                table_put(&t, "fails");
-            table_put(&t, "%s", foreign.point);
-            pairs++;
-        }
-    if (pairs) {
-        buf_puts(out,
-                 "Figure 1: what the best configuration of one device costs on another\n");
-        table_print(out, &t);
-        buf_putc(out, '\n');
-    }
-    arena_free(arena);
-}
-
 // The largest first stage up to a size that was looked at.
 static const StageFirst *first_up_to(const Stages *stages, int first)
 {
@@ -211,100 +175,4 @@ void report_pickers(Buf *out, const Stages *stages, int n, int first)
                   "best not seen before\n");
     table_print(out, &t);
     arena_free(arena);
-}
-
-// Plots --------------------------------------------------------------------------------
-
-static void draw_error(Buf *out, const Stages *s)
-{
-    double x[STAGE_FIRSTS], y[STAGE_FIRSTS];
-    int n = 0;
-    for (int f = 0; f < STAGE_FIRSTS; f++)
-        if (s->first[f].first) {
-            x[n] = s->first[f].first;
-            y[n++] = 100 * s->first[f].error;
-        }
-    SvgPlot plot = {.width = 480,
-                    .height = 320,
-                    .title = s->recorded->name,
-                    .x_label = "training points",
-                    .y_label = "mean relative error, %"};
-    SvgSeries series = {.x = x, .y = y, .n = n};
-    svg_open(out, 480, 320);
-    svg_lines(out, &plot, &series, 1);
-    svg_close(out);
-}
-
-static void draw_scatter(Buf *out, const Stages *s)
-{
-    double ends[2] = {INFINITY, 0};
-    for (int i = 0; i < s->nscatter; i++) {
-        ends[0] = fmin(ends[0], s->actual_ns[i]);
-        ends[1] = fmax(ends[1], s->actual_ns[i]);
-    }
-    SvgPlot plot = {.width = 480,
-                    .height = 420,
-                    .x_log = true,
-                    .y_log = true,
-                    .title = s->recorded->name,
-                    .x_label = "actual, ns",
-                    .y_label = "predicted, ns"};
-    SvgSeries series[] = {
-        {.x = s->actual_ns, .y = s->predicted_ns, .n = s->nscatter},
-        {.x = ends, .y = ends, .n = 2, .colour = 1},
-    };
-    svg_open(out, 480, 420);
-    svg_scatter(out, &plot, series, COUNTOF(series));
-    svg_close(out);
-}
-
-static void draw_slowdown(Buf *out, const Stages *s)
-{
-    const char *row[STAGE_FIRSTS], *column[STAGE_SECONDS];
-    double value[STAGE_FIRSTS * STAGE_SECONDS];
-    Arena *arena = arena_new();
-    int n = 0;
-    for (int f = 0; f < STAGE_FIRSTS; f++) {
-        if (!s->first[f].first)
-            continue;
-        row[n] = arena_printf(arena, "%d", stage_first[f]);
-        for (int m = 0; m < STAGE_SECONDS; m++)
-            value[n * STAGE_SECONDS + m] = s->first[f].with[m].slowdown;
-        n++;
-    }
-    for (int m = 0; m < STAGE_SECONDS; m++)
-        column[m] = arena_printf(arena, "M = %d", stage_second[m]);
-    SvgPlot plot = {.width = 520,
-                    .height = 360,
-                    .title = arena_printf(arena, "%s: slowdown", s->recorded->name),
-                    .y_label = "training points"};
-    svg_open(out, 520, 360);
-    svg_heat(out, &plot, row, n, column, STAGE_SECONDS, value, 3);
-    svg_close(out);
-    arena_free(arena);
-}
-
-bool report_stages_svg(const Stages *s, const char *folder, Diags *diags)
-{
-    static const struct {
-        const char *name;
-        void (*draw)(Buf *, const Stages *);
-    } sheets[] = {
-        {"error", draw_error}, {"scatter", draw_scatter}, {"slowdown", draw_slowdown}};
-    bool ok = file_mkdirs(folder);
-    if (!ok)
-        return diag_world(diags, "G001", "cannot make %s: %s", folder, strerror(errno));
-    for (int i = 0; i < COUNTOF(sheets) && ok; i++) {
-        Buf out, path;
-        buf_init(&out);
-        buf_init(&path);
-        buf_printf(&path, "%s/%s-%s.svg", folder, s->recorded->name, sheets[i].name);
-        sheets[i].draw(&out, s);
-        ok = file_write(path.text, out.text, out.len);
-        if (!ok)
-            diag_world(diags, "G001", "cannot write %s: %s", path.text, strerror(errno));
-        buf_release(&out);
-        buf_release(&path);
-    }
-    return ok;
 }

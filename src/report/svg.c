@@ -281,44 +281,7 @@ static double widest(const char *const *text, int n)
     return width;
 }
 
-// Bars ----------------------------------------------------------------------------------
-
-static void stretch_bars(Axis *axis, const double *value, int nlabel, int nseries,
-                         bool stacked)
-{
-    stretch(axis, axis->log ? 1 : 0);
-    for (int i = 0; i < nlabel; i++) {
-        double sum = 0;
-        for (int s = 0; s < nseries; s++) {
-            double v = value[i * nseries + s];
-            sum += fits(axis, v) ? v : 0;
-            stretch(axis, stacked ? sum : v);
-        }
-    }
-}
-
-static void put_bar(Buf *out, const Axis *y, double x, double width, double from, double to,
-                    int series)
-{
-    double a = place(y, from), b = place(y, to);
-    put_rect(out, x, fmin(a, b), width, fabs(a - b), colour_of(series));
-}
-
-static void put_bar_group(Buf *out, const Axis *y, double x, double width,
-                          const double *value, int nseries, bool stacked)
-{
-    double base = fmax(fmin(y->log ? 1 : 0, y->high), y->low), sum = base;
-    double each = stacked ? width : width / nseries;
-    for (int s = 0; s < nseries; s++) {
-        if (!fits(y, value[s]))
-            continue;
-        if (stacked)
-            put_bar(out, y, x, each, sum, sum + value[s], s);
-        else
-            put_bar(out, y, x + s * each, each, base, value[s], s);
-        sum += value[s];
-    }
-}
+// Columns -------------------------------------------------------------------------------
 
 static void put_column_labels(Buf *out, const Area *area, const char *const *label, int n)
 {
@@ -337,27 +300,6 @@ static double room_below(const SvgPlot *plot, const char *const *label, int n,
     double width = widest(label, n);
     bool turned = width > inside / MAX(n, 1) - 4;
     return 24 + (turned ? 0.58 * width : 0) + (plot->x_label ? 16 : 0);
-}
-
-void svg_bars(Buf *out, const SvgPlot *plot, const char *const *label, int nlabel,
-              const char *const *series, int nseries, const double *value, bool stacked)
-{
-    double right = nseries > 1 ? widest(series, nseries) + 40 : 12;
-    double below = room_below(plot, label, nlabel, plot->width - 60 - right);
-    Area area = make_area(plot, 60, right, below);
-    stretch_bars(&area.y, value, nlabel, nseries, stacked);
-    settle_area(plot, &area);
-    put_y_axis(out, &area);
-    double step = (area.x.to - area.x.from) / MAX(nlabel, 1);
-    for (int i = 0; i < nlabel; i++)
-        put_bar_group(out, &area.y, area.x.from + (i + 0.1) * step, 0.8 * step,
-                      value + i * nseries, nseries, stacked);
-    put_line(out, area.x.from, area.y.from, area.x.to, area.y.from, "#404040");
-    put_column_labels(out, &area, label, nlabel);
-    for (int s = 0; s < nseries && nseries > 1; s++)
-        put_key(out, area.x.to + 10, area.y.to + 8 + 18 * s, colour_of(s), false,
-                series[s]);
-    put_titles(out, plot, &area);
 }
 
 // Series --------------------------------------------------------------------------------
@@ -436,14 +378,6 @@ void svg_lines(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseri
     put_series_frame(out, plot, &area, series, nseries);
     for (int s = 0; s < nseries; s++)
         (series[s].dots ? put_dots : put_path)(out, &area, &series[s]);
-}
-
-void svg_scatter(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries)
-{
-    Area area = make_series_area(plot, series, nseries);
-    put_series_frame(out, plot, &area, series, nseries);
-    for (int s = 0; s < nseries; s++)
-        put_dots(out, &area, &series[s]);
 }
 
 // Histograms, rows and ranges -----------------------------------------------------------

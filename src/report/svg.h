@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plots as SVG text, over plain arrays: bars, lines and steps, scatter, heat maps. A
+// Plots as SVG text, over plain arrays: lines and steps, dots, bars of rows, heat maps. A
 // drawing is opened, takes one or more plots at places of their own, and is closed.
 //
 // Values that are not finite (or not positive on a logarithmic axis) are left out. There
@@ -24,11 +24,6 @@ typedef struct {
     double y_low, y_high; // the y axis, where y_low < y_high; else from the values
 } SvgPlot;
 
-// nlabel groups of nseries bars side by side, or on one another if stacked.
-// value[label * nseries + series]; one series has no legend.
-void svg_bars(Buf *out, const SvgPlot *plot, const char *const *label, int nlabel,
-              const char *const *series, int nseries, const double *value, bool stacked);
-
 typedef struct {
     const char *name; // NULL: not in the legend
     const double *x, *y;
@@ -44,7 +39,6 @@ typedef struct {
 
 // Lines, and dots of the series that have none.
 void svg_lines(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries);
-void svg_scatter(Buf *out, const SvgPlot *plot, const SvgSeries *series, int nseries);
 
 // How many values lie in each of nbin equal parts of the axis; the axis is x.
 void svg_histogram(Buf *out, const SvgPlot *plot, const double *value, int n, int nbin);

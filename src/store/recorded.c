@@ -192,25 +192,15 @@ static RecordedPoint entry_row(const Reader *r, const json_t *entry)
     return row;
 }
 
-static void read_sizes(Reader *r, const json_t *list)
-{
-    size_t n = json_array_size(list);
-    for (size_t i = 0; i < n && i < RECORDED_SIZES; i++)
-        r->made->size[r->made->nsize++] = number_or(json_array_get(list, i), 0);
-}
-
 static bool read_cache(Reader *r, json_t *root)
 {
     const json_t *keys = json_object_get(root, "tune_params_keys");
     json_t *cache = json_object_get(root, "cache"), *entry;
     const char *device = json_string_value(json_object_get(root, "device_name")), *key;
-    const char *kernel = json_string_value(json_object_get(root, "kernel_name"));
     if (!json_is_array(keys) || !json_is_object(cache))
         return wrong(r, "a cache file needs `tune_params_keys` and `cache`");
     r->unit_s = 1e-3;
     r->made->device = arena_strdup(r->made->arena, device ? device : "");
-    r->made->kernel = arena_strdup(r->made->arena, kernel ? kernel : "");
-    read_sizes(r, json_object_get(root, "problem_size"));
     set_objective(r, json_object_get(root, "objective"));
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const char *name = json_string_value(json_array_get(keys, i));
@@ -312,7 +302,7 @@ static bool read_t4(Reader *r, json_t *root)
 {
     json_t *results = json_object_get(root, "results");
     const json_t *metadata = json_object_get(root, "metadata");
-    r->made->device = r->made->kernel = "";
+    r->made->device = "";
     if (!json_is_array(results))
         return wrong(r, "`results` is not a list");
     if (!set_unit(r, json_object_get(metadata, "timeunit")))

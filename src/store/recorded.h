@@ -10,8 +10,6 @@
 
 #include "search/encode.h"
 
-enum { RECORDED_SIZES = 8 };
-
 typedef struct {
     double value;          // of the objective, as recorded; NAN: the configuration failed
     double cost_s;         // building and running it, as recorded
@@ -23,12 +21,9 @@ typedef struct {
 } RecordedPoint;
 
 typedef struct {
-    Space *space;                // valid are exactly the recorded points
-    const char *name;            // the file's, without folders and endings
-    const char *device;          // "" where the file does not say
-    const char *kernel;          // likewise
-    double size[RECORDED_SIZES]; // of the problem, where a cache file says it
-    int nsize;
+    Space *space;          // valid are exactly the recorded points
+    const char *name;      // the file's, without folders and endings
+    const char *device;    // "" where the file does not say
     const char *objective; // "time", "GFLOP/s", ...
     bool launches;         // some points have their launch
     bool maximise;         // the objective is better when it is higher

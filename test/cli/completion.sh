@@ -34,6 +34,7 @@ offers strategies help str
 offers boost fit b
 offers linear fit l
 offers stages eval st
+offers loading eval lo
 [ -z "$(complete_it fit st)" ] && ok "bash: stages are of eval alone" || not_ok "bash: stages are of eval alone"
 [ -z "$(complete_it report --strategy --budg)" ] && ok "bash: values are not options" ||
     not_ok "bash: values are not options"

@@ -1,5 +1,16 @@
-# forewarp eval: the tables, the figures and the JSON of an exploration, and its mistakes.
+# forewarp eval: the tables, the figures and the JSON of an exploration, and its mistakes; the
+# figures that bench/papers/features.py and two_stages.py make of them.
 . test/cli/common
+export FOREWARP
+papers="$PYTHON bench/papers"
+drawings() { # name, folder, how many
+    if [ "$("$PYTHON" -c 'import sys, xml.dom.minidom
+print(sum(len(xml.dom.minidom.parse(f).getElementsByTagName("text")) > 3 for f in sys.argv[1:]))' "$2"/*.svg)" = "$3" ]; then
+        ok "$1"
+    else
+        not_ok "$1"
+    fi
+}
 
 # Three programs alike but for a factor; time grows with `lines`; every tenth row fails.
 awk 'BEGIN {
@@ -14,11 +25,18 @@ awk 'BEGIN {
 }' >"$tmp/data.csv"
 gzip -c "$tmp/data.csv" >"$tmp/data.csv.gz"
 
-passes "eval" "$FOREWARP" eval knn "$tmp/data.csv" --json "$tmp/j" --svg "$tmp/figures"
+passes "eval" "$FOREWARP" eval knn "$tmp/data.csv" --json "$tmp/j"
 cp "$tmp/stdout" "$tmp/plain"
-for figure in 2 3 4 5 6 7; do
+grep -q "^Figure 7:" "$tmp/stdout" && ok "figure 7" || not_ok "figure 7"
+passes "figures" $papers/features.py knn "$tmp/data.csv" --svg "$tmp/figures"
+for figure in 2 3 4 5 6; do
     grep -q "^Figure $figure:" "$tmp/stdout" && ok "figure $figure" || not_ok "figure $figure"
-    [ -s "$tmp/figures/figure$figure.svg" ] && ok "svg $figure" || not_ok "svg $figure"
+done
+drawings "their plots" "$tmp/figures" 7
+passes "committed" $papers/features.py knn data/h200-stencils.csv.gz
+for row in "all  *165.6  *1.9  *8412.0  *95.5 " "loop_bodies  *0.0310$" "mean  *31.4  *416.6$" "jacobi2d9  *0.772 .* 0.807$" \
+    "srad2, random  *0.416 .* 0.992$" "cache_lines  *0.11  .* 0.18$"; do
+    grep -q "^  .*$row" "$tmp/stdout" && ok "row $row" || not_ok "row $row"
 done
 holds "json: groups" "$tmp/j" 'len(j["groups"]) == 9 and j["groups"][0]["points"] == 100'
 holds "json: failures" "$tmp/j" 'all(g["ran"] == 90 for g in j["groups"])'
@@ -39,7 +57,8 @@ sed 's/,ok$/,ok,/' "$tmp/data.csv" >"$tmp/wrong.csv"
 fails 2 "wrong.csv:3:1: error M016" "$FOREWARP" eval knn "$tmp/wrong.csv"
 grep -v '^p[23]' "$tmp/data.csv" >"$tmp/one.csv"
 fails 2 "at least two programs" "$FOREWARP" eval knn "$tmp/one.csv"
-fails 1 "cannot make" "$FOREWARP" eval knn "$tmp/data.csv" --svg "$tmp/data.csv/figures"
+fails 1 "cannot make" $papers/features.py knn "$tmp/data.csv" --svg "$tmp/data.csv/figures"
+fails 2 "features.py MODEL DATA" $papers/features.py knn
 
 # Recorded spaces: the two stages of paper 002.
 "$PYTHON" - "$tmp" <<'END'
@@ -57,15 +76,24 @@ def record(name, slower):
 record("one", 1)
 record("two", 3)
 END
-passes "eval of records" "$FOREWARP" eval ann "$tmp/one.json" "$tmp/two.json" --repeat 1 --json "$tmp/j" --svg "$tmp/stages"
-grep -q "^Figures 4 to 7" "$tmp/stdout" && grep -q "^Figure 1:" "$tmp/stdout" && ok "tables" || not_ok "tables"
+passes "eval of records" "$FOREWARP" eval ann "$tmp/one.json" "$tmp/two.json" --repeat 1 --json "$tmp/j"
+grep -q "^Figures 4 to 7" "$tmp/stdout" && ok "tables" || not_ok "tables"
 grep -q "^noise: two measurements of a point are 10.0 % apart (2[0-9]* points)" "$tmp/stdout" && ok "noise" || not_ok "noise"
-for svg in one-error one-scatter two-slowdown; do
-    [ -s "$tmp/stages/$svg.svg" ] && ok "$svg" || not_ok "$svg"
+passes "plots" $papers/two_stages.py plot knn "$tmp/stages" "$tmp/one.json" "$tmp/two.json"
+drawings "of both" "$tmp/stages" 6
+passes "best of others" $papers/two_stages.py best "$tmp/one.json" "$tmp/two.json"
+grep -q "^  one  *1  *two  *1.00 " "$tmp/stdout" && ok "the same point" || not_ok "the same point"
+passes "committed records" $papers/two_stages.py best data/templates/*-raycasting.json.gz data/templates/*-stereo.json.gz
+for row in "h200-raycasting  *1  *pocl-raycasting  *2.23 " "pocl-raycasting  *1  *h200-raycasting  *fails " \
+    "pocl-stereo  *1  *h200-stereo  *33.52 "; do
+    grep -q "^  $row" "$tmp/stdout" && ok "row $row" || not_ok "row $row"
 done
+fails 1 "no two of the records" $papers/two_stages.py best "$tmp/one.json"
 holds "json: errors" "$tmp/j" 'len(j) == 2 and all(f["error"] < 0.2 for f in j[0]["first_stages"])'
 holds "json: more points, less error" "$tmp/j" 'j[0]["first_stages"][-1]["error"] < j[0]["first_stages"][0]["error"]'
 holds "json: second stage" "$tmp/j" 'j[0]["first_stages"][-1]["second"][0]["failed"] < 0.2'
+passes "fewer training points" "$FOREWARP" eval stages "$tmp/one.json" --repeat 1 -n 150 --json "$tmp/j"
+holds "json: 100 of them" "$tmp/j" 'all(s["first_stages"][0]["first"] == 100 for s in j)'
 passes "eval stages" "$FOREWARP" eval stages "$tmp/one.json" --repeat 1 --json "$tmp/j"
 holds "json: all models" "$tmp/j" '{s["model"] for s in j} == {"knn", "boost", "ann", "deep", "forest"}'
 echo '{"tune_params_keys": ["x"], "cache": {"1": {"x": 1, "time": 1.0}}}' >"$tmp/tiny.json"

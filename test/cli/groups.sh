@@ -1,6 +1,9 @@
-# Paper 001: its stencils as programs, images, and forewarp eval groups and forest.
+# Paper 001: its stencils as programs, images, the loading that a forest picks, and the tables
+# that bench/papers/stencils.py prints.
 . test/cli/common
 stores -
+export FOREWARP
+paper="$PYTHON bench/papers/stencils.py"
 
 # 104 stencils (Table 2), each of as many points as the pattern has.
 passes "generate" sh examples/stencils/generate "$tmp/stencils"
@@ -55,37 +58,73 @@ fails 2 "no stencil" "$FOREWARP" tune examples/asum.fw -s N=64 --loading predict
 
 # The tables from what was recorded.
 data=data/stencils/h200
-passes "eval groups" "$FOREWARP" eval groups $data
+passes "groups" $paper groups $data -o "$tmp/wanted"
 for part in "Figure 2:" "Figure 3:" "Figure 4:" "Figure 5:" "Figure 6:" "Figure 8:" "Tables 3" \
     "Tables 4" "Table 6" "Table 9" "Table 10" "Table 11" "Tables 12"; do
     grep -q "^$part" "$tmp/stdout" && ok "$part" || not_ok "$part"
 done
-grep -q "^  hybrid, predicted  *22  *1.01[0-9]" "$tmp/stdout" && ok "hybrid" || not_ok "hybrid"
+for row in "hybrid, predicted  *22  *1.011  *13  *201  *35.70  *0.08  *35.78  *83$" \
+    "by dimension, predicted  *14  *0.984  *3  *91 " "by optimisation, predicted  *6  *0.987  *3  *262 " \
+    "hybrid, restricted, oracle  *22  *1.011 " "hybrid, oracle  *22  *1.011 " "ExpS  *6  *1.002 " "3  *14  *0.991  *94$" \
+    "fixed, predicted  *6  *0.991 " "any, predicted  *6  *0.903 .* 98$" "512 x 512 x 512  *2 " "0.9 to 1.0  *1228  *5.6$" \
+    "of all 37: .* at most 25[0-9]* (dense_3d_r1)" "by dimension  *14  *0.93  *0.994 "; do
+    grep -q "^  $row" "$tmp/stdout" && ok "row $row" || not_ok "row $row"
+done
 grep -q "of 3 more that point was not recorded" "$tmp/stdout" && ok "Figure 5 in part" || not_ok "Figure 5 in part"
 # Parameters that only one of two records has stand for nothing that was not run.
 sed -n '/^Figure 6/,/^  mean/p' "$tmp/stdout" >"$tmp/figure6"
 grep -q "of 80 more that point was not recorded" "$tmp/figure6" && grep -q "did not run: 0; .*0.9: 56" "$tmp/figure6" &&
     ok "Figure 6 in part" || not_ok "Figure 6 in part"
-grep -q "^  any, predicted  *6  *0.90" "$tmp/stdout" && ok "any work-group" || not_ok "any work-group"
-passes "eval forest" "$FOREWARP" eval forest $data
-grep -q "line_1d_y_r2.*vector" "$tmp/stdout" && ok "loading" || not_ok "loading"
-passes "wanted" "$FOREWARP" eval groups $data -o "$tmp/wanted"
 grep -q "^tune lx = .*scheme = 'global'" "$tmp/wanted/line_1d_z_r1-256x256x256.fwh" &&
     ok "steps" || not_ok "steps"
 # A loading that heuristics were not followed with; a folder taken over into another.
 cp -r $data "$tmp/part"
 sed -i '2,$s/^\([^,]*,[^,]*,[^,]*\),/\1+without_image,/' "$tmp/part/index.csv"
-passes "a loading left out" "$FOREWARP" eval groups "$tmp/part"
-grep -q "^  hybrid  *local  *22" "$tmp/stdout" && ! grep -q "^  hybrid  *image" "$tmp/stdout" &&
+cp -r data/stencils/pocl "$tmp/some"
+sed -i '2,$s/^\([^,]*,[^,]*,[^,]*\),/\1+without_image,/' "$tmp/some/index.csv"
+passes "a loading left out" $paper groups "$tmp/some"
+grep -q "^  hybrid  *local  *4" "$tmp/stdout" && ! grep -q "^  hybrid  *image" "$tmp/stdout" &&
     ok "no images" || not_ok "no images"
 passes "taken over" "$PYTHON" bench/merge_studies.py "$tmp/part" data/stencils/pocl
 [ "$(wc -l <"$tmp/part/index.csv")" = 42 ] && ok "all of both" || not_ok "all of both"
 mkdir "$tmp/slim"
-passes "slim" "$PYTHON" bench/merge_studies.py "$tmp/slim" $data
-passes "read again" "$FOREWARP" eval groups "$tmp/slim"
-grep -q "^  hybrid, predicted  *22  *1.01[0-9]" "$tmp/stdout" && ok "the same" || not_ok "the same"
+passes "slim" "$PYTHON" bench/merge_studies.py "$tmp/slim" data/stencils/pocl
+passes "read again" $paper groups "$tmp/slim"
+grep -q "^  hybrid, predicted  *4  *1.125  *3  *93 " "$tmp/stdout" && ok "the same" || not_ok "the same"
+passes "forest" $paper forest data/stencils/pocl
+grep -q "line_1d_y_r2.*global" "$tmp/stdout" && ok "loading" || not_ok "loading"
+
+# What the product reads of them, and how well its forest picks.
+for device in h200 pocl; do
+    cp -r data/stencils/$device "$tmp/copy-$device"
+    rm "$tmp/copy-$device/loading.csv"
+    passes "loading, $device" $paper loading "$tmp/copy-$device"
+    cmp "$tmp/copy-$device/loading.csv" data/stencils/$device/loading.csv && ok "table, $device" || not_ok "table, $device"
+done
+table=data/stencils/h200/loading.csv
+for model in loading boost; do
+    passes "eval $model" "$FOREWARP" eval $model $table --json "$tmp/j"
+    holds "json: $model" "$tmp/j" '[j["right"], j["weighted"], len(j["stencils"]), j["device"],
+        {s["picked"] for s in j["stencils"]}] == [1, 1, 22, "NVIDIA H200", {"vector"}]'
+done
+wrong_table() {
+    sed "$2" $table >"$tmp/loading.csv"
+    fails 2 "loading.csv:$1" "$FOREWARP" eval loading "$tmp/loading.csv"
+}
+wrong_table "1: the first line" 1d
+wrong_table "2: the second line" 2s/points/dots/
+wrong_table "3: a value" 3s/,2,1,/,2,none,/
+wrong_table "4: a value" '4s/\(.*\),[0-9.]*$/\1,fast/'
+wrong_table "4: a value" '4s/\(\([^,]*,\)\{8\}\).*/\1,,,/'
+wrong_table "3: twelve columns" 3s/,2,/,/
+wrong_table "2: there are no" '3,$d'
+head -n 3 $table >"$tmp/loading.csv"
+passes "nothing to fit to" "$FOREWARP" eval loading "$tmp/loading.csv" --json "$tmp/j"
+holds "json: null" "$tmp/j" 'j["stencils"][0]["picked"] is None and j["right"] is None'
+fails 2 "two are wanted" "$FOREWARP" eval knn "$tmp/loading.csv"
+fails 2 "no model" "$FOREWARP" eval crystal $table
 # What sizes, shapes, arithmetic, any work-group and all loads come to; no stencils at all.
-passes "variants" "$FOREWARP" eval groups data/stencils/pocl-variants
+passes "variants" $paper groups data/stencils/pocl-variants
 awk '/^Table 8/ { on = 1 } on && /^  fixed, oracle/ { fixed = $6 } on && /^  any, oracle/ { any = $6 }
     END { exit !(any > 0 && any < 10 && fixed > 50) }' "$tmp/stdout" &&
     ok "few kernels for any work-group" || not_ok "few kernels for any work-group"
@@ -93,31 +132,31 @@ grep -q "; removal, of [1-9]" "$tmp/stdout" && ok "loads" || not_ok "loads"
 for row in "  32 x 32 x 32  " "  8 x 256 x 256  "; do
     grep -q "^$row" "$tmp/stdout" && ok "row$row" || not_ok "row$row"
 done
-passes "no stencils" "$FOREWARP" eval groups data/programs/pocl
+passes "no stencils" $paper groups data/programs/pocl
 grep -q "^  hybrid, predicted  *[1-9]" "$tmp/stdout" && ok "programs" || not_ok "programs"
 
 # Which model picks best, on one record and two small studies.
 mkdir "$tmp/two"
 cp $data/line_1d_[xy]_* "$tmp/two"
 grep "^file\|^line_1d_[xy]" $data/index.csv >"$tmp/two/index.csv"
-passes "picks" "$FOREWARP" eval picks "$tmp/two" data/templates/pocl-reduction.json.gz
+passes "picks" $paper picks "$tmp/two" data/templates/pocl-reduction.json.gz
 for model in knn deep "counted demands (003)"; do
     grep -q "^  $model  *[01].[0-9]*  *0*[01].[0-9]*  *1\.0" "$tmp/stdout" && ok "$model" || not_ok "$model"
 done
 grep -q "^  chance .* 1.3" "$tmp/stdout" && ok "chance" || not_ok "chance"
 echo >"$tmp/line" && gzip -c "$tmp/line" >"$tmp/two/line_1d_x_r1-256x256x256.predicted.gz"
-fails 2 "a line for each of" "$FOREWARP" eval picks "$tmp/two"
+fails 2 "a line for each of" $paper picks "$tmp/two"
 # Cut within the last line, and words for numbers.
 one=line_1d_x_r1-256x256x256.predicted.gz
 gzip -dc $data/$one | head -c -1 | gzip -c >"$tmp/two/$one"
-fails 2 "a line for each of" "$FOREWARP" eval picks "$tmp/two"
+fails 2 "a line for each of" $paper picks "$tmp/two"
 gzip -dc $data/$one | sed 's/^1.*/fast/' | gzip -c >"$tmp/two/$one"
-fails 2 "a line for each of" "$FOREWARP" eval picks "$tmp/two"
+fails 2 "a line for each of" $paper picks "$tmp/two"
 # Stencils and programs that are none in one folder.
 cp $data/line_1d_[xy]_*.json.gz data/programs/pocl/transpose.json.gz "$tmp/two"
 rm "$tmp/two/"*.predicted.gz
 tail -n 1 data/programs/pocl/index.csv >>"$tmp/two/index.csv"
-passes "mixed" "$FOREWARP" eval groups "$tmp/two"
+passes "mixed" $paper groups "$tmp/two"
 "$FOREWARP" fit linear data/h200-kernels.csv -o "$tmp/weights" >/dev/null 2>&1
 gzip -dc data/stencils/pocl/line_1d_y_r2-32x128x128.json.gz >"$tmp/record.json"
 passes "predict --points" "$FOREWARP" predict "$tmp/stencils/line_1d_y_r2.fw" -s Z=32,Y=128,X=128 \
@@ -147,7 +186,7 @@ del y[of_x]
 for name, record in records.items():
     with gzip.open(f'$tmp/pair/{name}-256x256x256.json.gz', 'wt') as file:
         json.dump(record, file)"
-passes "their figures" "$FOREWARP" eval groups "$tmp/pair"
+passes "their figures" $paper groups "$tmp/pair"
 sed -n '/^Figure 6/,/^  mean/p' "$tmp/stdout" >"$tmp/figure6"
 grep -q "of 1 more that point was not recorded" "$tmp/figure6" && grep -q "did not run: 1; " "$tmp/figure6" &&
     ok "failed and not recorded" || not_ok "failed and not recorded"
@@ -155,9 +194,9 @@ grep -q "of 1 more that point was not recorded" "$tmp/figure6" && grep -q "did n
 mkdir "$tmp/study"
 cp $data/line_1d_y_r2-256x256x256.json.gz "$tmp/study"
 grep "^file\|^line_1d_y" $data/index.csv >"$tmp/study/index.csv"
-passes "one stencil" "$FOREWARP" eval groups "$tmp/study"
+passes "one stencil" $paper groups "$tmp/study"
 sed 's/,1000,/,many,/' "$tmp/study/index.csv" >"$tmp/i" && mv "$tmp/i" "$tmp/study/index.csv"
-fails 2 "index.csv:2: a value" "$FOREWARP" eval groups "$tmp/study"
-fails 1 "cannot read" "$FOREWARP" eval groups "$tmp"
+fails 2 "index.csv:2: a value" $paper groups "$tmp/study"
+fails 1 "cannot read" $paper groups "$tmp"
 finish
 sh: 7: cannot open /tmp/bash_jobs.0/ab1cc6debf99/rc: No such file

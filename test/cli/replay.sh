@@ -54,6 +54,20 @@ holds "the best at once" "$tmp/j" 'j["prior"] == "bowl-T4" and j["strategies"][0
 passes "a budget of trials" replay "$bowl" --strategy random --budget 50t --repeat 4 --json "$tmp/j"
 holds "50 evaluations" "$tmp/j" 'j["strategies"][0]["results"][0]["evaluations"] == 50'
 
+# A heuristic file, followed to its end: both parameters in turn, from the first point.
+printf 'repeat 2\n  tune x\n  tune y where y <= N\nend\n' >"$tmp/turns.fwh"
+passes "a heuristic file" replay "$bowl" "$tmp/bowl-T4.json" --strategy "$tmp/turns.fwh" -s N=20 --json "$tmp/j"
+holds "its points" "$tmp/j" '[r["asked"] for r in j["runs"]] == 2 * [
+    [24 * x for x in range(24)] + j["runs"][0]["asked"][24:]] and j["runs"][1]["tried"] == len(set(j["runs"][0]["asked"]))'
+holds "what it found" "$tmp/j" 'j["runs"][0]["optimum"] == 2 <= j["runs"][0]["best"] < 4 and j["runs"][0]["cost_s"] > 0'
+passes "a budget" replay "$bowl" --strategy "$tmp/turns.fwh" -s N=20 --budget 7t --json "$tmp/j"
+holds "7 points" "$tmp/j" 'j["runs"][0]["tried"] == 7'
+passes "no time" replay "$bowl" --strategy "$tmp/turns.fwh" -s N=20 --budget 0.2s
+grep -q "bowl: [1-9] of 576 configurations tried" "$tmp/stdout" && ok "few" || not_ok "few"
+fails 2 "turns.fwh:3:" "$FOREWARP" replay "$bowl" --strategy "$tmp/turns.fwh"
+fails 2 "cannot read" "$FOREWARP" replay "$bowl" --strategy "$tmp/absent.fwh"
+fails 1 "No such file" "$FOREWARP" replay "$tmp/absent.json" --strategy "$tmp/turns.fwh"
+
 fails 2 "FILE... is missing" "$FOREWARP" replay
 fails 1 "No such file" "$FOREWARP" replay "$tmp/absent.json"
 fails 1 "cut.gz" "$FOREWARP" replay "$tmp/cut.gz"

@@ -258,8 +258,11 @@ fails 2 "breaks the constraint \`TX % WX == 0\`" "$FOREWARP" run templates/trans
 fails 2 "did you mean \`tune\`" "$FOREWARP" tun
 # An option that this use of a command has nothing to do with.
 fails 2 "error C078: --extra is not for templates" "$FOREWARP" run templates/transpose.json --extra images
-fails 2 "error C078: --json is not for an evaluation of recorded stencils" \
-    "$FOREWARP" eval groups data/stencils/pocl --json "$tmp/j"
+fails 2 "error C078: --repeat is not for an evaluation of loadings" \
+    "$FOREWARP" eval loading data/stencils/pocl/loading.csv --repeat 3
+fails 2 "error C078: --number is not for one model" "$FOREWARP" eval knn x.json -n 3
+fails 2 "error C078: --repeat is not for a heuristic file" "$FOREWARP" replay x.json --strategy x.fwh --repeat 3
+fails 2 "error C078: --sizes is not for strategies but" "$FOREWARP" replay x.json -s N=3
 fails 2 "error C078: --json is not for predictions" "$FOREWARP" predict $jacobi -s N=8,M=8 --points x.json --json "$tmp/j"
 fails 2 "error C078: --target is not for the stages" "$FOREWARP" fuse examples/blur.fw -s N=8,M=8 -t cuda
 fails 1 "cannot read $tmp/absent.json" "$FOREWARP" predict $jacobi -s N=8,M=8 --model "$tmp/absent.json"

@@ -69,26 +69,18 @@ static void test_two_stages(void **state)
     arena_free(arena);
 }
 
-static void test_foreign(void **state)
+static void test_too_few(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
     Diags diags;
-    StageForeign foreign;
     diags_init(&diags, arena);
-    Recorded *a = make_record(1, &diags), *b = make_record(3, &diags);
-    assert_true(stages_foreign(a, b, &foreign));
-    assert_int_equal(foreign.place, 1);
-    assert_true(fabs(foreign.slowdown - 1) < 1e-6);
     static const char other[] =
         "{\"tune_params_keys\": [\"x\"], \"cache\": {\"1\": {\"x\": 1, "
         "\"time\": 1.0}, \"2\": {\"x\": 2, \"time\": 2.0}}}";
     Recorded *c = recorded_parse("other.json", other, strlen(other), &diags);
     Stages stages;
-    assert_false(stages_foreign(a, c, &foreign));
     assert_false(stages_run(c, model_find("ann"), STAGE_ALL, 1, 1, &stages, &diags));
-    recorded_free(a);
-    recorded_free(b);
     recorded_free(c);
     arena_free(arena);
 }
@@ -129,7 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_stages),
-        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_too_few),
         cmocka_unit_test(test_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

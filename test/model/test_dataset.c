@@ -63,8 +63,6 @@ static void test_reads(void **state)
     assert_non_null(data);
     check_good(data);
     assert_string_equal(dataset_meta(data, "device"), "Some GPU: the fast one");
-    assert_true(dataset_number(data, "generation_s") == 12.5);
-    assert_true(isnan(dataset_number(data, "device")));
     assert_null(dataset_meta(data, "a remark"));
     arena_free(arena);
 }

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Figure 1 of paper 002 from recorded spaces: what the best configuration of one device costs on
+another; and plots of what forewarp eval MODEL RECORD... says of them.
+
+  two_stages.py best RECORD...                 Figure 1; records are cache files
+  two_stages.py plot MODEL FOLDER RECORD...    Figures 4 to 14: errors, predicted and actual
+                                               times, slowdowns
+
+FOREWARP names the program; default build/forewarp."""
+
+import math
+import os
+import sys
+
+import svg
+from common import Record, fail, forewarp, print_table
+
+
+def foreign(of, on):
+    """Of a record's best point that was tried on another device too: its place among those of its
+    own, the slowdown over the best there, and what it is; None: there is none such."""
+    order = sorted((i for i in of.numbered if math.isfinite(of.ns[i])), key=lambda i: of.ns[i])
+    for place, i in enumerate(order, 1):
+        other = on.at.get(tuple(of.values(i)[key] for key in on.keys))
+        if other is not None:
+            slowdown = on.ns[other] / min(on.ns)
+            words = " ".join(f"{key}={v:g}" if isinstance(v, (int, float)) else f"{key}={v}"
+                             for key, v in of.values(i).items())
+            return str(place), f"{slowdown:.2f}" if math.isfinite(slowdown) else "fails", words
+    return None
+
+
+def best(files):
+    records = [Record(path) for path in files]
+    rows = [["best of", "its place there", "tried for", "slowdown", "point"]]
+    for a in records:
+        for b in records:
+            found = foreign(a, b) if a is not b and set(a.keys) == set(b.keys) else None
+            if found:
+                rows.append([a.name, found[0], b.name, *found[1:]])
+    if len(rows) == 1:
+        fail(1, "no two of the records are of the same parameters")
+    print_table(rows, "Figure 1: what the best configuration of one device costs on another")
+
+
+def plot(model, folder, files):
+    runs = forewarp("eval", model, *files)
+    os.makedirs(folder, exist_ok=True)
+    for run in runs:
+        firsts = run["first_stages"]
+        sizes = [f["first"] for f in firsts]
+        path = os.path.join(folder, run["record"])
+        svg.write(f"{path}-error.svg", svg.Plot(480, 320, run["record"], "training points", "mean relative error, %")
+                  .lines([(None, sizes, [100 * f["error"] for f in firsts])]))
+        actual, predicted = zip(*run["scatter"])
+        ends = [min(actual), max(actual)]
+        svg.write(f"{path}-scatter.svg", svg.Plot(480, 420, run["record"], "actual, ns", "predicted, ns").lines(
+            [(None, actual, predicted), (None, ends, ends)], x_log=True, y_log=True, dots=True))
+        cells = [[math.nan if c["slowdown"] is None else c["slowdown"] for c in f["second"]] for f in firsts]
+        svg.write(f"{path}-slowdown.svg", svg.Plot(520, 360, f"{run['record']}: slowdown", y_label="training points")
+                  .heat(sizes, [f"M = {c['second']}" for c in firsts[0]["second"]], cells, 3))
+
+
+def main(arguments):
+    match arguments:
+        case ["best", *records] if records:
+            best(records)
+        case ["plot", model, folder, *records] if records:
+            plot(model, folder, records)
+        case _:
+            fail(2, __doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp eval loading TABLE: how well the forest of --loading predicted picks how
+// stencils load their data, each left out of what it is fitted to; eval MODEL TABLE: how
+// well a model of the times does (evaluate/loading.h).
+
+#include "cli/cli.h"
+
+#include "evaluate/loading.h"
+
+#include <math.h>
+#include <string.h>
+
+bool eval_takes_loadings(const Options *o)
+{
+    return strcmp(o->file, "loading") == 0 || path_ends(o->data, "loading.csv");
+}
+
+static double share_of(const LoadingRow *row)
+{
+    return row->ns[row->best] / row->ns[row->picked];
+}
+
+// picked is null, and share, where there was nothing to fit to.
+static json_t *rows_json(const Loadings *table)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < table->rows.len; i++) {
+        const LoadingRow *row = &table->rows.at[i];
+        const char *picked = row->picked < 0 ? NULL : loading_name[row->picked];
+        double share = picked ? share_of(row) : NAN;
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s?, s:o}", "stencil", row->stencil,
+                                        "best", loading_name[row->best], "picked", picked,
+                                        "share", json_finite(share)));
+    }
+    return list;
+}
+
+static void print_loadings(const Loadings *table)
+{
+    printf("%-32s  %8s  %8s  %s\n", "stencil", "best", "picked", "best time over its own");
+    for (int i = 0; i < table->rows.len; i++) {
+        const LoadingRow *row = &table->rows.at[i];
+        if (row->picked >= 0)
+            printf("%-32s  %8s  %8s  %.3f\n", row->stencil, loading_name[row->best],
+                   loading_name[row->picked], share_of(row));
+    }
+}
+
+static bool judge(Options *o, const Loadings *table)
+{
+    double right = 0, share = 0;
+    int n = 0;
+    for (int i = 0; i < table->rows.len; i++) {
+        const LoadingRow *row = &table->rows.at[i];
+        n += row->picked >= 0;
+        right += (int)row->best == row->picked;
+        share += row->picked < 0 ? 0 : share_of(row);
+    }
+    if (cli_prints(o)) {
+        print_loadings(table);
+        printf("%d of %d stencils on %s: right for %.2f of them, %.3f on average\n", n,
+               table->rows.len, table->device, right / n, share / n);
+    }
+    return cli_json(o, json_pack("{s:s, s:s, s:o, s:o, s:o}", "model", o->file, "device",
+                                 table->device, "right", json_finite(right / n), "weighted",
+                                 json_finite(share / n), "stencils", rows_json(table)));
+}
+
+int eval_loading(Options *o)
+{
+    bool forest = strcmp(o->file, "loading") == 0;
+    const ModelKind *kind = forest ? NULL : cli_model_kind(o);
+    if (!forest && !kind)
+        return 2;
+    Loadings *table = loadings_read(o->data, o->arena, &o->diags);
+    if (table && forest)
+        loadings_forest(table, o->seed);
+    bool ok = table && (forest || loadings_model(table, kind, o->seed, &o->diags)) &&
+              judge(o, table);
+    return ok ? 0 : 1;
+}

@@ -17,7 +17,6 @@ import re
 
 MODES = ["clamp", "mirror", "wrap", "0"]
 SMALL = {1: [5, 33, 67, 131, 257, 1023], 2: [5, 7, 9, 11, 17, 33], 3: [5, 7, 9, 11]}
-BYTES = {"bool": 1, "half": 2, "int": 4, "float": 4, "double": 8}
 
 
 class Size:
@@ -212,14 +211,9 @@ def zero(kind):
     return {"int": "0", "half": "float(0)", "float": "0.0", "double": "double(0)"}[kind]
 
 
-def least(kind):
-    return {"int": "-1000000000", "half": "half(-60000)", "float": "-1e30",
-            "double": "double(-1e30)"}[kind]
-
-
-def most(kind):
-    return {"int": "1000000000", "half": "half(60000)", "float": "1e30",
-            "double": "double(1e30)"}[kind]
+MOST = {"int": "1000000000", "half": "half(60000)", "float": "1e30", "double": "double(1e30)"}
+LEAST = {"int": "-1000000000", "half": "half(-60000)", "float": "-1e30",
+         "double": "double(-1e30)"}
 
 
 # Classes -------------------------------------------------------------------------------
@@ -334,7 +328,7 @@ def dense(d, kind, rank):
         window = f"{over('zip', rank)}(p, w)" if rank > 1 else "zip(p, w)"
         return way, f"{window}{flat(rank)} |> reduce({sum_of(kind, 'x.0 * x.1')})"
     if way == "max":
-        return way, f"p{flat(rank)} |> reduce(max, {least(kind)})"
+        return way, f"p{flat(rank)} |> reduce(max, {LEAST[kind]})"
     return way, f"p{flat(rank)} |> reduce({sum_of(kind)})"
 
 
@@ -401,9 +395,9 @@ def fold_of(d, kind):
     if way == "size":
         return way, sum_of(kind, "abs(x)"), None
     if way == "max":
-        return way, f"max, {least(kind)}", None
+        return way, f"max, {LEAST[kind]}", None
     if way == "min":
-        return way, f"min, {most(kind)}", None
+        return way, f"min, {MOST[kind]}", None
     if way == "span":
         value = f"\\s x -> max(s, abs(x)), {kind}(0)"
         return way, value, None
@@ -463,9 +457,9 @@ def prefixes(d):
     d.note = f"{way} along axis {axis} of {rank}, {kind}"
     length = shape[axis]
     if way == "max":
-        scan = f"scan(max, {least(kind)})"
+        scan = f"scan(max, {LEAST[kind]})"
     elif way == "min":
-        scan = f"scan(min, {most(kind)})"
+        scan = f"scan(min, {MOST[kind]})"
     elif way == "exclusive":
         scan = f"\\v -> v |> scan({sum_of(kind)}) |> take({length} - 1) |> pad(1, 0, {zero(kind)})"
     elif way == "decay" and kind not in ("int", "half"):
@@ -495,7 +489,7 @@ def prefixes(d):
 
 
 def softmax(d, up):
-    body = (f"let m = row |> reduce(max, {least(up)}) in\n"
+    body = (f"let m = row |> reduce(max, {LEAST[up]}) in\n"
             "    let e = row |> map(\\x -> exp(x - m)) in\n"
             "    let s = e |> reduce(+, 0) in\n    ")
     way = d.pick("softmax", "softmax", "log", "sum")
@@ -558,7 +552,7 @@ def chain(d, up):
     for i in range(d.rng.randint(1, 3)):
         name = "stu"[i]
         value = mix(d, up, ["x"] + known[-1:], 0)
-        op, init = d.pick(("+", "0"), ("+", "0"), ("max", least(up)), ("min", most(up)))
+        op, init = d.pick(("+", "0"), ("+", "0"), ("max", LEAST[up]), ("min", MOST[up]))
         fold = f"s0 + {paren(value)}" if op == "+" else f"{op}(s0, {value})"
         scale = f" / {up}(M)" if op == "+" else ""
         body += f"let {name} = ({source} |> reduce(\\s0 x -> {fold}, {init})){scale} in\n    "
@@ -576,7 +570,8 @@ def rows(d):
     kind = d.type(ints=0)
     up = wide(kind)
     n = d.size("N", d.pick(3, 5, 7, 9))
-    m = d.size("M", d.pick(7, 9, 33, 67, 131), fixed=d.pick(64, 255, 1000, 1024, 4096, 4097, 16384))
+    m = d.size("M", d.pick(7, 9, 33, 67, 131),
+               fixed=d.pick(64, 255, 1000, 1024, 4096, 4097, 16384))
     way, body, takes = d.pick(softmax, norm, norm, norm_backward, chain, chain)(d, up)
     params = [("x", array([n, m], kind))]
     row, names, lam = "x", ["x"], ["row"]
@@ -592,8 +587,9 @@ def rows(d):
         names = ["h"]
     text = f"{zipped(names)} |> map(\\{' '.join(lam)} ->\n    {body})"
     if kind == "half":
-        for v in set(lam):
-            text = text.replace("->\n    ", f"->\n    let {v} = {v}0 |> map(\\x -> float(x)) in\n    ", 1)
+        for v in lam:
+            lift = f"->\n    let {v} = {v}0 |> map(\\x -> float(x)) in\n    "
+            text = text.replace("->\n    ", lift, 1)
         text = text.replace(f"\\{' '.join(lam)} ->", f"\\{' '.join(v + '0' for v in lam)} ->", 1)
     if names == ["h"]:
         text = f"let h = {row} in\n  {text}"
@@ -840,7 +836,8 @@ def lookups(d):
                       f"gather(\\i -> index[i % {k}] % {n}, x)")
         params = [("x", array([n], kind)), ("index", array([k], "int"))]
     elif way in ("rows", "sum of rows"):
-        n, m = d.size("N", d.pick(9, 17)), d.size("M", d.pick(5, 33), fixed=d.pick(32, 128, 1000))
+        n = d.size("N", d.pick(9, 17))
+        m = d.size("M", d.pick(5, 33), fixed=d.pick(32, 128, 1000))
         k = d.size("K", d.pick(7, 15), d.pick(0.25, 1, 2))
         params = [("x", array([n, m], kind)), ("index", array([k], "int"))]
         body = f"index |> map(\\i -> x[i % {n}])"
@@ -848,7 +845,8 @@ def lookups(d):
             params.append(("y", array([k, m], kind)))
             body = f"zip2({body}, y) |> map2({function(d, kind, 2, more=0)})"
     elif way == "chosen":
-        n, m = d.size("N", d.pick(9, 17)), d.size("M", d.pick(5, 33), fixed=d.pick(10, 100, 1024))
+        n = d.size("N", d.pick(9, 17))
+        m = d.size("M", d.pick(5, 33), fixed=d.pick(10, 100, 1024))
         params = [("x", array([n, m], kind)), ("label", array([n], "int"))]
         body = f"zip(x, label) |> map(\\row i -> row[i % {m}])"
     else:

@@ -704,7 +704,6 @@ def channels(d, kind):
     o = d.size("O", d.pick(3, 5), fixed=d.pick(8, 16, 64))
     n, m = d.size("N", d.pick(5, 7)), d.size("M", d.pick(5, 9))
     w = d.pick(1, 3, 3, 5)
-    up = wide(kind)
     pad = f"|> pad2({w // 2}, {w // 2}, {d.pick('0', '0', 'clamp')}) " if w > 1 else ""
     params = [("image", array([c, n, m], kind)), ("filters", array([o, c, w, w], kind))]
     value = sum_of(kind, "x.0 * x.1")
@@ -713,7 +712,7 @@ def channels(d, kind):
             "    windows |> transpose |> map(transpose)\n"
             f"      |> map2(\\v -> zip3(v, filter) |> join |> join |> reduce({value})))")
     if d.often(0.5):
-        text += f"\n    |> map3({activation(d, up)})"
+        text += f"\n    |> map3({activation(d, wide(kind))})"
     d.note = f"convolution of channels, {w} x {w}, {kind}"
     d.define("convolution", params, text)
 
@@ -888,8 +887,7 @@ def moved(d):
 
 
 def gathers(d):
-    way, kind = d.pick(positions, lookups, lookups, moved, moved)(d)
-    d.note = f"{way}, {kind}"
+    d.note = ", ".join(d.pick(positions, lookups, lookups, moved, moved)(d))
 
 
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,

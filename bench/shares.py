@@ -6,10 +6,14 @@ it does ends the caller. A share is forewarp's own: the floor that `tune --json`
 time of a point. The plain point, the first one picked (the trial after the plain one, before
 anything but it was measured) and the best come from one `tune` without stored trials.
 """
+import argparse
+import fractions
+import glob
 import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -17,22 +21,22 @@ import time
 import programs
 
 ERRORS = ("wrong-result", "build-failed", "crashed", "failed", "timed-out")
-OVERHEAD_S = 60  # for data, the reference, the device's rates and compilers, beside a budget
-
 
 class Forewarp:
-    """The program under test, with a store and folder of its own."""
+    """The program under test, with a store and folder of its own. limit_s: of a command, for
+    data, the reference, the device's rates and compilers; a search may take four budgets more."""
 
-    def __init__(self, path, folder):
-        self.path, self.folder = os.path.abspath(path), folder
+    def __init__(self, path, folder, limit_s):
+        self.path, self.folder, self.limit_s = os.path.abspath(path), folder, limit_s
         self.store = os.path.join(folder, "trials.db")
         os.makedirs(folder, exist_ok=True)
 
-    def call(self, *args, limit):
+    def call(self, *args, more=0):
         """Exit status (None: out of time), standard output, standard error."""
         p = subprocess.Popen([self.path, *map(str, args)], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, errors="replace",
                              stdin=subprocess.DEVNULL, start_new_session=True)
+        limit = self.limit_s + more
         try:
             out, err = p.communicate(timeout=limit)
             return p.returncode, out, err
@@ -47,7 +51,7 @@ class Forewarp:
 
     def devices(self, wanted):
         """What `devices` says of those wanted that are present, in their order."""
-        status, out, err = self.call("devices", "--json", "-", limit=120)
+        status, out, err = self.call("devices", "--json", "-")
         if status != 0:
             raise SystemExit(f"{self.path} devices: {err}")
         present = {d["id"]: d for d in json.loads(out)}
@@ -58,18 +62,18 @@ class Forewarp:
 
     def shapes(self, path):
         """What `check --json` says of a program, or None."""
-        status, out, _ = self.call("check", path, "--json", "-", limit=60)
+        status, out, _ = self.call("check", path, "--json", "-")
         return json.loads(out) if status == 0 else None
 
     def work(self, path, sizes):
         """Bytes and operations of the plain kernel at sizes; None where it cannot count."""
         status, out, _ = self.call("count", path, "-s", programs.sizes_text(sizes), "--json",
-                                   "-", limit=60)
+                                   "-")
         if status != 0:
             return None
         moved = operations = 0
         for count in json.loads(out)["counts"]:
-            value = float(count["value"])
+            value = float(fractions.Fraction(count["value"]))
             moved += value if count["property"] == "arrays" else 0
             operations += value if count["unit"] == "operations" else 0
         return moved, operations
@@ -127,29 +131,30 @@ def point_text(run, trial):
                     for p, c in zip(run["parameters"], trial[0]))
 
 
+def read_json(path):
+    """None of a file that is not there, or was not written to its end."""
+    try:
+        with open(path) as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return None
+
+
 def tune(fw, path, sizes, device, budget, *options):
     """Tunes without stored trials: (failure, message), result, record; these may be None."""
     out = os.path.join(fw.folder, "out")
-    result, record = os.path.join(fw.folder, "result.json"), None
-    for name in (result, *(os.path.join(out, f) for f in os.listdir(out))) \
-            if os.path.isdir(out) else (result,):
-        if os.path.exists(name):
-            os.remove(name)
-    seconds = float(budget[:-1]) if budget.endswith("s") else 0
-    limit = 4 * seconds + OVERHEAD_S
+    result = os.path.join(fw.folder, "result.json")
+    shutil.rmtree(out, ignore_errors=True)
+    if os.path.exists(result):
+        os.remove(result)
+    seconds = float(budget[:-1]) * {"s": 1, "m": 60, "t": 1}[budget[-1]]
     status, _, err = fw.call("tune", path, "-s", programs.sizes_text(sizes), "-d", device["id"],
                              "--budget", budget, "--fresh", "-q", "--json", result, "-o", out,
-                             "--store", fw.store, *options, limit=limit)
-    records = [f for f in os.listdir(out) if f.endswith(".run.json")] \
-        if os.path.isdir(out) else []
-    if records:
-        with open(os.path.join(out, records[0])) as f:
-            record = json.load(f)
+                             "--store", fw.store, *options, more=4 * seconds)
+    records = glob.glob(os.path.join(out, "*.run.json"))
+    record = read_json(records[0]) if records else None
     failure = (None, "") if status == 0 else (kind_of_failure(status, err), err.strip())
-    if not os.path.exists(result) or os.path.getsize(result) == 0:
-        return failure, None, record
-    with open(result) as f:
-        return failure, json.load(f), record
+    return failure, read_json(result), record
 
 
 def shares(fw, path, sizes, device, budget):
@@ -194,16 +199,29 @@ def failed_points(record):
 def limits_of(device, options):
     """Bytes and operations at full size, seconds of search."""
     cpu = device.get("cpu", False)
-    most = parse_bytes(options.bytes) if options.bytes else (8 << 20 if cpu else 256 << 20)
+    most = options.bytes or (8 << 20 if cpu else 256 << 20)
     budget = options.budget or ("2s" if cpu else "10s")
     return most, (1e9 if cpu else 2e11), budget
+
+
+def budget_of(text):
+    if not re.fullmatch(r"\d+(\.\d+)?[smt]", text):
+        raise argparse.ArgumentTypeError(f"{text}: 10s, 1m or 50t is meant")
+    return text
 
 
 def parse_bytes(text):
     match = re.fullmatch(r"([\d.]+)\s*([kMG]?)B?", text)
     if not match:
-        raise SystemExit(f"--bytes {text}: a number with k, M or G is meant")
+        raise argparse.ArgumentTypeError(f"{text}: a number with k, M or G is meant")
     return int(float(match[1]) * {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}[match[2]])
+
+
+def save(rows, path):
+    """After every row: what ends the run from outside does not take the others with it."""
+    if path:
+        with open(path, "w") as f:
+            json.dump(rows, f, indent=1)
 
 
 def percent(share):
@@ -215,8 +233,10 @@ def options_common(parser):
                         help="opencl:0 (default), host, cuda:0, ...; repeated for more")
     parser.add_argument("--forewarp", default=os.environ.get("FOREWARP", "build/forewarp"),
                         help="the program (build/forewarp)")
-    parser.add_argument("--budget", help="of each search: 10s on GPUs, 2s on processors; or 50t")
-    parser.add_argument("--bytes", help="to move at full size: 256M on GPUs, 8M on processors")
-    parser.add_argument("--json", help="write all rows there")
+    parser.add_argument("--budget", type=budget_of, help="of each search: 10s on GPUs, 2s on processors; or 50t")
+    parser.add_argument("--bytes", type=parse_bytes, help="to move at full size: 256M on GPUs, 8M on processors")
+    parser.add_argument("--limit", type=float, default=60,
+                        help="seconds that a command may take, a search four budgets more (60)")
+    parser.add_argument("--json", help="write all rows there, as they come")
     parser.add_argument("--minutes", type=float, default=0,
                         help="no program is begun later than that (0: all are)")

@@ -12,6 +12,7 @@ be compared with. Halves are summed as floats, as users do.
 Nothing here runs a program or knows of a device.
 """
 import itertools
+import math
 import random
 import re
 
@@ -39,7 +40,7 @@ class Program:
     def __init__(self, klass, seed, number, d):
         self.klass, self.seed, self.number = klass, seed, number
         self.name = d.defs[-1][0]
-        self.sizes, self.odd = d.sizes, d.odd
+        self.sizes, self.odd, self.terms = d.sizes, d.odd, d.terms
         head = f"// {klass} {number} of seed {seed}: {d.note}\n"
         names = ", ".join(s.name for s in d.sizes)
         parts = [f"size {names}"] + d.funs + [text for _, text in d.defs]
@@ -51,6 +52,11 @@ class Program:
 
     def full(self, scale):
         return {s.name: s.full(scale, self.odd) for s in self.sizes}
+
+    def operations(self, sizes):
+        """Of a contraction, whose axes multiply; others are bound by what they move. (What a
+        kernel does is no measure: it may compute much again.)"""
+        return 2 * self.terms * math.prod(sizes.values()) if self.terms else 0
 
 
 def sizes_text(sizes):
@@ -64,7 +70,7 @@ class Draw:
         self.rng = rng
         self.sizes, self.funs, self.defs = [], [], []
         self.odd = rng.random() < 0.4
-        self.note = ""
+        self.note, self.terms = "", 0
 
     def pick(self, *options):
         return self.rng.choice(options)
@@ -470,9 +476,8 @@ def prefixes(d):
                 "|> map(\\f -> f.1)")
     else:
         scan = f"scan({sum_of(kind)})"
-    start = "a"
-    if d.often(0.3):
-        start = f"a |> {over('map', rank)}({function(d, kind, 1, more=0)})"
+    change = d.often(0.3)
+    start = f"a |> {over('map', rank)}({function(d, kind, 1, more=0)})" if change else "a"
     if rank == 1:
         body = f"{start} |> " + (scan if scan.startswith("scan") else
                                  scan.split("-> v |> ", 1)[1])
@@ -713,12 +718,12 @@ def channels(d, kind):
             f"      |> map2(\\v -> zip3(v, filter) |> join |> join |> reduce({value})))")
     if d.often(0.5):
         text += f"\n    |> map3({activation(d, wide(kind))})"
-    d.note = f"convolution of channels, {w} x {w}, {kind}"
+    d.note, d.terms = f"convolution of channels, {w} x {w}, {kind}", w * w
     d.define("convolution", params, text)
 
 
 def contractions(d):
-    kind = d.type(ints=0.08)
+    kind, d.terms = d.type(ints=0.08), 1
     d.pick(matrix_product, matrix_product, matrix_product, matrix_vector, matrix_vector,
            channels)(d, kind)
 
@@ -785,8 +790,7 @@ def steps(d):
     value = weigh(d, kind, star(rank, radius, list(range(rank))))
     view = f"{around(mode, rank, radius)} {slide(rank, 2 * radius + 1)}"
     way = d.pick("one", "one", "one", "field", "two", "two", "coupled")
-    if way == "two" and kind == "int":
-        way = "one"
+    way = "one" if kind == "int" else way
     d.note = f"{way}, rank {rank}, radius {radius}, {mode}, {kind}"
     if way == "one":
         d.define("step", [("a", grid)], f"a {view}\n    |> {map_}(\\p -> {value})")
@@ -805,10 +809,7 @@ def steps(d):
         f = function(d, kind, 2, "react", 0)
         d.define("steps", [("u", grid), ("v", grid)],
                  f"iterate({t}, \\c e ->\n    ({zip_}(c {view}, e) |> {map_}(\\p q -> "
-                 f"{value} + q),\n     {zip_}(c, e) |> {map_}({f})),\n    (u, v))")
-        if kind != "int":  # the sum of both would grow from step to step
-            name, text = d.defs[-1]
-            d.defs[-1] = (name, text.replace(" + q)", " + 0.125*q)"))
+                 f"{value} + 0.125*q),\n     {zip_}(c, e) |> {map_}({f})),\n    (u, v))")
 
 
 def positions(d):

@@ -106,8 +106,9 @@ def bytes_of(shapes, sizes):
                for a in shapes["inputs"] + shapes["outputs"])
 
 
-def fit_sizes(fw, path, sizes_at, most_bytes, most_operations):
-    """The sizes of the largest scale at which the program moves and computes no more."""
+def fit_sizes(fw, path, sizes_at, most_bytes, most_operations, operations_at=None):
+    """The sizes of the largest scale at which the program moves and computes no more: by
+    operations_at(sizes), or what its plain kernel does."""
     shapes = fw.shapes(path)
     if not shapes:
         return None
@@ -117,6 +118,8 @@ def fit_sizes(fw, path, sizes_at, most_bytes, most_operations):
         if max(sizes.values()) > 2**30 or bytes_of(shapes, sizes) > most_bytes:
             return False
         moved, operations = fw.work(path, sizes) or (0, 0)
+        if operations_at:
+            operations = operations_at(sizes)
         return moved <= most_bytes and operations <= most_operations
 
     low, high = 0.0, 31.0  # log2

@@ -220,6 +220,7 @@ def zero(kind):
 MOST = {"int": "1000000000", "half": "half(60000)", "float": "1e30", "double": "double(1e30)"}
 LEAST = {"int": "-1000000000", "half": "half(-60000)", "float": "-1e30",
          "double": "double(-1e30)"}
+NEUTRAL = {"max": LEAST, "min": MOST}
 
 
 # Classes -------------------------------------------------------------------------------
@@ -400,10 +401,8 @@ def fold_of(d, kind):
         return way, sum_of(kind, "x * x"), None if kind == "int" else "sqrt(r)"
     if way == "size":
         return way, sum_of(kind, "abs(x)"), None
-    if way == "max":
-        return way, f"max, {LEAST[kind]}", None
-    if way == "min":
-        return way, f"min, {MOST[kind]}", None
+    if way in NEUTRAL:
+        return way, f"{way}, {NEUTRAL[way][kind]}", None
     if way == "span":
         value = f"\\s x -> max(s, abs(x)), {kind}(0)"
         return way, value, None
@@ -462,10 +461,8 @@ def prefixes(d):
     way = d.pick("sum", "sum", "sum", "max", "min", "exclusive", "decay")
     d.note = f"{way} along axis {axis} of {rank}, {kind}"
     length = shape[axis]
-    if way == "max":
-        scan = f"scan(max, {LEAST[kind]})"
-    elif way == "min":
-        scan = f"scan(min, {MOST[kind]})"
+    if way in NEUTRAL:
+        scan = f"scan({way}, {NEUTRAL[way][kind]})"
     elif way == "exclusive":
         scan = f"\\v -> v |> scan({sum_of(kind)}) |> take({length} - 1) |> pad(1, 0, {zero(kind)})"
     elif way == "decay" and kind not in ("int", "half"):

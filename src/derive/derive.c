@@ -155,7 +155,7 @@ static int64_t length_along(const Type *type, int k)
     return type->kind == T_ARRAY && arith_is_const(type->len, &length) ? length : 0;
 }
 
-static Path map_below(Walk *w, Path at) // under the take, if parts stick out, and the join
+Path walk_map_below(Walk *w, Path at)
 {
     while (!w->deep && !is_map(walk_node(w, at)))
         at = walk_below(w, at, 0);
@@ -173,7 +173,7 @@ static void derive_any_group(Walk *w, const Nest *nest, Path at)
             at = walk_below(w, at, 0);
     }
     if (walk_apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
-        at = map_below(w, at);
+        at = walk_map_below(w, at);
     apply_threads(w, RULE_MAP_GLB, at, nest->dims);
     derive_item(w, nest, inside_nest(w, at, nest->dims));
 }
@@ -196,7 +196,7 @@ static void derive_nest(Walk *w, Path at)
     }
     if (!tiled && !walk_apply(w, RULE_SPLIT_JOIN, at, nest.tile, dims))
         return;
-    Path groups = map_below(w, at);
+    Path groups = walk_map_below(w, at);
     if (!apply_threads(w, RULE_MAP_WRG, groups, dims))
         return;
     Path work = inside_nest(w, groups, dims);
@@ -401,7 +401,9 @@ static void walk_pattern(Walk *w, Path at, bool root)
         derive_map(w, at);
     else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))
         derive_map(w, walk_below(w, at, 0));
-    else if (root && pattern != P_SCAN)
+    else if (pattern == P_SCAN)
+        derive_scan(w, at);
+    else if (root)
         parallel_copy(w, at);
 }
 
@@ -472,6 +474,8 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
+    if (space_find(d->space, "share") >= 0)
+        w.share = space_int(d->space, point, "share");
     if (space_find(d->space, "walk") >= 0)
         w.steps = space_int(d->space, point, "walk");
     w.fused = derive_param(d, point, "fuse");

@@ -16,8 +16,10 @@ typedef struct {
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
     bool reduction;         // a whole array is reduced
+    int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
     bool rows;              // a chain of nests, of which some fold
     int64_t row_bytes;      // what a group may hold of it
+    int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
@@ -94,6 +96,9 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 int chain_depth(const Expr *map);
 // Of such a map: the bytes of all arrays that a group may hold.
 int64_t chain_bytes(const Expr *map);
+int64_t scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
+int64_t chain_scan_bytes(const Expr *map); // that it must, for prefixes
+enum { SCAN_MORE = 1200 };                 // elements more of a prefix by up to 256 items
 
 // derive_ask.c
 bool is_map(const Expr *expr);

@@ -52,6 +52,7 @@ static void note_map(Shape *shape, Expr *map)
     if (chain_depth(map)) {
         shape->rows = true;
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
+        shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
     }
     if (depth != map->dims)
         return;
@@ -70,6 +71,9 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
         shape->dims = MAX(shape->dims, 1);
+    } else if (scan_elem_bytes(expr)) {
+        shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
+        shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         note_stencil(shape, expr);
         find_shape(shape, expr->fun->arg[0], true);
@@ -82,7 +86,8 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         find_shape(shape, expr->arg[i],
                    root && (through || (expr->kind == E_LET && i == 1)));
     if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
-        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)))
+        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)) &&
+        !scan_elem_bytes(expr))
         shape->rectangular = true;
 }
 
@@ -275,7 +280,7 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_inner(d, diags);
     if (space_find(d->space, "cover") < 0)
         add_cover_params(d, diags);
-    if (shape->reduction || shape->rows)
+    if (shape->reduction || shape->rows || shape->scan)
         add_fold_params(d, diags);
     if (shape->reduction)
         space_add_ints(d->space, "groups",

@@ -114,7 +114,7 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make1(rw, P_JOIN, make(rw, P_MAPWRG, 1, NULL, f, copy_of(rw, at->arg[0])));
 }
 
-static bool by_all_items(const Rewrite *rw)
+bool by_all_items(const Rewrite *rw)
 {
     return inside(rw, P_MAPWRG, -1) && !inside(rw, P_MAPLCL, -1) && !inside_loop(rw);
 }
@@ -157,11 +157,29 @@ static bool mentions_bound(const Expr *expr, const Bound *bound)
     return false;
 }
 
-// The first fold of so many elements that is the same for all that is bound on the way to
+bool fold_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return is(expr, P_REDUCE) &&
+           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
+}
+
+bool scan_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
+}
+
+static bool nest_is_long(const Expr *expr, int64_t least)
+{
+    return fold_is_long(expr, least) || scan_is_long(expr, least);
+}
+
+// The first fold or prefix of so many elements that is the same for all that is bound on the way to
 // it.
 static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
 {
-    if (fold_is_long(expr, least) && !mentions_bound(expr, bound))
+    if (nest_is_long(expr, least) && !mentions_bound(expr, bound))
         return expr;
     const Expr *found = NULL;
     for (int i = 0; i < expr->narg && !found; i++) {
@@ -172,19 +190,12 @@ static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound
     return expr->fun && !found ? free_fold(expr->fun, least, bound) : found;
 }
 
-bool fold_is_long(const Expr *expr, int64_t least)
-{
-    int64_t len;
-    return is(expr, P_REDUCE) &&
-           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
-}
-
 const Expr *fold_to_name(const Expr *expr, int64_t least)
 {
     if (expr->kind == E_LET)
-        return fold_is_long(expr->arg[0], least) ? NULL
+        return nest_is_long(expr->arg[0], least) ? NULL
                                                  : free_fold(expr->arg[0], least, NULL);
-    return fold_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
+    return nest_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
 }
 
 Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -65,6 +65,8 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len);
 bool regroupable(const Expr *reduce);
 // Of \a e -> a o g(e), or g(e) o a, g not the identity: which argument g(e) is; else -1.
 int accumulated(const Expr *f);
+// One of the operations that are associative and commutative, on scalars.
+bool is_operation(const Expr *reduce);
 // Seen to be: the language only promises that a reduction is associative.
 bool is_commutative(const Expr *reduce);
 bool plain_scalars(const Type *type); // scalars, or tuples of scalars
@@ -74,6 +76,7 @@ int64_t static_count(const Type *type);                      // scalars; -1 if n
 // Looking around: is there such a pattern whose function we are in?
 bool inside(const Rewrite *rw, Pattern p, int dim); // dim -1: any
 bool inside_loop(const Rewrite *rw);                // sequential or abstract
+bool by_all_items(const Rewrite *rw);               // of a work-group
 bool at_host(const Rewrite *rw);                    // in no function but iterate's
 
 #endif

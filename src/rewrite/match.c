@@ -102,16 +102,16 @@ static bool symmetric(const Expr *body, Param *const *param)
     return body->kind == E_OP && commutes(body->op);
 }
 
-bool is_commutative(const Expr *reduce)
+bool is_operation(const Expr *reduce)
 {
-    return symmetric(reduce->fun->arg[0], reduce->fun->params);
+    return regroupable(reduce) && symmetric(reduce->fun->arg[0], reduce->fun->params);
 }
 
 bool reduce_shares(const Expr *reduce)
 {
     int side = accumulated(reduce->fun);
     return side >= 0 ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
-                     : regroupable(reduce) && is_commutative(reduce);
+                     : is_operation(reduce) || folds_by_parts(reduce);
 }
 
 bool plain_scalars(const Type *type)

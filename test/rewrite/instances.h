@@ -199,6 +199,20 @@ static const Instance instances[] = {
      "v), r)) in "
      "mapLcl0(\\v -> v - m, r), x)",
      "f.0", "1236 12"},
+    {"scanSplit", "def p(x: [N]int) = scan(+, 0, x)", "root", "12345"},
+    {"scanSplit", "def p(x: [N]int) = scan(\\a b -> if b == 0 then a else b, 0, x)", "root",
+     "12345"},
+    {"scanSplit",
+     "def p(x: [N]int, y: [N]int) = unzip(scan(\\a b -> if b.0 > a.0 then b else a, (-1, "
+     "-1), zip(x, y)))",
+     "0", "12345"},
+    {"scanAsMap", "def p(x: [N]float) = scan(soft, 1, x)", "root", ""},
+    {"scanLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "12358"},
+    {"scanLcl", "def p(x: [3][300]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "789"},
+    {"scanLcl",
+     "def p(x, y: [N][M]int) = mapWrg0(\\r -> let s = scan(\\a b -> if b.0 > a.0 then b "
+     "else a, (-1, -1), zip(r, array(M, \\k -> k))) in mapLcl0(\\t -> t.1, s), x)",
+     "f.0", "12358"},
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> reduceSeq(+, 0, r), x)", "f", ""},
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> (r[0], float(r[0])), x)", "f", ""},
     {"nameFold",

@@ -65,6 +65,16 @@ static int64_t bytes_of(const Type *type)
     return count * bytes;
 }
 
+bool reads_near(const Expr *expr)
+{
+    if (keeps_order(expr) && shares(expr))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (reads_near(expr->arg[i]))
+            return true;
+    return is_scan(expr) || (expr->fun && reads_near(expr->fun->arg[0]));
+}
+
 int64_t scan_elem_bytes(const Expr *expr)
 {
     return is_scan(expr) && shares(expr) ? bytes_of(expr->type->elem) : 0;
@@ -130,16 +140,8 @@ static bool is_held(const Expr *value)
            (of->kind == E_PARAM || (writes_itself(value) && value->pattern != P_TOLOCAL));
 }
 
-// What a prefix is of is held already, if the chain gave it a name.
-static void name_input(Walk *w, Path at, const Param *row)
-{
-    const Expr *in = w->deep ? NULL : walk_node(w, walk_below(w, at, 0));
-    if (in && in->kind == E_PARAM && in->param != row)
-        walk_apply_plain(w, RULE_LET_INLINE, at);
-}
-
 // A fold or a prefix by the items of the group: lets around it, one for each level.
-static bool derive_shared(Walk *w, Path at, const Param *row)
+static bool derive_shared(Walk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
     if (fold_is_long(value, INNER_MOST + 1)) {
@@ -147,11 +149,8 @@ static bool derive_shared(Walk *w, Path at, const Param *row)
         return w->rows &&
                walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
     }
-    if (!w->rows || !scan_is_long(value, INNER_MOST + 1) ||
-        !walk_apply(w, RULE_SCAN_LCL, at, &w->local[0], 1))
-        return false;
-    name_input(w, at, row);
-    return true;
+    return w->rows && scan_is_long(value, INNER_MOST + 1) &&
+           walk_apply(w, RULE_SCAN_LCL, at, &w->local[0], 1);
 }
 
 // An array is held where all items can read it, or computed where it is read.
@@ -178,10 +177,13 @@ static void derive_result(Walk *w, Path at)
     }
 }
 
-// A prefix, as a map of positions, that one nest looks at in its turn.
-static bool is_read_once(const Expr *let)
+// Another name for what the chain gave one; or a prefix, as a map of positions, that one nest
+// looks at in its turn.
+static bool needs_no_name(const Expr *let, const Param *row)
 {
     const Expr *value = let->arg[0];
+    if (value->kind == E_PARAM)
+        return value->param != row;
     return is_map(value) && value->arg[0]->kind == E_PATTERN &&
            value->arg[0]->pattern == P_ARRAY && expr_uses(let->arg[1], let->param) <= 1;
 }
@@ -193,14 +195,14 @@ static void derive_body_of_chain(Walk *w, Path at, const Param *row)
         if (walk_apply(w, RULE_NAME_FOLD, at, &least, 1))
             continue;
         bool let = walk_node(w, at)->kind == E_LET;
-        bool shared = derive_shared(w, let ? walk_below(w, at, 0) : at, row);
+        bool shared = derive_shared(w, let ? walk_below(w, at, 0) : at);
         while (let && walk_apply_plain(w, RULE_LET_OF_LET, at))
             ;
         if (shared)
             continue;
         if (!let)
             break;
-        if (is_read_once(walk_node(w, at)) && walk_apply_plain(w, RULE_LET_INLINE, at))
+        if (needs_no_name(walk_node(w, at), row) && walk_apply_plain(w, RULE_LET_INLINE, at))
             continue;
         derive_value(w, walk_below(w, at, 0));
         at = walk_below(w, at, 1);

@@ -162,13 +162,14 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
 
 void fold_plain(const Derivation *d, Point *point)
 {
-    if (!(d->shape.rows || d->shape.scan) || d->device.is_cpu)
+    if (!(d->shape.rows || d->shape.scan || d->shape.reduction) || d->device.is_cpu)
         return;
     set_number(d, point, "lx", MIN(256, d->device.max_group));
     set_number(d, point, "ly", 1);
+    set_number(d, point, "groups", 1024);
     space_set(d->space, point, "fold", "group");
     // An item reads neighbours, which lie far apart for the others.
-    if (d->shape.scan_bytes || d->shape.scan)
+    if (d->shape.near || d->shape.scan)
         space_set(d->space, point, "hold", "local");
     choose_share(d, point, 16);
 }

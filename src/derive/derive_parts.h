@@ -18,6 +18,7 @@ typedef struct {
     bool reduction;         // a whole array is reduced
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
     bool rows;              // a chain of nests, of which some fold
+    bool near;              // items of a chain read neighbours
     int64_t row_bytes;      // what a group may hold of it
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
@@ -96,6 +97,8 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 int chain_depth(const Expr *map);
 // Of such a map: the bytes of all arrays that a group may hold.
 int64_t chain_bytes(const Expr *map);
+// Do items of a chain read neighbours, a prefix or a fold that keeps the order?
+bool reads_near(const Expr *expr);
 int64_t scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
 int64_t chain_scan_bytes(const Expr *map); // that it must, for prefixes
 enum { SCAN_MORE = 1200 };                 // elements more of a prefix by up to 256 items

@@ -51,6 +51,7 @@ static void note_map(Shape *shape, Expr *map)
     shape->product |= is_product(map) || is_product(map->fun->arg[0]);
     if (chain_depth(map)) {
         shape->rows = true;
+        shape->near |= reads_near(map);
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
         shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
     }
@@ -369,8 +370,8 @@ void derive_plain(const Derivation *d, Point *point)
     set_number(d, point, "ly",
                d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
     cover_plain(d, point);
-    fold_plain(d, point);
     set_number(d, point, "groups", 64);
+    fold_plain(d, point);
 }
 
 // One of them may be the plain point, or the same as another, where parameters are missing.

@@ -135,6 +135,9 @@ static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
     Expr *whole = folded(rw, fold, start_value(rw, fold->arg[0]), elem, ELEMENTS);
     Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
     Expr *more = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
+    if (is(fold, P_REDUCE)) // which may be filled up
+        more = call_all(rw, fold->fun,
+                        (const Expr *[]){more, start_value(rw, fold->arg[0])});
     Expr *left = folded(rw, fold, start_value(rw, fold->arg[0]), elem, HALF);
     Expr *right = folded(rw, fold, start_value(rw, fold->arg[0]), elem + HALF, HALF);
     Expr *parts = expr_let(rw->ir, a, left, expr_let(rw->ir, b, right, more));

@@ -79,6 +79,8 @@ void rule_args_range(const RuleInfo *rule, int *least, int *most);
 // commutative, as it stands or once reduceFission took a map out of it; or it folds by
 // parts.
 bool reduce_shares(const Expr *reduce);
+// Must items fold neighbours? Not where the order is seen not to matter.
+bool keeps_order(const Expr *reduce);
 // Is a fold, or a prefix, the same in parts that are combined in order? Both sides are one
 // type of scalars, or tuples of them, and it is so on the values that are tried.
 bool folds_by_parts(const Expr *fold);

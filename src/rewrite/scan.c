@@ -138,13 +138,14 @@ Expr *rule_scanLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Levels t = {.scan = at};
     int64_t n = (len + l - 1) / l | 1;
-    Param *in = fresh(rw, "in"), *part = fresh(rw, "part");
-    Expr *own = own_prefixes(rw, &t, use(rw, in), len, n);
+    Inputs in = {0};
+    Param *part = fresh(rw, "part");
+    Expr *own = own_prefixes(rw, &t, name_inputs(rw, &in, at->arg[1]), len, n);
     Expr *last = expr_at(rw->ir, use(rw, part), expr_num(rw->ir, num(rw, n - 1)));
     Expr *totals = make_map(rw, 1, make_lambda(rw, part, last), own);
     Expr *prefixes = prefixes_of(rw, &t, totals, (len + n - 1) / n);
     Expr *body = shifted(rw, at, P_MAP, copy_of(rw, own), prefixes, len, n);
     while (t.n-- > 0)
         body = expr_let(rw->ir, t.param[t.n], t.value[t.n], body);
-    return expr_let(rw->ir, in, copy_of(rw, at->arg[1]), body);
+    return with_inputs(rw, &in, body);
 }

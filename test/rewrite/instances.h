@@ -213,6 +213,26 @@ static const Instance instances[] = {
      "def p(x, y: [N][M]int) = mapWrg0(\\r -> let s = scan(\\a b -> if b.0 > a.0 then b "
      "else a, (-1, -1), zip(r, array(M, \\k -> k))) in mapLcl0(\\t -> t.1, s), x)",
      "f.0", "12358"},
+    {"partialReduceInto",
+     "def p(x: [N]int) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1, -1), zip(x, "
+     "array(N, \\k -> k)))",
+     "root", "123 124"},
+    {"reduceWrg", "def p(x: [N][M]int) = map(reduce(\\a b -> if b == 0 then a else b, 0), x)",
+     "root", "1238 124"},
+    {"reduceLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> reduce(\\a b -> if b.0 > a.0 then b else a, (-1, "
+     "-1), zip(r, array(M, \\k -> k))).1, x)",
+     "f.0", "1238 124"},
+    {"reduceLcl",
+     "def p(x: [3][900]int) = mapWrg0(\\r -> reduce(\\a b -> if b.0 > a.0 then b else a, "
+     "(-1, -1), zip(r, array(900, \\k -> k))).1, x)",
+     "f.0", "89 124"},
+    {"reduceLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> reduce(\\a b -> (b.0 + a.0, max(a.1, b.1)), (0, "
+     "0), zip(r, r)), x)",
+     "f", "1238 124"},
+    {"reduceFission",
+     "def p(x: [N]int) = reduce(\\s e -> (s.0 + e, e * e + s.1), (0, 0), x)", "root", ""},
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> reduceSeq(+, 0, r), x)", "f", ""},
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> (r[0], float(r[0])), x)", "f", ""},
     {"nameFold",

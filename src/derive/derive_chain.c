@@ -65,6 +65,47 @@ static int64_t bytes_of(const Type *type)
     return count * bytes;
 }
 
+int64_t chain_split(const Expr *map)
+{
+    Path at = {0};
+    int64_t len;
+    if (chain_depth(map) != 1 || map->type->elem->kind == T_ARRAY ||
+        !path_to_fold(map->fun->arg[0], &at, shares))
+        return 0;
+    const Expr *fold = path_find(map->fun->arg[0], &at);
+    return arith_is_const(fold->arg[1]->type->len, &len) ? len : 0;
+}
+
+// Is the element of that map an index into rows?
+static bool indexes_rows(const Expr *expr, const Param *element)
+{
+    if (expr->kind == E_AT && expr->arg[0]->kind == E_AT &&
+        expr_mentions(expr->arg[1], element) &&
+        !expr_mentions(expr->arg[0]->arg[1], element))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (indexes_rows(expr->arg[i], element))
+            return true;
+    return expr->fun && indexes_rows(expr->fun->arg[0], element);
+}
+
+static bool is_turned(const Expr *array)
+{
+    if (array->kind != E_PATTERN)
+        return false;
+    for (int i = 0; array->pattern == P_ZIP && i < array->narg; i++)
+        if (is_turned(array->arg[i]))
+            return true;
+    return array->pattern == P_TRANSPOSE || (is_map(array) && is_turned(array->arg[0]));
+}
+
+bool reads_columns(const Expr *map)
+{
+    for (int depth = chain_depth(map); depth > 1; depth--)
+        map = map->fun->arg[0];
+    return is_turned(map->arg[0]) || indexes_rows(map->fun->arg[0], map->fun->params[0]);
+}
+
 bool reads_near(const Expr *expr)
 {
     if (keeps_order(expr) && shares(expr))
@@ -73,6 +114,11 @@ bool reads_near(const Expr *expr)
         if (reads_near(expr->arg[i]))
             return true;
     return is_scan(expr) || (expr->fun && reads_near(expr->fun->arg[0]));
+}
+
+int64_t fold_elem_bytes(const Expr *expr)
+{
+    return keeps_order(expr) && shares(expr) ? bytes_of(expr->type) : 0;
 }
 
 int64_t scan_elem_bytes(const Expr *expr)
@@ -229,33 +275,38 @@ bool derive_chain(Walk *w, Path at)
     return true;
 }
 
-// Prefixes of whole arrays -----------------------------------------------------------------
-
-static bool derive_parts(Walk *w, Path at);
-
-// In one group, or in parts: what each gives, the prefixes of these, and its own behind them.
-bool derive_scan(Walk *w, Path at)
+// By groups, whatever the point says.
+static bool derive_group(Walk *w, Path at)
 {
-    if (!w->share || !shares(walk_node(w, at)))
-        return false;
     bool rows = w->rows;
     w->rows = true;
-    bool ok = derive_parts(w, at);
+    bool ok = derive_chain(w, at);
     w->rows = rows;
     return ok;
 }
 
-static bool derive_parts(Walk *w, Path at)
+bool derive_folds(Walk *w, Path at, int64_t lanes)
+{
+    bool near = keeps_order(walk_node(w, walk_below(w, at, CHILD_FUN)));
+    return (near && derive_group(w, at)) ||
+           walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], lanes}, 2);
+}
+
+// Prefixes of whole arrays -----------------------------------------------------------------
+
+// In one group, or in parts: what each gives, the prefixes of these, and its own behind them.
+bool derive_scan(Walk *w, Path at)
 {
     int64_t part = w->local[0] * w->share, len;
+    if (!w->share || !shares(walk_node(w, at)))
+        return false;
     bool one = arith_is_const(walk_node(w, at)->type->len, &len) && len <= part;
     if (one && walk_apply_plain(w, RULE_SCAN_AS_MAP, at))
-        return derive_chain(w, walk_map_below(w, at));
+        return derive_group(w, walk_map_below(w, at));
     if (one || !walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
         return false;
-    walk_apply(w, RULE_REDUCE_WRG, walk_below(w, at, 0),
-               (int64_t[]){w->local[0], w->lanes}, 2);
+    derive_folds(w, walk_below(w, at, 0), w->lanes);
     at = walk_below(w, at, 1);
     derive_scan(w, walk_below(w, at, 0));
-    return derive_chain(w, walk_map_below(w, walk_below(w, at, 1)));
+    return derive_group(w, walk_map_below(w, walk_below(w, at, 1)));
 }

@@ -95,6 +95,17 @@ static void add_row_params(Derivation *d, Diags *diags)
         space_constrain(d->space, "fold == 'item' or (bx == 1 and cx == 1)", diags);
 }
 
+// Parts of each fold for groups of their own, sixteen elements each at least.
+static void add_parts(Derivation *d)
+{
+    static const int64_t parts[] = {1, 4, 16, 64, 256};
+    int n = 1;
+    while (n < COUNTOF(parts) && parts[n] * 16 <= d->shape.fold)
+        n++;
+    if (n > 1)
+        space_add_ints(d->space, "parts", parts, n);
+}
+
 // Both what a group reads and its own prefixes in local memory.
 static void add_scan_params(Derivation *d, Diags *diags)
 {
@@ -112,12 +123,15 @@ void add_fold_params(Derivation *d, Diags *diags)
     space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
     if (shape->rows)
         add_row_params(d, diags);
-    if (!shape->rows && !shape->scan)
+    if (!shape->rows && !shape->scan && !shape->order)
         return;
+    add_parts(d);
     bool fits = shape->row_bytes <= fold_room(d);
     space_add_words(d->space, "hold", (const char *const[]){"again", "local"}, 1 + fits);
     if (shape->scan)
         add_scan_params(d, diags);
+    if (shape->order)
+        return;
     // Who holds something, and who takes neighbours.
     const char *group = !shape->scan  ? "fold == 'group'"
                         : shape->rows ? "(fold == 'group' or share > 0)"
@@ -128,6 +142,29 @@ void add_fold_params(Derivation *d, Diags *diags)
     snprintf(text, sizeof text, "%s or lanes == 1", group);
     if (!shape->reduction)
         space_constrain(d->space, text, diags);
+}
+
+// A fold that keeps its order has its parts in local memory where there are enough of them.
+void add_group_params(Derivation *d, Diags *diags)
+{
+    static const int64_t groups[] = {1,    4,    16,   64,    256,
+                                     1024, 2048, 4096, 16384, 65536};
+    space_add_ints(d->space, "groups", groups, d->shape.order ? 10 : 8);
+    if (!d->shape.order)
+        return;
+    char text[160];
+    snprintf(text, sizeof text, "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
+             (long long)d->shape.ordered, (long long)d->shape.order, (long long)fold_room(d));
+    space_constrain(d->space, text, diags);
+}
+
+static void choose_groups(const Derivation *d, Point *point)
+{
+    for (int64_t groups = 1024; groups <= 65536; groups *= 4)
+        if (set_number(d, point, "groups", groups) && space_valid(d->space, point))
+            return;
+    set_number(d, point, "groups", 1024);
+    space_set(d->space, point, "hold", "again");
 }
 
 static void choose_share(const Derivation *d, Point *point, int64_t most)
@@ -157,7 +194,20 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     space_set(d->space, point, "fold", "group");
     space_set(d->space, point, "hold", first[i].hold);
     choose_share(d, point, first[i].share);
+    if (d->shape.order && !space_valid(d->space, point))
+        choose_groups(d, point);
     return true;
+}
+
+// As many as fill a GPU: of items where these read neighbouring columns, else of groups, which
+// have enough to do each.
+static void choose_parts(const Derivation *d, Point *point)
+{
+    int64_t wanted = d->shape.columns ? 1 << 18 : 1 << 10;
+    int64_t least = d->shape.columns ? 16 : 2048;
+    for (int64_t parts = 4; d->shape.folds * parts < 4 * wanted; parts *= 4)
+        if (parts * least > d->shape.fold || !set_number(d, point, "parts", parts))
+            return;
 }
 
 void fold_plain(const Derivation *d, Point *point)
@@ -167,11 +217,16 @@ void fold_plain(const Derivation *d, Point *point)
     set_number(d, point, "lx", MIN(256, d->device.max_group));
     set_number(d, point, "ly", 1);
     set_number(d, point, "groups", 1024);
+    choose_parts(d, point);
+    if (d->shape.columns || d->shape.product)
+        return;
     space_set(d->space, point, "fold", "group");
     // An item reads neighbours, which lie far apart for the others.
-    if (d->shape.near || d->shape.scan)
+    if (d->shape.near || d->shape.scan || d->shape.order)
         space_set(d->space, point, "hold", "local");
     choose_share(d, point, 16);
+    if (d->shape.order)
+        choose_groups(d, point);
 }
 
 void derive_reference(const Derivation *d, Point *point)

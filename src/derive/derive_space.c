@@ -43,6 +43,14 @@ static void find_inner(Shape *shape, const Expr *expr)
         find_inner(shape, expr->arg[i]);
 }
 
+static void note_folds(Shape *shape, const Expr *map)
+{
+    int64_t len = chain_split(map);
+    shape->columns |= reads_columns(map);
+    if (len > shape->fold && arith_is_const(map->type->len, &shape->folds))
+        shape->fold = len;
+}
+
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
@@ -52,6 +60,7 @@ static void note_map(Shape *shape, Expr *map)
     if (chain_depth(map)) {
         shape->rows = true;
         shape->near |= reads_near(map);
+        note_folds(shape, map);
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
         shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
     }
@@ -64,6 +73,18 @@ static void note_map(Shape *shape, Expr *map)
         note_window(shape, in->arg[i], map->dims);
 }
 
+// A fold of rows element by element, which will be a map over columns.
+static void note_rows(Shape *shape, const Expr *reduce)
+{
+    int64_t len;
+    if (reduce->type->kind != T_ARRAY || !is_map(reduce->fun->arg[0]))
+        return;
+    shape->rows = shape->columns = true;
+    if (arith_is_const(reduce->arg[1]->type->len, &len) && len > shape->fold &&
+        arith_is_const(reduce->type->len, &shape->folds))
+        shape->fold = len;
+}
+
 static void find_shape(Shape *shape, Expr *expr, bool root)
 {
     bool pattern = expr->kind == E_PATTERN;
@@ -72,6 +93,10 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
         shape->dims = MAX(shape->dims, 1);
+        note_rows(shape, expr);
+        if (fold_elem_bytes(expr) > shape->order &&
+            arith_is_const(expr->arg[1]->type->len, &shape->ordered))
+            shape->order = fold_elem_bytes(expr);
     } else if (scan_elem_bytes(expr)) {
         shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
         shape->dims = MAX(shape->dims, 1);
@@ -284,8 +309,7 @@ static Space *make_space(Derivation *d, Diags *diags)
     if (shape->reduction || shape->rows || shape->scan)
         add_fold_params(d, diags);
     if (shape->reduction)
-        space_add_ints(d->space, "groups",
-                       (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
+        add_group_params(d, diags);
     if (has_stream(d))
         add_stream_params(d, diags);
     if (!space_params(d->space)) // a program with nothing to choose has one point

@@ -21,8 +21,7 @@ static Expr *lcl(Rewrite *rw, Param *param, Expr *body, Expr *in)
     return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, param, body), in);
 }
 
-// A copy of the expression with another one in that place.
-static Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
+Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
 {
     if (!at->n)
         return value;

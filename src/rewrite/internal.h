@@ -47,6 +47,8 @@ const Arith *num(Rewrite *rw, int64_t value);
 // What must be added to a length so that n divides it.
 const Arith *missing(Rewrite *rw, const Arith *len, int64_t n);
 
+// A copy of the expression with another one in that place.
+Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value);
 // group.c: names for the arrays that items read neighbours of, the parts of a zip each, so
 // that they can be held in local memory.
 typedef struct {

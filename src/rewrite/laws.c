@@ -251,8 +251,8 @@ bool folds_by_parts(const Expr *fold)
         return false;
     const Type *to = is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
-    bool parts =
-        one_plain_type(rw.ir, to, data_of(fold)->type->elem) && parts_agree(&rw, fold);
+    bool parts = one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
+                 (is_idempotent(fold) || parts_agree(&rw, fold));
     ir_free(rw.ir);
     return parts;
 }

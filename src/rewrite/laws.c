@@ -130,30 +130,21 @@ static Expr *folded(Rewrite *rw, const Expr *fold, Expr *from, Param *const *ele
     return from;
 }
 
-// To go on from a value, and to combine it with what the rest gives. What is left of a fold
-// may be filled up with start values.
-static Expr *in_parts(Rewrite *rw, const Expr *fold, Expr *from, Param *const *elem, int n)
+// All elements in order, and the same in two parts, which may be filled up with start
+// values. What is folded always begins with the start value, so that nothing else need
+// hold.
+static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
 {
+    enum { HALF = ELEMENTS / 2 };
+    Expr *whole = folded(rw, fold, start_value(rw, fold->arg[0]), elem, ELEMENTS);
     Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
     Expr *all = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
     if (is(fold, P_REDUCE))
         all = call_all(rw, fold->fun, (const Expr *[]){all, start_value(rw, fold->arg[0])});
-    Expr *rest = folded(rw, fold, start_value(rw, fold->arg[0]), elem, n);
-    return expr_let(rw->ir, a, from, expr_let(rw->ir, b, rest, all));
-}
-
-// From an element, and from the start value.
-static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
-{
-    Param *const *rest = elem + 1;
-    int n = ELEMENTS - 1;
-    Expr *item[] = {
-        folded(rw, fold, use(rw, elem[0]), rest, n),
-        folded(rw, fold, start_value(rw, fold->arg[0]), rest, n),
-        in_parts(rw, fold, use(rw, elem[0]), rest, n),
-        in_parts(rw, fold, start_value(rw, fold->arg[0]), rest, n),
-    };
-    return expr_tuple(rw->ir, item, COUNTOF(item));
+    Expr *left = folded(rw, fold, start_value(rw, fold->arg[0]), elem, HALF);
+    Expr *right = folded(rw, fold, start_value(rw, fold->arg[0]), elem + HALF, HALF);
+    Expr *parts = expr_let(rw->ir, a, left, expr_let(rw->ir, b, right, all));
+    return expr_tuple(rw->ir, (Expr *[]){whole, parts}, 2);
 }
 
 static bool close_enough(Scalar scalar, double a, double b)
@@ -235,24 +226,14 @@ static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
     return plain_scalars(a) && type_equal(ir->arith, a, b);
 }
 
-// To combine twice with a start value is to do it once, whatever it is.
-static bool is_idempotent(const Expr *fold)
-{
-    const Expr *body = fold->fun->arg[0];
-    return body->kind == E_OP && type_is_scalar(body->type) && is_commutative(fold) &&
-           (body->op == OP_MINIMUM || body->op == OP_MAXIMUM || body->op == OP_AND ||
-            body->op == OP_OR) &&
-           body->arg[0]->kind == E_PARAM && body->arg[1]->kind == E_PARAM;
-}
-
 bool folds_by_parts(const Expr *fold)
 {
     if (!is(fold, P_REDUCE) && !is(fold, P_SCAN))
         return false;
     const Type *to = is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
-    bool parts = one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
-                 (is_idempotent(fold) || parts_agree(&rw, fold));
+    bool parts =
+        one_plain_type(rw.ir, to, data_of(fold)->type->elem) && parts_agree(&rw, fold);
     ir_free(rw.ir);
     return parts;
 }

@@ -155,7 +155,7 @@ static int64_t length_along(const Type *type, int k)
     return type->kind == T_ARRAY && arith_is_const(type->len, &length) ? length : 0;
 }
 
-static Path map_below(Walk *w, Path at) // under the take, if parts stick out, and the join
+Path walk_map_below(Walk *w, Path at)
 {
     while (!w->deep && !is_map(walk_node(w, at)))
         at = walk_below(w, at, 0);
@@ -173,7 +173,7 @@ static void derive_any_group(Walk *w, const Nest *nest, Path at)
             at = walk_below(w, at, 0);
     }
     if (walk_apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
-        at = map_below(w, at);
+        at = walk_map_below(w, at);
     apply_threads(w, RULE_MAP_GLB, at, nest->dims);
     derive_item(w, nest, inside_nest(w, at, nest->dims));
 }
@@ -196,7 +196,7 @@ static void derive_nest(Walk *w, Path at)
     }
     if (!tiled && !walk_apply(w, RULE_SPLIT_JOIN, at, nest.tile, dims))
         return;
-    Path groups = map_below(w, at);
+    Path groups = walk_map_below(w, at);
     if (!apply_threads(w, RULE_MAP_WRG, groups, dims))
         return;
     Path work = inside_nest(w, groups, dims);
@@ -322,8 +322,30 @@ static bool derive_blocks(Walk *w, Path at)
     return true;
 }
 
+static void derive_map(Walk *w, Path at);
+
+// The folds of a map in parts, which another map folds.
+static bool derive_fold_parts(Walk *w, Path at)
+{
+    int64_t parts = w->parts;
+    Path fold = walk_below(w, at, CHILD_FUN);
+    if (parts < 2 || w->deep || !chain_split(walk_node(w, at)) ||
+        !path_to_fold(walk_node(w, fold), &fold, NULL))
+        return false;
+    walk_apply_plain(w, RULE_REDUCE_FISSION, fold);
+    if (!walk_apply(w, RULE_FOLD_SPLIT, at, &parts, 1))
+        return false;
+    w->parts = 1;
+    derive_map(w, walk_below(w, at, 0));
+    derive_map(w, walk_below(w, at, 1));
+    w->parts = parts;
+    return true;
+}
+
 static void derive_map(Walk *w, Path at)
 {
+    if (derive_fold_parts(w, at))
+        return;
     if (derive_chain(w, at))
         return;
     cover_pull(&w->r, at, &w->unstored);
@@ -347,18 +369,31 @@ static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
     int64_t local = w->local[0];
     Path parts = walk_below(w, at, 1);
     return walk_apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local * lanes}, 2) &&
-           walk_apply(w, RULE_REDUCE_WRG, parts, (int64_t[]){local, lanes}, 2) &&
-           walk_apply_plain(w, RULE_TO_GLOBAL, parts);
+           derive_folds(w, parts, lanes) && walk_apply_plain(w, RULE_TO_GLOBAL, parts);
+}
+
+// Folds of folds are one fold of all.
+static void join_folds(Walk *w, Path at)
+{
+    do {
+        walk_apply_plain(w, RULE_REDUCE_FISSION, at);
+        if (is_map(walk_node(w, walk_below(w, at, 1))))
+            walk_apply_plain(w, RULE_REDUCE_FISSION,
+                             walk_below(w, walk_below(w, at, 1), CHILD_FUN));
+    } while (walk_apply_plain(w, RULE_JOIN_REDUCE, at));
 }
 
 static void derive_reduce(Walk *w, Path at)
 {
     if (!reduce_shares(walk_node(w, at)))
         return;
-    walk_apply_plain(w, RULE_REDUCE_FISSION, at);
+    join_folds(w, at);
     bool ok = reduce_parts(w, at, w->groups, w->lanes);
+    bool hold = w->hold;
+    w->hold = false; // there may be more parts than fit
     if (ok && w->groups > 1)
         ok = reduce_parts(w, at, 1, 1);
+    w->hold = hold;
     if (ok)
         walk_apply_plain(w, RULE_REDUCE_ONE, at);
 }
@@ -381,6 +416,15 @@ static void parallel_copy(Walk *w, Path at)
         derive_map(w, at);
 }
 
+// A fold of rows element by element is one fold for each column. It is written to memory,
+// as every fold is.
+static void walk_columns(Walk *w, Path at, bool root)
+{
+    if (!root)
+        walk_apply_plain(w, RULE_TO_GLOBAL, at);
+    derive_map(w, root ? at : walk_below(w, at, 0));
+}
+
 static void walk_pattern(Walk *w, Path at, bool root)
 {
     const Expr *expr = walk_node(w, at);
@@ -395,13 +439,17 @@ static void walk_pattern(Walk *w, Path at, bool root)
         unroll_inner(w, walk_below(w, at, CHILD_FUN));
     else if (pattern == P_ITERATE)
         walk(w, walk_below(w, at, CHILD_FUN), true);
+    else if (pattern == P_REDUCE && walk_apply_plain(w, RULE_REDUCE_MAP_INTERCHANGE, at))
+        walk_columns(w, at, root);
     else if (pattern == P_REDUCE)
         derive_reduce(w, at);
     else if (pattern == P_MAP && root)
         derive_map(w, at);
     else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))
         derive_map(w, walk_below(w, at, 0));
-    else if (root && pattern != P_SCAN)
+    else if (pattern == P_SCAN)
+        derive_scan(w, at);
+    else if (root)
         parallel_copy(w, at);
 }
 
@@ -472,6 +520,9 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
+    w.parts = derive_param(d, point, "parts");
+    if (space_find(d->space, "share") >= 0)
+        w.share = space_int(d->space, point, "share");
     if (space_find(d->space, "walk") >= 0)
         w.steps = space_int(d->space, point, "walk");
     w.fused = derive_param(d, point, "fuse");

@@ -11,19 +11,26 @@
 
 // What can be a chain ------------------------------------------------------------------
 
-static bool shares(const Expr *expr)
+static bool is_scan(const Expr *expr)
 {
-    return fold_is_long(expr, INNER_MOST + 1) && reduce_shares(expr);
+    return expr->kind == E_PATTERN && expr->pattern == P_SCAN;
 }
 
-static bool mentions_scan(const Expr *expr)
+static bool shares(const Expr *expr)
 {
-    if (expr->kind == E_PATTERN && expr->pattern == P_SCAN)
+    return (fold_is_long(expr, INNER_MOST + 1) && reduce_shares(expr)) ||
+           (scan_is_long(expr, INNER_MOST + 1) && folds_by_parts(expr));
+}
+
+// A prefix that items cannot share would be computed by all of them.
+static bool has_alone(const Expr *expr)
+{
+    if (is_scan(expr) && !shares(expr))
         return true;
     for (int i = 0; i < expr->narg; i++)
-        if (mentions_scan(expr->arg[i]))
+        if (has_alone(expr->arg[i]))
             return true;
-    return expr->fun && mentions_scan(expr->fun->arg[0]);
+    return expr->fun && has_alone(expr->fun->arg[0]);
 }
 
 // Does a body fold at its own level what items may share?
@@ -42,7 +49,7 @@ int chain_depth(const Expr *map)
     for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
         const Expr *body = map->fun->arg[0];
         if (folds(body))
-            return mentions_scan(body) ? 0 : depth;
+            return has_alone(body) ? 0 : depth;
         if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]))
             return 0;
         map = body;
@@ -61,11 +68,91 @@ static int64_t bytes_of(const Type *type)
     return count * bytes;
 }
 
+int64_t chain_split(const Expr *map)
+{
+    Path at = {0};
+    int64_t len;
+    if (chain_depth(map) != 1 || map->type->elem->kind == T_ARRAY ||
+        !path_to_fold(map->fun->arg[0], &at, shares))
+        return 0;
+    const Expr *fold = path_find(map->fun->arg[0], &at);
+    return arith_is_const(fold->arg[1]->type->len, &len) ? len : 0;
+}
+
+// Is the element of that map an index into rows?
+static bool indexes_rows(const Expr *expr, const Param *element)
+{
+    if (expr->kind == E_AT && expr->arg[0]->kind == E_AT &&
+        expr_mentions(expr->arg[1], element) &&
+        !expr_mentions(expr->arg[0]->arg[1], element))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (indexes_rows(expr->arg[i], element))
+            return true;
+    return expr->fun && indexes_rows(expr->fun->arg[0], element);
+}
+
+static bool is_turned(const Expr *array)
+{
+    if (array->kind != E_PATTERN)
+        return false;
+    for (int i = 0; array->pattern == P_ZIP && i < array->narg; i++)
+        if (is_turned(array->arg[i]))
+            return true;
+    return array->pattern == P_TRANSPOSE || (is_map(array) && is_turned(array->arg[0]));
+}
+
+bool reads_columns(const Expr *map)
+{
+    for (int depth = chain_depth(map); depth > 1; depth--)
+        map = map->fun->arg[0];
+    return is_turned(map->arg[0]) || indexes_rows(map->fun->arg[0], map->fun->params[0]);
+}
+
+bool reads_near(const Expr *expr)
+{
+    if (keeps_order(expr) && shares(expr))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (reads_near(expr->arg[i]))
+            return true;
+    return is_scan(expr) || (expr->fun && reads_near(expr->fun->arg[0]));
+}
+
+int64_t fold_elem_bytes(const Expr *expr)
+{
+    return keeps_order(expr) && shares(expr) ? bytes_of(expr->type) : 0;
+}
+
+int64_t scan_elem_bytes(const Expr *expr)
+{
+    return is_scan(expr) && shares(expr) ? bytes_of(expr->type->elem) : 0;
+}
+
+// Of what the items find of each prefix: a row, filled up, and what is before each item.
+// inputs: and of what is computed for it.
+static int64_t scan_bytes(const Expr *expr, bool inputs)
+{
+    int64_t len, bytes = 0;
+    if (is_scan(expr) && arith_is_const(expr->type->len, &len))
+        bytes = bytes_of(expr->type) / MAX(len, 1) * (len + SCAN_MORE);
+    if (is_scan(expr) && inputs && expr->arg[1]->kind == E_PATTERN)
+        bytes += bytes_of(expr->arg[1]->type);
+    for (int i = 0; i < expr->narg; i++)
+        bytes += scan_bytes(expr->arg[i], inputs);
+    return expr->fun ? bytes + scan_bytes(expr->fun->arg[0], inputs) : bytes;
+}
+
+int64_t chain_scan_bytes(const Expr *map)
+{
+    return chain_depth(map) ? scan_bytes(map->fun->arg[0], false) : 0;
+}
+
 int64_t chain_bytes(const Expr *map)
 {
     for (int depth = chain_depth(map); depth > 1; depth--)
         map = map->fun->arg[0];
-    int64_t bytes = bytes_of(map->arg[0]->type->elem);
+    int64_t bytes = bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true);
     for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1])
         bytes += e->arg[0]->type->kind == T_ARRAY ? bytes_of(e->arg[0]->type) : 0;
     return bytes;
@@ -102,21 +189,24 @@ static bool is_held(const Expr *value)
            (of->kind == E_PARAM || (writes_itself(value) && value->pattern != P_TOLOCAL));
 }
 
-// By the items of the group, or in a loop.
-static void derive_fold(Walk *w, Path at)
+// A fold or a prefix by the items of the group: lets around it, one for each level.
+static bool derive_shared(Walk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
     if (fold_is_long(value, INNER_MOST + 1)) {
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
-        if (w->rows)
-            walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
+        return w->rows &&
+               walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
     }
+    return w->rows && scan_is_long(value, INNER_MOST + 1) &&
+           walk_apply(w, RULE_SCAN_LCL, at, &w->local[0], 1);
 }
 
 // An array is held where all items can read it, or computed where it is read.
-static void derive_held(Walk *w, Path at)
+static void derive_value(Walk *w, Path at)
 {
-    if (w->rows && w->hold && is_held(walk_node(w, at))) {
+    const Expr *value = walk_node(w, at);
+    if (w->rows && w->hold && is_held(value)) {
         derive_elements(w, at);
         walk_apply_plain(w, RULE_HOLD_LOCAL, at);
     }
@@ -129,25 +219,42 @@ static void derive_result(Walk *w, Path at)
         for (int i = 0; i < result->narg; i++)
             derive_result(w, walk_below(w, at, i));
     } else if (result->type->kind == T_ARRAY) {
-        derive_elements(w, at);
+        if (w->rows || !is_scan(result))
+            derive_elements(w, at);
     } else if (w->rows) {
         walk_apply_plain(w, RULE_ONLY_ITEM, at);
     }
 }
 
-static void derive_body_of_chain(Walk *w, Path at)
+// Another name for what the chain gave one; or a prefix, as a map of positions, that one
+// nest looks at in its turn.
+static bool needs_no_name(const Expr *let, const Param *row)
+{
+    const Expr *value = let->arg[0];
+    if (value->kind == E_PARAM)
+        return value->param != row;
+    return is_map(value) && value->arg[0]->kind == E_PATTERN &&
+           value->arg[0]->pattern == P_ARRAY && expr_uses(let->arg[1], let->param) <= 1;
+}
+
+static void derive_body_of_chain(Walk *w, Path at, const Param *row)
 {
     const int64_t least = INNER_MOST + 1;
     while (!w->deep) {
         if (walk_apply(w, RULE_NAME_FOLD, at, &least, 1))
             continue;
         bool let = walk_node(w, at)->kind == E_LET;
-        derive_fold(w, let ? walk_below(w, at, 0) : at);
-        if (walk_node(w, at)->kind != E_LET)
-            break;
-        derive_held(w, walk_below(w, at, 0));
-        while (walk_apply_plain(w, RULE_LET_OF_LET, at))
+        bool shared = derive_shared(w, let ? walk_below(w, at, 0) : at);
+        while (let && walk_apply_plain(w, RULE_LET_OF_LET, at))
             ;
+        if (shared)
+            continue;
+        if (!let)
+            break;
+        if (needs_no_name(walk_node(w, at), row) &&
+            walk_apply_plain(w, RULE_LET_INLINE, at))
+            continue;
+        derive_value(w, walk_below(w, at, 0));
         at = walk_below(w, at, 1);
     }
     if (!w->deep)
@@ -165,6 +272,47 @@ bool derive_chain(Walk *w, Path at)
             walk_apply_plain(w, RULE_NAME_ROWS, at);
         at = walk_below(w, at, CHILD_FUN);
     }
-    derive_body_of_chain(w, at);
+    Path map = at;
+    map.n--;
+    const Param *row = w->deep ? NULL : walk_node(w, map)->fun->params[0];
+    derive_body_of_chain(w, at, row);
     return true;
+}
+
+// By groups, whatever the point says.
+static bool derive_group(Walk *w, Path at)
+{
+    bool rows = w->rows;
+    w->rows = true;
+    bool ok = derive_chain(w, at);
+    w->rows = rows;
+    return ok;
+}
+
+bool derive_folds(Walk *w, Path at, int64_t lanes)
+{
+    bool near = keeps_order(walk_node(w, walk_below(w, at, CHILD_FUN)));
+    return (near && derive_group(w, at)) ||
+           walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], lanes}, 2);
+}
+
+// Prefixes of whole arrays
+// -----------------------------------------------------------------
+
+// In one group, or in parts: what each gives, the prefixes of these, and its own behind
+// them.
+bool derive_scan(Walk *w, Path at)
+{
+    int64_t part = w->local[0] * w->share, len;
+    if (!w->share || !shares(walk_node(w, at)))
+        return false;
+    bool one = arith_is_const(walk_node(w, at)->type->len, &len) && len <= part;
+    if (one && walk_apply_plain(w, RULE_SCAN_AS_MAP, at))
+        return derive_group(w, walk_map_below(w, at));
+    if (one || !walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
+        return false;
+    derive_folds(w, walk_below(w, at, 0), w->lanes);
+    at = walk_below(w, at, 1);
+    derive_scan(w, walk_below(w, at, 0));
+    return derive_group(w, walk_map_below(w, walk_below(w, at, 1)));
 }

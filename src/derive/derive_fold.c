@@ -77,34 +77,115 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
     return true;
 }
 
-void add_fold_params(Derivation *d, Diags *diags)
+// Besides what is held, a group needs a word an item for its folds.
+static int64_t fold_room(const Derivation *d)
 {
-    space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
-    if (!d->shape.rows)
-        return;
-    space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
-    // Besides what is held, a group needs a word an item for its folds.
-    bool fits = d->shape.row_bytes + 1024 * (int)sizeof(double) <= d->device.local_bytes;
-    space_add_words(d->space, "hold", (const char *const[]){"again", "local"}, 1 + fits);
-    space_constrain(d->space, "fold == 'group' or hold == 'again'", diags);
+    return d->device.local_bytes - 1024 * (int)sizeof(double);
+}
+
+static void add_row_params(Derivation *d, Diags *diags)
+{
+    space_add_words(d->space, "fold", (const char *const[]){"item", "group"},
+                    1 + (d->shape.scan_bytes <= fold_room(d)));
     if (d->shape.dims > 1)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
     if (d->shape.dims > 2)
         space_constrain(d->space, "fold == 'item' or lz == 1", diags);
-    if (!d->shape.reduction)
-        space_constrain(d->space, "fold == 'group' or lanes == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
         space_constrain(d->space, "fold == 'item' or (bx == 1 and cx == 1)", diags);
+}
+
+// Parts of each fold for groups of their own, sixteen elements each at least.
+static void add_parts(Derivation *d)
+{
+    static const int64_t parts[] = {1, 4, 16, 64, 256};
+    int n = 1;
+    while (n < COUNTOF(parts) && parts[n] * 16 <= d->shape.fold)
+        n++;
+    if (n > 1)
+        space_add_ints(d->space, "parts", parts, n);
+}
+
+// Both what a group reads and its own prefixes in local memory.
+static void add_scan_params(Derivation *d, Diags *diags)
+{
+    char text[160];
+    space_add_ints(d->space, "share", (const int64_t[]){0, 4, 8, 16, 32}, 5);
+    snprintf(text, sizeof text,
+             "share == 0 or (lx * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
+             SCAN_MORE, (long long)d->shape.scan, (long long)fold_room(d));
+    space_constrain(d->space, text, diags);
+}
+
+void add_fold_params(Derivation *d, Diags *diags)
+{
+    const Shape *shape = &d->shape;
+    space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
+    if (shape->rows)
+        add_row_params(d, diags);
+    if (!shape->rows && !shape->scan && !shape->order)
+        return;
+    add_parts(d);
+    bool fits = shape->row_bytes <= fold_room(d);
+    space_add_words(d->space, "hold", (const char *const[]){"again", "local"}, 1 + fits);
+    if (shape->scan)
+        add_scan_params(d, diags);
+    if (shape->order)
+        return;
+    // Who holds something, and who takes neighbours.
+    const char *group = !shape->scan  ? "fold == 'group'"
+                        : shape->rows ? "(fold == 'group' or share > 0)"
+                                      : "share > 0";
+    char text[96];
+    snprintf(text, sizeof text, "%s or hold == 'again'", group);
+    space_constrain(d->space, text, diags);
+    snprintf(text, sizeof text, "%s or lanes == 1", group);
+    if (!shape->reduction)
+        space_constrain(d->space, text, diags);
+}
+
+// A fold that keeps its order has its parts in local memory where there are enough of them.
+void add_group_params(Derivation *d, Diags *diags)
+{
+    static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096, 16384, 65536};
+    space_add_ints(d->space, "groups", groups, d->shape.order ? 10 : 8);
+    if (!d->shape.order)
+        return;
+    char text[160];
+    snprintf(text, sizeof text,
+             "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
+             (long long)d->shape.ordered, (long long)d->shape.order,
+             (long long)fold_room(d));
+    space_constrain(d->space, text, diags);
+}
+
+static void choose_groups(const Derivation *d, Point *point)
+{
+    for (int64_t groups = 1024; groups <= 65536; groups *= 4)
+        if (set_number(d, point, "groups", groups) && space_valid(d->space, point))
+            return;
+    set_number(d, point, "groups", 1024);
+    space_set(d->space, point, "hold", "again");
+}
+
+static void choose_share(const Derivation *d, Point *point, int64_t most)
+{
+    for (int64_t share = most; share >= 4; share /= 2)
+        if (set_number(d, point, "share", share) && space_valid(d->space, point))
+            return;
+    set_number(d, point, "share", 0);
 }
 
 bool derive_fold_first(const Derivation *d, int i, Point *point)
 {
     // Measured on an H200: reductions of 2^26 elements, rows of 2^14.
     static const struct {
-        int lx, lanes, groups;
+        int lx, lanes, groups, share;
         const char *hold;
-    } first[] = {{256, 4, 1024, "local"}, {256, 4, 2048, "again"}, {128, 4, 4096, "local"}};
-    if (!(d->shape.reduction || d->shape.rows) || i >= COUNTOF(first))
+    } first[] = {{256, 4, 1024, 16, "local"},
+                 {256, 4, 2048, 16, "again"},
+                 {128, 4, 4096, 32, "local"}};
+    if (!(d->shape.reduction || d->shape.rows || d->shape.scan) || i >= COUNTOF(first))
         return false;
     derive_plain(d, point);
     set_number(d, point, "lx", first[i].lx);
@@ -113,16 +194,40 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     set_number(d, point, "groups", first[i].groups);
     space_set(d->space, point, "fold", "group");
     space_set(d->space, point, "hold", first[i].hold);
+    choose_share(d, point, first[i].share);
+    if (d->shape.order && !space_valid(d->space, point))
+        choose_groups(d, point);
     return true;
+}
+
+// As many as fill a GPU: of items where these read neighbouring columns, else of groups,
+// which have enough to do each.
+static void choose_parts(const Derivation *d, Point *point)
+{
+    int64_t wanted = d->shape.columns ? 1 << 18 : 1 << 10;
+    int64_t least = d->shape.columns ? 16 : 2048;
+    for (int64_t parts = 4; d->shape.folds * parts < 4 * wanted; parts *= 4)
+        if (parts * least > d->shape.fold || !set_number(d, point, "parts", parts))
+            return;
 }
 
 void fold_plain(const Derivation *d, Point *point)
 {
-    if (!d->shape.rows || d->device.is_cpu)
+    if (!(d->shape.rows || d->shape.scan || d->shape.reduction) || d->device.is_cpu)
         return;
     set_number(d, point, "lx", MIN(256, d->device.max_group));
     set_number(d, point, "ly", 1);
+    set_number(d, point, "groups", 1024);
+    choose_parts(d, point);
+    if (d->shape.columns || d->shape.product)
+        return;
     space_set(d->space, point, "fold", "group");
+    // An item reads neighbours, which lie far apart for the others.
+    if (d->shape.near || d->shape.scan || d->shape.order)
+        space_set(d->space, point, "hold", "local");
+    choose_share(d, point, 16);
+    if (d->shape.order)
+        choose_groups(d, point);
 }
 
 void derive_reference(const Derivation *d, Point *point)

@@ -16,8 +16,15 @@ typedef struct {
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
     bool reduction;         // a whole array is reduced
+    int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
+    int64_t order, ordered; // bytes of an element of folds that keep their order; how many
     bool rows;              // a chain of nests, of which some fold
+    int64_t fold;           // length of folds that are all that a chain does; 0: none
+    int64_t folds;          // how many there are of them
+    bool columns;           // what neighbouring ones read are neighbours
+    bool near;              // items of a chain read neighbours
     int64_t row_bytes;      // what a group may hold of it
+    int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
@@ -46,6 +53,8 @@ void add_product_params(Derivation *derivation, Diags *diags);
 bool derive_product_first(const Derivation *derivation, int i, Point *point);
 // Of reductions, and of folds of rows.
 void add_fold_params(Derivation *derivation, Diags *diags);
+// How many groups share a reduction. Needs: add_fold_params came before.
+void add_group_params(Derivation *derivation, Diags *diags);
 // On a GPU the items of a group share a chain: one item a row would leave most of it idle.
 void fold_plain(const Derivation *derivation, Point *point);
 bool derive_fold_first(const Derivation *derivation, int i, Point *point);
@@ -94,6 +103,18 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 int chain_depth(const Expr *map);
 // Of such a map: the bytes of all arrays that a group may hold.
 int64_t chain_bytes(const Expr *map);
+// A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
+// none.
+int64_t chain_split(const Expr *map);
+// Do neighbours of a map look at neighbours? As far as is seen.
+bool reads_columns(const Expr *map);
+// Do items of a chain read neighbours, a prefix or a fold that keeps the order?
+bool reads_near(const Expr *expr);
+int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none
+int64_t
+scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
+int64_t chain_scan_bytes(const Expr *map); // that it must, for prefixes
+enum { SCAN_MORE = 1200 };                 // elements more of a prefix by up to 256 items
 
 // derive_ask.c
 bool is_map(const Expr *expr);

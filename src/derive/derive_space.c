@@ -43,6 +43,14 @@ static void find_inner(Shape *shape, const Expr *expr)
         find_inner(shape, expr->arg[i]);
 }
 
+static void note_folds(Shape *shape, const Expr *map)
+{
+    int64_t len = chain_split(map);
+    shape->columns |= reads_columns(map);
+    if (len > shape->fold && arith_is_const(map->type->len, &shape->folds))
+        shape->fold = len;
+}
+
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
@@ -51,7 +59,10 @@ static void note_map(Shape *shape, Expr *map)
     shape->product |= is_product(map) || is_product(map->fun->arg[0]);
     if (chain_depth(map)) {
         shape->rows = true;
+        shape->near |= reads_near(map);
+        note_folds(shape, map);
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
+        shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
     }
     if (depth != map->dims)
         return;
@@ -62,6 +73,18 @@ static void note_map(Shape *shape, Expr *map)
         note_window(shape, in->arg[i], map->dims);
 }
 
+// A fold of rows element by element, which will be a map over columns.
+static void note_rows(Shape *shape, const Expr *reduce)
+{
+    int64_t len;
+    if (reduce->type->kind != T_ARRAY || !is_map(reduce->fun->arg[0]))
+        return;
+    shape->rows = shape->columns = true;
+    if (arith_is_const(reduce->arg[1]->type->len, &len) && len > shape->fold &&
+        arith_is_const(reduce->type->len, &shape->folds))
+        shape->fold = len;
+}
+
 static void find_shape(Shape *shape, Expr *expr, bool root)
 {
     bool pattern = expr->kind == E_PATTERN;
@@ -69,6 +92,13 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         note_map(shape, expr);
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
+        shape->dims = MAX(shape->dims, 1);
+        note_rows(shape, expr);
+        if (fold_elem_bytes(expr) > shape->order &&
+            arith_is_const(expr->arg[1]->type->len, &shape->ordered))
+            shape->order = fold_elem_bytes(expr);
+    } else if (scan_elem_bytes(expr)) {
+        shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         note_stencil(shape, expr);
@@ -82,7 +112,8 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         find_shape(shape, expr->arg[i],
                    root && (through || (expr->kind == E_LET && i == 1)));
     if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
-        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)))
+        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)) &&
+        !scan_elem_bytes(expr))
         shape->rectangular = true;
 }
 
@@ -276,11 +307,10 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_inner(d, diags);
     if (space_find(d->space, "cover") < 0)
         add_cover_params(d, diags);
-    if (shape->reduction || shape->rows)
+    if (shape->reduction || shape->rows || shape->scan)
         add_fold_params(d, diags);
     if (shape->reduction)
-        space_add_ints(d->space, "groups",
-                       (const int64_t[]){1, 4, 16, 64, 256, 1024, 2048, 4096}, 8);
+        add_group_params(d, diags);
     if (has_stream(d))
         add_stream_params(d, diags);
     if (!space_params(d->space)) // a program with nothing to choose has one point
@@ -365,8 +395,8 @@ void derive_plain(const Derivation *d, Point *point)
     set_number(d, point, "ly",
                d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
     cover_plain(d, point);
-    fold_plain(d, point);
     set_number(d, point, "groups", 64);
+    fold_plain(d, point);
 }
 
 // One of them may be the plain point, or the same as another, where parameters are missing.

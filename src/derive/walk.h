@@ -18,6 +18,8 @@ typedef struct {
     int64_t groups, lanes;
     int64_t steps;              // that an item walks
     int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
+    int64_t parts;              // of each fold under a map, for groups
+    int64_t share;              // elements of an item in a prefix of an array; 0: one loop
     bool rows;                  // a work-group does a chain of nests, else a work-item
     bool hold;                  // what a chain reads and makes stays in local memory
     Unstored unstored;          // stages that are computed where they are read
@@ -31,7 +33,13 @@ Path walk_below(Walk *w, Path at, int child);
 bool walk_apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n);
 bool walk_apply_plain(Walk *w, RuleId rule, Path at);
 
+Path walk_map_below(Walk *w, Path at); // under the take, if parts stick out, and the join
+
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
 bool derive_chain(Walk *w, Path at);
+// The folds of parts, by groups whatever the point says.
+bool derive_folds(Walk *w, Path at, int64_t lanes);
+// A prefix of a whole array; likewise.
+bool derive_scan(Walk *w, Path at);
 
 #endif

@@ -110,6 +110,88 @@ Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *arg
     return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of_size(rw, at, args->at[0])));
 }
 
+// \k -> the folds of part k of each element.
+static Expr *folds_of_part(Rewrite *rw, const Expr *map, const Expr *reduce,
+                           const Arith *more, const Arith *n)
+{
+    Param *k = fresh(rw, "k");
+    Expr *part = expr_at(rw->ir, parts_of(rw, reduce, more, n), use(rw, k));
+    Expr *f = make_lambda(rw, map->fun->params[0], reduce_like(rw, reduce, part));
+    Expr *each = make_map(rw, 1, copy_of(rw, f), copy_of(rw, map->arg[0]));
+    return make_lambda(rw, k, each);
+}
+
+Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t parts = args->at[0];
+    Path where = {0};
+    if (!is_dims(at, P_MAP, 1) || parts < 1 || parts > PARTS_OF_REDUCE ||
+        !path_to_fold(at->fun->arg[0], &where, regroupable))
+        return NULL;
+    const Expr *body = at->fun->arg[0], *reduce = path_find(body, &where);
+    ArithCtx *c = rw->ir->arith;
+    const Arith *len = len_of(reduce->arg[1], 0);
+    const Arith *n = arith_ceil_div(c, len, num(rw, parts));
+    const Arith *more = arith_add(c, arith_mulc(c, n, parts), arith_mulc(c, len, -1));
+    Expr *partial = make_map(rw, 1, folds_of_part(rw, at, reduce, more, n),
+                             counting(rw, num(rw, parts)));
+    Param *p = fresh(rw, "p"), *t = fresh(rw, "t");
+    Expr *rest = reduce_like(rw, reduce, expr_get(rw->ir, use(rw, t), 1));
+    rest = expr_replace(rw->ir, put_at(rw, body, &where, rest), at->fun->params[0],
+                        expr_get(rw->ir, use(rw, t), 0));
+    Expr *both[] = {copy_of(rw, at->arg[0]), make1(rw, P_TRANSPOSE, use(rw, p))};
+    Expr *whole = make_map(rw, 1, make_lambda(rw, t, rest), make_zip(rw, 1, both, 2));
+    return expr_let(rw->ir, p, partial, whole);
+}
+
+// The start value of an array that holds it everywhere; NULL if it is no such array.
+static const Expr *filled_with(const Expr *array)
+{
+    for (; array->kind == E_PATTERN; array = array->fun->arg[0]) {
+        if (!is_dims(array, P_ARRAY, 1) ||
+            expr_mentions(array->fun->arg[0], array->fun->params[0]))
+            return NULL;
+        if (plain_scalars(array->fun->arg[0]->type))
+            return array->fun->arg[0];
+    }
+    return NULL;
+}
+
+Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_REDUCE) || at->type->kind != T_ARRAY || at->fun->nparam != 2)
+        return NULL;
+    const Expr *map = at->fun->arg[0], *zip = map->kind == E_PATTERN ? map->arg[0] : NULL;
+    const Expr *z = filled_with(at->arg[0]);
+    if (!z || !is_dims(map, P_MAP, 1) || !is_dims(zip, P_ZIP, 1) || zip->narg != 2 ||
+        !is_use(zip->arg[0], at->fun->params[0]) ||
+        !is_use(zip->arg[1], at->fun->params[1]) ||
+        expr_mentions(map->fun, at->fun->params[0]) ||
+        expr_mentions(map->fun, at->fun->params[1]))
+        return NULL;
+    Param *a = fresh(rw, "a"), *e = fresh(rw, "e"), *column = fresh(rw, "column");
+    Expr *f = expr_lambda(
+        rw->ir, (Param *[]){a, e}, 2,
+        call(rw, map->fun, expr_tuple(rw->ir, (Expr *[]){use(rw, a), use(rw, e)}, 2)));
+    Expr *each = make_reduce(rw, P_REDUCE, f, start_value(rw, z), use(rw, column));
+    return make_map(rw, 1, make_lambda(rw, column, each),
+                    make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[1])));
+}
+
+Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Expr *map = is(at, P_REDUCE) ? at->arg[1] : NULL;
+    const Expr *inner = map && is_dims(map, P_MAP, 1) ? map->fun->arg[0] : NULL;
+    if (!inner || !is(inner, P_REDUCE) || !regroupable(at) || !regroupable(inner) ||
+        !expr_equal(at->fun, inner->fun) || !expr_equal(at->arg[0], inner->arg[0]))
+        return NULL;
+    Expr *f = make_lambda(rw, map->fun->params[0], copy_of(rw, inner->arg[1]));
+    Expr *rows = make_map(rw, 1, copy_of(rw, f), copy_of(rw, map->arg[0]));
+    return reduce_like(rw, at, make1(rw, P_JOIN, rows));
+}
+
 Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;

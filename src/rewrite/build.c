@@ -148,6 +148,8 @@ Expr *start_value(Rewrite *rw, const Expr *init)
 {
     Expr *copy = copy_of(rw, init);
     settle_literals(copy);
+    for (int i = 0; init->kind == E_TUPLE && i < init->narg; i++)
+        copy->arg[i] = start_value(rw, init->arg[i]);
     const Type *type = init->type;
     if (only_literals(init) && type->kind == T_SCALAR &&
         (type->scalar == S_HALF || type->scalar == S_DOUBLE))

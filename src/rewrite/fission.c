@@ -62,17 +62,48 @@ Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     make_zip(rw, at->dims, part, 2));
 }
 
+// g(e) of a fold with a o g(e).
+static Expr *added(Rewrite *rw, const Expr *f, const Expr *body, int side, Param *e)
+{
+    const Expr *g = start_value(rw, body->arg[side]);
+    return expr_replace(rw->ir, g, f->params[1], use(rw, e));
+}
+
+// The same of a fold of tuples that adds up each component by itself.
+static Expr *tuple_fission(Rewrite *rw, const Expr *at)
+{
+    const Expr *f = at->fun, *body = f->arg[0];
+    Expr *value[PARTS_MAX], *sum[PARTS_MAX];
+    Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
+    for (int i = 0; i < body->narg; i++) {
+        int side = body->narg <= PARTS_MAX ? accumulated_part(f, i) : -1;
+        if (side < 0)
+            return NULL;
+        value[i] = added(rw, f, body->arg[i], side, e);
+        sum[i] = expr_op(rw->ir, body->arg[i]->op, expr_get(rw->ir, use(rw, a), i),
+                         expr_get(rw->ir, use(rw, y), i), NULL);
+    }
+    Expr *each = expr_tuple(rw->ir, value, body->narg);
+    Expr *fold =
+        expr_lambda(rw->ir, (Param *[]){a, y}, 2, expr_tuple(rw->ir, sum, body->narg));
+    Expr *map = make_map(rw, 1, make_lambda(rw, e, each), copy_of(rw, at->arg[1]));
+    return make_reduce(rw, P_REDUCE, fold, copy_of(rw, at->arg[0]), map);
+}
+
 // What is left combines values of one type and may be regrouped.
 Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    int side = is(at, P_REDUCE) ? accumulated(at->fun) : -1;
-    if (side < 0)
+    if (!is(at, P_REDUCE))
         return NULL;
     const Expr *f = at->fun, *body = f->arg[0];
+    if (body->kind == E_TUPLE)
+        return regroupable(at) ? NULL : tuple_fission(rw, at);
+    int side = accumulated(f);
+    if (side < 0)
+        return NULL;
     Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
-    const Expr *g = start_value(rw, body->arg[side]);
-    Expr *value = expr_replace(rw->ir, g, f->params[1], use(rw, e));
+    Expr *value = added(rw, f, body, side, e);
     Expr *map = make_map(rw, 1, make_lambda(rw, e, value), copy_of(rw, at->arg[1]));
     Expr *sum = expr_op(rw->ir, body->op, use(rw, a), use(rw, y), NULL);
     Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2, sum);

@@ -21,8 +21,7 @@ static Expr *lcl(Rewrite *rw, Param *param, Expr *body, Expr *in)
     return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, param, body), in);
 }
 
-// A copy of the expression with another one in that place.
-static Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
+Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
 {
     if (!at->n)
         return value;
@@ -33,17 +32,31 @@ static Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
     return copy;
 }
 
-// What each of l items folds: every l-th group of v neighbours.
-static Expr *own_shares(Rewrite *rw, const Expr *reduce, int64_t l, int64_t v)
+// The array with k neutral elements more.
+static Expr *filled(Rewrite *rw, const Expr *reduce, const Arith *more, Expr *in)
 {
-    const Arith *more = missing(rw, len_of(reduce->arg[1], 0), l * v);
-    Expr *in = copy_of(rw, reduce->arg[1]);
-    if (more != num(rw, 0)) {
-        Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
-        const Arith *both[] = {num(rw, 0), more};
-        in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
-        in->mode = PAD_CONSTANT;
-    }
+    if (more == num(rw, 0))
+        return in;
+    Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
+    const Arith *both[] = {num(rw, 0), more};
+    in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
+    in->mode = PAD_CONSTANT;
+    return in;
+}
+
+// Neighbours, n of them, by an item.
+static Expr *near_shares(Rewrite *rw, const Expr *reduce, Expr *in, const Arith *len,
+                         int64_t n)
+{
+    Param *own = fresh(rw, "own");
+    in = filled(rw, reduce, missing(rw, len, n), in);
+    return lcl(rw, own, fold_of(rw, reduce, own), make_sized(rw, P_SPLIT, num(rw, n), in));
+}
+
+// What each of l items folds: every l-th group of v neighbours.
+static Expr *own_shares(Rewrite *rw, const Expr *reduce, Expr *in, int64_t l, int64_t v)
+{
+    in = filled(rw, reduce, missing(rw, len_of(reduce->arg[1], 0), l * v), in);
     Param *own = fresh(rw, "own");
     if (v == 1) {
         Expr *lines = make_sized(rw, P_SPLIT, num(rw, l), in);
@@ -72,22 +85,53 @@ typedef struct {
 
 static bool may_share(const Expr *reduce, int64_t l, int64_t v)
 {
-    return regroupable(reduce) && is_commutative(reduce) && l >= 1 && v >= 1 &&
+    return (is_operation(reduce) || folds_by_parts(reduce)) && l >= 1 && v >= 1 &&
            l <= 1 << 16 && v <= 16;
 }
 
-static Tree tree_of(Rewrite *rw, const Expr *reduce, int64_t l, int64_t v)
+static Expr *add_level(Rewrite *rw, Tree *t, Expr *value)
 {
-    Tree t = {1, {fresh(rw, "found")}, {own_shares(rw, reduce, l, v)}};
-    for (; l % TREE_FAN == 0 && l > TREE_FAN && t.n < TREE_LEVELS; l /= TREE_FAN) {
-        Param *own = fresh(rw, "own");
-        Expr *lines =
-            make_sized(rw, P_SPLIT, num(rw, l / TREE_FAN), use(rw, t.param[t.n - 1]));
-        t.param[t.n] = fresh(rw, "found");
-        t.value[t.n++] =
-            lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines));
+    t->param[t->n] = fresh(rw, "found");
+    t->value[t->n++] = value;
+    return use(rw, t->param[t->n - 1]);
+}
+
+// Neighbours at each level, so that the order stays. An odd number of them keeps items
+// apart in the banks of local memory.
+static void tree_in_order(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t len,
+                          int64_t l)
+{
+    for (int64_t n = (len + l - 1) / l | 1; t->n < TREE_LEVELS; n = TREE_FAN | 1) {
+        in = add_level(rw, t, near_shares(rw, reduce, in, num(rw, len), n));
+        len = (len + n - 1) / n;
+        if (len <= TREE_FAN)
+            return;
     }
-    return t;
+}
+
+static void tree_by_lines(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t l,
+                          int64_t v)
+{
+    in = add_level(rw, t, own_shares(rw, reduce, in, l, v));
+    for (; l % TREE_FAN == 0 && l > TREE_FAN && t->n < TREE_LEVELS; l /= TREE_FAN) {
+        Param *own = fresh(rw, "own");
+        Expr *lines = make_sized(rw, P_SPLIT, num(rw, l / TREE_FAN), in);
+        in = add_level(
+            rw, t, lcl(rw, own, fold_of(rw, reduce, own), make1(rw, P_TRANSPOSE, lines)));
+    }
+}
+
+// False where the length of what keeps its order is not known.
+static bool tree_of(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t l,
+                    int64_t v)
+{
+    int64_t len;
+    *t = (Tree){0};
+    if (is_commutative(reduce))
+        tree_by_lines(rw, t, reduce, in, l, v);
+    else if (arith_is_const(len_of(reduce->arg[1], 0), &len))
+        tree_in_order(rw, t, reduce, in, len, l);
+    return t->n > 0;
 }
 
 static Expr *with_levels(Rewrite *rw, Tree *t, Expr *body)
@@ -105,7 +149,9 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *reduce = path_find(at->fun->arg[0], &where);
     if (!may_share(reduce, args->at[0], args->at[1]) || !at_host(rw))
         return NULL;
-    Tree t = tree_of(rw, reduce, args->at[0], args->at[1]);
+    Tree t;
+    if (!tree_of(rw, &t, reduce, copy_of(rw, reduce->arg[1]), args->at[0], args->at[1]))
+        return NULL;
     Expr *rest = fold_of(rw, reduce, t.param[t.n - 1]);
     Expr *whole = put_at(rw, at->fun->arg[0], &where, rest);
     Expr *body =
@@ -114,7 +160,7 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make1(rw, P_JOIN, make(rw, P_MAPWRG, 1, NULL, f, copy_of(rw, at->arg[0])));
 }
 
-static bool by_all_items(const Rewrite *rw)
+bool by_all_items(const Rewrite *rw)
 {
     return inside(rw, P_MAPWRG, -1) && !inside(rw, P_MAPLCL, -1) && !inside_loop(rw);
 }
@@ -123,8 +169,35 @@ Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) || !by_all_items(rw))
         return NULL;
-    Tree t = tree_of(rw, at, args->at[0], args->at[1]);
-    return with_levels(rw, &t, fold_of(rw, at, t.param[t.n - 1]));
+    Tree t;
+    Inputs in = {0};
+    bool near = keeps_order(at);
+    Expr *x = near ? name_inputs(rw, &in, at->arg[1]) : copy_of(rw, at->arg[1]);
+    if (!tree_of(rw, &t, at, x, args->at[0], args->at[1]))
+        return NULL;
+    return with_inputs(rw, &in, with_levels(rw, &t, fold_of(rw, at, t.param[t.n - 1])));
+}
+
+Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x)
+{
+    if (is_dims(x, P_ZIP, 1) && x->narg <= PARTS_MAX) {
+        Expr *part[PARTS_MAX];
+        for (int i = 0; i < x->narg; i++)
+            part[i] = name_inputs(rw, in, x->arg[i]);
+        return make_zip(rw, 1, part, x->narg);
+    }
+    if (is(x, P_ARRAY) || in->n == PARTS_MAX)
+        return copy_of(rw, x);
+    in->param[in->n] = fresh(rw, "in");
+    in->value[in->n] = copy_of(rw, x);
+    return use(rw, in->param[in->n++]);
+}
+
+Expr *with_inputs(Rewrite *rw, const Inputs *in, Expr *body)
+{
+    for (int i = in->n - 1; i >= 0; i--)
+        body = expr_let(rw->ir, in->param[i], in->value[i], body);
+    return body;
 }
 
 Expr *rule_onlyItem(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -157,11 +230,29 @@ static bool mentions_bound(const Expr *expr, const Bound *bound)
     return false;
 }
 
-// The first fold of so many elements that is the same for all that is bound on the way to
-// it.
+bool fold_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return is(expr, P_REDUCE) &&
+           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
+}
+
+bool scan_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
+}
+
+static bool nest_is_long(const Expr *expr, int64_t least)
+{
+    return fold_is_long(expr, least) || scan_is_long(expr, least);
+}
+
+// The first fold or prefix of so many elements that is the same for all that is bound on
+// the way to it.
 static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
 {
-    if (fold_is_long(expr, least) && !mentions_bound(expr, bound))
+    if (nest_is_long(expr, least) && !mentions_bound(expr, bound))
         return expr;
     const Expr *found = NULL;
     for (int i = 0; i < expr->narg && !found; i++) {
@@ -172,19 +263,12 @@ static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound
     return expr->fun && !found ? free_fold(expr->fun, least, bound) : found;
 }
 
-bool fold_is_long(const Expr *expr, int64_t least)
-{
-    int64_t len;
-    return is(expr, P_REDUCE) &&
-           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
-}
-
 const Expr *fold_to_name(const Expr *expr, int64_t least)
 {
     if (expr->kind == E_LET)
-        return fold_is_long(expr->arg[0], least) ? NULL
+        return nest_is_long(expr->arg[0], least) ? NULL
                                                  : free_fold(expr->arg[0], least, NULL);
-    return fold_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
+    return nest_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
 }
 
 Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)

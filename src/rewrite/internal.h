@@ -47,6 +47,18 @@ const Arith *num(Rewrite *rw, int64_t value);
 // What must be added to a length so that n divides it.
 const Arith *missing(Rewrite *rw, const Arith *len, int64_t n);
 
+// A copy of the expression with another one in that place.
+Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value);
+// group.c: names for the arrays that items read neighbours of, the parts of a zip each, so
+// that they can be held in local memory.
+typedef struct {
+    Param *param[PARTS_MAX];
+    Expr *value[PARTS_MAX];
+    int n;
+} Inputs;
+Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x); // x by these names
+Expr *with_inputs(Rewrite *rw, const Inputs *in, Expr *body);
+
 // match.c
 bool is(const Expr *expr, Pattern p); // in any number of dimensions
 bool is_dims(const Expr *expr, Pattern p, int dims);
@@ -65,6 +77,10 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len);
 bool regroupable(const Expr *reduce);
 // Of \a e -> a o g(e), or g(e) o a, g not the identity: which argument g(e) is; else -1.
 int accumulated(const Expr *f);
+// The same of component i of a function of tuples, (..., a.i o g(e), ...).
+int accumulated_part(const Expr *f, int i);
+// One of the operations that are associative and commutative, on scalars.
+bool is_operation(const Expr *reduce);
 // Seen to be: the language only promises that a reduction is associative.
 bool is_commutative(const Expr *reduce);
 bool plain_scalars(const Type *type); // scalars, or tuples of scalars
@@ -74,6 +90,7 @@ int64_t static_count(const Type *type);                      // scalars; -1 if n
 // Looking around: is there such a pattern whose function we are in?
 bool inside(const Rewrite *rw, Pattern p, int dim); // dim -1: any
 bool inside_loop(const Rewrite *rw);                // sequential or abstract
+bool by_all_items(const Rewrite *rw);               // of a work-group
 bool at_host(const Rewrite *rw);                    // in no function but iterate's
 
 #endif

@@ -79,16 +79,47 @@ int accumulated(const Expr *f)
     return -1;
 }
 
+int accumulated_part(const Expr *f, int i)
+{
+    const Expr *body = f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];
+    for (int k = 0; k < body->narg && body->kind == E_OP && commutes(body->op); k++) {
+        const Expr *a = body->arg[1 - k];
+        if (a->kind == E_GET && a->index == i && is_use(a->arg[0], f->params[0]))
+            return expr_mentions(body->arg[k], f->params[0]) ? -1 : k;
+    }
+    return -1;
+}
+
 static bool one_scalar_type(const Type *a, const Type *b)
 {
     return type_is_scalar(a) && a->kind == b->kind && a->scalar == b->scalar &&
            a->width == b->width;
 }
 
+// Does each component add up something of the elements by itself?
+static bool adds_up_tuple(const Expr *reduce)
+{
+    const Expr *body = reduce->fun->arg[0];
+    for (int i = 0; body->kind == E_TUPLE && i < body->narg; i++) {
+        int side = accumulated_part(reduce->fun, i);
+        if (side < 0 || !one_scalar_type(body->arg[i]->arg[side]->type, body->arg[i]->type))
+            return false;
+    }
+    return body->kind == E_TUPLE;
+}
+
 bool regroupable(const Expr *reduce)
 {
-    return accumulated(reduce->fun) < 0 &&
-           one_scalar_type(data_of(reduce)->type->elem, reduce->type);
+    if (type_is_scalar(reduce->type))
+        return accumulated(reduce->fun) < 0 &&
+               one_scalar_type(data_of(reduce)->type->elem, reduce->type);
+    return folds_by_parts(reduce);
+}
+
+bool keeps_order(const Expr *reduce)
+{
+    return is(reduce, P_REDUCE) && accumulated(reduce->fun) < 0 && !adds_up_tuple(reduce) &&
+           !is_commutative(reduce);
 }
 
 static bool symmetric(const Expr *body, Param *const *param)
@@ -102,16 +133,18 @@ static bool symmetric(const Expr *body, Param *const *param)
     return body->kind == E_OP && commutes(body->op);
 }
 
-bool is_commutative(const Expr *reduce)
+bool is_operation(const Expr *reduce)
 {
-    return symmetric(reduce->fun->arg[0], reduce->fun->params);
+    return type_is_scalar(reduce->type) && regroupable(reduce) &&
+           symmetric(reduce->fun->arg[0], reduce->fun->params);
 }
 
 bool reduce_shares(const Expr *reduce)
 {
     int side = accumulated(reduce->fun);
-    return side >= 0 ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
-                     : regroupable(reduce) && is_commutative(reduce);
+    return side >= 0
+               ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
+               : is_operation(reduce) || adds_up_tuple(reduce) || folds_by_parts(reduce);
 }
 
 bool plain_scalars(const Type *type)

@@ -75,12 +75,19 @@ int rule_find(const char *name); // -1 if there is none
 // How many arguments a rule takes.
 void rule_args_range(const RuleInfo *rule, int *least, int *most);
 
-// May work-items share a reduction? Its function is seen to be associative and commutative,
-// as it stands or once reduceFission took a map out of it; both sides are one scalar type.
+// May work-items share a reduction? Its function is an operation that is associative and
+// commutative, as it stands or once reduceFission took a map out of it; or it folds by
+// parts.
 bool reduce_shares(const Expr *reduce);
+// Must items fold neighbours? Not where the order is seen not to matter.
+bool keeps_order(const Expr *reduce);
+// Is a fold, or a prefix, the same in parts that are combined in order? Both sides are one
+// type of scalars, or tuples of them, and it is so on the values that are tried.
+bool folds_by_parts(const Expr *fold);
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
-// The reduction that nameFold gives a name; NULL: there is none.
+bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
+// The reduction or prefix that nameFold gives a name; NULL: there is none.
 const Expr *fold_to_name(const Expr *expr, int64_t least);
 
 // An iterate over a stencil whose steps may be done several in a kernel (stencil.c).

@@ -37,6 +37,21 @@ static const Instance instances[] = {
     {"partialReduceStrided", "def p(x: [N]int) = reduce(add, 0, x)", "root", "12345"},
     {"partialReduceStrided", "def p(x: [N]int) = reduce(+, 0, x)", "root", "12345"},
     {"partialReduceStrided", "def p(x: [N]double) = reduce(min, 100, x)", "root", "12345"},
+    {"foldSplit", "def p(x: [N][M]int) = map(reduce(+, 0), transpose(x))", "root", "12345"},
+    {"foldSplit",
+     "def p(x: [N][M]int, y: [M]int) = map(\\r v -> 2 * reduce(max, -9, map(mix, zip(r, "
+     "y))) "
+     "+ v, zip(x, array(N, \\i -> i)))",
+     "root", "1235"},
+    {"reduceMapInterchange",
+     "def p(x: [N][M]int) = reduce(\\a r -> map(\\u v -> u + v, zip(a, r)), array(M, \\j "
+     "-> "
+     "0), x)",
+     "root", ""},
+    {"joinReduce", "def p(x: [N][M]int) = reduce(+, 0, map(reduce(+, 0), x))", "root", ""},
+    {"joinReduce",
+     "def p(x: [N][M]int) = reduce(max, -9, map(\\r -> reduce(max, -9, map(twice, r)), x))",
+     "root", ""},
     {"reduceAsMap",
      "def p(x: [N]int, y: [N]float) = reduce(\\s t -> s + t.1, 0, zip(x, y))", "root", ""},
     {"reorder", "def p(x: [N]int) = map(twice, x)", "root", "0 1234 12"},
@@ -199,6 +214,44 @@ static const Instance instances[] = {
      "v), r)) in "
      "mapLcl0(\\v -> v - m, r), x)",
      "f.0", "1236 12"},
+    {"scanSplit", "def p(x: [N]int) = scan(+, 0, x)", "root", "12345"},
+    {"scanSplit", "def p(x: [N]int) = scan(\\a b -> if b == 0 then a else b, 0, x)", "root",
+     "12345"},
+    {"scanSplit",
+     "def p(x: [N]int, y: [N]int) = unzip(scan(\\a b -> if b.0 > a.0 then b else a, (-1, "
+     "-1), zip(x, y)))",
+     "0", "12345"},
+    {"scanSplit", "def p(x: [N]float) = scan(max, 0, map(\\v -> v - 1, x))", "root",
+     "12345"},
+    {"scanAsMap", "def p(x: [N]float) = scan(soft, 1, x)", "root", ""},
+    {"scanLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "12358"},
+    {"scanLcl", "def p(x: [3][300]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "789"},
+    {"scanLcl",
+     "def p(x, y: [N][M]int) = mapWrg0(\\r -> let s = scan(\\a b -> if b.0 > a.0 then b "
+     "else a, (-1, -1), zip(r, array(M, \\k -> k))) in mapLcl0(\\t -> t.1, s), x)",
+     "f.0", "12358"},
+    {"partialReduceInto",
+     "def p(x: [N]int) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1, -1), zip(x, "
+     "array(N, \\k -> k)))",
+     "root", "123 124"},
+    {"reduceWrg",
+     "def p(x: [N][M]int) = map(reduce(\\a b -> if b == 0 then a else b, 0), x)", "root",
+     "1238 124"},
+    {"reduceLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> reduce(\\a b -> if b.0 > a.0 then b else a, "
+     "(-1, "
+     "-1), zip(r, array(M, \\k -> k))).1, x)",
+     "f.0", "1238 124"},
+    {"reduceLcl",
+     "def p(x: [3][900]int) = mapWrg0(\\r -> reduce(\\a b -> if b.0 > a.0 then b else a, "
+     "(-1, -1), zip(r, array(900, \\k -> k))).1, x)",
+     "f.0", "89 124"},
+    {"reduceLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> reduce(\\a b -> (b.0 + a.0, max(a.1, b.1)), (0, "
+     "0), zip(r, r)), x)",
+     "f", "1238 124"},
+    {"reduceFission",
+     "def p(x: [N]int) = reduce(\\s e -> (s.0 + e, e * e + s.1), (0, 0), x)", "root", ""},
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> reduceSeq(+, 0, r), x)", "f", ""},
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> (r[0], float(r[0])), x)", "f", ""},
     {"nameFold",

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a fold or a prefix allows: whether its parts may be folded by themselves, and
+// whether in any order.
+//
+//   method  The language promises that a fold is associative, and cannot check it. Where
+//           items share a prefix, or a fold of tuples, the promise is tried on values: to
+//           go on from a prefix must be the same as to fold the rest from the start value
+//           and then to combine the two. That a function commutes is read off its text
+//           alone.
+
+#include "rewrite/internal.h"
+
+#include <math.h>
+
+static bool commutes(Op op)
+{
+    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM ||
+           op == OP_AND || op == OP_OR || op == OP_EQ || op == OP_NE;
+}
+
+// Commuting ---------------------------------------------------------------------------
+
+// Names that stand for each other on the two sides.
+typedef struct Swap Swap;
+struct Swap {
+    const Param *a, *b;
+    const Swap *outer;
+};
+
+static const Param *partner(const Param *param, const Swap *swap)
+{
+    for (; swap; swap = swap->outer)
+        if (swap->a == param)
+            return swap->b;
+    return param;
+}
+
+static bool symmetric_function(const Expr *body, Param *const *param);
+
+// Are they the same once the names of one side are those of the other?
+static bool same_swapped(const Expr *a, const Expr *b, const Swap *swap)
+{
+    if (a->kind != b->kind || a->narg != b->narg || a->kind == E_PATTERN ||
+        a->kind == E_LAMBDA)
+        return false;
+    if (a->kind == E_LET)
+        return same_swapped(a->arg[0], b->arg[0], swap) &&
+               same_swapped(a->arg[1], b->arg[1], &(Swap){a->param, b->param, swap});
+    if (a->kind == E_PARAM)
+        return partner(a->param, swap) == b->param;
+    if (a->kind == E_LITERAL || a->kind == E_NUM)
+        return expr_equal(a, b);
+    if ((a->kind == E_OP && a->op != b->op) || (a->kind == E_GET && a->index != b->index) ||
+        (a->kind == E_CALL && a->callee != b->callee))
+        return false;
+    bool same = true;
+    for (int i = 0; i < a->narg; i++)
+        same = same && same_swapped(a->arg[i], b->arg[i], swap);
+    bool turns = a->kind == E_OP
+                     ? commutes(a->op)
+                     : a->kind == E_CALL && a->callee->body &&
+                           symmetric_function(a->callee->body, a->callee->params);
+    return same || (a->narg == 2 && turns && same_swapped(a->arg[0], b->arg[1], swap) &&
+                    same_swapped(a->arg[1], b->arg[0], swap));
+}
+
+static bool symmetric_function(const Expr *body, Param *const *param)
+{
+    Swap there = {param[0], param[1], NULL}, back = {param[1], param[0], &there};
+    return same_swapped(body, body, &back);
+}
+
+bool is_commutative(const Expr *fold)
+{
+    return fold->fun->nparam == 2 &&
+           symmetric_function(fold->fun->arg[0], fold->fun->params);
+}
+
+// Associating -------------------------------------------------------------------------
+
+enum { ELEMENTS = 4, FREE_MOST = 16, TRIALS = 16 };
+
+// The names that a function of scalars uses from outside; false where there are too many,
+// or something else than scalars.
+typedef struct {
+    Param *at[FREE_MOST];
+    int n;
+    VEC(const Param *) bound;
+    Arena *arena;
+} Free;
+
+static bool is_in(Param *const *at, int n, const Param *param)
+{
+    for (int i = 0; i < n; i++)
+        if (at[i] == param)
+            return true;
+    return false;
+}
+
+static bool find_free(Free *f, const Expr *expr)
+{
+    if (expr->kind == E_PATTERN)
+        return false;
+    for (int i = 0; expr->kind == E_LAMBDA && i < expr->nparam; i++)
+        VEC_PUSH(f->arena, &f->bound, expr->params[i]);
+    if (expr->kind == E_LET)
+        VEC_PUSH(f->arena, &f->bound, expr->param);
+    if (expr->kind == E_PARAM && !is_in((Param **)f->bound.at, f->bound.len, expr->param) &&
+        !is_in(f->at, f->n, expr->param)) {
+        if (f->n == FREE_MOST || !expr->param->type || !plain_scalars(expr->param->type))
+            return false;
+        f->at[f->n++] = expr->param;
+    }
+    for (int i = 0; i < expr->narg; i++)
+        if (!find_free(f, expr->arg[i]))
+            return false;
+    return true;
+}
+
+// The fold of some elements, from the start value or from what was folded before.
+static Expr *folded(Rewrite *rw, const Expr *fold, Expr *from, Param *const *elem, int n)
+{
+    for (int i = 0; i < n; i++) {
+        Param *acc = fresh(rw, "acc");
+        Expr *next =
+            call_all(rw, fold->fun, (const Expr *[]){use(rw, acc), use(rw, elem[i])});
+        from = expr_let(rw->ir, acc, from, next);
+    }
+    return from;
+}
+
+// All elements in order, and the same in two parts, which may be filled up with start
+// values. What is folded always begins with the start value, so that nothing else need
+// hold.
+static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
+{
+    enum { HALF = ELEMENTS / 2 };
+    Expr *whole = folded(rw, fold, start_value(rw, fold->arg[0]), elem, ELEMENTS);
+    Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
+    Expr *all = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
+    if (is(fold, P_REDUCE))
+        all = call_all(rw, fold->fun, (const Expr *[]){all, start_value(rw, fold->arg[0])});
+    Expr *left = folded(rw, fold, start_value(rw, fold->arg[0]), elem, HALF);
+    Expr *right = folded(rw, fold, start_value(rw, fold->arg[0]), elem + HALF, HALF);
+    Expr *parts = expr_let(rw->ir, a, left, expr_let(rw->ir, b, right, all));
+    return expr_tuple(rw->ir, (Expr *[]){whole, parts}, 2);
+}
+
+static bool close_enough(Scalar scalar, double a, double b)
+{
+    double rounding = scalar == S_HALF ? 0.05 : 1e-3;
+    if (scalar == S_BOOL || scalar == S_INT || isinf(a) || isinf(b))
+        return a == b;
+    return (isnan(a) && isnan(b)) || fabs(a - b) <= rounding * fmax(1, fabs(a));
+}
+
+static bool halves_agree(const Value *value)
+{
+    int n = value->nplane / 2;
+    for (int p = 0; p < n; p++)
+        if (!close_enough(value->scalar[p], value->plane[p][0], value->plane[n + p][0]))
+            return false;
+    return true;
+}
+
+// Of both signs, and of several sizes.
+static void draw(Value *value, int seed)
+{
+    static const double scale[] = {1, 10, 100};
+    value_random(value, (uint64_t)seed);
+    for (int p = 0; p < value->nplane; p++) {
+        Scalar scalar = value->scalar[p];
+        double *x = &value->plane[p][0], by = scale[seed % COUNTOF(scale)];
+        if (scalar == S_INT)
+            *x = (*x - 4) * by;
+        else if (scalar != S_BOOL)
+            *x = scalar_round(scalar, (*x - 1) * 4 * by);
+    }
+}
+
+static bool agrees_on(Ir *ir, const Function *trial, int seed)
+{
+    Arena *arena = ir->arena;
+    Program program = {.ir = ir, .main = (Function *)trial};
+    Diags diags;
+    diags_init(&diags, arena);
+    Value *in[ELEMENTS + FREE_MOST], *out = NULL;
+    for (int i = 0; i < trial->nparam; i++) {
+        in[i] = value_new(arena, trial->params[i]->type);
+        draw(in[i], seed * 64 + i);
+    }
+    return ir_eval(&program, in, arena, &out, 0, &diags) && halves_agree(out);
+}
+
+static bool parts_agree(Rewrite *rw, const Expr *fold)
+{
+    Arena *arena = rw->ir->arena;
+    Free free = {.arena = arena};
+    if (!find_free(&free, fold->fun) || !find_free(&free, fold->arg[0]))
+        return false;
+    Param *param[ELEMENTS + FREE_MOST];
+    for (int i = 0; i < ELEMENTS; i++)
+        param[i] = param_new(rw->ir, "x", data_of(fold)->type->elem);
+    for (int i = 0; i < free.n; i++)
+        param[ELEMENTS + i] = free.at[i];
+    Diags diags;
+    diags_init(&diags, arena);
+    Expr *body = both_ways(rw, fold, param);
+    if (!ir_infer_expr(rw->ir, body, &diags))
+        return false;
+    Function trial = {.name = "trial",
+                      .nparam = ELEMENTS + free.n,
+                      .params = param,
+                      .result = body->type,
+                      .body = body};
+    bool agree = true;
+    for (int i = 0; i < TRIALS && agree; i++)
+        agree = agrees_on(rw->ir, &trial, i);
+    return agree;
+}
+
+// What a fold gives, and what it is given: one type of scalars, or tuples of them.
+static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
+{
+    return plain_scalars(a) && type_equal(ir->arith, a, b);
+}
+
+bool folds_by_parts(const Expr *fold)
+{
+    if (!is(fold, P_REDUCE) && !is(fold, P_SCAN))
+        return false;
+    const Type *to = is(fold, P_SCAN) ? fold->type->elem : fold->type;
+    Rewrite rw = {ir_new(), NULL};
+    bool parts =
+        one_plain_type(rw.ir, to, data_of(fold)->type->elem) && parts_agree(&rw, fold);
+    ir_free(rw.ir);
+    return parts;
+}

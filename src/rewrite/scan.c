@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prefixes in parts: each part has its own prefixes, and to these comes what all parts
+// before it give, which is a shorter prefix.
+//
+//   source  Blelloch, "Prefix sums and their applications", 1990; Merrill and Garland,
+//           "Single-pass parallel prefix scan with decoupled look-back", 2016 (the three
+//           phases that it is compared with)
+
+#include "rewrite/internal.h"
+
+static Expr *scan_like(Rewrite *rw, const Expr *scan, Pattern p, Expr *in)
+{
+    return make_reduce(rw, p, copy_of(rw, scan->fun), copy_of(rw, scan->arg[0]), in);
+}
+
+// Of prefixes of parts: what is before each part, and one more at the end.
+static Expr *before_parts(Rewrite *rw, const Expr *scan, Expr *prefixes)
+{
+    const Arith *both[] = {num(rw, 1), num(rw, 0)};
+    Expr *arg[] = {start_value(rw, scan->arg[0]), prefixes};
+    Expr *pad = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
+    pad->mode = PAD_CONSTANT;
+    return pad;
+}
+
+// The elements split into parts of n; the last one ends with copies of the last element.
+static Expr *parts_of(Rewrite *rw, Expr *in, const Arith *len, int64_t n)
+{
+    const Arith *k = missing(rw, len, n);
+    return make_sized(rw, P_SPLIT, num(rw, n), pad_far(rw, 1, &k, in));
+}
+
+// Whole arrays ----------------------------------------------------------------------------
+
+// \part -> the part's own prefixes, each behind what is before the part.
+static Expr *behind(Rewrite *rw, const Expr *scan)
+{
+    Param *part = fresh(rw, "part"), *v = fresh(rw, "v");
+    Expr *own = scan_like(rw, scan, P_SCAN, expr_get(rw->ir, use(rw, part), 0));
+    Expr *all[] = {expr_get(rw->ir, use(rw, part), 1), use(rw, v)};
+    Expr *f = call_all(rw, scan->fun, (const Expr *const *)all);
+    return make_lambda(rw, part, make_map(rw, 1, make_lambda(rw, v, f), own));
+}
+
+Expr *rule_scanSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t n = args->at[0];
+    if (!is(at, P_SCAN) || n < 1 || n > 1 << 20 || !folds_by_parts(at))
+        return NULL;
+    const Arith *len = len_of(at, 0), *k = missing(rw, len, n);
+    const Arith *parts = arith_ceil_div(rw->ir->arith, len, num(rw, n));
+    Param *part = fresh(rw, "part"), *total = fresh(rw, "total"),
+          *before = fresh(rw, "before");
+    Expr *each = scan_like(rw, at, P_REDUCE, use(rw, part));
+    Expr *totals = make_map(rw, 1, make_lambda(rw, part, each),
+                            parts_of(rw, copy_of(rw, at->arg[1]), len, n));
+    Expr *known = make_sized(rw, P_TAKE, parts, before_parts(rw, at, use(rw, before)));
+    Expr *both[] = {parts_of(rw, copy_of(rw, at->arg[1]), len, n), known};
+    Expr *all = make_map(rw, 1, behind(rw, at), make_zip(rw, 1, both, 2));
+    Expr *out = cut(rw, at, &k, 1, make1(rw, P_JOIN, all));
+    Expr *prefixes = scan_like(rw, at, P_SCAN, use(rw, total));
+    return expr_let(rw->ir, total, totals, expr_let(rw->ir, before, prefixes, out));
+}
+
+Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_SCAN))
+        return NULL;
+    Param *part = fresh(rw, "part");
+    Expr *each = scan_like(rw, at, P_SCAN, use(rw, part));
+    Expr *whole = make_sized(rw, P_SPLIT, len_of(at, 0), copy_of(rw, at->arg[1]));
+    return make1(rw, P_JOIN, make_map(rw, 1, make_lambda(rw, part, each), whole));
+}
+
+// By the items of a group
+// ------------------------------------------------------------------
+
+// So few that one item takes them, and the parts into which more are split.
+enum { ALONE = 16, FAN = 16 };
+
+typedef struct {
+    const Expr *scan;
+    Param *param[16];
+    Expr *value[16];
+    int n;
+} Levels;
+
+static Expr *level(Rewrite *rw, Levels *t, const char *name, Expr *value)
+{
+    t->param[t->n] = fresh(rw, name);
+    t->value[t->n] = make1(rw, P_TOLOCAL, value);
+    return use(rw, t->param[t->n++]);
+}
+
+// Each part of n by an item. An odd n keeps the items apart in the banks of local memory.
+static Expr *own_prefixes(Rewrite *rw, Levels *t, Expr *in, int64_t len, int64_t n)
+{
+    Param *part = fresh(rw, "part");
+    Expr *each = scan_like(rw, t->scan, P_SCANSEQ, use(rw, part));
+    Expr *parts = parts_of(rw, in, num(rw, len), n);
+    return level(rw, t, "own",
+                 make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, part, each), parts));
+}
+
+// The map that puts each part's own prefixes behind what is before the part.
+static Expr *shifted(Rewrite *rw, const Expr *scan, Pattern p, Expr *own, Expr *prefixes,
+                     int64_t len, int64_t n)
+{
+    Param *i = fresh(rw, "i");
+    Expr *part =
+        expr_op(rw->ir, OP_DIV, use(rw, i), expr_literal(rw->ir, (double)n, false), NULL);
+    Expr *all[] = {expr_at(rw->ir, before_parts(rw, scan, prefixes), part),
+                   expr_at(rw->ir, make1(rw, P_JOIN, own), use(rw, i))};
+    Expr *f = call_all(rw, scan->fun, (const Expr *const *)all);
+    return make(rw, p, 1, NULL, make_lambda(rw, i, f), counting(rw, num(rw, len)));
+}
+
+static Expr *prefixes_of(Rewrite *rw, Levels *t, Expr *in, int64_t len)
+{
+    if (len <= ALONE)
+        return make1(rw, P_JOIN, own_prefixes(rw, t, in, len, len));
+    int64_t n = FAN | 1;
+    Expr *own = own_prefixes(rw, t, in, len, n);
+    Param *part = fresh(rw, "part");
+    Expr *last = expr_at(rw->ir, use(rw, part), expr_num(rw->ir, num(rw, n - 1)));
+    Expr *totals = make_map(rw, 1, make_lambda(rw, part, last), own);
+    Expr *prefixes = prefixes_of(rw, t, totals, (len + n - 1) / n);
+    return level(rw, t, "before",
+                 shifted(rw, t->scan, P_MAPLCL, copy_of(rw, own), prefixes, len, n));
+}
+
+Expr *rule_scanLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t l = args->at[0], len;
+    if (!is(at, P_SCAN) || l < 1 || l > 1 << 16 || !by_all_items(rw) ||
+        !arith_is_const(len_of(at, 0), &len) || !folds_by_parts(at))
+        return NULL;
+    Levels t = {.scan = at};
+    int64_t n = (len + l - 1) / l | 1;
+    Inputs in = {0};
+    Param *part = fresh(rw, "part");
+    Expr *own = own_prefixes(rw, &t, name_inputs(rw, &in, at->arg[1]), len, n);
+    Expr *last = expr_at(rw->ir, use(rw, part), expr_num(rw->ir, num(rw, n - 1)));
+    Expr *totals = make_map(rw, 1, make_lambda(rw, part, last), own);
+    Expr *prefixes = prefixes_of(rw, &t, totals, (len + n - 1) / n);
+    Expr *body = shifted(rw, at, P_MAP, copy_of(rw, own), prefixes, len, n);
+    while (t.n-- > 0)
+        body = expr_let(rw->ir, t.param[t.n], t.value[t.n], body);
+    return with_inputs(rw, &in, body);
+}

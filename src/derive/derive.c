@@ -416,8 +416,8 @@ static void parallel_copy(Walk *w, Path at)
         derive_map(w, at);
 }
 
-// A fold of rows element by element is one fold for each column. It is written to memory, as
-// every fold is.
+// A fold of rows element by element is one fold for each column. It is written to memory,
+// as every fold is.
 static void walk_columns(Walk *w, Path at, bool root)
 {
     if (!root)

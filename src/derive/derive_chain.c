@@ -223,8 +223,8 @@ static void derive_result(Walk *w, Path at)
     }
 }
 
-// Another name for what the chain gave one; or a prefix, as a map of positions, that one nest
-// looks at in its turn.
+// Another name for what the chain gave one; or a prefix, as a map of positions, that one
+// nest looks at in its turn.
 static bool needs_no_name(const Expr *let, const Param *row)
 {
     const Expr *value = let->arg[0];
@@ -248,7 +248,8 @@ static void derive_body_of_chain(Walk *w, Path at, const Param *row)
             continue;
         if (!let)
             break;
-        if (needs_no_name(walk_node(w, at), row) && walk_apply_plain(w, RULE_LET_INLINE, at))
+        if (needs_no_name(walk_node(w, at), row) &&
+            walk_apply_plain(w, RULE_LET_INLINE, at))
             continue;
         derive_value(w, walk_below(w, at, 0));
         at = walk_below(w, at, 1);
@@ -292,9 +293,11 @@ bool derive_folds(Walk *w, Path at, int64_t lanes)
            walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], lanes}, 2);
 }
 
-// Prefixes of whole arrays -----------------------------------------------------------------
+// Prefixes of whole arrays
+// -----------------------------------------------------------------
 
-// In one group, or in parts: what each gives, the prefixes of these, and its own behind them.
+// In one group, or in parts: what each gives, the prefixes of these, and its own behind
+// them.
 bool derive_scan(Walk *w, Path at)
 {
     int64_t part = w->local[0] * w->share, len;

@@ -147,14 +147,15 @@ void add_fold_params(Derivation *d, Diags *diags)
 // A fold that keeps its order has its parts in local memory where there are enough of them.
 void add_group_params(Derivation *d, Diags *diags)
 {
-    static const int64_t groups[] = {1,    4,    16,   64,    256,
-                                     1024, 2048, 4096, 16384, 65536};
+    static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096, 16384, 65536};
     space_add_ints(d->space, "groups", groups, d->shape.order ? 10 : 8);
     if (!d->shape.order)
         return;
     char text[160];
-    snprintf(text, sizeof text, "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
-             (long long)d->shape.ordered, (long long)d->shape.order, (long long)fold_room(d));
+    snprintf(text, sizeof text,
+             "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
+             (long long)d->shape.ordered, (long long)d->shape.order,
+             (long long)fold_room(d));
     space_constrain(d->space, text, diags);
 }
 
@@ -199,8 +200,8 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     return true;
 }
 
-// As many as fill a GPU: of items where these read neighbouring columns, else of groups, which
-// have enough to do each.
+// As many as fill a GPU: of items where these read neighbouring columns, else of groups,
+// which have enough to do each.
 static void choose_parts(const Derivation *d, Point *point)
 {
     int64_t wanted = d->shape.columns ? 1 << 18 : 1 << 10;

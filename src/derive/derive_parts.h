@@ -103,14 +103,16 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 int chain_depth(const Expr *map);
 // Of such a map: the bytes of all arrays that a group may hold.
 int64_t chain_bytes(const Expr *map);
-// A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is none.
+// A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
+// none.
 int64_t chain_split(const Expr *map);
 // Do neighbours of a map look at neighbours? As far as is seen.
 bool reads_columns(const Expr *map);
 // Do items of a chain read neighbours, a prefix or a fold that keeps the order?
 bool reads_near(const Expr *expr);
 int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none
-int64_t scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
+int64_t
+scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
 int64_t chain_scan_bytes(const Expr *map); // that it must, for prefixes
 enum { SCAN_MORE = 1200 };                 // elements more of a prefix by up to 256 items
 

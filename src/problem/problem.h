@@ -224,6 +224,6 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-8"
+#define CODEGEN_VERSION FW_VERSION "-9"
 
 #endif

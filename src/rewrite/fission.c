@@ -84,8 +84,8 @@ static Expr *tuple_fission(Rewrite *rw, const Expr *at)
                          expr_get(rw->ir, use(rw, y), i), NULL);
     }
     Expr *each = expr_tuple(rw->ir, value, body->narg);
-    Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2,
-                             expr_tuple(rw->ir, sum, body->narg));
+    Expr *fold =
+        expr_lambda(rw->ir, (Param *[]){a, y}, 2, expr_tuple(rw->ir, sum, body->narg));
     Expr *map = make_map(rw, 1, make_lambda(rw, e, each), copy_of(rw, at->arg[1]));
     return make_reduce(rw, P_REDUCE, fold, copy_of(rw, at->arg[0]), map);
 }

@@ -96,8 +96,8 @@ static Expr *add_level(Rewrite *rw, Tree *t, Expr *value)
     return use(rw, t->param[t->n - 1]);
 }
 
-// Neighbours at each level, so that the order stays. An odd number of them keeps items apart
-// in the banks of local memory.
+// Neighbours at each level, so that the order stays. An odd number of them keeps items
+// apart in the banks of local memory.
 static void tree_in_order(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t len,
                           int64_t l)
 {
@@ -122,7 +122,8 @@ static void tree_by_lines(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, in
 }
 
 // False where the length of what keeps its order is not known.
-static bool tree_of(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t l, int64_t v)
+static bool tree_of(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t l,
+                    int64_t v)
 {
     int64_t len;
     *t = (Tree){0};
@@ -174,8 +175,7 @@ Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *x = near ? name_inputs(rw, &in, at->arg[1]) : copy_of(rw, at->arg[1]);
     if (!tree_of(rw, &t, at, x, args->at[0], args->at[1]))
         return NULL;
-    return with_inputs(rw, &in,
-                       with_levels(rw, &t, fold_of(rw, at, t.param[t.n - 1])));
+    return with_inputs(rw, &in, with_levels(rw, &t, fold_of(rw, at, t.param[t.n - 1])));
 }
 
 Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x)
@@ -248,8 +248,8 @@ static bool nest_is_long(const Expr *expr, int64_t least)
     return fold_is_long(expr, least) || scan_is_long(expr, least);
 }
 
-// The first fold or prefix of so many elements that is the same for all that is bound on the way to
-// it.
+// The first fold or prefix of so many elements that is the same for all that is bound on
+// the way to it.
 static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
 {
     if (nest_is_long(expr, least) && !mentions_bound(expr, bound))

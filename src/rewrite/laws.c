@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a fold or a prefix allows: whether its parts may be folded by themselves, and whether
-// in any order.
+// What a fold or a prefix allows: whether its parts may be folded by themselves, and
+// whether in any order.
 //
 //   method  The language promises that a fold is associative, and cannot check it. Where
-//           items share a prefix, or a fold of tuples, the promise is tried on values: to go
-//           on from a prefix must be the same as to fold the rest from the start value and
-//           then to combine the two. That a function commutes is read off its text alone.
+//           items share a prefix, or a fold of tuples, the promise is tried on values: to
+//           go on from a prefix must be the same as to fold the rest from the start value
+//           and then to combine the two. That a function commutes is read off its text
+//           alone.
 
 #include "rewrite/internal.h"
 
@@ -56,9 +57,10 @@ static bool same_swapped(const Expr *a, const Expr *b, const Swap *swap)
     bool same = true;
     for (int i = 0; i < a->narg; i++)
         same = same && same_swapped(a->arg[i], b->arg[i], swap);
-    bool turns = a->kind == E_OP ? commutes(a->op)
-                                 : a->kind == E_CALL && a->callee->body &&
-                                       symmetric_function(a->callee->body, a->callee->params);
+    bool turns = a->kind == E_OP
+                     ? commutes(a->op)
+                     : a->kind == E_CALL && a->callee->body &&
+                           symmetric_function(a->callee->body, a->callee->params);
     return same || (a->narg == 2 && turns && same_swapped(a->arg[0], b->arg[1], swap) &&
                     same_swapped(a->arg[1], b->arg[0], swap));
 }
@@ -77,7 +79,7 @@ bool is_commutative(const Expr *fold)
 
 // Associating -------------------------------------------------------------------------
 
-enum { ELEMENTS = 4, FREE_MOST = 16, TRIALS = 6 };
+enum { ELEMENTS = 4, FREE_MOST = 16, TRIALS = 16 };
 
 // The names that a function of scalars uses from outside; false where there are too many,
 // or something else than scalars.
@@ -121,26 +123,27 @@ static Expr *folded(Rewrite *rw, const Expr *fold, Expr *from, Param *const *ele
 {
     for (int i = 0; i < n; i++) {
         Param *acc = fresh(rw, "acc");
-        Expr *next = call_all(rw, fold->fun,
-                              (const Expr *[]){use(rw, acc), use(rw, elem[i])});
+        Expr *next =
+            call_all(rw, fold->fun, (const Expr *[]){use(rw, acc), use(rw, elem[i])});
         from = expr_let(rw->ir, acc, from, next);
     }
     return from;
 }
 
-// All elements in order, and the same in two parts.
+// All elements in order, and the same in two parts, which may be filled up with start
+// values. What is folded always begins with the start value, so that nothing else need
+// hold.
 static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
 {
     enum { HALF = ELEMENTS / 2 };
     Expr *whole = folded(rw, fold, start_value(rw, fold->arg[0]), elem, ELEMENTS);
     Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
-    Expr *more = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
-    if (is(fold, P_REDUCE)) // which may be filled up
-        more = call_all(rw, fold->fun,
-                        (const Expr *[]){more, start_value(rw, fold->arg[0])});
+    Expr *all = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
+    if (is(fold, P_REDUCE))
+        all = call_all(rw, fold->fun, (const Expr *[]){all, start_value(rw, fold->arg[0])});
     Expr *left = folded(rw, fold, start_value(rw, fold->arg[0]), elem, HALF);
     Expr *right = folded(rw, fold, start_value(rw, fold->arg[0]), elem + HALF, HALF);
-    Expr *parts = expr_let(rw->ir, a, left, expr_let(rw->ir, b, right, more));
+    Expr *parts = expr_let(rw->ir, a, left, expr_let(rw->ir, b, right, all));
     return expr_tuple(rw->ir, (Expr *[]){whole, parts}, 2);
 }
 
@@ -161,6 +164,21 @@ static bool halves_agree(const Value *value)
     return true;
 }
 
+// Of both signs, and of several sizes.
+static void draw(Value *value, int seed)
+{
+    static const double scale[] = {1, 10, 100};
+    value_random(value, (uint64_t)seed);
+    for (int p = 0; p < value->nplane; p++) {
+        Scalar scalar = value->scalar[p];
+        double *x = &value->plane[p][0], by = scale[seed % COUNTOF(scale)];
+        if (scalar == S_INT)
+            *x = (*x - 4) * by;
+        else if (scalar != S_BOOL)
+            *x = scalar_round(scalar, (*x - 1) * 4 * by);
+    }
+}
+
 static bool agrees_on(Ir *ir, const Function *trial, int seed)
 {
     Arena *arena = ir->arena;
@@ -170,7 +188,7 @@ static bool agrees_on(Ir *ir, const Function *trial, int seed)
     Value *in[ELEMENTS + FREE_MOST], *out = NULL;
     for (int i = 0; i < trial->nparam; i++) {
         in[i] = value_new(arena, trial->params[i]->type);
-        value_random(in[i], (uint64_t)(seed * 64 + i));
+        draw(in[i], seed * 64 + i);
     }
     return ir_eval(&program, in, arena, &out, 0, &diags) && halves_agree(out);
 }
@@ -214,8 +232,8 @@ bool folds_by_parts(const Expr *fold)
         return false;
     const Type *to = is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
-    bool parts = one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
-                 parts_agree(&rw, fold);
+    bool parts =
+        one_plain_type(rw.ir, to, data_of(fold)->type->elem) && parts_agree(&rw, fold);
     ir_free(rw.ir);
     return parts;
 }

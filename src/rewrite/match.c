@@ -135,14 +135,16 @@ static bool symmetric(const Expr *body, Param *const *param)
 
 bool is_operation(const Expr *reduce)
 {
-    return type_is_scalar(reduce->type) && regroupable(reduce) && symmetric(reduce->fun->arg[0], reduce->fun->params);
+    return type_is_scalar(reduce->type) && regroupable(reduce) &&
+           symmetric(reduce->fun->arg[0], reduce->fun->params);
 }
 
 bool reduce_shares(const Expr *reduce)
 {
     int side = accumulated(reduce->fun);
-    return side >= 0 ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
-                     : is_operation(reduce) || adds_up_tuple(reduce) || folds_by_parts(reduce);
+    return side >= 0
+               ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
+               : is_operation(reduce) || adds_up_tuple(reduce) || folds_by_parts(reduce);
 }
 
 bool plain_scalars(const Type *type)

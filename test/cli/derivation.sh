@@ -40,7 +40,30 @@ round dot N=1000 "lx=32 groups=1" 5
 round asum N=1000 "lx=64 groups=4" 7
 round transpose N=32,M=48 "lx=8 by=2" 3
 round wave2d N=32,M=48,T=3 "lx=8 ly=4 by=2" 4
-round prefix N=100 "" 0
+round prefix N=100 "" 7
+round prefix N=100 "share=0 hold=again" 0
+round prefix N=5000 "lx=32 share=8 hold=local" 15
+round cumsum_rows N=5,M=300 "lx=32 fold=group hold=local lanes=4" 6
+round max_drawdown N=5,M=300 "lx=32 fold=group hold=again" 8
+round argmax N=5000 "lx=32 groups=16 hold=local" 12
+round argmax_rows N=5,M=300 "lx=32 fold=group hold=local" 5
+round moments N=5000 "lx=32 groups=16" 7
+round softmax_online N=5,M=300 "lx=32 fold=group hold=local" 6
+round column_sums N=300,M=40 "lx=8 fold=item parts=4" 4
+round column_sums N=300,M=40 "lx=8 fold=group parts=4" 5
+
+# steps PROGRAM SIZES POINT STEP...: the whole derivation.
+steps() {
+    emit "examples/$1.fw" -s "$2" -p "$3" --print derivation | grep @ >"$tmp/steps"
+    title="steps: $1 $3"
+    shift 3
+    printf '%s\n' "$@" | cmp -s - "$tmp/steps" && ok "$title" || not_ok "$title" "$(cat "$tmp/steps")"
+}
+steps column_sums N=4096,M=64 "lx=32 fold=item parts=16" \
+    "foldSplit(16) @ root" "mapGlb(1) @ 0" "mapGlb(0) @ 0.f" "mapGlb(0) @ 1"
+steps cumsum_rows N=5,M=300 "lx=32 fold=group hold=local" \
+    "mapWrg(0) @ root" "scanLcl(32) @ f" "copy(1) @ f.0" "mapLcl(0) @ f.0" "holdLocal() @ f.0" \
+    "mapLcl(0) @ f.1.1.1.1.1"
 
 # The work-group that the expression itself names.
 point="lx=16 ly=2 bx=4 scheme=tiled"

@@ -145,7 +145,7 @@ static void test_first_points(void **state)
     each_program(check_first);
 }
 
-// Only what is seen not to mind the order is shared by work-items.
+// Only what is seen not to mind the order, or folds by parts, is shared by work-items.
 static void test_shared_reductions(void **state)
 {
     (void)state;
@@ -159,10 +159,12 @@ static void test_shared_reductions(void **state)
         {"\\s e -> s + e*e", true},
         {"\\s e -> e*e + s", true},
         {"\\s e -> min(s, -e)", true},
-        {"\\s e -> s + e*s", false},
+        {"\\s e -> s + e*s", true}, // 0, whatever the order
+        {"\\s e -> s + e*s + 2*e", false},
         {"\\s e -> s - e", false},
         {"-", false},
-        {"\\s e -> if e > 0 then e else s", false},
+        {"\\s e -> if e > 0 then e else s", true},
+        {"\\s e -> max(0, s + e)", false},
         {"\\s e -> 2*s + e", false},
     };
     for (int i = 0; i < COUNTOF(known); i++) {

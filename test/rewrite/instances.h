@@ -39,11 +39,13 @@ static const Instance instances[] = {
     {"partialReduceStrided", "def p(x: [N]double) = reduce(min, 100, x)", "root", "12345"},
     {"foldSplit", "def p(x: [N][M]int) = map(reduce(+, 0), transpose(x))", "root", "12345"},
     {"foldSplit",
-     "def p(x: [N][M]int, y: [M]int) = map(\\r v -> 2 * reduce(max, -9, map(mix, zip(r, y))) "
+     "def p(x: [N][M]int, y: [M]int) = map(\\r v -> 2 * reduce(max, -9, map(mix, zip(r, "
+     "y))) "
      "+ v, zip(x, array(N, \\i -> i)))",
      "root", "1235"},
     {"reduceMapInterchange",
-     "def p(x: [N][M]int) = reduce(\\a r -> map(\\u v -> u + v, zip(a, r)), array(M, \\j -> "
+     "def p(x: [N][M]int) = reduce(\\a r -> map(\\u v -> u + v, zip(a, r)), array(M, \\j "
+     "-> "
      "0), x)",
      "root", ""},
     {"joinReduce", "def p(x: [N][M]int) = reduce(+, 0, map(reduce(+, 0), x))", "root", ""},
@@ -219,6 +221,8 @@ static const Instance instances[] = {
      "def p(x: [N]int, y: [N]int) = unzip(scan(\\a b -> if b.0 > a.0 then b else a, (-1, "
      "-1), zip(x, y)))",
      "0", "12345"},
+    {"scanSplit", "def p(x: [N]float) = scan(max, 0, map(\\v -> v - 1, x))", "root",
+     "12345"},
     {"scanAsMap", "def p(x: [N]float) = scan(soft, 1, x)", "root", ""},
     {"scanLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "12358"},
     {"scanLcl", "def p(x: [3][300]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "789"},
@@ -230,10 +234,12 @@ static const Instance instances[] = {
      "def p(x: [N]int) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1, -1), zip(x, "
      "array(N, \\k -> k)))",
      "root", "123 124"},
-    {"reduceWrg", "def p(x: [N][M]int) = map(reduce(\\a b -> if b == 0 then a else b, 0), x)",
-     "root", "1238 124"},
+    {"reduceWrg",
+     "def p(x: [N][M]int) = map(reduce(\\a b -> if b == 0 then a else b, 0), x)", "root",
+     "1238 124"},
     {"reduceLcl",
-     "def p(x: [N][M]int) = mapWrg0(\\r -> reduce(\\a b -> if b.0 > a.0 then b else a, (-1, "
+     "def p(x: [N][M]int) = mapWrg0(\\r -> reduce(\\a b -> if b.0 > a.0 then b else a, "
+     "(-1, "
      "-1), zip(r, array(M, \\k -> k))).1, x)",
      "f.0", "1238 124"},
     {"reduceLcl",

@@ -189,11 +189,11 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
 {
     // Measured on an H200: reductions of 2^26 elements, rows of 2^14.
     static const struct {
-        int lx, lanes, groups, share;
+        int lx, lanes, groups, share, parts; // parts: of columns
         const char *hold;
-    } first[] = {{256, 4, 1024, 16, "local"},
-                 {256, 4, 2048, 16, "again"},
-                 {128, 4, 4096, 32, "local"}};
+    } first[] = {{256, 4, 1024, 16, 16, "local"},
+                 {256, 4, 2048, 16, 64, "again"},
+                 {128, 4, 4096, 32, 4, "local"}};
     if (!(d->shape.reduction || d->shape.rows || d->shape.scan) || i >= COUNTOF(first))
         return false;
     derive_plain(d, point);
@@ -203,6 +203,12 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     set_number(d, point, "groups", first[i].groups);
     space_set(d->space, point, "fold", "group");
     space_set(d->space, point, "hold", first[i].hold);
+    if (d->shape.columns) {
+        space_set(d->space, point, "fold", "item");
+        space_set(d->space, point, "hold", "again");
+        set_number(d, point, "lanes", 1);
+        set_number(d, point, "parts", first[i].parts);
+    }
     if (!d->shape.rows || d->shape.long_rows)
         choose_share(d, point, first[i].share);
     if (d->shape.order && !space_valid(d->space, point))

@@ -344,7 +344,7 @@ static bool derive_fold_parts(Walk *w, Path at)
 
 static void derive_map(Walk *w, Path at)
 {
-    if (derive_fold_parts(w, at))
+    if (derive_scan_rows(w, at) || derive_fold_parts(w, at))
         return;
     if (derive_chain(w, at))
         return;

@@ -124,6 +124,16 @@ int64_t fold_elem_bytes(const Expr *expr)
     return keeps_order(expr) && shares(expr) ? bytes_of(expr->type) : 0;
 }
 
+int64_t scan_row_length(const Expr *map)
+{
+    int64_t len;
+    return is_map(map) && map->dims == 1 && shares(map->fun->arg[0]) &&
+                   is_scan(map->fun->arg[0]) &&
+                   arith_is_const(map->fun->arg[0]->type->len, &len)
+               ? len
+               : 0;
+}
+
 int64_t scan_elem_bytes(const Expr *expr)
 {
     return is_scan(expr) && shares(expr) ? bytes_of(expr->type->elem) : 0;
@@ -315,4 +325,24 @@ bool derive_scan(Walk *w, Path at)
     at = walk_below(w, at, 1);
     derive_scan(w, walk_below(w, at, 0));
     return derive_group(w, walk_map_below(w, walk_below(w, at, 1)));
+}
+
+// Prefixes of rows that are too long, or too few, for a group each: the same under a map.
+// What each part gives, the prefixes of these, and its own behind them are maps of their
+// own.
+bool derive_scan_rows(Walk *w, Path at)
+{
+    int64_t part = w->local[0] * w->share, y = 1;
+    if (w->deep || scan_row_length(walk_node(w, at)) <= part || !w->share ||
+        !walk_apply(w, RULE_SCAN_SPLIT, walk_below(w, at, CHILD_FUN), &part, 1))
+        return false;
+    walk_apply_plain(w, RULE_MAP_FISSION_LET, at);
+    Path totals = walk_below(w, at, 0), rest = walk_below(w, at, 1);
+    walk_apply_plain(w, RULE_MAP_FISSION_LET, rest);
+    Path before = walk_below(w, rest, 0), own = walk_below(w, rest, 1);
+    derive_group(w, totals);
+    if (!derive_scan_rows(w, before) && !derive_group(w, before))
+        walk_apply(w, RULE_MAP_GLB, before, (int64_t[]){0}, 1);
+    walk_apply(w, RULE_MAP_WRG, own, &y, 1);
+    return derive_group(w, walk_map_below(w, walk_below(w, own, CHILD_FUN)));
 }

@@ -83,10 +83,16 @@ static int64_t fold_room(const Derivation *d)
     return d->device.local_bytes - 1024 * (int)sizeof(double);
 }
 
+void settle_rows(Derivation *d)
+{
+    bool fits = d->shape.scan_bytes <= fold_room(d);
+    d->shape.rows &= fits;
+    d->shape.long_rows |= !fits || d->shape.row_bytes > fold_room(d);
+}
+
 static void add_row_params(Derivation *d, Diags *diags)
 {
-    space_add_words(d->space, "fold", (const char *const[]){"item", "group"},
-                    1 + (d->shape.scan_bytes <= fold_room(d)));
+    space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
     if (d->shape.dims > 1)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
     if (d->shape.dims > 2)
@@ -127,9 +133,12 @@ void add_fold_params(Derivation *d, Diags *diags)
         return;
     add_parts(d);
     bool fits = shape->row_bytes <= fold_room(d);
-    space_add_words(d->space, "hold", (const char *const[]){"again", "local"}, 1 + fits);
+    space_add_words(d->space, "hold", (const char *const[]){"again", "local"},
+                    1 + (fits || shape->scan));
     if (shape->scan)
         add_scan_params(d, diags);
+    if (shape->scan && !fits)
+        space_constrain(d->space, "share > 0 or hold == 'again'", diags);
     if (shape->order)
         return;
     // Who holds something, and who takes neighbours.
@@ -180,11 +189,11 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
 {
     // Measured on an H200: reductions of 2^26 elements, rows of 2^14.
     static const struct {
-        int lx, lanes, groups, share;
+        int lx, lanes, groups, share, parts; // parts: of columns
         const char *hold;
-    } first[] = {{256, 4, 1024, 16, "local"},
-                 {256, 4, 2048, 16, "again"},
-                 {128, 4, 4096, 32, "local"}};
+    } first[] = {{256, 4, 1024, 16, 16, "local"},
+                 {256, 4, 2048, 16, 64, "again"},
+                 {128, 4, 4096, 32, 4, "local"}};
     if (!(d->shape.reduction || d->shape.rows || d->shape.scan) || i >= COUNTOF(first))
         return false;
     derive_plain(d, point);
@@ -194,7 +203,14 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     set_number(d, point, "groups", first[i].groups);
     space_set(d->space, point, "fold", "group");
     space_set(d->space, point, "hold", first[i].hold);
-    choose_share(d, point, first[i].share);
+    if (d->shape.columns) {
+        space_set(d->space, point, "fold", "item");
+        space_set(d->space, point, "hold", "again");
+        set_number(d, point, "lanes", 1);
+        set_number(d, point, "parts", first[i].parts);
+    }
+    if (!d->shape.rows || d->shape.long_rows)
+        choose_share(d, point, first[i].share);
     if (d->shape.order && !space_valid(d->space, point))
         choose_groups(d, point);
     return true;
@@ -213,21 +229,25 @@ static void choose_parts(const Derivation *d, Point *point)
 
 void fold_plain(const Derivation *d, Point *point)
 {
-    if (!(d->shape.rows || d->shape.scan || d->shape.reduction) || d->device.is_cpu)
+    if (!(d->shape.rows || d->shape.scan || d->shape.reduction) || d->device.is_cpu ||
+        d->shape.product)
         return;
     set_number(d, point, "lx", MIN(256, d->device.max_group));
     set_number(d, point, "ly", 1);
     set_number(d, point, "groups", 1024);
     choose_parts(d, point);
-    if (d->shape.columns || d->shape.product)
+    if (d->shape.columns)
         return;
     space_set(d->space, point, "fold", "group");
     // An item reads neighbours, which lie far apart for the others.
     if (d->shape.near || d->shape.scan || d->shape.order)
         space_set(d->space, point, "hold", "local");
-    choose_share(d, point, 16);
+    if (!d->shape.rows || d->shape.long_rows)
+        choose_share(d, point, 16);
     if (d->shape.order)
         choose_groups(d, point);
+    if (!space_valid(d->space, point))
+        space_set(d->space, point, "hold", "again");
 }
 
 void derive_reference(const Derivation *d, Point *point)

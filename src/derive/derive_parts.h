@@ -22,6 +22,7 @@ typedef struct {
     int64_t fold;           // length of folds that are all that a chain does; 0: none
     int64_t folds;          // how many there are of them
     bool columns;           // what neighbouring ones read are neighbours
+    bool long_rows;         // prefixes of rows that a group cannot hold, or of few
     bool near;              // items of a chain read neighbours
     int64_t row_bytes;      // what a group may hold of it
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
@@ -51,6 +52,8 @@ bool derive_word(const Derivation *derivation, const Point *point, const char *n
 void add_product_params(Derivation *derivation, Diags *diags);
 // Writes point number i of those that are often good; false if there are no more.
 bool derive_product_first(const Derivation *derivation, int i, Point *point);
+// What a group cannot do in local memory is no chain for it.
+void settle_rows(Derivation *derivation);
 // Of reductions, and of folds of rows.
 void add_fold_params(Derivation *derivation, Diags *diags);
 // How many groups share a reduction. Needs: add_fold_params came before.
@@ -112,7 +115,8 @@ bool reads_columns(const Expr *map);
 bool reads_near(const Expr *expr);
 int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none
 int64_t
-scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
+scan_elem_bytes(const Expr *expr);        // of a prefix that items may share; 0: it is none
+int64_t scan_row_length(const Expr *map); // of prefixes of rows; 0: it is no map of them
 int64_t chain_scan_bytes(const Expr *map); // that it must, for prefixes
 enum { SCAN_MORE = 1200 };                 // elements more of a prefix by up to 256 items
 

@@ -51,6 +51,17 @@ static void note_folds(Shape *shape, const Expr *map)
         shape->fold = len;
 }
 
+// Rows of 2,048 elements are worth splitting; those of 512 groups and more are enough
+// whole.
+static void note_scan_rows(Shape *shape, const Expr *map)
+{
+    int64_t rows;
+    if (scan_row_length(map) < 2048)
+        return;
+    shape->scan = MAX(shape->scan, scan_elem_bytes(map->fun->arg[0]));
+    shape->long_rows |= arith_is_const(map->type->len, &rows) && rows < 512;
+}
+
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
@@ -61,6 +72,7 @@ static void note_map(Shape *shape, Expr *map)
         shape->rows = true;
         shape->near |= reads_near(map);
         note_folds(shape, map);
+        note_scan_rows(shape, map);
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
         shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
     }
@@ -307,6 +319,7 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_inner(d, diags);
     if (space_find(d->space, "cover") < 0)
         add_cover_params(d, diags);
+    settle_rows(d);
     if (shape->reduction || shape->rows || shape->scan)
         add_fold_params(d, diags);
     if (shape->reduction)

@@ -41,5 +41,6 @@ bool derive_chain(Walk *w, Path at);
 bool derive_folds(Walk *w, Path at, int64_t lanes);
 // A prefix of a whole array; likewise.
 bool derive_scan(Walk *w, Path at);
+bool derive_scan_rows(Walk *w, Path at); // of long rows; likewise
 
 #endif

@@ -62,6 +62,22 @@ Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     make_zip(rw, at->dims, part, 2));
 }
 
+Expr *rule_mapFissionLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is_dims(at, P_MAP, 1) || at->fun->arg[0]->kind != E_LET)
+        return NULL;
+    const Expr *let = at->fun->arg[0];
+    Param *p = fresh(rw, let->param->name), *t = fresh(rw, "t");
+    const Expr *rest =
+        expr_replace(rw->ir, let->arg[1], let->param, expr_get(rw->ir, use(rw, t), 0));
+    rest = expr_replace(rw->ir, rest, at->fun->params[0], expr_get(rw->ir, use(rw, t), 1));
+    Expr *both[] = {use(rw, p), copy_of(rw, at->arg[0])};
+    Expr *map =
+        make_map(rw, 1, make_lambda(rw, t, copy_of(rw, rest)), make_zip(rw, 1, both, 2));
+    return expr_let(rw->ir, p, first_map(rw, at, let->arg[0]), map);
+}
+
 // g(e) of a fold with a o g(e).
 static Expr *added(Rewrite *rw, const Expr *f, const Expr *body, int side, Param *e)
 {

@@ -44,11 +44,12 @@ round prefix N=100 "" 7
 round prefix N=100 "share=0 hold=again" 0
 round prefix N=5000 "lx=32 share=8 hold=local" 15
 round cumsum_rows N=5,M=300 "lx=32 fold=group hold=local lanes=4" 6
+round cumsum_rows N=3,M=5000 "lx=32 share=8 hold=local" 15
 round max_drawdown N=5,M=300 "lx=32 fold=group hold=again" 8
 round argmax N=5000 "lx=32 groups=16 hold=local" 12
 round argmax_rows N=5,M=300 "lx=32 fold=group hold=local" 5
 round moments N=5000 "lx=32 groups=16" 7
-round softmax_online N=5,M=300 "lx=32 fold=group hold=local" 6
+round softmax_online N=5,M=300 "lx=32 ly=1 fold=group hold=local" 6
 round column_sums N=300,M=40 "lx=8 fold=item parts=4" 4
 round column_sums N=300,M=40 "lx=8 fold=group parts=4" 5
 

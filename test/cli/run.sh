@@ -6,6 +6,23 @@ if "$PYTHON" -c 'import numpy' 2>/dev/null; then
 else
     echo "skip against NumPy: it is not installed"
 fi
+# Folds and prefixes of sizes that take several groups, at points that share them.
+shared() {
+    for device in host opencl:0; do
+        passes "shared: $1 $2 $3 on $device" "$FOREWARP" run "examples/$1.fw" -s "$2" -p "$3" -d $device --check
+    done
+}
+shared prefix N=9001 "lx=16 share=8 hold=local lanes=4"
+shared cumsum_rows N=3,M=5001 "lx=8 share=4 hold=local"
+shared cumsum_rows N=3,M=999 "lx=16 fold=group hold=local lanes=2"
+shared max_drawdown N=3,M=999 "lx=16 fold=group hold=again"
+shared argmax N=9001 "lx=16 groups=64 hold=local"
+shared argmax_rows N=3,M=999 "lx=16 fold=group hold=local"
+shared softmax_online N=3,M=999 "lx=16 ly=1 fold=group hold=local"
+shared moments N=9001 "lx=16 groups=16 lanes=4"
+shared column_sums N=999,M=7 "lx=4 fold=item parts=16"
+shared column_sums N=999,M=7 "lx=4 fold=group parts=16"
+
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
 holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
 holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'

@@ -213,12 +213,55 @@ static void test_deep_programs(void **state)
     close_all(&x);
 }
 
+// By its plain point a GPU shares folds and prefixes of every length, and their kernels
+// fit.
+static void test_plain_is_parallel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *def;
+        RuleId rule;
+    } known[] = {
+        {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_SPLIT},
+        {"def p(x: [100000]double) = scan(max, -1e30, x)", RULE_SCAN_SPLIT},
+        {"def p(x: [1000][1000]float) = map(scan(+, 0), x)", RULE_SCAN_LCL},
+        {"def p(x: [1000][9000]float) = map(scan(+, 0), x)", RULE_SCAN_SPLIT},
+        {"def p(x: [4][100000]float) = map(scan(*, 1), x)", RULE_SCAN_SPLIT},
+        {"def p(x: [1000][1000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
+        {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},
+        {"def p(x: [4][100000]float) = map(reduce(+, 0), x)", RULE_FOLD_SPLIT},
+        {"def p(x: [1000][64]float) = reduce(\\s r -> map(+, zip(s, r)), array(64, \\j -> "
+         "0.0), x)",
+         RULE_FOLD_SPLIT},
+        {"def p(x: [1000][64]float) = reduce(max, 0, map(reduce(max, 0), x))",
+         RULE_JOIN_REDUCE},
+        {"def p(x: [100000]float) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1e30, "
+         "-1), "
+         "zip(x, array(100000, \\i -> i)))",
+         RULE_REDUCE_LCL},
+    };
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x;
+        open_text(&x, known[i].def);
+        Point point;
+        Rewriting steps;
+        derive_plain(x.derivation, &point);
+        assert_true(space_valid(derive_space(x.derivation), &point));
+        assert_true(derive_rewriting(x.derivation, &point, &steps, &x.diags));
+        bool found = false;
+        for (int k = 0; k < steps.steps.len; k++)
+            found |= steps.steps.at[k].rule == known[i].rule;
+        if (!found)
+            fail_msg("%s: no %s", known[i].def, rule_info[known[i].rule].name);
+        close_all(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules_lead_there),
-        cmocka_unit_test(test_first_points),
-        cmocka_unit_test(test_shared_reductions),
+        cmocka_unit_test(test_rules_lead_there),  cmocka_unit_test(test_first_points),
+        cmocka_unit_test(test_shared_reductions), cmocka_unit_test(test_plain_is_parallel),
         cmocka_unit_test(test_deep_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,9 @@ static const Instance instances[] = {
      " slide2(2, 1, 1, 1, pad2(0, 1, 0, 0, wrap, a))) in let c = map2(\\u v -> (u, v),"
      " zip2(a, b)) in (c, b, a)",
      "root", "23"},
+    {"mapFissionLet",
+     "def p(x: [N][M]int) = map(\\r -> let y = map(twice, r) in map(mix, zip(y, r)), x)",
+     "root", ""},
     {"reduceFission", "def p(x: [N]int) = reduce(\\s e -> s + twice(e), 0, x)", "root", ""},
     {"reduceFission", "def p(x: [N]int) = reduce(\\s e -> e * e + s, 0, x)", "root", ""},
     {"reduceFission", "def p(x: [N]double) = reduce(\\s e -> s + 1, 0, x)", "root", ""},

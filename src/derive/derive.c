@@ -226,15 +226,16 @@ static bool inline_once(Walk *w, Path at)
            walk_apply_plain(w, RULE_LET_INLINE, at);
 }
 
-// What a product is part of moves into its function: a map of what it gives, alone or
-// beside other arrays in a zip.
-static bool fuse_product(Walk *w, Path at, bool (*has)(const Expr *expr))
+// What a product or a chain is part of moves into its function: a map of what it gives,
+// alone or beside other arrays in a zip. A map that only reads it would compute it again
+// for each element.
+static bool fuse_into(Walk *w, Path at, bool (*has)(const Expr *expr))
 {
     const Expr *map = walk_node(w, at);
     Path in = walk_below(w, at, 0);
     if (!is_map(map) || w->deep)
         return false;
-    if (inline_once(w, walk_below(w, at, CHILD_FUN)))
+    if (has != has_chain && inline_once(w, walk_below(w, at, CHILD_FUN)))
         return true;
     if (!has(map->arg[0]))
         return false;
@@ -308,7 +309,7 @@ static bool derive_blocks(Walk *w, Path at)
 {
     Path inner = walk_below(w, at, CHILD_FUN);
     for (Path p = at; !w->deep && is_map(walk_node(w, p)); p = walk_below(w, p, CHILD_FUN))
-        while (fuse_product(w, p, p.n == at.n ? has_product : has_fold))
+        while (fuse_into(w, p, p.n == at.n ? has_product : has_fold))
             ;
     if (!w->deep && has_fold(walk_node(w, at)->fun))
         index_rows(w, at);
@@ -344,6 +345,8 @@ static bool derive_fold_parts(Walk *w, Path at)
 
 static void derive_map(Walk *w, Path at)
 {
+    while (fuse_into(w, at, has_chain))
+        ;
     if (derive_scan_rows(w, at) || derive_fold_parts(w, at))
         return;
     if (derive_chain(w, at))

@@ -57,6 +57,16 @@ int chain_depth(const Expr *map)
     return 0;
 }
 
+bool has_chain(const Expr *expr)
+{
+    if (chain_depth(expr))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (has_chain(expr->arg[i]))
+            return true;
+    return false;
+}
+
 static int64_t bytes_of(const Type *type)
 {
     int64_t count = 1, len;

@@ -104,6 +104,7 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 // derive_chain.c: how many maps are around a chain of nests, the one of the chain included;
 // 0: a map is none.
 int chain_depth(const Expr *map);
+bool has_chain(const Expr *expr); // in what it reads, or itself
 // Of such a map: the bytes of all arrays that a group may hold.
 int64_t chain_bytes(const Expr *map);
 // A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is

@@ -41,6 +41,8 @@ struct Mem {
     cl_mem mem;
     size_t bytes;
     ImageShape image; // dims 0: a buffer
+    cl_mem source;    // a view of a part: the part, whose contents each launch copies to
+    cl_mem copy;      // what the image is made of; else both NULL
 };
 
 typedef struct Kernel {
@@ -407,25 +409,48 @@ static Mem *opencl_image_new(Device *device, const ImageShape *shape, Buf *log)
     return succeeds(code, "clCreateImage", log) ? own_image(mem, shape) : NULL;
 }
 
-static Mem *opencl_view_new(Device *device, Mem *of, const ImageShape *shape, Buf *log)
+static cl_mem image_over(Device *device, cl_mem of, const ImageShape *shape, cl_int *code)
 {
     cl_image_format format;
     cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
                           .image_width = (size_t)shape->size[0],
-                          .buffer = of->mem};
-    cl_int code = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
-    cl_mem mem = NULL;
-    if (shape->size[0] > get_size(device->id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE))
-        code = CL_INVALID_IMAGE_SIZE;
-    else if (image_format(shape, &format))
-        mem = clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &code);
-    return succeeds(code, "clCreateImage", log) ? own_image(mem, shape) : NULL;
+                          .buffer = of};
+    *code = CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+    if (!image_format(shape, &format))
+        return NULL;
+    return clCreateImage(device->context, CL_MEM_READ_ONLY, &format, &desc, NULL, code);
+}
+
+// PoCL makes no image of a part of a buffer: of such a part the image has a copy.
+static Mem *opencl_view_new(Device *device, Mem *of, const ImageShape *shape, Buf *log)
+{
+    cl_int code = CL_INVALID_IMAGE_SIZE;
+    cl_mem copy = NULL, mem = NULL;
+    if (shape->size[0] <= get_size(device->id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE))
+        mem = image_over(device, of->mem, shape, &code);
+    if (code == CL_INVALID_MEM_OBJECT) {
+        copy = clCreateBuffer(device->context, CL_MEM_READ_WRITE, MAX(of->bytes, 1), NULL,
+                              &code);
+        mem = code == CL_SUCCESS ? image_over(device, copy, shape, &code) : NULL;
+    }
+    if (!succeeds(code, "clCreateImage", log)) {
+        if (copy)
+            clReleaseMemObject(copy);
+        return NULL;
+    }
+    Mem *made = own_image(mem, shape);
+    made->source = copy ? of->mem : NULL;
+    made->copy = copy;
+    made->bytes = of->bytes;
+    return made;
 }
 
 static void opencl_mem_free(Device *device, Mem *mem)
 {
     (void)device;
     clReleaseMemObject(mem->mem);
+    if (mem->copy)
+        clReleaseMemObject(mem->copy);
     free(mem);
 }
 
@@ -648,6 +673,18 @@ static cl_int set_args(cl_kernel kernel, const DeviceLaunch *launch)
     return code;
 }
 
+static cl_int refresh_views(cl_command_queue queue, const DeviceLaunch *launch)
+{
+    cl_int code = CL_SUCCESS;
+    for (int i = 0; i < launch->narg && code == CL_SUCCESS; i++) {
+        const Mem *mem = launch->arg[i].mem;
+        if (mem && mem->copy && mem->bytes)
+            code = clEnqueueCopyBuffer(queue, mem->source, mem->copy, 0, 0, mem->bytes, 0,
+                                       NULL, NULL);
+    }
+    return code;
+}
+
 static DeviceStatus enqueue(Device *device, Module *module, cl_command_queue queue,
                             const DeviceLaunch *launch, cl_event *event, Buf *log)
 {
@@ -658,6 +695,8 @@ static DeviceStatus enqueue(Device *device, Module *module, cl_command_queue que
         return DEV_OUT_OF_RESOURCES;
     DeviceStatus status =
         status_of(set_args(kernel->kernel, launch), "clSetKernelArg", log);
+    if (status == DEV_OK)
+        status = status_of(refresh_views(queue, launch), "clEnqueueCopyBuffer", log);
     if (status != DEV_OK)
         return status;
     return status_of(clEnqueueNDRangeKernel(queue, kernel->kernel, 3, NULL, launch->global,

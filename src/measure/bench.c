@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -484,7 +485,10 @@ static double cores_used(const JobLaunch *launch, int cores)
 static double cores_in_use(const Bench *bench, const Job *job)
 {
     double used = bench->info->compute_units;
-    if (!bench->info->is_cpu)
+    // Under a limit on processor time Linux counts it in whole ticks: short runs take none.
+    struct rlimit limit;
+    bool ticks = getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    if (!bench->info->is_cpu || ticks)
         return 0;
     if (strcmp(bench->info->target, "c") == 0)
         return 1;

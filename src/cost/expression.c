@@ -353,12 +353,31 @@ static const Place *materialise(Count *c, const Expr *expr, const Names *names,
 }
 
 // The combining function applied to the accumulator and each element.
+static bool has_items(const Expr *expr)
+{
+    if (expr->kind == E_PATTERN && expr->pattern == P_MAPLCL)
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (has_items(expr->arg[i]))
+            return true;
+    return expr->fun && has_items(expr->fun->arg[0]);
+}
+
+// How many items of a group do what stands beside its mapLcl, and not in one: all.
+static double by_items(const Count *c, const Expr *function)
+{
+    bool all = c->inside[LOOP_WRG] && !c->inside[LOOP_LCL] && !c->inside[LOOP_SEQ] &&
+               !has_items(function->arg[0]);
+    return all ? c->grid.local[0] * c->grid.local[1] * c->grid.local[2] : 1;
+}
+
 static void fold(Count *c, const Expr *expr, const Names *names, const Place *in,
                  const AddrSpace *out)
 {
     const Expr *f = expr->fun, *array = expr->arg[1];
-    double n = known(c, array->type->len);
+    double n = known(c, array->type->len), items = by_items(c, f);
     Outer outer = enter_loop(c, LOOP_SEQ, 0, is_unrolled(c, expr->pattern, n), n);
+    c->iterations *= items;
     names = bind(c, names, f->params[0], &memory[MEM_PRIVATE], f->arg[0]);
     names = bind(c, names, f->params[1], in, f->arg[0]);
     read_place(c, eval(c, f->arg[0], names), f->arg[0]->type);
@@ -655,6 +674,9 @@ static void gen(Count *c, const Expr *expr, const Names *names, AddrSpace to)
     if (expr->kind == E_LET) {
         const Place *value = eval(c, expr->arg[0], names);
         gen(c, expr->arg[1], bind(c, names, expr->param, value, expr->arg[1]), to);
+    } else if (scalar && array && array->kind == E_PATTERN && array->pattern == P_MAPLCL &&
+               known(c, array->type->len) == 1) { // one item writes it for all
+        gen(c, array, names, to);
     } else if (scalar) {
         copy(c, eval(c, expr, names), expr->type, to);
     } else if (expr->kind == E_PATTERN) {

@@ -18,8 +18,10 @@ static bool is_scan(const Expr *expr)
 
 static bool shares(const Expr *expr)
 {
-    return (fold_is_long(expr, INNER_MOST + 1) && reduce_shares(expr)) ||
-           (scan_is_long(expr, INNER_MOST + 1) && folds_by_parts(expr));
+    if (is_scan(expr)) // in local memory, so of a length that is known
+        return scan_is_long(expr, INNER_MOST + 1) && folds_by_parts(expr) &&
+               arith_is_const(expr->type->len, NULL);
+    return fold_is_long(expr, INNER_MOST + 1) && reduce_shares(expr);
 }
 
 // A prefix that items cannot share would be computed by all of them.

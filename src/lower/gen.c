@@ -822,10 +822,28 @@ static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
     gen(l, expr->arg[1], env_bind_named(l, env, expr->param, value, expr->arg[1]), out);
 }
 
+// What one item of the group writes for all, after what they share.
+static bool is_of_one_item(const Expr *expr)
+{
+    int64_t len;
+    while (expr->kind == E_LET)
+        expr = expr->arg[1];
+    const Expr *array = expr->kind == E_AT ? expr->arg[0] : NULL;
+    return array && array->kind == E_PATTERN && array->pattern == P_MAPLCL &&
+           arith_is_const(array->type->len, &len) && len == 1;
+}
+
 void gen(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     if (l->failed)
         return;
+    if (l->kernel && out->kind == V_MEM && is_of_one_item(expr)) {
+        if (expr->kind == E_LET)
+            gen_let(l, expr, env, out);
+        else
+            gen_only(l, expr, env, out);
+        return;
+    }
     if (expr->kind == E_LET && (!l->kernel || !type_is_scalar(expr->type)))
         gen_let(l, expr, env, out);
     else if (expr->kind == E_PATTERN && !(l->kernel && type_is_scalar(expr->type)))

@@ -186,7 +186,7 @@ enum {
 static bool filter_available(void)
 {
     uint32_t action = SECCOMP_RET_ERRNO;
-    return OUR_ARCH && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+    return OUR_ARCH != 0 && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
 // A jump goes so many instructions on. Of what is not refused altogether, CUDA's driver

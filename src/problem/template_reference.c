@@ -133,6 +133,7 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
                  .config = {.device = device,
                             .worker = e->place->worker,
                             .folder = e->place->folder,
+                            .sandbox = e->place->sandbox,
                             .nbuffer = n,
                             .buffer = buffer,
                             .build_limit_s = 60,

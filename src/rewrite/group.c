@@ -101,7 +101,7 @@ static Expr *add_level(Rewrite *rw, Tree *t, Expr *value)
 static void tree_in_order(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t len,
                           int64_t l)
 {
-    for (int64_t n = (len + l - 1) / l | 1; t->n < TREE_LEVELS; n = TREE_FAN | 1) {
+    for (int64_t n = (len + l - 1) / l | (l > 1); t->n < TREE_LEVELS; n = TREE_FAN | 1) {
         in = add_level(rw, t, near_shares(rw, reduce, in, num(rw, len), n));
         len = (len + n - 1) / n;
         if (len <= TREE_FAN)

@@ -51,7 +51,7 @@ round argmax_rows N=5,M=300 "lx=32 fold=group hold=local" 5
 round moments N=5000 "lx=32 groups=16" 7
 round softmax_online N=5,M=300 "lx=32 ly=1 fold=group hold=local" 6
 round column_sums N=300,M=40 "lx=8 fold=item parts=4" 4
-round column_sums N=300,M=40 "lx=8 fold=group parts=4" 5
+round column_sums N=300,M=40 "lx=8 fold=group" 4
 
 # steps PROGRAM SIZES POINT STEP...: the whole derivation.
 steps() {

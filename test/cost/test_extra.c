@@ -135,7 +135,7 @@ static void loops_are_followed(void **state)
         "def mv(a: [N][N]float, x: [N]float): [N]float = a |> map(\\row ->\n"
         "  zip(row, x) |> reduce(\\sum t -> sum + t.0 * t.1, 0))\n";
     double f[FEATURES];
-    extract(text, 1024, "lx=64", "nvidia-h200", f);
+    extract(text, 1024, "lx=64 fold=item", "nvidia-h200", f);
     assert_close(f[FEATURE_LOOP_BODIES], 1024);
     assert_close(f[FEATURE_LINES_GROUP], 64 * 32 + 32 + 2);
     assert_close(f[FEATURE_LOADS_OUTPUT], 2048);

@@ -213,7 +213,12 @@ static void try_point(Report *report, const Problem *problem, const Derivation *
     Buf text;
     buf_init(&text);
     point_print(&text, derive_space(derivation), point);
-    assert_non_null(unit);
+    if (!unit) { // an item that keeps a prefix needs to know its length
+        assert_string_equal(diags->list.at[0].code, "L108");
+        report->refused++;
+        buf_release(&text);
+        return;
+    }
     Binding binding[4];
     int n = problem_sample(problem, NULL, 0, binding, COUNTOF(binding));
     FeatureSetting setting = {NULL, binding, n};

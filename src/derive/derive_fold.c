@@ -259,7 +259,9 @@ static void fold_in_trees(const Derivation *d, Point *point)
     set_number(d, &tree, "ly", 1);
     set_number(d, &tree, "lz", 1);
     set_number(d, &tree, "groups", 4096);
-    if (d->shape.rows)
+    if (d->shape.columns) // a group would read a column with nothing beside it
+        set_number(d, &tree, "parts", 16);
+    else if (d->shape.rows)
         space_set(d->space, &tree, "fold", "group");
     if (space_valid(d->space, &tree))
         *point = tree;

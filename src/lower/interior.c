@@ -17,6 +17,11 @@
 
 enum { INTERIOR_CONDS_MAX = 64 };
 
+// Both sides of a condition of the block, and what they are in its interior.
+typedef struct {
+    const Side *from, *to;
+} Moved;
+
 typedef struct {
     Pass *pass;
     const Arith *cond[INTERIOR_CONDS_MAX];
@@ -24,6 +29,7 @@ typedef struct {
     const Arith *iter[32]; // sequential loops inside the block
     int niter;
     VEC(const Arith *) ints; // made inside the block, so that no test before it knows them
+    VEC(Moved) moved;        // sides of the conditions met so far
     bool give_up;
 } Split;
 
@@ -138,6 +144,40 @@ static const Arith *inside_index(Split *s, const Arith *a)
     return !a || plain(a) || is_made_inside(s, a) ? a : inside(s, a);
 }
 
+// Sides: what an access says it is on becomes what is known in the interior, where a
+// condition has its boundary operations replaced as indices have, so that the verifier
+// can see that the test implies it.
+
+static const Side *inside_side(const Split *s, const Side *side)
+{
+    for (int i = 0; side && i < s->moved.len; i++)
+        if (s->moved.at[i].from == side - !side->holds)
+            return s->moved.at[i].to + !side->holds;
+    return side;
+}
+
+static const Side *inside_sides(Split *s, const Side *from, const KExpr *cond)
+{
+    Side *to = NEW_ARRAY(s->pass->arena, Side, 2);
+    for (int i = 0; i < 2; i++)
+        to[i] = (Side){inside_side(s, from[i].outer), cond, from[i].holds};
+    Moved moved = {from, to};
+    VEC_PUSH(s->pass->arena, &s->moved, moved);
+    return to;
+}
+
+// Asks for a condition; gives it as it reads in the interior.
+static const KExpr *need_cond(Split *s, const KExpr *cond)
+{
+    KExpr *copy = NEW(s->pass->arena, KExpr);
+    *copy = *cond;
+    const Arith **part = NEW_ARRAY(s->pass->arena, const Arith *, cond->n);
+    for (int i = 0; i < cond->n; i++)
+        need(s, part[i] = inside_index(s, cond->cond[i]));
+    copy->cond = part;
+    return copy;
+}
+
 // Can the test before the block ask for these conditions?
 static bool can_need(const Split *s, const KExpr *cond)
 {
@@ -156,6 +196,9 @@ static const KExpr *copy_value(Split *s, const KExpr *k)
     KExpr *copy = NEW(s->pass->arena, KExpr);
     *copy = *k;
     copy->arith = inside_index(s, k->arith);
+    if (k->side)
+        copy->side = k->kind == K_LOAD ? inside_side(s, k->side)
+                                       : inside_sides(s, k->side, k->arg[0]);
     const KExpr **arg = NEW_ARRAY(s->pass->arena, const KExpr *, MAX(k->n, 1));
     for (int i = 0; i < k->n; i++)
         arg[i] = inside_value(s, k->arg[i]);
@@ -168,8 +211,9 @@ static const KExpr *inside_value(Split *s, const KExpr *k)
     if (!k || k->kind == K_LITERAL || k->kind == K_VAR || k->kind == K_COND)
         return k;
     if (k->kind == K_OP && k->op == OP_SELECT && can_need(s, k->arg[0])) {
-        for (int i = 0; i < k->arg[0]->n; i++)
-            need(s, inside_index(s, k->arg[0]->cond[i]));
+        const KExpr *cond = need_cond(s, k->arg[0]);
+        if (k->side)
+            inside_sides(s, k->side, cond);
         return inside_value(s, k->arg[1]);
     }
     return copy_value(s, k);
@@ -180,8 +224,9 @@ static void inside_block(Split *s, const Block *from, Block *to);
 static void inside_stm(Split *s, const Stm *from, Block *to)
 {
     if (from->kind == ST_IF && can_need(s, from->value) && !from->other.len) {
-        for (int i = 0; i < from->value->n; i++)
-            need(s, inside_index(s, from->value->cond[i]));
+        const KExpr *cond = need_cond(s, from->value);
+        if (from->side)
+            inside_sides(s, from->side, cond);
         inside_block(s, &from->body, to);
         return;
     }
@@ -190,6 +235,9 @@ static void inside_stm(Split *s, const Stm *from, Block *to)
     stm->body = stm->other = (Block){0};
     stm->index = inside_index(s, from->index);
     stm->value = inside_value(s, from->value);
+    if (from->side)
+        stm->side = from->kind == ST_STORE ? inside_side(s, from->side)
+                                           : inside_sides(s, from->side, from->value);
     if (from->kind == ST_INT)
         VEC_PUSH(s->pass->arena, &s->ints, from->iter);
     s->give_up |= from->kind == ST_BARRIER || s->niter == COUNTOF(s->iter);

@@ -23,6 +23,18 @@ shared moments N=9001 "lx=16 groups=16 lanes=4"
 shared column_sums N=999,M=7 "lx=4 fold=item parts=16"
 shared column_sums N=999,M=7 "lx=4 fold=group parts=16"
 
+# A border around a border: the interior of the outer one knows what the inner one asks.
+cat >"$tmp/borders.fw" <<'END'
+size N
+def main(a: [N][6]double) =
+  let s = pad2(2, 1, 4, 4, 0.0, a |> pad2(1, 1, 1, 1, -1.5) |> slide2(3, 1) |> map2(\x -> x[2][1]*x[1][1]))
+  in pad(4, 4, wrap, s)
+END
+for device in host opencl:0; do
+    passes "borders in borders on $device" "$FOREWARP" run "$tmp/borders.fw" -s N=131 -d $device \
+        -p "lx=64 ly=4 by=4 scheme=global walk=1 border=split" --check
+done
+
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
 holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
 holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'

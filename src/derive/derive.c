@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The point, as the walk wants it, and the program on its way.
 // Steps -------------------------------------------------------------------------------
 
 const Expr *walk_node(const Walk *w, Path at)
@@ -544,6 +543,8 @@ static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diag
     Ir *ir = d->program->ir;
     *w = walk_of(d, point);
     rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
+    if (!d->shape.lowered)
+        derive_flatten(&w->r);
     cover_begin(d, point, &w->r, &w->unstored);
     if (!d->shape.lowered)
         walk(w, (Path){0}, true);

@@ -71,6 +71,36 @@ bool has_product(const Expr *expr)
     return expr->fun && has_product(expr->fun->arg[0]);
 }
 
+// Maps of a map that folds nothing are one map.
+static bool is_flat(const Expr *map)
+{
+    const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;
+    const Type *type = inner && is_map(inner) ? inner->fun->arg[0]->type : NULL;
+    return !type || type->kind == T_ARRAY || has_fold(inner->fun->arg[0]);
+}
+
+static void flatten_at(Rewriter *r, Path at)
+{
+    while (!is_flat(path_find(r->expr, &at)) &&
+           rewriter_rule(r, &at, RULE_MAP_FLATTEN, &(RuleArgs){0}))
+        ;
+    const Expr *expr = path_find(r->expr, &at);
+    Path below = at;
+    if (expr->kind == E_PATTERN && expr->pattern == P_ITERATE &&
+        path_push(&below, CHILD_FUN))
+        flatten_at(r, below);
+    for (int i = 0; i < path_find(r->expr, &at)->narg; i++) {
+        below = at;
+        if (path_push(&below, i))
+            flatten_at(r, below);
+    }
+}
+
+void derive_flatten(Rewriter *r)
+{
+    flatten_at(r, (Path){0});
+}
+
 static const Expr *tail_of_lets(const Expr *expr)
 {
     while (expr->kind == E_LET)

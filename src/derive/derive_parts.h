@@ -131,6 +131,9 @@ bool is_window(const Expr *expr, int dims);
 bool is_product(const Expr *map);
 bool has_product(const Expr *expr); // anywhere
 bool has_fold(const Expr *expr);    // likewise
+// Maps of the host level that are written inside one another become one, as far as they
+// are seen to be.
+void derive_flatten(Rewriter *r);
 // Maps written inside one another: one thread dimension each, outermost slowest.
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line

@@ -361,11 +361,14 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
     const Function *main = program->main;
-    if (!d->shape.lowered)
-        d->pipeline = pipeline_new(program->ir, main->body, main->params, main->nparam,
+    Rewriter r;
+    rewriter_init(&r, program->ir, program->ir->arena, main->body);
+    if (!d->shape.lowered) {
+        derive_flatten(&r);
+        d->pipeline = pipeline_new(program->ir, r.expr, main->params, main->nparam,
                                    &stage_rates, COVERS_KEPT, 0);
-    if (!d->shape.lowered)
-        find_shape(&d->shape, program->main->body, true);
+        find_shape(&d->shape, r.expr, true);
+    }
     int errors = diags->errors;
     make_space(d, diags);
     if (diags->errors > errors) {
@@ -539,7 +542,10 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.all_loads = derive_word(d, point, "loads", "all");
     options.images = derive_word(d, point, "scheme", "image");
     options.padded = derive_word(d, point, "scheme", "padded");
-    options.interior = derive_word(d, point, "border", "split");
+    // Without windows only vectors gain from it: what guards each element keeps them apart.
+    options.interior = space_find(d->space, "border") >= 0
+                           ? derive_word(d, point, "border", "split")
+                           : options.vector > 1;
     options.eager = !d->device.is_cpu && derive_param(d, point, "fuse") <= 1;
     product_options(d, point, &options);
     return options;

@@ -25,6 +25,7 @@ typedef struct {
     const Buffer *buffer;
     const Arith *base;
     int64_t start;
+    bool within;                   // if one of them is in the buffer, all are
     unsigned loaded, stored;       // one bit a lane
     const Var *vector;             // the loaded chunk
     const KExpr *value[LANES_MAX]; // what is to be stored
@@ -99,10 +100,11 @@ static Chunk *chunk_of(Vectors *v, const Buffer *buffer, const Arith *index,
         if (chunk->buffer == buffer && chunk->base == base && chunk->start == start)
             return chunk;
     }
-    if (v->nchunk == CHUNKS_MAX || arith_multiple(v->pass->ctx, base) % v->width != 0 ||
-        arith_multiple(v->pass->ctx, buffer->count) % v->width != 0)
+    if (v->nchunk == CHUNKS_MAX || arith_multiple(v->pass->ctx, base) % v->width != 0)
         return NULL;
-    v->chunk[v->nchunk] = (Chunk){.buffer = buffer, .base = base, .start = start};
+    bool ends = arith_multiple(v->pass->ctx, buffer->count) % v->width == 0;
+    v->chunk[v->nchunk] =
+        (Chunk){.buffer = buffer, .base = base, .start = start, .within = ends};
     return &v->chunk[v->nchunk++];
 }
 
@@ -161,10 +163,10 @@ static int lanes(unsigned bits)
 
 // A vector load of four costs the caches what a load of every fourth element does, so two
 // wanted elements pay for it (gaussian 8192 x 8192 on an H200: 137 us with three, 134 with
-// two). The vector is within the buffer, because it is aligned and one element of it is.
-static bool loads_whole(const Chunk *chunk)
+// two).
+static bool loads_whole(const Vectors *v, const Chunk *chunk)
 {
-    return chunk && lanes(chunk->loaded) >= 2;
+    return chunk && lanes(chunk->loaded) >= (chunk->within ? 2 : v->width);
 }
 
 static bool stores_whole(const Vectors *v, const Chunk *chunk)
@@ -232,7 +234,7 @@ static const KExpr *rewrite(Vectors *v, const KExpr *e, bool certain)
 {
     int lane, n = kexpr_args(e);
     Chunk *chunk = load_chunk(v, e, &lane);
-    if (loads_whole(chunk) && (certain || chunk->vector))
+    if (loads_whole(v, chunk) && (certain || chunk->vector))
         return lane_value(v, chunk, lane, e->type);
     if (n == 0)
         return e;

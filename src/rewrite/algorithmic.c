@@ -344,16 +344,6 @@ Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
 }
 
-Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    (void)args;
-    const Expr *inner = is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
-    if (!inner || at->dims + inner->dims > DIMS_MAX)
-        return NULL;
-    return make_map(rw, at->dims + inner->dims, copy_of(rw, inner->fun),
-                    copy_of(rw, at->arg[0]));
-}
-
 Expr *rule_slideNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;

@@ -35,6 +35,22 @@ for device in host opencl:0; do
         -p "lx=64 ly=4 by=4 scheme=global walk=1 border=split" --check
 done
 
+# Maps in maps are one: blocks of items over rows and columns, what the row alone has beside.
+cat >"$tmp/rows.fw" <<'END'
+size N, M
+def main(x: [N][M]float, g: [M]float, c: [N]float) =
+  zip(x, c) |> map(\r d -> zip(r, g) |> map(\v w -> v * w + d))
+END
+for device in host opencl:0; do
+    passes "maps in maps on $device" "$FOREWARP" run "$tmp/rows.fw" -s N=13,M=67 -d $device \
+        -p "lx=8 ly=2 bx=4 by=2" --check
+done
+# Vectors at a length that they do not divide: the last elements are alone.
+"$FOREWARP" emit "$tmp/rows.fw" -s N=13,M=68 --target cuda -p "lx=8 ly=2 bx=4 by=2 vec=4" >"$tmp/rows.cu"
+passes "vectors of maps in maps" grep -q "(const float4 \*)&g" "$tmp/rows.cu"
+"$FOREWARP" emit examples/scal.fw -s N=1003 --target cuda -p "lx=8 bx=4 vec=4" >"$tmp/scal.cu"
+passes "vectors at an odd length" grep -q "(float4 \*)&out" "$tmp/scal.cu"
+
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
 holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
 holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Maps in maps as one map: the inner one reads rows of what the outer one reads, and arrays
+// that are the same for all rows; both become arrays over all dimensions, the latter as
+// views that repeat what they look at.
+//
+//   source  Lift: maps of several dimensions are compositions
+
+#include "rewrite/internal.h"
+
+typedef struct {
+    Rewrite *rw;
+    const Expr *map;  // the outer one
+    const Param *row; // its element
+    const Expr *in;   // what the inner one reads
+    int dims;         // of the inner one
+    Expr *part[PARTS_MAX];
+    int n;
+} Flat;
+
+// What the outer map reads as component k of its element; the element itself: k < 0.
+static const Expr *whole(const Flat *f, int k)
+{
+    const Expr *in = f->map->arg[0];
+    if (k < 0)
+        return in;
+    return is_dims(in, P_ZIP, f->map->dims) ? in->arg[k] : NULL;
+}
+
+// The component of the element that an expression is; -1: all of it, -2: something else.
+static int component(const Flat *f, const Expr *e)
+{
+    if (is_use(e, f->row))
+        return -1;
+    return e->kind == E_GET && is_use(e->arg[0], f->row) ? e->index : -2;
+}
+
+// The view over the first dims dimensions of `lens`, which is the same everywhere in them.
+static Expr *repeated(const Flat *f, const Type *over, int dims, Expr *e)
+{
+    if (dims == 0)
+        return e;
+    Param *i = fresh(f->rw, "i");
+    Expr *inner = repeated(f, over->elem, dims - 1, e);
+    return expr_pattern(f->rw->ir, P_ARRAY, 1, 0, &over->len, make_lambda(f->rw, i, inner),
+                        NULL, 0);
+}
+
+// The elements of an array over the outer dimensions, each repeated over the inner ones.
+static Expr *stretched(const Flat *f, const Type *over, int dims, Expr *array)
+{
+    if (dims == 0)
+        return repeated(f, f->in->type, f->dims, array);
+    Param *i = fresh(f->rw, "i");
+    Expr *elem = expr_at(f->rw->ir, array, use(f->rw, i));
+    return expr_pattern(f->rw->ir, P_ARRAY, 1, 0, &over->len,
+                        make_lambda(f->rw, i, stretched(f, over->elem, dims - 1, elem)),
+                        NULL, 0);
+}
+
+// Adds what the inner map reads, over all dimensions; false where that is not known.
+static bool add_part(Flat *f, const Expr *e)
+{
+    int k = component(f, e);
+    const Expr *rows = k > -2 ? whole(f, k) : NULL;
+    if (f->n == PARTS_MAX || (k > -2 && !rows))
+        return false;
+    if (k == -2 && expr_mentions(e, f->row))
+        return false;
+    f->part[f->n++] = rows ? copy_of(f->rw, rows)
+                           : repeated(f, f->map->type, f->map->dims, copy_of(f->rw, e));
+    return true;
+}
+
+static bool add_parts(Flat *f)
+{
+    if (!is_dims(f->in, P_ZIP, f->dims))
+        return add_part(f, f->in);
+    for (int i = 0; i < f->in->narg; i++)
+        if (!add_part(f, f->in->arg[i]))
+            return false;
+    return true;
+}
+
+// Where the function of the inner map uses the row itself, one more part is what it uses;
+// at: a copy of the function's body, changed in place. False where that is not known.
+static bool add_uses(Flat *f, Param *t, Expr *at)
+{
+    int k = component(f, at);
+    if (k == -2) {
+        for (int i = 0; i < at->narg; i++)
+            if (!add_uses(f, t, (Expr *)at->arg[i]))
+                return false;
+        return !at->fun || add_uses(f, t, at->fun);
+    }
+    const Expr *rows = whole(f, k);
+    if (!rows || f->n == PARTS_MAX)
+        return false;
+    f->part[f->n] = stretched(f, f->map->type, f->map->dims, copy_of(f->rw, rows));
+    *at = *expr_get(f->rw->ir, use(f->rw, t), f->n++);
+    return true;
+}
+
+static Expr *element(const Flat *f, Param *t, int n)
+{
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < n; i++)
+        part[i] = expr_get(f->rw->ir, use(f->rw, t), i);
+    return is_dims(f->in, P_ZIP, f->dims) ? expr_tuple(f->rw->ir, part, n) : part[0];
+}
+
+Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Expr *inner = is(at, P_MAP) ? at->fun->arg[0] : NULL;
+    if (!inner || !is(inner, P_MAP) || at->dims + inner->dims > DIMS_MAX)
+        return NULL;
+    int dims = at->dims + inner->dims;
+    Flat f = {.rw = rw,
+              .map = at,
+              .row = at->fun->params[0],
+              .in = inner->arg[0],
+              .dims = inner->dims};
+    if (!add_parts(&f))
+        return NULL;
+    if (!expr_mentions(inner->fun, f.row)) {
+        Expr *in =
+            is_dims(f.in, P_ZIP, f.dims) ? make_zip(rw, dims, f.part, f.n) : f.part[0];
+        return make_map(rw, dims, copy_of(rw, inner->fun), in);
+    }
+    Param *t = fresh(rw, "t");
+    Expr *body = call(rw, inner->fun, element(&f, t, f.n));
+    if (!add_uses(&f, t, body))
+        return NULL;
+    return make_map(rw, dims, make_lambda(rw, t, body), make_zip(rw, dims, f.part, f.n));
+}

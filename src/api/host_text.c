@@ -147,16 +147,19 @@ static void put_arg(Buf *out, const JobArg *arg)
 
 static void put_launches(Buf *out, const Job *job)
 {
-    buf_puts(out, "/* Kernel, work-items in all and in a group, its arguments: their first "
-                  "number, and how many. */\nstatic const struct {\n    int kernel;\n    "
-                  "size_t global[3], local[3];\n    int first, n;\n} fw_launch[] = {\n");
+    buf_puts(out,
+             "/* Kernel, work-items in all and in a group, bytes of local memory that the "
+             "text does not declare, its arguments: their first number, and how many. "
+             "*/\nstatic const struct {\n    int kernel;\n    size_t global[3], "
+             "local[3], local_bytes;\n    int first, n;\n} fw_launch[] = {\n");
     for (int i = 0, first = 0; i < job->nlaunch; i++) {
         const JobLaunch *launch = &job->launch[i];
         buf_printf(out, "    {%d, ", kernel_number(job, i));
         put_size3(out, launch->global);
         buf_puts(out, ", ");
         put_size3(out, launch->local);
-        buf_printf(out, ", %d, %d},\n", first, launch->narg);
+        buf_printf(out, ", %" PRId64 ", %d, %d},\n", launch->local_bytes, first,
+                   launch->narg);
         first += launch->narg;
     }
     buf_puts(out, "};\n\n");

@@ -219,7 +219,10 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
     DeviceArg *arg = xcalloc((size_t)from->narg + 1, sizeof *arg);
     int32_t *room = xcalloc((size_t)from->narg + 1, sizeof *room);
     set_args(loaded, from, lent, arg, room);
-    DeviceLaunch launch = {.kernel = from->kernel, .narg = from->narg, .arg = arg};
+    DeviceLaunch launch = {.kernel = from->kernel,
+                           .local_bytes = (size_t)from->local_bytes,
+                           .narg = from->narg,
+                           .arg = arg};
     for (int d = 0; d < 3; d++) {
         launch.global[d] = (size_t)from->global[d];
         launch.local[d] = (size_t)from->local[d];

@@ -10,8 +10,7 @@
 //
 // An error met while waiting is a fault inside a kernel; CUDA then refuses every further
 // call of the process, so it is DEV_FAILED, after which a worker ends. It chooses no build
-// options, and uses no more than the 48 KB of shared memory that a kernel has without
-// asking.
+// options.
 #include "device/device.h"
 #include "device/nvrtc.h"
 
@@ -37,8 +36,10 @@ enum {
     ATTR_TEXTURE_WIDTH = 69, // of textures of linear memory, in elements
     ATTR_MAJOR = 75,
     ATTR_MINOR = 76,
+    ATTR_SHARED_ASKED = 97, // of a block that asks for it
     FUNC_MAX_THREADS = 0,
     FUNC_SHARED_BYTES = 1,
+    FUNC_DYNAMIC_BYTES = 8, // most that a launch may ask for
 };
 
 enum { LINE_BYTES = 128, ARGS_MAX = 256 };
@@ -173,7 +174,8 @@ static void describe(Device *device, int index)
     info->shuffle = true;
     info->line_bytes = LINE_BYTES;
     info->max_group = attribute(device, ATTR_MAX_THREADS);
-    info->local_bytes = attribute(device, ATTR_SHARED_BYTES);
+    info->local_bytes =
+        MAX(attribute(device, ATTR_SHARED_BYTES), attribute(device, ATTR_SHARED_ASKED));
     info->global_bytes = info->alloc_bytes = (int64_t)bytes;
     for (int i = 0; i < 3; i++) {
         info->max_item[i] = attribute(device, ATTR_MAX_BLOCK_X + i);
@@ -463,7 +465,7 @@ static void cuda_module_free(Device *device, Module *module)
 
 typedef struct {
     void *function;
-    unsigned grid[3], block[3];
+    unsigned grid[3], block[3], shared;
     void *arg[ARGS_MAX];
 } Ready;
 
@@ -490,18 +492,34 @@ static bool shape_fits(const Device *device, const DeviceLaunch *l, int64_t most
     return group <= most;
 }
 
+// Beyond the 48 KB that every block has, a kernel must say what its launches may ask for.
+static bool shared_fits(const Device *device, void *function, const DeviceLaunch *l,
+                        Buf *log)
+{
+    const Driver *cu = &device->cu;
+    int declared = 0;
+    cu->cuFuncGetAttribute(&declared, FUNC_SHARED_BYTES, function);
+    int64_t bytes = declared + (int64_t)l->local_bytes;
+    if (bytes > device->info.local_bytes) {
+        buf_printf(log, "%s: %lld bytes of shared memory, the device has %lld\n", l->kernel,
+                   (long long)bytes, (long long)device->info.local_bytes);
+        return false;
+    }
+    return l->local_bytes == 0 ||
+           succeeds(
+               cu,
+               cu->cuFuncSetAttribute(function, FUNC_DYNAMIC_BYTES, (int)l->local_bytes),
+               "cuFuncSetAttribute", log);
+}
+
 static bool launch_fits(const Device *device, void *function, const DeviceLaunch *l,
                         Buf *log)
 {
     const Driver *cu = &device->cu;
-    int shared = 0, threads = (int)device->info.max_group;
-    cu->cuFuncGetAttribute(&shared, FUNC_SHARED_BYTES, function);
+    int threads = (int)device->info.max_group;
     cu->cuFuncGetAttribute(&threads, FUNC_MAX_THREADS, function);
-    if (shared > device->info.local_bytes) {
-        buf_printf(log, "%s: %d bytes of shared memory, the device has %lld\n", l->kernel,
-                   shared, (long long)device->info.local_bytes);
+    if (!shared_fits(device, function, l, log))
         return false;
-    }
     if (l->narg > ARGS_MAX) {
         buf_printf(log, "%s: more than %d arguments\n", l->kernel, ARGS_MAX);
         return false;
@@ -524,6 +542,7 @@ static DeviceStatus get_ready(const Device *device, const Module *module,
         ready->block[i] = (unsigned)launch->local[i];
         ready->grid[i] = (unsigned)(launch->global[i] / launch->local[i]);
     }
+    ready->shared = (unsigned)launch->local_bytes;
     for (int i = 0; i < launch->narg; i++)
         ready->arg[i] = launch->arg[i].mem ? (void *)&launch->arg[i].mem->address
                                            : (void *)(uintptr_t)launch->arg[i].data;
@@ -533,7 +552,7 @@ static DeviceStatus get_ready(const Device *device, const Module *module,
 static int enqueue(const Driver *cu, Ready *r, void *stream)
 {
     return cu->cuLaunchKernel(r->function, r->grid[0], r->grid[1], r->grid[2], r->block[0],
-                              r->block[1], r->block[2], 0, stream, r->arg, NULL);
+                              r->block[1], r->block[2], r->shared, stream, r->arg, NULL);
 }
 
 static void wait_some(const Device *device, int launches)

@@ -57,6 +57,7 @@ typedef struct {
 typedef struct {
     const char *kernel;
     size_t global[3], local[3]; // OpenCL meaning: global in work-items, local divides it
+    size_t local_bytes;         // local memory of a group that its text does not declare
     int narg;
     const DeviceArg *arg;
 } DeviceLaunch;

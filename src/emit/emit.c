@@ -94,6 +94,9 @@ static void put_launch(Printer *p, const Launch *launch)
         arith_print(&p->line, kernel->sizes.at[i]);
     }
     put(p, ")");
+    if (emit_local_bytes(p->target, kernel))
+        put(p, ", %lld bytes of shared memory",
+            (long long)emit_local_bytes(p->target, kernel));
     buf_write(p->out, p->line.text, p->line.len); // a comment must not be wrapped
     buf_putc(p->out, '\n');
     buf_clear(&p->line);

@@ -30,6 +30,9 @@ void emit_prelude(Buf *out, const Target *target, const Program *program);
 // outermost one is an OpenMP loop) and `void NAME_entry(void *const *arg)` is added, where
 // arg[i] points to a buffer's data, or to the value of an int argument.
 void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel *kernel);
+// Bytes of local memory that a launch of the kernel must ask for: 0 where its text declares
+// all of it, which a target may allow up to a size only.
+int64_t emit_local_bytes(const Target *target, const Kernel *kernel);
 // A whole readable file: a comment with the program, its sizes, and each launch's shape;
 // the prelude; every kernel.
 void emit_unit(Buf *out, const Target *target, const Unit *unit);

@@ -28,6 +28,7 @@ struct Target {
     void (*put_start)(Printer *p, const Kernel *kernel);
     const char *function, *global, *local, *byte, *restricted, *barrier, *shuffle;
     const char *local_pointer, *align, *align_close;
+    int64_t declared_bytes;
     const char *id[4], *dim, *id_close, *group_size;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
     const char *math[MATHS], *unroll;

@@ -60,15 +60,56 @@ static void put_array(Printer *p, const char *space, const Buffer *buffer)
     put_line(p, ";");
 }
 
+enum { LOCAL_ALIGN = 128 };
+
+// Bytes from the start of all local memory to a buffer's, where it is asked for as one;
+// buffer NULL: bytes of all.
+static int64_t local_offset(const Kernel *kernel, const Buffer *buffer)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < kernel->locals.len && kernel->locals.at[i] != buffer; i++) {
+        int64_t count;
+        const Buffer *before = kernel->locals.at[i];
+        if (!arith_is_const(before->count, &count))
+            BUG("local memory of a size that is not known");
+        offset += count * scalar_info[before->scalar].bytes;
+        offset = (offset + LOCAL_ALIGN - 1) / LOCAL_ALIGN * LOCAL_ALIGN;
+    }
+    return offset;
+}
+
+int64_t emit_local_bytes(const Target *target, const Kernel *kernel)
+{
+    bool asked =
+        target->declared_bytes && kernel_local_bytes(kernel) > target->declared_bytes;
+    return asked ? local_offset(kernel, NULL) : 0;
+}
+
+// A part of the local memory that the launch asks for.
+static void put_part(Printer *p, const Buffer *buffer)
+{
+    const char *type = memory_type(p, buffer->scalar);
+    put(p, "%s *const ", type);
+    put_name(p, buffer->name);
+    put_line(p, " = (%s *)(fw_local + %lld);", type,
+             (long long)local_offset(p->kernel, buffer));
+}
+
 // The local buffers used in block, if they are declared there.
 static void put_locals(Printer *p, const Block *block)
 {
-    bool any = false;
+    bool any = false, asked = emit_local_bytes(p->target, p->kernel) > 0;
+    if (asked)
+        put_line(p, "extern %s%s%d%s%s fw_local[];", p->target->local, p->target->align,
+                 LOCAL_ALIGN, p->target->align_close, p->target->byte);
     for (int i = 0; i < p->kernel->locals.len; i++) {
         const Buffer *buffer = p->kernel->locals.at[i];
         if (!block_any(block, uses, buffer))
             continue;
-        put_array(p, p->target->local, buffer);
+        if (asked)
+            put_part(p, buffer);
+        else
+            put_array(p, p->target->local, buffer);
         any = true;
     }
     if (any)

@@ -245,7 +245,9 @@ int64_t fused_sum_size(int words)
 int64_t fused_local_bytes(const DeviceInfo *device)
 {
     bool keeps = strcmp(device->target, "opencl") == 0 && !device->is_cpu;
-    return device->local_bytes - (keeps ? 1024 : 0);
+    // CUDA's text declares what a block has, which is at most so much.
+    int64_t most = strcmp(device->target, "cuda") == 0 ? ON_CHIP_BYTES : INT64_MAX;
+    return MIN(device->local_bytes, most) - (keeps ? 1024 : 0);
 }
 
 static bool call_fits(const Script *script, const Fusion *single, int64_t local_bytes,

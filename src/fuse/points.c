@@ -443,7 +443,7 @@ static void add_lead(ScriptSpace *s, int call)
         s->arena,
         "threads%d, style%d, block%d are '-', '-', 0 where cover has no kernel "
         "from call %d on, else of one that fits %lld bytes (T=%lld)",
-        call + 1, call + 1, call + 1, call + 1, (long long)s->device.local_bytes,
+        call + 1, call + 1, call + 1, call + 1, (long long)fused_local_bytes(&s->device),
         (long long)s->instances);
     const SpaceRelation relation = {
         4, {0, lead->threads, lead->style, lead->block}, has_kernel, lead, says};

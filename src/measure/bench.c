@@ -308,7 +308,10 @@ static DeviceArg device_arg(const Bench *bench, Piece *piece, const JobArg *arg)
 static DeviceLaunch device_launch(const Bench *bench, Piece *piece, const JobLaunch *from)
 {
     DeviceArg *arg = NEW_ARRAY(piece->arena, DeviceArg, from->narg);
-    DeviceLaunch launch = {.kernel = from->kernel, .narg = from->narg, .arg = arg};
+    DeviceLaunch launch = {.kernel = from->kernel,
+                           .local_bytes = (size_t)from->local_bytes,
+                           .narg = from->narg,
+                           .arg = arg};
     for (int i = 0; i < from->narg; i++)
         arg[i] = device_arg(bench, piece, &from->arg[i]);
     for (int i = 0; i < 3; i++) {

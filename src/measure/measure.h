@@ -87,6 +87,7 @@ typedef struct {
 typedef struct {
     const char *kernel;
     int64_t global[3], local[3];
+    int64_t local_bytes; // local memory of a group that the text does not declare
     int narg;
     const JobArg *arg;
 } JobLaunch;

@@ -35,6 +35,7 @@ static void make_launch(const Problem *problem, const Unit *unit, const Target *
         to->local[d] = kernel->local[d];
         to->global[d] = problem_number(problem, kernel->global[d]);
     }
+    to->local_bytes = emit_local_bytes(target, kernel);
     to->narg = kernel->params.len + kernel->sizes.len;
     JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(to->narg, 1));
     for (int i = 0; i < kernel->params.len; i++) {

@@ -69,7 +69,7 @@ static DeviceStatus scale(const DeviceKind *kind, Device *device, const char *te
                        {.data = &n, .bytes = sizeof n}};
     bool greedy = strcmp(name, "greedy") == 0;
     DeviceLaunch launch = {
-        name, {local > N ? local : N, 1, 1}, {local, 1, 1}, greedy ? 1 : 3, arg};
+        name, {local > N ? local : N, 1, 1}, {local, 1, 1}, 0, greedy ? 1 : 3, arg};
     status = kind->run(device, module, &launch, 1, &time_ns, log);
     if (status == DEV_OK)
         assert_true(time_ns > 0);
@@ -147,7 +147,7 @@ static void test_host_twice(void **state)
         double time_ns;
         Mem *mem = kind->mem_new(device[i], sizeof got, &log);
         DeviceArg arg = {.mem = mem};
-        DeviceLaunch launch = {"put", {1, 1, 1}, {1, 1, 1}, 1, &arg};
+        DeviceLaunch launch = {"put", {1, 1, 1}, {1, 1, 1}, 0, 1, &arg};
         assert_int_equal(kind->run(device[i], module[i], &launch, 1, &time_ns, &log),
                          DEV_OK);
         kind->read(device[i], mem, &got, sizeof got, &log);

@@ -66,7 +66,7 @@ static DeviceInfo gpu(void)
                        .line_bytes = 128,
                        .max_group = 1024,
                        .max_item = {1024, 1024, 64},
-                       .local_bytes = 48 * 1024,
+                       .local_bytes = 227 * 1024,
                        .global_bytes = (int64_t)1 << 37,
                        .alloc_bytes = (int64_t)1 << 37};
     return info;
@@ -219,6 +219,54 @@ static void test_types(void **state)
     assert_int_equal(wrong, 0);
 }
 
+// Rows longer than what a text may declare are held in local memory that the launch asks
+// for, or none is asked for.
+static void expect_local(const Nvrtc *nvrtc, int64_t columns, bool asks)
+{
+    static const char text[] =
+        "size N, M\n"
+        "def f(x: [N][M]float) = x |> map(\\r ->\n"
+        "  let m = r |> reduce(max, -1e30) in r |> map(\\v -> exp(v - m)))\n";
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = problem_parse("text", text, &diags);
+    Binding binding[] = {{"N", 64}, {"M", columns}};
+    assert_true(problem_bind(problem, binding, 2, &diags));
+    DeviceInfo device = gpu();
+    Derivation *derivation = derive_new(problem->bound, &device, &diags);
+    Point point;
+    Buf source, cubin, log;
+    Candidate candidate;
+    derive_plain(derivation, &point);
+    assert_true(space_set(derive_space(derivation), &point, "hold", "local"));
+    buf_init(&source);
+    emit_prelude(&source, target_find("cuda"), problem->bound);
+    assert_true(candidate_make(problem, derivation, &point, "k", target_find("cuda"), "",
+                               arena, &candidate, &diags));
+    buf_puts(&source, candidate.job.source);
+    bool fits = candidate.job.launch[0].local_bytes >= columns * 4;
+    assert_int_equal(asks, fits);
+    assert_int_equal(asks, strstr(source.text, "extern __shared__") != NULL);
+    assert_int_equal(compile(nvrtc, source.text, NULL, &cubin, &log), DEV_OK);
+    buf_release(&cubin);
+    buf_release(&log);
+    buf_release(&source);
+    candidate_release(&candidate);
+    derive_free(derivation);
+    problem_free(problem);
+    arena_free(arena);
+}
+
+static void test_local(void **state)
+{
+    (void)state;
+    Nvrtc *nvrtc = open_nvrtc();
+    expect_local(nvrtc, 8192, false);
+    expect_local(nvrtc, 40000, true);
+    nvrtc_close(nvrtc);
+}
+
 static void test_failures(void **state)
 {
     (void)state;
@@ -315,7 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples),  cmocka_unit_test(test_types),
         cmocka_unit_test(test_failures),  cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_no_driver), cmocka_unit_test(test_local),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

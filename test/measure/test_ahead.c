@@ -103,7 +103,7 @@ static void add_job(Fixture *f, const char *body)
     arg[2] = (JobArg){.kind = ARG_INT, .number = N};
     arg[3] = (JobArg){.kind = ARG_SCALAR, .scalar = S_FLOAT, .value = 2};
     JobLaunch *launch = NEW(f->arena, JobLaunch);
-    *launch = (JobLaunch){arena_printf(f->arena, "k%d", number), {N}, {64}, 4, arg};
+    *launch = (JobLaunch){arena_printf(f->arena, "k%d", number), {N}, {64}, 0, 4, arg};
     launch->global[1] = launch->global[2] = launch->local[1] = launch->local[2] = 1;
     const char *source = arena_printf(
         f->arena,

@@ -99,6 +99,7 @@ static Job make_job(Fixture *f, int number, const char *body, int local)
     *launch = (JobLaunch){arena_printf(f->arena, "k%d", number),
                           {local > N ? local : N, 1, 1},
                           {local, 1, 1},
+                          0,
                           6,
                           arg};
     const char *source = arena_printf(

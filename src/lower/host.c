@@ -155,7 +155,7 @@ bool kernel_begin(Lower *l, const Expr *expr)
     VEC_PUSH(l->arena, &l->unit->kernels, kernel);
     l->kernel = kernel;
     l->block = &kernel->body;
-    l->threads.len = 0;
+    l->loops.len = 0;
     l->shared_tile = false;
     map_init(&kernel->names, l->arena);
     for (int i = 0; i < l->unit->buffers.len; i++)

@@ -150,7 +150,7 @@ static const Arith *inside_index(Split *s, const Arith *a)
 
 static const Side *inside_side(const Split *s, const Side *side)
 {
-    for (int i = 0; side && i < s->moved.len; i++)
+    for (int i = s->moved.len - 1; side && i >= 0; i--) // a value may be met again
         if (s->moved.at[i].from == side - !side->holds)
             return s->moved.at[i].to + !side->holds;
     return side;
@@ -196,12 +196,14 @@ static const KExpr *copy_value(Split *s, const KExpr *k)
     KExpr *copy = NEW(s->pass->arena, KExpr);
     *copy = *k;
     copy->arith = inside_index(s, k->arith);
-    if (k->side)
-        copy->side = k->kind == K_LOAD ? inside_side(s, k->side)
-                                       : inside_sides(s, k->side, k->arg[0]);
+    if (k->kind == K_LOAD)
+        copy->side = inside_side(s, k->side);
     const KExpr **arg = NEW_ARRAY(s->pass->arena, const KExpr *, MAX(k->n, 1));
-    for (int i = 0; i < k->n; i++)
+    for (int i = 0; i < k->n; i++) {
         arg[i] = inside_value(s, k->arg[i]);
+        if (i == 0 && k->side && k->kind != K_LOAD)
+            copy->side = inside_sides(s, k->side, arg[0]);
+    }
     copy->arg = arg;
     return copy;
 }
@@ -237,7 +239,7 @@ static void inside_stm(Split *s, const Stm *from, Block *to)
     stm->value = inside_value(s, from->value);
     if (from->side)
         stm->side = from->kind == ST_STORE ? inside_side(s, from->side)
-                                           : inside_sides(s, from->side, from->value);
+                                           : inside_sides(s, from->side, stm->value);
     if (from->kind == ST_INT)
         VEC_PUSH(s->pass->arena, &s->ints, from->iter);
     s->give_up |= from->kind == ST_BARRIER || s->niter == COUNTOF(s->iter);

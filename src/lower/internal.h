@@ -71,7 +71,8 @@ typedef struct {
     LoopKind kind;
     int dim;
     const Arith *extent, *iter;
-} ThreadVar;
+    bool open; // sequential: we are inside such a loop
+} LoopVar;
 
 typedef struct {
     Ir *ir;
@@ -81,16 +82,16 @@ typedef struct {
     const LowerOptions *options;
     Diags *diags;
     bool failed;
-    Kernel *kernel;         // NULL between kernels (host level)
-    Block *block;           // where statements go; NULL at host level
-    const Side *side;       // what these are on
-    VEC(ThreadVar) threads; // thread variables of this kernel
-    int inside[4];          // how many loops of each LoopKind we are inside
-    const Arith *item[3];   // of the loop over all items of the group that we are inside
-    bool shared_tile;       // a local buffer was written since the last loop began
-    int ahead;              // sides of ifs that are tried without their conditions
-    bool unsafe;            // what they load may not be there
-    Launches launches;      // of the part being lowered
+    Kernel *kernel;       // NULL between kernels (host level)
+    Block *block;         // where statements go; NULL at host level
+    const Side *side;     // what these are on
+    VEC(LoopVar) loops;   // variables of loops of this kernel
+    int inside[4];        // how many loops of each LoopKind we are inside
+    const Arith *item[3]; // of the loop over all items of the group that we are inside
+    bool shared_tile;     // a local buffer was written since the last loop began
+    int ahead;            // sides of ifs that are tried without their conditions
+    bool unsafe;          // what they load may not be there
+    Launches launches;    // of the part being lowered
 } Lower;
 
 // view.c

@@ -25,18 +25,19 @@ static const Arith *iter_new(Lower *l, const char *name, const Arith *extent)
         arith_addc(l->ctx, extent == one ? arith_const(l->ctx, 2) : extent, -1));
 }
 
-// One variable for all loops of a kind, dimension and extent of a kernel: the same
-// work-item has the same value in each, which is what barrier elimination looks for.
-static const Arith *thread_iter(Lower *l, LoopKind kind, int dim, const Arith *extent)
+// One variable for all loops of a kind, dimension and extent of a kernel that are not
+// inside each other: the same work-item has the same value in each, which is what barrier
+// elimination looks for; sequential ones may become one loop.
+static int loop_var(Lower *l, LoopKind kind, int dim, const Arith *extent)
 {
-    for (int i = 0; i < l->threads.len; i++) {
-        const ThreadVar *t = &l->threads.at[i];
-        if (t->kind == kind && t->dim == dim && t->extent == extent)
-            return t->iter;
+    for (int i = 0; i < l->loops.len; i++) {
+        const LoopVar *t = &l->loops.at[i];
+        if (t->kind == kind && t->dim == dim && t->extent == extent && !t->open)
+            return i;
     }
-    ThreadVar t = {kind, dim, extent, iter_new(l, iter_name[kind][dim], extent)};
-    VEC_PUSH(l->arena, &l->threads, t);
-    return t.iter;
+    LoopVar t = {kind, dim, extent, iter_new(l, iter_name[kind][dim], extent), false};
+    VEC_PUSH(l->arena, &l->loops, t);
+    return l->loops.len - 1;
 }
 
 static const Arith *thread_count(Lower *l, LoopKind kind, int dim)
@@ -126,6 +127,7 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
         gen_inside(l, kind, dim, true, arith_const(l->ctx, 0), body, user);
         return;
     }
+    int var = loop_var(l, kind, dim, extent);
     Stm *loop = stm_add(l, ST_FOR);
     *loop = (Stm){.kind = ST_FOR,
                   .unroll = asks_unrolling(l, kind, known, n),
@@ -134,14 +136,15 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
                   .extent = extent,
                   .threads = threads,
                   .form = loop_form(l, kind, dim, extent, threads),
-                  .iter = kind == LOOP_SEQ ? iter_new(l, "i", extent)
-                                           : thread_iter(l, kind, dim, extent)};
+                  .iter = l->loops.at[var].iter};
     Block *outer = l->block;
     bool tile = l->shared_tile;
     l->shared_tile = false;
+    l->loops.at[var].open = kind == LOOP_SEQ;
     l->block = &loop->body;
     gen_inside(l, kind, dim, loop->form == FORM_ONCE,
                n == 1 ? arith_const(l->ctx, 0) : loop->iter, body, user);
+    l->loops.at[var].open = false;
     // The next iteration may overwrite a tile that slower work-items still read.
     if (l->shared_tile && loop->form == FORM_LOOP && kind != LOOP_LCL) {
         l->block = group_block(&loop->body);

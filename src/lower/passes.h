@@ -29,6 +29,8 @@ bool may_go_ahead(ArithCtx *ctx, const KExpr *e);
 const char *name_fresh(Arena *arena, Kernel *kernel, const char *stem, int *next);
 void name_take(Kernel *kernel, const char *name);
 
+// jam.c: sequential loops of a block that do not need each other become one loop.
+void pass_jam(Pass *pass, Kernel *kernel);
 // vectors.c: neighbouring loads, and stores, of straight-line code become one of up to
 // options->vector elements where the alignment is proved.
 void pass_vectors(Pass *pass, Kernel *kernel);

@@ -35,6 +35,21 @@ for device in host opencl:0; do
         -p "lx=64 ly=4 by=4 scheme=global walk=1 border=split" --check
 done
 
+# A condition within a condition that is written twice, each in its interior.
+cat >"$tmp/twice.fw" <<'END'
+def main(b: [31]float) =
+  zip(array(31, \i -> if bool(i) && bool(i)
+                      then (if i - 3 >= 0 && i - 3 < 31 then b[i - 3] else float(i))
+                      else 1.0), b)
+    |> slide(1, 1) |> map(\r -> (r[0].0, r[0].1)) |> slide(4, 1)
+    |> map(\x -> min(reduce(\a v -> a + (if v.0 > 0 then v.1 else v.0), 0.0, x),
+                     reduce(\a v -> a + (if v.0 > 0 then v.1 else v.0), 0.0, x)))
+END
+for scheme in global tiled; do
+    passes "a condition written twice, $scheme" "$FOREWARP" run "$tmp/twice.fw" -d host \
+        -p "lx=8 bx=2 scheme=$scheme border=split" --check
+done
+
 # Maps in maps are one: blocks of items over rows and columns, what the row alone has beside.
 cat >"$tmp/rows.fw" <<'END'
 size N, M

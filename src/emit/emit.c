@@ -60,6 +60,17 @@ void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel 
     printer_release(&p);
 }
 
+void emit_statements(Buf *out, const Target *target, const Program *program,
+                     const Kernel *kernel, int from, int to, int indent)
+{
+    Printer p;
+    printer_init(&p, out, target, program);
+    p.kernel = kernel;
+    p.indent = indent;
+    put_statements(&p, &kernel->body, from, to);
+    printer_release(&p);
+}
+
 static void put_sizes(Printer *p)
 {
     int n = p->program->sizes.len;

@@ -26,6 +26,12 @@ bool emit_reserved(const char *name);
 // What all kernels of a program share: pragmas, helpers, the program's functions. The same
 // text for every candidate of a program, so that many can be built as one.
 void emit_prelude(Buf *out, const Target *target, const Program *program);
+// What scalar operations need of the language: the same for all.
+void emit_scalar_prelude(Buf *out, const Target *target);
+// Statements of a kernel that somebody else prints around them: from the first to the one
+// before `to` of its body.
+void emit_statements(Buf *out, const Target *target, const Program *program,
+                     const Kernel *kernel, int from, int to, int indent);
 // One kernel. Target c: threads become loops (one after another, so barriers vanish; the
 // outermost one is an OpenMP loop) and `void NAME_entry(void *const *arg)` is added, where
 // arg[i] points to a buffer's data, or to the value of an int argument.

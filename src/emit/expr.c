@@ -221,6 +221,8 @@ static void put_components(Printer *p, const KExpr *e)
 void put_element(Printer *p, const Buffer *buffer, const Arith *index)
 {
     put_name(p, buffer->name);
+    if (buffer->bare)
+        return;
     put(p, "[");
     put_index(p, index, PREC_ANY);
     put(p, "]");

@@ -219,6 +219,14 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
     buf_release(&text);
 }
 
+void emit_scalar_prelude(Buf *out, const Target *target)
+{
+    const Program none = {0};
+    const Uses uses = {0, "fw_div( fw_min( fw_max( fw_rsqrtf( INFINITY"};
+    target->put_head(out, &none, &uses);
+    put_int_helpers(out, target, &uses);
+}
+
 void emit_prelude(Buf *out, const Target *target, const Program *program)
 {
     Uses everything = {~0u, NULL};

@@ -420,10 +420,15 @@ static void put_stm(Printer *p, const Stm *stm)
     BUG("statement of kind %d", stm->kind);
 }
 
+void put_statements(Printer *p, const Block *block, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        put_stm(p, block->at[i]);
+}
+
 static void put_block(Printer *p, const Block *block)
 {
-    for (int i = 0; i < block->len; i++)
-        put_stm(p, block->at[i]);
+    put_statements(p, block, 0, block->len);
 }
 
 // Kernels -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // What OpenCL C, CUDA and C write differently in kernels of fusions, and the functions that
 // these call: copies between memory and chip by all threads of a block.
 
+#include "emit/emit.h"
 #include "fuse/generator.h"
 
 #include <string.h>
@@ -98,8 +99,9 @@ static void put_copy(const Dialect *d, const char *name, const char *to, const c
 void fused_prelude(const char *target, Buf *out)
 {
     const Dialect *d = dialect_find(target);
-    if (d->loops)
-        buf_puts(out, "#include <string.h>\n#include <tgmath.h>\n\n");
+    if (d->loops) // for routines that are text
+        buf_puts(out, "#include <tgmath.h>\n");
+    emit_scalar_prelude(out, target_find(target));
     buf_puts(out,
              "// All threads of a block copy `words` neighbouring words, of which `left` "
              "are there.\n");

@@ -298,7 +298,7 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
     for (int p = 0; p <= call->function->nparam; p++)
         any_array = any_array || held[p].kind == HELD_ARRAY;
     routine_emit(g->script, call->function, (int)(impl - call->function->impl), held,
-                 any_array ? g->d->unroll : "", g->indent, NULL, NULL, g->out);
+                 g->d->name, any_array, g->indent, NULL, NULL, g->out);
 }
 
 // Routines that are text -----------------------------------------------------------------

@@ -174,62 +174,62 @@ static void put_store(Strips *s, const Elem *e)
 
 // Trees ---------------------------------------------------------------------------------
 
-static const char *joined(Arena *arena, char op, const char *a, const char *b)
+static const char *joined(Arena *arena, Op op, const char *a, const char *b)
 {
-    return op == '+' ? arena_printf(arena, "%s += %s;", a, b)
-                     : arena_printf(arena, "%s = %s(%s, %s);", a,
-                                    op == '<' ? "fmin" : "fmax", a, b);
+    return op == OP_ADD ? arena_printf(arena, "%s += %s;", a, b)
+                        : arena_printf(arena, "%s = %s(%s, %s);", a,
+                                       op == OP_MINIMUM ? "fmin" : "fmax", a, b);
 }
 
 // Warps add by shuffles, and every thread then what the warps have. Two buffers in turn:
 // when one is written again, all have passed the barrier of the other.
-static void put_warp_tree(Strips *s, const char *name, char op)
+static void put_warp_tree(Strips *s, const char *name, Op op)
 {
     Generator *g = s->g;
     Arena *arena = g->script->arena;
-    const char *other = arena_printf(arena, "__shfl_xor_sync(0xffffffffu, %s, d)", name);
+    const char *other = arena_printf(arena, "__shfl_xor_sync(0xffffffffu, %s, fw_d)", name);
     int warps = s->impl->lanes / 32;
     gen_put(g, "#pragma unroll");
-    gen_put(g, "for (int d = 16; d > 0; d /= 2)");
+    gen_put(g, "for (int fw_d = 16; fw_d > 0; fw_d /= 2)");
     gen_put(g, "    %s", joined(arena, op, name, other));
     if (warps == 1)
         return;
     const char *part =
-        arena_printf(arena, "w%d[%s]", s->trees, s->serial > 1 ? "step & 1" : "0");
+        arena_printf(arena, "fw_w%d[%s]", s->trees, s->serial > 1 ? "step & 1" : "0");
     const char *first = s->instances > 1 ? arena_printf(arena, "%d*inst", warps) : "0";
     gen_put(g, "if (lid %% 32 == 0)");
     gen_put(g, "    %s[lid / 32] = %s;", part, name);
     gen_put(g, "__syncthreads();");
     gen_put(g, "%s = %s[%s];", name, part, first);
     gen_put(g, "#pragma unroll");
-    gen_put(g, "for (int d = 1; d < %d; d++)", warps);
+    gen_put(g, "for (int fw_d = 1; fw_d < %d; fw_d++)", warps);
     gen_put(g, "    %s",
-            joined(arena, op, name, arena_printf(arena, "%s[%s + d]", part, first)));
+            joined(arena, op, name, arena_printf(arena, "%s[%s + fw_d]", part, first)));
     g->kernel->barriers++;
 }
 
 // All trees use the same memory: each begins with a barrier, after which nobody reads what
 // the one before left.
-static void put_group_tree(Strips *s, const char *name, char op)
+static void put_group_tree(Strips *s, const char *name, Op op)
 {
     Generator *g = s->g;
     Arena *arena = g->script->arena;
-    const char *part = "w0";
+    const char *part = "fw_w0";
     gen_put(g, "%s;", g->d->barrier);
     gen_put(g, "%s[lid] = %s;", part, name);
-    gen_put(g, "for (int d = %d; d > 0; d /= 2) {", s->impl->lanes / 2);
+    gen_put(g, "for (int fw_d = %d; fw_d > 0; fw_d /= 2) {", s->impl->lanes / 2);
     gen_put(g, "    %s;", g->d->barrier);
-    gen_put(g, "    if (lane < d)");
+    gen_put(g, "    if (lane < fw_d)");
     gen_put(g, "        %s",
             joined(arena, op, arena_printf(arena, "%s[lid]", part),
-                   arena_printf(arena, "%s[lid + d]", part)));
+                   arena_printf(arena, "%s[lid + fw_d]", part)));
     gen_put(g, "}");
     gen_put(g, "%s;", g->d->barrier);
     gen_put(g, "%s = %s[lid - lane];", name, part);
     g->kernel->barriers += 2 + __builtin_ctz((unsigned)s->impl->lanes);
 }
 
-static void put_tree(void *user, const char *name, char op, int indent)
+static void put_tree(void *user, const char *name, Op op, int indent)
 {
     Strips *s = user;
     int outer = s->g->indent;
@@ -247,10 +247,10 @@ static void put_tree_memory(Strips *s, int trees)
 {
     Generator *g = s->g;
     if (!s->cuda && trees)
-        gen_put(g, "%sfloat w0[%d];", gen_shared(g), g->kernel->threads);
+        gen_put(g, "%sfloat fw_w0[%d];", gen_shared(g), g->kernel->threads);
     for (int i = 0; i < trees && s->cuda; i++)
         if (s->impl->lanes > 32)
-            gen_put(g, "%sfloat w%d[2][%d];", gen_shared(g), i, g->kernel->threads / 32);
+            gen_put(g, "%sfloat fw_w%d[2][%d];", gen_shared(g), i, g->kernel->threads / 32);
 }
 
 // Calls ---------------------------------------------------------------------------------
@@ -282,8 +282,8 @@ static void put_call(Strips *s, int step)
         put_strips(s, "fw_share4", held[p].name, arena_printf(arena, "g_%s", e->name),
                    false);
     }
-    routine_emit(g->script, call->function, number, held, g->d->unroll, g->indent, put_tree,
-                 s, g->out);
+    routine_emit(g->script, call->function, number, held, g->d->name, true, g->indent,
+                 put_tree, s, g->out);
     g->indent--;
     gen_put(g, "}");
 }

@@ -327,8 +327,19 @@ static const KExpr *call_lanes(Lower *l, const Expr *expr, const KExpr *const *a
     return k_vector(l, expr->type, lane);
 }
 
+static const View *eval_written_out(Lower *l, const Expr *expr, const Env *env)
+{
+    const Function *f = expr->callee;
+    const Env *inner = NULL;
+    for (int i = 0; i < expr->narg; i++)
+        inner = env_bind_named(l, inner, f->params[i], eval(l, expr->arg[i], env), f->body);
+    return eval(l, f->body, inner);
+}
+
 static const View *eval_call(Lower *l, const Expr *expr, const Env *env)
 {
+    if (l->routine)
+        return eval_written_out(l, expr, env);
     const KExpr *arg[32] = {0};
     if (expr->narg > COUNTOF(arg))
         return lower_fail(l, expr->span, "L013", "a function of more than 32 arguments");
@@ -396,6 +407,8 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
 {
     if (!l->kernel)
         return materialise(l, expr, env, MEM_GLOBAL);
+    if (l->strips)
+        return strips_fold(l, expr, env);
     const View *init = eval(l, expr->arg[0], env);
     return gen_fold(l, expr, env, init, eval(l, expr->arg[1], env), NULL);
 }
@@ -528,7 +541,7 @@ static void store(Lower *l, const View *out, const KExpr *value)
     } else if (out->kind == V_MEM) {
         Stm *stm = stm_add(l, ST_STORE);
         stm->buffer = out->buffer;
-        stm->index = out->offset;
+        stm->index = l->strips ? strips_index(l, out->buffer, out->offset) : out->offset;
         stm->value = value;
         stm->side = l->side;
     } else if (!l->failed) {

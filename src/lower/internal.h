@@ -74,6 +74,15 @@ typedef struct {
     bool open; // sequential: we are inside such a loop
 } LoopVar;
 
+// The threads of a routine that have words of their own of every array (routine.c).
+typedef struct {
+    int lanes, strip;
+    const Arith *lane;
+    const Arith *word, *own; // at hand, and its place among the thread's; NULL: none is
+    struct Routine *routine;
+    Span span;
+} Strips;
+
 typedef struct {
     Ir *ir;
     ArithCtx *ctx;
@@ -92,6 +101,8 @@ typedef struct {
     int ahead;            // sides of ifs that are tried without their conditions
     bool unsafe;          // what they load may not be there
     Launches launches;    // of the part being lowered
+    bool routine;         // in a text that has no functions: calls are written out
+    Strips *strips;       // NULL: nothing is in strips
 } Lower;
 
 // view.c
@@ -168,6 +179,11 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
 // A kernel that does that many, at most those. Needs: stream_steps is not 0.
 void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
                 const View *to);
+
+// routine.c: where the thread has the element at that index of a buffer.
+const Arith *strips_index(Lower *l, const Buffer *buffer, const Arith *index);
+// A fold of all threads' words, to be joined after the statements so far.
+const View *strips_fold(Lower *l, const Expr *expr, const Env *env);
 
 // uses.c: fills params, sizes, funs and wide of a kernel from its statements.
 void kernel_collect(Lower *l, Kernel *kernel);

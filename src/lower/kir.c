@@ -64,7 +64,7 @@ const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Ty
 {
     KExpr *k = k_new(l, K_LOAD, type);
     k->buffer = buffer;
-    k->arith = index;
+    k->arith = l->strips ? strips_index(l, buffer, index) : index;
     k->side = l->side;
     return k;
 }

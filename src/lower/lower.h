@@ -37,6 +37,7 @@ typedef struct {
     int param;
     int vector;  // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
     int64_t row; // LOCAL: elements from one row to the next; 0: as many as are in one
+    bool bare;   // one scalar, which is written without an index
 } Buffer;
 
 // A variable of one work-item.

@@ -40,10 +40,14 @@ script nothing 'SCALAR x, y; input x; y = add(x, x);'
 fails 2 'returns nothing' "$FOREWARP" fuse "$tmp/nothing.fws"
 script syntax 'SCALAR x y; input x; return x;'
 fails 2 'syntax.fws:1:10: error F001: expected ;, found `y`' "$FOREWARP" fuse "$tmp/syntax.fws"
-script slide 'type V = [9]float; V x, y; input x;
-def blur(x: [9]float): [7]float = x |> slide(3, 1) |> map(\w -> w[0] + w[1] + w[2]);
-y = blur(x); return y;'
-fails 2 'no compute routine can be made of the pattern `slide`' "$FOREWARP" fuse "$tmp/slide.fws"
+script scan 'type V = [9]float; V x, y; input x;
+def sums(x: [9]float): [9]float = x |> scan(+, 0);
+y = sums(x); return y;'
+fails 2 'no compute routine can be made of the pattern `scan`' "$FOREWARP" fuse "$tmp/scan.fws"
+script beyond 'type V = [9]float; V x, y; input x;
+def turn(x: [9]float): [9]float = array(9, \i -> x[i + 1]);
+y = turn(x); return y;'
+fails 2 'an index that is not known or out of bounds' "$FOREWARP" fuse "$tmp/beyond.fws"
 script large 'type BIG = [128][128]float; BIG x, y; input x;
 def scale(a: [128][128]float): [128][128]float = a |> map2(\w -> 2 * w);
 y = scale(x); return y;'

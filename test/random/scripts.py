@@ -265,6 +265,25 @@ def call_split(draw):
     return add_def(draw, [p], [v["shape"]], (n // part, part), f"split({draw.length(part)}, {p})"), [v], (n // part, part), lambda x: x.reshape(-1, part)
 
 
+def call_window(draw):
+    """Sums of neighbours, with each border that there is."""
+    v = some_value(draw, lambda s: len(s) == 1)
+    n = v["shape"][0]
+    (p,) = draw.params(1)
+    mode, numpy_mode = draw.rng.choice([("clamp", "edge"), ("wrap", "wrap"), ("mirror", "symmetric"), ("0.0", "constant")])
+    body = f"{p} |> pad(1, 1, {mode}) |> slide(3, 1) |> map(\\r_ -> (r_ |> reduce(\\m_ w_ -> m_ + w_, 0)) / 3.0)"
+    return add_def(draw, [p], [v["shape"]], (n,), body), [v], (n,), lambda x: np.convolve(np.pad(x, 1, mode=numpy_mode), np.ones(3), "valid") / 3
+
+
+def call_folded(draw):
+    """Two folds in one, of a tuple."""
+    v = some_value(draw, lambda s: len(s) == 1)
+    (p,) = draw.params(1)
+    fold = f"{p} |> reduce(\\m_ w_ -> (m_.0 + w_, max(m_.1, w_)), (0.0, -100.0))"
+    body = f"let both_ = {fold} in both_.1 - both_.0 / float({draw.length(v['shape'][0])})"
+    return add_def(draw, [p], [v["shape"]], (), body), [v], (), lambda x: max(np.max(x), -100) - np.mean(x)
+
+
 def call_library(draw):
     v = some_value(draw, lambda s: len(s) == 1)
     w = some_value(draw, lambda s: s == v["shape"])
@@ -315,7 +334,7 @@ def call_sum(draw):
 
 
 CALLS = [call_unary, call_unary, call_binary, call_binary, call_scaled, call_reduced, call_open, call_matrix, call_matrix]
-CALLS += [call_product, call_outer, call_ramp, call_split, call_library, call_library, call_text, call_sum]
+CALLS += [call_product, call_outer, call_ramp, call_split, call_window, call_folded, call_library, call_library, call_text, call_sum]
 
 
 def add_value(draw, shape, uniform, value):

@@ -544,7 +544,7 @@ static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diag
     *w = walk_of(d, point);
     rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
     if (!d->shape.lowered)
-        derive_flatten(&w->r);
+        derive_normalise(&w->r);
     cover_begin(d, point, &w->r, &w->unstored);
     if (!d->shape.lowered)
         walk(w, (Path){0}, true);

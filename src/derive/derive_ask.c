@@ -96,9 +96,27 @@ static void flatten_at(Rewriter *r, Path at)
     }
 }
 
-void derive_flatten(Rewriter *r)
+// A prefix that items cannot share as it stands may be one of what a map makes.
+static void split_scans(Rewriter *r, Path at)
+{
+    const Expr *expr = path_find(r->expr, &at);
+    if (expr->kind == E_PATTERN && expr->pattern == P_SCAN && !folds_by_parts(expr) &&
+        rewriter_rule(r, &at, RULE_SCAN_FISSION, &(RuleArgs){0}))
+        expr = path_find(r->expr, &at);
+    Path below = at;
+    if (expr->fun && path_push(&below, CHILD_FUN))
+        split_scans(r, below);
+    for (int i = 0; i < path_find(r->expr, &at)->narg; i++) {
+        below = at;
+        if (path_push(&below, i))
+            split_scans(r, below);
+    }
+}
+
+void derive_normalise(Rewriter *r)
 {
     flatten_at(r, (Path){0});
+    split_scans(r, (Path){0});
 }
 
 static const Expr *tail_of_lets(const Expr *expr)

@@ -132,8 +132,8 @@ bool is_product(const Expr *map);
 bool has_product(const Expr *expr); // anywhere
 bool has_fold(const Expr *expr);    // likewise
 // Maps of the host level that are written inside one another become one, as far as they
-// are seen to be.
-void derive_flatten(Rewriter *r);
+// are seen to be; prefixes of what they compute themselves become prefixes of a map.
+void derive_normalise(Rewriter *r);
 // Maps written inside one another: one thread dimension each, outermost slowest.
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line

@@ -364,7 +364,7 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     Rewriter r;
     rewriter_init(&r, program->ir, program->ir->arena, main->body);
     if (!d->shape.lowered) {
-        derive_flatten(&r);
+        derive_normalise(&r);
         d->pipeline = pipeline_new(program->ir, r.expr, main->params, main->nparam,
                                    &stage_rates, COVERS_KEPT, 0);
         find_shape(&d->shape, r.expr, true);

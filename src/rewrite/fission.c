@@ -103,15 +103,12 @@ static Expr *tuple_fission(Rewrite *rw, const Expr *at)
     Expr *fold =
         expr_lambda(rw->ir, (Param *[]){a, y}, 2, expr_tuple(rw->ir, sum, body->narg));
     Expr *map = make_map(rw, 1, make_lambda(rw, e, each), copy_of(rw, at->arg[1]));
-    return make_reduce(rw, P_REDUCE, fold, copy_of(rw, at->arg[0]), map);
+    return make_reduce(rw, at->pattern, fold, copy_of(rw, at->arg[0]), map);
 }
 
 // What is left combines values of one type and may be regrouped.
-Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
+static Expr *fold_fission(Rewrite *rw, const Expr *at)
 {
-    (void)args;
-    if (!is(at, P_REDUCE))
-        return NULL;
     const Expr *f = at->fun, *body = f->arg[0];
     if (body->kind == E_TUPLE)
         return regroupable(at) ? NULL : tuple_fission(rw, at);
@@ -123,5 +120,17 @@ Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *map = make_map(rw, 1, make_lambda(rw, e, value), copy_of(rw, at->arg[1]));
     Expr *sum = expr_op(rw->ir, body->op, use(rw, a), use(rw, y), NULL);
     Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2, sum);
-    return make_reduce(rw, P_REDUCE, fold, copy_of(rw, at->arg[0]), map);
+    return make_reduce(rw, at->pattern, fold, copy_of(rw, at->arg[0]), map);
+}
+
+Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return is(at, P_REDUCE) ? fold_fission(rw, at) : NULL;
+}
+
+Expr *rule_scanFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return is(at, P_SCAN) ? fold_fission(rw, at) : NULL;
 }

@@ -23,6 +23,16 @@ shared moments N=9001 "lx=16 groups=16 lanes=4"
 shared column_sums N=999,M=7 "lx=4 fold=item parts=16"
 shared column_sums N=999,M=7 "lx=4 fold=group parts=16"
 
+# A prefix of what its own function computes of an element is shared as well.
+cat >"$tmp/halves.fw" <<'END'
+size N
+def main(a: [N]int) = a |> scan(\s x -> s + 0.5 * float(x), float(0))
+END
+for device in host opencl:0; do
+    passes "prefix of a map on $device" "$FOREWARP" run "$tmp/halves.fw" -s N=9001 -d $device \
+        -p "lx=16 share=8 hold=local lanes=4" --check
+done
+
 # A border around a border: the interior of the outer one knows what the inner one asks.
 cat >"$tmp/borders.fw" <<'END'
 size N

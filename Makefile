@@ -6,6 +6,7 @@
 #   make demo       deps, build, tune one example      make bench    the performance tables
 #   make fuzz       fuzz every reader, 60 s each       make install  under PREFIX, DESTDIR
 #   make soak       10,000 trials without growth; faults of every call; many more points
+#   make python     the Python package, in build/python (pip install . installs it)
 #   make unit MODULES="arith ir"                       make format   clang-format everything
 #
 #   SAN=1           address and undefined-behaviour sanitizers, in build-san/
@@ -28,7 +29,7 @@ PKGS     := sqlite3 jansson zlib OpenCL lapacke isl gmp
 # What `make deps` installs: see tools/deps.
 DEBS     := gcc make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
             ocl-icd-opencl-dev liblapacke-dev libisl-dev libgmp-dev pocl-opencl-icd libcmocka-dev clang-format clang \
-            python3-numpy man-db $(if $(filter 1,$(MPI)),libopenmpi-dev openmpi-bin)
+            python3-numpy python3-dev python3-setuptools python3-wheel python3-cffi python3-pytest man-db $(if $(filter 1,$(MPI)),libopenmpi-dev openmpi-bin)
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wwrite-strings -Wundef $(if $(WERROR),-Werror)
@@ -56,7 +57,7 @@ FORMATTED = $(sort $(wildcard src/*/*.[ch] include/*.h test/*/*.[ch] bench/*.[ch
 FORMATTER ?= $(firstword $(wildcard /usr/bin/clang-format-14) clang-format)
 FUZZ_SECONDS ?= 60
 
-.PHONY: all lib tests check unit lint format deps demo bench install uninstall clean fuzz soak
+.PHONY: python print-libs all lib tests check unit lint format deps demo bench install uninstall clean fuzz soak
 .PHONY: force
 .DELETE_ON_ERROR:
 all: $(B)/forewarp
@@ -134,11 +135,18 @@ $(B)/test/%: test/%.c $(B)/libforewarp.a
 	$(if $(V),,@echo '  LD   $@')
 	$(Q)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS) $(MPI_LIBS)
 
+# The Python package, to be tried with PYTHONPATH=$(B)/python; `pip install .` does the same.
+print-libs:
+	@echo $(LIBS)
+
+python: lib $(B)/forewarp
+	@FOREWARP_BUILD=$(B) $(PYTHON) setup.py --quiet build --build-base $(B)/python-build --build-lib $(B)/python
+
 -include $(OBJ:.o=.d) $(TESTS:=.d) $(wildcard $(B)/bench/*.d)
 
 # A test that does not build is a failed test, so the building goes on too.
 check:
-	@$(MAKE) --no-print-directory -k all tests || true
+	@$(MAKE) --no-print-directory -k all tests $(if $(SAN),,python) || true
 	@FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) tools/check $(TESTS) $(SCRIPTS)
 
 unit:

@@ -125,6 +125,12 @@ FW_API int fw_problem_arguments(const fw_problem *problem);
 /* The i-th of them. error   0: there is none, and *argument is left alone */
 FW_API int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument);
 
+/* The extents of the i-th of them in scalars, outermost first: the width of vectors is the
+ * last, and a scalar has none.
+ *   extent   set to as many as there are and there is room for; NULL if room is 0
+ *   returns  how many there are; -1: there is no such array */
+FW_API int fw_problem_shape(const fw_problem *problem, int i, int64_t *extent, int room);
+
 /* Devices ---------------------------------------------------------------------------- */
 
 /* What there is to run on: a description, nothing is kept open. */
@@ -259,6 +265,19 @@ FW_API int fw_plan_host(const fw_plan *plan, const char *stem, char **header, ch
 
 /* Running ---------------------------------------------------------------------------- */
 
+/* A queue that forewarp opens in this process, for programs that have none. */
+typedef struct fw_queue fw_queue;
+
+/* OpenCL: a context and an ordered queue; CUDA: the device's primary context, which the
+ * run-time interface and frameworks use too, becomes current in the calling thread; host:
+ * nothing is opened.
+ *   error   NULL: the device cannot be opened
+ *   owner   the caller: fw_queue_free, after the executables that were loaded for it */
+FW_API fw_queue *fw_queue_open(const fw_device *device, char **message);
+FW_API void fw_queue_free(fw_queue *queue);
+/* What fw_load and fw_execute take as queue: a cl_command_queue; else NULL. */
+FW_API void *fw_queue_handle(const fw_queue *queue);
+
 /* A plan compiled for a queue of the caller's. */
 typedef struct fw_executable fw_executable;
 
@@ -286,6 +305,16 @@ FW_API void fw_executable_free(fw_executable *executable);
  * be in the same ordered queue, before the next begins. */
 FW_API int fw_execute(fw_executable *executable, void *queue, void *const *buffer, int n,
                       char **message);
+
+/* Runs the kernels on arrays in the memory of this process, and waits.
+ *   array   n pointers in the order of fw_problem_argument. A processor works in them,
+ * where elements begin at multiples of their size; else they are copied to buffers of the
+ * device, and outputs back. Outputs must not overlap anything. error   0: a wrong number of
+ * arrays, a NULL among them, no memory, or a call of the driver failed. 1: done
+ *
+ * With OpenCL on the queue that the executable was loaded for, with CUDA on the default
+ * stream of the current context. */
+FW_API int fw_run(fw_executable *executable, void *const *array, int n, char **message);
 
 /* A search of one's own -------------------------------------------------------------- */
 

@@ -193,6 +193,16 @@ int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument)
     return 1;
 }
 
+int fw_problem_shape(const fw_problem *problem, int i, int64_t *extent, int room)
+{
+    if (i < 0 || i >= problem->nargument)
+        return -1;
+    const Argument *a = &problem->argument[i];
+    for (int d = 0; d < MIN(a->rank, room); d++)
+        extent[d] = a->shape[d];
+    return a->rank;
+}
+
 // Devices -----------------------------------------------------------------------------
 
 static bool find_device(const char *id, const char *worker, DeviceInfo *info, Diags *diags)

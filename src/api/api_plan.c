@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public interface: plans, and running them.
+// The public interface: plans.
 
 #include "api/api.h"
 #include "calibrate/predict.h"
@@ -352,79 +352,5 @@ int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **bo
     buf_release(&head);
     buf_release(&text);
     api_message(&diags, message);
-    return ok;
-}
-
-// Running -----------------------------------------------------------------------------
-
-struct fw_executable {
-    Loaded *loaded;
-};
-
-// What a driver said, as the message.
-static void give_log(const Buf *log, const char *what, char **message)
-{
-    size_t n = log->len;
-    while (n > 0 && log->text[n - 1] == '\n')
-        n--;
-    if (!message)
-        return;
-    Buf text;
-    buf_init(&text);
-    buf_printf(&text, "forewarp: error: %s: %.*s\n", what, (int)n, log->text);
-    *message = xstrdup(text.text);
-    buf_release(&text);
-}
-
-static bool is_its_device(const fw_plan *plan, const Loaded *loaded, Buf *log)
-{
-    const DeviceInfo *device = loaded_device(loaded);
-    bool same = strcmp(device->fingerprint, plan->device.fingerprint) == 0;
-    if (!same)
-        buf_printf(log, "the plan is for %s (%s), and this is %s (%s)", plan->device.name,
-                   plan->device.driver, device->name, device->driver);
-    return same;
-}
-
-fw_executable *fw_load(const fw_plan *plan, void *queue, char **message)
-{
-    Buf log;
-    if (!api_given(plan, "plan", message))
-        return NULL;
-    buf_init(&log);
-    fw_executable *made = xcalloc(1, sizeof *made);
-    if (message)
-        *message = NULL;
-    made->loaded = loaded_new(&plan->recipe, queue, &log);
-    bool ok = made->loaded && is_its_device(plan, made->loaded, &log);
-    if (!ok) {
-        give_log(&log, plan->recipe.problem, message);
-        fw_executable_free(made);
-    }
-    buf_release(&log);
-    return ok ? made : NULL;
-}
-
-void fw_executable_free(fw_executable *executable)
-{
-    if (executable)
-        loaded_free(executable->loaded);
-    free(executable);
-}
-
-int fw_execute(fw_executable *executable, void *queue, void *const *buffer, int n,
-               char **message)
-{
-    Buf log;
-    if (!api_given(executable, "executable", message) ||
-        !api_given(buffer, "list of buffers", message))
-        return 0;
-    buf_init(&log);
-    if (message)
-        *message = NULL;
-    bool ok = loaded_run(executable->loaded, queue, buffer, n, &log);
-    if (!ok)
-        give_log(&log, "execute", message);
-    buf_release(&log);
     return ok;
 }

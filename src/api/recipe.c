@@ -165,14 +165,21 @@ const DeviceInfo *loaded_device(const Loaded *loaded)
 
 // Running -----------------------------------------------------------------------------
 
+static bool takes(const Recipe *recipe, int n, Buf *log)
+{
+    if (n != recipe->nargument)
+        buf_printf(log, "%s takes %d buffers, not %d\n", recipe->problem, recipe->nargument,
+                   n);
+    return n == recipe->nargument;
+}
+
 static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg *lent,
                      Buf *log)
 {
     const Recipe *recipe = loaded->recipe;
-    if (n != recipe->nargument)
-        buf_printf(log, "%s takes %d buffers, not %d\n", recipe->problem, recipe->nargument,
-                   n);
-    for (int i = 0; n == recipe->nargument && i < n; i++) {
+    if (!takes(recipe, n, log))
+        return false;
+    for (int i = 0; i < n; i++) {
         size_t bytes = (size_t)recipe->argument[i].bytes, before = log->len;
         if (loaded->kind->lend(loaded->device, &buffer[i], bytes, &lent[i], log))
             continue;
@@ -184,7 +191,7 @@ static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg
         buf_release(&why);
         return false;
     }
-    return n == recipe->nargument;
+    return true;
 }
 
 // The arguments of one launch; room: where integers are kept.
@@ -234,13 +241,84 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
     return status == DEV_OK;
 }
 
-bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log)
+static bool run_all(const Loaded *loaded, void *queue, const DeviceArg *arg, Buf *log)
 {
     const Job *job = &loaded->recipe->job;
-    DeviceArg *lent = xcalloc((size_t)MAX(n, 1), sizeof *lent);
-    bool ok = lend_all(loaded, buffer, n, lent, log);
+    bool ok = true;
     for (int i = 0; ok && i < job->nlaunch; i++)
-        ok = run_launch(loaded, queue, &job->launch[i], lent, log);
+        ok = run_launch(loaded, queue, &job->launch[i], arg, log);
+    return ok;
+}
+
+bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log)
+{
+    DeviceArg *lent = xcalloc((size_t)MAX(n, 1), sizeof *lent);
+    bool ok = lend_all(loaded, buffer, n, lent, log) && run_all(loaded, queue, lent, log);
     free(lent);
+    return ok;
+}
+
+// On arrays in this process's memory ----------------------------------------------------
+
+// A buffer for an array: where kernels can work in its memory, that; else one with what is
+// in it. Kernels expect elements at multiples of their size.
+static Mem *take_in(const Loaded *loaded, const Argument *a, void *array, bool *wrapped,
+                    Buf *log)
+{
+    const DeviceKind *kind = loaded->kind;
+    size_t bytes = (size_t)a->bytes, element = (size_t)(a->bytes / MAX(a->count, 1));
+    bool aligned = element == 0 || (uintptr_t)array % element == 0;
+    if (!array) {
+        buf_printf(log, "array %s is NULL\n", a->name);
+        return NULL;
+    }
+    Mem *mem = kind->mem_wrap && aligned ? kind->mem_wrap(loaded->device, array, bytes, log)
+                                         : NULL;
+    *wrapped = mem != NULL;
+    if (!mem)
+        mem = kind->mem_new(loaded->device, bytes, log);
+    if (mem && !*wrapped && a->in &&
+        kind->write(loaded->device, mem, array, bytes, log) != DEV_OK) {
+        kind->mem_free(loaded->device, mem);
+        return NULL;
+    }
+    return mem;
+}
+
+// Mapping waits for the kernels, and shows this process what they wrote.
+static bool take_out(const Loaded *loaded, const Argument *a, Mem *mem, void *array,
+                     bool wrapped, Buf *log)
+{
+    const DeviceKind *kind = loaded->kind;
+    if (!wrapped)
+        return kind->read(loaded->device, mem, array, (size_t)a->bytes, log) == DEV_OK;
+    const void *seen = kind->map(loaded->device, mem, (size_t)a->bytes, log);
+    if (seen)
+        kind->unmap(loaded->device, mem, seen);
+    return seen != NULL;
+}
+
+bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log)
+{
+    const Recipe *recipe = loaded->recipe;
+    const DeviceKind *kind = loaded->kind;
+    if (!takes(recipe, n, log))
+        return false;
+    DeviceArg *arg = xcalloc((size_t)MAX(n, 1), sizeof *arg);
+    bool *wrapped = xcalloc((size_t)MAX(n, 1), sizeof *wrapped), ok = true;
+    for (int i = 0; ok && i < n; i++)
+        ok = (arg[i].mem = take_in(loaded, &recipe->argument[i], array[i], &wrapped[i],
+                                   log)) != NULL;
+    ok = ok && run_all(loaded, kind->queue(loaded->device), arg, log);
+    for (int i = 0; i < n; i++) {
+        const Argument *a = &recipe->argument[i];
+        if (ok && a->out)
+            ok = take_out(loaded, a, arg[i].mem, array[i], wrapped[i], log);
+    }
+    for (int i = 0; i < n; i++)
+        if (arg[i].mem)
+            kind->mem_free(loaded->device, arg[i].mem);
+    free(wrapped);
+    free(arg);
     return ok;
 }

@@ -34,6 +34,8 @@ const DeviceInfo *loaded_device(const Loaded *loaded);
 // Puts the launches into the queue, and does not wait. buffer: a handle an argument
 // (DeviceKind.lend). False with a log: nothing or not all was put there.
 bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log);
+// The same on arrays in this process's memory, and waits.
+bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log);
 
 // Does a name mean something already in the programs of recipe_host?
 bool recipe_reserved(const char *name);

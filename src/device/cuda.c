@@ -622,6 +622,13 @@ static bool find_current(Device *device, int *index, Buf *log)
     return false;
 }
 
+// The default stream of the context that is current.
+static void *cuda_queue(const Device *device)
+{
+    (void)device;
+    return NULL;
+}
+
 static Device *cuda_adopt(void *queue, Buf *log)
 {
     (void)queue;
@@ -691,6 +698,7 @@ const DeviceKind device_cuda = {
     .open_compiler = cuda_open_compiler,
     .compile = cuda_compile,
     .run = cuda_run,
+    .queue = cuda_queue,
     .adopt = cuda_adopt,
     .lend = cuda_lend,
     .enqueue = cuda_enqueue,

@@ -88,6 +88,9 @@ typedef struct {
     // The elements of a buffer as an image of one dimension, without a copy; to be freed
     // before the buffer. NULL where has_texture is false.
     Mem *(*view_new)(Device *device, Mem *of, const ImageShape *shape, Buf *log);
+    // The caller's memory as a buffer, without a copy; it must outlive the buffer. NULL,
+    // also as the function, where kernels cannot work in the memory of this process.
+    Mem *(*mem_wrap)(Device *device, void *data, size_t bytes, Buf *log);
     void (*mem_free)(Device *device, Mem *mem);
     DeviceStatus (*write)(Device *device, Mem *mem, const void *data, size_t bytes,
                           Buf *log);
@@ -113,6 +116,8 @@ typedef struct {
     // end of the last, on the device's clock.
     DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,
                         double *time_ns, Buf *log);
+    // What enqueue takes as the queue of a device that was opened here.
+    void *(*queue)(const Device *device);
     // For a program that runs kernels on queues and buffers of its own, in its own process:
     // the device behind a cl_command_queue; for CUDA that of the current context, for the
     // host the host, and queue is not looked at.

@@ -263,6 +263,14 @@ static Mem *host_part_new(Device *device, Mem *of, size_t offset, size_t bytes, 
     return mem;
 }
 
+static Mem *host_mem_wrap(Device *device, void *data, size_t bytes, Buf *log)
+{
+    (void)device, (void)bytes, (void)log;
+    Mem *mem = xmalloc(sizeof *mem);
+    *mem = (Mem){.data = data, .is_part = true};
+    return mem;
+}
+
 static void host_mem_free(Device *device, Mem *mem)
 {
     (void)device;
@@ -499,6 +507,12 @@ static DeviceStatus host_run(Device *device, Module *module, const DeviceLaunch 
 
 // In a process of the caller's ---------------------------------------------------------
 
+static void *host_queue(const Device *device)
+{
+    (void)device;
+    return NULL;
+}
+
 static Device *host_adopt(void *queue, Buf *log)
 {
     (void)queue;
@@ -535,6 +549,7 @@ const DeviceKind device_host = {
     .info = host_info,
     .mem_new = host_mem_new,
     .part_new = host_part_new,
+    .mem_wrap = host_mem_wrap,
     .mem_free = host_mem_free,
     .write = host_write,
     .read = host_read,
@@ -544,6 +559,7 @@ const DeviceKind device_host = {
     .build = host_build,
     .module_free = host_module_free,
     .run = host_run,
+    .queue = host_queue,
     .adopt = host_adopt,
     .lend = host_lend,
     .enqueue = host_enqueue,

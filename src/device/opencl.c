@@ -445,6 +445,21 @@ static Mem *opencl_view_new(Device *device, Mem *of, const ImageShape *shape, Bu
     return made;
 }
 
+// A processor works where the array is; any other device is to have a buffer of its own.
+static Mem *opencl_mem_wrap(Device *device, void *data, size_t bytes, Buf *log)
+{
+    cl_int code;
+    if (!device->info.is_cpu || bytes == 0)
+        return NULL;
+    cl_mem mem = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                bytes, data, &code);
+    if (!succeeds(code, "clCreateBuffer", log))
+        return NULL;
+    Mem *made = xmalloc(sizeof *made);
+    *made = (Mem){.mem = mem, .bytes = bytes};
+    return made;
+}
+
 static void opencl_mem_free(Device *device, Mem *mem)
 {
     (void)device;
@@ -751,6 +766,11 @@ static int find_index(cl_device_id id)
     return 0; // a part of a device
 }
 
+static void *opencl_queue(const Device *device)
+{
+    return device->queue;
+}
+
 static Device *opencl_adopt(void *queue, Buf *log)
 {
     Device *device = xcalloc(1, sizeof *device);
@@ -831,6 +851,7 @@ const DeviceKind device_opencl = {
     .part_new = opencl_part_new,
     .image_new = opencl_image_new,
     .view_new = opencl_view_new,
+    .mem_wrap = opencl_mem_wrap,
     .mem_free = opencl_mem_free,
     .write = opencl_write,
     .read = opencl_read,
@@ -840,6 +861,7 @@ const DeviceKind device_opencl = {
     .build = opencl_build,
     .module_free = opencl_module_free,
     .run = opencl_run,
+    .queue = opencl_queue,
     .adopt = opencl_adopt,
     .lend = opencl_lend,
     .enqueue = opencl_enqueue,

@@ -144,7 +144,10 @@ typedef struct {
 typedef struct {
     const char *name, *type; // of an element: "float", "uchar4"
     int64_t count, bytes;    // elements, and all of them
-    bool in, out;            // read by the kernels, written by them
+    const int64_t
+        *shape;   // extents in scalars, outermost first: a vector's width is the last
+    int rank;     // how many; 0: a scalar
+    bool in, out; // read by the kernels, written by them
     bool image;
 } Argument;
 

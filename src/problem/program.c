@@ -57,6 +57,22 @@ static double program_bytes(const Problem *problem)
 
 // Arguments ---------------------------------------------------------------------------
 
+// The lengths of an array, and the width of its vectors.
+static void set_shape(const Problem *problem, const Type *type, Arena *arena,
+                      Argument *argument)
+{
+    int n = 0;
+    for (const Type *t = type; t->kind == T_ARRAY; t = t->elem)
+        n++;
+    int64_t *shape = NEW_ARRAY(arena, int64_t, n + 1);
+    for (n = 0; type->kind == T_ARRAY; type = type->elem)
+        shape[n++] = problem_number(problem, type->len);
+    if (type->kind == T_VECTOR)
+        shape[n++] = type->width;
+    argument->shape = shape;
+    argument->rank = n;
+}
+
 static int add_arguments(const Problem *problem, const char *name, const Type *type,
                          bool out, Arena *arena, Argument *argument)
 {
@@ -75,6 +91,7 @@ static int add_arguments(const Problem *problem, const char *name, const Type *t
                        .bytes = count * (int64_t)scalar_device_bytes(of),
                        .in = !out,
                        .out = out};
+        set_shape(problem, plane[i], arena, &argument[i]);
     }
     return n;
 }

@@ -82,25 +82,6 @@ static double script_flops(const Problem *problem)
 
 // Data --------------------------------------------------------------------------------
 
-static Argument *script_arguments(const Problem *problem, Arena *arena, int *n)
-{
-    const Script *script = problem->script;
-    *n = script->ninput + script->noutput;
-    Argument *argument = NEW_ARRAY(arena, Argument, *n);
-    for (int i = 0; i < *n; i++) {
-        bool in = i < script->ninput;
-        const Elem *elem = &script->elem[in ? i : script->output[i - script->ninput]];
-        int64_t count = elem_words(problem, elem);
-        argument[i] = (Argument){.name = elem->name,
-                                 .type = "float",
-                                 .count = count,
-                                 .bytes = count * (int64_t)sizeof(float),
-                                 .in = in,
-                                 .out = !in};
-    }
-    return argument;
-}
-
 // A list of instances, each of the element's lengths; one value for all is that alone.
 enum { LENGTHS_MAX = 16 };
 static NpyLayout layout_of(const Problem *problem, const Elem *elem,
@@ -113,6 +94,28 @@ static NpyLayout layout_of(const Problem *problem, const Elem *elem,
          type = type->elem)
         arith_is_const(type->len, &shape[n++]);
     return (NpyLayout){"<f4", shape, n, sizeof(float)};
+}
+
+static Argument *script_arguments(const Problem *problem, Arena *arena, int *n)
+{
+    const Script *script = problem->script;
+    *n = script->ninput + script->noutput;
+    Argument *argument = NEW_ARRAY(arena, Argument, *n);
+    for (int i = 0; i < *n; i++) {
+        bool in = i < script->ninput;
+        const Elem *elem = &script->elem[in ? i : script->output[i - script->ninput]];
+        int64_t count = elem_words(problem, elem),
+                *shape = NEW_ARRAY(arena, int64_t, LENGTHS_MAX);
+        argument[i] = (Argument){.name = elem->name,
+                                 .type = "float",
+                                 .count = count,
+                                 .bytes = count * (int64_t)sizeof(float),
+                                 .in = in,
+                                 .out = !in,
+                                 .shape = shape,
+                                 .rank = layout_of(problem, elem, shape).ndim};
+    }
+    return argument;
 }
 
 static bool read_inputs(const Problem *problem, const InputFiles *files,

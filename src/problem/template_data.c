@@ -253,14 +253,19 @@ Argument *template_arguments(const Problem *problem, Arena *arena, int *n)
     *n = 0;
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
-        if (!arg->value)
-            argument[(*n)++] = (Argument){.name = arg->name,
-                                          .type = arg->type,
-                                          .count = arg->count / arg->width,
-                                          .bytes = arg->count * arg->element->bytes,
-                                          .in = arg->access != ACCESS_OUT,
-                                          .out = arg->access != ACCESS_IN,
-                                          .image = arg->image};
+        if (arg->value)
+            continue;
+        int64_t *shape = NEW_ARRAY(arena, int64_t, DIMS_MAX + 1);
+        const NpyLayout layout = template_layout(arg, shape);
+        argument[(*n)++] = (Argument){.name = arg->name,
+                                      .type = arg->type,
+                                      .count = arg->count / arg->width,
+                                      .bytes = arg->count * arg->element->bytes,
+                                      .in = arg->access != ACCESS_OUT,
+                                      .out = arg->access != ACCESS_IN,
+                                      .image = arg->image,
+                                      .shape = shape,
+                                      .rank = layout.ndim};
     }
     return argument;
 }

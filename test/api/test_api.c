@@ -102,6 +102,42 @@ static void test_problem(void **state)
     fw_problem_free(problem);
 }
 
+static void has_shape(const char *program, const char *sizes, int i, int rank,
+                      const int64_t *want)
+{
+    int64_t extent[4] = {-1, -1, -1, -1};
+    fw_problem *problem = strchr(program, '\n')
+                              ? fw_problem_parse("shapes.fw", program, sizes, NULL)
+                              : fw_problem_load(program, sizes, NULL);
+    assert_non_null(problem);
+    assert_int_equal(fw_problem_shape(problem, i, extent, 4), rank);
+    for (int d = 0; d < 4; d++)
+        assert_int_equal(extent[d], d < rank ? want[d] : -1);
+    // No more are set than there is room for.
+    extent[0] = -1;
+    assert_int_equal(fw_problem_shape(problem, i, extent, 0), rank);
+    assert_int_equal(extent[0], -1);
+    fw_problem_free(problem);
+}
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    static const char pairs[] =
+        "size N, M\n"
+        "def f(s: float, x: [N][M](float, int)): [M][N]float =\n"
+        "  x |> transpose |> map(\\r -> r |> map(\\p -> s * p.0))\n";
+    const int64_t in[] = {5, 3}, out[] = {3, 5}, none[] = {0};
+    has_shape(pairs, "N=5,M=3", 0, 0, none);
+    has_shape(pairs, "N=5,M=3", 1, 2, in);
+    has_shape(pairs, "N=5,M=3", 2, 2, in);
+    has_shape(pairs, "N=5,M=3", 3, 2, out);
+    has_shape(pairs, "N=5,M=3", 4, -1, none);
+    has_shape(pairs, "N=5,M=3", -1, -1, none);
+    has_shape("templates/transpose.json", "H=64,W=32", 1, 2, (int64_t[]){32, 64});
+    has_shape("examples/fusion/axpydot.fws", "T=1000", 0, 1, (int64_t[]){1000});
+}
+
 static void test_messages(void **state)
 {
     char *message = NULL;
@@ -580,6 +616,44 @@ static void close_guest(Guest *guest)
 }
 
 // Several launches with a buffer between them, in a queue without order.
+// On arrays of this process, which need not be aligned, and in a queue of forewarp's own.
+static void run_host(const char *id)
+{
+    enum { N = 1000 };
+    char *message = NULL;
+    static float room[N + 1], out[N];
+    fw_device *device = fw_device_open(id, self, NULL);
+    assert_non_null(device);
+    fw_problem *problem = fw_problem_parse("steps.fw", steps, "N=1000", NULL);
+    fw_plan_options options = {.rigor = FW_ESTIMATE, .store = "/no/store", .worker = self};
+    fw_plan *plan = fw_plan_make(problem, device, &options, NULL);
+    fw_queue *queue = fw_queue_open(device, &message);
+    assert_non_null(queue);
+    assert_null(message);
+    fw_executable *kernel = fw_load(plan, fw_queue_handle(queue), &message);
+    assert_non_null(kernel);
+    for (int shift = 0; shift < 2; shift++) {
+        float *x = shift ? (float *)(void *)((char *)room + 1) : room;
+        for (int i = 0; i < N; i++)
+            memcpy(&x[i], &(float){(float)(i + shift)}, sizeof *x);
+        assert_true(fw_run(kernel, (void *[]){x, out}, 2, &message));
+        assert_null(message);
+        for (int i = 0; i < N; i++)
+            assert_true(out[i] == (float)(i + shift + 3));
+    }
+    assert_false(fw_run(kernel, (void *[]){room}, 1, &message));
+    assert_non_null(strstr(message, "takes 2 buffers, not 1"));
+    fw_free_text(message);
+    assert_false(fw_run(kernel, (void *[]){room, NULL}, 2, &message));
+    assert_non_null(strstr(message, "array out is NULL"));
+    fw_free_text(message);
+    fw_executable_free(kernel);
+    fw_queue_free(queue);
+    fw_plan_free(plan);
+    fw_problem_free(problem);
+    fw_device_free(device);
+}
+
 static void test_opencl(void **state)
 {
     const Fixture *f = *state;
@@ -623,9 +697,17 @@ static void test_opencl(void **state)
     fw_problem_free(problem);
     fw_device_free(device);
     close_guest(&guest);
+    // In this test: PoCL keeps the folder of caches that it saw first.
+    run_host("opencl:0");
 }
 
 // A plan that somebody edited is found out in a worker, and never reaches this process.
+static void test_run_on_host(void **state)
+{
+    (void)state;
+    run_host("host");
+}
+
 static void test_trapped_wisdom(void **state)
 {
     const Fixture *f = *state;
@@ -690,10 +772,11 @@ int main(int argc, char **argv)
         return status;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_problem),       TEST(test_messages),      TEST(test_device),
-        TEST(test_measure),       TEST(test_estimate),      TEST(test_wisdom_of_store),
-        TEST(test_hooks),         TEST(test_verify_wisdom), TEST(test_ask_tell),
-        TEST(test_wrong_options), TEST(test_own_search),    TEST(test_wisdom_text),
-        TEST(test_wrong_wisdom),  TEST(test_opencl),        TEST(test_trapped_wisdom)};
+        TEST(test_problem),         TEST(test_shapes),        TEST(test_messages),
+        TEST(test_device),          TEST(test_measure),       TEST(test_estimate),
+        TEST(test_wisdom_of_store), TEST(test_hooks),         TEST(test_verify_wisdom),
+        TEST(test_ask_tell),        TEST(test_wrong_options), TEST(test_own_search),
+        TEST(test_wisdom_text),     TEST(test_wrong_wisdom),  TEST(test_opencl),
+        TEST(test_run_on_host),     TEST(test_trapped_wisdom)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

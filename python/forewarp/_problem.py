@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems, devices, plans, and kernels that are called on arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import operator
+import os
+import sys
+import textwrap
+import threading
+from typing import Any, Callable, Mapping, Sequence, Union
+
+from forewarp import _arrays
+from forewarp._library import Error, call, ffi, lib, own, packed, taken, text, worker
+
+_RIGOR = {
+    "measure": lib.FW_MEASURE,
+    "estimate": lib.FW_ESTIMATE,
+    "patient": lib.FW_PATIENT,
+    "exhaustive": lib.FW_EXHAUSTIVE,
+    "wisdom-only": lib.FW_WISDOM_ONLY,
+}
+_ORIGIN = {
+    lib.FW_MEASURED: "measured",
+    lib.FW_WISDOM: "wisdom",
+    lib.FW_NEAREST: "nearest",
+    lib.FW_PREDICTED: "predicted",
+    lib.FW_PLAIN: "plain",
+}
+# Elements in OpenCL's words, as NumPy calls them.
+_DTYPE = {
+    "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32",
+    "uint": "uint32", "long": "int64", "ulong": "uint64", "half": "float16", "float": "float32",
+    "double": "float64",
+}  # fmt: skip
+AnyPath = Union[str, "os.PathLike[str]", None]
+_FILES = (".fw", ".fws", ".json")
+
+
+class Point(str):
+    """A point of a space, "lx=64 ly=4 ...": one value for each parameter of a kernel."""
+
+    @property
+    def parameters(self) -> dict[str, Union[int, str]]:
+        """The same as a dictionary; numbers are ints."""
+        pairs = (item.split("=", 1) for item in self.split())
+        return {name: int(value) if value.lstrip("-").isdigit() else value for name, value in pairs}
+
+    @classmethod
+    def of(cls, value: Union[str, Mapping[str, Any]]) -> Point:
+        if isinstance(value, str):
+            return cls(value)
+        return cls(" ".join(f"{name}={value[name]}" for name in value))
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """An array that kernels of a problem work on."""
+
+    name: str
+    dtype: str  # as NumPy calls it
+    shape: tuple[int, ...]
+    nbytes: int
+    input: bool
+    output: bool
+    image: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A candidate that was tried."""
+
+    point: Point
+    status: str  # "ok", "build-failed", "wrong-result", ...
+    time: float  # seconds; 0 unless ok
+    max_error: float
+    log: str | None
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+
+def trial_of(trial: Any) -> Trial:
+    return Trial(Point(text(trial.point)), text(trial.status) or "", trial.time, trial.max_error,
+                 text(trial.log))  # fmt: skip
+
+
+class Device:
+    """A device, by name ("opencl:0", "cuda:0", "host"); nothing is kept open."""
+
+    def __init__(self, name: str = "opencl:0"):
+        self._c = own(call(lib.fw_device_open, packed(name), worker()), lib.fw_device_free)
+
+    @classmethod
+    def of(cls, device: Union[str, Device]) -> Device:
+        return device if isinstance(device, Device) else cls(device)
+
+    @property
+    def id(self) -> str:
+        return text(lib.fw_device_id(self._c)) or ""
+
+    @property
+    def name(self) -> str:
+        return text(lib.fw_device_name(self._c)) or ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Devices on which times are comparable have the same."""
+        return text(lib.fw_device_fingerprint(self._c)) or ""
+
+    def __repr__(self) -> str:
+        return f"<forewarp.Device {self.id}: {self.name}>"
+
+
+def plan_options(handle: Any = ffi.NULL, **given: Any) -> tuple[Any, list[Any]]:
+    """fw_plan_options, and what must live as long."""
+    options = ffi.new("fw_plan_options *")
+    texts = [packed(given.get(name)) for name in ("strategy", "where", "store", "models")]
+    options.strategy, options.where, options.store, options.models = texts
+    program = worker()
+    options.worker = program
+    options.rigor = given.get("rigor", lib.FW_MEASURE)
+    options.budget_s = given.get("budget") or 0
+    options.budget_trials = given.get("trials") or 0
+    options.seed = given.get("seed") or 0
+    options.any_device = bool(given.get("any_device"))
+    options.user = handle
+    return options, [*texts, program]
+
+
+class _Hooks:
+    """What a search tells and asks; what is raised there ends it, and is raised again after it."""
+
+    def __init__(self, problem: Problem, progress: Any, verify: Any):
+        self.problem, self.progress, self.verify = problem, progress, verify
+        self.trials: list[Trial] = []
+        self.raised: BaseException | None = None
+        self.best = 0.0
+
+    def guard(self, work: Callable[[], bool], otherwise: bool) -> bool:
+        if self.raised:
+            return otherwise
+        try:
+            return work()
+        except BaseException as raised:  # KeyboardInterrupt too
+            self.raised = raised
+            return otherwise
+
+    def tell(self, trial: Trial) -> bool:
+        self.trials.append(trial)
+        if trial.ok and (self.best == 0 or trial.time < self.best):
+            self.best = trial.time
+        if self.progress is True:
+            best = f", best {self.best * 1e6:.1f} us" if self.best else ""
+            print(f"{len(self.trials)} trials{best}: {trial.status}", file=sys.stderr)
+            return False
+        return bool(self.progress(trial)) if self.progress else False
+
+    def accept(self, result: Any) -> bool:
+        def arrays(pointers: Any) -> dict[str, Any]:
+            return {
+                a.name: _shown(pointers[i], a)
+                for i, a in enumerate(self.problem.arguments)
+                if pointers[i] != ffi.NULL
+            }
+
+        return bool(self.verify(Point(text(result.point)), arrays(result.input), arrays(result.output)))
+
+
+def _shown(pointer: Any, argument: Argument) -> Any:
+    """A copy of memory of the library, as an array of NumPy; without it, as bytes."""
+    raw = ffi.buffer(pointer, argument.nbytes)
+    try:
+        import numpy
+    except ImportError:
+        return bytes(raw)
+    return numpy.frombuffer(bytes(raw), argument.dtype).reshape(argument.shape)
+
+
+@ffi.def_extern()
+def python_on_trial(user: Any, trial: Any) -> int:
+    hooks = ffi.from_handle(user)
+    return hooks.guard(lambda: hooks.tell(trial_of(trial)), True)
+
+
+@ffi.def_extern()
+def python_verify(user: Any, result: Any) -> int:
+    hooks = ffi.from_handle(user)
+    return hooks.guard(lambda: hooks.accept(result), False)
+
+
+class Problem:
+    """What to compute, with its sizes.
+
+    source: a program's text, or the path of a program (.fw), a script (.fws) or a problem file
+    (.json); name: of a text, in messages. The other arguments are sizes: N=4096.
+    Error: a wrong program, or sizes that are missing or wrong; the text shows the place.
+    """
+
+    def __init__(self, source: Union[str, os.PathLike[str]], /, *, name: str = "program", **sizes: int):
+        bound = packed(",".join(f"{size}={operator.index(n)}" for size, n in sizes.items()))
+        if isinstance(source, os.PathLike) or ("\n" not in source and source.endswith(_FILES)):
+            made = call(lib.fw_problem_load, packed(source), bound)
+        else:
+            made = call(lib.fw_problem_parse, packed(name), packed(source), bound)
+        self._c = own(made, lib.fw_problem_free)
+        self._lock = threading.Lock()
+        self.arguments = tuple(self._argument(i) for i in range(lib.fw_problem_arguments(made)))
+        self.inputs = tuple(a for a in self.arguments if a.input)
+        self.outputs = tuple(a for a in self.arguments if a.output and not a.input)
+
+    def _argument(self, i: int) -> Argument:
+        a = ffi.new("fw_argument *")
+        lib.fw_problem_argument(self._c, i, a)
+        rank = lib.fw_problem_shape(self._c, i, ffi.NULL, 0)
+        extent = ffi.new("int64_t[]", rank + 1)
+        lib.fw_problem_shape(self._c, i, extent, rank)
+        element = (text(a.type) or "").rstrip("0123456789")
+        return Argument(text(a.name) or "", _DTYPE[element], tuple(extent[0:rank]), a.bytes,
+                        bool(getattr(a, "in")), bool(a.out), bool(a.image))  # fmt: skip
+
+    @property
+    def label(self) -> str:
+        """ "jacobi2d N=4096 M=4096": what messages and wisdom call it."""
+        return text(lib.fw_problem_label(self._c)) or ""
+
+    @property
+    def bytes(self) -> float:
+        """Bytes that any kernel must move: each input read once, each output written once."""
+        return lib.fw_problem_bytes(self._c)
+
+    def __repr__(self) -> str:
+        return f"<forewarp.Problem {self.label}>"
+
+    def tune(
+        self,
+        device: Union[str, Device] = "opencl:0",
+        *,
+        budget: float | None = None,
+        trials: int | None = None,
+        rigor: str = "measure",
+        progress: Union[bool, Callable[[Trial], Any], None] = None,
+        verify: Callable[[Point, dict[str, Any], dict[str, Any]], Any] | None = None,
+        strategy: str | None = None,
+        where: str | None = None,
+        seed: int | None = None,
+        store: AnyPath = None,
+        models: AnyPath = None,
+        any_device: bool = False,
+    ) -> Plan:
+        """A plan: wisdom of an earlier search, or what a search finds now.
+
+        budget: seconds; trials: at most so many. rigor: "measure", "estimate" (nothing is run),
+        "patient", "exhaustive", "wisdom-only". progress: True prints a line for each trial; a
+        function is told of each, and ends the search by returning true. verify: shown a point and
+        what the kernel read and wrote, by name; false rejects it. The others are those of
+        fw_plan_options in forewarp.h. Ctrl-C ends the search, and is raised.
+        """
+        if rigor not in _RIGOR:
+            raise ValueError(f"rigor is one of {', '.join(_RIGOR)}: {rigor!r}")
+        hooks = _Hooks(self, progress, verify)
+        handle = ffi.new_handle(hooks)
+        options, keep = plan_options(handle, budget=budget, trials=trials, rigor=_RIGOR[rigor],
+                                     strategy=strategy, where=where, seed=seed, store=store,
+                                     models=models, any_device=any_device)  # fmt: skip
+        options.on_trial = lib.python_on_trial
+        if verify:
+            options.verify = lib.python_verify
+        where_to = Device.of(device)
+        try:
+            with self._lock:
+                made = call(lib.fw_plan_make, self._c, where_to._c, options)
+        except Error:
+            if hooks.raised:
+                raise hooks.raised from None
+            raise
+        del keep
+        plan = Plan(own(made, lib.fw_plan_free), self, where_to, tuple(hooks.trials))
+        if hooks.raised:
+            raise hooks.raised
+        return plan
+
+    def load(self, device: Union[str, Device] = "opencl:0", **options: Any) -> Kernel:
+        """A kernel without a search: of wisdom, of the nearest sizes, or what a model predicts."""
+        return self.tune(device, rigor="estimate", **options).load()
+
+    def forget(self, device: Union[str, Device] = "opencl:0", store: AnyPath = None) -> None:
+        """Forgets all trials of this problem on a device."""
+        with self._lock:
+            call(lib.fw_wisdom_forget, packed(store), self._c, Device.of(device)._c)
+
+
+class Plan:
+    """Kernels, and how they are launched, for one problem on one device."""
+
+    def __init__(self, pointer: Any, problem: Problem, device: Device, trials: tuple[Trial, ...] = ()):
+        self._c = pointer
+        self.problem = problem
+        self.device = device
+        self.trials = trials  # those of the search; none if the plan was wisdom
+        self.origin = _ORIGIN[lib.fw_plan_origin(pointer)]  # how far to trust it
+        self.found_for = text(lib.fw_plan_found_for(pointer))  # another problem, or None
+        self.foreign = text(lib.fw_plan_foreign(pointer))  # another device, or None
+        self.source = text(lib.fw_plan_source(pointer)) or ""
+        self.target = text(lib.fw_plan_target(pointer)) or ""
+        self.point = Point(text(lib.fw_plan_point(pointer)))
+        self.time: float = lib.fw_plan_time(pointer)  # seconds; 0: not known
+        self.baseline: float = lib.fw_plan_baseline(pointer)  # of the plain kernel
+
+    def __repr__(self) -> str:
+        time = f", {self.time * 1e6:.1f} us" if self.time else ""
+        return f"<forewarp.Plan {self.problem.label} on {self.device.id}, {self.origin}{time}>"
+
+    def host(self, stem: str) -> tuple[str, str]:
+        """The plan as a C program without forewarp: the texts of stem.h and stem.c."""
+        header, body = ffi.new("char **"), ffi.new("char **")
+        call(lib.fw_plan_host, self._c, packed(stem), header, body)
+        return taken(header[0]) or "", taken(body[0]) or ""
+
+    def frame(self) -> Any:
+        """The trials as a pandas.DataFrame."""
+        return frame(self.trials)
+
+    def load(self, queue: Any = None) -> Kernel:
+        """Compiles it in this process. queue: a pyopencl.CommandQueue whose arrays will be passed."""
+        return Kernel(self, queue)
+
+
+def frame(trials: Sequence[Trial]) -> Any:
+    """Trials as a pandas.DataFrame: a row each, a column for each parameter, status, time."""
+    import pandas
+
+    rows = [
+        {**t.point.parameters, "status": t.status, "time": t.time if t.ok else None,
+         "max_error": t.max_error}
+        for t in trials
+    ]  # fmt: skip
+    return pandas.DataFrame(rows)
+
+
+class Kernel:
+    """A plan that is compiled here: call it on arrays.
+
+    kernel(a, b) returns the output, or a tuple of several, as arrays of the kind of the first
+    input; kernel(a, b, out=c) writes into c. Arrays are used where they are, without a copy:
+    those of the processor by plans for "host" and OpenCL's processors, those of CUDA (PyTorch,
+    CuPy, JAX) by plans for CUDA, those of pyopencl by plans that are loaded for their queue.
+    Arrays of the processor may be passed to any plan: the library then copies them.
+
+    On CUDA the work is put into the stream that the package of the first array uses now, or
+    into `stream`, and nothing waits.
+
+    TypeError: a wrong number of arrays, elements of another type, an array on another device.
+    ValueError: a wrong shape, an array that is not dense, an output that is read-only.
+    Error: the driver failed.
+    """
+
+    def __init__(self, plan: Plan, queue: Any = None):
+        self.plan = plan
+        self.problem = plan.problem
+        self._lock = threading.Lock()
+        self._queue: Any = None
+        if queue is None:
+            self._queue = own(call(lib.fw_queue_open, plan.device._c), lib.fw_queue_free)
+            self._handle = lib.fw_queue_handle(self._queue)
+        else:
+            self._handle = ffi.cast("void *", getattr(queue, "int_ptr", queue))
+        made = call(lib.fw_load, plan._c, self._handle)
+        self._c = own(made, lib.fw_executable_free, plan._c, self._queue)
+
+    def __repr__(self) -> str:
+        return f"<forewarp.Kernel {self.problem.label} on {self.plan.device.id}>"
+
+    def __call__(self, *arrays: Any, out: Any = None, stream: int | None = None) -> Any:
+        inputs, outputs = self.problem.inputs, self.problem.outputs
+        if len(arrays) != len(inputs):
+            names = ", ".join(a.name for a in inputs)
+            raise TypeError(f"{self.problem.label} takes {len(inputs)} inputs ({names}), not {len(arrays)}")
+        like = next((a for a in arrays if not isinstance(a, (int, float))), None)
+        if out is None:
+            made = [_arrays.empty(like, a.shape, a.dtype) for a in outputs]
+        else:
+            made = list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(made) != len(outputs):
+            names = ", ".join(a.name for a in outputs)
+            raise TypeError(f"{self.problem.label} has {len(outputs)} outputs ({names}), not {len(made)}")
+        given = {
+            a.name: _arrays.scalar(like, x, a.dtype) if isinstance(x, (int, float)) and not a.shape else x
+            for a, x in [*zip(inputs, arrays), *zip(outputs, made)]
+        }
+        if stream is None and like is not None:
+            stream = _arrays.current_stream(like)
+        fresh = out is None
+        views = [self._view(a, given[a.name], stream, fresh) for a in self.problem.arguments]
+        self._run(views, stream)
+        return made[0] if len(made) == 1 else tuple(made) if made else None
+
+    def _view(self, argument: Argument, array: Any, stream: int | None, fresh: bool) -> _arrays.View:
+        name, label = argument.name, self.problem.label
+        try:
+            seen = _arrays.view(array, stream)
+        except (TypeError, ValueError, BufferError) as wrong:
+            raise type(wrong)(f"{name} of {label}: {wrong}") from wrong
+        if seen.dtype != argument.dtype and (seen.dtype, argument.dtype) != ("bool", "uint8"):
+            raise TypeError(f"{name} of {label} has elements of {argument.dtype}, not {seen.dtype}")
+        if seen.shape != argument.shape and not (argument.shape == () and seen.shape == (1,)):
+            raise ValueError(f"{name} of {label} has shape {argument.shape}, not {seen.shape}")
+        if not seen.dense:
+            raise ValueError(f"{name} of {label} is not dense (strides {seen.strides}): make a copy")
+        if argument.output and seen.readonly and not (fresh and not argument.input):
+            raise ValueError(f"{name} of {label} is written, and this array is read-only")
+        return seen
+
+    def _run(self, views: list[_arrays.View], stream: int | None) -> None:
+        kinds = {v.device for v in views}
+        pointers = ffi.new("void *[]", [ffi.cast("void *", v.pointer) for v in views])
+        target = self.plan.target
+        if len(kinds) > 1:
+            raise TypeError(f"the arrays are on several kinds of devices: {', '.join(sorted(kinds))}")
+        if kinds == {"cpu"} or not views:
+            with self._lock:
+                call(lib.fw_run, self._c, pointers, len(views))
+            return
+        if kinds != {target}:
+            raise TypeError(f"the kernel is for {self.plan.device.id}, the arrays are on {kinds.pop()}")
+        other = {v.index for v in views if f"{target}:{v.index}" != self.plan.device.id}
+        if target == "cuda" and other:
+            raise TypeError(f"the kernel is for {self.plan.device.id}, an array is on cuda:{other.pop()}")
+        queue = views[0].queue if target == "opencl" else stream or 0
+        with self._lock:
+            call(lib.fw_execute, self._c, ffi.cast("void *", queue), pointers, len(views))
+
+
+class Program:
+    """A program whose sizes are still open: give them, and it is a Problem."""
+
+    def __init__(self, source: str, name: str = "program"):
+        self.source, self.__name__ = textwrap.dedent(source), name
+
+    def __call__(self, **sizes: int) -> Problem:
+        return Problem(self.source, name=self.__name__, **sizes)
+
+    def __repr__(self) -> str:
+        return f"<forewarp.Program {self.__name__}>"
+
+
+def program(source: Union[str, Callable[..., Any]]) -> Program:
+    """A Program from a text; as a decorator, from the docstring of a function."""
+    if isinstance(source, str):
+        return Program(source)
+    doc = inspect.getdoc(source)
+    if not doc:
+        raise TypeError(f"the program is to be the docstring of {source.__name__}, which has none")
+    return Program(doc, source.__name__)

@@ -204,7 +204,7 @@ typedef struct {
  * them. Fields are only ever added at the end. */
 typedef struct {
     fw_rigor rigor;       /* [FW_MEASURE] */
-    double budget_s;      /* seconds of search [by rigor] */
+    double budget_s;      /* seconds, of all that the call does [by rigor] */
     long budget_trials;   /* trials, those taken from the store included [no bound] */
     const char *strategy; /* a name of `forewarp help strategies` ["auto"; of a script
                              "predicted"] */

@@ -81,6 +81,7 @@ static bool bench_open(Bench *b, const char *name, const char *text, const Bindi
     RigConfig config = {.device = device->id,
                         .worker = site->place->worker,
                         .folder = site->place->folder,
+                        .stop = site->place->stop,
                         .nbuffer = 2,
                         .buffer = b->data->buffer};
     bool ok = !site->rig || rig_fill(site->rig, &config, diags);

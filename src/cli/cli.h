@@ -148,6 +148,11 @@ Problem *cli_program(Options *options, CliSizes sizes); // not a template
 int cli_devices(Options *options, const char *list, const char ***device);
 // Caches under the user's cache folder; with --sandbox, what keeps the workers of the
 // problem in. False with a diagnostic: the system cannot.
+// What SIGINT, SIGTERM and SIGHUP make due, from the first call on: commands that get it
+// end in good order. The second of a kind ends the process at once.
+const Stop *cli_stop(void);
+int cli_signal(void); // that came; 0: none
+
 bool cli_place(Options *options, const Problem *problem, Workplace *place);
 const char *cli_store(Options *options);
 // A folder of files that come with the program: installed, or `beside` where it was built,

@@ -88,6 +88,9 @@ static void print_result(const Problem *problem, const TuneResult *r)
            (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s,
            counts.text);
     buf_release(&counts);
+    if (r->signal)
+        printf("\n  ended by a signal (%s); this is what was found before it",
+               strsignal(r->signal));
     if (r->ranked)
         printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
     if (r->sandbox)
@@ -214,7 +217,7 @@ int cmd_tune(Options *o)
     bool ok = find_crew(o, &options, &crew);
     if (mpi_rank(crew.mpi) > 0)
         ok = ok ? tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags)
-                : remote_serve(NULL, mpi_leader(crew.mpi), &o->diags);
+                : remote_serve(NULL, NULL, mpi_leader(crew.mpi), &o->diags);
     else if (ok)
         ok = lead(o, problem, &options, &screen);
     return mpi_close(crew.mpi, ok ? 0 : 1);

@@ -86,7 +86,7 @@ int cli_devices(Options *o, const char *list, const char ***device)
 
 bool cli_place(Options *o, const Problem *problem, Workplace *place)
 {
-    *place = (Workplace){.folder = workplace_folder(o->arena)};
+    *place = (Workplace){.folder = workplace_folder(o->arena), .stop = cli_stop()};
     if (!o->sandbox)
         return true;
     Sandbox *sandbox = NEW(o->arena, Sandbox);

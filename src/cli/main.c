@@ -158,6 +158,8 @@ static int run_command(const Command *command, int argc, char **argv)
         fprintf(stderr, "forewarp: cannot write standard output: %s\n", strerror(errno));
         return 1;
     }
+    if (cli_signal())
+        return 128 + cli_signal();
     return worst ? worst : status;
 }
 

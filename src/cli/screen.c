@@ -44,7 +44,7 @@ static double follow(Screen *s, const Moment *m, double now)
 // What bounds the stage first: its time, or the number of things to do.
 static double left_s(const Screen *s, const Moment *m, double rate, double now)
 {
-    double left = m->budget_s - (now - s->stage_s);
+    double left = m->budget_s - (now - s->start_s);
     if (m->of > 0 && isfinite(rate))
         left = fmin(left, (double)(m->of - m->done) / rate);
     return fmax(left, 0);

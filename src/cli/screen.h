@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     const char *stage, *what; // "search", "trials"
     int64_t done, of;         // of: 0 where it is not known
-    double budget_s;          // of the stage; INFINITY: it has none
+    double budget_s;          // since the screen was opened; INFINITY: none
     double best_ns;           // INFINITY: none yet
 } Moment;
 

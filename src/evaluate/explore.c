@@ -529,6 +529,7 @@ static bool measure(Explorer *x, Buf *device)
                         .worker = x->request->place.worker,
                         .folder = x->request->place.folder,
                         .sandbox = x->request->place.sandbox,
+                        .stop = x->request->place.stop,
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = data->tolerance,

@@ -428,7 +428,7 @@ static void reference_buffers(const Script *script, const ScriptData *data,
 }
 
 // Runs the unfused sequence on the host with every call's result as an output.
-static bool run_reference(const Script *script, ScriptData *data, const FusePlace *place,
+static bool run_reference(const Script *script, ScriptData *data, const Workplace *place,
                           Diags *diags)
 {
     Arena *arena = arena_new();
@@ -442,6 +442,7 @@ static bool run_reference(const Script *script, ScriptData *data, const FusePlac
                         .worker = place->worker,
                         .folder = place->folder,
                         .sandbox = place->sandbox,
+                        .stop = place->stop,
                         .nbuffer = script->nelem,
                         .buffer = buffer,
                         .tolerance = 1,
@@ -582,7 +583,7 @@ ScriptData *script_inputs(const Script *script, int64_t instances, uint64_t seed
     return data;
 }
 
-bool script_expect(const Script *script, ScriptData *data, const FusePlace *place,
+bool script_expect(const Script *script, ScriptData *data, const Workplace *place,
                    Diags *diags)
 {
     if (!run_reference(script, data, place, diags) || !check_reference(script, data, diags))

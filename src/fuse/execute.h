@@ -44,14 +44,10 @@ typedef struct {
 // Seeded inputs, uniform in [0.5, 1.5). Owner: arena.
 ScriptData *script_inputs(const Script *script, int64_t instances, uint64_t seed,
                           Arena *arena);
-typedef struct {
-    const char *folder, *worker; // for the rig
-    const Sandbox *sandbox;
-} FusePlace;
 // What the outputs must be, also as value: from the first implementation of each call, one
 // after another, as C on the host device, after the interpreter gave the same for the first
 // instances. False with diagnostics.
-bool script_expect(const Script *script, ScriptData *data, const FusePlace *place,
+bool script_expect(const Script *script, ScriptData *data, const Workplace *place,
                    Diags *diags);
 
 // A solution as a job: its kernels are named PREFIX0, PREFIX1, ..; their text goes to

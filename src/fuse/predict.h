@@ -15,7 +15,7 @@ typedef struct Psi Psi;
 // Reads the table of the script's routines on a device from the store; what is missing is
 // measured, and stored. NULL with diagnostics. Owner: the caller. measured: routines timed.
 Psi *psi_open(const Script *script, const DeviceInfo *device, const char *store,
-              const FusePlace *place, int *measured, Diags *diags);
+              const Workplace *place, int *measured, Diags *diags);
 void psi_free(Psi *psi); // accepts NULL
 // The same from times that were recorded on another machine, or long ago: of keys as the
 // store has them, without the hash after #, to double (ns). What is not there is not known.

@@ -43,7 +43,7 @@ typedef struct {
     const Script *script;
     const FuseSpace *singles;
     DeviceInfo device;
-    FusePlace place;
+    Workplace place;
     Store *store;
     int64_t session;
     Map known;     // key to a time
@@ -360,6 +360,7 @@ static bool time_all(Bench *b)
                         .worker = b->place.worker,
                         .folder = b->place.folder,
                         .sandbox = b->place.sandbox,
+                        .stop = b->place.stop,
                         .nbuffer = 1,
                         .buffer = &buffer,
                         .samples = 3,
@@ -426,7 +427,7 @@ static bool measure(Bench *b, int *measured)
 }
 
 Psi *psi_open(const Script *script, const DeviceInfo *device, const char *store,
-              const FusePlace *place, int *measured, Diags *diags)
+              const Workplace *place, int *measured, Diags *diags)
 {
     Arena *arena = arena_new();
     Psi *psi = NEW(arena, Psi);

@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
     const char *store;
-    FusePlace place;
+    Workplace place;
     int64_t instances;
     int solutions; // how many are wanted
     int sample;    // drawn at random besides, of any cost

@@ -25,8 +25,10 @@
 extern char **environ;
 
 enum { CREW_MAX = 64, TAIL = 1500 };
-enum { PATIENCE = 10 };           // times its limit, for one that does not work
-static const double LOOK_S = 0.1; // at least, between two looks at how long it worked
+enum { PATIENCE = 10 }; // times its limit, for one that does not work
+// Between two looks at how long a worker has worked, at least; at who asks to stop, at
+// most.
+static const double LOOK_S = 0.1;
 
 const char *const stage_name[] = {
     [STAGE_NONE] = "idle",
@@ -270,25 +272,28 @@ static Worker *find_late(Worker *worker, int n)
     return NULL;
 }
 
-static int wait_ms(const Worker *worker, int n)
+// Who asks to stop is seen by looking.
+static int wait_ms(const Worker *worker, int n, const Stop *stop)
 {
     double first = INFINITY;
     for (int i = 0; i < n; i++)
         if (worker[i].state == CREW_BUSY)
             first = MIN(first, worker[i].deadline);
-    double left = (first - clock_s()) * 1e3;
+    double left = MIN(first - clock_s(), stop_left_s(stop)) * 1e3;
+    if (stop && stop->asked)
+        left = MIN(left, LOOK_S * 1e3);
     return left > 1e6 ? 1000000 : left > 0 ? (int)left + 1 : 0;
 }
 
 // Waits for the sockets, and reads what came; a worker at its end, or NULL. *any: one of
 // them had something to read.
-static Worker *listen_to(Worker *worker, int n, bool *any)
+static Worker *listen_to(Worker *worker, int n, const Stop *stop, bool *any)
 {
     struct pollfd poller[CREW_MAX];
     for (int i = 0; i < n; i++)
         poller[i] =
             (struct pollfd){worker[i].state == CREW_OFF ? -1 : worker[i].fd, POLLIN, 0};
-    *any = poll(poller, (nfds_t)n, wait_ms(worker, n)) > 0;
+    *any = poll(poller, (nfds_t)n, wait_ms(worker, n, stop)) > 0;
     for (int i = 0; i < n && *any; i++)
         if (poller[i].fd >= 0 && poller[i].revents && !fill(&worker[i]))
             return &worker[i];
@@ -297,16 +302,16 @@ static Worker *listen_to(Worker *worker, int n, bool *any)
 
 // What has arrived is read before anybody is judged late: this process may have been held
 // up itself.
-Worker *worker_wait(Worker *worker, int n, json_t **message)
+Worker *worker_wait(Worker *worker, int n, const Stop *stop, json_t **message)
 {
     bool alive = false, any;
     *message = NULL;
     for (int i = 0; i < n; i++)
         alive |= worker[i].state != CREW_OFF;
-    while (alive) {
+    while (alive && !stop_due(stop)) {
         Worker *found = find_whole(worker, n, message);
         if (!found)
-            found = listen_to(worker, n, &any);
+            found = listen_to(worker, n, stop, &any);
         if (!found && !any)
             found = find_late(worker, n);
         if (found)

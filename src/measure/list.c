@@ -40,7 +40,7 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
     Buf why;
     buf_init(&why);
     while (worker->state == CREW_BUSY) {
-        worker_wait(worker, 1, &message);
+        worker_wait(worker, 1, NULL, &message);
         const json_t *device = json_object_get(message, "device");
         if (device) {
             DeviceInfo info;

@@ -15,6 +15,8 @@
 #include "device/device.h"
 #include "ir/ir.h"
 
+#include <stdatomic.h>
+
 #define TRIAL_STATUSES(X)                                                                  \
     X(OK, "ok")                                                                            \
     X(BUILD_FAILED, "build-failed")                                                        \
@@ -57,6 +59,18 @@ typedef struct {
     char *log;    // build log or reason; heap, owner: the trial (trial_release)
 } Trial;
 void trial_release(Trial *trial);
+
+// When rigs are to leave off what they do: at a time, or because somebody asks. Any thread
+// may change it while rigs look at it.
+typedef struct {
+    _Atomic double end_s;    // by clock_s; INFINITY: never by itself
+    const atomic_int *asked; // a signal's number: at once; 0, or NULL: nobody asks
+} Stop;
+// All accept NULL: never.
+double stop_left_s(const Stop *stop); // until it is due, from then on 0
+bool stop_due(const Stop *stop);
+int stop_asked(const Stop *stop);        // the signal; 0: none
+const char *stop_text(const Stop *stop); // why it is due, a sentence: "it was interrupted"
 
 // A buffer of the problem, shared by all its jobs.
 typedef struct {
@@ -113,6 +127,14 @@ typedef struct {
 // system lacks. Owner: arena.
 bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diags *diags);
 
+// Where the workers of rigs keep files, what they are, and when they are to leave off: as
+// of a RigConfig.
+typedef struct {
+    const char *folder, *worker;
+    const Sandbox *sandbox;
+    const Stop *stop;
+} Workplace;
+
 // Who runs some of a rig's jobs besides its own device (peers.h).
 typedef struct PeerKind PeerKind;
 typedef struct Link Link;
@@ -127,6 +149,7 @@ typedef struct {
     const char *worker;     // path of a program that calls worker_main; NULL: this program
     const char *folder;     // for caches and data files; made if missing
     const Sandbox *sandbox; // NULL: jobs are trusted; lives as long as the rig
+    const Stop *stop;       // NULL: never; likewise
     int nbuffer;
     const RigBuffer *buffer;
     double tolerance; // relative error accepted: |x - e| <= tolerance * max(|e|, scale)
@@ -163,12 +186,14 @@ bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, v
 // it is until done is called with its number. NULL: there is none now; it is asked for
 // again when a trial is done, and it ends when there is none and nothing is under way. So
 // each device has something to do, and a GPU's compilers too, whatever is being timed.
-// Calls of next and done come one at a time, with peers from any thread.
+// Calls of next and done come one at a time, with peers from any thread. When its stop is
+// due, what is under way is ended, with compilers, and done is not called for it: true.
 typedef const Job *RigNext(void *user, int number);
 bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
                 Diags *diags);
 // As rig_run for one job, with more samples, not compared against a cut-off; the outputs
 // (each RigBuffer without init, or inout) are copied to out[i] where that is not NULL.
+// If the rig's stop is due it is a failure from outside, with a log.
 bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
                  Diags *diags);
 // The same for who wants only the outputs: the job runs as it is checked, and the time is

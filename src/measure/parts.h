@@ -18,6 +18,7 @@
 //   {"do":"prepare","jobs":[JOB..]}            {"at":"build"|"run","job":k},
 //                                              {"job":k,"trial":TRIAL}.. {"end":true}
 //   {"do":"time","job":k,"samples":n,..}       {"job":k,"trial":TRIAL} {"end":true}
+//   {"do":"drop"}                              {"end":true}: nothing is prepared any more
 // A worker that is told to open its device again only changes its buffers.
 // A prepared job is kept by the worker until it is timed. A compiler only builds the jobs
 // that it is to prepare, for another worker to find. A worker whose device may be
@@ -302,8 +303,9 @@ bool worker_start(Worker *worker, const WorkerPlace *place, Diags *diags);
 void worker_send(Worker *worker, json_t *message, Stage stage, int job, double limit_s);
 void worker_enter(Worker *worker, Stage stage, int job, double limit_s);
 // Waits for a message of any of the workers, or a deadline. Returns a worker with
-// *message set; with *message NULL: it is dead, or late. NULL: all are off.
-Worker *worker_wait(Worker *worker, int n, json_t **message);
+// *message set; with *message NULL: it is dead, or late. NULL: all are off, or the stop
+// is due.
+Worker *worker_wait(Worker *worker, int n, const Stop *stop, json_t **message);
 // Ends and reaps it; says how it died, and the end of what it printed. True if somebody
 // else killed it: by a signal that no kernel and no library raises by itself.
 bool worker_end(Worker *worker, Buf *why);

@@ -46,6 +46,7 @@ struct Stream {
     RigNext *next;
     RigDone *done;
     void *user;
+    const Stop *stop;
     int asked, under; // jobs taken, and under way, of all devices
     TakenList back;   // given back by those that are lost
     unsigned changes;
@@ -72,8 +73,9 @@ struct Peers {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool quit;
-    Stream *stream; // at work; NULL: none
-    int serial;     // of the stream
+    const Stop *stop; // of the rig
+    Stream *stream;   // at work; NULL: none
+    int serial;       // of the stream
     int n;
     Post *post;
 };
@@ -104,9 +106,18 @@ static bool is_ahead(const Part *part)
     return false;
 }
 
+static bool is_over(Stream *stream)
+{
+    if (!stream->over && stop_due(stream->stop)) {
+        stream->over = true;
+        tell_change(stream);
+    }
+    return stream->over;
+}
+
 static Taken take_next(Stream *stream)
 {
-    if (stream->over)
+    if (is_over(stream))
         return (Taken){0};
     if (stream->back.len)
         return stream->back.at[--stream->back.len];
@@ -180,7 +191,7 @@ static bool wait_for_job(Part *part, double *cutoff_ns)
 {
     Stream *stream = part->stream;
     pthread_mutex_lock(&stream->lock);
-    while (!stream->over && part->seen == stream->changes)
+    while (!is_over(stream) && part->seen == stream->changes)
         pthread_cond_wait(&stream->changed, &stream->lock);
     bool more = !stream->over;
     *cutoff_ns = stream->cutoff_ns;
@@ -297,6 +308,7 @@ Peers *peers_open(const RigConfig *config, const DeviceInfo *device, Diags *diag
     pthread_cond_init(&peers->changed, NULL);
     peers->post = xcalloc((size_t)config->npeer, sizeof *peers->post);
     peers->n = config->npeer;
+    peers->stop = config->stop;
     for (int i = 0; i < peers->n; i++) {
         Post *post = &peers->post[i];
         *post = (Post){.peer = &config->peer[i], .config = config, .peers = peers};
@@ -398,7 +410,11 @@ static void stream_close(Stream *stream)
 bool peers_run(Peers *peers, OwnRun *own, void *rig, RigNext *next, double cutoff_ns,
                RigDone *done, void *user, Diags *diags)
 {
-    Stream stream = {.next = next, .done = done, .user = user, .cutoff_ns = cutoff_ns};
+    Stream stream = {.next = next,
+                     .done = done,
+                     .user = user,
+                     .stop = peers->stop,
+                     .cutoff_ns = cutoff_ns};
     bool *lost = xcalloc((size_t)peers->n + 1, sizeof *lost);
     Diags mine; // the caller's may be written to by next and done, in any thread
     diags_init(&mine, arena_new());

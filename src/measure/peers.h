@@ -38,8 +38,9 @@ struct Link {
 
 // Serves jobs on a rig until the other end says that it is enough. False with diagnostics:
 // the rig is broken, or the other end is gone. rig NULL: there is none; tells the other end
-// what was said last, and is false too.
-bool remote_serve(Rig *rig, const Link *link, Diags *diags);
+// what was said last, and is false too. stop: the rig's, set to what the other end has
+// left.
+bool remote_serve(Rig *rig, Stop *stop, const Link *link, Diags *diags);
 // Tells one that serves, or will, that it is enough, where no rig was opened with it.
 void remote_dismiss(const Link *link);
 

@@ -4,13 +4,15 @@
 // in which workers get them; the data do not travel: both sides made the same from the same
 // problem and seed.
 //
-//   there   {"jobs": [JOB, ...], "cutoff_ns": T} ... {"quit": true}
-//   back    {"info": INFO, "window": N} or {"log": TEXT}; {"job": k, "trial": TRIAL} ...
+//   there   {"jobs": [JOB, ...], "cutoff_ns": T, "left_s": T, "stream": n} ... {"quit":
+//   true} back    {"info": INFO, "window": N} or {"log": TEXT}; {"job": k, "trial": TRIAL,
+//           "stream": n} ...
 //
 // So many jobs it is to have under way (its window): some at work, others on hand for when
 // it has room. A {"log": TEXT} in place of a trial says why it cannot go on. While it works
 // the other end says {"alive": true} every second; one that is silent for long is lost,
-// whatever became of it.
+// whatever became of it. When the time that is left is over both ends drop what is under
+// way; a trial that still comes is known by the number of its stream.
 #include "measure/parts.h"
 #include "measure/peers.h"
 
@@ -51,8 +53,10 @@ static json_t *get(const Link *link, double limit_s)
 
 typedef struct {
     const Link *link;
+    const Stop *stop;
     DeviceInfo info;
     int window;
+    int stream; // number of the one at work
 } Remote;
 
 static void *remote_open(const RigPeer *peer, const RigConfig *config, Diags *diags)
@@ -60,10 +64,10 @@ static void *remote_open(const RigPeer *peer, const RigConfig *config, Diags *di
     json_t *hello = get(peer->link, OPEN_S);
     const json_t *info = json_object_get(hello, "info");
     Remote *remote = NULL;
-    (void)config;
     if (info) {
         remote = xcalloc(1, sizeof *remote);
         remote->link = peer->link;
+        remote->stop = config->stop;
         info_from_json(info, &remote->info);
         remote->window = MAX((int)json_int_of(hello, "window", 1), 1);
     } else {
@@ -80,7 +84,7 @@ static const DeviceInfo *remote_info(const void *opened)
 
 // What is under way there.
 typedef struct {
-    const Remote *remote;
+    Remote *remote;
     RigNext *next;
     RigDone *done;
     void *user;
@@ -105,6 +109,8 @@ static bool send_jobs(Sending *s)
     }
     json_t *message = json_pack("{s:o}", "jobs", jobs);
     json_set_number(message, "cutoff_ns", s->cutoff_ns);
+    json_set_number(message, "left_s", stop_left_s(s->remote->stop));
+    json_object_set_new(message, "stream", json_integer(s->remote->stream));
     return put(s->remote->link, message);
 }
 
@@ -112,7 +118,8 @@ static void take_trial(Sending *s, const json_t *message)
 {
     Trial trial;
     int number = (int)json_int_of(message, "job", -1);
-    if (number < 0 || number >= s->sent || s->seen[number])
+    if (number < 0 || number >= s->sent || s->seen[number] ||
+        json_int_of(message, "stream", 0) != s->remote->stream)
         return;
     s->seen[number] = true;
     s->under--;
@@ -126,8 +133,9 @@ static bool remote_run(void *opened, RigNext *next, double cutoff_ns, RigDone *d
 {
     Sending s = {
         .remote = opened, .next = next, .done = done, .user = user, .cutoff_ns = cutoff_ns};
-    bool ok;
-    while ((ok = send_jobs(&s)) && s.under > 0) {
+    bool ok = true;
+    s.remote->stream++;
+    while (!stop_due(s.remote->stop) && (ok = send_jobs(&s)) && s.under > 0) {
         json_t *message = get(s.remote->link, SILENCE_S);
         const json_t *log = json_object_get(message, "log");
         if (json_object_get(message, "trial"))
@@ -165,7 +173,7 @@ const PeerKind peer_remote = {"remote", remote_open, remote_info, remote_run, re
 typedef struct {
     Arena *arena;
     const Job *job;
-    int number; // at the other end
+    int number, stream; // at the other end
 } Order;
 
 typedef struct {
@@ -175,6 +183,7 @@ typedef struct {
     bool over; // the beat ends
     bool quit; // no more is to come
     double cutoff_ns;
+    Stop *stop;   // of the rig
     Order *order; // of the stream at work, by number
     int norder, capacity;
 } Serving;
@@ -203,7 +212,7 @@ static void *beat(void *user)
     return NULL;
 }
 
-static void add_order(Serving *serving, const json_t *job)
+static void add_order(Serving *serving, const json_t *job, int stream)
 {
     if (serving->norder == serving->capacity) {
         serving->capacity = MAX(2 * serving->capacity, 64);
@@ -213,6 +222,7 @@ static void add_order(Serving *serving, const json_t *job)
     Order *order = &serving->order[serving->norder++];
     order->arena = arena_new();
     order->number = (int)json_int_of(job, "job", -1);
+    order->stream = stream;
     order->job = job_from_json(order->arena, job);
 }
 
@@ -222,8 +232,11 @@ static void take_orders(Serving *serving, json_t *message)
     const json_t *jobs = json_object_get(message, "jobs");
     serving->quit |= json_object_get(message, "quit") != NULL;
     serving->cutoff_ns = json_number_of(message, "cutoff_ns", INFINITY);
+    int stream = (int)json_int_of(message, "stream", 0);
+    if (jobs)
+        serving->stop->end_s = clock_s() + json_number_of(message, "left_s", INFINITY);
     for (size_t i = 0; i < json_array_size(jobs); i++)
-        add_order(serving, json_array_get(jobs, i));
+        add_order(serving, json_array_get(jobs, i), stream);
     json_decref(message);
 }
 
@@ -240,8 +253,8 @@ static double send_trial(void *user, int number, Trial *trial)
 {
     Serving *serving = user;
     Order *order = &serving->order[number];
-    say(serving,
-        json_pack("{s:i,s:o}", "job", order->number, "trial", trial_to_json(trial)));
+    say(serving, json_pack("{s:i,s:i,s:o}", "job", order->number, "stream", order->stream,
+                           "trial", trial_to_json(trial)));
     arena_free(order->arena);
     order->arena = NULL;
     return serving->cutoff_ns;
@@ -267,9 +280,9 @@ static bool serve_jobs(Rig *rig, Serving *serving, Diags *diags)
     return ok;
 }
 
-bool remote_serve(Rig *rig, const Link *link, Diags *diags)
+bool remote_serve(Rig *rig, Stop *stop, const Link *link, Diags *diags)
 {
-    Serving serving = {.link = link};
+    Serving serving = {.link = link, .stop = stop};
     if (!rig) {
         put(link, parting(diags));
         return false;

@@ -148,6 +148,10 @@ static bool run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **
                    .out = out ? output_paths(rig, out) : NULL};
     Array array = {job, 1, keep_trial, trial};
     bool ok = run_array(rig, &array, &round, diags);
+    if (rig->halted && trial->status == TRIAL_FAILED && !trial->log) {
+        trial->outside = true;
+        trial->log = xstrdup(stop_text(rig->config.stop));
+    }
     for (int i = 0; ok && out && trial->status == TRIAL_OK && i < rig->config.nbuffer; i++)
         if (out[i] && rig->buffer_output[i])
             ok = read_output(rig, i, out[i], diags);
@@ -306,6 +310,9 @@ Rig *rig_open(const RigConfig *config, Diags *diags)
             rig->peers = peers_open(config, &rig->info, diags);
         return rig;
     }
+    if (rig->halted)
+        diag_world(diags, "D002", "%s was not opened: %s", config->device,
+                   stop_text(config->stop));
     rig_close(rig);
     return NULL;
 }

@@ -63,6 +63,7 @@ struct Rig {
     int failed[WORKERS_MAX]; // starts of each since the last that succeeded
     Buf trouble;             // why the last start failed
     Round *round;            // NULL between calls
+    bool halted;             // the stop was due while something was waited for
     Peers *peers;            // NULL: none
 };
 
@@ -75,7 +76,7 @@ bool crew_fill(Rig *rig, Diags *diags);
 // Until every worker is idle or off. False: none is left that can run a job.
 bool crew_settle(Rig *rig, Diags *diags);
 // Runs the round's jobs with at most so many workers where they compile ahead; frees its
-// items.
+// items. True too if it is halted.
 bool round_run(Rig *rig, int workers, Round *round, Diags *diags);
 
 #endif

@@ -17,6 +17,9 @@
 // it itself: any number of controllers keep the cores busy. Elsewhere all workers run jobs,
 // and a turn is a batch.
 //
+// When the stop of the rig is due, what is under way is dropped: compilers are ended, a run
+// may end if that takes a moment, and workers forget what they have prepared.
+//
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
 // buffer's end), so a job that crashed among others becomes a suspect, and so do jobs
@@ -46,8 +49,9 @@ enum {
     DEATHS_MAX = 8,     // before it is given up
     JOBS_WORKER = 8,    // that one more worker of a CPU is worth
     SECOND = 4,         // times the limit on a clock, for the second attempt
+    SLICE = 8,          // of the time left, for the samples of one job: fewer of slow ones
 };
-static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5;
+static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5, MOMENT_S = 0.3;
 
 // Limits ------------------------------------------------------------------------------
 
@@ -356,11 +360,16 @@ static bool take(Rig *rig, Worker *worker, const json_t *message, Diags *diags)
     return true;
 }
 
-// Waits until one thing has happened, and deals with it; false: no worker is left.
+// Waits until one thing has happened, and deals with it; false: no worker is left, or the
+// rig is halted.
 static bool attend(Rig *rig, Diags *diags)
 {
     json_t *message;
-    Worker *worker = worker_wait(rig->worker, rig->nworker, &message);
+    Worker *worker = worker_wait(rig->worker, rig->nworker, rig->config.stop, &message);
+    if (!worker && stop_due(rig->config.stop)) {
+        rig->halted = true;
+        return false;
+    }
     bool ok = !worker ||
               (message ? take(rig, worker, message, diags) : replace(rig, worker, diags));
     json_decref(message);
@@ -545,7 +554,8 @@ static void send_time(Rig *rig, Item *item)
     Worker *worker = &rig->worker[item->worker];
     json_t *message = json_pack("{s:s,s:i,s:i}", "do", "time", "job", item->number,
                                 "samples", round->samples);
-    json_set_number(message, "limit_s", rig->config.run_limit_s);
+    json_set_number(message, "limit_s",
+                    MIN(rig->config.run_limit_s, stop_left_s(rig->config.stop) / SLICE));
     json_set_number(message, "cutoff_ns", round->cutoff_ns);
     json_object_set_new(message, "alone", json_boolean(rig->ahead));
     if (round->out)
@@ -758,25 +768,69 @@ static bool run_batches(Rig *rig, Diags *diags)
 }
 
 // A call that finds every worker gone, after an earlier failure, starts them again.
-static bool revive(Rig *rig, Diags *diags)
+static bool revive(Rig *rig, int workers, Diags *diags)
 {
     bool ok = true, alive = any_alive(rig);
-    for (int i = 0; i < rig->nworker && ok && !alive; i++) {
+    for (int i = 0; i < MIN(rig->nworker, workers) && ok && !alive; i++) {
         rig->failed[i] = 0;
         ok = start(rig, &rig->worker[i], diags);
     }
     return ok;
 }
 
+// Halting -----------------------------------------------------------------------------
+
+// Waits a moment, unless somebody asks for the end, for what is being run; its trial
+// counts.
+static void let_finish(Rig *rig, Diags *diags)
+{
+    const Stop *stop = rig->config.stop;
+    Stop moment = {.end_s = clock_s() + MOMENT_S, .asked = stop->asked};
+    rig->config.stop = &moment;
+    for (bool ok = true; ok && any_busy(rig);)
+        ok = attend(rig, diags);
+    rig->config.stop = stop;
+}
+
+// Ends what is under way. Who is idle stays, and forgets what it was to time.
+static void halt(Rig *rig)
+{
+    Arena *arena = arena_new();
+    Diags quiet;
+    diags_init(&quiet, arena);
+    for (int i = 0; i < rig->nworker; i++) {
+        Worker *worker = &rig->worker[i];
+        if (worker->state == CREW_BUSY && worker->stage != STAGE_RUN &&
+            worker->stage != STAGE_TIME)
+            worker_end(worker, NULL);
+    }
+    let_finish(rig, &quiet);
+    report(rig->round);
+    for (int i = 0; i < rig->nworker; i++) {
+        Worker *worker = &rig->worker[i];
+        if (worker->state == CREW_BUSY)
+            worker_end(worker, NULL);
+        else if (worker->state == CREW_IDLE && holds_jobs(rig, worker))
+            worker_send(worker, json_pack("{s:s}", "do", "drop"), STAGE_NONE, 0,
+                        OPEN_LIMIT_S);
+    }
+    arena_free(arena);
+}
+
 bool round_run(Rig *rig, int workers, Round *round, Diags *diags)
 {
+    rig->halted = stop_due(rig->config.stop);
+    if (rig->halted)
+        return true;
     rig->round = round;
-    bool ok = revive(rig, diags) &&
+    bool ok = revive(rig, workers, diags) &&
               (rig->ahead ? enlist(rig, workers, diags) && run_ahead(rig, diags)
                           : run_batches(rig, diags));
+    if (rig->halted)
+        halt(rig);
     for (int i = round->first; i < round->end; i++)
         trial_release(&item_at(round, i)->trial);
     free(round->item);
     rig->round = NULL;
-    return ok;
+    return ok || rig->halted;
 }

@@ -157,15 +157,27 @@ static void do_time(Side *side, const json_t *message)
     end(side);
 }
 
+static void drop_pieces(Side *side)
+{
+    for (int i = 0; i < side->npiece; i++)
+        piece_free(side->bench, side->piece[i]);
+    side->npiece = 0;
+}
+
+static void do_drop(Side *side, const json_t *message)
+{
+    (void)message;
+    drop_pieces(side);
+    end(side);
+}
+
 static const struct {
     const char *name;
     void (*run)(Side *side, const json_t *message);
     bool needs_bench;
 } commands[] = {
-    {"list", do_list, false},
-    {"open", do_open, false},
-    {"prepare", do_prepare, true},
-    {"time", do_time, true},
+    {"list", do_list, false}, {"open", do_open, false}, {"prepare", do_prepare, true},
+    {"time", do_time, true},  {"drop", do_drop, true},
 };
 
 static void obey(Side *side, const json_t *message)
@@ -179,8 +191,7 @@ static void obey(Side *side, const json_t *message)
 
 static void let_go(Side *side)
 {
-    for (int i = 0; i < side->npiece; i++)
-        piece_free(side->bench, side->piece[i]);
+    drop_pieces(side);
     if (side->bench)
         bench_close(side->bench);
     free(side->piece);

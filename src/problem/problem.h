@@ -113,12 +113,6 @@ void candidate_release(Candidate *candidate);
 
 // program.c, template.c, script.c: the kinds of problem ---------------------------------
 
-// Where the workers of a problem's rigs keep files, and what they are: as of a RigConfig.
-typedef struct {
-    const char *folder, *worker;
-    const Sandbox *sandbox;
-} Workplace;
-
 // Files for inputs, in place of random values; a name is set to "" once it was used.
 typedef struct {
     const char **name;

@@ -14,11 +14,14 @@
 // is worth a try.
 enum { INTERPRETER_QUOTA = 20000000, INTERPRETER_OUTPUTS = 2000000 };
 
+// What cannot be done within its quota is not tried: that would cost as long.
 static bool interpretable(const Problem *problem)
 {
     int64_t outputs = 0;
     const Arith *count = type_count(problem->ir->arith, problem->bound->main->body->type);
-    return arith_is_const(count, &outputs) && outputs <= INTERPRETER_OUTPUTS;
+    Work work = problem_work(problem);
+    return arith_is_const(count, &outputs) && outputs <= INTERPRETER_OUTPUTS &&
+           work.float_flops + work.double_flops <= INTERPRETER_QUOTA;
 }
 
 // Runs the plain point on the host device; its outputs are compared with what is expected,
@@ -31,6 +34,7 @@ static bool run_plain(const Problem *problem, ProblemData *data, const Workplace
                         .worker = place->worker,
                         .folder = place->folder,
                         .sandbox = place->sandbox,
+                        .stop = place->stop,
                         .nbuffer = data->nbuffer,
                         .buffer = data->buffer,
                         .tolerance = error ? INFINITY : data->tolerance,

@@ -154,10 +154,9 @@ static bool script_reference(const Problem *problem, ProblemData *data, const ch
 {
     (void)device; // what it computes does not depend on where
     (void)arena;
-    FusePlace fuse_place = {place->folder, place->worker, place->sandbox};
     *how = "the calls one after another as C, agreeing with the interpreter where they are "
            "definitions";
-    return script_expect(problem->script, data->script, &fuse_place, diags);
+    return script_expect(problem->script, data->script, place, diags);
 }
 
 static bool script_write(const Problem *problem, const ProblemData *data, int output,

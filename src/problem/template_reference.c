@@ -134,6 +134,7 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
                             .worker = e->place->worker,
                             .folder = e->place->folder,
                             .sandbox = e->place->sandbox,
+                            .stop = e->place->stop,
                             .nbuffer = n,
                             .buffer = buffer,
                             .build_limit_s = 60,

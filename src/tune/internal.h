@@ -9,7 +9,7 @@
 #include "measure/peers.h"
 #include "tune/tune.h"
 
-enum { FINALISTS = 5 };
+enum { FINALISTS = 5, FINAL_SAMPLES = 20 };
 
 // A trial this run knows, by its point.
 typedef struct {
@@ -49,15 +49,24 @@ struct Tune {
     const DeviceInfo *device; // the rig's, or described by the caller
     const Point *given;       // to be measured next by tune_measure
     bool stopped;             // by options->on_trial
-    double start_s, search_s; // when tuning began, and its first trial
+    double start_s;           // when tuning began
+    Stop stop;                // of its rigs: the part of the budget at work (tune_set_end)
+    Workplace place;          // the options', with that stop
     ProblemData *data;
     Rig *rig;
     Ways ways;
     const Space *space;
     Store *store;
     int64_t session;
-    double budget_s;             // left to the search; INFINITY: not bounded by time
-    int64_t budget_trials;       // likewise; 0
+    double budget_s;       // of the whole; INFINITY: not bounded by time
+    int64_t budget_trials; // of the search; 0: not bounded by trials
+    struct {
+        int trials; // run, the first of which was done at first_s
+        double first_s;
+        double build_s, bytes; // of the longest text that was right
+        double other_s;        // of all candidates, but for timing them
+    } spent;
+    bool floor_known;            // what the floor needs is stored
     bool sampling;               // of the ranking's sample, whose times are all wanted
     int asked_sample;            // of it
     Map known;                   // point text to Known
@@ -75,13 +84,13 @@ struct Tune {
     bool has_plain;           // the first of them is the plain point
     uint64_t space_hash;      // without options->where: trials are the same
     Finalist best[FINALISTS]; // sorted
-    int nbest;
-    const char *last_log; // of the last trial that failed
-    int serial;           // makes kernel names unique
-    Arena *scratch;       // of the stream at work
+    int nbest, nagain;        // nagain: of them, timed again
+    const char *last_log;     // of the last trial that failed
+    int serial;               // makes kernel names unique
+    Arena *scratch;           // of the stream at work
 };
 
-// tune_trials.c: what is known of points, and the budget ---------------------------------
+// tune_trials.c: what is known of points -------------------------------------------------
 
 // Of the point; owner: the tuning.
 const char *tune_point_text(Tune *t, const Point *point);
@@ -102,9 +111,20 @@ bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *wh
 bool tune_take_known(Tune *t, bool told, const Point *point);
 // What is clearly worse than this is not timed further, unless a record is wanted.
 double tune_cutoff_ns(const Tune *t);
-bool tune_budget_left(const Tune *t);
+
+// tune_budget.c -------------------------------------------------------------------------
+
+typedef enum { BUDGET_REFERENCE, BUDGET_SEARCH, BUDGET_AFTERWARDS } BudgetPart;
+void tune_set_end(Tune *t, BudgetPart part); // of the stop, by what is known now
+bool tune_budget_left(const Tune *t);        // to the part
 // As many trials as so many seconds, and the time left, should allow at the pace so far.
 int tune_trials_in(const Tune *t, double seconds, int most);
+// Whether so much more may be done before the budget is over.
+bool tune_has_time(const Tune *t, double seconds);
+double tune_again_s(const Tune *t, double ns); // predicted, to time a candidate again
+double tune_limit_s(const Tune *t);            // to build a candidate, and to run it
+void tune_spent(Tune *t, const Job *job, const Trial *trial);
+bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted
 
 // tune_search.c -------------------------------------------------------------------------
 
@@ -122,6 +142,7 @@ bool tune_stream(Tune *t, NextPoint *next, bool told);
 
 bool tune_measure_again(Tune *t); // the best few, and sorts them
 bool tune_ask_caller(Tune *t);    // puts the fastest that it accepts first
+void tune_say_end(Tune *t);       // of a tuning that failed, if its time was over
 // Fills the result and writes the kernel.
 bool tune_conclude(Tune *t);
 

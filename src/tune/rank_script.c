@@ -32,7 +32,7 @@ static bool rank_script(const Ways *ways, const DeviceInfo *device,
     double start = clock_s();
     const FuseAsked asked = {
         .store = options->store,
-        .place = {options->place.folder, options->place.worker, options->place.sandbox},
+        .place = options->place,
         .instances = ways->problem->instances,
         .solutions =
             options->budget_trials ? (int)MIN(options->budget_trials, RANKED_MOST) : RANKED,

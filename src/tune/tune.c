@@ -4,6 +4,7 @@
 // the best few again, write the winner out. tune() says it in one expression; below it, the
 // same led by a caller.
 
+#include "calibrate/ceiling.h"
 #include "tune/internal.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static void reference_deep(void *user)
 {
     Tune *t = user;
     const ProblemKind *kind = t->problem->kind;
-    if (!kind->expect(t->problem, t->data, t->options->device, &t->options->place, t->arena,
+    if (!kind->expect(t->problem, t->data, t->options->device, &t->place, t->arena,
                       &t->result->reference, t->diags))
         t->data = NULL;
 }
@@ -71,14 +72,15 @@ static bool open_device(Tune *t)
                         .worker = t->options->place.worker,
                         .folder = t->options->place.folder,
                         .sandbox = t->options->place.sandbox,
+                        .stop = &t->stop,
                         .nbuffer = t->data->nbuffer,
                         .buffer = t->data->buffer,
                         .share = t->options->share,
                         .npeer = t->options->npeer,
                         .peer = t->options->peer,
                         .tolerance = t->data->tolerance,
-                        .build_limit_s = t->problem->kind->limit_s,
-                        .run_limit_s = t->problem->kind->limit_s,
+                        .build_limit_s = tune_limit_s(t),
+                        .run_limit_s = tune_limit_s(t),
                         .samples = t->options->samples};
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)
@@ -127,6 +129,15 @@ static bool open_space(Tune *t)
     return true;
 }
 
+static bool know_floor(Tune *t)
+{
+    Ceilings c = {0};
+    int64_t bytes = ceilings_bytes(t->device, problem_work(t->problem).bytes);
+    bool ok = ceilings_load(t->store, t->device, bytes, &c, t->diags);
+    t->floor_known = t->options->no_floor || (c.copy_gbs > 0 && c.float_gflops > 0);
+    return ok;
+}
+
 static bool open_store(Tune *t)
 {
     t->store = store_open(t->options->store, t->diags);
@@ -139,13 +150,13 @@ static bool open_store(Tune *t)
         return false;
     if (t->options->fresh && !store_forget(t->store, t->session, t->diags))
         return false;
-    return store_each(t->store, t->session, tune_load_stored, t, t->diags);
+    return know_floor(t) && store_each(t->store, t->session, tune_load_stored, t, t->diags);
 }
 
 // The first points, among them the plain one, are tried before any strategy.
 static bool try_first(Tune *t)
 {
-    t->search_s = clock_s();
+    tune_set_end(t, BUDGET_SEARCH);
     if (!tune_stream(t, next_first, t->search->kind->learns))
         return false;
     const Known *plain =
@@ -178,10 +189,12 @@ static bool next_sampled(Tune *t, Point *point)
 // Points that nobody chose, to see how well times are predicted; of no budget.
 static bool try_sample(Tune *t)
 {
+    if (!t->ranking.nsample || t->stopped || stop_asked(&t->stop))
+        return true;
     t->sampling = true;
-    t->budget_s = INFINITY;
+    t->budget_s = t->stop.end_s = INFINITY;
     t->budget_trials = 0;
-    return !t->ranking.nsample || t->stopped || tune_stream(t, next_sampled, false);
+    return tune_stream(t, next_sampled, false);
 }
 
 static void close_all(Tune *t)
@@ -206,8 +219,12 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                 .start_s = clock_s(),
                 .budget_s = options->budget_s,
                 .budget_trials = options->budget_trials,
+                .place = options->place,
                 .scratch = arena_new(),
                 .last_log = ""};
+    t->stop.asked = options->place.stop ? options->place.stop->asked : NULL;
+    t->place.stop = &t->stop;
+    tune_set_end(t, BUDGET_REFERENCE);
     *result = (TuneResult){.problem = problem_label(problem),
                            .sandbox =
                                options->place.sandbox ? options->place.sandbox->says : NULL,
@@ -229,6 +246,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     if (ok) {
         bool found = tune_conclude(&t);
         ok = tune_write_record(&t) && found;
+    } else {
+        tune_say_end(&t);
     }
     result->elapsed_s = clock_s() - t.start_s;
     result->devices = t.rig ? 1 + rig_peers(t.rig) : 0;
@@ -243,8 +262,9 @@ bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *
     TuneResult result;
     Arena *arena = arena_new();
     start(&t, problem, options, arena, &result, diags);
+    t.stop.end_s = t.budget_s = INFINITY; // the other end says what is left
     bool ready = compute_reference(&t) && open_device(&t);
-    bool ok = remote_serve(ready ? t.rig : NULL, link, diags);
+    bool ok = remote_serve(ready ? t.rig : NULL, &t.stop, link, diags);
     close_all(&t);
     arena_free(arena);
     return ok;
@@ -258,7 +278,7 @@ Tune *tune_open(const Problem *problem, const TuneOptions *options,
     Tune *t = xcalloc(1, sizeof *t);
     start(t, problem, options, arena, result, diags);
     set_device(t, device);
-    t->search_s = t->start_s;
+    t->budget_s = t->stop.end_s = INFINITY;
     if (open_space(t) && open_store(t) && tune_open_search(t))
         return t;
     tune_close(t);

@@ -50,7 +50,7 @@ typedef struct {
     double best_ns, last_ns;
     TrialStatus last;
     double elapsed_s;
-    double budget_s;       // of the search; INFINITY: not bounded by time
+    double budget_s;       // of the whole; INFINITY: not bounded by time
     int64_t budget_trials; // 0: not bounded by trials
     const char *stage;     // "reference", "search", "re-measure"
 } Progress;
@@ -65,7 +65,9 @@ struct TuneOptions {
     int samples;        // timed runs of every point, however slow; 0: few of slow ones
     int sample;         // points at random besides, of a strategy that ranks
     uint64_t seed;
-    double budget_s;        // INFINITY: not bounded by time
+    // Of all of it, not of the search alone: kept to a fifth or 2 s. INFINITY: not bounded
+    // by time.
+    double budget_s;
     int64_t budget_trials;  // 0: not bounded by trials
     const char *store;      // path of the database
     const char *out;        // folder for the kernel; NULL: it is not written
@@ -100,6 +102,7 @@ struct TuneResult {
     double in_flight_bytes;     // of the best, a multiprocessor; 0: not a GPU
     const char *point, *kernel_path, *reference;
     const char *record_path; // NULL: none was asked
+    int signal;              // that ended the search; 0: none
     int devices;             // that ran trials until the end
     int ranked;              // points ranked by a model; 0: none was asked
     double ranking_s;

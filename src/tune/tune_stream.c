@@ -31,6 +31,7 @@ typedef struct {
     int flying;
     int wanted; // points still to be asked for before the strategy is left to learn
     bool dry;   // it has none, or none before all those that fly are told
+    bool late;  // a point would take longer than is left
 } Stream;
 
 static void land(Stream *s, Flight *flight)
@@ -45,6 +46,7 @@ static double on_landing(void *user, int number, Trial *trial)
 {
     Stream *s = user;
     Flight *flight = s->flight.at[number];
+    tune_spent(s->t, &flight->candidate.job, trial);
     if (!s->store_failed)
         s->store_failed = !tune_take_trial(s->t, s->told, &flight->point, trial);
     s->flight.at[number] = NULL;
@@ -75,6 +77,11 @@ static const Job *take_off(Stream *s, const Point *point)
         land(s, flight);
         return NULL;
     }
+    s->late = !tune_compiles_in_time(t, &flight->candidate.job);
+    if (s->late) {
+        land(s, flight);
+        return NULL;
+    }
     VEC_PUSH(t->scratch, &s->flight, flight);
     s->flying++;
     return &flight->candidate.job;
@@ -93,7 +100,7 @@ static bool has_room(Stream *s)
 {
     const Tune *t = s->t;
     int most = most_flying(t);
-    if (s->store_failed || !tune_budget_left(t) ||
+    if (s->store_failed || s->late || !tune_budget_left(t) ||
         (t->budget_trials && t->result->trials + s->flying >= t->budget_trials) ||
         s->flying >= most || (s->dry && s->flying > 0))
         return false;

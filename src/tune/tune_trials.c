@@ -95,7 +95,7 @@ static bool is_believed(Tune *t, const StoreTrial *trial)
 {
     Point point;
     if (trial->status == TRIAL_TIMED_OUT)
-        return trial->limit_s >= t->problem->kind->limit_s;
+        return trial->limit_s >= tune_limit_s(t);
     if (trial->status == TRIAL_WRONG_RESULT)
         return trial->seed == t->options->seed;
     if (trial->status != TRIAL_OK || trial->nsample > 0)
@@ -195,6 +195,8 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
     exchange_trial(t, point, trial);
     record(t, point, trial->status, trial->time_ns, trial->max_error, false);
     tell(t, told, point, trial->status, trial->time_ns);
+    if (!t->sampling)
+        tune_set_end(t, BUDGET_SEARCH);
     if (t->options->on_trial && t->options->on_trial(t->options->user, text, trial))
         t->stopped = true;
     tune_report(t, "search", trial->status, trial->time_ns);
@@ -231,22 +233,4 @@ bool tune_take_known(Tune *t, bool told, const Point *point)
     if (news || !t->search->kind->learns)
         tell(t, told, point, known->status, known->time_ns);
     return true;
-}
-
-// The budget --------------------------------------------------------------------------
-
-bool tune_budget_left(const Tune *t)
-{
-    return !t->stopped && clock_s() - t->search_s < t->budget_s &&
-           (!t->budget_trials || t->result->trials < t->budget_trials);
-}
-
-int tune_trials_in(const Tune *t, double seconds, int most)
-{
-    double now = clock_s(), left = t->budget_s - (now - t->search_s);
-    int64_t done = t->result->trials - t->result->reused;
-    if (done < 1)
-        return most;
-    double pace = (now - t->search_s) / (double)done;
-    return (int)fmin(most, fmax(1, fmin(left, seconds) / pace));
 }

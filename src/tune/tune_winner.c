@@ -13,19 +13,24 @@
 #include <math.h>
 #include <string.h>
 
-enum { FINAL_SAMPLES = 20 };
-
 // Finalists ---------------------------------------------------------------------------
 
 // Differences below 10 % between runs minutes apart mean nothing, so the best few are timed
 // again, side by side, with more samples; the plain kernel, where it is one of them, is
 // reported by that time too.
-static bool measure_finalist(Tune *t, int i, void **out, Diags *diags)
+// One that the time did not suffice for stays as it was: *timed.
+static bool measure_finalist(Tune *t, int i, void **out, bool *timed, Diags *diags)
 {
     Candidate candidate;
     Trial trial = {0};
     bool ok = tune_candidate(t, &t->best[i].point, t->arena, &candidate, diags) &&
               rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
+    *timed = ok && (trial.status == TRIAL_OK || !stop_due(&t->stop));
+    if (!*timed) {
+        trial_release(&trial);
+        candidate_release(&candidate);
+        return ok;
+    }
     t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
     t->best[i].again = store_trial(tune_point_text(t, &t->best[i].point), &trial);
     t->best[i].again.seed = t->options->seed;
@@ -53,7 +58,7 @@ static bool says_more(const Finalist *f, bool winner)
 // Each was compared with the reference once more: who uses its plan need not check it.
 static bool store_again(Tune *t)
 {
-    for (int i = 0; i < t->nbest; i++) {
+    for (int i = 0; i < t->nagain; i++) {
         const StoreTrial *again = &t->best[i].again;
         bool told = again->status == TRIAL_OK || again->status == TRIAL_WRONG_RESULT;
         if (!t->options->samples && says_more(&t->best[i], i == 0) &&
@@ -66,12 +71,26 @@ static bool store_again(Tune *t)
     return true;
 }
 
+// As many as there is time for, and the best if there is any.
+static bool measure_finalists(Tune *t)
+{
+    bool ok = true, timed = true;
+    while (ok && timed && t->nagain < t->nbest && !stop_due(&t->stop) &&
+           (t->nagain == 0 || tune_has_time(t, tune_again_s(t, t->best[t->nagain].ns)))) {
+        ok = measure_finalist(t, t->nagain, NULL, &timed, t->diags);
+        t->nagain += timed;
+    }
+    if (t->nagain)
+        t->nbest = t->nagain;
+    return ok;
+}
+
 bool tune_measure_again(Tune *t)
 {
     tune_report(t, "re-measure", TRIAL_OK, INFINITY);
-    for (int i = 0; i < t->nbest; i++)
-        if (!measure_finalist(t, i, NULL, t->diags))
-            return false;
+    tune_set_end(t, BUDGET_AFTERWARDS);
+    if (!measure_finalists(t))
+        return false;
     for (int i = 1; i < t->nbest; i++)
         for (int k = i; k > 0 && t->best[k].ns < t->best[k - 1].ns; k--) {
             Finalist better = t->best[k];
@@ -86,10 +105,13 @@ bool tune_ask_caller(Tune *t)
 {
     const TuneOptions *o = t->options;
     void **out = o->accept ? data_outputs(t->data, t->arena) : NULL;
+    bool timed;
+    if (o->accept)
+        t->stop.end_s = INFINITY; // without an answer there is no winner
     for (int i = 0; o->accept && i < t->nbest && t->best[i].ns < INFINITY; i++) {
-        if (!measure_finalist(t, i, out, t->diags))
+        if (!measure_finalist(t, i, out, &timed, t->diags))
             return false;
-        if (t->best[i].ns < INFINITY &&
+        if (timed && t->best[i].ns < INFINITY &&
             o->accept(o->user, tune_point_text(t, &t->best[i].point), t->data->buffer,
                       t->data->nbuffer, out)) {
             t->best[0] = t->best[i];
@@ -113,7 +135,9 @@ static bool find_floor(Tune *t)
     Work work = problem_work(t->problem);
     Ceilings ceilings = {0};
     int64_t bytes = ceilings_bytes(device, work.bytes);
-    if (!ceilings_find(t->store, device, &t->options->place, bytes, &ceilings, t->diags))
+    if (!ceilings_load(t->store, device, bytes, &ceilings, t->diags) ||
+        (!stop_due(&t->stop) &&
+         !ceilings_measure(t->store, device, &t->place, bytes, &ceilings, t->diags)))
         return false;
     Floor floor = floor_of(&work, &ceilings);
     t->result->flops = work.float_flops + work.double_flops;
@@ -171,13 +195,28 @@ static bool write_kernel(Tune *t)
     return ok;
 }
 
+// Why there is no more, as the end of a sentence.
+static const char *end_text(const Tune *t)
+{
+    return stop_asked(&t->stop) ? arena_printf(t->arena, ", as %s", stop_text(&t->stop))
+           : isfinite(t->budget_s)
+               ? arena_printf(t->arena, " within the budget of %g s", t->budget_s)
+               : "";
+}
+
+void tune_say_end(Tune *t)
+{
+    if (stop_due(&t->stop))
+        diag_world(t->diags, "C092", "no kernel was found%s", end_text(t));
+}
+
 static bool no_winner(Tune *t)
 {
     Buf text;
     buf_init(&text);
     trial_counts(&text, t->result->count);
-    diag_world(t->diags, "C013", "no candidate was built, right and in time:%s%s%s",
-               text.len ? text.text : " none was tried",
+    diag_world(t->diags, "C013", "no candidate was built, right and in time%s:%s%s%s",
+               end_text(t), text.len ? text.text : " none was tried",
                t->last_log[0] ? "; the last: " : "", t->last_log);
     buf_release(&text);
     return false;
@@ -186,7 +225,7 @@ static bool no_winner(Tune *t)
 // What this search was worth: another, no more rigorous one need not be made.
 static bool put_rigor(Tune *t)
 {
-    double spent_s = clock_s() - t->search_s;
+    double spent_s = clock_s() - t->start_s;
     bool all = (double)t->result->trials >= t->result->space_points;
     t->result->rigor = t->stopped || t->options->where  ? RIGOR_NONE
                        : all                            ? RIGOR_EXHAUSTIVE
@@ -209,9 +248,10 @@ static void conclude_ranking(Tune *t)
 
 bool tune_conclude(Tune *t)
 {
-    t->result->checked = t->nbest && t->best[0].ns < INFINITY;
-    if (!t->result->checked)
+    t->result->signal = stop_asked(&t->stop);
+    if (!t->nbest || !(t->best[0].ns < INFINITY))
         return no_winner(t);
+    t->result->checked = t->nagain > 0;
     t->result->best_ns = t->best[0].ns;
     t->result->point = tune_point_text(t, &t->best[0].point);
     conclude_ranking(t);

@@ -231,6 +231,7 @@ static bool open_rig(Hunt *s)
                         .build_limit_s = problem->kind->limit_s,
                         .run_limit_s = problem->kind->limit_s,
                         .sandbox = place->sandbox,
+                        .stop = place->stop,
                         .workers = 1};
     s->rig = rig_open(&config, s->diags);
     return s->rig &&

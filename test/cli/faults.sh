@@ -154,7 +154,7 @@ done
 # Workers are killed at random, but those that still open their device, of which three in a row
 # would be the device's fault: their jobs are tried again.
 : >"$tmp/kills"
-"$FOREWARP" tune examples/jacobi2d.fw -s N=256,M=256 -q -b 6s --fresh --store "$tmp/k.db" -o "$tmp/killed" --json "$tmp/j" \
+"$FOREWARP" tune examples/jacobi2d.fw -s N=256,M=256 -q -b 40t --fresh --store "$tmp/k.db" -o "$tmp/killed" --json "$tmp/j" \
     >"$tmp/stdout" 2>"$tmp/stderr" &
 tuner=$!
 (while kill -0 $tuner && [ "$(wc -l <"$tmp/kills")" -lt 6 ]; do

@@ -79,7 +79,17 @@ passes "many steps in three dimensions have a reference" \
     examples/an5d/star3d1r.fw -s N=130,M=130,K=130,T=26 -d host -q --budget 1t \
     --store "$tmp/d.db" -o "$tmp/host"
 
-passes "a budget of 2 s" "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --budget 2s \
+passes "a budget of 20 s" "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --budget 20s \
     --store "$tmp/e.db" -o "$tmp/out" --json "$tmp/j"
 holds "ends the search" "$tmp/j" '0 < sum(j["trials"].values()) < j["space"]'
+# What takes longer than the budget is ended, and said; nothing that was not done is stored.
+cat >"$tmp/slow" <<'END'
+#!/bin/sh
+case $1 in --version) ;; *) sleep 600 ;; esac
+exec cc "$@"
+END
+chmod +x "$tmp/slow"
+fails 1 'no kernel was found within the budget of 0.5 s' env CC="$tmp/slow" XDG_CACHE_HOME="$tmp/c2" "$FOREWARP" \
+    tune examples/dot.fw -s N=64 -d host -q -b 0.5s --store "$tmp/f.db" -o "$tmp/out"
+[ -z "$(rows "$tmp/f.db" 2>/dev/null)" ] && ok "no trial of it" || not_ok "no trial of it"
 finish

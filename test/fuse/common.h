@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline FusePlace place_here(Arena *arena)
+static inline Workplace place_here(Arena *arena)
 {
     const char *home = getenv("HOME");
-    return (FusePlace){.folder = arena_printf(arena, "%s/fuse-test", home ? home : "/tmp")};
+    return (Workplace){.folder = arena_printf(arena, "%s/fuse-test", home ? home : "/tmp")};
 }
 
 static inline void explain(const Diags *diags)

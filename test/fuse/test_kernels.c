@@ -42,7 +42,7 @@ static Fixture *fixture_new(const char *path, const char *device)
         explain(&f->diags);
     assert_true(ok);
     f->space = fuse_space(f->script, 0, f->arena);
-    FusePlace p = place_here(f->arena);
+    Workplace p = place_here(f->arena);
     f->data = script_inputs(f->script, INSTANCES, 1, f->arena);
     ok = script_expect(f->script, f->data, &p, &f->diags);
     if (!ok)
@@ -75,7 +75,7 @@ static Rig *open_rig(Fixture *f, const Fusion *fusion, int *buffer_of, int *nbuf
                                 .init = load ? f->data->value[elem[i]] : NULL,
                                 .expect = load ? NULL : f->data->value[elem[i]]};
     }
-    FusePlace p = place_here(f->arena);
+    Workplace p = place_here(f->arena);
     RigConfig config = {.device = f->device,
                         .folder = p.folder,
                         .nbuffer = n,

@@ -137,7 +137,7 @@ static void run_script(const char *path, const char *device, Rig **rig, Count *c
     static const Binding row[] = {{"N", 300}};
     bool fours = strstr(path, "gemver") != NULL;
     Script *script = script_load(path, row, fours, &diags, &ok);
-    FusePlace place = place_here(arena);
+    Workplace place = place_here(arena);
     ScriptData *data = ok ? script_inputs(script, INSTANCES, 1, arena) : NULL;
     if (data && !script_expect(script, data, &place, &diags))
         data = NULL;

@@ -523,6 +523,53 @@ static void test_slow_compiler(void **state)
     unsetenv("CC");
 }
 
+// Runs a job until the stop is due, which is then no longer so; it has no verdict.
+static void run_stopped(Fixture *f, Rig *rig, Stop *stop, const Job *job)
+{
+    f->done = 0;
+    assert_true(rig_run(rig, job, 1, INFINITY, keep, f, &f->diags));
+    assert_true(stop_due(stop));
+    assert_int_equal(f->done, 0);
+    stop->end_s = INFINITY;
+}
+
+// When the time is up a compiler is ended, and what it started, or a kernel; the rig goes
+// on with other jobs. Who is asked to end does nothing more.
+static void test_stop(void **state)
+{
+    Fixture *f = *state;
+    atomic_int asked = 0;
+    Stop stop = {.end_s = INFINITY, .asked = &asked};
+    f->config.stop = &stop;
+    play_compiler(f, "[ -e $F/pid ] || sh -c 'echo $$ >'$F'/pid; while :; do :; done'");
+    Rig *rig = open_rig(f);
+    Job good = troubled(f, "", false), spin = troubled(f, spins, false);
+    const char *pid_file = arena_printf(f->arena, "%s/pid", f->folder);
+    stop.end_s = clock_s() + 1;
+    run_stopped(f, rig, &stop, &good);
+    if (access(pid_file, F_OK) == 0)
+        for (int tries = 0; tries < 6000 && is_there(pid_file); tries++)
+            usleep(10 * 1000);
+    assert_true(access(pid_file, F_OK) != 0 || !is_there(pid_file));
+    assert_true(file_write(pid_file, "0", 1));
+    check_run_one(f, rig, &good);
+    stop.end_s = clock_s() + 1;
+    run_stopped(f, rig, &stop, &spin);
+    asked = SIGINT;
+    Trial trial;
+    assert_true(rig_run_one(rig, &good, 1, &trial, NULL, &f->diags));
+    assert_true(trial.status == TRIAL_FAILED && trial.outside);
+    assert_string_equal(trial.log, "it was interrupted");
+    trial_release(&trial);
+    assert_null(rig_open(&f->config, &f->diags));
+    assert_non_null(strstr(f->diags.list.at[f->diags.list.len - 1].message, "interrupted"));
+    asked = 0;
+    trial_release(&f->trial[0]);
+    check_run_one(f, rig, &good);
+    rig_close(rig);
+    unsetenv("CC");
+}
+
 // An answer that has arrived is read before its worker is judged late.
 static void test_answer_first(void **state)
 {
@@ -534,10 +581,10 @@ static void test_answer_first(void **state)
     buf_init(&worker.in);
     worker_enter(&worker, STAGE_RUN, 0, 0);
     assert_true(message_send(fd[1], json_pack("{s:b}", "end", 1)));
-    assert_ptr_equal(worker_wait(&worker, 1, &message), &worker);
+    assert_ptr_equal(worker_wait(&worker, 1, NULL, &message), &worker);
     assert_true(json_is_true(json_object_get(message, "end")) && !worker.late);
     json_decref(message);
-    assert_ptr_equal(worker_wait(&worker, 1, &message), &worker);
+    assert_ptr_equal(worker_wait(&worker, 1, NULL, &message), &worker);
     assert_true(!message && worker.late);
     buf_release(&worker.in);
     close(fd[0]);
@@ -819,25 +866,16 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_verdicts),
-        RIG_TEST(test_batch),
-        RIG_TEST(test_cutoff),
-        RIG_TEST(test_worn_worker),
-        RIG_TEST(test_host),
-        RIG_TEST(test_killed_idle),
-        RIG_TEST(test_killed_job),
-        RIG_TEST(test_time_is_work),
-        RIG_TEST(test_full_disk),
-        RIG_TEST(test_slow_compiler),
-        cmocka_unit_test(test_answer_first),
-        RIG_TEST(test_forged_message),
-        RIG_TEST(test_unwritten),
-        RIG_TEST(test_stray_writes),
-        RIG_TEST(test_other_runs),
-        RIG_TEST(test_folder),
-        RIG_TEST(test_open_folder),
-        RIG_TEST(test_refusals),
-        RIG_TEST(test_list),
+        RIG_TEST(test_verdicts),       RIG_TEST(test_batch),
+        RIG_TEST(test_cutoff),         RIG_TEST(test_worn_worker),
+        RIG_TEST(test_host),           RIG_TEST(test_killed_idle),
+        RIG_TEST(test_killed_job),     RIG_TEST(test_time_is_work),
+        RIG_TEST(test_full_disk),      RIG_TEST(test_slow_compiler),
+        RIG_TEST(test_stop),           cmocka_unit_test(test_answer_first),
+        RIG_TEST(test_forged_message), RIG_TEST(test_unwritten),
+        RIG_TEST(test_stray_writes),   RIG_TEST(test_other_runs),
+        RIG_TEST(test_folder),         RIG_TEST(test_open_folder),
+        RIG_TEST(test_refusals),       RIG_TEST(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,11 +145,13 @@ static void be_served(const Fixture *f, Wire *wire, Fate fate)
 {
     Diags diags;
     RigConfig config = f->config;
+    Stop stop = {.end_s = INFINITY};
     diags_init(&diags, arena_new());
+    config.stop = &stop;
     Rig *rig = fate == FAILS ? NULL : rig_open(&config, &diags);
     if (fate == FAILS)
         diag_world(&diags, "", "there is no such device");
-    bool ok = remote_serve(rig, &wire->link, &diags);
+    bool ok = remote_serve(rig, &stop, &wire->link, &diags);
     rig_close(rig);
     _exit(ok ? 0 : 1);
 }

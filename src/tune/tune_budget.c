@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The time that a tuning has. All of it counts: asking for the device, inputs, the
+// reference, the search, the best few once more, and the floor.
+//
+//   method  the search ends as much earlier as timing the best few again will take, by what
+//           their trials took, and measuring the floor where it is not known. What is under
+//           way then is dropped. While nothing was right the search may use the slack, by
+//           which a budget may be exceeded; so may the end, where it takes longer than was
+//           predicted. A candidate is not begun if compiling it is predicted to take longer
+//           than is left: as long as the longest text so far, or more in proportion.
+//
+// The points at random besides (TuneOptions.sample) are of no budget, and nor is what comes
+// after them.
+#include "tune/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double SLACK_S = 2, SLACK = 0.2;  // the larger of the two
+static const double FLOOR_S = 2, FLOOR = 0.15; // the lesser: for ceilings of a device
+// To end what is under way, and to write what was found.
+static const double WRITING_S = 0.3;
+// At most of the budget for what comes after the search.
+static const double AFTERWARDS = 0.35;
+static const double LIMIT_S = 2, LIMIT = 0.5; // of a candidate, the larger
+
+static double slack_s(const Tune *t)
+{
+    return fmax(SLACK_S, SLACK * t->budget_s);
+}
+
+// As of a trial: warm-ups and the checks are a few runs more.
+double tune_again_s(const Tune *t, double ns)
+{
+    return 1e-9 * ns * (FINAL_SAMPLES + 4) + t->spent.other_s / MAX(t->spent.trials, 1);
+}
+
+static double afterwards_s(const Tune *t)
+{
+    double s = WRITING_S;
+    for (int i = 0; i < t->nbest; i++)
+        s += tune_again_s(t, t->best[i].ns);
+    if (!t->floor_known)
+        s += fmin(FLOOR_S, FLOOR * t->budget_s);
+    return fmin(s, AFTERWARDS * t->budget_s);
+}
+
+void tune_set_end(Tune *t, BudgetPart part)
+{
+    double end = t->start_s + t->budget_s;
+    switch (part) {
+    case BUDGET_REFERENCE: break;
+    case BUDGET_SEARCH: end += t->nbest ? -afterwards_s(t) : slack_s(t) / 2; break;
+    case BUDGET_AFTERWARDS: end += slack_s(t) / 2; break;
+    }
+    t->stop.end_s = end;
+}
+
+bool tune_has_time(const Tune *t, double seconds)
+{
+    return clock_s() + seconds < t->start_s + t->budget_s && !stop_asked(&t->stop);
+}
+
+double tune_limit_s(const Tune *t)
+{
+    return fmin(t->problem->kind->limit_s, fmax(LIMIT_S, LIMIT * t->budget_s));
+}
+
+bool tune_budget_left(const Tune *t)
+{
+    return !t->stopped && !stop_due(&t->stop) &&
+           (!t->budget_trials || t->result->trials < t->budget_trials);
+}
+
+int tune_trials_in(const Tune *t, double seconds, int most)
+{
+    double left = stop_left_s(&t->stop);
+    int done = t->spent.trials;
+    if (done < 2) // a right kernel first of all; in its time compilers were loaded
+        return isfinite(left) && t->device->is_cpu ? 1 + done : most;
+    double pace = (clock_s() - t->spent.first_s) / (done - 1);
+    return (int)fmin(most, fmax(1, fmin(left, seconds) / pace));
+}
+
+void tune_spent(Tune *t, const Job *job, const Trial *trial)
+{
+    double bytes = (double)strlen(job->source);
+    t->spent.other_s += trial->build_s + trial->check_s;
+    if (t->spent.trials++ == 0)
+        t->spent.first_s = clock_s();
+    else if (trial->status == TRIAL_OK && bytes >= t->spent.bytes) {
+        t->spent.build_s = trial->build_s;
+        t->spent.bytes = bytes;
+    }
+}
+
+bool tune_compiles_in_time(const Tune *t, const Job *job)
+{
+    double bytes = (double)strlen(job->source), longest = t->spent.bytes;
+    return !t->nbest || longest <= 0 ||
+           t->spent.build_s * fmax(1, bytes / longest) < stop_left_s(&t->stop);
+}

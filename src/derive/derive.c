@@ -403,6 +403,7 @@ static void derive_reduce(Walk *w, Path at)
 // The host level ----------------------------------------------------------------------
 
 static void walk(Walk *w, Path at, bool root);
+static void walk_apart(Walk *w, Path at);
 
 static void walk_args(Walk *w, Path at)
 {
@@ -432,7 +433,7 @@ static void walk_pattern(Walk *w, Path at, bool root)
     const Expr *expr = walk_node(w, at);
     Pattern pattern = expr->pattern;
     if (root && pattern_info[pattern].group == G_VIEW && writes_itself(expr)) {
-        walk(w, walk_below(w, at, 0), true);
+        walk_apart(w, walk_below(w, at, 0));
         return;
     }
     walk_args(w, at);
@@ -440,7 +441,7 @@ static void walk_pattern(Walk *w, Path at, bool root)
     if (w->fused > 1 && walk_apply(w, RULE_ITERATE_STREAM, at, stream, 3))
         unroll_inner(w, walk_below(w, at, CHILD_FUN));
     else if (pattern == P_ITERATE)
-        walk(w, walk_below(w, at, CHILD_FUN), true);
+        walk_apart(w, walk_below(w, at, CHILD_FUN));
     else if (pattern == P_REDUCE && walk_apply_plain(w, RULE_REDUCE_MAP_INTERCHANGE, at))
         walk_columns(w, at, root);
     else if (pattern == P_REDUCE)
@@ -464,6 +465,43 @@ static bool is_unstored_product(const Walk *w, const Expr *let)
     return false;
 }
 
+static bool has_result(const Expr *result, const Param *param, int field)
+{
+    int found;
+    while (result->kind == E_LET)
+        result = result->arg[1];
+    for (int i = 0; result->kind == E_TUPLE && i < result->narg; i++)
+        if (has_result(result->arg[i], param, field))
+            return true;
+    return placed_result(result, &found) == param && found == field;
+}
+
+// A result that the kernel of a let writes: all that it stores, or a component of it, the
+// first time that it is asked for.
+static bool is_placed(Walk *w, const Expr *result)
+{
+    int field;
+    const Param *param = placed_result(result, &field);
+    for (int i = w->outside; param && i < w->nstored && field < 63; i++) {
+        StoredLet *s = &w->stored[i];
+        uint64_t bit = (uint64_t)1 << (field + 1);
+        if (s->param != param || s->whole != (field < 0) || (s->placed & bit))
+            continue;
+        s->placed |= bit;
+        return true;
+    }
+    return false;
+}
+
+// Where what is below is no result as it stands.
+static void walk_apart(Walk *w, Path at)
+{
+    int outside = w->outside;
+    w->outside = w->nstored;
+    walk(w, at, true);
+    w->outside = outside;
+}
+
 static void walk_let(Walk *w, Path at, bool root)
 {
     if (w->blocks && is_unstored_product(w, walk_node(w, at)) &&
@@ -472,6 +510,11 @@ static void walk_let(Walk *w, Path at, bool root)
         return;
     }
     walk(w, walk_below(w, at, 0), false);
+    const Expr *let = w->deep ? NULL : walk_node(w, at), *value = let ? let->arg[0] : NULL;
+    if (root && value && value->kind == E_PATTERN && value->pattern == P_TOGLOBAL &&
+        w->nstored < COUNTOF(w->stored))
+        w->stored[w->nstored++] =
+            (StoredLet){let->param, has_result(let->arg[1], let->param, -1), 0};
     walk(w, walk_below(w, at, 1), root);
 }
 
@@ -481,6 +524,8 @@ static void walk(Walk *w, Path at, bool root)
     if (w->deep)
         return;
     const Expr *expr = walk_node(w, at);
+    if (root && is_placed(w, expr))
+        return;
     switch (expr->kind) {
     case E_LET: walk_let(w, at, root); return;
     case E_TUPLE:

@@ -8,6 +8,14 @@
 
 #include "derive/derive_parts.h"
 
+// What a let stores. Is all of it a result? Else components may be: by bits, from 1 on,
+// which were met.
+typedef struct {
+    const Param *param;
+    bool whole;
+    uint64_t placed;
+} StoredLet;
+
 typedef struct {
     Rewriter r;
     bool tiled, unroll, blocks;
@@ -23,7 +31,9 @@ typedef struct {
     bool rows;                  // a work-group does a chain of nests, else a work-item
     bool hold;                  // what a chain reads and makes stays in local memory
     Unstored unstored;          // stages that are computed where they are read
-    bool deep;                  // a position is too deep to be written
+    StoredLet stored[CALLS_MAX];
+    int nstored, outside; // outside: those that are out of reach here
+    bool deep;            // a position is too deep to be written
 } Walk;
 
 // derive.c: what is at a position, a position below, and one rule there; false, and nothing

@@ -643,7 +643,7 @@ static void gen_map_dim(Lower *l, MapLoop *map)
 static void gen_map(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     MapLoop map = {expr, env, eval(l, expr->arg[0], env), out, expr->dims};
-    if (l->failed)
+    if (l->failed || (!l->kernel && map_in_place(expr, map.in, out)))
         return;
     bool begun = kernel_begin(l, expr);
     gen_map_dim(l, &map);
@@ -716,7 +716,7 @@ static void gen_slide(Lower *l, const Expr *expr, const Env *env, const View *ou
 static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const View *from = eval(l, expr, env);
-    if (l->failed)
+    if (l->failed || (!l->kernel && in_place(from, out)))
         return;
     bool begun = kernel_begin(l, expr);
     gen_copy(l, from, out);
@@ -831,7 +831,11 @@ static bool gen_only(Lower *l, const Expr *expr, const Env *env, const View *out
 
 static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    const View *value = eval(l, expr->arg[0], env);
+    const View *value = let_place(l, expr, out);
+    if (value)
+        gen(l, expr->arg[0], env, value);
+    else
+        value = eval(l, expr->arg[0], env);
     gen(l, expr->arg[1], env_bind_named(l, env, expr->param, value, expr->arg[1]), out);
 }
 

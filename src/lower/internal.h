@@ -146,6 +146,13 @@ const View *lower_fail(Lower *l, Span span, const char *code, const char *format
     FW_PRINTF(4, 5);
 const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space);
 
+// place.c: where the value of a let goes because it, or components of it, are results;
+// NULL: they are not.
+const View *let_place(Lower *l, const Expr *let, const View *out);
+// Is it there already: a view, or a component of each element of one?
+bool in_place(const View *from, const View *out);
+bool map_in_place(const Expr *map, const View *in, const View *out);
+
 // guard.c: the two sides of a condition met here, and the way onto one: what is evaluated
 // between opening and closing goes to the block, and says which side it is on.
 typedef struct {

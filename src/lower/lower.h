@@ -208,6 +208,10 @@ double tile_turns(const TileShape *tile, int64_t row);
 Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Arena *arena,
             Diags *diags);
 
+// The param that a result is, or of which it is a component (`*field`; -1: all); NULL: it
+// is something else. The first such result of each is written when a let stores the param.
+const Param *placed_result(const Expr *result, int *field);
+
 // True of a function that is only layouts of its parameter, all of them invertible: a map
 // of it over what is written is where the results go.
 bool layout_function(const Expr *lambda);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Results that are what a let stores, or a component of it: it is written there at once,
+// and others read it there. Else it would be stored, and copied.
+
+#include "lower/internal.h"
+
+static bool is_pattern(const Expr *expr, Pattern pattern)
+{
+    return expr->kind == E_PATTERN && expr->pattern == pattern;
+}
+
+// Maps in maps that take a component of each element.
+static bool takes_field(const Expr *map, int *field)
+{
+    const Expr *body = map->fun->arg[0];
+    const Param *element = map->fun->params[0];
+    if (body->kind == E_GET && body->arg[0]->kind == E_PARAM &&
+        body->arg[0]->param == element) {
+        *field = body->index;
+        return true;
+    }
+    return is_pattern(body, P_MAP) && body->arg[0]->kind == E_PARAM &&
+           body->arg[0]->param == element && takes_field(body, field);
+}
+
+const Param *placed_result(const Expr *result, int *field)
+{
+    *field = -1;
+    if (result->kind == E_GET) {
+        *field = result->index;
+        result = result->arg[0];
+        if (is_pattern(result, P_UNZIP))
+            result = result->arg[0];
+    } else if (is_pattern(result, P_MAP)) {
+        if (!takes_field(result, field))
+            return NULL;
+        result = result->arg[0];
+    }
+    return result->kind == E_PARAM ? result->param : NULL;
+}
+
+// The destination of the first result that is that component (-1: all) of the param.
+static const View *destination(Lower *l, const Expr *result, const Param *param, int field,
+                               const View *out)
+{
+    int found;
+    while (result->kind == E_LET)
+        result = result->arg[1];
+    for (int i = 0; result->kind == E_TUPLE && i < result->narg; i++) {
+        const View *item =
+            destination(l, result->arg[i], param, field, view_get(l, out, i));
+        if (item)
+            return item;
+    }
+    bool memory = out->kind == V_MEM || out->kind == V_TUPLE;
+    return memory && placed_result(result, &found) == param && found == field ? out : NULL;
+}
+
+const View *let_place(Lower *l, const Expr *let, const View *out)
+{
+    const Type *type = let->arg[0]->type, *tuple = type_tuple_of(type);
+    if (l->kernel || !is_pattern(let->arg[0], P_TOGLOBAL))
+        return NULL;
+    const View *whole = destination(l, let->arg[1], let->param, -1, out);
+    if (whole || !tuple)
+        return whole;
+    const View **item = NEW_ARRAY(l->arena, const View *, tuple->n);
+    bool any = false;
+    for (int i = 0; i < tuple->n; i++) {
+        item[i] = destination(l, let->arg[1], let->param, i, out);
+        any |= item[i] != NULL;
+    }
+    for (int i = 0; any && i < tuple->n; i++)
+        if (!item[i])
+            item[i] = buffers_new(l, type_field(l->arena, type, i), MEM_GLOBAL, ROLE_TEMP,
+                                  0, "temp");
+    return any ? view_tuple(l, type, item) : NULL;
+}
+
+bool in_place(const View *from, const View *out)
+{
+    bool same = from->kind == out->kind;
+    for (int i = 0; same && from->kind == V_TUPLE && i < type_tuple_of(from->type)->n; i++)
+        same = in_place(from->item[i], out->item[i]);
+    return same &&
+           (from->kind == V_TUPLE || (from->kind == V_MEM && from->buffer == out->buffer &&
+                                      from->offset == out->offset));
+}
+
+bool map_in_place(const Expr *map, const View *in, const View *out)
+{
+    int field;
+    return map->pattern == P_MAP && in->kind == V_TUPLE && takes_field(map, &field) &&
+           in_place(in->item[field], out);
+}

@@ -458,17 +458,33 @@ static void test_shapes(void **state)
     }
 }
 
-// Stages that are results, and components of them, are written where they go: every cover
-// has as many launches as kernels, and each is right.
+// Stages that are results are written where they go: every cover has as many launches as
+// kernels, and each is right.
 static void test_results(void **state)
 {
     (void)state;
+    Bed bed;
+    int n;
+    bed_open(&bed,
+             (RigConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
+    assert_int_equal(
+        try_program("results",
+                    "size N, M\n"
+                    "def stages(a: [N][M]float) = let x = map2(\\e -> 2 * e, a) in\n"
+                    "  let y = zip2(a, x) |> map2(\\u v -> u * v) in\n"
+                    "  (y, x, zip2(x, y) |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
+                    "           |> map2(\\p -> p[0][0].0 + p[2][2].1))\n",
+                    &bed, &n),
+        0);
+    assert_true(n >= 2);
+    bed_close(&bed);
+}
+
+// So are components of a stage. What is asked for twice is stored once and copied once.
+static void test_placed(void **state)
+{
+    (void)state;
     static const char *const text[] = {
-        "size N, M\n"
-        "def stages(a: [N][M]float) = let x = map2(\\e -> 2 * e, a) in\n"
-        "  let y = zip2(a, x) |> map2(\\u v -> u * v) in\n"
-        "  (y, x, zip2(x, y) |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
-        "           |> map2(\\p -> p[0][0].0 + p[2][2].1))\n",
         "size N, M\n"
         "def parts(a: [N][M]float) =\n"
         "  let p = map2(\\e -> (e + 1, (2 * e, e)), a) in\n"
@@ -476,41 +492,26 @@ static void test_results(void **state)
         "    |> map2(\\w -> w[0][1].0 + w[2][1].1.0) in\n"
         "  (map2(\\t -> t.1, p), y, y |> pad2(0, 1, mirror) |> slide2(2, 1)\n"
         "    |> map2(\\w -> w[0][0] - w[1][1]))\n",
+        "size N, M\n"
+        "def twice(a: [N][M]float) = let x = map2(\\e -> 2 * e, a) in\n"
+        "  (x, x |> pad2(1, 1, wrap) |> slide2(3, 1)\n"
+        "    |> map2(\\p -> p[0][0] + p[2][2]), x)\n",
     };
-    Bed bed;
-    bed_open(&bed,
-             (RigConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
     for (int i = 0; i < COUNTOF(text); i++) {
-        int n;
-        assert_int_equal(try_program("results", text[i], &bed, &n), 0);
-        assert_true(n >= 2);
+        Arena *arena = arena_new();
+        Diags diags;
+        diags_init(&diags, arena);
+        Problem *problem = bound("placed", text[i], &diags);
+        DeviceInfo info = a_device("opencl");
+        Derivation *d = derive_new(problem->bound, &info, &diags);
+        Point point;
+        derive_plain(d, &point);
+        const Unit *unit = derive_unit(d, &point, false, arena, &diags);
+        assert_int_equal(unit->launches.len, 3);
+        derive_free(d);
+        problem_free(problem);
+        arena_free(arena);
     }
-    bed_close(&bed);
-}
-
-// A result that is asked for twice is stored once and copied once.
-static void test_twice(void **state)
-{
-    (void)state;
-    Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
-    Problem *problem =
-        bound("twice",
-              "size N, M\n"
-              "def twice(a: [N][M]float) = let x = map2(\\e -> 2 * e, a) in\n"
-              "  (x, x |> pad2(1, 1, wrap) |> slide2(3, 1)\n"
-              "    |> map2(\\p -> p[0][0] + p[2][2]), x)\n",
-              &diags);
-    DeviceInfo info = a_device("opencl");
-    Derivation *d = derive_new(problem->bound, &info, &diags);
-    Point point;
-    derive_plain(d, &point);
-    const Unit *unit = derive_unit(d, &point, false, arena, &diags);
-    assert_int_equal(unit->launches.len, 3);
-    derive_free(d);
-    problem_free(problem);
-    arena_free(arena);
 }
 
 int main(int argc, char **argv)
@@ -523,7 +524,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_copies), cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_blur),   cmocka_unit_test(test_srad),
         cmocka_unit_test(test_harris), cmocka_unit_test(test_results),
-        cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_placed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ VERSION  := 0.1.0
 MPI      ?= $(shell pkg-config --exists mpi-c && echo mpi-c)
 PKGS     := sqlite3 jansson zlib OpenCL lapacke isl gmp
 # What `make deps` installs: see tools/deps.
-DEBS     := gcc make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
+DEBS     := gcc g++ make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
             ocl-icd-opencl-dev liblapacke-dev libisl-dev libgmp-dev pocl-opencl-icd libcmocka-dev clang-format clang \
             python3-numpy python3-dev python3-setuptools python3-wheel python3-cffi python3-pytest man-db $(if $(filter 1,$(MPI)),libopenmpi-dev openmpi-bin)
 
@@ -83,18 +83,20 @@ $(B)/%.o: %.c $(B)/flags
 	$(if $(V),,@echo '  CC   $<')
 	$(Q)$(COMPILE) $(EXTRA) -MMD -MP -c -o $@ $<
 
-# The texts of host programs, as C takes them in.
+# The texts of host programs and of the reference's arithmetic, as C takes them in.
 HOSTS := $(patsubst src/%.txt,$(B)/text/%.inc,$(wildcard src/api/host/*.txt))
+DOUBT := $(B)/text/emit/doubt.inc
 $(B)/text/%.inc: src/%.txt Makefile
 	@mkdir -p $(@D)
 	@sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
-$(B)/src/api/host_text.o: EXTRA := -I$(B)/text
+$(B)/src/api/host_text.o $(B)/src/emit/doubt.o: EXTRA := -I$(B)/text
 ifneq ($(MPI),)
 MPI_PKG := $(if $(filter 1,$(MPI)),mpi-c,$(MPI))
 $(B)/src/cli/mpi.o: EXTRA := -DFW_MPI $(shell pkg-config --cflags $(MPI_PKG))
 MPI_LIBS := $(shell pkg-config --libs $(MPI_PKG))
 endif
 $(B)/src/api/host_text.o: $(HOSTS)
+$(B)/src/emit/doubt.o: $(DOUBT)
 
 # Their inner loops run along rows, a fraction of the time as vectors: nobody asks for errno
 # or for exceptions of floating point there, which would keep them from it.

@@ -359,9 +359,15 @@ static bool open_files(Files *files, const char *text, Buf *log)
 static bool compile(const Device *device, const char *options, const Files *files, Buf *log)
 {
     char *copy = xstrdup(options ? options : ""), *save = NULL;
-    const char *argv[FLAGS_MAX + 16] = {
-        device->compiler,  "-std=c11",          "-O3", "-fPIC", "-shared", "-Wl,-Bsymbolic",
-        "-fno-math-errno", "-fno-trapping-math"};
+    const char *standard = strstr(copy, "-std=") ? "-O3" : "-std=c11"; // theirs, or C
+    const char *argv[FLAGS_MAX + 16] = {device->compiler,
+                                        standard,
+                                        "-O3",
+                                        "-fPIC",
+                                        "-shared",
+                                        "-Wl,-Bsymbolic",
+                                        "-fno-math-errno",
+                                        "-fno-trapping-math"};
     int n = 8;
     if (device->native)
         argv[n++] = "-march=native";

@@ -14,15 +14,20 @@ static const Target targets[] = {
 
 const Target *target_find(const char *name)
 {
-    for (int i = 0; i < COUNTOF(targets); i++)
+    for (int i = 0; target_at(i); i++)
         if (!strcmp(targets[i].name, name))
             return &targets[i];
     return NULL;
 }
 
+const Target *target_reference(void)
+{
+    return &targets[COUNTOF(targets) - 1];
+}
+
 const Target *target_at(int i)
 {
-    return i < COUNTOF(targets) ? &targets[i] : NULL;
+    return i < COUNTOF(targets) && !targets[i].doubts ? &targets[i] : NULL;
 }
 
 bool target_has_threads(const Target *target)
@@ -45,6 +50,13 @@ const char *target_extension(const Target *target)
     return target->extension;
 }
 
+int64_t target_bytes(const Target *target, Scalar scalar)
+{
+    int64_t bytes = scalar_info[scalar].bytes;
+    // Halfs with their bounds are two floats.
+    return !target->doubts ? bytes : 2 * (scalar == S_HALF ? 4 : bytes);
+}
+
 const char *target_options(const Target *target, Math math)
 {
     return target->math[math] ? target->math[math] : "";
@@ -52,10 +64,56 @@ const char *target_options(const Target *target, Math math)
 
 // Units -------------------------------------------------------------------------------
 
+static bool op_decides(Op op, const Type *arg)
+{
+    bool whole = op == OP_INT || op == OP_BOOL || op_info[op].types == TY_COMP;
+    return whole && scalar_info[arg->scalar].floating;
+}
+
+static bool function_decides(const Function *fun);
+
+static bool body_decides(const Expr *e)
+{
+    if ((e->kind == E_OP && op_decides(e->op, e->arg[0]->type)) ||
+        (e->kind == E_CALL && function_decides(e->callee)))
+        return true;
+    for (int i = 0; i < e->narg; i++)
+        if (body_decides(e->arg[i]))
+            return true;
+    return false;
+}
+
+static bool function_decides(const Function *fun)
+{
+    return !fun->body || body_decides(fun->body); // an opaque one may
+}
+
+static bool is_decision(const KExpr *e, const void *of)
+{
+    (void)of;
+    return e->kind == K_CALL ? function_decides(e->callee)
+                             : e->kind == K_OP && op_decides(e->op, e->arg[0]->type);
+}
+
+static bool decides(const Stm *stm, const void *of)
+{
+    return kexpr_any(stm->value, is_decision, of);
+}
+
+// What one kernel decides in doubt another may read.
+static bool unit_decides(const Unit *unit)
+{
+    for (int i = 0; i < unit->kernels.len; i++)
+        if (block_any(&unit->kernels.at[i]->body, decides, NULL))
+            return true;
+    return false;
+}
+
 void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel *kernel)
 {
     Printer p;
     printer_init(&p, out, target, unit->program);
+    p.decides = target->doubts && unit_decides(unit);
     put_kernel(&p, kernel);
     printer_release(&p);
 }

@@ -12,10 +12,16 @@ typedef struct Target Target;
 
 const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unknown
 const Target *target_at(int i);              // the i-th; NULL: there are no more
+// C++ whose numbers carry bounds of their rounding (doubt.txt), which no device takes.
+const Target *target_reference(void);
 const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers
 const char *target_extension(const Target *target); // "cl", "cu", "c"
+// Of a scalar in the buffers of kernels. Target doubt: of two numbers, a value and the
+// bound of what it may be off by, but for inputs that no launch binds to what others are
+// bound to: those are numbers alone. Halfs are floats there.
+int64_t target_bytes(const Target *target, Scalar scalar);
 // What its compiler must be told so that arithmetic is as exact as asked for.
 const char *target_options(const Target *target, Math math);
 

@@ -85,18 +85,21 @@ static void put_real(Printer *p, Scalar scalar, double x, Prec prec)
     bool is_double = scalar == S_DOUBLE;
     if (!is_double)
         x = (float)x;
-    bool special = !isfinite(x);
-    bool paren = prec > PREC_UNARY && (signbit(x) || scalar == S_HALF);
+    bool special = !isfinite(x), doubts = p->target->doubts;
+    bool paren = !doubts && prec > PREC_UNARY && (signbit(x) || scalar == S_HALF);
     open_paren(p, paren);
-    if (scalar == S_HALF || (special && is_double))
+    if (doubts)
+        put_scalar(p, scalar);
+    else if (scalar == S_HALF || (special && is_double))
         put(p, "(%s)", scalar_info[scalar].name);
+    open_paren(p, doubts);
     if (isnan(x))
         put(p, "NAN");
     else if (special)
         put(p, x < 0 ? "-INFINITY" : "INFINITY");
     else
         put_digits(p, x, is_double);
-    close_paren(p, paren);
+    close_paren(p, paren || doubts);
 }
 
 static void put_literal(Printer *p, Scalar scalar, double x, Prec prec)
@@ -148,7 +151,8 @@ static bool has_vector_load(const Printer *p, const KExpr *load)
 {
     return load->type->scalar != S_BOOL &&
            (p->target->vectors != VECTORS_STRUCT ||
-            is_aligned(p, load->buffer, load->arith, load->type->width));
+            (!p->target->doubts &&
+             is_aligned(p, load->buffer, load->arith, load->type->width)));
 }
 
 // Whether the target has this operation on whole vectors.
@@ -232,7 +236,7 @@ bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
                         const Type *type, bool is_const)
 {
     bool any_address = p->target->unaligned[0] != 0;
-    if (!any_address && !is_aligned(p, buffer, index, type->width))
+    if (!any_address && (p->target->doubts || !is_aligned(p, buffer, index, type->width)))
         return false;
     put(p, "*(%s%s%s",
         buffer->space == MEM_LOCAL ? p->target->local_pointer : p->target->global,
@@ -270,10 +274,11 @@ static void put_load(Printer *p, const KExpr *e, Prec prec)
         open_paren(p, paren);
         put_vector_load(p, e);
         close_paren(p, paren);
-    } else if (e->type->kind == T_VECTOR) {
-        put_element(p, e->buffer, arith_addc(p->ctx, e->arith, p->lane));
     } else {
-        put_element(p, e->buffer, e->arith);
+        bool lane = e->type->kind == T_VECTOR;
+        put(p, p->target->doubts ? "fw_at(" : "");
+        put_element(p, e->buffer, lane ? arith_addc(p->ctx, e->arith, p->lane) : e->arith);
+        put(p, p->target->doubts ? ")" : "");
     }
 }
 
@@ -299,7 +304,9 @@ static void put_cast(Printer *p, const KExpr *e, Prec prec)
     } else {
         bool paren = prec > PREC_UNARY;
         open_paren(p, paren);
-        put(p, "(%s)", scalar_info[e->type->scalar].name);
+        put(p, "(");
+        put_scalar(p, e->type->scalar);
+        put(p, ")");
         put_value(p, arg, PREC_UNARY);
         close_paren(p, paren);
     }
@@ -340,15 +347,68 @@ static void put_builtin(Printer *p, const KExpr *e)
     put(p, ")");
 }
 
+// A value that is computed where it is wanted.
+static void put_later(Printer *p, const KExpr *e)
+{
+    put(p, "[&] { return ");
+    put_value(p, e, PREC_SELECT);
+    put(p, "; }");
+}
+
+static bool is_at_computed(const KExpr *e, const void *printer)
+{
+    const Printer *p = printer;
+    for (int i = 0; e->kind == K_LOAD && i < p->computed.len; i++)
+        if (arith_mentions(e->arith, p->computed.at[i]))
+            return true;
+    return false;
+}
+
+// Both sides can be evaluated where the condition is in doubt, unless it guards an index.
+static bool has_both_sides(const Printer *p, const KExpr *e)
+{
+    return p->target->doubts && !kexpr_any(e->arg[1], is_at_computed, p) &&
+           !kexpr_any(e->arg[2], is_at_computed, p);
+}
+
+static void put_both_sides(Printer *p, const KExpr *e)
+{
+    put(p, "fw_select<");
+    put_type(p, e->type);
+    put(p, ">(");
+    put_value(p, e->arg[0], PREC_SELECT);
+    for (int i = 1; i < 3; i++) {
+        put(p, ", ");
+        put_later(p, e->arg[i]);
+    }
+    put(p, ")");
+}
+
+static void put_side(Printer *p, const KExpr *e, const Type *type)
+{
+    if (!p->target->doubts) {
+        put_value(p, e, PREC_SELECT);
+        return;
+    }
+    put_type(p, type); // the sides may be of two
+    put(p, "(");
+    put_value(p, e, PREC_ANY);
+    put(p, ")");
+}
+
 static void put_select(Printer *p, const KExpr *e, Prec prec)
 {
+    if (has_both_sides(p, e)) {
+        put_both_sides(p, e);
+        return;
+    }
     bool paren = prec > PREC_SELECT;
     open_paren(p, paren);
     put_value(p, e->arg[0], PREC_OR);
     put(p, " ? ");
-    put_value(p, e->arg[1], PREC_SELECT);
+    put_side(p, e->arg[1], e->type);
     put(p, " : ");
-    put_value(p, e->arg[2], PREC_SELECT);
+    put_side(p, e->arg[2], e->type);
     close_paren(p, paren);
 }
 
@@ -378,6 +438,12 @@ static void put_op(Printer *p, const KExpr *e, Prec prec)
     bool floor_div = e->op == OP_DIV && !scalar_info[e->type->scalar].floating;
     if (e->op == OP_SELECT) {
         put_select(p, e, prec);
+    } else if (p->target->doubts && (e->op == OP_AND || e->op == OP_OR)) {
+        put(p, e->op == OP_AND ? "fw_and(" : "fw_or(");
+        put_value(p, e->arg[0], PREC_SELECT);
+        put(p, ", ");
+        put_later(p, e->arg[1]);
+        put(p, ")");
     } else if (is_cast(e->op)) {
         put_cast(p, e, prec);
     } else if (op_info[e->op].form == FORM_PREFIX) {

@@ -149,8 +149,20 @@ static void put_text(Printer *p, const char *text)
         buf_printf(p->out, "    %.*s\n", (int)(len - skip), text + skip);
 }
 
+// The types that an opaque text names.
+static void put_names(Printer *p, bool begin)
+{
+    for (int s = 0; s < SCALARS; s++)
+        if (p->target->doubts && scalar_info[s].floating && begin)
+            put_line(p, "#define %s fw_%s", scalar_info[s].name, scalar_info[s].name);
+        else if (p->target->doubts && scalar_info[s].floating)
+            put_line(p, "#undef %s", scalar_info[s].name);
+}
+
 static void put_function(Printer *p, const Function *fun)
 {
+    if (!fun->body)
+        put_names(p, true);
     put_head(p, fun);
     put_line(p, "{");
     p->indent = 1;
@@ -160,6 +172,8 @@ static void put_function(Printer *p, const Function *fun)
         put_text(p, fun->text);
     p->indent = 0;
     put_line(p, "}");
+    if (!fun->body)
+        put_names(p, false);
     buf_putc(p->out, '\n');
 }
 
@@ -212,7 +226,8 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
         all.text = text.text;
     }
     target->put_head(out, program, &all);
-    put_int_helpers(out, target, &all);
+    if (!target->doubts) // whose ints are of its own
+        put_int_helpers(out, target, &all);
     buf_write(out, functions.text, functions.len);
     drop_empty_line(out, start);
     buf_release(&functions);

@@ -44,17 +44,20 @@ void put_name(Printer *p, const char *name)
     put(p, "%s%s", name, taken ? "_" : "");
 }
 
+void put_scalar(Printer *p, Scalar scalar)
+{
+    put(p, "%s%s", p->target->doubts ? "fw_" : "", scalar_info[scalar].name);
+}
+
 void put_type(Printer *p, const Type *type)
 {
-    if (type->kind == T_SCALAR)
-        put(p, "%s", scalar_info[type->scalar].name);
-    else if (type->kind == T_VECTOR && p->lane >= 0)
-        put(p, "%s", scalar_info[type->scalar].name);
-    else if (type->kind == T_VECTOR) // there are no vectors of bool
-        put(p, "%s%d", scalar_info[type->scalar == S_BOOL ? S_INT : type->scalar].name,
-            type->width);
-    else
+    bool whole = type->kind == T_VECTOR && p->lane < 0;
+    if (type->kind != T_SCALAR && type->kind != T_VECTOR)
         BUG("a value of type kind %d in a kernel", type->kind);
+    // There are no vectors of bool.
+    put_scalar(p, whole && type->scalar == S_BOOL ? S_INT : type->scalar);
+    if (whole)
+        put(p, "%d", type->width);
 }
 
 // Lines -------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ typedef struct {
 
 struct Target {
     const char *name, *extension;
-    bool threads, overloaded;
+    bool threads, overloaded, doubts;
     VectorForm vectors;
     void (*put_head)(Buf *out, const Program *program, const Uses *uses);
     void (*put_start)(Printer *p, const Kernel *kernel);
@@ -56,12 +56,14 @@ struct Printer {
     const Target *target;
     const Program *program;
     ArithCtx *ctx;
-    const Kernel *kernel;   // NULL in the prelude
-    int lane;               // print this component of vectors; -1: vectors whole
-    Arena *arena;           // scratch, for the lists below
-    VEC(const Arith *) ids; // thread variables declared in the open blocks
-    VEC(const Stm *) ints;  // ST_INT statements so far
-    bool parallel;          // inside an OpenMP loop
+    const Kernel *kernel;        // NULL in the prelude
+    int lane;                    // print this component of vectors; -1: vectors whole
+    Arena *arena;                // scratch, for the lists below
+    VEC(const Arith *) ids;      // thread variables declared in the open blocks
+    VEC(const Stm *) ints;       // ST_INT statements so far
+    VEC(const Arith *) computed; // and those of values
+    bool parallel;               // inside an OpenMP loop
+    bool decides;                // the unit makes decisions that may be in doubt
 };
 
 // prelude.c
@@ -76,6 +78,7 @@ void put_int_helpers(Buf *out, const Target *target, const Uses *uses);
 void put_opencl_head(Buf *out, const Program *program, const Uses *uses);
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses);
 void put_c_head(Buf *out, const Program *program, const Uses *uses);
+void put_doubt_head(Buf *out, const Program *program, const Uses *uses);
 
 // print.c
 void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);
@@ -86,6 +89,7 @@ void put_line(Printer *p, const char *format, ...) FW_PRINTF(2, 3); // a whole s
 void put(Printer *p, const char *format, ...) FW_PRINTF(2, 3);
 void put_name(Printer *p, const char *name);          // of a variable or buffer
 void put_function_name(Printer *p, const char *name); // of a function of the program
+void put_scalar(Printer *p, Scalar scalar);           // the name of its type
 void put_type(Printer *p, const Type *type);
 
 // index.c

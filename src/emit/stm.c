@@ -44,9 +44,12 @@ static bool uses(const Stm *stm, const void *buffer)
 
 // Declarations ------------------------------------------------------------------------
 
-static const char *memory_type(const Printer *p, Scalar scalar)
+static void put_memory_type(Printer *p, Scalar scalar, const char *doubtful)
 {
-    return scalar == S_BOOL ? p->target->byte : scalar_info[scalar].name;
+    if (p->target->doubts)
+        put(p, "fw_%s%s", doubtful, scalar_info[scalar].name);
+    else
+        put(p, "%s", scalar == S_BOOL ? p->target->byte : scalar_info[scalar].name);
 }
 
 static void put_array(Printer *p, const char *space, const Buffer *buffer)
@@ -55,7 +58,8 @@ static void put_array(Printer *p, const char *space, const Buffer *buffer)
     if (buffer->vector > 1 && p->target->align)
         put(p, "%s%d%s", p->target->align,
             buffer->vector * scalar_info[buffer->scalar].bytes, p->target->align_close);
-    put(p, "%s ", memory_type(p, buffer->scalar));
+    put_memory_type(p, buffer->scalar, buffer->space == MEM_PRIVATE ? "sum_" : "memory_");
+    put(p, " ");
     put_element(p, buffer, buffer->count);
     put_line(p, ";");
 }
@@ -88,11 +92,12 @@ int64_t emit_local_bytes(const Target *target, const Kernel *kernel)
 // A part of the local memory that the launch asks for.
 static void put_part(Printer *p, const Buffer *buffer)
 {
-    const char *type = memory_type(p, buffer->scalar);
-    put(p, "%s *const ", type);
+    put_memory_type(p, buffer->scalar, "memory_");
+    put(p, " *const ");
     put_name(p, buffer->name);
-    put_line(p, " = (%s *)(fw_local + %lld);", type,
-             (long long)local_offset(p->kernel, buffer));
+    put(p, " = (");
+    put_memory_type(p, buffer->scalar, "memory_");
+    put_line(p, " *)(fw_local + %lld);", (long long)local_offset(p->kernel, buffer));
 }
 
 // The local buffers used in block, if they are declared there.
@@ -118,8 +123,14 @@ static void put_locals(Printer *p, const Block *block)
 
 static void put_declaration(Printer *p, const Stm *stm)
 {
+    const Type *type = stm->var->type;
     put(p, stm->var->is_const ? "const " : "");
-    put_type(p, stm->var->type);
+    if (p->target->doubts && stm->var->is_const && stm->value)
+        put(p, "auto"); // what is known of the value, too
+    else if (p->target->doubts && type->kind == T_SCALAR)
+        put(p, "fw_sum_%s", scalar_info[type->scalar].name);
+    else
+        put_type(p, type);
     put(p, " ");
     put_name(p, stm->var->name);
     if (stm->value) {
@@ -145,12 +156,13 @@ static void put_assignment(Printer *p, const Stm *stm)
 
 static void put_braced(Printer *p, const Block *block)
 {
-    int ids = p->ids.len, ints = p->ints.len;
+    int ids = p->ids.len, ints = p->ints.len, computed = p->computed.len;
     p->indent++;
     put_block(p, block);
     p->indent--;
     p->ids.len = ids;
     p->ints.len = ints;
+    p->computed.len = computed;
 }
 
 // The id of this work-item that a loop over threads starts at. Where the language has no
@@ -189,12 +201,35 @@ static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
     put_index(p, stm->iter, PREC_ANY);
 }
 
+static bool declares(const Stm *stm, const void *var)
+{
+    return stm->kind == ST_DECL && stm->var == var;
+}
+
+static bool assigns_outward(const Stm *stm, const void *loop)
+{
+    return stm->kind == ST_ASSIGN &&
+           !block_any(&((const Stm *)loop)->body, declares, stm->var);
+}
+
+// What an iteration decides in doubt ends with it, unless it changes a variable for the
+// next one.
+static void put_scope(Printer *p, const Stm *loop)
+{
+    if (!p->decides || block_any(&loop->body, assigns_outward, loop))
+        return;
+    p->indent++;
+    put_line(p, "fw_scope fw_here;");
+    p->indent--;
+}
+
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
     if (stm->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
+    put_scope(p, stm);
     put_braced(p, &stm->body);
     put_line(p, "}");
 }
@@ -289,6 +324,8 @@ static void put_omp_loop(Printer *p, const Stm *stm)
     }
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
+    if (!outermost || !shared_as_one(stm)) // nothing may stand between loops that are one
+        put_scope(p, stm);
     p->indent++;
     if (stm->loop == LOOP_WRG && !block_any(&stm->body, is_group_loop, NULL))
         put_locals(p, &stm->body);
@@ -405,13 +442,16 @@ static void put_stm(Printer *p, const Stm *stm)
         put(p, "const %s ", index_type(p));
         put_index(p, stm->iter, PREC_ANY);
         put(p, " = ");
-        if (stm->value)
-            put_value(p, stm->value, PREC_ANY);
-        else
+        if (!stm->value) {
             put_index(p, stm->index, PREC_ANY);
-        put_line(p, ";");
-        if (!stm->value)
             VEC_PUSH(p->arena, &p->ints, stm);
+        } else {
+            VEC_PUSH(p->arena, &p->computed, stm->iter);
+            if (p->target->doubts)
+                put(p, "(%s)", index_type(p));
+            put_value(p, stm->value, p->target->doubts ? PREC_UNARY : PREC_ANY);
+        }
+        put_line(p, ";");
         return;
     case ST_FOR: put_for(p, stm); return;
     case ST_IF: put_if(p, stm); return;
@@ -441,9 +481,12 @@ static void put_parameters(Printer *p, const Kernel *kernel)
         put(p, i ? ", " : "");
         if (p->target->image && kernel_reads_image(kernel, buffer))
             put(p, "%s", p->target->image);
-        else
-            put(p, "%s%s%s *%s ", p->target->global, stored ? "" : "const ",
-                memory_type(p, buffer->scalar), p->target->restricted);
+        else {
+            bool plain = buffer->role == ROLE_INPUT && !buffer->formal;
+            put(p, "%s%s", p->target->global, stored ? "" : "const ");
+            put_memory_type(p, buffer->scalar, plain ? "read_" : "memory_");
+            put(p, " *%s ", p->target->restricted);
+        }
         put_name(p, buffer->name);
     }
     for (int i = 0; i < kernel->sizes.len; i++) {
@@ -496,13 +539,15 @@ static void put_signature(Printer *p, const Kernel *kernel)
 static void put_entry(Printer *p, const Kernel *kernel)
 {
     buf_putc(p->out, '\n');
-    put_line(p, "void %s_entry(void *const *arg)", kernel->name);
+    put_line(p, "%svoid %s_entry(void *const *arg)",
+             p->target->doubts ? "extern \"C\" " : "", kernel->name);
     put_line(p, "{");
     p->indent = 1;
     put(p, "%s(", kernel->name);
     int n = kernel->params.len;
     for (int i = 0; i < n; i++)
-        put(p, "%sarg[%d]", i ? ", " : "", i);
+        put(p, p->target->doubts ? "%sfw_argument{arg[%d]}" : "%sarg[%d]", i ? ", " : "",
+            i);
     for (int i = 0; i < kernel->sizes.len; i++)
         put(p, "%s*(const int *)arg[%d]", n + i ? ", " : "", n + i);
     put_line(p, ");");

@@ -66,6 +66,11 @@ static bool new_image(const Buffers *s, ImageShape image, Buffer *b, Buf *log)
     return b->mem != NULL;
 }
 
+static size_t bound_bytes(const Buffer *b)
+{
+    return (size_t)b->count * sizeof *b->bound;
+}
+
 static bool open_buffer(const Buffers *s, const json_t *json, Buffer *b, Buf *log)
 {
     b->name = xstrdup(json_text_of(json, "name"));
@@ -73,9 +78,12 @@ static bool open_buffer(const Buffers *s, const json_t *json, Buffer *b, Buf *lo
     b->count = json_int_of(json, "count", 0);
     b->bytes = (size_t)json_int_of(json, "bytes", 0);
     b->width = (size_t)json_int_of(json, "width", 0);
+    const void *bound;
     if (!map_file(json_text_of(json, "init"), b->bytes, &b->init, log) ||
-        !map_file(json_text_of(json, "expect"), b->bytes, &b->expect, log))
+        !map_file(json_text_of(json, "expect"), b->bytes, &b->expect, log) ||
+        !map_file(json_text_of(json, "bound"), bound_bytes(b), &bound, log))
         return false;
+    b->bound = bound;
     if (b->expect && scalar_info[b->scalar].floating)
         b->scale = check_scale(b->scalar, b->expect, b->count);
     b->inout = json_is_true(json_object_get(json, "inout"));
@@ -85,19 +93,30 @@ static bool open_buffer(const Buffers *s, const json_t *json, Buffer *b, Buf *lo
     return upload(s, b, log);
 }
 
-// Without room for it on the device, the outputs are read back.
-static void upload_expected(const Buffers *s, Buffer *b)
+// Frees *mem where it cannot be filled.
+static bool upload_copy(const Buffers *s, Mem **mem, const void *from, size_t bytes)
 {
     Buf ignored;
     buf_init(&ignored);
-    if (!b->expect_mem)
-        b->expect_mem = s->kind->mem_new(s->device, b->bytes, &ignored);
-    if (b->expect_mem &&
-        s->kind->write(s->device, b->expect_mem, b->expect, b->bytes, &ignored) != DEV_OK) {
-        s->kind->mem_free(s->device, b->expect_mem);
-        b->expect_mem = NULL;
+    if (!*mem)
+        *mem = s->kind->mem_new(s->device, bytes, &ignored);
+    if (*mem && s->kind->write(s->device, *mem, from, bytes, &ignored) != DEV_OK) {
+        s->kind->mem_free(s->device, *mem);
+        *mem = NULL;
     }
     buf_release(&ignored);
+    return *mem != NULL;
+}
+
+// Without room for it on the device, the outputs are read back.
+static void upload_expected(const Buffers *s, Buffer *b)
+{
+    if ((!b->bound || upload_copy(s, &b->bound_mem, b->bound, bound_bytes(b))) &&
+        upload_copy(s, &b->expect_mem, b->expect, b->bytes))
+        return;
+    if (b->expect_mem)
+        s->kind->mem_free(s->device, b->expect_mem);
+    b->expect_mem = NULL;
 }
 
 bool buffers_fill(Buffers *s, const json_t *message, Buf *log)
@@ -130,10 +149,14 @@ void buffer_free(const Buffers *s, Buffer *b)
         s->kind->mem_free(s->device, b->whole);
     if (b->expect_mem)
         s->kind->mem_free(s->device, b->expect_mem);
+    if (b->bound_mem)
+        s->kind->mem_free(s->device, b->bound_mem);
     if (b->init)
         munmap((void *)(uintptr_t)b->init, b->bytes);
     if (b->expect)
         munmap((void *)(uintptr_t)b->expect, b->bytes);
+    if (b->bound)
+        munmap((void *)(uintptr_t)b->bound, bound_bytes(b));
     free(b->name);
 }
 
@@ -243,12 +266,13 @@ static Check compare_all(const Buffers *s, const Buffer *b, const unsigned char 
 {
     size_t tail = b->bytes % scalar_device_bytes(b->scalar), at = b->bytes - tail;
     int64_t n = b->count - (tail != 0);
-    Check check = check_compare(b->scalar, data, b->expect, n, s->tolerance, b->scale);
+    const Allowed allowed = {b->bound, s->tolerance, b->scale};
+    Check check = check_compare(b->scalar, data, b->expect, n, allowed);
     if (tail && check.first_wrong < 0) {
         int32_t got = 0, want = 0;
         memcpy(&got, data + at, tail);
         memcpy(&want, (const unsigned char *)b->expect + at, tail);
-        check = check_compare(b->scalar, &got, &want, 1, s->tolerance, b->scale);
+        check = check_compare(b->scalar, &got, &want, 1, (Allowed){NULL, 0, 1});
         check.first_wrong += check.first_wrong < 0 ? 0 : n;
     }
     return check;
@@ -262,10 +286,11 @@ static void compare(const Buffers *s, const Buffer *b, const unsigned char *data
     if (check.first_wrong < 0)
         return;
     verdict->right = false;
-    buf_printf(&verdict->why,
-               "%s: element %lld is %.9g, must be %.9g (largest relative error %.3g)\n",
-               b->name, (long long)check.first_wrong, check.got, check.want,
-               check.max_error);
+    buf_printf(&verdict->why, "%s: element %lld is %.9g, must be %.9g", b->name,
+               (long long)check.first_wrong, check.got, check.want);
+    if (b->bound)
+        buf_printf(&verdict->why, " within %.3g", (double)b->bound[check.first_wrong]);
+    buf_printf(&verdict->why, " (largest relative error %.3g)\n", check.max_error);
 }
 
 // A buffer that is read back, or lies in our memory; *spoilt: the next run must not find

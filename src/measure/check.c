@@ -2,9 +2,9 @@
 //
 // Comparing what a candidate computed with what it must compute, at the speed of memory.
 //
-// Floating numbers: |x - e| <= tolerance * max(|e|, scale), the rule of rule.def. Integers
-// and truth values are exact. The loop divides only where an element is worse than all
-// before it, which is rare.
+// An element is right by rule.def within its bound or, where there are none, floating
+// numbers within tolerance * max(|e|, scale); integers and truth values are exact then. The
+// loop divides only where an element is worse than all before it, which is rare.
 #include "measure/parts.h"
 
 #include <float.h>
@@ -82,28 +82,30 @@ double check_scale(Scalar scalar, const void *expect, int64_t n)
     return fmax(0.1 * (counted > 0 ? median : 1.0), least_scale[scalar]);
 }
 
-// An element worse than all before it, or one that is not a finite number.
-static void note_worse(Check *check, double x, double e, double tolerance, double scale,
-                       int64_t i)
+// An element that is wrong, or worse than all before it, or no finite number.
+static void note(Check *check, double x, double e, double bound, double scale, int64_t i)
 {
-    double error = fw_error(x, e, scale);
-    if (error > tolerance && check->first_wrong < 0) {
+    if (!fw_right(x, e, bound) && check->first_wrong < 0) {
         check->first_wrong = i;
         check->got = x;
         check->want = e;
     }
-    check->max_error = MAX(check->max_error, error);
+    if (bound < INFINITY)
+        check->max_error = MAX(check->max_error, fw_error(x, e, scale));
 }
 
 #define COMPARE(name, T)                                                                   \
     static void name(Check *check, const T *got, const T *expect, int64_t n, int64_t at,   \
-                     double tolerance, double scale)                                       \
+                     const Allowed *a)                                                     \
     {                                                                                      \
+        const float *bound = a->bound ? a->bound + at : NULL;                              \
         for (int64_t i = 0; i < n; i++) {                                                  \
             double x = (double)got[i], e = (double)expect[i], size = fabs(e);              \
-            double unit = size > scale ? size : scale;                                     \
-            if (!(fabs(x - e) <= check->max_error * unit) || size > DBL_MAX)               \
-                note_worse(check, x, e, tolerance, scale, at + i);                         \
+            double unit = size > a->scale ? size : a->scale, far = fabs(x - e);            \
+            double usual = size > DBL_MAX ? 0 : a->tolerance * unit;                       \
+            double allowed = bound ? (double)bound[i] : usual;                             \
+            if (!(far <= check->max_error * unit) || !(far <= allowed) || size > DBL_MAX)  \
+                note(check, x, e, allowed, a->scale, at + i);                              \
         }                                                                                  \
     }
 COMPARE(compare_float, float)
@@ -111,27 +113,28 @@ COMPARE(compare_double, double)
 #undef COMPARE
 
 static void compare_widened(Check *check, Scalar scalar, const void *got,
-                            const void *expect, int64_t n, double tolerance, double scale)
+                            const void *expect, int64_t n, const Allowed *allowed)
 {
     double x[CHUNK], e[CHUNK];
     for (int64_t i = 0; i < n; i += CHUNK) {
         int64_t len = MIN(CHUNK, n - i);
         scalar_unpack(scalar, element(scalar, got, i), len, x);
         scalar_unpack(scalar, element(scalar, expect, i), len, e);
-        compare_double(check, x, e, len, i, tolerance, scale);
+        compare_double(check, x, e, len, i, allowed);
     }
 }
 
 Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t n,
-                    double tolerance, double scale)
+                    Allowed allowed)
 {
     Check check = {.first_wrong = -1};
+    const Allowed exact = {allowed.bound, 0, 1};
     switch (scalar) {
-    case S_FLOAT: compare_float(&check, got, expect, n, 0, tolerance, scale); break;
-    case S_DOUBLE: compare_double(&check, got, expect, n, 0, tolerance, scale); break;
-    case S_HALF: compare_widened(&check, scalar, got, expect, n, tolerance, scale); break;
+    case S_FLOAT: compare_float(&check, got, expect, n, 0, &allowed); break;
+    case S_DOUBLE: compare_double(&check, got, expect, n, 0, &allowed); break;
+    case S_HALF: compare_widened(&check, scalar, got, expect, n, &allowed); break;
     case S_BOOL:
-    case S_INT: compare_widened(&check, scalar, got, expect, n, 0, 1); break;
+    case S_INT: compare_widened(&check, scalar, got, expect, n, &exact); break;
     }
     return check;
 }

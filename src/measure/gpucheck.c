@@ -6,7 +6,7 @@
 //
 // Elements are judged by rule.def, in double as in check.c, so that the two never differ;
 // inputs are added up, each word mixed with its place, and the sum compared with the one
-// they had. Half and truth values, and outputs of devices without double, are read back.
+// they had. Outputs of devices without double are read back.
 #include "measure/parts.h"
 
 #include <math.h>
@@ -79,25 +79,45 @@ static const char body[] =
     "}\n";
 
 #define RULE(...) #__VA_ARGS__ "\n"
+// Halfs are taken apart: neither language has them without an extension or a header.
 static const char body_double[] =
 #include "measure/rule.def"
-    "#define CHECK(NAME, T)                                                         \\\n"
-    "KERNEL NAME(GLOBAL const T *x, GLOBAL const T *e, long n, double tolerance,    \\\n"
-    "            double scale, GLOBAL int *found, int at)                           \\\n"
+    "FUNCTION double fw_half(unsigned short h)\n"
+    "{\n"
+    "    int power = h >> 10 & 31, part = h & 1023;\n"
+    "    double v = power ? 1024 + part : part, unit = 1.0 / (1 << 24);\n"
+    "    for (int i = 1; i < power; i++)\n"
+    "        unit *= 2;\n"
+    "    v = power < 31 ? v * unit : part ? ENDLESS - ENDLESS : ENDLESS;\n"
+    "    return h >> 15 ? -v : v;\n"
+    "}\n"
+    "#define SAME(x) (double)(x)\n"
+    "#define CHECK(NAME, T, VALUE)                                                  \\\n"
+    "KERNEL NAME(GLOBAL const T *x, GLOBAL const T *e, GLOBAL const float *bound,   \\\n"
+    "            int bounded, long n, double tolerance, double scale,               \\\n"
+    "            GLOBAL int *found, int at)                                         \\\n"
     "{                                                                              \\\n"
     "    double worst = 0;                                                          \\\n"
+    "    int wrong = 0;                                                             \\\n"
     "    for (long i = ITEM; i < n; i += ITEMS) {                                   \\\n"
-    "        double error = fw_error(x[i], e[i], scale);                            \\\n"
+    "        double u = VALUE(x[i]), v = VALUE(e[i]), size = v < 0 ? -v : v;        \\\n"
+    "        double usual = tolerance * (size > scale ? size : scale);              \\\n"
+    "        usual = size < ENDLESS || size != size ? usual : 0;                    \\\n"
+    "        double allowed = bounded ? (double)bound[i] : usual;                   \\\n"
+    "        double error = allowed < ENDLESS ? fw_error(u, v, scale) : 0;          \\\n"
+    "        wrong |= !fw_right(u, v, allowed);                                     \\\n"
     "        worst = error > worst ? error : worst;                                 \\\n"
     "    }                                                                          \\\n"
-    "    if (!(worst <= tolerance))                                                 \\\n"
+    "    if (wrong)                                                                 \\\n"
     "        ADD(&found[at], 1);                                                    \\\n"
     "    if (worst > 0)                                                             \\\n"
     "        RAISE(&found[at + 1], BITS((float)worst));                             \\\n"
     "}\n"
-    "CHECK(fw_check_float, float)\n"
-    "CHECK(fw_check_double, double)\n"
-    "CHECK(fw_check_int, int)\n";
+    "CHECK(fw_check_float, float, SAME)\n"
+    "CHECK(fw_check_double, double, SAME)\n"
+    "CHECK(fw_check_int, int, SAME)\n"
+    "CHECK(fw_check_bool, unsigned char, SAME)\n"
+    "CHECK(fw_check_half, unsigned short, fw_half)\n";
 #undef RULE
 
 static const char *kernel_for(Scalar scalar)
@@ -106,8 +126,8 @@ static const char *kernel_for(Scalar scalar)
     case S_FLOAT: return "fw_check_float";
     case S_DOUBLE: return "fw_check_double";
     case S_INT: return "fw_check_int";
-    case S_BOOL:
-    case S_HALF: return NULL;
+    case S_BOOL: return "fw_check_bool";
+    case S_HALF: return "fw_check_half";
     }
     BUG("scalar %d", (int)scalar);
 }
@@ -151,16 +171,16 @@ void gpucheck_close(GpuCheck *check)
 
 bool gpucheck_takes(const GpuCheck *check, const Buffer *b)
 {
-    return check && check->compares && b->whole && kernel_for(b->scalar) &&
+    return check && check->compares && b->whole &&
            b->bytes % scalar_device_bytes(b->scalar) == 0;
 }
 
 // A launch with what its arguments point to.
 typedef struct {
-    DeviceArg arg[8];
+    DeviceArg arg[10];
     int64_t count;
     double tolerance, scale;
-    int32_t zone, poison, at;
+    int32_t zone, poison, at, bounded;
 } Asked;
 
 static DeviceLaunch launch_of(const GpuCheck *check, const char *kernel, Asked *asked,
@@ -202,17 +222,20 @@ static DeviceLaunch ask_sum(const GpuCheck *check, const Buffer *b, int i, Asked
 static DeviceLaunch ask_elements(const GpuCheck *check, const Buffer *b, double tolerance,
                                  int i, Asked *a)
 {
-    bool exact = b->scalar == S_INT;
+    bool exact = !scalar_info[b->scalar].floating;
     *a = (Asked){.count = b->count,
                  .tolerance = exact ? 0 : tolerance,
                  .scale = exact ? 1 : b->scale,
+                 .bounded = b->bound_mem != NULL,
                  .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
     a->arg[0] = (DeviceArg){.mem = b->mem};
     a->arg[1] = (DeviceArg){.mem = b->expect_mem};
-    a->arg[2] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};
-    a->arg[3] = (DeviceArg){.data = &a->tolerance, .bytes = sizeof a->tolerance};
-    a->arg[4] = (DeviceArg){.data = &a->scale, .bytes = sizeof a->scale};
-    return launch_of(check, kernel_for(b->scalar), a, 5);
+    a->arg[2] = (DeviceArg){.mem = b->bound_mem ? b->bound_mem : b->expect_mem};
+    a->arg[3] = (DeviceArg){.data = &a->bounded, .bytes = sizeof a->bounded};
+    a->arg[4] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};
+    a->arg[5] = (DeviceArg){.data = &a->tolerance, .bytes = sizeof a->tolerance};
+    a->arg[6] = (DeviceArg){.data = &a->scale, .bytes = sizeof a->scale};
+    return launch_of(check, kernel_for(b->scalar), a, 7);
 }
 
 static bool make_room(GpuCheck *check, int n, Buf *log)

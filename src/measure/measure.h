@@ -40,7 +40,7 @@ void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 
 // Version of the rule by which a result is right: a stored verdict of another counts for
 // nothing.
-#define CHECK_VERSION "2"
+#define CHECK_VERSION "3"
 
 enum { TRIAL_SAMPLES = 32 };
 #define TRIAL_LIMIT_S 10.0 // to build, and to run, unless a RigConfig has others
@@ -83,6 +83,8 @@ typedef struct {
                       // NULL: an output, poisoned before each run. Without expect and
                       // inout: an input, which no job may change
     const void *expect; // what it must hold after a run; NULL: not compared
+    const float *bound; // how far each element may be from that, INFINITY: it is undecided;
+                        // NULL: the tolerance says it
     bool inout;         // written by the kernels too: restored before each run
     ImageShape image;   // dims 0: a buffer; images are read only
 } RigBuffer;
@@ -152,7 +154,8 @@ typedef struct {
     const Stop *stop;       // NULL: never; likewise
     int nbuffer;
     const RigBuffer *buffer;
-    double tolerance; // relative error accepted: |x - e| <= tolerance * max(|e|, scale)
+    double
+        tolerance; // where a buffer has no bounds: |x - e| <= tolerance * max(|e|, scale)
     double build_limit_s, run_limit_s; // per job; 0: TRIAL_LIMIT_S
     int samples;                       // valid timed runs wanted; 0: 5
     int batch;                         // jobs prepared together; 0: chosen by the device
@@ -212,6 +215,10 @@ int worker_main(int argc, char **argv);
 
 // Packs doubles into a device's layout for a scalar type, and back.
 size_t scalar_device_bytes(Scalar scalar);
+// What small expected values are compared against: a part of the median magnitude of the
+// finite ones that are not zero, so that where large terms cancel their rounding is
+// allowed.
+double check_scale(Scalar scalar, const void *expect, int64_t n);
 void scalar_pack(Scalar scalar, const double *from, int64_t n, void *to);
 void scalar_unpack(Scalar scalar, const void *from, int64_t n, double *to);
 

@@ -55,17 +55,21 @@ void trial_from_json(const json_t *json, Trial *trial);
 // check.c -----------------------------------------------------------------------------
 
 typedef struct {
-    double max_error;    // relative; INFINITY where one of the two is not a number
+    double max_error;    // relative; INFINITY where one of the two is not a number; of
+                         // what is decided
     int64_t first_wrong; // -1: none
     double got, want;    // there
 } Check;
 
-// What small expected values are compared against: a part of the median magnitude of the
-// finite ones that are not zero, so that where large terms cancel their rounding is
-// allowed.
-double check_scale(Scalar scalar, const void *expect, int64_t n);
+// What an element may differ by: its bound, or, where bound is NULL, tolerance * max(|e|,
+// scale); of whole numbers, nothing.
+typedef struct {
+    const float *bound;
+    double tolerance, scale;
+} Allowed;
+
 Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t n,
-                    double tolerance, double scale);
+                    Allowed allowed);
 
 // buffers.c ---------------------------------------------------------------------------
 
@@ -83,12 +87,14 @@ typedef struct {
     int64_t count;
     size_t bytes, width;       // width: of an element as the kernel takes it
     const void *init, *expect; // mapped files; NULL: none
+    const float *bound;        // likewise
     bool inout, is_image;
     double scale;
     Mem *whole;      // a zone, the buffer, a zone; NULL: an image, which is only read
     Mem *mem;        // what kernels are given
-    Mem *expect_mem; // a copy on the device, where it compares there
-    uint32_t sum;    // of what an input holds, where the device compares
+    Mem *expect_mem; // copies on the device, where it compares there
+    Mem *bound_mem;
+    uint32_t sum; // of what an input holds, where the device compares
 } Buffer;
 
 // No job may change it.

@@ -232,7 +232,9 @@ static bool write_buffers(Rig *rig, const RigBuffer *buffer, json_t *list, Diags
         rig->buffer_bytes[i] = bytes;
         rig->buffer_output[i] = !b->init || b->inout;
         if (!write_data(rig, b->init, bytes, "init", i, json, diags) ||
-            !write_data(rig, b->expect, bytes, "expect", i, json, diags))
+            !write_data(rig, b->expect, bytes, "expect", i, json, diags) ||
+            !write_data(rig, b->bound, (size_t)b->count * sizeof *b->bound, "bound", i,
+                        json, diags))
             return false;
     }
     return true;

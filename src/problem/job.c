@@ -13,14 +13,15 @@ static int scratch_number(const Unit *unit, const Buffer *buffer)
     return number;
 }
 
-static void make_scratch(const Problem *problem, const Unit *unit, Arena *arena, Job *job)
+static void make_scratch(const Problem *problem, const Unit *unit, const Target *target,
+                         Arena *arena, Job *job)
 {
     int64_t *bytes = NEW_ARRAY(arena, int64_t, MAX(unit->buffers.len, 1));
     for (int i = unit->ninput + unit->noutput; i < unit->buffers.len; i++) {
         const Buffer *buffer = unit->buffers.at[i];
         if (!buffer->formal)
             bytes[job->nscratch++] = problem_number(problem, buffer->count) *
-                                     (int64_t)scalar_device_bytes(buffer->scalar);
+                                     target_bytes(target, buffer->scalar);
     }
     job->scratch_bytes = bytes;
 }
@@ -63,7 +64,7 @@ static void make_job(const Problem *problem, const Unit *unit, const Target *tar
     job->prelude = prelude;
     job->source = candidate->source.text;
     job->options = target_options(target, problem->bound->math);
-    make_scratch(problem, unit, arena, job);
+    make_scratch(problem, unit, target, arena, job);
     JobLaunch *launch = NEW_ARRAY(arena, JobLaunch, MAX(unit->launches.len, 1));
     for (int i = 0; i < unit->launches.len; i++)
         make_launch(problem, unit, target, &unit->launches.at[i], arena, &launch[i]);

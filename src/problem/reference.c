@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the outputs must be. The interpreter is the meaning of the language; where it would
-// take too long, the plain kernel printed as C stands in for it, after agreeing with it on
-// small sizes.
+// What the outputs must be, each element with a bound of how far a right kernel may be from
+// it. The interpreter is the meaning of the language; the plain kernel, printed as C++
+// whose numbers carry bounds of their rounding (target_reference), is what outputs are
+// compared with, after it agreed with the interpreter: at the sizes themselves where that
+// is quick, else at small ones.
 
 #include "problem/problem.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +16,8 @@
 // Scalar operations the interpreter may spend, about 2 s, and the most outputs for which it
 // is worth a try.
 enum { INTERPRETER_QUOTA = 20000000, INTERPRETER_OUTPUTS = 2000000 };
+
+enum { CHUNK = 4096 }; // elements looked at together
 
 // What cannot be done within its quota is not tried: that would cost as long.
 static bool interpretable(const Problem *problem)
@@ -24,22 +29,178 @@ static bool interpretable(const Problem *problem)
            work.float_flops + work.double_flops <= INTERPRETER_QUOTA;
 }
 
-// Runs the plain point on the host device; its outputs are compared with what is expected,
-// or, where nothing is yet, expected from then on. error: NULL, or how far they are from
-// what is expected is wanted, and not whether that is too far.
+// Buffers of numbers with bounds ---------------------------------------------------------
+
+static Scalar scalar_of_pairs(Scalar scalar)
+{
+    return scalar == S_HALF ? S_FLOAT : scalar;
+}
+
+// Room for the pairs of a buffer; what it holds at first, without a bound.
+static RigBuffer as_pairs(const RigBuffer *from, Arena *arena)
+{
+    RigBuffer to = {.name = from->name,
+                    .scalar = scalar_of_pairs(from->scalar),
+                    .count = 2 * from->count};
+    if (!from->init)
+        return to;
+    size_t step = scalar_device_bytes(from->scalar), pair = scalar_device_bytes(to.scalar);
+    char *init = arena_raw(arena, rig_buffer_bytes(&to));
+    double value[CHUNK], both[2 * CHUNK] = {0};
+    for (int64_t i = 0; i < from->count; i += CHUNK) {
+        int64_t n = MIN(CHUNK, from->count - i);
+        scalar_unpack(from->scalar, (const char *)from->init + (size_t)i * step, n, value);
+        for (int64_t k = 0; k < n; k++)
+            both[2 * k] = value[k];
+        scalar_pack(to.scalar, both, 2 * n, init + 2 * (size_t)i * pair);
+    }
+    to.init = init;
+    return to;
+}
+
+// An input as it is, but for halfs, which C++ does not have.
+static RigBuffer as_read(const RigBuffer *from, Arena *arena)
+{
+    RigBuffer to = *from;
+    to.scalar = scalar_of_pairs(from->scalar);
+    if (to.scalar == from->scalar)
+        return to;
+    size_t step = scalar_device_bytes(from->scalar), wide = scalar_device_bytes(to.scalar);
+    char *init = arena_raw(arena, rig_buffer_bytes(&to));
+    double value[CHUNK];
+    for (int64_t i = 0; i < from->count; i += CHUNK) {
+        int64_t n = MIN(CHUNK, from->count - i);
+        scalar_unpack(from->scalar, (const char *)from->init + (size_t)i * step, n, value);
+        scalar_pack(to.scalar, value, n, init + (size_t)i * wide);
+    }
+    to.init = init;
+    return to;
+}
+
+// The least float that is not less.
+static float float_above(double x)
+{
+    float f = (float)x;
+    return f < x ? nextafterf(f, INFINITY) : f;
+}
+
+// Takes what an output must be, and the bounds, out of the pairs that the reference wrote.
+static void take_pairs(RigBuffer *to, const void *pairs, Arena *arena)
+{
+    Scalar scalar = scalar_of_pairs(to->scalar);
+    size_t step = scalar_device_bytes(to->scalar), pair = scalar_device_bytes(scalar);
+    bool floating = scalar_info[to->scalar].floating;
+    char *expect = arena_raw(arena, rig_buffer_bytes(to));
+    float *bound = arena_raw(arena, (size_t)to->count * sizeof *bound);
+    double both[2 * CHUNK], value[CHUNK], packed[CHUNK];
+    for (int64_t i = 0; i < to->count; i += CHUNK) {
+        int64_t n = MIN(CHUNK, to->count - i);
+        scalar_unpack(scalar, (const char *)pairs + 2 * (size_t)i * pair, 2 * n, both);
+        for (int64_t k = 0; k < n; k++)
+            value[k] = both[2 * k];
+        scalar_pack(to->scalar, value, n, expect + (size_t)i * step);
+        scalar_unpack(to->scalar, expect + (size_t)i * step, n, packed);
+        for (int64_t k = 0; k < n; k++) {
+            double by = both[2 * k + 1];
+            if (isfinite(value[k]) && packed[k] != value[k])
+                by += fabs(packed[k] - value[k]);
+            bound[i + k] = floating ? float_above(by) : by != 0 ? INFINITY : 0;
+        }
+    }
+    to->expect = expect;
+    to->bound = bound;
+}
+
+// The plain kernel with bounds
+// --------------------------------------------------------------
+
+// Inputs that a launch binds to what others are bound to, too, are there a second time, as
+// pairs; the scratch buffers follow them.
+typedef struct {
+    RigBuffer *buffer;
+    int n;
+    int *pairs; // of each input: the number of its pairs, 0: there are none
+} Layout;
+
+static Layout lay_out(const ProblemData *data, const Unit *unit, Arena *arena)
+{
+    Layout layout = {.buffer = NEW_ARRAY(arena, RigBuffer, data->nbuffer + data->ninput),
+                     .n = data->nbuffer,
+                     .pairs = NEW_ARRAY(arena, int, MAX(data->ninput, 1))};
+    for (int i = 0; i < data->nbuffer; i++)
+        layout.buffer[i] = i < data->ninput ? as_read(&data->buffer[i], arena)
+                                            : as_pairs(&data->buffer[i], arena);
+    for (int i = 0; i < unit->launches.len; i++) {
+        const Launch *launch = &unit->launches.at[i];
+        for (int k = 0; k < launch->kernel->params.len; k++) {
+            int number = launch->buffer[k]->number;
+            if (!launch->kernel->params.at[k]->formal || number >= data->ninput ||
+                layout.pairs[number])
+                continue;
+            layout.buffer[layout.n] = as_pairs(&data->buffer[number], arena);
+            layout.pairs[number] = layout.n++;
+        }
+    }
+    return layout;
+}
+
+static void bind_layout(const ProblemData *data, const Unit *unit, const Layout *layout,
+                        Job *job, Arena *arena)
+{
+    JobLaunch *launch = NEW_ARRAY(arena, JobLaunch, MAX(job->nlaunch, 1));
+    for (int i = 0; i < job->nlaunch; i++) {
+        const Kernel *kernel = unit->launches.at[i].kernel;
+        JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(job->launch[i].narg, 1));
+        memcpy(arg, job->launch[i].arg, (size_t)job->launch[i].narg * sizeof *arg);
+        for (int k = 0; k < kernel->params.len; k++) {
+            if (arg[k].buffer >= data->nbuffer)
+                arg[k].buffer += layout->n - data->nbuffer;
+            else if (arg[k].buffer < data->ninput && kernel->params.at[k]->formal)
+                arg[k].buffer = layout->pairs[arg[k].buffer];
+        }
+        launch[i] = job->launch[i];
+        launch[i].arg = arg;
+    }
+    job->launch = launch;
+}
+
+static bool run_candidate(Rig *rig, const Candidate *candidate, RigConfig *config,
+                          ProblemData *data, Arena *arena, Diags *diags)
+{
+    Arena *scratch = arena_new();
+    Layout layout = lay_out(data, candidate->unit, scratch);
+    Job job = candidate->job;
+    bind_layout(data, candidate->unit, &layout, &job, scratch);
+    config->nbuffer = layout.n;
+    config->buffer = layout.buffer;
+    void **raw = NEW_ARRAY(scratch, void *, layout.n);
+    for (int k = data->ninput; k < data->nbuffer; k++)
+        raw[k] = arena_raw(scratch, rig_buffer_bytes(&layout.buffer[k]));
+    Trial trial = {0};
+    bool ok = rig_fill(rig, config, diags) && rig_compute(rig, &job, &trial, raw, diags);
+    if (ok && trial.status != TRIAL_OK)
+        ok = diag_world(diags, "R001", "the plain kernel as C++ is no reference: %s%s%s",
+                        trial_status_name[trial.status], trial.log ? ": " : "",
+                        trial.log ? trial.log : "");
+    for (int k = data->ninput; ok && k < data->nbuffer; k++)
+        take_pairs(&data->buffer[k], raw[k], arena);
+    trial_release(&trial);
+    arena_free(scratch);
+    return ok;
+}
+
+// Runs the plain point as C++ on the host device: sets what is expected, and the bounds.
 static bool run_plain(const Problem *problem, ProblemData *data, const Workplace *place,
-                      Arena *arena, double *error, Diags *diags)
+                      Arena *arena, Diags *diags)
 {
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,
                         .sandbox = place->sandbox,
                         .stop = place->stop,
-                        .nbuffer = data->nbuffer,
-                        .buffer = data->buffer,
-                        .tolerance = error ? INFINITY : data->tolerance,
+                        .tolerance = INFINITY,
                         .build_limit_s = 60,
-                        .run_limit_s = 120};
+                        .run_limit_s = 240};
     Rig *rig = rig_open(&config, diags);
     if (!rig)
         return false;
@@ -47,33 +208,53 @@ static bool run_plain(const Problem *problem, ProblemData *data, const Workplace
     Point plain;
     Buf prelude;
     buf_init(&prelude);
-    const Target *target = target_find(rig_device(rig)->target);
+    const Target *target = target_reference();
     emit_prelude(&prelude, target, problem->bound);
     Candidate candidate = {0};
     bool ok = derivation != NULL;
     if (ok) {
         derive_reference(derivation, &plain);
         ok = candidate_make(problem, derivation, &plain, problem->name, target,
-                            prelude.text, arena, &candidate, diags);
+                            prelude.text, arena, &candidate, diags) &&
+             run_candidate(rig, &candidate, &config, data, arena, diags);
     }
-    Trial trial = {0};
-    void **raw = data_outputs(data, arena);
-    ok = ok && rig_compute(rig, &candidate.job, &trial, raw, diags);
-    if (ok && trial.status != TRIAL_OK)
-        ok = diag_world(diags, "R001", "the plain kernel as C is no reference: %s%s%s",
-                        trial_status_name[trial.status], trial.log ? ": " : "",
-                        trial.log ? trial.log : "");
-    for (int k = data->ninput; ok && k < data->nbuffer; k++)
-        if (!data->buffer[k].expect)
-            data->buffer[k].expect = raw[k];
-    if (ok && error)
-        *error = trial.max_error;
-    trial_release(&trial);
     candidate_release(&candidate);
     buf_release(&prelude);
     derive_free(derivation);
     rig_close(rig);
     return ok;
+}
+
+// The interpreter ------------------------------------------------------------------------
+
+// By how much x and e differ, as rule.def says it.
+static double difference(double x, double e, double scale)
+{
+    double error = fabs(x - e) / fmax(fabs(e), scale);
+    return x == e || (isnan(x) && isnan(e)) ? 0 : error >= 0 ? error : INFINITY;
+}
+
+// The largest difference of the outputs of two, those left out that a bound allows.
+static double outputs_differ(const ProblemData *data, const void *const *other,
+                             bool bounded)
+{
+    double most = 0, x[CHUNK], e[CHUNK];
+    for (int k = data->ninput; k < data->nbuffer; k++) {
+        const RigBuffer *b = &data->buffer[k];
+        bool floating = scalar_info[b->scalar].floating;
+        double scale = floating ? check_scale(b->scalar, b->expect, b->count) : 1;
+        size_t step = scalar_device_bytes(b->scalar);
+        for (int64_t i = 0; i < b->count; i += CHUNK) {
+            int64_t n = MIN(CHUNK, b->count - i);
+            scalar_unpack(b->scalar, (const char *)other[k] + (size_t)i * step, n, x);
+            scalar_unpack(b->scalar, (const char *)b->expect + (size_t)i * step, n, e);
+            for (int64_t j = 0; j < n; j++)
+                if (!bounded || !(b->bound[i + j] >= fabs(x[j] - e[j])))
+                    if (bounded || isfinite(b->bound[i + j]))
+                        most = fmax(most, difference(x[j], e[j], scale));
+        }
+    }
+    return most;
 }
 
 // The same program with sizes of at most `most`, keeping each size's remainder modulo
@@ -104,6 +285,25 @@ static bool is_large(const Problem *problem)
     return volume > INTERPRETER_QUOTA / 20;
 }
 
+// Compares what the reference computed with what the interpreter did, which data held.
+static bool agrees(const ProblemData *data, const void *const *interpreted, Diags *diags)
+{
+    double far = outputs_differ(data, interpreted, true);
+    return far <= data->tolerance ||
+           diag_world(diags, "R001",
+                      "the plain kernel as C++ is no reference: it is %.3g from the "
+                      "interpreter",
+                      far);
+}
+
+static const void **outputs_of(const ProblemData *data, Arena *arena)
+{
+    const void **out = NEW_ARRAY(arena, const void *, data->nbuffer);
+    for (int k = data->ninput; k < data->nbuffer; k++)
+        out[k] = data->buffer[k].expect;
+    return out;
+}
+
 static bool agrees_when_small(const Problem *problem, const Workplace *place, Diags *diags)
 {
     // The second is for many steps over three dimensions, the others for what needs more.
@@ -126,7 +326,9 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
         done = ir_eval(small->bound, inputs, scratch, &expect, INTERPRETER_QUOTA, &quiet);
         if (done) {
             data_expect(data, expect, scratch);
-            ok = run_plain(small, data, place, scratch, NULL, diags);
+            const void **interpreted = outputs_of(data, scratch);
+            ok = run_plain(small, data, place, scratch, diags) &&
+                 agrees(data, interpreted, diags);
         }
         problem_free(small);
     }
@@ -153,18 +355,13 @@ static bool interpret(const Problem *problem, ProblemData *data, Arena *arena)
 
 // Rounding ----------------------------------------------------------------------------
 
-// Steps that follow one another may magnify what rounding does: of the inverse gradient, up
-// to tenfold each (0.7 % of one element in 2^28 after 24 steps). A kernel may then be right
-// and further from the reference than TOLERANCE. How far is asked of the reference: it runs
-// once more, on inputs that differ by their last bit, and a kernel, which rounds in each
-// step, may be MARGIN times as far from it as that run is.
+// Bounds of steps that follow one another may grow where errors do not: of a wave,
+// threefold each. How far rounding does take a result is asked of the reference then: it
+// runs once more, on inputs that differ by their last bit, and a kernel, which rounds in
+// each step, may be MARGIN times as far from it as that run is.
 static const double MARGIN = 8;
-// What is further than this is not told from what is wrong.
+// What is further than this is left to the bounds.
 static const double TOLERANCE_MOST = 0.1;
-// Bytes of inputs and outputs with which one looks first.
-static const double GLANCE_BYTES = 16 << 20;
-
-enum { CHUNK = 4096 }; // elements looked at together
 
 // The steps of the longest iteration in e; 0: there is none.
 static int64_t steps_of(const Expr *e)
@@ -200,7 +397,7 @@ static const void *nudged(const RigBuffer *buffer, Arena *arena)
 }
 
 // The largest relative change of a floating output as the floating inputs change by their
-// last bit. Whole numbers are compared exactly, whatever they are made of.
+// last bit.
 static bool rounding_moves(const Problem *problem, const ProblemData *data,
                            const Workplace *place, double *change, Diags *diags)
 {
@@ -209,77 +406,131 @@ static bool rounding_moves(const Problem *problem, const ProblemData *data,
     other.buffer = NEW_ARRAY(scratch, RigBuffer, data->nbuffer);
     for (int i = 0; i < data->nbuffer; i++) {
         other.buffer[i] = data->buffer[i];
-        if (!scalar_info[data->buffer[i].scalar].floating)
-            other.buffer[i].expect = NULL;
-        else if (i < data->ninput)
+        if (i < data->ninput && scalar_info[data->buffer[i].scalar].floating)
             other.buffer[i].init = nudged(&data->buffer[i], scratch);
     }
-    bool ok = run_plain(problem, &other, place, scratch, change, diags);
+    bool ok = run_plain(problem, &other, place, scratch, diags);
+    if (ok)
+        *change = outputs_differ(data, outputs_of(&other, scratch), false);
     arena_free(scratch);
     return ok;
 }
 
-// The same of the program at sizes that cost little, with as many steps.
-static bool rounding_moves_small(const Problem *problem, const Workplace *place,
-                                 double *change, Diags *diags)
+// Calls of each for the elements of floating outputs: bound, magnitude of the element or,
+// if it is more, the scale.
+typedef void EachBound(void *user, float *bound, double size);
+
+static void each_bound(const ProblemData *data, EachBound *each, void *user)
 {
-    Problem *small = NULL;
-    for (int64_t most = 1024; !small && most >= 32; most /= 2) {
-        small = shrunk(problem, most, 8, diags);
-        if (small && problem_bytes(small) > GLANCE_BYTES) {
-            problem_free(small);
-            small = NULL;
+    double e[CHUNK];
+    for (int k = data->ninput; k < data->nbuffer; k++) {
+        const RigBuffer *b = &data->buffer[k];
+        if (!scalar_info[b->scalar].floating)
+            continue;
+        double scale = check_scale(b->scalar, b->expect, b->count);
+        size_t step = scalar_device_bytes(b->scalar);
+        for (int64_t i = 0; i < b->count; i += CHUNK) {
+            int64_t n = MIN(CHUNK, b->count - i);
+            scalar_unpack(b->scalar, (const char *)b->expect + (size_t)i * step, n, e);
+            for (int64_t j = 0; j < n; j++)
+                each(user, (float *)(uintptr_t)&b->bound[i + j], fmax(fabs(e[j]), scale));
         }
     }
-    if (!small ||
-        steps_of(small->bound->main->body) != steps_of(problem->bound->main->body)) {
-        problem_free(small);
-        return false;
-    }
-    Arena *scratch = arena_new();
-    ProblemData *data = data_random(small, 1, scratch);
-    bool ok = run_plain(small, data, place, scratch, NULL, diags) &&
-              rounding_moves(small, data, place, change, diags);
-    arena_free(scratch);
-    problem_free(small);
-    return ok;
 }
 
-// Sets the tolerance to what rounding can do, if that is more, and says so. Where this
-// cannot be asked (the interpreter needs no compiler) the usual one stays.
-static void make_room(const Problem *problem, ProblemData *data, const Workplace *place,
-                      Arena *arena, const char **how)
+static void find_widest(void *user, float *bound, double size)
 {
-    double change = 0;
+    double *widest = user;
+    if (isfinite(*bound) && isfinite(size))
+        *widest = fmax(*widest, *bound / size);
+}
+
+static void narrow(void *user, float *bound, double size)
+{
+    const double *tolerance = user;
+    if (isfinite(*bound) && isfinite(size) && *bound > *tolerance * size)
+        *bound = float_above(*tolerance * size);
+}
+
+// Where a program iterates, bounds are not wider than what rounding can do.
+static void narrow_bounds(const Problem *problem, ProblemData *data, const Workplace *place,
+                          Arena *arena)
+{
+    double widest = 0, change = 0;
     Diags quiet;
     diags_init(&quiet, arena);
-    bool glance = problem_bytes(problem) > 4 * GLANCE_BYTES;
-    // More elements have more that are moved far: of a sixtieth, an eighth of the most.
-    if (glance && rounding_moves_small(problem, place, &change, &quiet) &&
-        8 * MARGIN * change <= data->tolerance)
+    each_bound(data, find_widest, &widest);
+    if (widest <= data->tolerance ||
+        !rounding_moves(problem, data, place, &change, &quiet) ||
+        MARGIN * change > TOLERANCE_MOST)
         return;
-    if (!rounding_moves(problem, data, place, &change, &quiet) ||
-        MARGIN * change <= data->tolerance)
-        return;
-    data->tolerance = fmin(MARGIN * change, TOLERANCE_MOST);
-    *how =
-        arena_printf(arena,
-                     "%s; %.2g from it is right, because the inputs' last bits change it "
-                     "by up to %.2g",
-                     *how, data->tolerance, change);
+    data->tolerance = fmax(data->tolerance, MARGIN * change);
+    each_bound(data, narrow, &data->tolerance);
+}
+
+// What is told of it
+// ------------------------------------------------------------------------
+
+typedef struct {
+    int64_t elements, undecided;
+} Doubt;
+
+// Of an element of which a bound allows more than its own size, and more than the others',
+// nothing is decided.
+static void count_doubt(void *user, float *bound, double size)
+{
+    Doubt *doubt = user;
+    doubt->elements++;
+    doubt->undecided += *bound > 10 * size || (isinf(*bound) && !isnan(size));
+}
+
+static Doubt doubt_of(const ProblemData *data)
+{
+    Doubt doubt = {0};
+    each_bound(data, count_doubt, &doubt);
+    for (int k = data->ninput; k < data->nbuffer; k++) {
+        const RigBuffer *b = &data->buffer[k];
+        if (scalar_info[b->scalar].floating)
+            continue;
+        doubt.elements += b->count;
+        for (int64_t i = 0; i < b->count; i++)
+            doubt.undecided += b->bound[i] != 0;
+    }
+    return doubt;
+}
+
+static const char *tell(const ProblemData *data, const char *how, Arena *arena)
+{
+    Doubt doubt = doubt_of(data);
+    if (doubt.undecided == 0)
+        return arena_printf(arena, "%s; every element is decided", how);
+    double share = (double)doubt.undecided / (double)doubt.elements;
+    return arena_printf(
+        arena, "%s; %lld of %lld elements (%.2g %%) are undecided by rounding%s", how,
+        (long long)doubt.undecided, (long long)doubt.elements, 100 * share,
+        share > 0.5 ? ": most of this program's results are not checked" : "");
 }
 
 bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
                        Arena *arena, const char **how, Diags *diags)
 {
-    *how = "interpreter";
-    if (!interpret(problem, data, arena)) {
-        *how = "plain C kernel, checked against the interpreter at small sizes";
-        if (!agrees_when_small(problem, place, diags) ||
-            !run_plain(problem, data, place, arena, NULL, diags))
-            return false;
+    bool interpreted = interpret(problem, data, arena);
+    const void **values = outputs_of(data, arena);
+    *how = interpreted ? "plain kernel with bounds of its rounding, as the interpreter"
+                       : "plain kernel with bounds of its rounding, checked against the "
+                         "interpreter at small sizes";
+    if (!interpreted && !agrees_when_small(problem, place, diags))
+        return false;
+    Diags quiet;
+    diags_init(&quiet, arena);
+    if (!run_plain(problem, data, place, arena, interpreted ? &quiet : diags)) {
+        *how = "interpreter, within one tolerance: the kernel with bounds cannot run here";
+        return interpreted;
     }
+    if (interpreted && !agrees(data, values, diags))
+        return false;
     if (steps_of(problem->bound->main->body) > 0)
-        make_room(problem, data, place, arena, how);
+        narrow_bounds(problem, data, place, arena);
+    *how = tell(data, *how, arena);
     return true;
 }

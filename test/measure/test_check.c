@@ -53,24 +53,51 @@ static void test_check(void **state)
     float got[] = {1, 2, 0, INFINITY, NAN, 4};
     double scale = check_scale(S_FLOAT, want, 6);
     assert_true(fabs(scale - 0.2) < 1e-9);
-    assert_int_equal(check_compare(S_FLOAT, got, want, 6, 0, scale).first_wrong, -1);
+    assert_int_equal(
+        check_compare(S_FLOAT, got, want, 6, (Allowed){NULL, 0, scale}).first_wrong, -1);
     got[5] = 4.004f;
-    Check check = check_compare(S_FLOAT, got, want, 6, 1e-2, scale);
+    Check check = check_compare(S_FLOAT, got, want, 6, (Allowed){NULL, 1e-2, scale});
     assert_int_equal(check.first_wrong, -1);
     assert_true(fabs(check.max_error - 1e-3) < 1e-5);
-    check = check_compare(S_FLOAT, got, want, 6, 1e-4, scale);
+    check = check_compare(S_FLOAT, got, want, 6, (Allowed){NULL, 1e-4, scale});
     assert_int_equal(check.first_wrong, 5);
     got[2] = NAN;
-    check = check_compare(S_FLOAT, got, want, 6, 1, scale);
+    check = check_compare(S_FLOAT, got, want, 6, (Allowed){NULL, 1, scale});
     assert_int_equal(check.first_wrong, 2);
     assert_true(isinf(check.max_error));
     const int32_t a[] = {1, 1000000}, b[] = {1, 1000001};
-    assert_int_equal(check_compare(S_INT, a, b, 2, 1, 1).first_wrong, 1);
+    assert_int_equal(check_compare(S_INT, a, b, 2, (Allowed){NULL, 1, 1}).first_wrong, 1);
     const float zero[] = {0, 0};
     assert_true(check_scale(S_FLOAT, zero, 2) > 0);
     // An error before it hides no infinity.
     const float endless[] = {1, INFINITY}, finite[] = {1.00001f, 5};
-    assert_int_equal(check_compare(S_FLOAT, finite, endless, 2, 1e-4, 0.1).first_wrong, 1);
+    assert_int_equal(
+        check_compare(S_FLOAT, finite, endless, 2, (Allowed){NULL, 1e-4, 0.1}).first_wrong,
+        1);
+}
+
+// Each element has its own bound; an endless one leaves it undecided.
+static void test_bounds(void **state)
+{
+    (void)state;
+    const float want[] = {1, 1, 1, NAN, INFINITY, 0};
+    const float bound[] = {0.5f, 1e-7f, INFINITY, 0, 0, 0};
+    float got[] = {1.5f, 1, NAN, NAN, INFINITY, 0};
+    const Allowed allowed = {bound, 1e-4, 0.1};
+    Check check = check_compare(S_FLOAT, got, want, 6, allowed);
+    assert_int_equal(check.first_wrong, -1);
+    assert_true(fabs(check.max_error - 0.5) < 1e-9);
+    for (int i = 0; i < 6; i++) {
+        float right = got[i];
+        got[i] = i == 3 ? 1 : i == 4 ? -INFINITY : 1.51f;
+        check = check_compare(S_FLOAT, got, want, 6, allowed);
+        assert_int_equal(check.first_wrong, i == 2 ? -1 : i);
+        got[i] = right;
+    }
+    const int32_t a[] = {1, 2}, b[] = {1, 3};
+    const float undecided[] = {0, INFINITY};
+    assert_int_equal(check_compare(S_INT, b, a, 2, (Allowed){undecided, 0, 1}).first_wrong,
+                     -1);
 }
 
 // Zeros for all elements but the largest of n of these magnitudes: the first that is seen
@@ -82,7 +109,8 @@ static int64_t first_zero_seen(float *want, int n)
     for (int i = 0; i < n; i++)
         if (want[i] > 1e9f)
             got[i] = want[i];
-    int64_t first = check_compare(S_FLOAT, got, want, n, 1e-4, scale).first_wrong;
+    int64_t first =
+        check_compare(S_FLOAT, got, want, n, (Allowed){NULL, 1e-4, scale}).first_wrong;
     free(got);
     return first;
 }
@@ -116,7 +144,9 @@ static void test_scale(void **state)
     double scale = check_scale(S_FLOAT, want, COUNT);
     want[0] = 8e-4f + 5e-9f;
     const float near = 8e-4f;
-    assert_int_equal(check_compare(S_FLOAT, &near, want, 1, 1e-4, scale).first_wrong, -1);
+    assert_int_equal(
+        check_compare(S_FLOAT, &near, want, 1, (Allowed){NULL, 1e-4, scale}).first_wrong,
+        -1);
 }
 
 typedef struct {
@@ -193,11 +223,9 @@ static void test_misread_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_disturbed_sample),
+        cmocka_unit_test(test_pack),           cmocka_unit_test(test_check),
+        cmocka_unit_test(test_bounds),         cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_sample),         cmocka_unit_test(test_disturbed_sample),
         cmocka_unit_test(test_misread_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

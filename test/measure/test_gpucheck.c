@@ -22,7 +22,8 @@ const char *__asan_default_options(void)
 // What the device says of arrays is what check.c says: the first `n` floats, doubles or
 // ints of which one may differ.
 static void compare_both(const DeviceKind *kind, Device *device, GpuCheck *gpu,
-                         Scalar scalar, const void *got, const void *want, int n)
+                         Scalar scalar, const void *got, const void *want, int n,
+                         const float *bound)
 {
     Buf log;
     buf_init(&log);
@@ -32,8 +33,12 @@ static void compare_both(const DeviceKind *kind, Device *device, GpuCheck *gpu,
         buffer_scratch(&held, 0, (size_t)n * scalar_device_bytes(scalar), &b, &log));
     b.scalar = scalar;
     b.count = n;
-    b.scale = scalar == S_INT ? 1 : check_scale(scalar, want, n);
+    b.scale = scalar_info[scalar].floating ? check_scale(scalar, want, n) : 1;
     b.expect = want;
+    if (bound) {
+        b.bound_mem = kind->mem_new(device, (size_t)n * sizeof *bound, &log);
+        kind->write(device, b.bound_mem, bound, (size_t)n * sizeof *bound, &log);
+    }
     assert_true(gpucheck_takes(gpu, &b));
     b.expect_mem = kind->mem_new(device, b.bytes, &log);
     assert_int_equal(kind->write(device, b.expect_mem, want, b.bytes, &log), DEV_OK);
@@ -42,7 +47,7 @@ static void compare_both(const DeviceKind *kind, Device *device, GpuCheck *gpu,
     bool right = false;
     double error = 0;
     assert_true(gpucheck_judge(gpu, used, 1, POISON_AGAIN, 1e-4, &right, &error));
-    Check check = check_compare(scalar, got, want, n, 1e-4, b.scale);
+    Check check = check_compare(scalar, got, want, n, (Allowed){bound, 1e-4, b.scale});
     assert_int_equal(right, check.first_wrong < 0);
     assert_true(error == (double)(float)check.max_error);
     // The zones, to the byte.
@@ -73,8 +78,10 @@ static void test_gpucheck(void **state)
     enum { COUNT = 1000, SPECIAL = 12 };
     const double special[SPECIAL] = {0,         -0.0,  1,     -1,   NAN, INFINITY,
                                      -INFINITY, 1e-40, 1e-30, 1e10, 3,   1.0001};
-    float want[COUNT], got[COUNT];
+    float want[COUNT], got[COUNT], bound[COUNT];
     double wide_want[COUNT], wide_got[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        bound[i] = i % 3 == 0 ? INFINITY : i % 3 == 1 ? 0 : (float)i * 1e-5f;
     for (int round = 0; round < SPECIAL * SPECIAL; round++) {
         for (int i = 0; i < COUNT; i++) {
             want[i] = got[i] = 0.5f + (float)i;
@@ -86,13 +93,27 @@ static void test_gpucheck(void **state)
         wide_got[at] = special[round % SPECIAL];
         got[at] = (float)wide_got[at];
         got[5] *= 1.00001f; // an error that is allowed
-        compare_both(kind, device, gpu, S_FLOAT, got, want, COUNT);
+        compare_both(kind, device, gpu, S_FLOAT, got, want, COUNT, NULL);
+        compare_both(kind, device, gpu, S_FLOAT, got, want, COUNT, bound);
         if (round % SPECIAL < 3)
-            compare_both(kind, device, gpu, S_DOUBLE, wide_got, wide_want, COUNT);
+            compare_both(kind, device, gpu, S_DOUBLE, wide_got, wide_want, COUNT, NULL);
     }
     int32_t whole_want[] = {1, INT32_MAX, 7}, whole_got[] = {1, INT32_MAX - 1, 7};
-    compare_both(kind, device, gpu, S_INT, whole_got, whole_want, 3);
-    compare_both(kind, device, gpu, S_INT, whole_want, whole_want, 3);
+    compare_both(kind, device, gpu, S_INT, whole_got, whole_want, 3, NULL);
+    compare_both(kind, device, gpu, S_INT, whole_want, whole_want, 3, NULL);
+    const float undecided[] = {0, INFINITY, 0};
+    compare_both(kind, device, gpu, S_INT, whole_got, whole_want, 3, undecided);
+    const uint8_t truth[] = {1, 0, 1}, lie[] = {1, 1, 1};
+    compare_both(kind, device, gpu, S_BOOL, lie, truth, 3, NULL);
+    compare_both(kind, device, gpu, S_BOOL, lie, truth, 3, undecided);
+    // Every half, beside its neighbour.
+    static uint16_t half[1 << 16], next[1 << 16];
+    for (int i = 0; i < 1 << 16; i++) {
+        half[i] = (uint16_t)i;
+        next[i] = (uint16_t)(i ^ (i % 64 == 5));
+    }
+    compare_both(kind, device, gpu, S_HALF, half, half, 1 << 16, NULL);
+    compare_both(kind, device, gpu, S_HALF, next, half, 1 << 16, NULL);
     gpucheck_close(gpu);
     kind->close(device);
     buf_release(&log);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reference's bounds: no smaller than what another order or one rounding more does, 0
+// where nothing rounds, endless where a decision is in doubt, and tight enough that what is
+// wrong by a little is outside.
+#include "tune/tune.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 64 };
+
+// The outputs of a program over a: [N]float with bounds; owner: arena.
+static ProblemData *judged(const char *body, const double *a, Arena *arena,
+                           const char **how)
+{
+    Diags diags;
+    diags_init(&diags, arena);
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const char *text = arena_printf(arena, "size N\n%s\n", body);
+    Problem *problem = problem_parse("p.fw", text, &diags);
+    const Binding size = {.name = "N", .value = N};
+    assert_true(problem_bind(problem, &size, 1, &diags));
+    Value **inputs = problem_inputs(problem, 1, arena);
+    for (int i = 0; i < N; i++)
+        inputs[0]->plane[0][i] = a[i];
+    ProblemData *data = data_new(problem, inputs, arena);
+    const Workplace place = {.folder = folder};
+    assert_true(reference_compute(problem, data, &place, arena, how, &diags));
+    assert_non_null(data->buffer[data->ninput].bound);
+    problem_free(problem);
+    remove_tree(folder);
+    return data;
+}
+
+static ProblemData *of(const char *expression, const double *a, Arena *arena)
+{
+    const char *how;
+    return judged(arena_printf(arena, "def p(a: [N]float): [N]float = %s", expression), a,
+                  arena, &how);
+}
+
+static const float *bounds(const ProblemData *data)
+{
+    return data->buffer[data->ninput].bound;
+}
+
+static void test_rounding(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    for (int i = 0; i < N; i++)
+        a[i] = (float)(0.1 * (i + 1));
+    ProblemData *data = of("map(\\x -> x * x + 0.1, a)", a, arena);
+    const float *expect = data->buffer[1].expect, *bound = bounds(data);
+    for (int i = 0; i < N; i++) {
+        float x = (float)a[i], twice = x * x, right = twice + 0.1f;
+        assert_true(fabsf(right - expect[i]) <= bound[i]);
+        assert_true(fabsf(fmaf(x, x, 0.1f) - expect[i]) <= bound[i]);
+        assert_true(bound[i] < 4e-7f * expect[i]); // a few units in the last place
+    }
+    // What is exact has no bound: copies, sums of small whole numbers in any order.
+    for (int i = 0; i < N; i++)
+        a[i] = i % 7 - 3;
+    bound = bounds(
+        of("let s = reduce(+, 0, map(\\x -> x * x, a)) in map(\\x -> x + s, a)", a, arena));
+    for (int i = 0; i < N; i++)
+        assert_true(bound[i] == 0);
+    arena_free(arena);
+}
+
+static void test_any_order(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    for (int i = 0; i < N; i++)
+        a[i] = i == 0 ? 1e8 : i == N - 1 ? -1e8 : 0.3;
+    ProblemData *data =
+        of("let s = reduce(+, 0, a) in map(\\x -> 0.0 * x + s, a)", a, arena);
+    float one = 0, other = 0, expect = ((const float *)data->buffer[1].expect)[1];
+    for (int i = 0; i < N; i++) {
+        one += (float)a[i];
+        other += (float)a[(i + N / 2) % N];
+    }
+    assert_true(one != other);
+    assert_true(fabsf(one - expect) <= bounds(data)[1]);
+    assert_true(fabsf(other - expect) <= bounds(data)[1]);
+    arena_free(arena);
+}
+
+static void test_decisions(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    for (int i = 0; i < N; i++)
+        a[i] = 0.25 * (i + 1);
+    // Two ways to the same number: which is larger is in doubt for all that round.
+    const float *bound = bounds(
+        of("map(\\x -> let y = x / 3.0 in if y * 3.0 > x then 1.0 else 2.0, a)", a, arena));
+    for (int i = 0; i < N; i++)
+        assert_true(bound[i] >= 1 && bound[i] < 2); // both outcomes
+    bound = bounds(of("map(\\x -> floor(x / 3.0 * 3.0), a)", a, arena));
+    for (int i = 0; i < N; i++)
+        assert_true(i % 4 == 3 ? bound[i] >= 1 && bound[i] < 1.01 : bound[i] == 0);
+    bound = bounds(
+        of("map(\\x -> let i = int(x / 0.25 * 1.0) in a[max(0, min(i - 1, N - 1))], a)", a,
+           arena));
+    for (int i = 0; i < N; i++)
+        assert_true(isinf(bound[i]));
+    bound = bounds(of("map(\\x -> if x > 3.0 then x else 0.0, a)", a, arena));
+    for (int i = 0; i < N; i++)
+        assert_true(bound[i] == 0); // inputs are exact
+    const char *how;
+    ProblemData *data = judged(
+        "def p(a: [N]float): [N]int = map(\\x -> int(x / 3.0 * 3.0), a)", a, arena, &how);
+    for (int i = 0; i < N; i++)
+        assert_true(isinf(bounds(data)[i]) == (i % 4 == 3));
+    assert_non_null(strstr(how, "16 of 64 elements"));
+    arena_free(arena);
+}
+
+static void test_chaos(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    const char *how;
+    for (int i = 0; i < N; i++)
+        a[i] = (float)(0.1 + 0.01 * i);
+    judged("def p(a: [N]float): [N]float = iterate(60, \\s -> map(\\x -> 3.9 * x * (1.0 - "
+           "x), s),"
+           " a)",
+           a, arena, &how);
+    assert_non_null(strstr(how, "not checked"));
+    arena_free(arena);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
+        return worker_main(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounding), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_decisions), cmocka_unit_test(test_chaos)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Right programs at many points: how many are called wrong.
+
+Tunes each program beside this file (folds that cancel, decisions on computed values, chaos),
+and with --population others drawn at random (bench/programs.py), over points drawn at random,
+and counts the trials that are `wrong-result`: none may be. The last line is
+`N passed, N failed`: trials that were right, and false alarms.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOREWARP = os.path.abspath(os.environ.get("FOREWARP", "build/forewarp"))
+COUNTS = re.compile(r"(\d+) (ok|wrong-result|build-failed|crashed|timed-out|failed|out-of-resources)")
+
+
+def sizes(text, number):
+    names = re.search(r"^size (.*)", text, re.M)[1].replace("generic", "").split(",")
+    return ",".join(f"{name.strip()}={number + 7 * k}" for k, name in enumerate(names))
+
+
+def tune(file, device, number, trials, seed, folder):
+    with open(file, encoding="utf-8") as f:
+        text = f.read()
+    done = subprocess.run(
+        [FOREWARP, "tune", file, "-s", sizes(text, number), "-d", device, "--budget", f"{trials}t",
+         "--strategy", "random", "--seed", str(seed), "--samples", "1", "-o", folder],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "XDG_DATA_HOME": folder},
+    )
+    return done.stdout + done.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser(description="right programs that are called wrong")
+    parser.add_argument("--device", "-d", default="opencl:0")
+    parser.add_argument("--points", type=int, default=200, help="of each program")
+    parser.add_argument("--size", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--commit", metavar="HASH", help="the seed is this number instead, in base 16")
+    parser.add_argument("programs", nargs="*", help="those beside this file if none is named")
+    o = parser.parse_args()
+    seed = int(o.commit[:7], 16) if o.commit else o.seed
+    files = o.programs or sorted(f"{HERE}/{f}" for f in os.listdir(HERE) if f.endswith(".fw"))
+    right = wrong = 0
+    for file in files:
+        with tempfile.TemporaryDirectory(prefix="forewarp-alarms-") as folder:
+            text = tune(file, o.device, o.size, o.points, seed, folder)
+        count = {status: int(n) for n, status in COUNTS.findall(text)}
+        reference = re.search(r"reference: (.*)", text)
+        print(f"{os.path.basename(file)}: {count}; {reference[1] if reference else text}", flush=True)
+        right += count.get("ok", 0)
+        wrong += count.get("wrong-result", 0) + (not count.get("ok"))
+    print(f"seed {seed}")
+    print(f"{right} passed, {wrong} failed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

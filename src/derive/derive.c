@@ -55,17 +55,27 @@ static bool apply_threads(Walk *w, RuleId rule, Path at, int dims)
     return walk_apply(w, rule, at, thread, dims);
 }
 
-// Short reductions anywhere below become straight-line code.
-static void unroll_inner(Walk *w, Path at)
+// Reductions of at most so many elements anywhere below become straight-line code.
+static void unroll_inner(Walk *w, Path at, int64_t most)
 {
     if (w->deep)
         return;
-    if (inner_length(walk_node(w, at)))
+    int64_t length = reduce_length(walk_node(w, at));
+    if (length && length <= most)
         walk_apply_plain(w, RULE_REDUCE_UNROLL, at);
     if (walk_node(w, at)->fun)
-        unroll_inner(w, walk_below(w, at, CHILD_FUN));
+        unroll_inner(w, walk_below(w, at, CHILD_FUN), most);
     for (int i = 0; i < walk_node(w, at)->narg; i++)
-        unroll_inner(w, walk_below(w, at, i));
+        unroll_inner(w, walk_below(w, at, i), most);
+}
+
+static bool fuse_steps(Walk *w, Path at)
+{
+    int64_t stream[] = {w->fused, w->cols, w->strip};
+    if (w->fused < 2 || !walk_apply(w, RULE_ITERATE_STREAM, at, stream, 3))
+        return false;
+    unroll_inner(w, walk_below(w, at, CHILD_FUN), STEPS_COPIES);
+    return true;
 }
 
 // Nests -------------------------------------------------------------------------------
@@ -354,7 +364,7 @@ static void derive_map(Walk *w, Path at)
     if (w->blocks && derive_blocks(w, at))
         return;
     if (w->unroll)
-        unroll_inner(w, walk_below(w, at, CHILD_FUN));
+        unroll_inner(w, walk_below(w, at, CHILD_FUN), INNER_MOST);
     const Expr *map = walk_node(w, at);
     int depth = map->dims == 1 ? nested_depth(map) : 1;
     if (depth > 1)
@@ -437,10 +447,9 @@ static void walk_pattern(Walk *w, Path at, bool root)
         return;
     }
     walk_args(w, at);
-    int64_t stream[] = {w->fused, w->cols, w->strip};
-    if (w->fused > 1 && walk_apply(w, RULE_ITERATE_STREAM, at, stream, 3))
-        unroll_inner(w, walk_below(w, at, CHILD_FUN));
-    else if (pattern == P_ITERATE)
+    if (pattern == P_ITERATE && fuse_steps(w, at))
+        return;
+    if (pattern == P_ITERATE)
         walk_apart(w, walk_below(w, at, CHILD_FUN));
     else if (pattern == P_REDUCE && walk_apply_plain(w, RULE_REDUCE_MAP_INTERCHANGE, at))
         walk_columns(w, at, root);
@@ -595,6 +604,13 @@ static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diag
         walk(w, (Path){0}, true);
     return !w->deep || diag_error(diags, d->program->main->span, "P010",
                                   "the program is nested too deeply to be derived");
+}
+
+const Expr *derive_steps(Ir *ir, Expr *iterate)
+{
+    Walk w = {.fused = 2, .cols = 1, .strip = 1};
+    rewriter_init(&w.r, ir, ir->arena, iterate);
+    return fuse_steps(&w, (Path){0}) ? w.r.expr : NULL;
 }
 
 Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)

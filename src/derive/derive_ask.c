@@ -4,13 +4,17 @@
 
 #include "derive/derive_parts.h"
 
-int64_t inner_length(const Expr *expr)
+int64_t reduce_length(const Expr *expr)
 {
     int64_t len;
     bool reduce = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
-    return reduce && arith_is_const(expr->arg[1]->type->len, &len) && len <= INNER_MOST
-               ? len
-               : 0;
+    return reduce && arith_is_const(expr->arg[1]->type->len, &len) ? len : 0;
+}
+
+int64_t inner_length(const Expr *expr)
+{
+    int64_t len = reduce_length(expr);
+    return len <= INNER_MOST ? len : 0;
 }
 
 bool is_window(const Expr *expr, int dims)

@@ -29,7 +29,7 @@ typedef struct {
     bool product;           // a fold over each pair of rows of two arrays
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
-    Stencil stencil;        // what all iterated stencils have in common; count 0: none
+    TimeLoop steps;         // what all time loops have in common; count 0: there are none
     int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
 
@@ -65,8 +65,12 @@ void product_options(const Derivation *derivation, const Point *point,
                      LowerOptions *options);
 bool set_number(const Derivation *derivation, Point *point, const char *name,
                 int64_t value); // false where there is no such parameter or value
+// derive.c: an iterate as iterateStream, with all that is short written out; NULL: it is
+// not of that form.
+const Expr *derive_steps(Ir *ir, Expr *iterate);
 // derive_stream.c
-void note_stencil(Shape *shape, const Expr *iterate);
+// What the time loops of a program are, of its expression at host level.
+void note_steps(Derivation *derivation, Expr *expr);
 bool has_stream(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
 // Points to try first: how many; sets those parameters in which number i differs from the
@@ -138,6 +142,7 @@ void derive_normalise(Rewriter *r);
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line
 // code; 0 if it is none.
+int64_t reduce_length(const Expr *expr); // a constant one; 0: none
 int64_t inner_length(const Expr *expr);
 enum { INNER_MOST = 64 };         // elements of a short reduction
 int array_dims(const Type *type); // at most DIMS_MAX

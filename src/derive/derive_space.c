@@ -113,7 +113,6 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
-        note_stencil(shape, expr);
         find_shape(shape, expr->fun->arg[0], true);
     } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
         shape->dims = MAX(shape->dims, array_dims(expr->type));
@@ -368,6 +367,7 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
         d->pipeline = pipeline_new(program->ir, r.expr, main->params, main->nparam,
                                    &stage_rates, COVERS_KEPT, 0);
         find_shape(&d->shape, r.expr, true);
+        note_steps(d, r.expr);
     }
     int errors = diags->errors;
     make_space(d, diags);
@@ -508,7 +508,7 @@ int derive_first(const Derivation *d, Point *point, int max)
     }
     // Cells of a time loop that ask where they are load by vectors only where the border is
     // split off.
-    for (int i = 0; i < STARTS && n < max && d->shape.stencil.count > 1; i++) {
+    for (int i = 0; i < STARTS && n < max && d->shape.steps.count > 1; i++) {
         set_start(d, &start[i], &point[n]);
         space_set(d->space, &point[n], "border", "split");
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
@@ -519,7 +519,7 @@ int derive_first(const Derivation *d, Point *point, int max)
 // Of one 128-bit access, as far as a lane has that many columns.
 static int stream_vector(const Derivation *d, const Point *point)
 {
-    int64_t most = 16 / MAX(d->shape.stencil.bytes, 4);
+    int64_t most = 16 / MAX(d->shape.steps.bytes, 4);
     return (int)MIN(space_int(d->space, point, "cols"), most);
 }
 
@@ -532,8 +532,10 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     }
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
-    if (derive_param(d, point, "fuse") > 1)
+    if (derive_param(d, point, "fuse") > 1) {
         options.vector = stream_vector(d, point);
+        options.unroll_cap = STEPS_COPIES;
+    }
     options.warps = (int)derive_param(d, point, "warps");
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;

@@ -10,40 +10,57 @@
 
 #include <string.h>
 
-// 32-bit registers of windows that leave room for the rest: a 5-point stencil of 10 steps
-// and 4 columns has 80, is compiled to 128, and is the fastest on an H200; with 128 of
-// them, at 16 steps and 4 columns, most shapes spill.
-enum { WINDOW_REGISTERS = 128, ROWS_LEAST = 64 };
+// Registers of 32 bits that windows may take of the 255 of a lane; half of them leave most
+// shapes room for everything else. Cells that an iteration may read: what it compiles to.
+enum { WINDOW_REGISTERS = 200, READS_MOST = 6000, ROWS_LEAST = 64 };
 
-void note_stencil(Shape *shape, const Expr *iterate)
+static void note_loop(Derivation *d, Expr *iterate)
 {
-    Stencil found;
-    if (!iterates_stencil(iterate, &found))
+    TimeLoop found, *all = &d->shape.steps;
+    Ir *ir = d->program->ir;
+    const Expr *stream = derive_steps(ir, iterate);
+    if (!stream)
         return;
-    Stencil *s = &shape->stencil;
-    if (s->count && s->dims != found.dims)
-        found.count = 1; // no parameters fit both
-    s->count = s->count ? MIN(s->count, found.count) : found.count;
-    s->dims = found.dims;
-    s->bytes = MAX(s->bytes, found.bytes);
-    for (int d = 0; d < found.dims; d++)
-        s->reach[d] = MAX(s->reach[d], found.reach[d]);
+    lower_steps(ir, stream, d->device.shuffle, ir->arena, &found);
+    if (!all->count) {
+        *all = found;
+        return;
+    }
+    if (found.why || found.dims != all->dims)
+        all->why = found.why ? found.why : "time loops of the program differ in dimensions";
+    all->count = MIN(all->count, found.count);
+    all->bytes = MAX(all->bytes, found.bytes);
+    all->words = MAX(all->words, found.words);
+    all->met = MAX(all->met, found.met);
+    all->reads = MAX(all->reads, found.reads);
+    for (int k = 0; k < found.dims; k++)
+        all->beyond[k] = MAX(all->beyond[k], found.beyond[k]);
 }
+
+void note_steps(Derivation *d, Expr *expr)
+{
+    if (expr->kind == E_PATTERN && expr->pattern == P_ITERATE)
+        note_loop(d, expr);
+    for (int i = 0; i < expr->narg; i++)
+        note_steps(d, expr->arg[i]);
+}
+
+static const int64_t step_counts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16};
 
 static void add_steps(Derivation *d)
 {
-    static const int64_t steps[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16};
     int n = 0;
-    while (n < COUNTOF(steps) && steps[n] <= d->shape.stencil.count)
+    while (n < COUNTOF(step_counts) && step_counts[n] <= d->shape.steps.count)
         n++;
-    space_add_ints(d->space, "fuse", steps, n);
+    space_add_ints(d->space, "fuse", step_counts, n);
 }
 
 // On a CPU, where lanes meet at barriers, streams are slow, and take minutes to compile.
 bool has_stream(const Derivation *d)
 {
-    return d->shape.stencil.count > 1 && d->device.lanes > 0 && !d->device.is_cpu &&
-           d->shape.dims == d->shape.stencil.dims && d->shape.rectangular;
+    const TimeLoop *s = &d->shape.steps;
+    return s->count > 1 && !s->why && d->device.lanes > 0 && !d->device.is_cpu &&
+           d->shape.dims >= s->dims && (s->dims < 3 || d->shape.rectangular);
 }
 
 static void constrain(Derivation *d, Diags *diags, const char *format, ...) FW_PRINTF(3, 4);
@@ -58,7 +75,7 @@ static void constrain(Derivation *d, Diags *diags, const char *format, ...)
 
 static bool is_deep(const Derivation *d)
 {
-    return d->shape.stencil.dims == 3;
+    return d->shape.steps.dims == 3;
 }
 
 // The parameters of a single sweep stay as they are where several steps are done.
@@ -87,27 +104,28 @@ static void constrain_sweeps(Derivation *d, Diags *diags)
               d->device.shuffle ? " and warps == 8" : "");
 }
 
-// Rows of a lane and warps that meet in local memory: two rows at each end of a warp, or
-// all where columns are exchanged there too.
+// Rows of a lane and warps that meet in local memory: the rows that neighbouring warps
+// reach, or all where columns are exchanged there too.
 static void constrain_tiles(Derivation *d, Diags *diags)
 {
-    const Stencil *s = &d->shape.stencil;
-    long long line = d->device.lanes * s->bytes, reach = s->reach[1];
+    const TimeLoop *s = &d->shape.steps;
+    long long line = d->device.lanes * s->met, reach = s->beyond[1];
     constrain(d, diags, "fuse == 1 or fuse * %lld <= ly * by", 4 * reach);
-    constrain(d, diags, "fuse == 1 or by >= %lld", reach);
     if (d->device.shuffle) {
         constrain(d, diags, "fuse == 1 or warps %% ly == 0");
-        constrain(d, diags, "fuse == 1 or fuse * ly * cols * %lld <= %lld",
+        constrain(d, diags, "fuse == 1 or fuse * (ly + 2) * cols * %lld <= %lld",
                   2 * reach * line, (long long)d->device.local_bytes);
     } else {
-        constrain(d, diags, "fuse == 1 or (fuse + 1) * ly * by * cols * %lld <= %lld", line,
-                  (long long)d->device.local_bytes);
+        constrain(d, diags,
+                  "fuse == 1 or (fuse + 1) * (ly * by + %lld) * cols * %lld <= %lld",
+                  2 * reach, line, (long long)d->device.local_bytes);
     }
 }
 
 void add_stream_params(Derivation *d, Diags *diags)
 {
-    const Stencil *s = &d->shape.stencil;
+    const TimeLoop *s = &d->shape.steps;
+    const char *by = is_deep(d) ? " * by" : "";
     add_steps(d);
     space_add_ints(d->space, "cols", (const int64_t[]){1, 2, 4, 8}, 4);
     space_add_ints(
@@ -124,36 +142,39 @@ void add_stream_params(Derivation *d, Diags *diags)
               d->device.shuffle && !is_deep(d) ? "fuse == 1 or lx >= %d"
                                                : "fuse == 1 or lx == %d",
               d->device.lanes);
-    int64_t words = 2 * s->reach[0] * s->bytes; // of a window, times 4
-    constrain(d, diags, "fuse == 1 or fuse * cols%s * %lld <= %d",
-              is_deep(d) ? " * by" : "", (long long)MAX(words, 4), 4 * WINDOW_REGISTERS);
+    constrain(d, diags, "fuse == 1 or fuse * cols%s * %lld <= %d", by,
+              (long long)MAX(s->words, 1), WINDOW_REGISTERS);
+    constrain(d, diags, "fuse == 1 or fuse * cols%s * %lld <= %d", by,
+              (long long)MAX(s->reads, 1), READS_MOST);
     // At least half of a strip is written.
     constrain(d, diags, "fuse == 1 or fuse * %lld <= cols * %d",
-              (long long)(4 * s->reach[s->dims - 1]), d->device.lanes);
+              (long long)(4 * s->beyond[s->dims - 1]), d->device.lanes);
     if (is_deep(d))
         constrain_tiles(d, diags);
 }
 
-// What is often among the fastest, for a GPU; and for grids in three dimensions what fits
-// in registers and leaves the fewest instructions a cell, by their count: lx, fuse, cols,
-// rows, warps, ly, by.
+// Columns and rows of a lane, warps of a group and of a multiprocessor, and registers that
+// windows then may take: the points to try first do as many steps as that allows, or fewer.
+typedef struct {
+    int64_t cols, by, ly, warps, words, less;
+} Start;
 enum { STREAM_STARTS = 8 };
-static const int64_t starts[][STREAM_STARTS][7] = {{{32, 10, 4, 256, 16, 1, 1},
-                                                    {32, 8, 4, 256, 16, 1, 1},
-                                                    {32, 8, 4, 256, 12, 1, 1},
-                                                    {32, 6, 4, 256, 16, 1, 1},
-                                                    {32, 12, 4, 256, 12, 1, 1},
-                                                    {32, 6, 4, 256, 20, 1, 1},
-                                                    {32, 5, 4, 256, 20, 1, 1},
-                                                    {32, 8, 4, 128, 16, 1, 1}},
-                                                   {{32, 2, 4, 128, 16, 16, 2},
-                                                    {32, 3, 4, 128, 16, 16, 2},
-                                                    {32, 3, 4, 128, 8, 8, 4},
-                                                    {32, 2, 4, 128, 16, 8, 4},
-                                                    {32, 2, 4, 128, 16, 8, 2},
-                                                    {32, 2, 1, 128, 16, 16, 4},
-                                                    {32, 2, 2, 128, 16, 16, 2},
-                                                    {32, 2, 4, 64, 16, 16, 2}}};
+static const Start starts[][STREAM_STARTS] = {{{4, 1, 1, 16, 80, 0},
+                                               {8, 1, 1, 8, 160, 0},
+                                               {4, 1, 1, 12, 96, 0},
+                                               {4, 1, 1, 16, 80, 1},
+                                               {8, 1, 1, 8, 160, 1},
+                                               {4, 1, 1, 8, 128, 0},
+                                               {2, 1, 1, 16, 80, 0},
+                                               {4, 1, 1, 20, 64, 1}},
+                                              {{4, 2, 16, 16, 64, 0},
+                                               {4, 4, 8, 8, 128, 0},
+                                               {4, 2, 16, 16, 64, 1},
+                                               {4, 2, 8, 8, 128, 0},
+                                               {2, 2, 16, 16, 64, 0},
+                                               {2, 4, 8, 8, 160, 0},
+                                               {1, 4, 16, 16, 64, 0},
+                                               {2, 4, 8, 8, 160, 1}}};
 
 int stream_starts(const Derivation *d)
 {
@@ -162,7 +183,19 @@ int stream_starts(const Derivation *d)
 
 void stream_start(const Derivation *d, int i, Point *point)
 {
-    static const char *const name[] = {"lx", "fuse", "cols", "rows", "warps", "ly", "by"};
-    for (int k = 0; k < COUNTOF(name); k++)
-        set_number(d, point, name[k], starts[is_deep(d)][i][k]);
+    const Start *start = &starts[is_deep(d)][i];
+    int64_t each = start->cols * start->by * MAX(d->shape.steps.words, 1);
+    int64_t most = MAX(start->words / each, 2);
+    int n = (int)d->shape.steps.dims;
+    set_number(d, point, "lx", d->device.lanes);
+    set_number(d, point, "cols", start->cols);
+    set_number(d, point, "rows", n == 3 ? 128 : 256);
+    set_number(d, point, "warps", start->warps);
+    set_number(d, point, "ly", start->ly);
+    set_number(d, point, "by", start->by);
+    int left = start->less;
+    for (int k = COUNTOF(step_counts) - 1; k > 0; k--)
+        if (step_counts[k] <= most && set_number(d, point, "fuse", step_counts[k]) &&
+            space_valid(d->space, point) && left-- == 0)
+            return;
 }

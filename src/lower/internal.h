@@ -117,8 +117,6 @@ const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const 
 const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src);
 const View *view_elem(Lower *l, const View *view, const Arith *index);
 const View *view_get(Lower *l, const View *view, int field);
-// The position in an array of that length of position i of a padded one.
-const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len);
 const KExpr *view_read(Lower *l, const View *view); // of scalar type
 // The destination that expr's argument must be written to so that expr lands in out; NULL
 // if the pattern has no inverse on the writing side.
@@ -175,10 +173,9 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
 bool kernel_begin(Lower *l, const Expr *expr);
 void kernel_end(Lower *l);
 
-// stream.c: what reading and padding the state of a stream means.
+// stream_reads.c: what reading the state of a stream means.
 const View *window_elem(Lower *l, const View *view, const Arith *index);
 const KExpr *window_read(Lower *l, const View *view);
-void window_pad(const View *view, PadMode mode, const View *fill);
 // How many steps of an iterateStream from buffers to buffers one kernel does; 0 for any
 // other pattern, and if its function is not a stencil that can be streamed.
 int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *from,

@@ -212,6 +212,23 @@ Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Are
 // is something else. The first such result of each is written when a let stores the param.
 const Param *placed_result(const Expr *result, int *field);
 
+// stream.c: what a time loop is made of whose steps may be done several in a kernel.
+enum { STEPS_COPIES = 512 }; // elements of a reduction over a window that are written out
+typedef struct {
+    const char *why;          // they cannot: the reason; NULL: they can
+    int64_t count;            // of steps
+    int dims;                 // of its grids
+    int64_t beyond[DIMS_MAX]; // cells that a step reads beyond those that it makes, by
+                              // axis, outermost first
+    int64_t bytes;            // of a cell of all grids of the state
+    // What one step more adds, for each cell of a lane.
+    int64_t words; // of 4 bytes: kept from one row to the next
+    int64_t met;   // bytes of those that lanes publish in local memory
+    int64_t reads; // cells read, in an iteration of the walk
+} TimeLoop;
+// Of an iterateStream, whose reductions are written out; shuffle: as in LowerOptions.
+void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found);
+
 // True of a function that is only layouts of its parameter, all of them invertible: a map
 // of it over what is written is where the results go.
 bool layout_function(const Expr *lambda);

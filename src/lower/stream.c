@@ -1,176 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams: several steps of `iterate` over a two-dimensional stencil in one kernel.
+// Streams: several steps of `iterate` over a stencil in one kernel.
 //
-//   method  a warp owns a strip of columns, some a lane, and walks along y. For each step
-//           (level) but the last it keeps the newest 2r+1 rows of its strip in registers; a
-//           new row of the input gives one new row of every level, each r rows behind the
-//           one before. Columns beyond a lane's own come from its neighbours by shuffles.
-//           Strips overlap by r columns a step on each side, streams by r rows a step on
-//           each end: what is computed twice needs no memory and no barrier. The loop is
-//           unrolled 2r+1 times, so that windows move by changing names.
-//           Cells beyond the grid are computed like others, and then replaced, at each
-//           level, by what the padding says: only as many as the stencil reaches. That is
-//           done in code of its own, which runs where a strip or a row is near the border.
+//   method  a warp owns a strip of columns, some a lane, and walks along the first axis. Of
+//           each array after each step (stream_plan.c) it keeps the newest rows of its
+//           strip, as many as are read, in registers; a new row of the input gives one new
+//           row of every one. Columns beyond a lane's own come from its neighbours by
+//           shuffles. Strips overlap by what the steps reach on each side, streams on each
+//           end: what is computed twice needs no memory and no barrier. The loop is
+//           unrolled as often as a window has rows, so that windows move by changing
+//           names. Cells beyond the grid are computed like others, at the nearest place
+//           within, and nobody reads them (stream_reads.c). What the border costs is in
+//           code of its own, which runs where a strip or a row is near it.
 //   source  streaming with overlapped blocks of several steps: AN5D (Matsumura et al., CGO
 //           2020), whose rows are in local memory
 //
 // The function of the iterate is evaluated as it stands with its state in registers, so
-// each step computes exactly what a sweep would. What is not a stencil of at most 8 columns
-// and rows of reach, with one kind of padding, is refused: it stays repeated sweeps.
+// each step computes exactly what a sweep would. What is not a stencil of at most 8 cells
+// of reach is refused: it stays repeated sweeps.
 
 #include "lower/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-// The state as the function sees it ---------------------------------------------------
-
-static const View *window_new(Stream *s, int grid, const Type *type)
-{
-    View *view = NEW(s->l->arena, View);
-    *view = (View){.kind = V_WINDOW, .type = type, .field = grid, .stream = s};
-    return view;
-}
-
-const View *window_elem(Lower *l, const View *view, const Arith *index)
-{
-    View *elem = NEW(l->arena, View);
-    *elem = *view;
-    elem->type = view->type->elem;
-    elem->index[elem->nindex++] = index;
-    return elem;
-}
-
-static bool same_fill(const View *a, const View *b)
-{
-    return a->kind == V_VALUE && b->kind == V_VALUE && a->value->kind == b->value->kind &&
-           ((a->value->kind == K_LITERAL && a->value->number == b->value->number) ||
-            (a->value->kind == K_INDEX && a->value->arith == b->value->arith));
-}
-
-void window_pad(const View *view, PadMode mode, const View *fill)
-{
-    Stream *s = view->stream;
-    if (!s->probing)
-        return;
-    bool differs = s->padded && (s->mode != mode || (fill && !same_fill(s->fill, fill)));
-    s->refused |= differs || (fill && !same_fill(fill, fill));
-    s->padded = true;
-    s->mode = mode;
-    s->fill = fill;
-}
-
-static bool is_within(Stream *s, const Arith *at, int64_t len)
-{
-    ArithCtx *c = s->l->ctx;
-    return arith_nonneg(c, at) && arith_le(c, at, arith_const(c, len - 1));
-}
-
-static void note_read(Stream *s, const View *view, const int64_t *off)
-{
-    int grid = view->field, last = s->dims - 1;
-    bool row = s->dims == 3 && off[1] != 0, column = off[last] != 0;
-    for (int k = 0; k < s->dims; k++) {
-        s->crosses |= !is_within(s, view->index[k], s->size[k]);
-        s->reach[k] = MAX(s->reach[k], llabs(off[k]));
-    }
-    s->beside[grid] |= column;
-    s->above[grid] |= row;
-    s->corners |= off[0] != 0 && (row || column);
-    s->diagonal |= row && column;
-}
-
-// Where a place is seen from the cell being computed; false if that is no constant, or far.
-static bool offset_of(Stream *s, const View *view, int64_t *off)
-{
-    for (int k = 0; k < s->dims; k++)
-        if (!arith_is_const(arith_sub(s->l->ctx, view->index[k], s->at[k]), &off[k]) ||
-            llabs(off[k]) > REACH_MAX)
-            return false;
-    return true;
-}
-
-const KExpr *window_read(Lower *l, const View *view)
-{
-    Stream *s = view->stream;
-    int64_t off[DIMS_MAX];
-    bool near = offset_of(s, view, off);
-    if (!near && !s->probing)
-        BUG("a stream read where its first evaluation did not");
-    if (s->probing) {
-        s->refused |= !near;
-        if (near)
-            note_read(s, view, off);
-        return k_literal(l, 0, view->type);
-    }
-    int64_t slot = slot_of(s, off[0] - s->reach[0]), j = s->dims == 3 ? s->j + off[1] : 0;
-    return k_var(l, cell_var(s, s->level, view->field, slot, j, s->c + off[s->dims - 1]));
-}
-
-static const View *state_view(Stream *s)
-{
-    const Type *type = s->from->type;
-    if (type->kind != T_TUPLE)
-        return window_new(s, 0, type);
-    const View *item[GRIDS_MAX];
-    for (int g = 0; g < s->ngrid; g++)
-        item[g] = window_new(s, g, type->item[g]);
-    return view_tuple(s->l, type, item);
-}
-
-static const View *grid_of(Stream *s, const View *state, int g)
-{
-    return state->type->kind == T_TUPLE ? view_get(s->l, state, g) : state;
-}
-
-static const View *element(Stream *s, const View *grid, const Arith *const *at)
-{
-    for (int k = 0; k < s->dims; k++)
-        grid = view_elem(s->l, grid, at[k]);
-    return grid;
-}
-
-// One grid of the function's result at the cell.
-static const KExpr *cell_value(Stream *s, const View *result, int g)
-{
-    return view_read(s->l, element(s, grid_of(s, result, g), s->at));
-}
-
-static const View *evaluate(Stream *s)
-{
-    return eval(s->l, s->f->arg[0], env_bind(s->l, s->env, s->f->params[0], state_view(s)));
-}
-
-// What can be streamed ----------------------------------------------------------------
-
-static bool is_grid(Stream *s, const Type *type, int g)
-{
-    int64_t size[DIMS_MAX];
-    int dims = 0;
-    for (; type->kind == T_ARRAY; type = type->elem, dims++)
-        if (dims == DIMS_MAX || !arith_is_const(type->len, &size[dims]))
-            return false;
-    if (dims < 2 || type->kind != T_SCALAR || type->scalar == S_BOOL)
-        return false;
-    s->scalar[g] = type;
-    bool same = g == 0 || (dims == s->dims &&
-                           memcmp(size, s->size, (size_t)dims * sizeof *size) == 0);
-    memcpy(s->size, size, sizeof size);
-    s->dims = dims;
-    return same;
-}
-
-static bool are_grids(Stream *s, const Type *type)
-{
-    s->ngrid = type->kind == T_TUPLE ? type->n : 1;
-    if (s->ngrid > GRIDS_MAX)
-        return false;
-    for (int g = 0; g < s->ngrid; g++)
-        if (!is_grid(s, type->kind == T_TUPLE ? type->item[g] : type, g))
-            return false;
-    return true;
-}
 
 static const Arith *ranged(Stream *s, const char *name, int64_t lo, int64_t hi,
                            int64_t multiple)
@@ -179,72 +31,24 @@ static const Arith *ranged(Stream *s, const char *name, int64_t lo, int64_t hi,
     return arith_var_multiple(c, name, arith_const(c, lo), arith_const(c, hi), multiple);
 }
 
-// Evaluates one cell, into nothing, to learn what it reads.
-static bool probe(Stream *s)
-{
-    Lower *l = s->l, outer = *l;
-    Diags quiet;
-    Kernel nowhere = {0};
-    Block nothing = {0};
-    diags_init(&quiet, l->arena);
-    map_init(&nowhere.names, l->arena);
-    l->diags = &quiet;
-    l->kernel = &nowhere;
-    l->block = &nothing;
-    s->probing = true;
-    for (int k = 0; k < s->dims; k++)
-        s->at[k] = ranged(s, "at", 0, s->size[k] - 1, 1);
-    const View *result = evaluate(s);
-    for (int g = 0; g < s->ngrid; g++)
-        cell_value(s, result, g);
-    s->refused |= l->failed || nowhere.locals.len > 0;
-    s->probing = false;
-    *l = outer;
-    int64_t reach = 0;
-    for (int k = 0; k < s->dims; k++)
-        reach += s->reach[k];
-    return !s->refused && (s->padded || reach == 0);
-}
-
-// Strips of warps side by side, or, in three dimensions, tiles of warps one below another.
-static bool plan_tiles(Stream *s)
-{
-    int64_t rx = reach_x(s), ry = reach_y(s);
-    s->halo = (s->steps * rx + s->cols - 1) / s->cols * s->cols;
-    int64_t own = s->lanes * s->cols - 2 * s->halo;
-    // So that the grid's first and last rows are the same ones of a lane in each tile.
-    s->border = (2 * s->steps * ry + s->jam - 1) / s->jam * s->jam / 2;
-    int64_t lines = s->dims == 3 ? s->warps * s->jam - 2 * s->border : 1;
-    int64_t height = s->dims == 3 ? s->size[1] : 1;
-    if (own < 1 || lines < 1 || width_of(s) < 2 * rx || height < 2 * ry || ry > s->jam)
-        return false;
-    s->strips = (width_of(s) + own - 1) / own;
-    s->tiles = (height + lines - 1) / lines;
-    return true;
-}
+// What can be streamed ----------------------------------------------------------------
 
 static bool plan(Stream *s, const Expr *expr)
 {
     const LowerOptions *options = s->l->options;
     if (!options->lanes || !arith_is_const(expr->num[2], &s->cols) ||
         !arith_is_const(expr->num[3], &s->rows) || s->cols < 1 || s->rows < 1 ||
-        s->cols > COLS_MAX || !are_grids(s, expr->type) || !probe(s))
+        s->cols > COLS_MAX || !stream_probe(s, expr->type))
         return false;
     s->lanes = options->lanes;
     s->jam = s->dims == 3 ? MAX(options->lane_rows, 1) : 1;
     s->warps = s->dims == 3       ? MAX(options->local[1], 1)
                : options->shuffle ? MAX(options->local[0] / s->lanes, 1)
                                   : 1;
-    s->phases = 2 * s->reach[0] + 1;
-    if (s->steps < 1 || s->steps > 64 || s->size[0] < s->phases || s->jam > JAM_MAX ||
-        !plan_tiles(s))
+    if (s->steps < 1 || s->steps > STEPS_MAX || s->jam > JAM_MAX)
         return false;
-    // Whole iterations: what would be computed anyway is written.
-    int64_t delay = 2 * s->steps * s->reach[0];
-    s->rows = MIN(s->rows, s->size[0]);
-    s->rows = (s->rows + delay + s->phases - 1) / s->phases * s->phases - delay;
-    s->streams = (s->size[0] + s->rows - 1) / s->rows;
-    return true;
+    stream_schedule(s);
+    return stream_tiles(s);
 }
 
 // Coordinates -------------------------------------------------------------------------
@@ -261,13 +65,13 @@ static const Arith *name_index(Stream *s, const char *name, const Arith *value, 
 }
 
 // A place within the grid for one that may be beyond it; `size` places from it are meant.
-static const Arith *within(Stream *s, const Arith *at, int64_t len, int64_t size)
+static const Arith *within(Stream *s, const Arith *at, int axis, int64_t size)
 {
     ArithCtx *c = s->l->ctx;
-    if (s->padded && s->mode == PAD_WRAP)
-        return arith_mod(c, at, arith_const(c, len));
+    if (s->wrap[axis])
+        return arith_mod(c, at, arith_const(c, s->size[axis]));
     at = arith_max(c, at, arith_const(c, 0));
-    return arith_min(c, at, arith_const(c, len - size));
+    return arith_min(c, at, arith_const(c, s->size[axis] - size));
 }
 
 // Where the n neighbours from `first` on are that a lane has along an axis: those that are
@@ -276,17 +80,17 @@ static void name_places(Stream *s, const char *name, const Arith *first, int axi
                         int64_t n, bool inside, const Arith **at)
 {
     ArithCtx *c = s->l->ctx;
-    int64_t size = s->size[axis], r = s->reach[axis];
+    int64_t size = s->size[axis];
     int64_t step = axis == s->dims - 1 ? s->cols : 1; // what `first` is a multiple of
     bool whole = size % n == 0 && step == n;          // all are within, or none
     const Arith *base = NULL;
     if (inside)
-        base = name_index(s, name, first, r, size - r - n, step);
+        base = name_index(s, name, first, s->lo[axis], size - s->hi[axis] - n, step);
     else if (whole)
-        base = name_index(s, name, within(s, first, size, n), 0, size - n, n);
+        base = name_index(s, name, within(s, first, axis, n), 0, size - n, n);
     for (int64_t k = 0; k < n; k++)
         at[k] = base ? arith_addc(c, base, k)
-                     : name_index(s, name, within(s, arith_addc(c, first, k), size, 1), 0,
+                     : name_index(s, name, within(s, arith_addc(c, first, k), axis, 1), 0,
                                   size - 1, 1);
 }
 
@@ -313,10 +117,28 @@ static int64_t ahead_of(const Stream *s, int g, int64_t j, int64_t c)
     return (g * s->jam + j) * s->cols + c;
 }
 
+// Is there a next row to be loaded early?
+static bool is_ahead(const Stream *s)
+{
+    return s->times * s->phases > 1;
+}
+
+static const Arith *row_of(Stream *s, const Arith *row, const Way *way)
+{
+    if (way->part != PART_ANY)
+        return row;
+    return name_index(s, "row", within(s, row, 0, 1), 0, s->size[0] - 1, 1);
+}
+
+static const KExpr *input_cell(Stream *s, int g)
+{
+    return view_read(s->l, stream_element(s, stream_part(s, s->from, g), s->at));
+}
+
 static void load_cell(Stream *s, int g, int64_t j, int64_t c)
 {
     int64_t i = ahead_of(s, g, j, c);
-    const KExpr *value = view_read(s->l, element(s, grid_of(s, s->from, g), s->at));
+    const KExpr *value = input_cell(s, g);
     if (s->ahead[i]) {
         stream_assign(s, s->ahead[i], value);
         return;
@@ -326,26 +148,37 @@ static void load_cell(Stream *s, int g, int64_t j, int64_t c)
     s->ahead[i] = stream_declare(s, s->nexts[i], g, value);
 }
 
-// The row that comes next, into registers of its own, early.
-static void load_ahead(Stream *s, const Arith *row, const Way *way)
+// The rows that come next, into registers of their own, early. newest: of all.
+static void load_ahead(Stream *s, const Arith *newest, const Way *way)
 {
-    if (way->part == PART_ANY)
-        row = name_index(s, "row", within(s, row, s->size[0], 1), 0, s->size[0] - 1, 1);
-    for (int g = 0; g < s->ngrid; g++)
+    for (int g = 0; g < s->nstate; g++) {
+        if (!s->field[g].used)
+            continue;
+        const Arith *row =
+            row_of(s, arith_addc(s->l->ctx, newest, -s->field[g].delay), way);
         for (int64_t j = 0; j < s->jam; j++)
             for (int64_t c = 0; c < s->cols; c++) {
                 set_cell(s, row, j, c, way);
                 load_cell(s, g, j, c);
             }
+    }
 }
 
+// The next row of each grid of the state becomes the newest.
 static void take_ahead(Stream *s)
 {
-    for (int g = 0; g < s->ngrid; g++)
+    Field **input = NEW_ARRAY(s->l->arena, Field *, s->nstate);
+    int n = 0;
+    for (int g = 0; g < s->nstate; g++) {
+        if (!s->field[g].used)
+            continue;
+        input[n++] = &s->field[g];
         for (int64_t j = 0; j < s->jam; j++)
             for (int64_t c = 0; c < s->cols; c++)
-                stream_assign(s, cell_var(s, 0, g, s->phase, j, c),
+                stream_assign(s, cell_var(s, &s->field[g], 0, j, c),
                               k_var(s->l, s->ahead[ahead_of(s, g, j, c)]));
+    }
+    exchange_new(s, input, n);
 }
 
 // Opens an `if` for those of n conditions that are not known to hold.
@@ -393,7 +226,7 @@ static void open_line(Stream *s, int64_t j, const Way *way)
 }
 
 // Cell (j, k) of the lane, where the grid may end within the lane.
-static void write_cell(Stream *s, const View *result, const Arith *row, int64_t j,
+static void write_cell(Stream *s, int g, const KExpr *value, const Arith *row, int64_t j,
                        int64_t k, const Way *way)
 {
     Lower *l = s->l;
@@ -406,66 +239,75 @@ static void write_cell(Stream *s, const View *result, const Arith *row, int64_t 
         l->block = &branch->body;
     }
     const Arith *at[DIMS_MAX] = {row, s->dims == 3 ? arith_addc(l->ctx, s->y, j) : x, x};
-    for (int g = 0; g < s->ngrid; g++) {
-        const View *to = element(s, grid_of(s, s->to, g), at);
-        gen_copy(l, view_value(l, cell_value(s, result, g)), to);
-    }
+    gen_copy(l, view_value(l, value), stream_element(s, stream_part(s, s->to, g), at));
     l->block = here;
 }
 
-static void write_row(Stream *s, const View *result, const Arith *row, const Way *way)
+static const KExpr *cell_value(Stream *s, const Field *field)
 {
-    const Arith *at = s->at[0];
+    return view_read(s->l, stream_element(s, s->grid[field->grid].value, s->at));
+}
+
+// Grid g of the result, whose row a field has just got; computed: it is in registers.
+static void write_row(Stream *s, int g, const Field *field, bool computed,
+                      const Arith *newest, const Way *way)
+{
+    Lower *l = s->l;
+    const Arith *row = arith_addc(l->ctx, newest, -field->delay);
+    Block *outer = l->block;
+    open_writes(s, row, way);
+    const Arith *at = computed ? row : row_of(s, row, way);
     for (int64_t j = 0; j < s->jam; j++) {
-        Block *here = s->l->block;
+        Block *here = l->block;
         open_line(s, j, way);
         for (int64_t c = 0; c < s->cols; c++) {
             set_cell(s, at, j, c, way);
-            write_cell(s, result, row, j, c, way);
+            const KExpr *value =
+                computed ? k_var(l, cell_var(s, field, 0, j, c)) : cell_value(s, field);
+            write_cell(s, g, value, row, j, c, way);
         }
-        s->l->block = here;
+        l->block = here;
     }
+    l->block = outer;
 }
 
-static void keep_row(Stream *s, const View *result, const Way *way)
+// The grids of the result that a field is; it is computed for nothing else if it is last.
+static void write_rows(Stream *s, const Field *field, const Arith *newest, const Way *way)
 {
-    const Arith *at = s->at[0];
+    for (int g = 0; g < s->nstate; g++)
+        if (stream_field(s, s->steps, g) == field)
+            write_row(s, g, field, field->depth > 0 || field->step == 0, newest, way);
+}
+
+static void compute_row(Stream *s, const Field *field, const Arith *newest, const Way *way)
+{
+    const Arith *row = row_of(s, arith_addc(s->l->ctx, newest, -field->delay), way);
     for (int64_t j = 0; j < s->jam; j++)
         for (int64_t c = 0; c < s->cols; c++) {
-            set_cell(s, at, j, c, way);
-            for (int g = 0; g < s->ngrid; g++)
-                stream_assign(s, cell_var(s, s->level + 1, g, s->phase, j, c),
-                              cell_value(s, result, g));
+            set_cell(s, row, j, c, way);
+            const KExpr *value = cell_value(s, field);
+            stream_assign(s, cell_var(s, field, 0, j, c), value);
         }
 }
 
-// One new row of the level after `level`.
-static void next_level(Stream *s, const Arith *newest, const Way *way)
+// New rows of the fields from number i on that may meet once: a stage, or a state.
+static int compute_rows(Stream *s, int64_t step, int i, const Arith *newest, const Way *way)
 {
-    Lower *l = s->l;
-    int level = s->level;
-    const Arith *row = arith_addc(l->ctx, newest, -s->reach[0]);
-    if (way->part == PART_ANY)
-        fix_rows_below(s, level, newest);
-    fetch_neighbours(s, level, way->part);
-    if (way->part == PART_ANY)
-        fix_rows_above(s, level, newest);
-    Block *here = l->block;
-    bool last = level + 1 == s->steps;
-    if (last)
-        open_writes(s, row, way);
-    s->at[0] = row;
-    if (way->part == PART_ANY)
-        s->at[0] =
-            name_index(s, "row", within(s, row, s->size[0], 1), 0, s->size[0] - 1, 1);
-    const View *result = evaluate(s);
-    if (last)
-        write_row(s, result, row, way);
-    else
-        keep_row(s, result, way);
-    l->block = here;
-    if (way->part != PART_INSIDE && !last)
-        fix_columns(s, level + 1, s->phase);
+    Field *done[GRIDS_MAX];
+    int n = 0, stages = s->ngrid - s->nstate, end = i < stages ? i + 1 : s->ngrid;
+    for (; i < end; i++) {
+        Field *field = stream_computed(s, step, i);
+        if (!field->used || field->same >= 0)
+            continue;
+        fetch_sources(s, field);
+        s->reader = field;
+        if (field->depth > 0)
+            compute_row(s, field, newest, way);
+        write_rows(s, field, newest, way);
+        done[n++] = field;
+    }
+    exchange_new(s, done, n);
+    return end;
 }
 
 // One iteration: as many rows as a window has, from y on.
@@ -473,13 +315,16 @@ static void gen_rows(Stream *s, const Way *way, const Arith *y)
 {
     for (s->phase = 0; s->phase < s->phases && !s->l->failed; s->phase++) {
         const Arith *newest = arith_addc(s->l->ctx, y, s->phase);
+        exchange_older(s);
         take_ahead(s);
-        load_ahead(s, arith_addc(s->l->ctx, newest, 1), way);
-        if (way->part != PART_INSIDE)
-            fix_columns(s, 0, s->phase);
-        publish_phase(s);
-        for (s->level = 0; s->level < s->steps; s->level++)
-            next_level(s, arith_addc(s->l->ctx, newest, -s->level * s->reach[0]), way);
+        if (is_ahead(s))
+            load_ahead(s, arith_addc(s->l->ctx, newest, 1), way);
+        for (int g = 0; g < s->nstate; g++)
+            if (s->field[g].used)
+                write_rows(s, &s->field[g], newest, way);
+        for (int64_t t = 0; t < s->steps; t++)
+            for (int i = 0; i < s->ngrid;)
+                i = compute_rows(s, t, i, newest, way);
     }
 }
 
@@ -495,12 +340,12 @@ static Stm *open_choice(Stream *s, const Arith *const *cond, int n)
 // The first and the last y of an iteration that has all its rows within the grid.
 static int64_t first_inside(const Stream *s)
 {
-    return (s->steps + 1) * s->reach[0];
+    return s->delay + s->lo[0];
 }
 
 static int64_t last_inside(const Stream *s)
 {
-    return s->size[0] - 1 - s->phases;
+    return s->size[0] - s->phases - s->hi[0] - is_ahead(s);
 }
 
 // Any rows: those near the border in a way of their own.
@@ -526,24 +371,23 @@ static void gen_walk(Stream *s, Part part)
     Lower *l = s->l;
     ArithCtx *c = l->ctx;
     bool inside = part == PART_INSIDE;
-    int64_t delay = s->steps * s->reach[0], times = (s->rows + 2 * delay) / s->phases;
-    const Arith *col[COLS_MAX], *line[JAM_MAX], *above = arith_addc(c, s->first, -delay);
+    const Arith *col[COLS_MAX], *line[JAM_MAX], *above = arith_addc(c, s->first, -s->above);
     Way way = {part, col, line};
     memset(s->cell, 0, (size_t)s->ncell * sizeof(Var *));
-    memset(s->ahead, 0, (size_t)(s->ngrid * s->jam * s->cols) * sizeof(Var *));
+    memset(s->ahead, 0, (size_t)(s->nstate * s->jam * s->cols) * sizeof(Var *));
     name_places(s, "col", s->x, s->dims - 1, s->cols, inside, col);
     if (s->dims == 3)
         name_places(s, "line", s->y, 1, s->jam, inside, line);
     load_ahead(s, above, &way);
     s->top = l->block;
     Stm *loop = NEW(l->arena, Stm);
-    *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, times)};
-    loop->iter = ranged(s, name_new(l, "i"), 0, MAX(times - 1, 1), 1);
+    *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, s->times)};
+    loop->iter = ranged(s, name_new(l, "i"), 0, MAX(s->times - 1, 1), 1);
     l->block = &loop->body;
     const Arith *y =
         name_index(s, "y", arith_add(c, above, arith_mulc(c, loop->iter, s->phases)),
-                   inside ? first_inside(s) : -delay,
-                   inside ? last_inside(s) : s->size[0] + s->rows + delay, 1);
+                   inside ? first_inside(s) : -s->above,
+                   inside ? last_inside(s) : s->size[0] + s->rows + s->delay, 1);
     if (inside)
         gen_rows(s, &way, y);
     else
@@ -586,13 +430,14 @@ static void name_place(Stream *s)
 static int inside_conds(Stream *s, const Arith **cond)
 {
     ArithCtx *c = s->l->ctx;
-    int64_t delay = s->steps * s->reach[0];
+    int x = s->dims - 1;
     const struct {
         const Arith *at;
         int64_t first, last;
-    } span[] = {{s->start, reach_x(s), width_of(s) - reach_x(s) - s->lanes * s->cols},
-                {s->first, first_inside(s) + delay, s->size[0] - 1 - s->rows - delay},
-                {s->top_row, reach_y(s), s->size[1] - reach_y(s) - s->warps * s->jam}};
+    } span[] = {{s->start, s->lo[x], width_of(s) - s->hi[x] - s->lanes * s->cols},
+                {s->first, first_inside(s) + s->above,
+                 last_inside(s) - (s->times - 1) * s->phases + s->above},
+                {s->top_row, s->lo[1], s->size[1] - s->hi[1] - s->warps * s->jam}};
     int n = 0;
     for (int i = 0; i < s->dims; i++) {
         if (span[i].first > span[i].last)
@@ -612,6 +457,7 @@ static void gen_ways(Stream *s)
     Block *here = l->block;
     const Arith *cond[2 * DIMS_MAX];
     name_place(s);
+    stream_open(s);
     int n = l->options->shuffle ? inside_conds(s, cond) : 0;
     if (n) {
         Stm *branch = open_choice(s, cond, n);
@@ -701,6 +547,66 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
     return plan(&s, expr) ? s.steps : 0;
 }
 
+// Every name that is mentioned stands for arrays in memory.
+static const Env *env_of_all(Lower *l, const Expr *expr, const Env *env)
+{
+    if (expr->kind == E_PARAM)
+        env = env_bind(l, env, expr->param,
+                       buffers_new(l, expr->param->type, MEM_GLOBAL, ROLE_TEMP, 0, "any"));
+    for (int i = 0; i < expr->narg; i++)
+        env = env_of_all(l, expr->arg[i], env);
+    return expr->fun ? env_of_all(l, expr->fun->arg[0], env) : env;
+}
+
+// What so many steps keep, publish and read, and how far they reach: sign times that.
+static void add_steps(Stream *s, int64_t steps, int sign, TimeLoop *found)
+{
+    int64_t most[DIMS_MAX] = {0};
+    s->steps = steps;
+    stream_schedule(s);
+    for (int i = 0; i < s->nfield; i++) {
+        const Field *field = &s->field[i];
+        const Grid *grid = &s->grid[field->grid];
+        int64_t bytes = MAX(scalar_info[grid->scalar->scalar].bytes, 4);
+        if (!field->used || field->same >= 0)
+            continue;
+        found->words += sign * (bytes / 4 * MAX(field->depth - 1, 0));
+        found->met += sign * (field->shared ? bytes : 0);
+        found->reads += sign * s->phases * grid->reads.len;
+        for (int d = 0; d < s->dims; d++)
+            most[d] = MAX(most[d], MAX(field->beyond[0][d], field->beyond[1][d]));
+    }
+    for (int d = s->shift; d < s->dims; d++)
+        found->beyond[d - s->shift] += sign * most[d];
+}
+
+void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found)
+{
+    Unit unit = {.ir = ir, .arena = arena};
+    LowerOptions options = {.shuffle = shuffle, .unroll_cap = STEPS_COPIES};
+    Diags quiet;
+    diags_init(&quiet, arena);
+    Lower l = {.ir = ir,
+               .ctx = ir->arith,
+               .arena = arena,
+               .unit = &unit,
+               .options = &options,
+               .diags = &quiet};
+    Stream s = {.l = &l, .f = stream->fun};
+    *found = (TimeLoop){.count = 0};
+    arith_is_const(stream->num[0], &found->count);
+    s.env = env_of_all(&l, stream->fun->arg[0], NULL);
+    s.from = buffers_new(&l, stream->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
+    if (stream_probe(&s, stream->type)) {
+        add_steps(&s, 2, -1, found); // the first one or two differ
+        add_steps(&s, 3, 1, found);
+        for (int g = 0; g < s.nstate; g++)
+            found->bytes += scalar_info[s.grid[g].scalar->scalar].bytes;
+    }
+    found->dims = s.dims - s.shift;
+    found->why = s.refused;
+}
+
 static void shape_launch(Stream *s, Kernel *kernel)
 {
     int64_t local[3] = {items_across(s), s->dims == 3 ? s->warps : 1, 1};
@@ -719,9 +625,8 @@ void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const
     Stream s = {.l = l, .f = expr->fun, .env = env, .from = from, .to = to, .steps = steps};
     if (l->failed || !plan(&s, expr))
         return;
-    int64_t lanes = s.ngrid * s.jam * s.cols;
-    s.ncell = s.steps * s.ngrid * s.phases * (s.cols + 2 * reach_x(&s)) *
-              (s.jam + 2 * reach_y(&s));
+    int64_t lanes = s.nstate * s.jam * s.cols;
+    s.ncell = s.nfield * s.phases * (s.cols + 2 * reach_x(&s)) * (s.jam + 2 * reach_y(&s));
     s.cell = NEW_ARRAY(l->arena, Var *, s.ncell);
     s.names = NEW_ARRAY(l->arena, const char *, s.ncell);
     s.nexts = NEW_ARRAY(l->arena, const char *, lanes);

@@ -1,52 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the files of streams: what stream.c plans and walks along, and the cells of
-// stream_cells.c.
+// Shared by the files of streams: what a step computes from what (stream_reads.c), when
+// each row is there (stream_plan.c), the cells of a lane (stream_cells.c), and the walk
+// (stream.c).
 
 #ifndef FW_LOWER_STREAM_H
 #define FW_LOWER_STREAM_H
 
 #include "lower/internal.h"
 
-enum { REACH_MAX = 8, GRIDS_MAX = 8, COLS_MAX = 64, JAM_MAX = 16 };
+enum {
+    REACH_MAX = 8,
+    GRIDS_MAX = 32,
+    READS_MAX = 1024,
+    STEPS_MAX = 64,
+    COLS_MAX = 64,
+    JAM_MAX = 16
+};
 
 // Where a row and its strip are: all within, columns near the border, anything. Of grids in
 // three dimensions: a plane, and its strip or tile.
 typedef enum { PART_INSIDE, PART_SIDE, PART_ANY } Part;
 
+// A cell of a grid of the step that another is computed from, as seen from that one.
+typedef struct {
+    int grid;
+    int64_t off[DIMS_MAX];
+} Read;
+
+// An array of a step: of the state, which it takes from one step to the next, or a stage,
+// an array between them.
+typedef struct {
+    const Type *scalar;
+    const View *value; // what it is computed as; of the state: in the step that follows
+    int same;          // which grid of the step that value is as it stands; -1: none
+    VEC(Read) reads;
+} Grid;
+
+// A grid after so many steps; a stage: in the step after so many.
+typedef struct {
+    int step, grid;
+    int same;                    // the field that it is; -1: itself
+    bool used;                   // somebody reads it
+    int64_t delay;               // rows that its newest one is behind the newest of all
+    int64_t depth;               // rows that are read
+    int64_t lo[DIMS_MAX];        // cells before and after one's own that are read
+    int64_t hi[DIMS_MAX];        // of it, along the axes
+    int64_t beyond[2][DIMS_MAX]; // cells before and after those written that must be right
+    bool diagonal;               // of those read some differ in row and column
+    int64_t age;          // iterations after which neighbours' cells of a row are fetched
+    bool shared, fetched; // through local memory; in this iteration
+    const Buffer *buffer;
+} Field;
+
 // Axes: 0 is the one that is walked along, dims - 1 that of the columns; in three
 // dimensions 1 is that of a lane's rows. In two a lane has one row, and no neighbours in
-// it.
+// it. A grid in one dimension is one row of two.
 typedef struct Stream Stream;
 struct Stream {
     Lower *l;
     const Expr *f;
     const Env *env;
     const View *from, *to;
-    int dims;
+    int dims, shift;        // shift: axes that the grids do not have
     int64_t size[DIMS_MAX]; // of the grid, by axis
     int64_t steps, cols, rows, lanes;
     int64_t jam;   // rows of a lane
     int64_t warps; // of a group: two dimensions: side by side along x; three: along y
     int64_t ncell;
     int64_t strips, tiles, streams;
-    int64_t halo;   // columns at each end of a strip that are not written
-    int64_t border; // rows at each end of a tile that are not written
-    int64_t phases; // rows of a window, and of one iteration
-    int ngrid;      // components of the state
-    const Type *scalar[GRIDS_MAX];
-    // Found by a first evaluation.
-    bool probing, refused, padded;
-    bool crosses; // cells beyond the grid are read
-    PadMode mode;
-    const View *fill;
-    int64_t reach[DIMS_MAX];
-    bool corners;           // neighbours are read in all windows' rows, not the middle one
-    bool diagonal;          // neighbours that differ in row and column
-    bool beside[GRIDS_MAX]; // neighbours' columns are read at all
-    bool above[GRIDS_MAX];  // neighbours' rows
+    int64_t halo;          // columns at each end of a strip that are not written
+    int64_t border;        // rows at each end of a tile that are not written
+    int64_t above, delay;  // rows read before the first written, newest before the last
+    int64_t phases, times; // rows of an iteration, and how often it runs
+    int nstate, ngrid;
+    Grid grid[GRIDS_MAX];
+    int nfield;
+    Field *field;
+    bool wrap[DIMS_MAX];  // cells beyond the grid are those of its other end
+    int64_t lo[DIMS_MAX]; // the farthest that a cell reads along the axes
+    int64_t hi[DIMS_MAX];
+    // While it is found what a step reads.
+    Grid *probing;
+    const char *refused; // why the steps cannot be done together; NULL: they can
     // The cell being computed.
-    int level;
+    const Field *reader;
     int64_t phase, j, c;
     const Arith *at[DIMS_MAX];
     // The code being made.
@@ -56,17 +94,21 @@ struct Stream {
     const Arith *strip, *tile, *stream, *lane, *warp;
     const Arith *start, *x, *first; // column of the strip, of the lane; first row written
     const Arith *top_row, *y;       // three dimensions: row of the tile, of the lane
-    const Buffer **shared;          // [level][grid], and one for exchanges at the border
 };
+
+static inline int64_t reach_of(const Stream *s, int axis)
+{
+    return MAX(s->lo[axis], s->hi[axis]);
+}
 
 static inline int64_t reach_x(const Stream *s)
 {
-    return s->reach[s->dims - 1];
+    return reach_of(s, s->dims - 1);
 }
 
 static inline int64_t reach_y(const Stream *s)
 {
-    return s->dims == 3 ? s->reach[1] : 0;
+    return s->dims == 3 ? reach_of(s, 1) : 0;
 }
 
 static inline int64_t width_of(const Stream *s)
@@ -79,26 +121,43 @@ static inline int64_t floor_mod(int64_t a, int64_t b)
     return (a % b + b) % b;
 }
 
+// stream_reads.c ------------------------------------------------------------------------
+
+// The element of an array at the cell; at: by axis.
+const View *stream_element(Stream *s, const View *grid, const Arith *const *at);
+// The array that part number k of a state is.
+const View *stream_part(Stream *s, const View *state, int k);
+// Evaluates the function, whose state is in registers, where statements go.
+void stream_open(Stream *s);
+// Learns what a step reads; false, and refused is set, if that is not near.
+bool stream_probe(Stream *s, const Type *state);
+
+// stream_plan.c -------------------------------------------------------------------------
+
+// The field that a grid is in the step after so many.
+Field *stream_field(const Stream *s, int64_t step, int grid);
+// What is computed in a step, in order: stages, then the state after it.
+Field *stream_computed(const Stream *s, int64_t step, int i);
+// When each row is computed, and how many are kept.
+void stream_schedule(Stream *s);
+// Strips and tiles; false if nothing of one would be written.
+bool stream_tiles(Stream *s);
+
 // stream_cells.c ------------------------------------------------------------------------
 
-// The slot of the row that is so many below (negative: above) the newest.
-int64_t slot_of(const Stream *s, int64_t from_newest);
 // Declares a variable of a grid's type where statements go.
 Var *stream_declare(Stream *s, const char *name, int grid, const KExpr *value);
 void stream_assign(Stream *s, Var *var, const KExpr *value);
-// A cell of the window of a level: row j of the lane, column c of it; r more on each side.
-Var *cell_var(Stream *s, int level, int grid, int64_t slot, int64_t j, int64_t c);
-// Local memory that the lanes meet in, if they have to.
+// A cell of the window of a field, of the row computed so many iterations ago: row j of the
+// lane, column c of it; as many more on each side as are reached.
+Var *cell_var(Stream *s, const Field *field, int64_t age, int64_t j, int64_t c);
+// Which fields have cells that lanes give each other, and the local memory that they need.
 void make_shared(Stream *s);
-// Before a phase: what neighbours' rows are read of, for all levels.
-void publish_phase(Stream *s);
-// Cells of a row of the window that belong to neighbours, and those beyond the grid's rows.
-void fetch_neighbours(Stream *s, int level, Part part);
-// Columns beyond the grid of a new row.
-void fix_columns(Stream *s, int level, int64_t slot);
-// Rows above the grid are made when the window first has all that they repeat, rows below
-// when they come; along the axis that is walked.
-void fix_rows_above(Stream *s, int level, const Arith *newest);
-void fix_rows_below(Stream *s, int level, const Arith *newest);
+// At the beginning of an iteration: what neighbours read is published, where it is known.
+void exchange_older(Stream *s);
+// After fields of the same row have been computed: what neighbours read at once.
+void exchange_new(Stream *s, Field *const *field, int n);
+// What a field is computed from is fetched from other lanes, where that has not been done.
+void fetch_sources(Stream *s, const Field *reader);
 
 #endif

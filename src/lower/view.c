@@ -130,7 +130,7 @@ enum { INDEX_PARTS_MAX = 4000 };
 
 // Indexing ----------------------------------------------------------------------------
 
-const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
+static const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
 {
     ArithCtx *c = l->ctx;
     const Arith *zero = arith_const(c, 0), *last = arith_addc(c, len, -1);
@@ -209,13 +209,9 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
     const Arith *len = view->src->type->len;
     const Arith *i = arith_sub(l->ctx, index, view->num[0]);
     PadMode mode = view->expr->mode;
-    bool window = view->src->kind == V_WINDOW; // has its border in registers
-    if (window)
-        window_pad(view->src, mode, view->fill);
-    bool constant = mode == PAD_CONSTANT && !window;
+    bool constant = mode == PAD_CONSTANT;
     const Arith *cond[] = {i, arith_sub(l->ctx, arith_addc(l->ctx, len, -1), i)};
     const View *src = constant ? elem_behind(l, cond, 2, view->src, i)
-                      : window ? view_elem(l, view->src, i)
                                : view_elem(l, view->src, boundary(l, mode, i, len));
     if (view->dims > 1) {
         View *rest = view_copy(l, view, view->type->elem);

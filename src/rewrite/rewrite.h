@@ -90,15 +90,6 @@ bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 // The reduction or prefix that nameFold gives a name; NULL: there is none.
 const Expr *fold_to_name(const Expr *expr, int64_t least);
 
-// An iterate over a stencil whose steps may be done several in a kernel (stencil.c).
-typedef struct {
-    int64_t count;    // of steps
-    int dims;         // of its grids: 2 or 3
-    int64_t reach[3]; // how far it reads, by dimension, outermost first
-    int64_t bytes;    // of one cell of all grids
-} Stencil;
-bool iterates_stencil(const Expr *iterate, Stencil *found);
-
 // Positions -----------------------------------------------------------------------------
 
 // From the root inwards: an argument's number, or CHILD_FUN. As text `0.f.1`, or `root`.

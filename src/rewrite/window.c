@@ -62,3 +62,18 @@ Expr *rule_stream(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *all = make_map(rw, at->dims - 1, make_lambda(rw, column, body), columns);
     return make1(rw, P_TRANSPOSE, deep ? turn_inside(rw, all) : all);
 }
+
+// Several steps at once: what of it can be done so, lower finds out.
+Expr *rule_iterateStream(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t count;
+    for (int i = 0; i < 3; i++)
+        if (args->at[i] < 1)
+            return NULL;
+    if (!is(at, P_ITERATE) || !arith_is_const(at->num[0], &count) || !at_host(rw) ||
+        args->at[0] > count)
+        return NULL;
+    const Arith *nums[] = {at->num[0], num(rw, args->at[0]), num(rw, args->at[1]),
+                           num(rw, args->at[2])};
+    return make(rw, P_ITERSTREAM, 1, nums, copy_of(rw, at->fun), copy_of(rw, at->arg[0]));
+}

@@ -6,7 +6,7 @@
 // and larger than a strip, counts that the steps do not divide; grids that have an inside,
 // too, on GPUs. On OpenCL; CUDA's text, with its shuffles, on the host (emulate.hpp); and
 // on a GPU where there is one. FW_EMULATE=1: all cases on the host, not only the quick
-// ones.
+// ones. Loops drawn at random follow: FW_SEED repeats what is printed, FW_CASES draws more.
 
 #include "../problem/bed.h"
 #include "calibrate/describe.h"
@@ -20,6 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct {
@@ -156,9 +157,13 @@ static void run_point(Run *r, const Setting *set, int nset, void **raw, int *lau
 
 enum { SETTINGS = 5 };
 
+static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set);
+
 // What a case sets of a point; returns how many.
-static int case_settings(const Case *c, const char *lanes, Setting *set)
+static int case_settings(Run *r, const Case *c, const char *lanes, Setting *set)
 {
+    if (!c->steps)
+        return draw_settings(r, c, lanes, set);
     const Setting all[SETTINGS] = {{"lx", lanes},
                                    {"ly", c->k ? c->ly : "1"},
                                    {"fuse", c->steps},
@@ -185,7 +190,7 @@ static void compare_points(Run *r, const Case *c)
     char lanes[16];
     snprintf(lanes, sizeof lanes, "%d", rig_device(r->rig)->lanes);
     Setting set[SETTINGS];
-    run_point(r, set, case_settings(c, lanes, set), stream, &few);
+    run_point(r, set, case_settings(r, c, lanes, set), stream, &few);
     assert_true(few < many);
     compare_outputs(r->data, sweeps, stream);
 }
@@ -196,7 +201,7 @@ static Problem *case_problem(const Case *c, Diags *diags)
     size_t n = (size_t)snprintf(text, sizeof text, head, c->k ? ", K" : "");
     snprintf(text + n, sizeof text - n, "%s\n", c->text);
     Problem *problem = problem_parse("case", text, diags);
-    const Binding size[] = {{"N", c->n}, {"M", c->m}, {"T", c->t}, {"K", c->k}};
+    const Binding size[] = {{"N", c->n}, {"M", MAX(c->m, 1)}, {"T", c->t}, {"K", c->k}};
     if (!problem || !problem_bind(problem, size, c->k ? 4 : 3, diags))
         fail_msg("%s", diags->list.at[0].message);
     return problem;
@@ -338,7 +343,7 @@ static bool emulate_case(const Case *c)
     void *sweeps[8] = {0}, *stream[8] = {0};
     Setting set[SETTINGS];
     bool ok = emulate_point(&r, NULL, 0, sweeps) &&
-              emulate_point(&r, set, case_settings(c, "32", set), stream);
+              emulate_point(&r, set, case_settings(&r, c, "32", set), stream);
     if (ok)
         compare_outputs(data, sweeps, stream);
     derive_free(r.derivation);
@@ -354,6 +359,214 @@ static void on_host(void **state)
         if ((cases[i].quick || getenv("FW_EMULATE")) && !strstr(cases[i].text, "half") &&
             !emulate_case(&cases[i]))
             skip();
+}
+
+// Loops drawn at random -----------------------------------------------------------------
+
+typedef struct {
+    int dims, reach, arrays;
+    const char *type, *border;
+} Drawn;
+
+static int draw(int n)
+{
+    return rand() % n;
+}
+
+static void put_sizes(Buf *out, const Drawn *d, const char *before, const char *after)
+{
+    for (int k = 0; k < d->dims; k++)
+        buf_printf(out, "%s%c%s", before, "NMK"[k], after);
+}
+
+// Layouts of one dimension have no number.
+static const char *dims_text(const Drawn *d)
+{
+    return d->dims == 1 ? "" : d->dims == 2 ? "2" : "3";
+}
+
+// An array with a border, as windows. One that differs is padded side by side.
+static void put_windows(Buf *out, const Drawn *d, const char *array)
+{
+    static const char *const mode[] = {"clamp", "mirror", "0.75"};
+    const char *n = dims_text(d);
+    buf_puts(out, array);
+    if (strcmp(d->border, "sides") == 0)
+        buf_printf(out, " |> pad%s(%d, 0, %s) |> pad%s(0, %d, %s)", n, d->reach,
+                   mode[draw(3)], n, d->reach, mode[draw(2)]);
+    else
+        buf_printf(out, " |> pad%s(%d, %d, %s)", n, d->reach, d->reach,
+                   strcmp(d->border, "keep") == 0 ? "clamp" : d->border);
+    buf_printf(out, " |> slide%s(%d, 1)", n, 2 * d->reach + 1);
+}
+
+static void put_point(Buf *out, const Drawn *d, const char *window, bool centre, bool star)
+{
+    int along = draw(d->dims);
+    buf_puts(out, window);
+    for (int k = 0; k < d->dims; k++)
+        buf_printf(out, "[%d]",
+                   centre || (star && k != along) ? d->reach : draw(2 * d->reach + 1));
+}
+
+static void put_sum(Buf *out, const Drawn *d, const char *window)
+{
+    bool star = draw(2);
+    buf_puts(out, "0.4*");
+    put_point(out, d, window, true, false);
+    for (int i = 0, n = 3 + draw(4); i < n; i++) {
+        buf_printf(out, " + 0.%d*", 1 + draw(9) * 11);
+        put_point(out, d, window, false, star);
+    }
+}
+
+// A cell of the next state; centre: what it keeps at the border.
+static void put_cell(Buf *out, const Drawn *d, const char *sum)
+{
+    bool keep = strcmp(d->border, "keep") == 0;
+    if (!keep) {
+        buf_puts(out, sum);
+        return;
+    }
+    buf_printf(out, "if inner then %s else p", sum);
+    for (int k = 0; k < d->dims; k++)
+        buf_printf(out, "[%d]", d->reach);
+}
+
+static void put_inner(Buf *out, const Drawn *d)
+{
+    buf_printf(out, "array%s(", dims_text(d));
+    put_sizes(out, d, "", ", ");
+    buf_puts(out, "\\");
+    for (int k = 0; k < d->dims; k++)
+        buf_printf(out, "%c ", "ijk"[k]);
+    buf_puts(out, "-> ");
+    for (int k = 0; k < d->dims; k++)
+        buf_printf(out, "%s%c >= %d && %c <= %c - %d", k ? " && " : "", "ijk"[k],
+                   d -> reach, "ijk"[k], "NMK"[k], d -> reach + 1);
+    buf_putc(out, ')');
+}
+
+// One array; two time levels; two arrays that read each other.
+static void put_loop(Buf *out, const Drawn *d)
+{
+    Buf sum, inner;
+    bool coupled = d->arrays == 2 && draw(2), keep = strcmp(d->border, "keep") == 0;
+    buf_init(&sum);
+    buf_init(&inner);
+    if (keep)
+        put_inner(&inner, d);
+    buf_printf(out, "def f(%s: ", d->arrays == 2 ? "x, y" : "x");
+    put_sizes(out, d, "[", "]");
+    buf_printf(out, "%s) = iterate(T, %s -> %s", d->type, d->arrays == 2 ? "\\u v" : "\\v",
+               d->arrays == 2 && !coupled ? "(v, "
+               : coupled                  ? "("
+                                          : "");
+    for (int i = 0; i <= coupled; i++) {
+        buf_clear(&sum);
+        put_sum(&sum, d, "p");
+        if (d->arrays == 2)
+            buf_puts(&sum, " - 0.3*q");
+        buf_printf(out, "%szip%s(%s%s", i ? ", " : "", dims_text(d),
+                   inner.text ? inner.text : "", keep ? ", " : "");
+        put_windows(out, d, i ? "u" : "v");
+        buf_printf(out, ", %s)", d->arrays == 2 ? (i ? "v" : "u") : "v");
+        buf_printf(out, " |> map%s(\\%sp q -> ", dims_text(d), keep ? "inner " : "");
+        put_cell(out, d, sum.text);
+        buf_putc(out, ')');
+    }
+    buf_printf(out, "%s, %s)\n", d->arrays == 2 ? ")" : "",
+               d->arrays == 2 ? "(x, y)" : "x");
+    buf_release(&sum);
+    buf_release(&inner);
+}
+
+static const char *pick(const char *const *of, int n)
+{
+    return of[draw(n)];
+}
+
+// Any valid point of several steps.
+static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
+{
+    static const char *const steps[] = {"2", "3"}, *const cols[] = {"1", "2", "4"},
+                             *const ly[] = {"2", "4", "8", "16"},
+                             *const by[] = {"1", "2", "4"};
+    (void)c;
+    for (int t = 0; t < 1000; t++) {
+        Point point;
+        const Setting all[] = {{"lx", lanes},
+                               {"fuse", pick(steps, 2)},
+                               {"cols", pick(cols, 3)},
+                               {"ly", c->k ? pick(ly, 4) : "1"},
+                               {"by", c->k ? pick(by, 3) : "1"}};
+        bool ok = true;
+        derive_plain(r->derivation, &point);
+        int n = c->m ? 5 : 3;
+        for (int i = 0; ok && i < n; i++)
+            ok = space_set(derive_space(r->derivation), &point, all[i].name, all[i].value);
+        memcpy(set, all, sizeof all);
+        if (ok && space_valid(derive_space(r->derivation), &point))
+            return n;
+    }
+    fail_msg("no point of several steps");
+    return 0;
+}
+
+static void draw_case(Case *c, Arena *arena)
+{
+    static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "keep", "sides"};
+    Drawn d = {1 + draw(3), 1 + draw(4), 1 + draw(2), draw(2) ? "float" : "double",
+               border[draw(6)]};
+    if (d.dims == 3 && !getenv("FW_CASES")) // wide ones take a minute to compile
+        d.reach = 1;
+    Buf text;
+    buf_init(&text);
+    put_loop(&text, &d);
+    *c = (Case){.text = buf_keep(&text, arena), .t = 3 + draw(3)};
+    c->n = 2 * d.reach + 1 + draw(d.dims == 1 ? 300 : d.dims == 2 ? 60 : 20);
+    c->m = d.dims < 2 ? 0 : 2 * d.reach + 1 + draw(d.dims == 2 ? 150 : 20);
+    c->k = d.dims < 3 ? 0 : 2 * d.reach + 1 + draw(70);
+}
+
+static void drawn(bool emulated, int n)
+{
+    const char *seed = getenv("FW_SEED"), *more = getenv("FW_CASES");
+    unsigned first = seed ? (unsigned)atoi(seed) : (unsigned)time(NULL) % 1000000;
+    Arena *arena = arena_new();
+    Bed bed;
+    if (!emulated)
+        bed_open(&bed, (RigConfig){.device = "opencl:0",
+                                   .workers = 1,
+                                   .samples = 1,
+                                   .run_limit_s = 200,
+                                   .build_limit_s = 120});
+    for (int i = 0; i < (more ? atoi(more) : n); i++) {
+        Case c;
+        srand(first + (unsigned)i);
+        draw_case(&c, arena);
+        print_message("FW_SEED=%u N=%d M=%d K=%d T=%d %s", first + (unsigned)i, (int)c.n,
+                      (int)c.m, (int)c.k, (int)c.t, c.text);
+        if (emulated)
+            emulate_case(&c);
+        else
+            try_case(&c, &bed);
+    }
+    if (!emulated)
+        bed_close(&bed);
+    arena_free(arena);
+}
+
+static void drawn_on_opencl(void **state)
+{
+    (void)state;
+    drawn(false, 2);
+}
+
+static void drawn_on_host(void **state)
+{
+    (void)state;
+    drawn(true, 3);
 }
 
 static void on_gpu(void **state)
@@ -426,8 +639,9 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_opencl),
-                                       cmocka_unit_test(on_host), cmocka_unit_test(on_gpu),
-                                       cmocka_unit_test(rounding)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_opencl),       cmocka_unit_test(on_host),
+        cmocka_unit_test(drawn_on_opencl), cmocka_unit_test(drawn_on_host),
+        cmocka_unit_test(on_gpu),          cmocka_unit_test(rounding)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

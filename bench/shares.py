@@ -203,7 +203,7 @@ def limits_of(device, options):
     """Bytes and operations at full size, seconds of search."""
     cpu = device.get("cpu", False)
     most = options.bytes or (8 << 20 if cpu else 256 << 20)
-    budget = options.budget or ("2s" if cpu else "10s")
+    budget = options.budget or ("6s" if cpu else "20s")
     return most, (1e9 if cpu else 2e11), budget
 
 
@@ -236,7 +236,7 @@ def options_common(parser):
                         help="opencl:0 (default), host, cuda:0, ...; repeated for more")
     parser.add_argument("--forewarp", default=os.environ.get("FOREWARP", "build/forewarp"),
                         help="the program (build/forewarp)")
-    parser.add_argument("--budget", type=budget_of, help="of each search: 10s on GPUs, 2s on processors; or 50t")
+    parser.add_argument("--budget", type=budget_of, help="of each tuning, its reference included: 20s on GPUs, 6s on processors; or 50t")
     parser.add_argument("--bytes", type=parse_bytes, help="to move at full size: 256M on GPUs, 8M on processors")
     parser.add_argument("--limit", type=float, default=60,
                         help="seconds that a command may take, a search four budgets more (60)")

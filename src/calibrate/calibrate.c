@@ -185,6 +185,7 @@ static bool open_pool(Calibrator *c)
     RigConfig config = {.device = c->options->device,
                         .worker = c->options->place.worker,
                         .folder = c->options->place.folder,
+                        .stop = c->options->place.stop,
                         .nbuffer = POOL,
                         .buffer = buffer,
                         .samples = SAMPLES};
@@ -432,7 +433,7 @@ static bool measure_all(Calibrator *c)
     int n = find_order(c, order), left_out = 0;
     bool ok = true;
     for (int round = 0; ok && round < 2; round++)
-        for (int i = 0; ok && i < n; i++) {
+        for (int i = 0; ok && i < n && !stop_due(c->options->place.stop); i++) {
             double left_s = c->deadline_s - clock_s();
             if (c->options->progress)
                 c->options->progress(c->options->user, order[i]->name, round * n + i,
@@ -465,6 +466,9 @@ bool calibrate(const CalibrateOptions *options, Arena *arena, Calibration *out,
         return false;
     c.most_bytes = MIN(out->device.is_cpu ? BYTES_CPU : BYTES_GPU, out->device.alloc_bytes);
     bool ok = open_pool(&c) && measure_all(&c);
+    if (ok && stop_due(options->place.stop)) // few kernels make worse weights than before
+        ok = diag_world(diags, "X014", "the weights stay as they were: %s",
+                        stop_text(options->place.stop));
     rig_close(c.rig);
     free(c.values);
     find_launch(out);

@@ -153,6 +153,8 @@ int cli_devices(Options *options, const char *list, const char ***device);
 const Stop *cli_stop(void);
 int cli_signal(void); // that came; 0: none
 
+// Where commands run kernels that are trusted, until cli_stop is due.
+Workplace cli_workplace(Options *options);
 bool cli_place(Options *options, const Problem *problem, Workplace *place);
 const char *cli_store(Options *options);
 // A folder of files that come with the program: installed, or `beside` where it was built,

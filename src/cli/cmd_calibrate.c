@@ -73,7 +73,7 @@ int cmd_calibrate(Options *o)
     CalibrateOptions options = {.device = o->device,
                                 .budget_s = isfinite(o->budget_s) ? o->budget_s : budget_s,
                                 .tests = o->csv != NULL,
-                                .place = {.folder = workplace_folder(o->arena)},
+                                .place = cli_workplace(o),
                                 .progress = show,
                                 .user = &screen};
     double start = clock_s();

@@ -51,7 +51,7 @@ static bool find_ceilings(Options *o, const DeviceInfo *device, Ceilings *c)
     int64_t bytes = ceilings_bytes(device, 0);
     if (!o->measure && access(cli_store(o), F_OK) != 0)
         return true;
-    const Workplace place = {.folder = workplace_folder(o->arena)};
+    const Workplace place = cli_workplace(o);
     Store *store = store_open(cli_store(o), &o->diags);
     bool ok =
         store && (o->measure ? ceilings_measure(store, device, &place, bytes, c, &o->diags)

@@ -72,6 +72,7 @@ static bool open_run(Options *o, Run *run)
     RigConfig config = {.device = o->device,
                         .folder = run->place.folder,
                         .sandbox = run->place.sandbox,
+                        .stop = run->place.stop,
                         .nbuffer = run->data->nbuffer,
                         .buffer = run->data->buffer,
                         .tolerance = run->data->tolerance,

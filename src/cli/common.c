@@ -84,9 +84,14 @@ int cli_devices(Options *o, const char *list, const char ***device)
     return n;
 }
 
+Workplace cli_workplace(Options *o)
+{
+    return (Workplace){.folder = workplace_folder(o->arena), .stop = cli_stop()};
+}
+
 bool cli_place(Options *o, const Problem *problem, Workplace *place)
 {
-    *place = (Workplace){.folder = workplace_folder(o->arena), .stop = cli_stop()};
+    *place = cli_workplace(o);
     if (!o->sandbox)
         return true;
     Sandbox *sandbox = NEW(o->arena, Sandbox);

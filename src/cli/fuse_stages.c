@@ -194,7 +194,7 @@ static bool device_rates(Options *o, const Problem *problem, StageRates *rates)
 {
     DeviceInfo info;
     Ceilings c = {0};
-    const Workplace place = {.folder = workplace_folder(o->arena)};
+    const Workplace place = cli_workplace(o);
     if (!cli_device(o, &info))
         return false;
     int64_t bytes = ceilings_bytes(&info, problem_bytes(problem));

@@ -259,7 +259,7 @@ static bool explore_expressions(Explorer *x)
 {
     if (!find_expressions(x))
         return false;
-    for (int i = 0; i < x->found->found.len; i++) {
+    for (int i = 0; i < x->found->found.len && !stop_due(x->request->place.stop); i++) {
         add_rows(x, &x->found->found.at[i]);
         show(x, i + 1, x->found->found.len);
     }
@@ -276,7 +276,9 @@ static bool explore_points(Explorer *x)
     Map seen;
     map_init(&seen, x->arena);
     int wanted = x->request->expressions;
-    for (int draw = 0; draw < DRAWS * wanted && x->rows.len < wanted; draw++) {
+    for (int draw = 0;
+         draw < DRAWS * wanted && x->rows.len < wanted && !stop_due(x->request->place.stop);
+         draw++) {
         Row row = {0};
         if (draw == 0)
             derive_plain(x->derivation, &row.point);

@@ -378,6 +378,9 @@ static bool time_all(Bench *b)
         rig_run(rig, b->job, b->njob, INFINITY, on_routine, b, b->diags) && !b->failed;
     for (int i = 0; i < b->njob; i++)
         buf_release(&b->source[i]);
+    if (ok && stop_due(b->place.stop)) // those that were measured are stored
+        ok = diag_world(b->diags, "F038", "the times of routines are not all known: %s",
+                        stop_text(b->place.stop));
     double ns[GENERALS];
     for (General what = 0; what < GENERALS; what++)
         ok = ok && time_general(b, rig, what, &ns[what]);

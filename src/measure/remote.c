@@ -4,14 +4,15 @@
 // in which workers get them; the data do not travel: both sides made the same from the same
 // problem and seed.
 //
-//   there   {"jobs": [JOB, ...], "cutoff_ns": T, "left_s": T, "stream": n} ... {"quit":
-//   true} back    {"info": INFO, "window": N} or {"log": TEXT}; {"job": k, "trial": TRIAL,
-//           "stream": n} ...
+//   there   {"jobs": [JOB, ...], "cutoff_ns": T, "left_s": T, "stream": n} ...
+//           {"quit": true}
+//   back    {"info": INFO, "window": N} or {"log": TEXT};
+//           {"job": k, "trial": TRIAL, "stream": n} ...
 //
 // So many jobs it is to have under way (its window): some at work, others on hand for when
-// it has room. A {"log": TEXT} in place of a trial says why it cannot go on. While it works
-// the other end says {"alive": true} every second; one that is silent for long is lost,
-// whatever became of it. When the time that is left is over both ends drop what is under
+// it has room. A {"log": TEXT} in place of a trial says why it cannot go on. Once opened,
+// both ends say {"alive": true} every second; one that is silent for long is lost, whatever
+// became of it. When the time that is left is over both ends drop what is under
 // way; a trial that still comes is known by the number of its stream.
 #include "measure/parts.h"
 #include "measure/peers.h"
@@ -49,10 +50,67 @@ static json_t *get(const Link *link, double limit_s)
     return message;
 }
 
+// Voices ----------------------------------------------------------------------------------
+
+// What one end says, by a thread every second that it is alive.
+typedef struct {
+    const Link *link;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    pthread_t thread;
+    bool beats, over;
+} Voice;
+
+static bool say(Voice *voice, json_t *message)
+{
+    pthread_mutex_lock(&voice->lock);
+    bool ok = put(voice->link, message);
+    pthread_mutex_unlock(&voice->lock);
+    return ok;
+}
+
+static void *beat(void *user)
+{
+    Voice *voice = user;
+    pthread_mutex_lock(&voice->lock);
+    while (!voice->over) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        pthread_cond_timedwait(&voice->ended, &voice->lock, &until);
+        if (!voice->over)
+            put(voice->link, json_pack("{s:b}", "alive", 1));
+    }
+    pthread_mutex_unlock(&voice->lock);
+    return NULL;
+}
+
+// It must stay where it is until it is closed.
+static void voice_open(Voice *voice, const Link *link)
+{
+    *voice = (Voice){.link = link};
+    pthread_mutex_init(&voice->lock, NULL);
+    pthread_cond_init(&voice->ended, NULL);
+    voice->beats = thread_start(&voice->thread, beat, voice);
+}
+
+static void voice_close(Voice *voice)
+{
+    pthread_mutex_lock(&voice->lock);
+    voice->over = true;
+    pthread_cond_broadcast(&voice->ended);
+    pthread_mutex_unlock(&voice->lock);
+    if (voice->beats)
+        pthread_join(voice->thread, NULL);
+    pthread_cond_destroy(&voice->ended);
+    pthread_mutex_destroy(&voice->lock);
+}
+
 // Here ------------------------------------------------------------------------------------
 
 typedef struct {
     const Link *link;
+    Voice voice;
     const Stop *stop;
     DeviceInfo info;
     int window;
@@ -68,6 +126,7 @@ static void *remote_open(const RigPeer *peer, const RigConfig *config, Diags *di
         remote = xcalloc(1, sizeof *remote);
         remote->link = peer->link;
         remote->stop = config->stop;
+        voice_open(&remote->voice, remote->link);
         info_from_json(info, &remote->info);
         remote->window = MAX((int)json_int_of(hello, "window", 1), 1);
     } else {
@@ -111,7 +170,7 @@ static bool send_jobs(Sending *s)
     json_set_number(message, "cutoff_ns", s->cutoff_ns);
     json_set_number(message, "left_s", stop_left_s(s->remote->stop));
     json_object_set_new(message, "stream", json_integer(s->remote->stream));
-    return put(s->remote->link, message);
+    return say(&s->remote->voice, message);
 }
 
 static void take_trial(Sending *s, const json_t *message)
@@ -161,7 +220,8 @@ void remote_dismiss(const Link *link)
 static void remote_close(void *opened)
 {
     Remote *remote = opened;
-    remote_dismiss(remote->link);
+    say(&remote->voice, json_pack("{s:b}", "quit", 1));
+    voice_close(&remote->voice);
     free(remote);
 }
 
@@ -178,39 +238,13 @@ typedef struct {
 
 typedef struct {
     const Link *link;
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool over; // the beat ends
+    Voice voice;
     bool quit; // no more is to come
     double cutoff_ns;
     Stop *stop;   // of the rig
     Order *order; // of the stream at work, by number
     int norder, capacity;
 } Serving;
-
-static bool say(Serving *serving, json_t *message)
-{
-    pthread_mutex_lock(&serving->lock);
-    bool ok = put(serving->link, message);
-    pthread_mutex_unlock(&serving->lock);
-    return ok;
-}
-
-static void *beat(void *user)
-{
-    Serving *serving = user;
-    pthread_mutex_lock(&serving->lock);
-    while (!serving->over) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
-        pthread_cond_timedwait(&serving->ended, &serving->lock, &until);
-        if (!serving->over)
-            put(serving->link, json_pack("{s:b}", "alive", 1));
-    }
-    pthread_mutex_unlock(&serving->lock);
-    return NULL;
-}
 
 static void add_order(Serving *serving, const json_t *job, int stream)
 {
@@ -253,8 +287,8 @@ static double send_trial(void *user, int number, Trial *trial)
 {
     Serving *serving = user;
     Order *order = &serving->order[number];
-    say(serving, json_pack("{s:i,s:i,s:o}", "job", order->number, "stream", order->stream,
-                           "trial", trial_to_json(trial)));
+    say(&serving->voice, json_pack("{s:i,s:i,s:o}", "job", order->number, "stream",
+                                   order->stream, "trial", trial_to_json(trial)));
     arena_free(order->arena);
     order->arena = NULL;
     return serving->cutoff_ns;
@@ -272,7 +306,7 @@ static bool serve_jobs(Rig *rig, Serving *serving, Diags *diags)
 {
     bool ok = rig_stream(rig, next_order, serving->cutoff_ns, send_trial, serving, diags);
     if (!ok)
-        say(serving, parting(diags));
+        say(&serving->voice, parting(diags));
     for (int i = 0; i < serving->norder; i++)
         if (serving->order[i].arena)
             arena_free(serving->order[i].arena);
@@ -287,29 +321,22 @@ bool remote_serve(Rig *rig, Stop *stop, const Link *link, Diags *diags)
         put(link, parting(diags));
         return false;
     }
-    pthread_mutex_init(&serving.lock, NULL);
-    pthread_cond_init(&serving.ended, NULL);
-    pthread_t thread;
-    bool beats = thread_start(&thread, beat, &serving);
-    bool ok = say(&serving, json_pack("{s:o,s:i}", "info", info_to_json(rig_device(rig)),
+    voice_open(&serving.voice, link);
+    bool ok =
+        say(&serving.voice, json_pack("{s:o,s:i}", "info", info_to_json(rig_device(rig)),
                                       "window", WINDOW * rig_batch(rig)));
     bool broken = false;
-    while (ok && !serving.quit && !broken) {
-        json_t *message = get(link, INFINITY);
+    double limit_s = OPEN_S; // the other end may still be at its reference
+    while (ok && !serving.quit && !broken && !stop_asked(stop)) {
+        json_t *message = get(link, limit_s);
         ok = message;
+        limit_s = SILENCE_S;
         take_orders(&serving, message);
         broken = serving.norder > 0 && !serve_jobs(rig, &serving, diags);
     }
     if (!ok)
         diag_world(diags, "C061", "the search that this process served is gone");
     free(serving.order);
-    pthread_mutex_lock(&serving.lock);
-    serving.over = true;
-    pthread_cond_broadcast(&serving.ended);
-    pthread_mutex_unlock(&serving.lock);
-    if (beats)
-        pthread_join(thread, NULL);
-    pthread_cond_destroy(&serving.ended);
-    pthread_mutex_destroy(&serving.lock);
+    voice_close(&serving.voice);
     return ok && !broken;
 }

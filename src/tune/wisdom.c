@@ -252,6 +252,9 @@ static bool run_point(Hunt *s, const Point *point, Trial *trial)
     bool made = ways_candidate(s->ways, point, s->ways->problem->name, s->arena, &candidate,
                                &quiet);
     bool ok = !made || rig_run_one(s->rig, &candidate.job, SAMPLES, trial, NULL, s->diags);
+    const Stop *stop = s->asked->place->stop;
+    if (ok && stop_due(stop))
+        ok = diag_world(s->diags, "C093", "the plan was not checked: %s", stop_text(stop));
     buf_init(&log);
     if (!made) {
         diags_print(&log, &quiet);

@@ -89,7 +89,7 @@ case $1 in --version) ;; *) sleep 600 ;; esac
 exec cc "$@"
 END
 chmod +x "$tmp/slow"
-fails 1 'no kernel was found within the budget of 0.5 s' env CC="$tmp/slow" XDG_CACHE_HOME="$tmp/c2" "$FOREWARP" \
+fails 1 'within the budget of 0.5 s' env CC="$tmp/slow" XDG_CACHE_HOME="$tmp/c2" "$FOREWARP" \
     tune examples/dot.fw -s N=64 -d host -q -b 0.5s --store "$tmp/f.db" -o "$tmp/out"
 [ -z "$(rows "$tmp/f.db" 2>/dev/null)" ] && ok "no trial of it" || not_ok "no trial of it"
 finish

@@ -334,6 +334,25 @@ static void test_remote_lost(void **state)
     end_wire(&wire);
 }
 
+// One that serves ends when the search is gone: it says nothing any more, though nobody has
+// told it that it is enough.
+static void test_leader_lost(void **state)
+{
+    Fixture *f = *state;
+    Wire wire;
+    Buf hello;
+    buf_init(&hello);
+    start_wire(f, &wire, SERVES);
+    assert_true(socket_receive(&wire, &hello, INFINITY)); // it waits for jobs
+    buf_release(&hello);
+    static const char alive[] = "{\"alive\": true}";
+    assert_true(socket_send(&wire, alive, strlen(alive))); // so did the search
+    int status = 0;
+    waitpid(wire.child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    close(wire.fd);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
@@ -341,6 +360,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_local),        TEST(test_other_device),
                                        TEST(test_stages),       TEST(test_remote),
-                                       TEST(test_remote_fails), TEST(test_remote_lost)};
+                                       TEST(test_remote_fails), TEST(test_remote_lost),
+                                       TEST(test_leader_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the files of emit: a target, the state of printing, and the printers of the
-// parts of a statement.
+// Shared by the files of emit, and with fuse, which prints kernels itself: a target, the
+// state of printing, and the printers of the parts of a statement.
 
 #ifndef FW_EMIT_PRINT_H
 #define FW_EMIT_PRINT_H

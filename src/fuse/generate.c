@@ -27,9 +27,27 @@ void gen_put(Generator *g, const char *format, ...)
     buf_putc(g->out, '\n');
 }
 
+void gen_barrier(Generator *g)
+{
+    if (g->t->threads)
+        gen_put(g, "%s;", g->t->barrier ? g->t->barrier : "barrier(CLK_LOCAL_MEM_FENCE)");
+}
+
+// C's asks for a number.
+void gen_unroll(Generator *g)
+{
+    gen_put(g, "%s%s", g->t->unroll, g->t->threads ? "" : " 32");
+}
+
+void gen_ids(Generator *g)
+{
+    gen_put(g, "const int lid = %s%c%s, block = %s%c%s;", g->t->id[LOOP_LCL], g->t->dim[0],
+            g->t->id_close, g->t->id[LOOP_WRG], g->t->dim[0], g->t->id_close);
+}
+
 void gen_entry(Generator *g, const char *name, int arrays, int ints)
 {
-    if (!g->d->loops)
+    if (g->t->threads)
         return;
     buf_printf(g->out, "void %s_entry(void *const *arg)\n{\n    %s(", name, name);
     for (int i = 0; i < arrays + ints; i++)
@@ -47,7 +65,7 @@ static const char *times(char text[16], int factor)
 
 static bool is_async(const Generator *g)
 {
-    return g->kernel->choice.copy == COPY_ASYNC && strcmp(g->d->name, "cuda") == 0;
+    return g->kernel->choice.copy == COPY_ASYNC && strcmp(g->t->name, "cuda") == 0;
 }
 
 static int instances(const Generator *g)
@@ -63,7 +81,7 @@ const Elem *gen_elem(const Generator *g, int place)
 // Threads as loops begin and end between barriers.
 static void open_threads(Generator *g)
 {
-    if (!g->d->loops)
+    if (g->t->threads)
         return;
     gen_put(g, "for (int lid = 0; lid < %d; lid++) {", g->kernel->threads);
     g->indent++;
@@ -71,7 +89,7 @@ static void open_threads(Generator *g)
 
 static void close_threads(Generator *g)
 {
-    if (!g->d->loops)
+    if (g->t->threads)
         return;
     g->indent--;
     gen_put(g, "}");
@@ -90,8 +108,7 @@ static void guard(Generator *g, const ChipAccess *access, int n)
         return;
     wait_for_loads(g);
     close_threads(g);
-    if (g->d->barrier)
-        gen_put(g, "%s;", g->d->barrier);
+    gen_barrier(g);
     open_threads(g);
     g->kernel->barriers++;
 }
@@ -125,7 +142,7 @@ static Address chip(const Generator *g, int place)
 // What follows the name of what a thread holds: its index where threads are loops.
 static const char *own_suffix(const Generator *g)
 {
-    return g->d->loops ? "[lid]" : "";
+    return !g->t->threads ? "[lid]" : "";
 }
 
 static void put_load(Generator *g, int place)
@@ -184,7 +201,7 @@ static void put_loads(Generator *g, const Call *call)
 // A C compiler has caches.
 static bool is_copied(const Generator *g, int elem)
 {
-    return !g->d->loops && fused_copies(g->script, g->fusion, elem);
+    return g->t->threads && fused_copies(g->script, g->fusion, elem);
 }
 
 static int element_of(const Call *call, int p)
@@ -248,7 +265,7 @@ static const char *space_of(const Generator *g, const Call *call, int p)
 {
     int elem = element_of(call, p);
     bool global = fusion_place(g->fusion, elem) < 0 && !is_copied(g, elem);
-    return global ? g->d->global : g->d->local;
+    return global ? g->t->global : g->t->local_pointer;
 }
 
 // Its words of the instance.
@@ -298,7 +315,7 @@ static void put_made(Generator *g, const Call *call, const Impl *impl, Arena *ar
     for (int p = 0; p <= call->function->nparam; p++)
         any_array = any_array || held[p].kind == HELD_ARRAY;
     routine_emit(g->script, call->function, (int)(impl - call->function->impl), held,
-                 g->d->name, any_array, g->indent, NULL, NULL, g->out);
+                 g->t->name, any_array, g->indent, NULL, NULL, g->out);
 }
 
 // Routines that are text -----------------------------------------------------------------
@@ -341,7 +358,7 @@ static void put_function(Generator *g, int step)
     const char *text = chosen(g, step)->text;
     if (!text)
         return;
-    buf_printf(g->out, "%svoid %s(", g->d->function, text_name(g, step));
+    buf_printf(g->out, "%svoid %s(", g->t->function, text_name(g, step));
     for (int p = 0; p <= f->nparam; p++)
         buf_printf(g->out, "%s%sfloat *%s, ", p < f->nparam ? "const " : "",
                    space_of(g, call, p), p < f->nparam ? f->param[p] : "out");
@@ -428,7 +445,7 @@ static void put_sum(Generator *g, const Call *call)
     if (words == 1)
         return;
     if (kept_words(g, call) <= UNROLLED)
-        gen_put(g, "%s", g->d->unroll);
+        gen_unroll(g);
     gen_put(g, "for (int j = 0; j < %d; j++) {", kept_words(g, call));
     gen_put(g, "    const int k = lid + %d*j;", g->kernel->threads);
     gen_put(g, "    for (int t = 0; t < n && k < %d; t++)", words);
@@ -441,7 +458,7 @@ static void put_accumulator(Generator *g, const Call *call)
 {
     const char *name = g->script->elem[call->out].name;
     char each[32] = "", kept[32] = "";
-    if (g->d->loops)
+    if (!g->t->threads)
         snprintf(each, sizeof each, "[%d]", g->kernel->threads);
     if (call->function->words[0] > 1)
         snprintf(kept, sizeof kept, "[%d]", kept_words(g, call));
@@ -452,7 +469,7 @@ static void put_accumulator(Generator *g, const Call *call)
 void gen_tree(Generator *g, const char *from, const char *shared, const char *to)
 {
     int half = 1;
-    if (g->d->loops) {
+    if (!g->t->threads) {
         gen_put(g, "for (int lid = 0; lid < %d; lid++)", g->kernel->threads);
         gen_put(g, "    %s += %s[lid];", to, from);
         return;
@@ -461,7 +478,9 @@ void gen_tree(Generator *g, const char *from, const char *shared, const char *to
         half *= 2;
     gen_put(g, "%s[lid] = %s;", shared, from);
     gen_put(g, "for (int s = %d; s > 0; s /= 2) {", half);
-    gen_put(g, "    %s;", g->d->barrier);
+    g->indent++;
+    gen_barrier(g);
+    g->indent--;
     gen_put(g, "    if (lid < s && lid + s < %d)", g->kernel->threads);
     gen_put(g, "        %s[lid] += %s[lid + s];", shared, shared);
     gen_put(g, "}");
@@ -477,14 +496,14 @@ static void put_part(Generator *g, const Call *call)
         const char *from = arena_printf(g->script->arena, "a_%s", name);
         const char *shared = arena_printf(g->script->arena, "part_%s", name);
         const char *to = arena_printf(g->script->arena, "p_%s[block]", name);
-        if (g->d->loops)
+        if (!g->t->threads)
             gen_put(g, "%s = 0;", to);
         gen_tree(g, from, shared, to);
         return;
     }
     open_threads(g);
     if (kept_words(g, call) <= UNROLLED)
-        gen_put(g, "%s", g->d->unroll);
+        gen_unroll(g);
     gen_put(g, "for (int j = 0; j < %d; j++)", kept_words(g, call));
     gen_put(g, "    if (lid + %d*j < %d)", g->kernel->threads, words);
     gen_put(g, "        p_%s[%d*(long)block + lid + %d*j] = a_%s%s[j];", name, words,
@@ -501,8 +520,8 @@ static void each_sum(Generator *g, void (*what)(Generator *g, const Call *call))
 
 static void put_shared_part(Generator *g, const Call *call)
 {
-    if (call->function->words[0] == 1 && !g->d->loops)
-        gen_put(g, "%sfloat part_%s[%d];", gen_shared(g), g->script->elem[call->out].name,
+    if (call->function->words[0] == 1 && g->t->threads)
+        gen_put(g, "%sfloat part_%s[%d];", g->t->local, g->script->elem[call->out].name,
                 g->kernel->threads);
 }
 
@@ -524,14 +543,12 @@ static void put_step(Generator *g, int step, Arena *arena)
 
 void gen_start(Generator *g, const char *name)
 {
-    buf_puts(g->out, g->d->start);
-    if (strcmp(g->d->name, "opencl") == 0)
-        buf_printf(g->out, " __attribute__((reqd_work_group_size(%d, 1, 1)))",
-                   g->kernel->threads);
-    buf_puts(g->out, " void");
-    if (strcmp(g->d->name, "cuda") == 0)
-        buf_printf(g->out, " __launch_bounds__(%d)", g->kernel->threads);
-    buf_printf(g->out, "\n%s(", name);
+    const Kernel kernel = {.local = {g->kernel->threads, 1, 1}};
+    Printer p = {.out = g->out, .target = g->t, .lane = -1};
+    buf_init(&p.line);
+    g->t->put_start(&p, &kernel);
+    buf_printf(g->out, "%s%s(", p.line.text, name);
+    buf_release(&p.line);
 }
 
 static bool is_loaded(const Generator *g, int elem)
@@ -549,24 +566,19 @@ void gen_head(Generator *g, const char *name)
     for (int i = 0; i < n; i++) {
         bool load = is_loaded(g, elem[i]);
         bool part = !load && fusion_place(g->fusion, elem[i]) < 0;
-        buf_printf(g->out, "%s%sfloat *%s %s_%s, ", g->d->global, load ? "const " : "",
-                   g->d->restricted, part ? "p" : "g", g->script->elem[elem[i]].name);
+        buf_printf(g->out, "%s%sfloat *%s %s_%s, ", g->t->global, load ? "const " : "",
+                   g->t->restricted, part ? "p" : "g", g->script->elem[elem[i]].name);
     }
     buf_puts(g->out, "int N)\n{\n");
-}
-
-const char *gen_shared(const Generator *g)
-{
-    return strcmp(g->d->name, "cuda") == 0 ? "__shared__ " : g->d->local;
 }
 
 static void put_storage(Generator *g, int extra)
 {
     int words = (g->kernel->top + extra) * instances(g);
-    const char *space = gen_shared(g);
+    const char *space = g->t->local;
     if (words)
         gen_put(g, "%sfloat sm[%d]%s;", space, words,
-                g->d->loops ? "" : " __attribute__((aligned(16)))");
+                !g->t->threads ? "" : " __attribute__((aligned(16)))");
     for (int e = 0; e < g->script->nelem; e++)
         if (is_copied(g, e))
             gen_put(g, "%sfloat u_%s[%d];", space, g->script->elem[e].name,
@@ -574,7 +586,7 @@ static void put_storage(Generator *g, int extra)
     for (int i = 0; i < g->fusion->nelem; i++) {
         const Elem *e = gen_elem(g, i);
         char each[32] = "";
-        if (g->d->loops)
+        if (!g->t->threads)
             snprintf(each, sizeof each, "[%d]", g->kernel->threads);
         if (g->kernel->held[i] == HELD_SCALAR)
             gen_put(g, "float x_%s%s;", e->name, each);
@@ -608,14 +620,14 @@ static void put_common(Generator *g)
             any = true;
         }
     if (any)
-        gen_put(g, "%s;", g->d->barrier);
+        gen_barrier(g);
 }
 
 // What stands around the body: blocks as loops, storage, coordinates.
 static void open_block(Generator *g, int extra)
 {
     int serial = fused_serial(g->kernel), block = instances(g);
-    if (g->d->loops) {
+    if (!g->t->threads) {
         gen_put(g, "#pragma omp parallel for");
         gen_put(g, "for (int block = 0; block < (N + %d) / %d; block++) {",
                 block * serial - 1, block * serial);
@@ -624,12 +636,12 @@ static void open_block(Generator *g, int extra)
     put_storage(g, extra);
     each_sum(g, put_shared_part);
     each_sum(g, put_accumulator);
-    if (!g->d->loops)
-        gen_put(g, "const int lid = %s, block = %s;", g->d->thread, g->d->block);
+    if (g->t->threads)
+        gen_ids(g);
     put_common(g);
     if (serial > 1) {
-        if (g->kernel->top == 0 && !g->d->loops)
-            gen_put(g, "%s", g->d->unroll);
+        if (g->kernel->top == 0 && g->t->threads)
+            gen_unroll(g);
         gen_put(g, "for (int step = 0; step < %d; step++) {", serial);
         g->indent++;
         gen_put(g, "const int base = %d*(%d*block + step);", block, serial);
@@ -642,13 +654,13 @@ static void open_block(Generator *g, int extra)
 static void close_block(Generator *g)
 {
     if (fused_serial(g->kernel) > 1) {
-        if (g->kernel->top && g->d->barrier)
-            gen_put(g, "%s;", g->d->barrier);
+        if (g->kernel->top)
+            gen_barrier(g);
         g->indent--;
         gen_put(g, "}");
     }
     each_sum(g, put_part);
-    if (g->d->loops) {
+    if (!g->t->threads) {
         g->indent--;
         gen_put(g, "}");
     }
@@ -661,7 +673,7 @@ static Generator generator(const Script *script, FusedKernel *kernel, const char
     return (Generator){.script = script,
                        .kernel = kernel,
                        .fusion = kernel->fusion,
-                       .d = dialect_find(target),
+                       .t = target_find(target),
                        .name = name,
                        .out = out,
                        .indent = 1};
@@ -695,8 +707,7 @@ void fused_print(const Script *script, FusedKernel *kernel, const char *target,
 static void put_barrier(Generator *g)
 {
     close_threads(g);
-    if (g->d->barrier)
-        gen_put(g, "%s;", g->d->barrier);
+    gen_barrier(g);
 }
 
 // One part again and again; what it leaves on chip could be asked for at the end, so that
@@ -743,10 +754,10 @@ void fused_print_routine(const Script *script, FusedKernel *kernel, RoutineKind 
         put_functions(&g);
     gen_start(&g, name);
     buf_printf(out, "%sconst float *%s from, %sfloat *%s to, int N, int R)\n{\n",
-               g.d->global, g.d->restricted, g.d->global, g.d->restricted);
+               g.t->global, g.t->restricted, g.t->global, g.t->restricted);
     for (int i = 0; i < n; i++) // what is the same for all may be anything
         if (fusion_place(kernel->fusion, elem[i]) < 0)
-            gen_put(&g, "const %sfloat *g_%s = from;", g.d->global,
+            gen_put(&g, "const %sfloat *g_%s = from;", g.t->global,
                     script->elem[elem[i]].name);
     open_block(&g, extra);
     if (kind != ROUTINE_LOAD) {

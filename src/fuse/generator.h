@@ -6,21 +6,14 @@
 #ifndef FW_FUSE_GENERATOR_H
 #define FW_FUSE_GENERATOR_H
 
+#include "emit/print.h"
 #include "fuse/barrier.h"
-
-// What the languages write differently.
-typedef struct {
-    const char *name, *start, *function, *global, *local, *restricted, *barrier, *thread,
-        *block, *unroll;
-    const char *four; // copies four words from `from + k` to `to + k`; @: address spaces
-    bool loops;       // threads are loops
-} Dialect;
 
 typedef struct {
     const Script *script;
     FusedKernel *kernel;
     const Fusion *fusion;
-    const Dialect *d;
+    const Target *t;
     const char *name; // of the kernel
     Watch *watch;
     Buf *out;
@@ -30,10 +23,8 @@ typedef struct {
     bool loaded[PLACES_MAX]; // elements whose load was printed
 } Generator;
 
-// dialect.c
-const Dialect *dialect_find(const char *name); // "opencl", "cuda", "c"
-// A copy of four words, between the address spaces that are named.
-void dialect_four(const Dialect *d, const char *to, const char *from, Buf *out);
+// copies.c: a copy of four words at k, between the address spaces that are named.
+void copy_four(const Target *t, const char *to, const char *from, Buf *out);
 
 // generate.c
 void gen_put(Generator *g, const char *format, ...) FW_PRINTF(2, 3); // one line
@@ -42,8 +33,10 @@ const Elem *gen_elem(const Generator *g, int place);
 void gen_start(Generator *g, const char *name);
 // The kernel's name and arguments, as far as the opening brace.
 void gen_head(Generator *g, const char *name);
-// Where memory of a block is declared: "__shared__ ", "local ", "".
-const char *gen_shared(const Generator *g);
+// "lid = ..": the item of the block, and the block.
+void gen_ids(Generator *g);
+void gen_barrier(Generator *g); // nothing where threads are loops
+void gen_unroll(Generator *g);  // the loop that follows
 // The line that says what a call makes.
 void gen_title(Generator *g, const Call *call, const Impl *impl);
 // The threads' sums of a scalar, added in pairs that do not depend on the device.
@@ -52,7 +45,7 @@ void gen_tree(Generator *g, const char *from, const char *shared, const char *to
 void gen_entry(Generator *g, const char *name, int arrays, int ints);
 
 // strips.c: the kernel of COPY_STRIPS, for OpenCL and CUDA, and the functions it calls.
-void strips_prelude(const Dialect *d, Buf *out);
+void strips_prelude(const Target *t, Buf *out);
 void strips_print(Generator *g, const char *name);
 
 #endif

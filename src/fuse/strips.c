@@ -25,10 +25,10 @@ static const char stream4[] =
     "        : \"l\"(from));\n"
     "}\n";
 
-static void put_mover(const Dialect *d, const char *name, const char *to, const char *from,
+static void put_mover(const Target *t, const char *name, const char *to, const char *from,
                       bool load, Buf *out)
 {
-    buf_printf(out, "%svoid %s(%sfloat *to, const %sfloat *from)\n{\n", d->function, name,
+    buf_printf(out, "%svoid %s(%sfloat *to, const %sfloat *from)\n{\n", t->function, name,
                to, from);
     if (load)
         buf_printf(out,
@@ -44,16 +44,16 @@ static void put_mover(const Dialect *d, const char *name, const char *to, const 
                    to);
 }
 
-void strips_prelude(const Dialect *d, Buf *out)
+void strips_prelude(const Target *t, Buf *out)
 {
-    bool cuda = strcmp(d->name, "cuda") == 0;
+    bool cuda = strcmp(t->name, "cuda") == 0;
     buf_puts(out, "// Four words to a thread's registers and back.\n");
     if (cuda)
         buf_puts(out, stream4);
     else
-        put_mover(d, "fw_get4", "", d->global, true, out);
-    put_mover(d, "fw_share4", "", d->global, true, out);
-    put_mover(d, "fw_put4", d->global, "", false, out);
+        put_mover(t, "fw_get4", "", t->global, true, out);
+    put_mover(t, "fw_share4", "", t->global, true, out);
+    put_mover(t, "fw_put4", t->global, "", false, out);
 }
 
 // What is known of a kernel by strips.
@@ -83,7 +83,7 @@ static void put_strips(Strips *s, const char *mover, const char *own, const char
 {
     Generator *g = s->g;
     int strip = s->impl->strip, step = s->impl->lanes * strip;
-    gen_put(g, "%s", g->d->unroll);
+    gen_unroll(g);
     gen_put(g, "for (int k = 0; k < %d; k++)", s->own / strip);
     if (s->own * s->impl->lanes > s->words)
         gen_put(g, "    if (%d*k + %d*lane < %d)", step, strip, s->words);
@@ -149,7 +149,7 @@ static void put_advance(Strips *s)
             gen_put(g, "x_%s = y_%s;", e->name, e->name);
             continue;
         }
-        gen_put(g, "%s", g->d->unroll);
+        gen_unroll(g);
         gen_put(g, "for (int k = 0; k < %d; k++)", s->own);
         gen_put(g, "    x_%s[k] = y_%s[k];", e->name, e->name);
     }
@@ -215,16 +215,18 @@ static void put_group_tree(Strips *s, const char *name, Op op)
     Generator *g = s->g;
     Arena *arena = g->script->arena;
     const char *part = "fw_w0";
-    gen_put(g, "%s;", g->d->barrier);
+    gen_barrier(g);
     gen_put(g, "%s[lid] = %s;", part, name);
     gen_put(g, "for (int fw_d = %d; fw_d > 0; fw_d /= 2) {", s->impl->lanes / 2);
-    gen_put(g, "    %s;", g->d->barrier);
+    g->indent++;
+    gen_barrier(g);
+    g->indent--;
     gen_put(g, "    if (lane < fw_d)");
     gen_put(g, "        %s",
             joined(arena, op, arena_printf(arena, "%s[lid]", part),
                    arena_printf(arena, "%s[lid + fw_d]", part)));
     gen_put(g, "}");
-    gen_put(g, "%s;", g->d->barrier);
+    gen_barrier(g);
     gen_put(g, "%s = %s[lid - lane];", name, part);
     g->kernel->barriers += 2 + __builtin_ctz((unsigned)s->impl->lanes);
 }
@@ -247,10 +249,10 @@ static void put_tree_memory(Strips *s, int trees)
 {
     Generator *g = s->g;
     if (!s->cuda && trees)
-        gen_put(g, "%sfloat fw_w0[%d];", gen_shared(g), g->kernel->threads);
+        gen_put(g, "%sfloat fw_w0[%d];", g->t->local, g->kernel->threads);
     for (int i = 0; i < trees && s->cuda; i++)
         if (s->impl->lanes > 32)
-            gen_put(g, "%sfloat fw_w%d[2][%d];", gen_shared(g), i, g->kernel->threads / 32);
+            gen_put(g, "%sfloat fw_w%d[2][%d];", g->t->local, i, g->kernel->threads / 32);
 }
 
 // Calls ---------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ static void put_call(Strips *s, int step)
         put_strips(s, "fw_share4", held[p].name, arena_printf(arena, "g_%s", e->name),
                    false);
     }
-    routine_emit(g->script, call->function, number, held, g->d->name, true, g->indent,
+    routine_emit(g->script, call->function, number, held, g->t->name, true, g->indent,
                  put_tree, s, g->out);
     g->indent--;
     gen_put(g, "}");
@@ -300,7 +302,7 @@ static void put_sum(Strips *s, const Call *call)
         return;
     }
     g->indent++;
-    gen_put(g, "%s", g->d->unroll);
+    gen_unroll(g);
     gen_put(g, "for (int k = 0; k < %d; k++)", s->own);
     gen_put(g, "    a_%s[k] += x_%s[k];", name, in->name);
     g->indent--;
@@ -329,7 +331,7 @@ static void put_part(Strips *s, const Call *call)
 static void put_start(Strips *s)
 {
     Generator *g = s->g;
-    gen_put(g, "const int lid = %s, block = %s;", g->d->thread, g->d->block);
+    gen_ids(g);
     if (s->instances > 1)
         gen_put(g, "const int inst = lid / %d, lane = lid %% %d;", s->impl->lanes,
                 s->impl->lanes);
@@ -412,7 +414,7 @@ void strips_print(Generator *g, const char *name)
                 .impl = fused_strips(g->script, g->kernel),
                 .serial = fused_serial(g->kernel),
                 .instances = g->kernel->choice.instances,
-                .cuda = strcmp(g->d->name, "cuda") == 0};
+                .cuda = strcmp(g->t->name, "cuda") == 0};
     s.early = g->kernel->choice.early && s.serial > 1;
     s.words = strips_words(g->script, g->fusion);
     s.own = strip_own(s.impl, s.words);

@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What OpenCL C, CUDA and C write differently in kernels of fusions, and the functions that
-// these call: copies between memory and chip by all threads of a block.
+// The functions that kernels of fusions call: copies between memory and chip by all threads
+// of a block.
 
-#include "emit/emit.h"
 #include "fuse/generator.h"
 
 #include <string.h>
-
-static const Dialect dialect[] = {
-    {"opencl", "kernel", "", "global ", "local ", "restrict",
-     "barrier(CLK_LOCAL_MEM_FENCE)", "get_local_id(0)", "get_group_id(0)", "#pragma unroll",
-     "*(@float4 *)(to + k) = *(const @float4 *)(from + k)", false},
-    {"cuda", "extern \"C\" __global__", "__device__ __forceinline__ ", "", "",
-     "__restrict__", "__syncthreads()", "threadIdx.x", "blockIdx.x", "#pragma unroll",
-     "*(@float4 *)(to + k) = *(const @float4 *)(from + k)", false},
-    {"c", "static", "static inline ", "", "", "restrict", NULL, NULL, NULL,
-     "#pragma GCC unroll 32", "memcpy(to + k, from + k, 16)", true},
-};
-
-const Dialect *dialect_find(const char *name)
-{
-    for (int i = 0; i < COUNTOF(dialect); i++)
-        if (strcmp(dialect[i].name, name) == 0)
-            return &dialect[i];
-    BUG("no dialect for %s", name);
-}
 
 // The prelude ---------------------------------------------------------------------------
 
@@ -71,47 +51,45 @@ static const char async_text[] =
     "    asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n"
     "}\n";
 
-void dialect_four(const Dialect *d, const char *to, const char *from, Buf *out)
+void copy_four(const Target *t, const char *to, const char *from, Buf *out)
 {
-    const char *space[] = {to, from};
-    int n = 0;
-    for (const char *c = d->four; *c; c++)
-        if (*c == '@')
-            buf_puts(out, space[n++]);
-        else
-            buf_putc(out, *c);
+    if (t->threads)
+        buf_printf(out, "*(%sfloat4 *)(to + k) = *(const %sfloat4 *)(from + k)", to, from);
+    else
+        buf_puts(out, "memcpy(to + k, from + k, 16)");
 }
 
-static void put_copy(const Dialect *d, const char *name, const char *to, const char *from,
+static void put_copy(const Target *t, const char *name, const char *to, const char *from,
                      const char *body, Buf *out)
 {
     buf_printf(out,
                "%svoid %s(%sfloat *%s to, %sconst float *%s from, int words, int left,\n",
-               d->function, name, to, d->restricted, from, d->restricted);
+               t->function, name, to, t->restricted, from, t->restricted);
     buf_printf(out, "    int lid, int threads)\n");
     for (const char *c = body; *c; c++)
         if (*c == '%')
-            dialect_four(d, to, from, out);
+            copy_four(t, to, from, out);
         else
             buf_putc(out, *c);
 }
 
 void fused_prelude(const char *target, Buf *out)
 {
-    const Dialect *d = dialect_find(target);
-    if (d->loops) // for routines that are text
+    const Target *t = target_find(target);
+    const char *local = t->local_pointer, *global = t->global;
+    if (!t->threads) // for routines that are text
         buf_puts(out, "#include <tgmath.h>\n");
-    emit_scalar_prelude(out, target_find(target));
+    emit_scalar_prelude(out, t);
     buf_puts(out,
              "// All threads of a block copy `words` neighbouring words, of which `left` "
              "are there.\n");
-    put_copy(d, "fw_load", d->local, d->global, copy_words, out);
-    put_copy(d, "fw_store", d->global, d->local, copy_words, out);
-    put_copy(d, "fw_load4", d->local, d->global, copy_fours, out);
-    put_copy(d, "fw_store4", d->global, d->local, copy_fours, out);
-    if (strcmp(d->name, "cuda") == 0)
+    put_copy(t, "fw_load", local, global, copy_words, out);
+    put_copy(t, "fw_store", global, local, copy_words, out);
+    put_copy(t, "fw_load4", local, global, copy_fours, out);
+    put_copy(t, "fw_store4", global, local, copy_fours, out);
+    if (strcmp(t->name, "cuda") == 0)
         buf_puts(out, async_text);
-    if (!d->loops)
-        strips_prelude(d, out);
+    if (t->threads)
+        strips_prelude(t, out);
     buf_putc(out, '\n');
 }

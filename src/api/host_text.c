@@ -140,9 +140,11 @@ static void put_arg(Buf *out, const JobArg *arg)
         buf_printf(out, "    {FW_BUFFER, 0, %d},\n", arg->buffer);
     else if (arg->kind == ARG_INT)
         buf_printf(out, "    {FW_VALUE, 4, 0x%" PRIx32 "u},\n", (uint32_t)arg->number);
-    else
-        buf_printf(out, "    {FW_VALUE, %d, 0x%" PRIx64 "u},\n", arg->buffer,
-                   (uint64_t)arg->number);
+    else {
+        uint64_t value = 0;
+        memcpy(&value, arg->bits, (size_t)arg->buffer);
+        buf_printf(out, "    {FW_VALUE, %d, 0x%" PRIx64 "u},\n", arg->buffer, value);
+    }
 }
 
 static void put_launches(Buf *out, const Job *job)
@@ -411,12 +413,31 @@ static bool check_stem(const char *stem, Diags *diags)
                             "`%s` cannot name a C file: an #include cannot say it", stem);
 }
 
+// Variables of a module, local memory and structs as arguments need more host code than is
+// printed.
+static bool can_print(const Job *job)
+{
+    for (int i = 0; i < job->nlaunch; i++)
+        for (int k = 0; k < job->launch[i].narg; k++) {
+            const JobArg *arg = &job->launch[i].arg[k];
+            if (arg->kind == ARG_LOCAL || arg->kind == ARG_SYMBOL ||
+                (arg->kind == ARG_BITS && arg->buffer > (int)sizeof(uint64_t)))
+                return false;
+        }
+    return true;
+}
+
 bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
                  Diags *diags)
 {
     int at = 0;
     if (!check_stem(stem, diags))
         return false;
+    if (!can_print(&recipe->job))
+        return diag_error(diags, span_none, "C057",
+                          "--host prints no launches with variables of a module, local "
+                          "memory as an argument, or values of "
+                          "more than 8 bytes");
     while (at < COUNTOF(hosts) && strcmp(hosts[at].target, target_name(recipe->target)))
         at++;
     if (at == COUNTOF(hosts))

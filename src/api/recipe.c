@@ -129,15 +129,24 @@ static bool make_scratch(Loaded *loaded, Buf *log)
     return true;
 }
 
+static bool build(Loaded *loaded, Buf *log)
+{
+    const Recipe *recipe = loaded->recipe;
+    DeviceText text = {.source = recipe->source, .options = recipe->options};
+    Arena *arena = arena_new();
+    job_names(&recipe->job, arena, &text);
+    DeviceStatus status = loaded->kind->build(loaded->device, &text, &loaded->module, log);
+    arena_free(arena);
+    return status == DEV_OK;
+}
+
 Loaded *loaded_new(const Recipe *recipe, void *queue, Buf *log)
 {
     Loaded *loaded = xcalloc(1, sizeof *loaded);
     loaded->recipe = recipe;
     loaded->kind = device_kind_of(target_name(recipe->target));
     loaded->device = loaded->kind->adopt(queue, log);
-    if (loaded->device && make_scratch(loaded, log) &&
-        loaded->kind->build(loaded->device, recipe->source, recipe->options,
-                            &loaded->module, log) == DEV_OK)
+    if (loaded->device && make_scratch(loaded, log) && build(loaded, log))
         return loaded;
     loaded_free(loaded);
     return NULL;
@@ -196,7 +205,7 @@ static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg
 
 // The arguments of one launch; room: where integers are kept.
 static void set_args(const Loaded *loaded, const JobLaunch *from, const DeviceArg *lent,
-                     DeviceArg *to, int32_t *room)
+                     DeviceArg *to, int32_t *room, Arena *arena)
 {
     int first_scratch = loaded->recipe->nargument;
     for (int k = 0; k < from->narg; k++) {
@@ -212,7 +221,13 @@ static void set_args(const Loaded *loaded, const JobLaunch *from, const DeviceAr
             to[k] = (DeviceArg){.data = &room[k], .bytes = sizeof room[k]};
             break;
         case ARG_BITS:
-            to[k] = (DeviceArg){.data = &arg->number, .bytes = (size_t)arg->buffer};
+        case ARG_LOCAL:
+            to[k] = (DeviceArg){.data = arg->bits, .bytes = (size_t)arg->buffer};
+            break;
+        case ARG_SYMBOL:
+            to[k] = lent[arg->buffer];
+            to[k].bytes = (size_t)loaded->recipe->argument[arg->buffer].bytes;
+            to[k].symbol = job_symbol(arg, arena);
             break;
         case ARG_SCALAR:
         case ARG_IMAGE: BUG("a scalar or an image as the argument of a recipe");
@@ -225,7 +240,8 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
 {
     DeviceArg *arg = xcalloc((size_t)from->narg + 1, sizeof *arg);
     int32_t *room = xcalloc((size_t)from->narg + 1, sizeof *room);
-    set_args(loaded, from, lent, arg, room);
+    Arena *arena = arena_new();
+    set_args(loaded, from, lent, arg, room, arena);
     DeviceLaunch launch = {.kernel = from->kernel,
                            .local_bytes = (size_t)from->local_bytes,
                            .narg = from->narg,
@@ -236,6 +252,7 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
     }
     DeviceStatus status =
         loaded->kind->enqueue(loaded->device, loaded->module, queue, &launch, 1, log);
+    arena_free(arena);
     free(arg);
     free(room);
     return status == DEV_OK;

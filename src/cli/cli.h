@@ -171,6 +171,7 @@ json_t *cli_set_json(Set set); // the numbers of a set of calls, from 1
 bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.
 bool cli_device(Options *options, DeviceInfo *info);
+extern const char cli_default_device[];
 // The kind of model that the command's first argument names; NULL with a diagnostic.
 const ModelKind *cli_model_kind(Options *options);
 // What a command takes for MODEL, n names; owner: arena.

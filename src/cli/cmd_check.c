@@ -91,13 +91,19 @@ static const char *const access_name[] = {
 
 static void print_arg(const TemplateArg *arg)
 {
-    if (arg->value) {
-        printf("  in     %s: %s = %s", arg->name, arg->type, arg->value);
+    if (arg->local) {
+        printf("  local  %s: [%s]%s", arg->name, arg->local, arg->type);
+    } else if (arg->values.len) {
+        printf("  in     %s: %s =", arg->name, arg->type);
+        for (int i = 0; i < arg->values.len; i++)
+            printf("%s %s", i ? "," : "", arg->values.at[i]);
     } else {
         printf("  %-5s  %s: ", access_name[arg->access], arg->name);
         for (int d = 0; d < arg->ndim; d++)
             printf("[%lld]", (long long)arg->length[d]);
         printf("%s%s", arg->type, arg->image ? " image" : "");
+        if (arg->symbol)
+            printf(" in %s", arg->symbol);
     }
     printf("%s%s\n", arg->when ? "  if " : "", arg->when ? arg->when : "");
 }
@@ -122,8 +128,9 @@ static json_t *arg_json(const TemplateArg *arg)
     for (int d = 0; d < arg->ndim; d++)
         json_array_append_new(shape, json_integer(arg->length[d]));
     return json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", arg->name, "type", arg->type,
-                     "access", arg->value ? "in" : access_name[arg->access], "shape", shape,
-                     "image", arg->image);
+                     "access",
+                     access_name[template_is_array(arg) ? arg->access : ACCESS_IN], "shape",
+                     shape, "image", arg->image);
 }
 
 static json_t *template_json(const Problem *problem)

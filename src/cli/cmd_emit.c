@@ -5,6 +5,7 @@
 #include "api/recipe.h"
 #include "calibrate/describe.h"
 #include "cli/cli.h"
+#include "problem/template.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -208,13 +209,24 @@ static bool emit(Emission *e, Print *print)
     return ok;
 }
 
+// The text of a template is the same for all devices of its language.
+static bool find_device(Emission *e)
+{
+    Options *o = e->o;
+    if (!e->problem->template || o->best || o->device_given || o->device_model)
+        return cli_device(o, &e->device);
+    snprintf(e->device.target, sizeof e->device.target, "%s",
+             e->problem->template->language);
+    return true;
+}
+
 int cmd_emit(Options *o)
 {
     Emission e = {.o = o};
     Print *print = find_print(o);
     // A plan and a host program are for numbers; a kernel's text can do without.
     CliSizes sizes = o->best || o->host ? SIZES_ALL : SIZES_OPEN;
-    if (!print || !(e.problem = cli_problem(o, sizes)) || !cli_device(o, &e.device) ||
+    if (!print || !(e.problem = cli_problem(o, sizes)) || !find_device(&e) ||
         !(e.target = find_target(o, &e.device)))
         return 2;
     describe_target(target_name(e.target), &e.device);

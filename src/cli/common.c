@@ -6,6 +6,7 @@
 
 #include "calibrate/describe.h"
 #include "ir/names.h"
+#include "problem/template.h"
 #include "report/table.h"
 
 #include <errno.h>
@@ -13,11 +14,23 @@
 #include <string.h>
 #include <unistd.h>
 
+const char cli_default_device[] = "opencl:0";
+
+// Where no device was asked for, a template runs on one that takes its language.
+static void choose_device(Options *o, const Problem *problem)
+{
+    const DeviceKind *kind =
+        problem->template ? device_kind_of(problem->template->language) : NULL;
+    if (kind && o->device == cli_default_device)
+        o->device = arena_printf(o->arena, "%s:0", kind->name);
+}
+
 Problem *cli_problem(Options *o, CliSizes sizes)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
     if (!problem->kind)
         return NULL;
+    choose_device(o, problem);
     problem->limit = (int)o->limit;
     if (problem->program) {
         problem->program->math = o->math;

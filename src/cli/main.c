@@ -130,7 +130,7 @@ static int run_command(const Command *command, int argc, char **argv)
     struct argp_option table[OPTIONS + 1];
     struct argp argp = command_argp(command, table);
     Options options = {.command = command,
-                       .device = "opencl:0",
+                       .device = cli_default_device,
                        .seed = 1,
                        .budget_s = INFINITY,
                        .arena = arena_new()};

@@ -72,8 +72,15 @@ struct Mem {
     bool is_view, is_part;
 };
 
+// A name of the module's text, and what it is called in the module.
+typedef struct {
+    char *name, *symbol;
+} Named;
+
 struct Module {
     void *module;
+    int nnamed;
+    Named *named;
 };
 
 // Loading and errors --------------------------------------------------------------------
@@ -401,56 +408,73 @@ static DeviceStatus cuda_fill(Device *device, Mem *mem, unsigned char byte, size
 
 // Modules -------------------------------------------------------------------------------
 
-static DeviceStatus load_cubin(Device *device, const Buf *cubin, Module **module, Buf *log)
+static Module *module_new(void *loaded, const DeviceText *text, const Buf *symbols)
 {
-    void *loaded;
-    DeviceStatus status =
-        status_of(&device->cu, device->cu.cuModuleLoadData(&loaded, cubin->text),
-                  "cuModuleLoadData", log);
-    if (status != DEV_OK)
-        return status;
-    *module = xmalloc(sizeof **module);
-    (*module)->module = loaded;
-    return DEV_OK;
+    Module *module = xcalloc(1, sizeof *module);
+    const char *symbol = symbols->text;
+    module->module = loaded;
+    module->nnamed = text->nname;
+    module->named = xcalloc((size_t)text->nname + 1, sizeof *module->named);
+    for (int i = 0; i < text->nname; i++, symbol += strlen(symbol) + 1)
+        module->named[i] = (Named){xstrdup(text->name[i]), xstrdup(symbol)};
+    return module;
 }
 
-static DeviceStatus make_cubin(const Device *device, const char *source,
-                               const char *options, Buf *cubin, Buf *log)
+// What a name of the text is called in the module; a name that the text does not list is
+// called so.
+static const char *symbol_of(const Module *module, const char *name)
 {
-    return nvrtc_compile(device->nvrtc, source, device->arch, options ? options : "",
-                         getenv("FOREWARP_CACHE"), cubin, log);
+    for (int i = 0; i < module->nnamed; i++)
+        if (strcmp(module->named[i].name, name) == 0)
+            return module->named[i].symbol;
+    return name;
+}
+
+static DeviceStatus make_cubin(const Device *device, const DeviceText *text, Buf *cubin,
+                               Buf *symbols, Buf *log)
+{
+    return nvrtc_compile(device->nvrtc, text, device->arch, getenv("FOREWARP_CACHE"), cubin,
+                         symbols, log);
 }
 
 static void build_wait(Device *device)
 {
+    static const DeviceText text = {.source = wait_text, .options = ""};
     Buf cubin, ignored;
     buf_init(&cubin);
     buf_init(&ignored);
-    if (make_cubin(device, wait_text, "", &cubin, &ignored) == DEV_OK &&
+    if (make_cubin(device, &text, &cubin, &ignored, &ignored) == DEV_OK &&
         device->cu.cuModuleLoadData(&device->wait_module, cubin.text) == CU_OK)
         device->cu.cuModuleGetFunction(&device->wait, device->wait_module, "fw_wait");
     buf_release(&cubin);
     buf_release(&ignored);
 }
 
-static DeviceStatus cuda_compile(Device *device, const char *source, const char *options,
-                                 Buf *log)
+static DeviceStatus cuda_compile(Device *device, const DeviceText *text, Buf *log)
 {
-    Buf cubin;
+    Buf cubin, symbols;
     buf_init(&cubin);
-    DeviceStatus status = make_cubin(device, source, options, &cubin, log);
+    buf_init(&symbols);
+    DeviceStatus status = make_cubin(device, text, &cubin, &symbols, log);
+    buf_release(&symbols);
     buf_release(&cubin);
     return status;
 }
 
-static DeviceStatus cuda_build(Device *device, const char *source, const char *options,
-                               Module **module, Buf *log)
+static DeviceStatus cuda_build(Device *device, const DeviceText *text, Module **module,
+                               Buf *log)
 {
-    Buf cubin;
+    Buf cubin, symbols;
+    void *loaded;
     buf_init(&cubin);
-    DeviceStatus status = make_cubin(device, source, options, &cubin, log);
+    buf_init(&symbols);
+    DeviceStatus status = make_cubin(device, text, &cubin, &symbols, log);
     if (status == DEV_OK)
-        status = load_cubin(device, &cubin, module, log);
+        status = status_of(&device->cu, device->cu.cuModuleLoadData(&loaded, cubin.text),
+                           "cuModuleLoadData", log);
+    if (status == DEV_OK)
+        *module = module_new(loaded, text, &symbols);
+    buf_release(&symbols);
     buf_release(&cubin);
     return status;
 }
@@ -458,6 +482,11 @@ static DeviceStatus cuda_build(Device *device, const char *source, const char *o
 static void cuda_module_free(Device *device, Module *module)
 {
     device->cu.cuModuleUnload(module->module);
+    for (int i = 0; i < module->nnamed; i++) {
+        free(module->named[i].name);
+        free(module->named[i].symbol);
+    }
+    free(module->named);
     free(module);
 }
 
@@ -531,7 +560,8 @@ static DeviceStatus get_ready(const Device *device, const Module *module,
                               const DeviceLaunch *launch, Ready *ready, Buf *log)
 {
     const Driver *cu = &device->cu;
-    int code = cu->cuModuleGetFunction(&ready->function, module->module, launch->kernel);
+    int code = cu->cuModuleGetFunction(&ready->function, module->module,
+                                       symbol_of(module, launch->kernel));
     if (!succeeds(cu, code, "cuModuleGetFunction", log)) {
         buf_printf(log, "the kernel asked for is '%s'\n", launch->kernel);
         return DEV_FAILED;
@@ -543,10 +573,56 @@ static DeviceStatus get_ready(const Device *device, const Module *module,
         ready->grid[i] = (unsigned)(launch->global[i] / launch->local[i]);
     }
     ready->shared = (unsigned)launch->local_bytes;
-    for (int i = 0; i < launch->narg; i++)
-        ready->arg[i] = launch->arg[i].mem ? (void *)&launch->arg[i].mem->address
-                                           : (void *)(uintptr_t)launch->arg[i].data;
+    for (int i = 0, n = 0; i < launch->narg; i++)
+        if (!launch->arg[i].symbol)
+            ready->arg[n++] = launch->arg[i].mem ? (void *)&launch->arg[i].mem->address
+                                                 : (void *)(uintptr_t)launch->arg[i].data;
     return DEV_OK;
+}
+
+// Memory named by a symbol ------------------------------------------------------------
+
+// Where a variable is; DEV_OUT_OF_RESOURCES if a buffer does not go into it.
+static DeviceStatus find_variable(const Device *device, const Module *module,
+                                  const DeviceArg *arg, uint64_t *address, Buf *log)
+{
+    size_t bytes = 0;
+    int code = device->cu.cuModuleGetGlobal_v2(address, &bytes, module->module,
+                                               symbol_of(module, arg->symbol));
+    if (!succeeds(&device->cu, code, "cuModuleGetGlobal", log)) {
+        buf_printf(log, "the variable asked for is '%s'\n", arg->symbol);
+        return DEV_FAILED;
+    }
+    if (bytes >= arg->bytes)
+        return DEV_OK;
+    buf_printf(log, "%s: the variable has %zu bytes, its argument %zu\n", arg->symbol,
+               bytes, arg->bytes);
+    return DEV_OUT_OF_RESOURCES;
+}
+
+// Copies what belongs to variables of the module to them, or back.
+static DeviceStatus copy_symbols(const Device *device, const Module *module,
+                                 const DeviceLaunch *launch, int n, bool back, void *stream,
+                                 Buf *log)
+{
+    DeviceStatus status = DEV_OK;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < launch[k].narg && status == DEV_OK; i++) {
+            const DeviceArg *arg = &launch[k].arg[i];
+            uint64_t variable, buffer;
+            if (!arg->symbol)
+                continue;
+            memcpy(&buffer, arg->mem ? (const void *)&arg->mem->address : arg->data,
+                   sizeof buffer);
+            status = find_variable(device, module, arg, &variable, log);
+            if (status == DEV_OK)
+                status = status_of(&device->cu,
+                                   device->cu.cuMemcpyDtoDAsync_v2(back ? buffer : variable,
+                                                                   back ? variable : buffer,
+                                                                   arg->bytes, stream),
+                                   "cuMemcpyDtoD", log);
+        }
+    return status;
 }
 
 static int enqueue(const Driver *cu, Ready *r, void *stream)
@@ -594,7 +670,11 @@ static DeviceStatus cuda_run(Device *device, Module *module, const DeviceLaunch 
     for (int i = 0; i < n && status == DEV_OK; i++)
         status = get_ready(device, module, &launch[i], &ready[i], log);
     if (status == DEV_OK)
+        status = copy_symbols(device, module, launch, n, false, NULL, log);
+    if (status == DEV_OK)
         status = run_ready(device, ready, n, time_ns, log);
+    if (status == DEV_OK)
+        status = copy_symbols(device, module, launch, n, true, NULL, log);
     free(ready);
     return status;
 }
@@ -666,14 +746,15 @@ static DeviceStatus cuda_enqueue(Device *device, Module *module, void *queue,
                                  const DeviceLaunch *launch, int n, Buf *log)
 {
     Ready ready;
-    DeviceStatus status = DEV_OK;
+    DeviceStatus status = copy_symbols(device, module, launch, n, false, queue, log);
     for (int i = 0; i < n && status == DEV_OK; i++) {
         status = get_ready(device, module, &launch[i], &ready, log);
         if (status == DEV_OK)
             status = status_of(&device->cu, enqueue(&device->cu, &ready, queue),
                                "cuLaunchKernel", log);
     }
-    return status;
+    return status == DEV_OK ? copy_symbols(device, module, launch, n, true, queue, log)
+                            : status;
 }
 
 extern const DeviceKind device_cuda;

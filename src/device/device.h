@@ -50,8 +50,12 @@ typedef struct {
 
 typedef struct {
     Mem *mem;         // a buffer or image, or NULL:
-    const void *data; // a scalar argument of this many bytes
+    const void *data; // a scalar argument of this many bytes; NULL: so much local memory
     size_t bytes;
+    // The buffer is no argument: its contents are copied to this variable of the module
+    // (`__constant__`, `__device__`) before a run, and back after it. Its name is one of
+    // the text's names. CUDA; NULL: an argument.
+    const char *symbol;
 } DeviceArg;
 
 typedef struct {
@@ -61,6 +65,15 @@ typedef struct {
     int narg;
     const DeviceArg *arg;
 } DeviceLaunch;
+
+// What is compiled. Kernels of CUDA that are not extern "C", templates among them, have
+// names that only its compiler knows: names lists such expressions, `scale<float, 4>` and
+// `&variable`. Other devices look at none.
+typedef struct {
+    const char *source, *options;
+    const char *const *name;
+    int nname;
+} DeviceText;
 
 typedef enum {
     DEV_OK,
@@ -102,16 +115,15 @@ typedef struct {
     // Fills a part of a buffer with one byte.
     DeviceStatus (*fill)(Device *device, Mem *mem, unsigned char byte, size_t offset,
                          size_t bytes, Buf *log);
-    DeviceStatus (*build)(Device *device, const char *source, const char *options,
-                          Module **module, Buf *log);
+    DeviceStatus (*build)(Device *device, const DeviceText *text, Module **module,
+                          Buf *log);
     void (*module_free)(Device *device, Module *module);
     // For processes that compile ahead of the one that runs. A device opened so knows its
     // info and compiles, and takes no memory of the device. compile stores what a build of
-    // the same text and options finds in any process with the same $FOREWARP_CACHE. Both
+    // the same text finds in any process with the same $FOREWARP_CACHE. Both
     // NULL: a build can only be done by the process that runs.
     Device *(*open_compiler)(int index, Buf *log);
-    DeviceStatus (*compile)(Device *device, const char *source, const char *options,
-                            Buf *log);
+    DeviceStatus (*compile)(Device *device, const DeviceText *text, Buf *log);
     // Runs the launches in order and waits. time_ns: from the start of the first to the
     // end of the last, on the device's clock.
     DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,

@@ -448,14 +448,14 @@ static DeviceStatus load(const char *path, Module **module, Buf *log)
     return DEV_OK;
 }
 
-static DeviceStatus host_build(Device *device, const char *source, const char *options,
-                               Module **module, Buf *log)
+static DeviceStatus host_build(Device *device, const DeviceText *text, Module **module,
+                               Buf *log)
 {
     Files files;
     DeviceStatus status = DEV_BUILD_FAILED;
-    if (!open_files(&files, source, log))
+    if (!open_files(&files, text->source, log))
         return DEV_FAILED;
-    if (compile_adapting(device, options, &files, log))
+    if (compile_adapting(device, text->options, &files, log))
         status = load(files.so, module, log);
     close_files(&files);
     return status;

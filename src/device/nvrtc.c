@@ -106,62 +106,111 @@ void nvrtc_version(const Nvrtc *nvrtc, int *major, int *minor)
 
 // The cache ---------------------------------------------------------------------------
 
-static void cache_path(const Nvrtc *nvrtc, const char *source, const char *arch,
-                       const char *options, const char *cache, Buf *path)
+static void cache_path(const Nvrtc *nvrtc, const DeviceText *text, const char *arch,
+                       const char *cache, Buf *path)
 {
-    char text[128], hex[KEY + 1];
-    snprintf(text, sizeof text, "%s|%d.%d|", arch, nvrtc->major, nvrtc->minor);
-    uint64_t hash = hash_bytes(text, strlen(text), 0);
-    hash = hash_bytes(options, strlen(options) + 1, hash);
-    hash_hex(hash_bytes(source, strlen(source), hash), hex);
+    char how[128], hex[KEY + 1];
+    snprintf(how, sizeof how, "%s|%d.%d|", arch, nvrtc->major, nvrtc->minor);
+    uint64_t hash = hash_bytes(how, strlen(how), 0);
+    hash = hash_bytes(text->options, strlen(text->options) + 1, hash);
+    for (int i = 0; i < text->nname; i++)
+        hash = hash_bytes(text->name[i], strlen(text->name[i]) + 1, hash);
+    hash_hex(hash_bytes(text->source, strlen(text->source), hash), hex);
     buf_printf(path, "%s/%s.cubin", cache, hex);
 }
 
-static bool cache_read(const char *path, Buf *cubin)
+// The symbols, n of them, come before the cubin.
+static bool cache_read(const char *path, int n, Buf *cubin, Buf *symbols)
 {
     Buf file;
     char hex[KEY + 1] = "";
+    size_t start = KEY;
     buf_init(&file);
     bool ok = file_read(path, FILE_DATA_MOST, &file) && file.len > KEY;
     if (ok)
         hash_hex(hash_bytes(file.text + KEY, file.len - KEY, 0), hex);
     ok = ok && memcmp(file.text, hex, KEY) == 0;
-    if (ok)
-        buf_write(cubin, file.text + KEY, file.len - KEY);
+    for (int i = 0; ok && i < n && start < file.len; i++)
+        start += strlen(file.text + start) + 1;
+    ok = ok && start < file.len;
+    if (ok) {
+        buf_write(symbols, file.text + KEY, start - KEY);
+        buf_write(cubin, file.text + start, file.len - start);
+    }
     buf_release(&file);
     return ok;
 }
 
 // A cache that cannot be written is no cache, and no reason to fail.
-static void cache_write(const char *path, const Buf *cubin)
+static void cache_write(const char *path, const Buf *cubin, const Buf *symbols)
 {
-    Buf file;
+    Buf file, body;
     char hex[KEY + 1];
     buf_init(&file);
-    hash_hex(hash_bytes(cubin->text, cubin->len, 0), hex);
+    buf_init(&body);
+    buf_write(&body, symbols->text, symbols->len);
+    buf_write(&body, cubin->text, cubin->len);
+    hash_hex(hash_bytes(body.text, body.len, 0), hex);
     buf_puts(&file, hex);
-    buf_write(&file, cubin->text, cubin->len);
+    buf_write(&file, body.text, body.len);
     file_write(path, file.text, file.len);
+    buf_release(&body);
     buf_release(&file);
 }
 
 // Compiling ---------------------------------------------------------------------------
 
+// The next option, in place, without its quotes; NULL: there is none.
+static char *next_option(char **text)
+{
+    char *from = *text + strspn(*text, " \t\n"), *start = from, *to = from;
+    bool quoted = false;
+    for (; *from && (quoted || !strchr(" \t\n", *from)); from++)
+        if (*from == '"')
+            quoted = !quoted;
+        else
+            *to++ = *from;
+    *text = from + (*from != 0);
+    bool any = from > start;
+    *to = 0;
+    return any ? start : NULL;
+}
+
 static int run_compiler(const Nvrtc *nvrtc, void *program, const char *arch,
                         const char *options)
 {
-    char *copy = xstrdup(options), *save = NULL, gpu[64];
+    char *copy = xstrdup(options), *rest = copy, gpu[64], *word;
     const char *argv[FLAGS_MAX + 2];
     int n = 0;
     snprintf(gpu, sizeof gpu, "--gpu-architecture=%s", arch);
     argv[n++] = gpu;
     argv[n++] = nvrtc->include;
-    for (char *word = strtok_r(copy, " \t\n", &save); word && n < COUNTOF(argv);
-         word = strtok_r(NULL, " \t\n", &save))
+    while (n < COUNTOF(argv) && (word = next_option(&rest)))
         argv[n++] = word;
     int error = nvrtc->nvrtcCompileProgram(program, n, argv);
     free(copy);
     return error;
+}
+
+// The names must be said before the text is compiled.
+static int add_names(const Nvrtc *nvrtc, void *program, const DeviceText *text)
+{
+    int error = 0;
+    for (int i = 0; i < text->nname && error == 0; i++)
+        error = nvrtc->nvrtcAddNameExpression(program, text->name[i]);
+    return error;
+}
+
+static bool take_symbols(const Nvrtc *nvrtc, void *program, const DeviceText *text,
+                         Buf *symbols)
+{
+    for (int i = 0; i < text->nname; i++) {
+        const char *symbol = NULL;
+        if (nvrtc->nvrtcGetLoweredName(program, text->name[i], &symbol) != 0 || !symbol)
+            return false;
+        buf_write(symbols, symbol, strlen(symbol) + 1);
+    }
+    return true;
 }
 
 static void append_log(const Nvrtc *nvrtc, void *program, Buf *log)
@@ -195,38 +244,42 @@ static DeviceStatus failure(const Buf *log, size_t before)
     return too_large ? DEV_OUT_OF_RESOURCES : DEV_BUILD_FAILED;
 }
 
-static DeviceStatus compile(const Nvrtc *nvrtc, const char *source, const char *arch,
-                            const char *options, Buf *cubin, Buf *log)
+static DeviceStatus compile(const Nvrtc *nvrtc, const DeviceText *text, const char *arch,
+                            Buf *cubin, Buf *symbols, Buf *log)
 {
     void *program;
     size_t before = log->len;
-    int error = nvrtc->nvrtcCreateProgram(&program, source, "kernel.cu", 0, NULL, NULL);
+    int error =
+        nvrtc->nvrtcCreateProgram(&program, text->source, "kernel.cu", 0, NULL, NULL);
     if (error != 0) {
         buf_printf(log, "nvrtcCreateProgram failed: error %d\n", error);
         return DEV_FAILED;
     }
-    error = run_compiler(nvrtc, program, arch, options);
+    error = add_names(nvrtc, program, text);
+    if (error == 0)
+        error = run_compiler(nvrtc, program, arch, text->options);
     append_log(nvrtc, program, log);
-    bool ok = error == 0 && take_cubin(nvrtc, program, cubin);
+    bool ok = error == 0 && take_symbols(nvrtc, program, text, symbols) &&
+              take_cubin(nvrtc, program, cubin);
     nvrtc->nvrtcDestroyProgram(&program);
     if (!ok)
         buf_printf(log, "nvrtcCompileProgram failed for %s: error %d\n", arch, error);
     return ok ? DEV_OK : failure(log, before);
 }
 
-DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const char *source, const char *arch,
-                           const char *options, const char *cache, Buf *cubin, Buf *log)
+DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const DeviceText *text, const char *arch,
+                           const char *cache, Buf *cubin, Buf *symbols, Buf *log)
 {
     if (!cache)
-        return compile(nvrtc, source, arch, options, cubin, log);
+        return compile(nvrtc, text, arch, cubin, symbols, log);
     Buf path;
     DeviceStatus status = DEV_OK;
     buf_init(&path);
-    cache_path(nvrtc, source, arch, options, cache, &path);
-    if (!cache_read(path.text, cubin)) {
-        status = compile(nvrtc, source, arch, options, cubin, log);
+    cache_path(nvrtc, text, arch, cache, &path);
+    if (!cache_read(path.text, text->nname, cubin, symbols)) {
+        status = compile(nvrtc, text, arch, cubin, symbols, log);
         if (status == DEV_OK)
-            cache_write(path.text, cubin);
+            cache_write(path.text, cubin, symbols);
     }
     buf_release(&path);
     return status;

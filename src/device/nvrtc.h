@@ -18,9 +18,11 @@ Nvrtc *nvrtc_open(Buf *log);
 void nvrtc_close(Nvrtc *nvrtc); // accepts NULL
 void nvrtc_version(const Nvrtc *nvrtc, int *major, int *minor);
 
-// Appends the cubin of source to cubin. arch: "sm_90". options are split at blanks. cache:
-// folder of cubins made before, or NULL; a damaged one is made again.
-DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const char *source, const char *arch,
-                           const char *options, const char *cache, Buf *cubin, Buf *log);
+// Appends the cubin of a text to cubin, and to symbols what the names of the text are
+// called in it, each with a zero byte after it. arch: "sm_90". Options are split at blanks
+// outside quotes. cache: folder of cubins made before, or NULL; a damaged one is made
+// again.
+DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const DeviceText *text, const char *arch,
+                           const char *cache, Buf *cubin, Buf *symbols, Buf *log);
 
 #endif

@@ -568,27 +568,27 @@ static bool append_build_log(Device *device, cl_program program, Buf *log)
     return says;
 }
 
-static cl_int build_once(Device *device, const char *source, const char *options,
-                         cl_program *program)
+static cl_int build_once(Device *device, const DeviceText *text, cl_program *program)
 {
     cl_int code;
+    const char *source = text->source;
     *program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
     if (code != CL_SUCCESS)
         *program = NULL;
     else
-        code = clBuildProgram(*program, 1, &device->id, options ? options : "", NULL, NULL);
+        code = clBuildProgram(*program, 1, &device->id, text->options, NULL, NULL);
     return code;
 }
 
 // A failure without a word in its log is PoCL losing a race for its cache (pocl issue
 // 1480): once more succeeds.
-static DeviceStatus opencl_build(Device *device, const char *source, const char *options,
-                                 Module **module, Buf *log)
+static DeviceStatus opencl_build(Device *device, const DeviceText *text, Module **module,
+                                 Buf *log)
 {
     cl_program program = NULL;
     cl_int code = CL_SUCCESS;
     for (int attempt = 0; attempt < 2; attempt++) {
-        code = build_once(device, source, options, &program);
+        code = build_once(device, text, &program);
         if (code == CL_SUCCESS) {
             *module = xcalloc(1, sizeof **module);
             (*module)->program = program;
@@ -667,11 +667,14 @@ static bool shape_fits(const Device *device, const Kernel *kernel, const DeviceL
 static bool launch_fits(const Device *device, const Kernel *kernel, const DeviceLaunch *l,
                         Buf *log)
 {
-    bool ok = kernel->local_bytes <= (cl_ulong)device->info.local_bytes;
+    cl_ulong bytes = kernel->local_bytes;
+    for (int i = 0; i < l->narg; i++)
+        if (!l->arg[i].mem && !l->arg[i].data)
+            bytes += l->arg[i].bytes;
+    bool ok = bytes <= (cl_ulong)device->info.local_bytes;
     if (!ok)
         buf_printf(log, "%s: %llu bytes of local memory, the device has %lld\n", l->kernel,
-                   (unsigned long long)kernel->local_bytes,
-                   (long long)device->info.local_bytes);
+                   (unsigned long long)bytes, (long long)device->info.local_bytes);
     return ok && shape_fits(device, kernel, l, log);
 }
 

@@ -168,19 +168,21 @@ json_t *piece_report(const Piece *piece)
 
 static DeviceStatus build(Bench *bench, Piece **piece, int n, Buf *log)
 {
+    const DeviceKind *kind = bench->held.kind;
     Module *module = NULL;
-    Buf text;
-    buf_init(&text);
-    buf_puts(&text, piece[0]->job->prelude);
+    Buf source;
+    buf_init(&source);
+    buf_puts(&source, piece[0]->job->prelude);
     for (int i = 0; i < n; i++)
-        buf_printf(&text, "\n%s", piece[i]->job->source);
-    buf_putc(&text, '\n');
-    const char *options = piece[0]->job->options;
-    DeviceStatus status =
-        bench->compiles
-            ? bench->held.kind->compile(bench->held.device, text.text, options, log)
-            : bench->held.kind->build(bench->held.device, text.text, options, &module, log);
-    buf_release(&text);
+        buf_printf(&source, "\n%s", piece[i]->job->source);
+    buf_putc(&source, '\n');
+    DeviceText text = {.source = source.text, .options = piece[0]->job->options};
+    if (n == 1)
+        job_names(piece[0]->job, piece[0]->arena, &text);
+    DeviceStatus status = bench->compiles
+                              ? kind->compile(bench->held.device, &text, log)
+                              : kind->build(bench->held.device, &text, &module, log);
+    buf_release(&source);
     if (status != DEV_OK)
         return status;
     Built *built = xmalloc(sizeof *built);
@@ -230,7 +232,8 @@ static bool build_jointly(Bench *bench, Piece **piece, int n)
 
 static bool can_share(const Piece *a, const Piece *b)
 {
-    return strcmp(a->job->prelude, b->job->prelude) == 0 &&
+    return !a->job->named && !b->job->named &&
+           strcmp(a->job->prelude, b->job->prelude) == 0 &&
            strcmp(a->job->options, b->job->options) == 0;
 }
 
@@ -288,19 +291,27 @@ static Mem *view_of(const Bench *bench, Piece *piece, const JobArg *arg)
     return view;
 }
 
+static size_t bytes_of(const Bench *bench, const Piece *piece, int buffer)
+{
+    return buffer < bench->held.n ? bench->held.at[buffer].bytes
+                                  : piece->scratch[buffer - bench->held.n].bytes;
+}
+
 static DeviceArg device_arg(const Bench *bench, Piece *piece, const JobArg *arg)
 {
     if (arg->kind == ARG_BUFFER)
         return (DeviceArg){.mem = mem_of(bench, piece, arg->buffer)};
     if (arg->kind == ARG_IMAGE)
         return (DeviceArg){.mem = view_of(bench, piece, arg)};
+    if (arg->kind == ARG_SYMBOL)
+        return (DeviceArg){.mem = mem_of(bench, piece, arg->buffer),
+                           .bytes = bytes_of(bench, piece, arg->buffer),
+                           .symbol = job_symbol(arg, piece->arena)};
+    if (arg->kind == ARG_BITS || arg->kind == ARG_LOCAL)
+        return (DeviceArg){.data = arg->bits, .bytes = (size_t)arg->buffer};
     Scalar scalar = arg->kind == ARG_INT ? S_INT : arg->scalar;
     double value = arg->kind == ARG_INT ? (double)arg->number : arg->value;
     void *data = arena_alloc(piece->arena, sizeof(double));
-    if (arg->kind == ARG_BITS) {
-        memcpy(data, &arg->number, sizeof arg->number);
-        return (DeviceArg){.data = data, .bytes = (size_t)arg->buffer};
-    }
     scalar_pack(scalar, &value, 1, data);
     return (DeviceArg){.data = data, .bytes = scalar_device_bytes(scalar)};
 }
@@ -326,8 +337,7 @@ static bool is_passed(const Job *job, int buffer)
     for (int i = 0; i < job->nlaunch; i++)
         for (int k = 0; k < job->launch[i].narg; k++) {
             const JobArg *arg = &job->launch[i].arg[k];
-            if ((arg->kind == ARG_BUFFER || arg->kind == ARG_IMAGE) &&
-                arg->buffer == buffer)
+            if (job_reads(arg) && arg->buffer == buffer)
                 return true;
         }
     return false;

@@ -149,7 +149,8 @@ GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
     check->kind = kind;
     check->device = device;
     check->compares = info->has_double;
-    bool ok = kind->build(device, text.text, "", &check->module, &log) == DEV_OK;
+    const DeviceText source = {.source = text.text, .options = ""};
+    bool ok = kind->build(device, &source, &check->module, &log) == DEV_OK;
     buf_release(&log);
     buf_release(&text);
     if (ok)

@@ -91,13 +91,25 @@ typedef struct {
 size_t rig_buffer_bytes(const RigBuffer *buffer);
 
 typedef struct {
-    // ARG_IMAGE: a buffer, given to the kernel as an image of one dimension.
-    enum { ARG_BUFFER, ARG_INT, ARG_SCALAR, ARG_BITS, ARG_IMAGE } kind;
-    int buffer; // ARG_BUFFER: a RigBuffer's number, or nbuffer + k: scratch k of the job;
-                // ARG_BITS: how many bytes are passed
-    int64_t number; // ARG_INT: passed as a 32-bit int; ARG_BITS: holds the bytes
+    // ARG_IMAGE: a buffer, given to the kernel as an image of one dimension; ARG_LOCAL:
+    // local memory (OpenCL); ARG_SYMBOL: a buffer whose contents are those of a variable of
+    // the module, and which is not passed (CUDA).
+    enum {
+        ARG_BUFFER,
+        ARG_INT,
+        ARG_SCALAR,
+        ARG_BITS,
+        ARG_IMAGE,
+        ARG_LOCAL,
+        ARG_SYMBOL
+    } kind;
+    int buffer;     // ARG_BUFFER, ARG_SYMBOL: a RigBuffer's number, or nbuffer + k: scratch
+                    // k of the job; ARG_BITS, ARG_LOCAL: how many bytes
+    int64_t number; // ARG_INT: passed as a 32-bit int
     Scalar scalar;  // ARG_SCALAR; ARG_IMAGE: of the buffer's elements, float or int
     double value;
+    const void *bits;   // ARG_BITS: the bytes that are passed
+    const char *symbol; // ARG_SYMBOL
 } JobArg;
 
 typedef struct {
@@ -117,7 +129,14 @@ typedef struct {
     const int64_t *scratch_bytes;
     int nlaunch;
     const JobLaunch *launch;
+    // Its launches and symbols are called what an author calls them, as of a DeviceText.
+    bool named;
 } Job;
+
+// job.c: the names that the compiler is to keep; memory of the arena.
+void job_names(const Job *job, Arena *arena, DeviceText *text);
+const char *job_symbol(const JobArg *arg, Arena *arena); // ARG_SYMBOL: among those names
+bool job_reads(const JobArg *arg);                       // is it a buffer?
 
 // What workers may do where the jobs are not trusted: sandbox.c. Beyond that they have no
 // files, no network, and none of this environment but what compilers and drivers read.

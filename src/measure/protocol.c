@@ -169,29 +169,43 @@ ImageShape image_from_json(const json_t *json)
 
 // Jobs --------------------------------------------------------------------------------
 
-// A scalar's value goes as its bits, so that no value is lost on the way.
+// A scalar's value goes as its bits, so that no value is lost on the way. The last item is
+// the symbol, or the bytes of ARG_BITS as a list.
 static json_t *arg_to_json(const JobArg *arg)
 {
     int64_t bits;
     memcpy(&bits, &arg->value, sizeof bits);
-    return json_pack("[iiIiI]", (int)arg->kind, arg->buffer, (json_int_t)arg->number,
-                     (int)arg->scalar, (json_int_t)bits);
+    json_t *last = json_null();
+    if (arg->kind == ARG_SYMBOL)
+        last = json_text(arg->symbol);
+    if (arg->kind == ARG_BITS) {
+        last = json_array();
+        for (int i = 0; i < arg->buffer; i++)
+            json_array_append_new(last, json_integer(((const uint8_t *)arg->bits)[i]));
+    }
+    return json_pack("[iiIiIo]", (int)arg->kind, arg->buffer, (json_int_t)arg->number,
+                     (int)arg->scalar, (json_int_t)bits, last);
 }
 
-static JobArg arg_from_json(const json_t *json)
+static JobArg arg_from_json(Arena *arena, const json_t *json)
 {
     int64_t v[5];
+    const json_t *last = json_array_get(json, 5);
     JobArg arg = {0};
     ints_from_json(json, v, 5);
-    arg.kind = v[0] == ARG_BUFFER  ? ARG_BUFFER
-               : v[0] == ARG_INT   ? ARG_INT
-               : v[0] == ARG_BITS  ? ARG_BITS
-               : v[0] == ARG_IMAGE ? ARG_IMAGE
-                                   : ARG_SCALAR;
+    memcpy(&arg.kind, &(int){(int)v[0]}, sizeof arg.kind);
     arg.buffer = (int)v[1];
     arg.number = v[2];
     arg.scalar = (Scalar)v[3];
     memcpy(&arg.value, &v[4], sizeof arg.value);
+    if (arg.kind == ARG_SYMBOL)
+        arg.symbol = arena_strdup(arena, json_string_value(last));
+    if (arg.kind == ARG_BITS) {
+        uint8_t *bits = arena_alloc(arena, (size_t)arg.buffer);
+        for (int i = 0; i < arg.buffer; i++)
+            bits[i] = (uint8_t)json_integer_value(json_array_get(last, (size_t)i));
+        arg.bits = bits;
+    }
     return arg;
 }
 
@@ -216,7 +230,7 @@ static void launch_from_json(Arena *arena, const json_t *json, JobLaunch *launch
     launch->narg = (int)json_array_size(args);
     JobArg *arg = NEW_ARRAY(arena, JobArg, launch->narg);
     for (int i = 0; i < launch->narg; i++)
-        arg[i] = arg_from_json(json_array_get(args, (size_t)i));
+        arg[i] = arg_from_json(arena, json_array_get(args, (size_t)i));
     launch->arg = arg;
 }
 
@@ -225,9 +239,9 @@ json_t *job_to_json(const Job *job, int number)
     json_t *launches = json_array();
     for (int i = 0; i < job->nlaunch; i++)
         json_array_append_new(launches, launch_to_json(&job->launch[i]));
-    return json_pack("{s:i,s:o,s:o,s:o,s:o,s:o}", "job", number, "prelude",
+    return json_pack("{s:i,s:o,s:o,s:o,s:b,s:o,s:o}", "job", number, "prelude",
                      json_text(job->prelude), "source", json_text(job->source), "options",
-                     json_text(job->options), "scratch",
+                     json_text(job->options), "named", job->named, "scratch",
                      ints_to_json(job->scratch_bytes, job->nscratch), "launches", launches);
 }
 
@@ -239,6 +253,7 @@ Job *job_from_json(Arena *arena, const json_t *json)
     job->prelude = arena_strdup(arena, json_text_of(json, "prelude"));
     job->source = arena_strdup(arena, json_text_of(json, "source"));
     job->options = arena_strdup(arena, json_text_of(json, "options"));
+    job->named = json_is_true(json_object_get(json, "named"));
     job->nscratch = (int)json_array_size(scratch);
     int64_t *bytes = NEW_ARRAY(arena, int64_t, job->nscratch);
     ints_from_json(scratch, bytes, job->nscratch);

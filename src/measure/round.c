@@ -604,7 +604,7 @@ static void check_job(const Rig *rig, const Job *job)
     for (int i = 0; i < job->nlaunch; i++)
         for (int k = 0; k < job->launch[i].narg; k++) {
             const JobArg *arg = &job->launch[i].arg[k];
-            if ((arg->kind == ARG_BUFFER || arg->kind == ARG_IMAGE) &&
+            if (job_reads(arg) &&
                 (arg->buffer < 0 || arg->buffer >= rig->config.nbuffer + job->nscratch))
                 BUG("argument %d of %s is no buffer", k, job->launch[i].kernel);
         }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double EXTENT_MOST = 0x1p31;
+static const double EXTENT_MOST = 0x1p31, AMOUNT_MOST = 0x1p30;
 
 // Loading -----------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ bool template_load(Problem *problem, Diags *diags)
     t->arena = arena;
     t->path = problem->source.name;
     t->folder = folder_of(arena, t->path);
-    t->options = "";
+    t->options = t->include = "";
     t->language = "opencl";
     t->tolerance = 1e-4;
     t->sizes = space_new();
@@ -117,14 +117,37 @@ static bool extents(const Template *t, const TemplateLaunch *from, const Point *
     return true;
 }
 
-static JobArg job_arg(const Template *t, const TemplateArg *arg, const Point *point)
+bool template_is_array(const TemplateArg *arg)
 {
-    if (!arg->value)
-        return (JobArg){.kind = ARG_BUFFER, .buffer = arg->buffer};
-    double value = space_evaluate(t->space, arg->value_expr, point);
-    JobArg made = {.kind = ARG_BITS, .buffer = arg->element->bytes};
-    element_pack(arg->element, &value, 1, &made.number);
-    return made;
+    return arg->values.len == 0 && !arg->local;
+}
+
+// The bytes of a value: of each member its lanes.
+static JobArg value_arg(const Template *t, const TemplateArg *arg, const Point *point,
+                        Arena *arena)
+{
+    int bytes = arg->element->bytes * arg->width, k = 0;
+    char *bits = arena_alloc(arena, (size_t)bytes);
+    for (int m = 0; m < arg->member.len; m++) {
+        const Member *member = &arg->member.at[m];
+        for (int lane = 0; lane < member->width; lane++) {
+            double value = space_evaluate(t->space, arg->value_expr[k++], point);
+            element_pack(member->element, &value, 1,
+                         bits + member->offset + lane * member->element->bytes);
+        }
+    }
+    return (JobArg){.kind = ARG_BITS, .buffer = bytes, .bits = bits};
+}
+
+// How many elements of local memory, or bytes of shared memory; false: no such number.
+static bool amount(const Template *t, const SpaceExpr *expr, const Point *point,
+                   const char *what, int bytes, int64_t *out, Diags *diags)
+{
+    double x = space_evaluate(t->space, expr, point);
+    if (!(x >= 0 && x * bytes <= AMOUNT_MOST && x == floor(x)))
+        return diag_error(diags, span_none, "J008", "%s is %g at this point", what, x);
+    *out = (int64_t)x * bytes;
+    return true;
 }
 
 bool template_passes(const Template *t, const TemplateArg *arg, const Point *point)
@@ -133,16 +156,43 @@ bool template_passes(const Template *t, const TemplateArg *arg, const Point *poi
     return holds != 0 && !isnan(holds);
 }
 
-static void set_args(const Template *t, const TemplateLaunch *from, const Point *point,
-                     Arena *arena, JobLaunch *to)
+// CUDA's kernels are passed no local memory: it is the launch's.
+static bool set_local(const Template *t, const TemplateArg *arg, const Point *point,
+                      JobLaunch *to, JobArg *made, Diags *diags)
+{
+    int64_t bytes;
+    if (!amount(t, arg->local_expr, point, arg->name, arg->element->bytes * arg->width,
+                &bytes, diags))
+        return false;
+    if (strcmp(t->language, "cuda") == 0)
+        to->local_bytes += bytes;
+    else
+        made[to->narg++] = (JobArg){.kind = ARG_LOCAL, .buffer = (int)bytes};
+    return true;
+}
+
+static bool set_args(const Template *t, const TemplateLaunch *from, const Point *point,
+                     Arena *arena, JobLaunch *to, Diags *diags)
 {
     JobArg *args = NEW_ARRAY(arena, JobArg, MAX(from->arg.len, 1));
+    to->arg = args;
     for (int k = 0; k < from->arg.len; k++) {
         const TemplateArg *arg = &t->arg.at[from->arg.at[k]];
-        if (from->passed || template_passes(t, arg, point))
-            args[to->narg++] = job_arg(t, arg, point);
+        if (!from->passed && !template_passes(t, arg, point))
+            continue;
+        if (arg->local) {
+            if (!set_local(t, arg, point, to, args, diags))
+                return false;
+        } else if (arg->values.len) {
+            args[to->narg++] = value_arg(t, arg, point, arena);
+        } else {
+            bool variable = arg->symbol && !from->passed;
+            args[to->narg++] = (JobArg){.kind = variable ? ARG_SYMBOL : ARG_BUFFER,
+                                        .buffer = arg->buffer,
+                                        .symbol = arg->symbol};
+        }
     }
-    to->arg = args;
+    return true;
 }
 
 bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
@@ -156,11 +206,20 @@ bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
                 made[i].global[d] = made[i].local[d] = 1;
         else if (!extents(t, &launch[i], point, &made[i], diags))
             return false;
-        set_args(t, &launch[i], point, arena, &made[i]);
+        int64_t shared = 0;
+        if (launch[i].shared_expr && !amount(t, launch[i].shared_expr, point,
+                                             "the shared memory", 1, &shared, diags))
+            return false;
+        made[i].local_bytes = shared;
+        if (!set_args(t, &launch[i], point, arena, &made[i], diags))
+            return false;
     }
     *job = (Job){.prelude = "",
                  .source = t->text,
-                 .options = t->options,
+                 .options =
+                     arena_printf(arena, "%s%s%s", t->options,
+                                  t->options[0] && t->include[0] ? " " : "", t->include),
+                 .named = strcmp(t->language, "cuda") == 0,
                  .launch = made,
                  .nlaunch = nlaunch};
     return true;
@@ -220,6 +279,9 @@ static bool template_candidate(const Ways *ways, const Point *point, const char 
     if (t->kernel_tuner)
         kernel_tuner_macros(t, &job->launch[0], &candidate->source);
     template_macros(t, point, &candidate->source);
+    if (t->include[0]) // what compilers keep depends on it
+        buf_printf(&candidate->source, "// includes %016" PRIx64 "\n",
+                   template_included(t));
     job->prelude = candidate->source.text;
     return true;
 }
@@ -268,13 +330,15 @@ static void template_text(const Ways *ways, const Candidate *candidate, Buf *tex
         put_comment(text, launch->kernel);
         print_extent(text, "global", launch->global);
         print_extent(text, "local", launch->local);
+        if (launch->local_bytes)
+            buf_printf(text, " shared %" PRId64 " bytes", launch->local_bytes);
         buf_putc(text, '\n');
     }
-    buf_puts(text, t->options[0] ? "// Options: " : "");
-    for (const char *c = t->options; *c; c++)
+    const char *options = candidate->job.options;
+    buf_puts(text, options[0] ? "// Options: " : "");
+    for (const char *c = options; *c; c++)
         buf_putc(text, (unsigned char)*c < ' ' ? ' ' : *c); // a line of a comment
-    buf_printf(text, "%s\n%s\n%s", t->options[0] ? "\n" : "", candidate->source.text,
-               t->text);
+    buf_printf(text, "%s\n%s\n%s", options[0] ? "\n" : "", candidate->source.text, t->text);
 }
 
 const ProblemKind problem_template = {.name = "template",

@@ -38,7 +38,8 @@ typedef struct {
     Scalar compared;
 } Element;
 
-// The element type of a name such as float or uchar4, and its width; NULL: none.
+// The element type of a name such as float or uchar4, and its width; NULL: none. A vector
+// of three has room for four in OpenCL.
 const Element *element_find(const char *name, int *width);
 // Numbers to and from the device's layout.
 void element_pack(const Element *element, const double *from, int64_t n, void *to);
@@ -58,12 +59,21 @@ typedef struct {
     Edge edge;
 } Fill;
 
+// A member of a struct, or the lanes of a value that is no struct.
+typedef struct {
+    const Element *element;
+    int width, offset; // lanes, and bytes from the start
+} Member;
+
 typedef struct {
     const char *name, *type;
-    const Element *element;
-    int width;         // lanes of a vector type
-    const char *value; // of a scalar argument; NULL: an array
-    int ndim;          // 0: a scalar
+    const Element *element;   // of a struct uchar
+    int width;                // lanes of a vector type; bytes of a struct
+    VEC(Member) member;       // of a struct; else one
+    VEC(const char *) values; // of a value, one a lane; empty: an array, or local memory
+    const char *local;        // of local memory: how many elements
+    const char *symbol;       // of a module's variable; NULL: an argument
+    int ndim;                 // 0: no array
     const char *shape[DIMS_MAX];
     Access access;
     bool unchecked;   // an output that is not compared
@@ -73,8 +83,8 @@ typedef struct {
     // once sizes are bound:
     int64_t length[DIMS_MAX], count; // count: numbers, lanes included
     int64_t pad;
-    int buffer; // the rig's number
-    const SpaceExpr *value_expr, *when_expr;
+    int buffer; // the rig's number; -1: no array
+    const SpaceExpr *const *value_expr, *when_expr, *local_expr;
 } TemplateArg;
 
 typedef struct {
@@ -84,7 +94,8 @@ typedef struct {
     VEC(const char *) argument; // names; empty: all, in order
     VEC(int) arg;               // their numbers
     bool passed;                // all of them, whatever their `if` says
-    const SpaceExpr *global_expr[DIMS_MAX], *local_expr[DIMS_MAX];
+    const char *shared;         // bytes of dynamic shared memory; NULL: none
+    const SpaceExpr *global_expr[DIMS_MAX], *local_expr[DIMS_MAX], *shared_expr;
 } TemplateLaunch;
 
 typedef enum {
@@ -125,7 +136,8 @@ struct Template {
     VEC(const char *) file;
     const char *text; // of the files, each after a #line
     const char *options;
-    bool kernel_tuner; // defines what Kernel Tuner defines
+    const char *include; // the option that finds what the text includes; "": nothing
+    bool kernel_tuner;   // defines what Kernel Tuner defines
     VEC(Binding) size;
     VEC(TemplateParam) param;
     VEC(TemplateText) constraint;
@@ -163,7 +175,13 @@ const char *reader_file(const Reader *r, const char *where, const char *name, Bu
 const char *reader_path(const Reader *r, const char *name);
 bool reader_sources(const Reader *r);                  // reads t->file into t->text
 int template_arg(const Template *t, const char *name); // -1 if there is none
-bool reader_kernel(const Reader *r, const char *where, const char *name); // a function's?
+bool reader_is_name(const char *text);                 // letters, digits and _
+// Can it name a function, as a kernel of this language or a C function?
+bool reader_kernel(const Reader *r, const char *where, const char *name, bool kernel);
+// Are the kernels of the launches in the texts? Only what certainly is not there is wrong.
+bool reader_kernels(const Reader *r);
+// A type by its name, or a struct by the names of its members' types.
+bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg);
 // Adds a parameter; its values are numbers, truth values and texts.
 bool reader_param(const Reader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first);
@@ -191,12 +209,14 @@ bool template_write(const Problem *problem, const ProblemData *data, int output,
 // template_hash.c: of all that a verdict about a kernel depends on: the problem file
 // whatever its layout, the sizes, and what is in the files that it names and includes.
 uint64_t template_hash(const Problem *problem);
+uint64_t template_included(const Template *t); // of what the texts include
 
 // template_reference.c
 bool template_expect(const Problem *problem, ProblemData *data, const char *device,
                      const Workplace *place, Arena *arena, const char **how, Diags *diags);
 
 // template.c
+bool template_is_array(const TemplateArg *arg);
 bool template_passes(const Template *t, const TemplateArg *arg, const Point *point);
 bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
                   const Point *point, Arena *arena, Job *job, Diags *diags);

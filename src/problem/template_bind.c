@@ -150,6 +150,19 @@ static bool bind_shape(const Template *t, int i, TemplateArg *arg, Diags *diags)
     return arg->fill.kind != FILL_VIEW || bind_pad(t, i, arg, diags);
 }
 
+static bool bind_values(const Template *t, int i, TemplateArg *arg, Diags *diags)
+{
+    const SpaceExpr **expr = NEW_ARRAY(t->arena, const SpaceExpr *, arg->values.len);
+    for (int k = 0; k < arg->values.len; k++) {
+        expr[k] =
+            space_expression(t->space, arg_place(t, i, "value"), arg->values.at[k], diags);
+        if (!expr[k])
+            return false;
+    }
+    arg->value_expr = expr;
+    return true;
+}
+
 static bool bind_args(Template *t, Diags *diags)
 {
     int buffer = 0;
@@ -158,12 +171,14 @@ static bool bind_args(Template *t, Diags *diags)
         if (arg->when && !(arg->when_expr = space_expression(
                                t->space, arg_place(t, i, "if"), arg->when, diags)))
             return false;
-        if (arg->value && !(arg->value_expr = space_expression(
-                                t->space, arg_place(t, i, "value"), arg->value, diags)))
+        if (arg->local && !(arg->local_expr = space_expression(
+                                t->space, arg_place(t, i, "local"), arg->local, diags)))
             return false;
-        if (!arg->value && !bind_shape(t, i, arg, diags))
+        if (!bind_values(t, i, arg, diags))
             return false;
-        arg->buffer = arg->value ? -1 : buffer++;
+        if (template_is_array(arg) && !bind_shape(t, i, arg, diags))
+            return false;
+        arg->buffer = template_is_array(arg) ? buffer++ : -1;
     }
     return true;
 }
@@ -187,15 +202,24 @@ static bool bind_launch(const Template *t, const char *where, TemplateLaunch *la
         if (!launch->global_expr[d] || !launch->local_expr[d])
             return false;
     }
-    return true;
+    launch->shared_expr =
+        launch->shared
+            ? space_expression(t->space,
+                               arena_printf(t->arena, "%s: %s.shared", t->path, where),
+                               launch->shared, diags)
+            : NULL;
+    return !launch->shared || launch->shared_expr;
 }
 
-// A reference is passed what it names, or what the plain point is passed.
+// A reference is passed what it names, or what the plain point is passed; a C function has
+// no local memory.
 static void resolve_args(const Template *t, TemplateLaunch *launch)
 {
     int n = 0;
     for (int k = 0; k < launch->arg.len; k++) {
         int i = launch->arg.at[k];
+        if (t->reference.kind == REFERENCE_C && t->arg.at[i].local)
+            continue;
         if (launch->argument.len || template_passes(t, &t->arg.at[i], &t->plain))
             launch->arg.at[n++] = i;
     }

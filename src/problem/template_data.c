@@ -21,7 +21,7 @@ const Element *element_find(const char *name, int *width)
     static const struct {
         const char *text;
         int width;
-    } widths[] = {{"", 1}, {"2", 2}, {"4", 4}, {"8", 8}, {"16", 16}};
+    } widths[] = {{"", 1}, {"2", 2}, {"3", 3}, {"4", 4}, {"8", 8}, {"16", 16}};
     for (int i = 0; i < COUNTOF(elements); i++) {
         size_t n = strlen(elements[i].name);
         for (int k = 0; strncmp(name, elements[i].name, n) == 0 && k < COUNTOF(widths); k++)
@@ -71,25 +71,34 @@ void element_unpack(const Element *element, const void *from, int64_t n, double 
 // Contents ----------------------------------------------------------------------------
 
 // Floating: in [low, high), by default [0, 1). Integers: low to high, by default 0 to 99.
-static void fill_random(const TemplateArg *arg, uint64_t seed, char *to)
+static double random_number(const Fill *fill, const Element *element, Rng *rng)
 {
-    const Fill *fill = &arg->fill;
-    bool floating = arg->element->kind == 'f';
+    bool floating = element->kind == 'f';
     double low = fill->ranged ? fill->low : 0;
     double high = fill->ranged ? fill->high : floating ? 1 : 99;
     double span = floating ? high - low : floor(high) - ceil(low) + 1;
-    Rng rng;
-    rng_seed(&rng, seed);
-    for (int64_t i = 0; i < arg->count; i++, to += arg->element->bytes) {
-        double x = rng_double(&rng) * span;
-        pack_one(arg->element, floating ? low + x : ceil(low) + floor(x), to);
-    }
+    double x = rng_double(rng) * span;
+    return floating ? low + x : ceil(low) + floor(x);
 }
 
-static void fill_constant(const TemplateArg *arg, char *to)
+// Random or constant numbers, member by member; what is between members is zero.
+static void fill_numbers(const TemplateArg *arg, uint64_t seed, char *to)
 {
-    for (int64_t i = 0; i < arg->count; i++)
-        pack_one(arg->element, arg->fill.low, to + i * arg->element->bytes);
+    int64_t bytes = (int64_t)arg->element->bytes * arg->width;
+    bool random = arg->fill.kind == FILL_RANDOM;
+    Rng rng;
+    rng_seed(&rng, seed);
+    memset(to, 0, (size_t)(arg->count * arg->element->bytes));
+    for (int64_t i = 0; i < arg->count / arg->width; i++, to += bytes)
+        for (int m = 0; m < arg->member.len; m++) {
+            const Member *member = &arg->member.at[m];
+            char *at = to + member->offset;
+            for (int k = 0; k < member->width; k++, at += member->element->bytes)
+                pack_one(member->element,
+                         random ? random_number(&arg->fill, member->element, &rng)
+                                : arg->fill.low,
+                         at);
+        }
 }
 
 NpyLayout template_layout(const TemplateArg *arg, int64_t *shape)
@@ -172,8 +181,8 @@ static bool fill_buffer(const Template *t, int i, uint64_t seed, const InputFile
         return read_npy(arg, file, to, diags);
     const TemplateArg *of = &t->arg.at[arg->fill.of];
     switch (arg->fill.kind) {
-    case FILL_RANDOM: fill_random(arg, hash_mix(seed, (uint64_t)i), to); return true;
-    case FILL_CONSTANT: fill_constant(arg, to); return true;
+    case FILL_RANDOM:
+    case FILL_CONSTANT: fill_numbers(arg, hash_mix(seed, (uint64_t)i), to); return true;
     case FILL_FILE: return read_npy(arg, arg->fill.file, to, diags);
     case FILL_VIEW:
         if (!data->buffer[of->buffer].init)
@@ -220,7 +229,7 @@ ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFil
     data->tolerance = t->tolerance;
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
-        if (arg->value)
+        if (!template_is_array(arg))
             continue;
         data->nbuffer++;
         if (arg->access != ACCESS_IN)
@@ -238,9 +247,10 @@ double template_bytes(const Problem *problem)
     double bytes = 0;
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
-        double size = arg->value || arg->fill.kind == FILL_VIEW || arg->unchecked
-                          ? 0
-                          : (double)arg->count * arg->element->bytes;
+        double size =
+            !template_is_array(arg) || arg->fill.kind == FILL_VIEW || arg->unchecked
+                ? 0
+                : (double)arg->count * arg->element->bytes;
         bytes += arg->access == ACCESS_INOUT ? 2 * size : size;
     }
     return bytes;
@@ -253,7 +263,7 @@ Argument *template_arguments(const Problem *problem, Arena *arena, int *n)
     *n = 0;
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
-        if (arg->value)
+        if (!template_is_array(arg))
             continue;
         int64_t *shape = NEW_ARRAY(arena, int64_t, DIMS_MAX + 1);
         const NpyLayout layout = template_layout(arg, shape);

@@ -142,14 +142,15 @@ static void read_options(Including *in, const char *options)
         include_name(in, file.at[i], ".");
 }
 
-static uint64_t hash_included(const Template *t, uint64_t hash)
+uint64_t template_included(const Template *t)
 {
-    Including in = {.arena = arena_new(), .hash = hash};
+    Including in = {.arena = arena_new()};
+    const char *beside = t->folder[0] ? t->folder : ".";
     read_options(&in, t->options);
-    include_text(&in, t->text, NULL);
+    include_text(&in, t->text, beside);
     if (t->reference.text)
-        include_text(&in, t->reference.text, NULL);
-    hash = in.hash;
+        include_text(&in, t->reference.text, beside);
+    uint64_t hash = in.hash;
     arena_free(in.arena);
     return hash;
 }
@@ -171,5 +172,5 @@ uint64_t template_hash(const Problem *problem)
             hash = hash_file(t->arg.at[i].fill.file, hash);
     for (int i = 0; i < t->reference.path.len; i++)
         hash = hash_file(t->reference.path.at[i], hash);
-    return hash_included(t, hash);
+    return hash_mix(hash, template_included(t));
 }

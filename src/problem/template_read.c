@@ -8,6 +8,7 @@
 #include "problem/template.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
@@ -163,6 +164,28 @@ void template_line(Buf *out, const char *path)
     buf_puts(out, "\"\n");
 }
 
+static bool includes(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "include")); at += strlen("include")) {
+        const char *after = at + strlen("include");
+        after += strspn(after, " \t");
+        if (*after == '"' || *after == '<')
+            return true;
+    }
+    return false;
+}
+
+// Compilers run elsewhere, so the folder is said in full.
+static const char *include_option(const Template *t)
+{
+    char *full = realpath(t->folder[0] ? t->folder : ".", NULL);
+    bool blank = full && strpbrk(full, " \t");
+    const char *quote = blank ? "\"" : "";
+    const char *option = full ? arena_printf(t->arena, "-I%s%s%s", quote, full, quote) : "";
+    free(full);
+    return option;
+}
+
 bool reader_sources(const Reader *r)
 {
     Template *t = r->t;
@@ -177,6 +200,8 @@ bool reader_sources(const Reader *r)
     if (ok && strlen(text.text) != text.len)
         ok = reader_wrong(r, "files", "the text holds a zero byte");
     t->text = buf_keep(&text, t->arena);
+    if (ok && (includes(t->text) || (t->reference.text && includes(t->reference.text))))
+        t->include = include_option(t);
     return ok;
 }
 
@@ -207,7 +232,7 @@ static void push_option(Template *t, const char *text)
 
 // Parameters, sizes, constraints ------------------------------------------------------
 
-static bool is_name(const char *text)
+bool reader_is_name(const char *text)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -228,7 +253,7 @@ static bool is_taken(const Template *t, const char *name)
 
 static bool check_name(const Reader *r, const char *where, const char *name)
 {
-    if (!is_name(name))
+    if (!reader_is_name(name))
         return reader_wrong(r, where, "`%s` cannot name a macro", name);
     return !is_taken(r->t, name) || reader_wrong(r, where, "the name is given twice");
 }
@@ -393,7 +418,7 @@ static bool read_view(const Reader *r, const char *where, const json_t *json, Fi
     fill->kind = FILL_VIEW;
     fill->edge = (Edge)edge;
     fill->of = template_arg(r->t, of);
-    if (fill->of < 0 || r->t->arg.at[fill->of].value)
+    if (fill->of < 0 || !template_is_array(&r->t->arg.at[fill->of]))
         return reader_wrong(r, in(r, where, "of"), "there is no array `%s` before this one",
                             of);
     fill->pad = pad ? expression_of(r, in(r, where, "pad"), pad) : NULL;
@@ -444,18 +469,79 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
     return true;
 }
 
-static bool read_type(const Reader *r, const char *where, const json_t *json,
-                      TemplateArg *arg)
+// CUDA's vectors of three lie close, OpenCL's have room for four.
+static int alignment(const Reader *r, const Member *member)
 {
-    if (!text_of(r, where, json, "type", true, &arg->type))
+    bool cuda = strcmp(r->t->language, "cuda") == 0;
+    if (cuda && member->width == 3)
+        return member->element->bytes;
+    int bytes = member->element->bytes * (member->width == 3 ? 4 : member->width);
+    return cuda ? MIN(bytes, 16) : bytes;
+}
+
+static bool add_member(const Reader *r, const char *where, const char *type,
+                       TemplateArg *arg)
+{
+    Member member = {.element = element_find(type, &member.width)};
+    if (!member.element)
+        return reader_wrong(r, where,
+                            "`%s` is no element type; they are char, uchar, short, "
+                            "ushort, int, uint, long, ulong, half, float, double, and "
+                            "these with 2, 3, 4, 8 or 16 after them; a list of types is a "
+                            "struct",
+                            type);
+    VEC_PUSH(r->t->arena, &arg->member, member);
+    return true;
+}
+
+// Members as a C compiler lays them out.
+static void lay_out(const Reader *r, TemplateArg *arg)
+{
+    int at = 0, most = 1;
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < arg->member.len; i++) {
+        Member *member = &arg->member.at[i];
+        int to = alignment(r, member);
+        bool four = to > member->element->bytes && member->width == 3;
+        member->offset = (at + to - 1) / to * to;
+        at = member->offset + member->element->bytes * (four ? 4 : member->width);
+        most = MAX(most, to);
+        buf_printf(&text, "%s%s", i ? ", " : "(", member->element->name);
+        if (member->width > 1)
+            buf_printf(&text, "%d", member->width);
+    }
+    buf_putc(&text, ')');
+    arg->type = buf_keep(&text, r->t->arena);
+    arg->element = element_find("uchar", &arg->width);
+    arg->width = (at + most - 1) / most * most;
+}
+
+enum { MEMBERS_MOST = 256 };
+
+bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg)
+{
+    size_t n = json_array_size(type);
+    for (size_t i = 0; i < n; i++) {
+        const char *member = json_string_value(json_array_get(type, i));
+        if (!add_member(r, at(r, where, i), member ? member : "", arg))
+            return false;
+    }
+    if (n > MEMBERS_MOST)
+        return reader_wrong(r, where, "a struct of at most %d members", MEMBERS_MOST);
+    if (n > 0) {
+        lay_out(r, arg);
+        return true;
+    }
+    arg->type =
+        arena_strdup(r->t->arena, json_is_string(type) ? json_string_value(type) : "");
+    if (!add_member(r, where, arg->type, arg))
         return false;
-    arg->element = element_find(arg->type, &arg->width);
-    return arg->element ||
-           reader_wrong(r, in(r, where, "type"),
-                        "`%s` is no element type; they are char, uchar, short, ushort, "
-                        "int, uint, long, ulong, half, float, double, and these with 2, "
-                        "4, 8 or 16 after them",
-                        arg->type);
+    arg->element = arg->member.at[0].element;
+    arg->width = arg->member.at[0].width;
+    if (arg->width == 3 && strcmp(r->t->language, "opencl") == 0)
+        arg->width = 4;
+    return true;
 }
 
 static bool read_array(const Reader *r, const char *where, const json_t *json,
@@ -469,6 +555,7 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
         !word_of(r, where, json, "access", access, COUNTOF(access), &chosen) ||
         !read_fill(r, in(r, where, "fill"), fill, &arg->fill) ||
         !flag_of(r, where, json, "image", &arg->image) ||
+        !text_of(r, where, json, "symbol", false, &arg->symbol) ||
         !flag_of(r, where, json, "check", &checked))
         return false;
     arg->access = (Access)chosen;
@@ -477,31 +564,70 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
         return reader_wrong(r, in(r, where, "fill"),
                             "an output has no content before the run; with \"access\": "
                             "\"inout\" it does");
+    if (arg->symbol && strcmp(r->t->language, "cuda") != 0)
+        return reader_wrong(r, in(r, where, "symbol"), "variables of a module are CUDA's");
+    if (arg->symbol && !reader_kernel(r, in(r, where, "symbol"), arg->symbol, true))
+        return false;
     if (arg->image && (arg->access != ACCESS_IN || strcmp(r->t->language, "opencl") != 0))
         return reader_wrong(r, in(r, where, "image"), "images are inputs, and OpenCL's");
-    if (arg->image && arg->width > 4)
+    if (arg->width == 4 && arg->member.at[0].width == 3 && arg->access != ACCESS_IN &&
+        checked)
+        return reader_wrong(r, in(r, where, "type"),
+                            "nothing says what is in the fourth place of `%s`: take a "
+                            "vector of four, or \"check\": false",
+                            arg->type);
+    if (arg->image && (arg->width > 4 || arg->member.len > 1))
         return reader_wrong(r, in(r, where, "type"), "images have at most 4 channels");
+    return true;
+}
+
+// One expression, or a list of one a lane, of all members.
+static bool read_values(const Reader *r, const char *where, const json_t *value,
+                        TemplateArg *arg)
+{
+    size_t n = json_is_array(value) ? json_array_size(value) : 1, lanes = 0;
+    for (int i = 0; i < arg->member.len; i++)
+        lanes += (size_t)arg->member.at[i].width;
+    if (n != lanes)
+        return reader_wrong(r, where, "%zu value%s wanted, for `%s`", lanes,
+                            lanes == 1 ? " is" : "s are", arg->type);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = expression_of(
+            r, at(r, where, i), json_is_array(value) ? json_array_get(value, i) : value);
+        if (!text)
+            return false;
+        VEC_PUSH(r->t->arena, &arg->values, text);
+    }
     return true;
 }
 
 static bool read_arg(const Reader *r, const char *where, const json_t *json)
 {
-    static const char *const array_keys[] = {"name",  "type",  "shape", "access", "fill",
-                                             "image", "check", "if",    NULL};
+    static const char *const array_keys[] = {"name",  "type",  "shape",  "access", "fill",
+                                             "image", "check", "symbol", "if",     NULL};
     static const char *const scalar_keys[] = {"name", "type", "value", "if", NULL};
+    static const char *const local_keys[] = {"name", "type", "local", "if", NULL};
     const json_t *value = json_object_get(json, "value"), *when;
+    const json_t *local = json_object_get(json, "local"),
+                 *type = json_object_get(json, "type");
     TemplateArg arg = {.buffer = -1};
-    if (!only_keys(r, where, json, value ? scalar_keys : array_keys) ||
-        !text_of(r, where, json, "name", true, &arg.name) ||
-        !read_type(r, where, json, &arg))
+    if (!only_keys(r, where, json,
+                   value   ? scalar_keys
+                   : local ? local_keys
+                           : array_keys) ||
+        !text_of(r, where, json, "name", true, &arg.name))
+        return false;
+    if (!type)
+        return reader_wrong(r, in(r, where, "type"), "it is missing");
+    if (!reader_type(r, in(r, where, "type"), type, &arg))
         return false;
     if (template_arg(r->t, arg.name) >= 0)
         return reader_wrong(r, in(r, where, "name"), "`%s` is given twice", arg.name);
-    if (value && !(arg.value = expression_of(r, in(r, where, "value"), value)))
+    if (value && !read_values(r, in(r, where, "value"), value, &arg))
         return false;
-    if (value && arg.width > 1)
-        return reader_wrong(r, in(r, where, "type"), "a scalar is wanted");
-    if (!value && !read_array(r, where, json, &arg))
+    if (local && !(arg.local = expression_of(r, in(r, where, "local"), local)))
+        return false;
+    if (!value && !local && !read_array(r, where, json, &arg))
         return false;
     if ((when = json_object_get(json, "if")) &&
         !(arg.when = expression_of(r, in(r, where, "if"), when)))
@@ -556,11 +682,16 @@ static bool read_arg_names(const Reader *r, const char *where, const json_t *nam
     return true;
 }
 
-bool reader_kernel(const Reader *r, const char *where, const char *name)
+static bool read_shared(const Reader *r, const char *where, const json_t *json,
+                        TemplateLaunch *launch)
 {
-    return is_name(name) ||
-           reader_wrong(r, where, "`%s` cannot name a function: letters, digits and _",
-                        name);
+    const json_t *shared = json_object_get(json, "shared");
+    if (shared && strcmp(r->t->language, "cuda") != 0)
+        return reader_wrong(r, in(r, where, "shared"),
+                            "dynamic shared memory is CUDA's; in OpenCL an argument with "
+                            "`local` is local memory");
+    launch->shared = shared ? expression_of(r, in(r, where, "shared"), shared) : NULL;
+    return !shared || launch->shared;
 }
 
 static bool read_launch(const Reader *r, const char *where, const json_t *json,
@@ -573,7 +704,8 @@ static bool read_launch(const Reader *r, const char *where, const json_t *json,
         return reader_wrong(r, where,
                             "one of `global` (work-items) and `groups` is wanted");
     return text_of(r, where, json, "kernel", true, &launch->kernel) &&
-           reader_kernel(r, in(r, where, "kernel"), launch->kernel) &&
+           reader_kernel(r, in(r, where, "kernel"), launch->kernel, true) &&
+           read_shared(r, where, json, launch) &&
            read_extent(r, in(r, where, groups ? "groups" : "global"),
                        groups ? groups : global, launch->global) &&
            read_extent(r, in(r, where, "local"), json_object_get(json, "local"),
@@ -584,8 +716,8 @@ static bool read_launch(const Reader *r, const char *where, const json_t *json,
 
 static bool read_launches(const Reader *r, const json_t *json)
 {
-    static const char *const known[] = {"kernel", "global",    "groups",
-                                        "local",  "arguments", NULL};
+    static const char *const known[] = {"kernel",    "global", "groups", "local",
+                                        "arguments", "shared", NULL};
     size_t n = json_is_array(json) ? json_array_size(json) : 1;
     if (!json || n == 0)
         return reader_wrong(r, "launch", "it is missing");
@@ -620,7 +752,7 @@ static bool read_c(const Reader *r, const json_t *json)
     return only_keys(r, "reference", json, known) &&
            text_of(r, "reference", json, "c", true, &name) &&
            text_of(r, "reference", json, "function", true, &ref->launch.kernel) &&
-           reader_kernel(r, "reference.function", ref->launch.kernel) &&
+           reader_kernel(r, "reference.function", ref->launch.kernel, false) &&
            read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
                           &ref->launch) &&
            read_reference_file(r, "reference.c", name);
@@ -629,7 +761,7 @@ static bool read_c(const Reader *r, const json_t *json)
 static bool read_kernel(const Reader *r, const json_t *json)
 {
     static const char *const known[] = {"file",  "kernel",    "global", "groups",
-                                        "local", "arguments", NULL};
+                                        "local", "arguments", "shared", NULL};
     const char *name = NULL;
     return only_keys(r, "reference", json, known) &&
            text_of(r, "reference", json, "file", true, &name) &&
@@ -727,7 +859,7 @@ bool template_read(Template *t, Diags *diags)
         !word_of(r, "", json, "language", languages, COUNTOF(languages), &language))
         return false;
     t->language = languages[language];
-    if (!is_name(t->problem->name))
+    if (!reader_is_name(t->problem->name))
         return reader_wrong(r, "name", "`%s` is no name: letters, digits and _",
                             t->problem->name);
     return texts_of(r, "files", json_object_get(json, "files"), push_file) &&
@@ -738,5 +870,6 @@ bool template_read(Template *t, Diags *diags)
            read_args(r, json_object_get(json, "arguments")) &&
            read_launches(r, json_object_get(json, "launch")) &&
            read_reference(r, json_object_get(json, "reference")) &&
-           read_tolerance(r, json_object_get(json, "tolerance")) && reader_sources(r);
+           read_tolerance(r, json_object_get(json, "tolerance")) && reader_sources(r) &&
+           reader_kernels(r);
 }

@@ -173,7 +173,7 @@ static void print_entry(const Template *t, const TemplateLaunch *launch, Buf *ou
             if (strcmp(spelled[i].name, type) == 0)
                 type = spelled[i].c;
         buf_printf(out, "%s", k ? ", " : "");
-        if (arg->value)
+        if (arg->values.len == 1 && arg->width == 1)
             buf_printf(out, "*(%s const *)arg[%d]", type, k);
         else
             buf_printf(out, "arg[%d]", k);
@@ -197,7 +197,7 @@ static bool run_text(const Expect *e, const char *device, const char *entry)
     buf_puts(&source, entry);
     job.source = source.text;
     if (entry[0])
-        job.options = "";
+        job.options = t->include;
     ok = ok && run_job(e, device, &job);
     buf_release(&source);
     buf_release(&macros);
@@ -262,8 +262,8 @@ static bool give_inputs(const Expect *e, const Problem *program, Value **input)
         int k = template_arg(e->t, main->params[i]->name);
         const TemplateArg *arg = k < 0 ? NULL : &e->t->arg.at[k];
         input[i] = value_new(e->arena, main->params[i]->type);
-        if (!arg || arg->value || arg->access == ACCESS_OUT || input[i]->nplane != 1 ||
-            input[i]->scalar[0] != arg->element->compared ||
+        if (!arg || !template_is_array(arg) || arg->access == ACCESS_OUT ||
+            input[i]->nplane != 1 || input[i]->scalar[0] != arg->element->compared ||
             input[i]->count[0] != arg->count)
             return diag_error(
                 e->diags, span_none, "R004",

@@ -7,8 +7,7 @@
 //           problem's size by the divisors, where these are given
 //
 // A T1 file says little of its data and names no reference, so the template at its default
-// point is one. Constant memory that the host writes by name is refused: it is CUDA's, and
-// no argument. Keys that say how to search are the command line's.
+// point is one. Keys that say how to search are the command line's.
 
 #include "problem/template.h"
 
@@ -163,41 +162,61 @@ static bool set_fill(const Reader *r, const char *where, const json_t *json,
     return true;
 }
 
+static bool read_scalar(const Reader *r, const char *where, const json_t *json,
+                        TemplateArg *arg)
+{
+    const json_t *given = json_object_get(json, "FillValue");
+    const char *value = json_is_real(given)
+                            ? arena_printf(r->t->arena, "%.17g", json_real_value(given))
+                            : expression_of(r, json, "FillValue", NULL);
+    if (!value)
+        return reader_wrong(r, where, "a scalar needs a FillValue");
+    for (int lane = 0; lane < arg->member.at[0].width; lane++)
+        VEC_PUSH(r->t->arena, &arg->values, value);
+    return true;
+}
+
+static bool read_local(const Reader *r, const char *where, const json_t *json,
+                       TemplateArg *arg)
+{
+    arg->local = expression_of(r, json, "Size", NULL);
+    return arg->local || reader_wrong(r, where, "local memory needs a Size");
+}
+
+static bool read_vector(const Reader *r, const char *where, const json_t *json,
+                        TemplateArg *arg)
+{
+    arg->ndim = 1;
+    arg->shape[0] = expression_of(r, json, "Size", NULL);
+    arg->access = access_of(json);
+    if (!arg->shape[0])
+        return reader_wrong(r, where, "a vector needs a Size");
+    return set_fill(r, where, json, arg);
+}
+
 static bool read_arg(const Reader *r, const char *where, const json_t *json)
 {
     Template *t = r->t;
     const char *name = text_of(json, "Name"), *memory = text_of(json, "MemoryType");
     const char *type = text_of(json, "Type"), *special = text_of(json, "MemType");
-    bool scalar = memory && strcmp(memory, "Scalar") == 0;
+    bool cuda = strcmp(t->language, "cuda") == 0;
     if (!type || !memory)
         return reader_wrong(r, where, "`Type` and `MemoryType` are wanted, as texts");
-    if (!scalar && strcmp(memory, "Vector") != 0)
-        return reader_wrong(r, where, "MemoryType `%s` is not read; Scalar and Vector are",
-                            memory);
-    if (special && strcmp(special, "Constant") == 0 && strcmp(t->language, "cuda") == 0)
-        return reader_wrong(r, where, "memory named by a symbol is not supported");
-    TemplateArg arg = {.name = name ? arena_strdup(t->arena, name) : where,
-                       .type = arena_strdup(t->arena, element_name(type)),
-                       .buffer = -1};
-    arg.element = element_find(arg.type, &arg.width);
-    if (!arg.element)
-        return reader_wrong(r, where, "`%s` is no element type", type);
-    if (scalar) {
-        arg.value = expression_of(r, json, "FillValue", NULL);
-        if (!arg.value && json_is_real(json_object_get(json, "FillValue")))
-            arg.value = arena_printf(t->arena, "%.17g",
-                                     json_real_value(json_object_get(json, "FillValue")));
-        if (!arg.value)
-            return reader_wrong(r, where, "a scalar needs a FillValue");
-    } else {
-        arg.ndim = 1;
-        arg.shape[0] = expression_of(r, json, "Size", NULL);
-        arg.access = access_of(json);
-        if (!arg.shape[0])
-            return reader_wrong(r, where, "a vector needs a Size");
-        if (!set_fill(r, where, json, &arg))
-            return false;
-    }
+    TemplateArg arg = {.name = name ? arena_strdup(t->arena, name) : where, .buffer = -1};
+    json_t *element = json_text(element_name(type));
+    bool known = reader_type(r, where, element, &arg);
+    json_decref(element);
+    bool symbol = strcmp(memory, "Symbol") == 0 ||
+                  (cuda && special && strcmp(special, "Constant") == 0);
+    if (!known || (strcmp(memory, "Scalar") == 0  ? !read_scalar(r, where, json, &arg)
+                   : strcmp(memory, "Local") == 0 ? !read_local(r, where, json, &arg)
+                   : symbol || strcmp(memory, "Vector") == 0
+                       ? !read_vector(r, where, json, &arg)
+                       : !reader_wrong(r, where, "there is no MemoryType `%s`", memory)))
+        return false;
+    if (symbol && !name)
+        return reader_wrong(r, where, "a symbol needs a Name");
+    arg.symbol = symbol ? arg.name : NULL;
     VEC_PUSH(t->arena, &t->arg, arg);
     return true;
 }
@@ -245,9 +264,11 @@ static bool read_launch(const T1 *f)
     if (!by_size && !json_is_object(global))
         return reader_wrong(f->r, "KernelSpecification",
                             "GlobalSize, or ProblemSize and GridDivX, are wanted");
-    if (!reader_kernel(f->r, "KernelSpecification.KernelName", name))
+    if (!reader_kernel(f->r, "KernelSpecification.KernelName", name, true))
         return false;
     launch.kernel = arena_strdup(t->arena, name);
+    if (json_integer_value(json_object_get(f->kernel, "SharedMemory")) > 0)
+        launch.shared = expression_of(f->r, f->kernel, "SharedMemory", NULL);
     for (int d = 0; d < DIMS_MAX; d++) {
         bool tuned = false;
         for (int i = 0; i < t->param.len; i++)
@@ -287,7 +308,7 @@ static bool read_sources(const T1 *f)
         t->options = arena_printf(t->arena, "%s%s%s", t->options, t->options[0] ? " " : "",
                                   option ? option : "");
     }
-    return reader_sources(f->r);
+    return reader_sources(f->r) && reader_kernels(f->r);
 }
 
 // The largest tolerance of any reference argument: there is one for all outputs here.

@@ -58,7 +58,8 @@ static DeviceStatus scale(const DeviceKind *kind, Device *device, const char *te
     int n = N;
     double time_ns = 0;
     Module *module = NULL;
-    DeviceStatus status = kind->build(device, text, "", &module, log);
+    const DeviceText source = {.source = text, .options = ""};
+    DeviceStatus status = kind->build(device, &source, &module, log);
     if (status != DEV_OK)
         return status;
     Mem *mem = kind->mem_new(device, sizeof(float) * N, log);
@@ -140,7 +141,8 @@ static void test_host_twice(void **state)
     for (int i = 0; i < 2; i++) {
         device[i] = kind->open(0, &log);
         assert_non_null(device[i]);
-        assert_int_equal(kind->build(device[i], text[i], "", &module[i], &log), DEV_OK);
+        const DeviceText source = {.source = text[i], .options = ""};
+        assert_int_equal(kind->build(device[i], &source, &module[i], &log), DEV_OK);
     }
     for (int i = 0; i < 2; i++) {
         float got = 0;

@@ -36,9 +36,15 @@ static Nvrtc *open_nvrtc(void)
 static DeviceStatus compile(const Nvrtc *nvrtc, const char *source, const char *cache,
                             Buf *cubin, Buf *log)
 {
+    const DeviceText text = {.source = source, .options = ""};
+    Buf symbols;
     buf_init(cubin);
     buf_init(log);
-    return nvrtc_compile(nvrtc, source, arch, "", cache, cubin, log);
+    buf_init(&symbols);
+    DeviceStatus status = nvrtc_compile(nvrtc, &text, arch, cache, cubin, &symbols, log);
+    assert_int_equal(symbols.len, 0);
+    buf_release(&symbols);
+    return status;
 }
 
 // 1 if the text does not compile, with what the compiler says.
@@ -344,6 +350,59 @@ static void test_cache(void **state)
     nvrtc_close(nvrtc);
 }
 
+static const char named_text[] =
+    "#define WIDTH 4\n"
+    "namespace place {\n"
+    "template <typename T, int N> __global__ void scale(T *x) { x[threadIdx.x] *= N; }\n"
+    "}\n"
+    "__constant__ float weight[9];\n"
+    "__global__ void plain(float *x) { x[0] = weight[threadIdx.x]; }\n"
+    "extern \"C\" __global__ void c(float *x) { x[0] = 1; }\n";
+
+static DeviceStatus compile_named(const Nvrtc *nvrtc, const char *const *name, int n,
+                                  const char *folder, Buf *symbols)
+{
+    const DeviceText text = {named_text, "-DX=\"1 + 1\" -DY", name, n};
+    Buf cubin, log;
+    buf_init(&cubin);
+    buf_init(&log);
+    buf_clear(symbols);
+    DeviceStatus status = nvrtc_compile(nvrtc, &text, arch, folder, &cubin, symbols, &log);
+    if (status == DEV_OK)
+        assert_memory_equal(cubin.text, "\177ELF", 4);
+    else
+        assert_non_null(strstr(log.text, name[n - 1]));
+    buf_release(&cubin);
+    buf_release(&log);
+    return status;
+}
+
+// What an author's names are called in the cubin; made now, and found in the cache.
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"place::scale<float, WIDTH>", "plain", "c",
+                                       "&weight", "nothing"};
+    static const char expect[] = "_ZN5place5scaleIfLi4EEEvPT_\0_Z5plainPf\0c\0weight";
+    Nvrtc *nvrtc = open_nvrtc();
+    Arena *arena = arena_new();
+    char folder[] = "/tmp/fw-nvrtc-XXXXXX";
+    Buf symbols;
+    buf_init(&symbols);
+    assert_non_null(mkdtemp(folder));
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(compile_named(nvrtc, name, 4, folder, &symbols), DEV_OK);
+        assert_int_equal(symbols.len, sizeof expect);
+        assert_memory_equal(symbols.text, expect, sizeof expect);
+    }
+    assert_int_equal(compile_named(nvrtc, name, 5, folder, &symbols), DEV_BUILD_FAILED);
+    unlink(only_file(arena, folder));
+    rmdir(folder);
+    buf_release(&symbols);
+    arena_free(arena);
+    nvrtc_close(nvrtc);
+}
+
 // With a driver there may be devices; without one there are none, and opening says why.
 static void test_no_driver(void **state)
 {
@@ -364,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_examples),  cmocka_unit_test(test_types),
         cmocka_unit_test(test_failures),  cmocka_unit_test(test_cache),
         cmocka_unit_test(test_no_driver), cmocka_unit_test(test_local),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

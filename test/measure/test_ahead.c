@@ -111,7 +111,7 @@ static void add_job(Fixture *f, const char *body)
         "k%d(const float *__restrict__ x, float *__restrict__ z, int n, float a)\n"
         "{ int i = blockIdx.x * blockDim.x + threadIdx.x; %s }\n",
         number, body);
-    f->job[number] = (Job){"", source, "", 0, NULL, 1, launch};
+    f->job[number] = (Job){"", source, "", 0, NULL, 1, launch, false};
 }
 
 static const Job *next(void *user, int number)

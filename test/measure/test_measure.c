@@ -114,7 +114,8 @@ static Job make_job(Fixture *f, int number, const char *body, int local)
                  1,
                  scratch,
                  1,
-                 launch};
+                 launch,
+                 false};
 }
 
 static const char *const right = "z[i] = times(a, x[i]) + y[i];";

@@ -175,7 +175,7 @@ static void test_elements(void **state)
     unsigned char bytes[8];
     const double in[] = {-3, 200, 70000};
     double out[3];
-    assert_null(element_find("float3", &width));
+    assert_null(element_find("float5", &width));
     assert_null(element_find("floaty", &width));
     const Element *element = element_find("uchar16", &width);
     assert_int_equal(width, 16);

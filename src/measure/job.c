@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions about jobs that both sides ask.
+#include "measure/measure.h"
+
+#include <string.h>
+
+bool job_reads(const JobArg *arg)
+{
+    return arg->kind == ARG_BUFFER || arg->kind == ARG_IMAGE || arg->kind == ARG_SYMBOL;
+}
+
+// CUDA's compiler knows a variable by its address.
+const char *job_symbol(const JobArg *arg, Arena *arena)
+{
+    return arena_printf(arena, "&%s", arg->symbol);
+}
+
+static void add_name(DeviceText *text, const char **list, const char *name)
+{
+    for (int i = 0; i < text->nname; i++)
+        if (strcmp(list[i], name) == 0)
+            return;
+    list[text->nname++] = name;
+}
+
+void job_names(const Job *job, Arena *arena, DeviceText *text)
+{
+    int most = 0;
+    for (int i = 0; i < job->nlaunch; i++)
+        most += 1 + job->launch[i].narg;
+    const char **list = NEW_ARRAY(arena, const char *, most);
+    text->nname = 0;
+    text->name = list;
+    for (int i = 0; job->named && i < job->nlaunch; i++) {
+        const JobLaunch *launch = &job->launch[i];
+        add_name(text, list, launch->kernel);
+        for (int k = 0; k < launch->narg; k++)
+            if (launch->arg[k].kind == ARG_SYMBOL)
+                add_name(text, list, job_symbol(&launch->arg[k], arena));
+    }
+}

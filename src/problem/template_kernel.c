@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of kernels: whether they can be names, and whether the texts know them. CUDA's
+// may be expressions of C++, `place::scale<float, 4>`, which only the compiler reads; of
+// those the last word before the first `<` is looked for.
+//
+// A name that a macro puts together, or that is in an included file, is not found here, so
+// where there is any of these nothing is said.
+
+#include "ir/names.h"
+#include "problem/template.h"
+
+#include <string.h>
+
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+
+static bool is_kernel_name(const char *text)
+{
+    return strspn(text, WORD ":<>,*&()+-/ ") == strlen(text) && text[0] &&
+           !strchr("0123456789<>,*&()+-/ ", text[0]) && !strstr(text, "//") &&
+           !strstr(text, "/*");
+}
+
+bool reader_kernel(const Reader *r, const char *where, const char *name, bool kernel)
+{
+    if (kernel && strcmp(r->t->language, "cuda") == 0)
+        return is_kernel_name(name) ||
+               reader_wrong(r, where,
+                            "`%s` is no name: `scale`, `place::scale` and "
+                            "`scale<float, 4>` are",
+                            name);
+    return reader_is_name(name) ||
+           reader_wrong(r, where, "`%s` cannot name a function: letters, digits and _",
+                        name);
+}
+
+// The word that the text must have: `scale` of `place::scale<float, 4>`.
+static const char *word_of(Arena *arena, const char *name)
+{
+    size_t n = strcspn(name, "<");
+    while (n && !strchr(WORD, name[n - 1]))
+        n--;
+    size_t start = n;
+    while (start && strchr(WORD, name[start - 1]))
+        start--;
+    return arena_strndup(arena, name + start, n - start);
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        if ((at == text || !strchr(WORD, at[-1])) && (!at[n] || !strchr(WORD, at[n])))
+            return true;
+    return false;
+}
+
+static bool is_macro(const Template *t, const char *word)
+{
+    for (int i = 0; i < t->param.len; i++)
+        if (strcmp(t->param.at[i].name, word) == 0)
+            return true;
+    return false;
+}
+
+// Words that a parenthesis follows, as a guess of what was meant.
+static void offer_functions(Arena *arena, const char *text, Guess *guess)
+{
+    for (const char *at = text; *at;) {
+        size_t n = strspn(at, WORD);
+        if (n && at[n + strspn(at + n, " \n")] == '(')
+            guess_offer(guess, arena_strndup(arena, at, n));
+        at += n ? n : 1;
+    }
+}
+
+static bool no_kernel(const Reader *r, const char *where, const char *name,
+                      const char *word)
+{
+    Guess guess;
+    Buf hint;
+    buf_init(&hint);
+    guess_init(&guess, word);
+    offer_functions(r->t->arena, r->t->text, &guess);
+    guess_print(&hint, &guess);
+    reader_wrong(r, where, "the texts have no kernel `%s`%s", name, hint.text);
+    buf_release(&hint);
+    return false;
+}
+
+bool reader_kernels(const Reader *r)
+{
+    const Template *t = r->t;
+    if (strstr(t->text, "##") || strstr(t->text, "include"))
+        return true;
+    for (int i = 0; i < t->launch.len; i++) {
+        const char *name = t->launch.at[i].kernel, *word = word_of(t->arena, name);
+        const char *where = t->launch.len == 1
+                                ? "launch.kernel"
+                                : arena_printf(t->arena, "launch[%d].kernel", i);
+        if (!has_word(t->text, word) && !is_macro(t, word) && !has_word(t->options, word))
+            return no_kernel(r, where, name, word);
+    }
+    return true;
+}

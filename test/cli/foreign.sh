@@ -1,0 +1,62 @@
+#!/bin/sh
+# Kernels as others write them: CUDA without extern "C", templates, variables of a module,
+# dynamic shared memory, structs, vectors of three, files that are included. What needs a
+# GPU is not run here.
+. test/cli/common
+stores "$tmp/rows.db"
+foreign=test/programs/foreign
+
+for kernel in bodies filter histogram scale; do
+    passes "check $kernel" "$FOREWARP" check $foreign/$kernel.json
+    passes "emit $kernel, without a device" "$FOREWARP" emit $foreign/$kernel.json -o "$tmp/$kernel.cu"
+done
+grep -q "^//   histogram .* shared 1024 bytes" "$tmp/histogram.cu" && ok "with shared memory" ||
+    not_ok "with shared memory" "$(head "$tmp/histogram.cu")"
+grep -q "^//   place::scale<T, EACH> " "$tmp/scale.cu" && ok "with an instance" || not_ok "with an instance"
+fails 2 "written in cuda, not in opencl" "$FOREWARP" emit $foreign/scale.json --target opencl
+
+passes "local memory, structs and vectors of three as arguments" "$FOREWARP" tune $foreign/rows.json \
+    --strategy exhaustive --budget 20t --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/rows.json" -q
+holds "all are right" "$tmp/rows.json" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 12'
+
+# A file beside the problem file is included, and what is in it counts.
+cat >"$tmp/beside.h" <<'END2'
+#define ADD 1
+END2
+cat >"$tmp/beside.cl" <<'END2'
+#include "beside.h"
+kernel void fill(global int *out) { out[get_global_id(0)] = get_global_id(0) + ADD; }
+END2
+cat >"$tmp/beside.c" <<'END2'
+#include "beside.h"
+void expect(int *out)
+{
+    for (int i = 0; i < 64; i++)
+        out[i] = i + ADD;
+}
+END2
+problem() {
+    cat >"$tmp/beside.json" <<END2
+{"files": "beside.cl", "parameters": {"WG": [1, 2]}, "arguments": [$1],
+ "launch": {"kernel": "$2", "global": 64, "local": "WG"}, "reference": {"c": "beside.c", "function": "expect"}}
+END2
+}
+out='{"name": "out", "type": "int", "shape": 64, "access": "out"}'
+problem "$out" fill
+passes "a file is included" "$FOREWARP" run "$tmp/beside.json" --check
+echo '#define ADD 2' >"$tmp/beside.h"
+passes "and read again" "$FOREWARP" run "$tmp/beside.json" --check
+
+# What is wrong is said when the file is read.
+sed -i 1d "$tmp/beside.cl"
+problem "$out" fil
+fails 2 'launch.kernel: the texts have no kernel `fil`; did you mean `fill`' "$FOREWARP" check "$tmp/beside.json"
+problem "$out" 'fill<int>'
+fails 2 'cannot name a function' "$FOREWARP" check "$tmp/beside.json"
+problem '{"name": "p", "type": ["float", "int"], "value": [1]}' fill
+fails 2 'arguments[0].value: 2 values are wanted, for `(float, int)`' "$FOREWARP" check "$tmp/beside.json"
+problem '{"name": "p", "type": "float3", "shape": 3, "access": "out"}' fill
+fails 2 'the fourth place' "$FOREWARP" check "$tmp/beside.json"
+problem '{"name": "p", "type": "float", "shape": 3, "symbol": "p"}' fill
+fails 2 "variables of a module are CUDA's" "$FOREWARP" check "$tmp/beside.json"
+finish

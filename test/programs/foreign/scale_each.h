@@ -1,0 +1,4 @@
+__device__ inline int at(int k)
+{
+    return blockIdx.x * blockDim.x + threadIdx.x + k * gridDim.x * blockDim.x;
+}

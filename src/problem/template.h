@@ -113,6 +113,7 @@ typedef struct {
     const char *text;               // its text
     TemplateLaunch launch;          // KERNEL; C: kernel and arguments
     json_t *point;                  // POINT: values by name; NULL: the default point
+    Point at;                       // once sizes are bound
     VEC(const char *) output, path; // FILES
 } TemplateReference;
 

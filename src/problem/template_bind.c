@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double LENGTH_MOST = 0x1p40;
@@ -94,6 +95,31 @@ static bool set_plain(Template *t, Diags *diags)
                      t->path);
     space_point(t->space, 0, &t->plain);
     return true;
+}
+
+// The point that is the reference, before anybody leaves out points by a further
+// constraint.
+static bool set_reference_point(Template *t, Diags *diags)
+{
+    const char *name;
+    json_t *value;
+    Point *point = &t->reference.at;
+    *point = t->plain;
+    json_object_foreach(t->reference.point, name, value)
+    {
+        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        const char *word = json_is_string(value) ? json_string_value(value) : text;
+        bool ok = space_set(t->space, point, name, word);
+        if (!ok)
+            diag_error(diags, span_none, "J005", "%s: reference.point.%s: %s is no value",
+                       t->path, name, word);
+        free(text);
+        if (!ok)
+            return false;
+    }
+    return space_valid(t->space, point) ||
+           diag_error(diags, span_none, "J005",
+                      "%s: reference.point: the point breaks a constraint", t->path);
 }
 
 // Lengths -----------------------------------------------------------------------------
@@ -275,8 +301,8 @@ bool template_bind(Problem *problem, Diags *diags)
     define_sizes(t, t->sizes);
     define_sizes(t, t->space);
     add_params(t);
-    return constrain(t, diags) && set_plain(t, diags) && bind_args(t, diags) &&
-           bind_launches(t, diags);
+    return constrain(t, diags) && set_plain(t, diags) && set_reference_point(t, diags) &&
+           bind_args(t, diags) && bind_launches(t, diags);
 }
 
 void template_unbind(Template *t)

@@ -216,38 +216,12 @@ static bool run_c(const Expect *e)
 
 // The template at a point -------------------------------------------------------------
 
-static bool set_point(const Expect *e, Point *point)
-{
-    const Template *t = e->t;
-    const char *name;
-    json_t *value;
-    *point = t->plain;
-    json_object_foreach(t->reference.point, name, value)
-    {
-        char *text = json_dumps(value, JSON_ENCODE_ANY);
-        const char *word = json_is_string(value) ? json_string_value(value) : text;
-        bool ok = space_set(t->space, point, name, word);
-        if (!ok)
-            diag_error(e->diags, span_none, "J005",
-                       "%s: reference.point.%s: %s is no value", t->path, name, word);
-        free(text);
-        if (!ok)
-            return false;
-    }
-    return space_valid(t->space, point) ||
-           diag_error(e->diags, span_none, "J005",
-                      "%s: reference.point: the point breaks a "
-                      "constraint",
-                      t->path);
-}
-
 static bool run_point(const Expect *e, const Problem *problem)
 {
-    Point point;
     Candidate candidate = {0};
     Ways ways = {.problem = problem, .space = e->t->space};
-    bool ok = set_point(e, &point) &&
-              problem->kind->candidate(&ways, &point, "", e->arena, &candidate, e->diags) &&
+    bool ok = problem->kind->candidate(&ways, &e->t->reference.at, "", e->arena, &candidate,
+                                       e->diags) &&
               run_job(e, e->device, &candidate.job);
     candidate_release(&candidate);
     return ok;

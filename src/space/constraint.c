@@ -6,10 +6,13 @@
 // (`32 <= x * y <= 1024`), `not` binds looser than a comparison. The conjuncts of a
 // top-level && become constraints of their own, so that each can prune early.
 //
-// There is no assignment, no conditional expression, and no call but min and max.
+// Lists, tuples, sets, ranges and comprehensions are written out while they are read: they
+// are operands of `in` and of functions, and no values. A lambda's names are those of the
+// parameters, or one name for all of them: `lambda p: p["bx"] <= 32`.
 #include "space/internal.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,18 +32,34 @@ typedef struct {
     const char *end;  // of the current token
     Token token;
     int nesting, stack; // depth of the text, and of the values at run time
+    Token all;          // of a lambda: the name that stands for all parameters
+    Token local;        // of a comprehension: its name
+    Code *value;        // and what it stands for
+    int nvalue;
     int ncode;
     Code code[CONSTRAINT_CODE];
 } Parser;
+
+// A part of an expression, taken out of the code.
+typedef struct {
+    Code *code;
+    int n;
+} Snippet;
+typedef VEC(Snippet) Sequence;
 
 enum { NESTING_MAX = 64 };
 
 // From loose to tight.
 typedef enum {
+    LEVEL_CHOICE,
     LEVEL_OR,
     LEVEL_AND,
     LEVEL_NOT,
     LEVEL_COMPARE,
+    LEVEL_BITOR,
+    LEVEL_BITXOR,
+    LEVEL_BITAND,
+    LEVEL_SHIFT,
     LEVEL_SUM,
     LEVEL_TERM,
     LEVEL_UNARY
@@ -53,18 +72,41 @@ typedef struct {
 } Infix;
 
 static const Infix infixes[] = {
-    {"||", LEVEL_OR, OP_OR},      {"or", LEVEL_OR, OP_OR},
-    {"&&", LEVEL_AND, OP_AND},    {"and", LEVEL_AND, OP_AND},
-    {"==", LEVEL_COMPARE, OP_EQ}, {"!=", LEVEL_COMPARE, OP_NE},
-    {"<", LEVEL_COMPARE, OP_LT},  {"<=", LEVEL_COMPARE, OP_LE},
-    {">", LEVEL_COMPARE, OP_GT},  {">=", LEVEL_COMPARE, OP_GE},
-    {"+", LEVEL_SUM, OP_ADD},     {"-", LEVEL_SUM, OP_SUB},
-    {"*", LEVEL_TERM, OP_MUL},    {"/", LEVEL_TERM, OP_DIV},
-    {"%", LEVEL_TERM, OP_MOD},    {"//", LEVEL_TERM, OP_FLOORDIV},
+    {"||", LEVEL_OR, OP_OR},        {"or", LEVEL_OR, OP_OR},
+    {"&&", LEVEL_AND, OP_AND},      {"and", LEVEL_AND, OP_AND},
+    {"==", LEVEL_COMPARE, OP_EQ},   {"!=", LEVEL_COMPARE, OP_NE},
+    {"<", LEVEL_COMPARE, OP_LT},    {"<=", LEVEL_COMPARE, OP_LE},
+    {">", LEVEL_COMPARE, OP_GT},    {">=", LEVEL_COMPARE, OP_GE},
+    {"is", LEVEL_COMPARE, OP_EQ},   {"|", LEVEL_BITOR, OP_BITOR},
+    {"^", LEVEL_BITXOR, OP_BITXOR}, {"&", LEVEL_BITAND, OP_BITAND},
+    {"<<", LEVEL_SHIFT, OP_SHL},    {">>", LEVEL_SHIFT, OP_SHR},
+    {"+", LEVEL_SUM, OP_ADD},       {"-", LEVEL_SUM, OP_SUB},
+    {"*", LEVEL_TERM, OP_MUL},      {"/", LEVEL_TERM, OP_DIV},
+    {"%", LEVEL_TERM, OP_MOD},      {"//", LEVEL_TERM, OP_FLOORDIV},
 };
 
 // Words that are operators and so cannot name a parameter.
-static const char *const reserved[] = {"and", "or", "not", "in"};
+static const char *const reserved[] = {"and", "or",   "not",    "in", "is",
+                                       "if",  "else", "lambda", "for"};
+
+// Functions: of one value, of several that an operator joins, of a list alone.
+typedef enum { CALL_ONE, CALL_TWO, CALL_JOIN, CALL_LEN } CallKind;
+static const struct {
+    const char *name;
+    CallKind kind;
+    ConstraintOp op;
+} calls[] = {
+    {"min", CALL_JOIN, OP_MIN},    {"max", CALL_JOIN, OP_MAX},
+    {"sum", CALL_JOIN, OP_ADD},    {"any", CALL_JOIN, OP_OR},
+    {"all", CALL_JOIN, OP_AND},    {"len", CALL_LEN, OP_NUMBER},
+    {"abs", CALL_ONE, OP_ABS},     {"fabs", CALL_ONE, OP_ABS},
+    {"int", CALL_ONE, OP_INT},     {"trunc", CALL_ONE, OP_INT},
+    {"round", CALL_ONE, OP_ROUND}, {"ceil", CALL_ONE, OP_CEIL},
+    {"floor", CALL_ONE, OP_FLOOR}, {"sqrt", CALL_ONE, OP_SQRT},
+    {"log2", CALL_ONE, OP_LOG2},   {"log10", CALL_ONE, OP_LOG10},
+    {"log", CALL_ONE, OP_LOG},     {"float", CALL_ONE, OP_NUMBER},
+    {"bool", CALL_ONE, OP_NOT},    {"pow", CALL_TWO, OP_POW},
+};
 
 // Tokens ---------------------------------------------------------------------------
 
@@ -90,7 +132,8 @@ static bool too_deep(Parser *p)
 
 static int sign_len(const char *text)
 {
-    static const char *const two[] = {"||", "&&", "==", "!=", "<=", ">=", "//", "**"};
+    static const char *const two[] = {
+        "||", "&&", "==", "!=", "<=", ">=", "//", "**", "<<", ">>"};
     for (int i = 0; i < COUNTOF(two); i++)
         if (strncmp(text, two[i], 2) == 0)
             return 2;
@@ -167,7 +210,10 @@ static bool expect(Parser *p, const char *text, const char *what)
 
 static int arity(ConstraintOp op)
 {
-    return op == OP_NUMBER || op == OP_PARAM ? 0 : op == OP_NEG || op == OP_NOT ? 1 : 2;
+    return op == OP_NUMBER || op == OP_PARAM ? 0
+           : is_unary(op)                    ? 1
+           : op == OP_SELECT                 ? 3
+                                             : 2;
 }
 
 static bool emit(Parser *p, Code code)
@@ -179,9 +225,33 @@ static bool emit(Parser *p, Code code)
     return p->stack <= CONSTRAINT_STACK || too_deep(p);
 }
 
+static bool emit_number(Parser *p, double number)
+{
+    return emit(p, (Code){.op = OP_NUMBER, .number = number});
+}
+
+// Takes what was emitted since `from` out again.
+static Snippet cut(Parser *p, int from)
+{
+    Snippet out = {NEW_ARRAY(p->space->arena, Code, MAX(p->ncode - from, 1)),
+                   p->ncode - from};
+    memcpy(out.code, p->code + from, sizeof *out.code * (size_t)out.n);
+    for (; p->ncode > from; p->ncode--)
+        p->stack -= 1 - arity(p->code[p->ncode - 1].op);
+    return out;
+}
+
 static bool emit_op(Parser *p, ConstraintOp op)
 {
     return emit(p, (Code){.op = op});
+}
+
+static bool paste(Parser *p, Snippet from)
+{
+    for (int i = 0; i < from.n; i++)
+        if (!emit(p, from.code[i]))
+            return false;
+    return true;
 }
 
 // Repeats the code of an operand.
@@ -196,6 +266,7 @@ static bool emit_copy(Parser *p, int from, int to)
 // Expressions ---------------------------------------------------------------------------
 
 static bool parse(Parser *p, Level level);
+static bool parse_call(Parser *p, Token name);
 
 static bool nest(Parser *p, Level level)
 {
@@ -210,7 +281,7 @@ static bool parse_number(Parser *p)
 {
     double number = strtod(p->token.text, NULL);
     advance(p);
-    return emit(p, (Code){.op = OP_NUMBER, .number = number});
+    return emit_number(p, number);
 }
 
 static bool parse_word(Parser *p)
@@ -227,17 +298,6 @@ static bool parse_word(Parser *p)
                      word);
     advance(p);
     return emit(p, (Code){.op = OP_NUMBER, .number = number});
-}
-
-// min or max of one or more arguments; the name and the parenthesis are read.
-static bool parse_extreme(Parser *p, ConstraintOp op)
-{
-    if (!nest(p, LEVEL_OR))
-        return false;
-    while (accept(p, ","))
-        if (!nest(p, LEVEL_OR) || !emit_op(p, op))
-            return false;
-    return expect(p, ")", "expected `,` or `)`");
 }
 
 static bool is_reserved(const Parser *p)
@@ -263,26 +323,52 @@ static const double *parse_defined(Parser *p, Token token)
     return number;
 }
 
+static bool is_token(Token a, Token b)
+{
+    return a.len == b.len && memcmp(a.text, b.text, (size_t)a.len) == 0;
+}
+
+static bool is_text(Token token, const char *text)
+{
+    return (size_t)token.len == strlen(text) && memcmp(token.text, text, strlen(text)) == 0;
+}
+
+// `p["bx"]`, the `p` of a lambda is read.
+static bool parse_item(Parser *p)
+{
+    if (!expect(p, "[", "expected `[`"))
+        return false;
+    Token token = p->token;
+    if (token.kind != T_WORD || token.len < 3 || token.text[token.len - 1] != token.text[0])
+        return error_at(p, "S001", "expected the name of a parameter in quotes");
+    char *name = arena_strndup(p->space->arena, token.text + 1, (size_t)token.len - 2);
+    int param = space_find(p->space, name);
+    if (param < 0)
+        return space_no_parameter(p->space, span_of(p, token), "S002", name, p->diags);
+    advance(p);
+    return emit(p, (Code){.op = OP_PARAM, .param = param}) &&
+           expect(p, "]", "expected `]`");
+}
+
 static bool parse_name(Parser *p)
 {
     Token token = p->token;
     if (is_reserved(p))
         return error_at(p, "S001", "expected a value");
     advance(p);
-    if (accept(p, "(")) {
-        if (token.len == 3 && memcmp(token.text, "min", 3) == 0)
-            return parse_extreme(p, OP_MIN);
-        if (token.len == 3 && memcmp(token.text, "max", 3) == 0)
-            return parse_extreme(p, OP_MAX);
-        return diag_error(p->diags, span_of(p, token), "S006",
-                          "`%.*s` is not a function; there are min and max", token.len,
-                          token.text);
-    }
+    if (accept(p, "("))
+        return parse_call(p, token);
+    if (p->local.len && is_token(token, p->local))
+        return paste(p, (Snippet){p->value, p->nvalue});
+    if (p->all.len && is_token(token, p->all))
+        return parse_item(p);
     char *name = arena_strndup(p->space->arena, token.text, (size_t)token.len);
     int param = space_find(p->space, name);
     const double *number = param < 0 ? parse_defined(p, token) : NULL;
     if (number)
-        return emit(p, (Code){.op = OP_NUMBER, .number = *number});
+        return emit_number(p, *number);
+    if (param < 0 && (is_text(token, "True") || is_text(token, "False")))
+        return emit_number(p, is_text(token, "True"));
     if (param < 0)
         return space_no_parameter(p->space, span_of(p, token), "S002", name, p->diags);
     return emit(p, (Code){.op = OP_PARAM, .param = param});
@@ -298,7 +384,7 @@ static bool parse_primary(Parser *p)
         return parse_name(p);
     if (!expect(p, "(", "expected a value"))
         return false;
-    return nest(p, LEVEL_OR) && expect(p, ")", "expected `)`");
+    return nest(p, LEVEL_CHOICE) && expect(p, ")", "expected `)`");
 }
 
 static bool parse_unary(Parser *p)
@@ -307,6 +393,8 @@ static bool parse_unary(Parser *p)
         return nest(p, LEVEL_UNARY) && emit_op(p, OP_NEG);
     if (accept(p, "!"))
         return nest(p, LEVEL_UNARY) && emit_op(p, OP_NOT);
+    if (accept(p, "~"))
+        return nest(p, LEVEL_UNARY) && emit_op(p, OP_BITNOT);
     if (accept(p, "+"))
         return nest(p, LEVEL_UNARY);
     if (!parse_primary(p))
@@ -322,20 +410,301 @@ static const Infix *infix_at(const Parser *p, Level level)
     return NULL;
 }
 
+// Sequences ---------------------------------------------------------------------------
+
+static bool push_next(Parser *p, Sequence *out)
+{
+    int from = p->ncode;
+    if (!nest(p, LEVEL_CHOICE))
+        return false;
+    VEC_PUSH(p->space->arena, out, cut(p, from));
+    return true;
+}
+
+// Up to three numbers of a range, as they are written: `range(` is read.
+static bool parse_range(Parser *p, double x[3])
+{
+    double given[3] = {0, 0, 1};
+    int n = 0;
+    do {
+        Sequence one = {0};
+        Token token = p->token;
+        if (n == 3 || !push_next(p, &one))
+            return n < 3 ? false : error_at(p, "S001", "expected `)`");
+        const Constraint code = {.code = one.at[0].code, .ncode = one.at[0].n};
+        for (int i = 0; i < code.ncode; i++)
+            if (code.code[i].op == OP_PARAM)
+                return diag_error(p->diags, span_of(p, token), "S007",
+                                  "a range is between numbers");
+        constraint_eval(&code, NULL, -1, NULL, 1, &given[n++]);
+    } while (accept(p, ","));
+    x[0] = n == 1 ? 0 : given[0];
+    x[1] = n == 1 ? given[0] : given[1];
+    x[2] = given[2];
+    return expect(p, ")", "expected `,` or `)`");
+}
+
+enum { RANGE_MOST = 256 };
+
+static bool push_range(Parser *p, Sequence *out)
+{
+    double x[3];
+    Token token = p->token;
+    if (!parse_range(p, x))
+        return false;
+    double n = ceil((x[1] - x[0]) / x[2]);
+    if (!(n <= RANGE_MOST))
+        return diag_error(p->diags, span_of(p, token), "S007",
+                          "a range of more than %d numbers", RANGE_MOST);
+    for (int k = 0; k < n; k++) {
+        int from = p->ncode;
+        if (!emit_number(p, x[0] + k * x[2]))
+            return false;
+        VEC_PUSH(p->space->arena, out, cut(p, from));
+    }
+    return true;
+}
+
+static bool parse_sequence(Parser *p, Sequence *out);
+
+// Where the reader stands.
+typedef struct {
+    const char *end;
+    Token token;
+} Place;
+
+static Place place(const Parser *p)
+{
+    return (Place){p->end, p->token};
+}
+
+static void go_back(Parser *p, Place to)
+{
+    p->end = to.end;
+    p->token = to.token;
+}
+
+// The items of `ITEM for NAME in SEQUENCE if CONDITION`; start: where ITEM begins, and the
+// reader stands at `for`. `otherwise` stands for an item whose condition does not hold.
+static bool write_out(Parser *p, Place start, const Code *otherwise, Sequence *out)
+{
+    Token outer = p->local;
+    Code *outer_value = p->value;
+    int outer_n = p->nvalue;
+    Sequence over = {0};
+    advance(p);
+    Token name = p->token;
+    if (name.kind != T_NAME || is_reserved(p))
+        return error_at(p, "S001", "expected a name after `for`");
+    advance(p);
+    if (!expect(p, "in", "expected `in`") || !parse_sequence(p, &over))
+        return false;
+    Place after = place(p), last = after;
+    bool conditional = at(p, "if");
+    if (conditional && !otherwise)
+        return error_at(p, "S001", "no `if` in a comprehension here");
+    for (int i = 0; i < over.len; i++) {
+        int from = p->ncode;
+        p->local = name;
+        p->value = over.at[i].code;
+        p->nvalue = over.at[i].n;
+        go_back(p, start);
+        if (!nest(p, LEVEL_CHOICE))
+            return false;
+        go_back(p, after);
+        if (accept(p, "if") &&
+            (!nest(p, LEVEL_OR) || !emit(p, *otherwise) || !emit_op(p, OP_SELECT)))
+            return false;
+        last = place(p);
+        VEC_PUSH(p->space->arena, out, cut(p, from));
+    }
+    if (over.len == 0 && conditional)
+        return error_at(p, "S001", "expected a list that is not empty");
+    go_back(p, last);
+    p->local = outer;
+    p->value = outer_value;
+    p->nvalue = outer_n;
+    return true;
+}
+
+// Finds `for` on this level before the bracket closes: reading what comes before it is
+// only possible once its name is known.
+static bool is_comprehension(const Parser *p)
+{
+    Parser look = *p;
+    for (int depth = 0; look.token.kind != T_END; advance(&look)) {
+        if (at(&look, "(") || at(&look, "[") || at(&look, "{"))
+            depth++;
+        if ((at(&look, ")") || at(&look, "]") || at(&look, "}")) && depth-- == 0)
+            return false;
+        if (depth == 0 && at(&look, "for"))
+            return true;
+    }
+    return false;
+}
+
+static void skip_to_for(Parser *p)
+{
+    for (int depth = 0; depth > 0 || !at(p, "for"); advance(p)) {
+        depth += at(p, "(") || at(p, "[") || at(p, "{");
+        depth -= at(p, ")") || at(p, "]") || at(p, "}");
+    }
+}
+
+static bool parse_items(Parser *p, const char *close, const Code *otherwise, Sequence *out)
+{
+    if (is_comprehension(p)) {
+        Place start = place(p);
+        skip_to_for(p);
+        return write_out(p, start, otherwise, out) &&
+               expect(p, close, "expected the end of the list");
+    }
+    do
+        if (!push_next(p, out))
+            return false;
+    while (accept(p, ",") && !at(p, close));
+    return expect(p, close, "expected `,` or the end of the list");
+}
+
+static const char *closing(Parser *p)
+{
+    return accept(p, "[") ? "]" : accept(p, "(") ? ")" : accept(p, "{") ? "}" : NULL;
+}
+
+// A list, tuple, set or range.
+static bool parse_sequence(Parser *p, Sequence *out)
+{
+    Place start = place(p);
+    if (accept(p, "range") && accept(p, "("))
+        return push_range(p, out);
+    go_back(p, start);
+    const char *close = closing(p);
+    if (!close)
+        return error_at(p, "S001", "expected a list");
+    return parse_items(p, close, NULL, out);
+}
+
+// Functions ---------------------------------------------------------------------------
+
+// What an operator leaves a value as it is with: of all and any, and of sum.
+static const Code *neutral(ConstraintOp op)
+{
+    static const Code zero = {.op = OP_NUMBER, .number = 0},
+                      one = {.op = OP_NUMBER, .number = 1};
+    return op == OP_AND ? &one : op == OP_OR || op == OP_ADD ? &zero : NULL;
+}
+
+// What a function of many is given: values, or one sequence. The parenthesis is read.
+static bool parse_arguments(Parser *p, ConstraintOp op, Sequence *out)
+{
+    const Parser kept = *p;
+    const char *close = NULL;
+    bool range = at(p, "range");
+    if (!is_comprehension(p) && (range || (close = closing(p)))) {
+        if (!(range ? parse_sequence(p, out) : parse_items(p, close, neutral(op), out)))
+            return false;
+        if (accept(p, ")"))
+            return true;
+        *p = kept; // `(a + b) * c, d`
+        out->len = 0;
+    }
+    return parse_items(p, ")", neutral(op), out);
+}
+
+static bool join(Parser *p, const Sequence *items, ConstraintOp op)
+{
+    if (items->len == 0)
+        return emit(p, *(neutral(op) ? neutral(op) : neutral(OP_OR)));
+    for (int i = 0; i < items->len; i++)
+        if (!paste(p, items->at[i]) || (i > 0 && !emit_op(p, op)))
+            return false;
+    bool truth = op == OP_AND || op == OP_OR;
+    return !truth || (emit_op(p, OP_NOT) && emit_op(p, OP_NOT));
+}
+
+static int find_call(Token name)
+{
+    static const char *const modules[] = {"math.", "np.", "numpy."};
+    for (int i = 0; i < COUNTOF(modules); i++) {
+        int n = (int)strlen(modules[i]);
+        if (name.len > n && memcmp(name.text, modules[i], (size_t)n) == 0) {
+            name.text += n;
+            name.len -= n;
+        }
+    }
+    for (int i = 0; i < COUNTOF(calls); i++)
+        if (is_text(name, calls[i].name))
+            return i;
+    return -1;
+}
+
+static bool no_call(Parser *p, Token name)
+{
+    Buf known;
+    buf_init(&known);
+    for (int i = 0; i < COUNTOF(calls); i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", calls[i].name);
+    diag_error(p->diags, span_of(p, name), "S006", "`%.*s` is not a function; there are %s",
+               name.len, name.text, known.text);
+    buf_release(&known);
+    return false;
+}
+
+// The name and the parenthesis are read.
+static bool parse_call(Parser *p, Token name)
+{
+    int i = find_call(name);
+    Sequence items = {0};
+    if (i < 0)
+        return no_call(p, name);
+    ConstraintOp op = calls[i].op;
+    switch (calls[i].kind) {
+    case CALL_ONE:
+        if (!nest(p, LEVEL_CHOICE) || !expect(p, ")", "expected `)`"))
+            return false;
+        if (op == OP_NOT && !emit_op(p, op))
+            return false;
+        return op == OP_NUMBER || emit_op(p, op);
+    case CALL_TWO:
+        return nest(p, LEVEL_CHOICE) && expect(p, ",", "expected `,`") &&
+               nest(p, LEVEL_CHOICE) && emit_op(p, op) && expect(p, ")", "expected `)`");
+    case CALL_LEN: return parse_arguments(p, op, &items) && emit_number(p, items.len);
+    case CALL_JOIN: return parse_arguments(p, op, &items) && join(p, &items, op);
+    }
+    BUG("no such function: %d", i);
+}
+
+// `a in range(lo, hi, step)`; a's code begins at `from`.
+static bool parse_in_range(Parser *p, int from)
+{
+    int to = p->ncode;
+    double x[3];
+    if (!parse_range(p, x))
+        return false;
+    double last = x[0] + (ceil((x[1] - x[0]) / x[2]) - 1) * x[2];
+    return emit_number(p, MIN(x[0], last)) && emit_op(p, OP_GE) && emit_copy(p, from, to) &&
+           emit_number(p, MAX(x[0], last)) && emit_op(p, OP_LE) && emit_op(p, OP_AND) &&
+           emit_copy(p, from, to) && emit_number(p, x[0]) && emit_op(p, OP_SUB) &&
+           emit_number(p, x[2]) && emit_op(p, OP_MOD) && emit_number(p, 0) &&
+           emit_op(p, OP_EQ) && emit_op(p, OP_AND);
+}
+
 // `(e, f)` after `a in`, as a == e || a == f; the code of a begins at `from`.
 static bool parse_members(Parser *p, int from)
 {
-    int to = p->ncode;
-    const char *close = accept(p, "[") ? "]" : ")";
-    if (*close == ')' && !expect(p, "(", "expected `(` after `in`"))
+    Sequence items = {0};
+    Place start = place(p);
+    if (accept(p, "range") && accept(p, "("))
+        return parse_in_range(p, from);
+    go_back(p, start);
+    if (!parse_sequence(p, &items))
         return false;
-    do {
-        bool first = p->ncode == to;
-        if ((!first && !emit_copy(p, from, to)) || !nest(p, LEVEL_OR) ||
-            !emit_op(p, OP_EQ) || (!first && !emit_op(p, OP_OR)))
+    Snippet a = cut(p, from);
+    for (int i = 0; i < items.len; i++)
+        if (!paste(p, a) || !paste(p, items.at[i]) || !emit_op(p, OP_EQ) ||
+            (i > 0 && !emit_op(p, OP_OR)))
             return false;
-    } while (accept(p, ",") && !at(p, close));
-    return expect(p, close, "expected `,` or the end of the list");
+    return items.len > 0 || emit_number(p, 0);
 }
 
 static bool parse_in(Parser *p, int from)
@@ -349,28 +718,48 @@ static bool parse_in(Parser *p, int from)
 static bool parse_comparison(Parser *p)
 {
     int from = p->ncode;
-    if (!parse(p, LEVEL_SUM))
+    if (!parse(p, LEVEL_BITOR))
         return false;
     if (at(p, "in") || at(p, "not"))
         return parse_in(p, from);
     int to = p->ncode;
     bool chained = false;
     for (const Infix *infix; (infix = infix_at(p, LEVEL_COMPARE)); chained = true) {
+        bool is = at(p, "is");
         advance(p);
+        ConstraintOp op = is && accept(p, "not") ? OP_NE : infix->op;
         if (chained && !emit_copy(p, from, to))
             return false;
         from = p->ncode;
-        if (!parse(p, LEVEL_SUM))
+        if (!parse(p, LEVEL_BITOR))
             return false;
         to = p->ncode;
-        if (!emit_op(p, infix->op) || (chained && !emit_op(p, OP_AND)))
+        if (!emit_op(p, op) || (chained && !emit_op(p, OP_AND)))
             return false;
     }
     return true;
 }
 
+// `a if c else b`, and C's `c ? a : b`.
+static bool parse_choice(Parser *p)
+{
+    int from = p->ncode;
+    if (!parse(p, LEVEL_OR))
+        return false;
+    if (accept(p, "if"))
+        return nest(p, LEVEL_OR) && expect(p, "else", "expected `else`") &&
+               nest(p, LEVEL_CHOICE) && emit_op(p, OP_SELECT);
+    if (!accept(p, "?"))
+        return true;
+    Snippet condition = cut(p, from);
+    return nest(p, LEVEL_CHOICE) && expect(p, ":", "expected `:`") && paste(p, condition) &&
+           nest(p, LEVEL_CHOICE) && emit_op(p, OP_SELECT);
+}
+
 static bool parse(Parser *p, Level level)
 {
+    if (level == LEVEL_CHOICE)
+        return parse_choice(p);
     if (level == LEVEL_UNARY)
         return parse_unary(p);
     if (level == LEVEL_COMPARE)
@@ -386,6 +775,25 @@ static bool parse(Parser *p, Level level)
             return false;
     }
     return true;
+}
+
+// `lambda p:` and `lambda bx, by:` before an expression.
+static bool parse_lambda(Parser *p)
+{
+    int n = 0;
+    Token first = {0};
+    if (!accept(p, "lambda"))
+        return true;
+    for (; p->token.kind == T_NAME; n++) {
+        first = p->token;
+        advance(p);
+        if (!accept(p, ","))
+            break;
+    }
+    char *name = arena_strndup(p->space->arena, first.text, (size_t)first.len);
+    if (n == 0 && space_find(p->space, name) < 0)
+        p->all = first;
+    return expect(p, ":", "expected `:`");
 }
 
 // Conjuncts ------------------------------------------------------------------------------
@@ -434,7 +842,7 @@ bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
                 .text = text,
                 .end = text + span.start};
     advance(&p);
-    if (!parse(&p, LEVEL_OR))
+    if (!parse_lambda(&p) || !parse(&p, LEVEL_CHOICE))
         return false;
     if (p.token.kind != T_END)
         return error_at(&p, "S001", "expected an operator");

@@ -33,6 +33,21 @@ static inline double modulo(double a, double b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+// Of whole numbers in 53 bits, as two's complement.
+static double bits_of(double a, double b, char op)
+{
+    if (!(fabs(a) < 0x1p53 && fabs(b) < 0x1p53) || a != floor_fast(a) || b != floor_fast(b))
+        return NAN;
+    int64_t x = (int64_t)a, y = (int64_t)b;
+    switch (op) {
+    case '&': return (double)(x & y);
+    case '|': return (double)(x | y);
+    case '^': return (double)(x ^ y);
+    case '<': return y < 0 ? NAN : ldexp(a, (int)MIN(y, 4096));
+    default: return y < 0 ? NAN : floor(ldexp(a, -(int)MIN(y, 4096)));
+    }
+}
+
 static void apply_lanes(ConstraintOp op, double *x, const double *y, int n)
 {
     switch (op) {
@@ -45,16 +60,19 @@ static void apply_lanes(ConstraintOp op, double *x, const double *y, int n)
         return;
         CONSTRAINT_BINARY(X)
 #undef X
-    case OP_NEG:
-        for (int i = 0; i < n; i++)
-            x[i] = -x[i];
+#define X(id, expression)                                                                  \
+    case OP_##id:                                                                          \
+        for (int i = 0; i < n; i++) {                                                      \
+            double a = x[i];                                                               \
+            x[i] = expression;                                                             \
+        }                                                                                  \
         return;
-    case OP_NOT:
-        for (int i = 0; i < n; i++)
-            x[i] = isnan(x[i]) ? x[i] : x[i] == 0;
-        return;
+        CONSTRAINT_UNARY(X)
+#undef X
+    case OP_SELECT:
+    case OP_UNARY_END:
     case OP_NUMBER:
-    case OP_PARAM: BUG("a leaf has no operands");
+    case OP_PARAM: BUG("no operator of one or two operands: %d", (int)op);
     }
 }
 
@@ -78,6 +96,17 @@ static void apply_binary(ConstraintOp op, Lanes *x, Lanes *y, int n)
         spread(y, n);
     }
     apply_lanes(op, x->lane, y->lane, x->uniform ? 1 : n);
+}
+
+static void apply_select(Lanes *x, Lanes *condition, Lanes *otherwise, int n)
+{
+    spread(x, n);
+    spread(condition, n);
+    spread(otherwise, n);
+    for (int i = 0; i < n; i++) {
+        double c = condition->lane[i];
+        x->lane[i] = isnan(c) ? c : c != 0 ? x->lane[i] : otherwise->lane[i];
+    }
 }
 
 static void push_uniform(Lanes *x, double number)
@@ -148,8 +177,10 @@ void constraint_eval(const Constraint *constraint, const double *value, int vari
             push_uniform(top++, value[code->param]);
         else if (code->op == OP_PARAM)
             push_varied(top++, lane, n);
-        else if (code->op == OP_NEG || code->op == OP_NOT)
+        else if (is_unary(code->op))
             apply_lanes(code->op, top[-1].lane, NULL, top[-1].uniform ? 1 : n);
+        else if (code->op == OP_SELECT)
+            top -= 2, apply_select(top - 1, top, top + 1, n);
         else
             top--, apply_binary(code->op, top - 1, top, n);
     }
@@ -225,6 +256,39 @@ static Range range_or(Range a, Range b)
     return truth(surely_false(a) && surely_false(b), surely_true(b), a.poison || b.poison);
 }
 
+// Those that grow with their operand, or fall with it, take its ends.
+static Range range_unary(ConstraintOp op, Range a)
+{
+    double end[2] = {a.lo, a.hi};
+    if (op == OP_NOT)
+        return truth(surely_true(a), surely_false(a), a.poison);
+    apply_lanes(op, end, NULL, 2);
+    if (isnan(end[0]) || isnan(end[1]))
+        return (Range){-INFINITY, INFINITY, true};
+    Range hull = {MIN(end[0], end[1]), MAX(end[0], end[1]), a.poison};
+    if (op == OP_ABS && has_zero(a))
+        hull.lo = 0;
+    hull.poison |= op == OP_BITNOT && a.lo != a.hi; // of fractions in between
+    return hull;
+}
+
+static Range range_select(Range a, Range condition, Range b)
+{
+    if (surely_true(condition) && !condition.poison)
+        return a;
+    if (surely_false(condition) && !condition.poison)
+        return b;
+    return (Range){MIN(a.lo, b.lo), MAX(a.hi, b.hi),
+                   a.poison || b.poison || condition.poison};
+}
+
+static Range range_bits(ConstraintOp op, Range a, Range b)
+{
+    if (a.lo == a.hi && b.lo == b.hi)
+        return corners(op, a, b);
+    return (Range){-INFINITY, INFINITY, true};
+}
+
 static Range range_binary(ConstraintOp op, Range a, Range b)
 {
     bool poison = a.poison || b.poison;
@@ -249,12 +313,13 @@ static Range range_binary(ConstraintOp op, Range a, Range b)
     case OP_NE: return truth(same, apart, poison);
     case OP_AND: return range_and(a, b);
     case OP_OR: return range_or(a, b);
-    case OP_NUMBER:
-    case OP_PARAM:
-    case OP_NEG:
-    case OP_NOT: break;
+    case OP_BITAND:
+    case OP_BITOR:
+    case OP_BITXOR:
+    case OP_SHL:
+    case OP_SHR: return range_bits(op, a, b);
+    default: BUG("not a binary operator: %d", (int)op);
     }
-    BUG("not a binary operator: %d", (int)op);
 }
 
 Verdict constraint_decide(const Constraint *constraint, const Range *param)
@@ -270,10 +335,10 @@ Verdict constraint_decide(const Constraint *constraint, const Range *param)
             stack[++top] = (Range){code->number, code->number, false};
         else if (code->op == OP_PARAM)
             stack[++top] = param[code->param];
-        else if (code->op == OP_NEG)
-            *a = (Range){-a->hi, -a->lo, a->poison};
-        else if (code->op == OP_NOT)
-            *a = truth(surely_true(*a), surely_false(*a), a->poison);
+        else if (is_unary(code->op))
+            *a = range_unary(code->op, *a);
+        else if (code->op == OP_SELECT)
+            top -= 2, stack[top] = range_select(stack[top], stack[top + 1], stack[top + 2]);
         else
             top--, stack[top] = range_binary(code->op, stack[top], stack[top + 1]);
     }

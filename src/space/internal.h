@@ -29,18 +29,44 @@
     X(GE, isunordered(a, b) ? NAN : a >= b)                                                \
     X(EQ, isunordered(a, b) ? NAN : a == b)                                                \
     X(NE, isunordered(a, b) ? NAN : a != b)                                                \
+    X(BITAND, bits_of(a, b, '&'))                                                          \
+    X(BITOR, bits_of(a, b, '|'))                                                           \
+    X(BITXOR, bits_of(a, b, '^'))                                                          \
+    X(SHL, bits_of(a, b, '<'))                                                             \
+    X(SHR, bits_of(a, b, '>'))                                                             \
     X(AND, isnan(a) ? a : a == 0 ? 0 : isnan(b) ? b : b != 0)                              \
     X(OR, isnan(a) ? a : a != 0 ? 1 : isnan(b) ? b : b != 0)
 
+// Operators on one double. Rounding is to the nearest even, as Python's.
+#define CONSTRAINT_UNARY(X)                                                                \
+    X(NEG, -a)                                                                             \
+    X(NOT, isnan(a) ? a : a == 0)                                                          \
+    X(ABS, fabs(a))                                                                        \
+    X(INT, trunc(a))                                                                       \
+    X(ROUND, nearbyint(a))                                                                 \
+    X(CEIL, ceil(a))                                                                       \
+    X(FLOOR, floor(a))                                                                     \
+    X(SQRT, a < 0 ? NAN : sqrt(a))                                                         \
+    X(LOG2, a > 0 ? log2(a) : NAN)                                                         \
+    X(LOG10, a > 0 ? log10(a) : NAN)                                                       \
+    X(LOG, a > 0 ? log(a) : NAN)                                                           \
+    X(BITNOT, bits_of(-1, a, '^'))
+
+// SELECT takes `a`, the condition, `b`: a where the condition holds, else b.
 typedef enum {
     OP_NUMBER,
     OP_PARAM,
-    OP_NEG,
-    OP_NOT,
 #define X(id, expression) OP_##id,
+    CONSTRAINT_UNARY(X) OP_UNARY_END,
     CONSTRAINT_BINARY(X)
 #undef X
+        OP_SELECT,
 } ConstraintOp;
+
+static inline bool is_unary(ConstraintOp op)
+{
+    return op > OP_PARAM && op < OP_UNARY_END;
+}
 
 typedef struct {
     ConstraintOp op;

@@ -42,10 +42,9 @@ int space_add_ints(Space *space, const char *name, const int64_t *value, int n);
 // A parameter whose values are words; in constraints they are written 'word'.
 int space_add_words(Space *space, const char *name, const char *const *word, int n);
 
-// Adds a constraint in C-like syntax over parameter names, numbers and 'words':
-// || && ! == != < <= > >= + - * / % ( ) min max, `a in (1, 2, 4)`, and the words `and`,
-// `or`, `not`; `//` is integer division, `**` power. As in Python `/` is exact, `%` has the
-// sign of the divisor and comparisons chain. A point is valid if all are non-zero.
+// Adds a constraint over parameter names, numbers and 'words': an expression of Python or
+// C without its statements (doc/problems.md, Expressions). As in Python `/` is exact, `%`
+// has the sign of the divisor and comparisons chain. A point is valid if all are non-zero.
 // A division by zero makes a constraint false. False with a diagnostic whose span points
 // into the text on a syntax error or an unknown name.
 bool space_constrain(Space *space, const char *text, Diags *diags);

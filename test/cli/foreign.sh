@@ -47,6 +47,22 @@ passes "a file is included" "$FOREWARP" run "$tmp/beside.json" --check
 echo '#define ADD 2' >"$tmp/beside.h"
 passes "and read again" "$FOREWARP" run "$tmp/beside.json" --check
 
+# Constraints have the meaning that Python gives them: points are counted by its eval.
+passes "expressions as Python has them" "$PYTHON" -W ignore test/cli/expressions.py "$tmp" 60
+
+# The point that is the reference may be one that --where leaves out.
+cat >"$tmp/where.cl" <<'END2'
+kernel void fill(global int *out) { out[get_global_id(0)] = get_global_id(0) * VALUE; }
+END2
+cat >"$tmp/where.json" <<'END2'
+{"files": "where.cl", "parameters": {"VALUE": [1], "WG": [1, 2, 4]},
+ "arguments": [{"name": "out", "type": "int", "shape": 64, "access": "out"}],
+ "launch": {"kernel": "fill", "global": 64, "local": "WG"}}
+END2
+passes "--where without a reference" "$FOREWARP" tune "$tmp/where.json" --where 'WG in {2, 4} and not WG & 1' \
+    --strategy exhaustive --budget 9t --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/where.out" -q
+holds "two points are right" "$tmp/where.out" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 2'
+
 # What is wrong is said when the file is read.
 sed -i 1d "$tmp/beside.cl"
 problem "$out" fil

@@ -32,7 +32,7 @@ const Space *derive_space(const Derivation *derivation);
 // against. A program that is lowered already stands as it is: 64 x 1 x 1.
 void derive_plain(const Derivation *derivation, Point *point);
 // A point that computes the same as the plain one as C in bearable time: products in blocks
-// (1024 x 1024 x 1024 on two cores: 60 ms against more than 10 s), folds as trees.
+// (1024 x 1024 x 1024 on two cores: 60 ms against more than 10 s).
 void derive_reference(const Derivation *derivation, Point *point);
 // Points that are often good, to try first, each once and not the plain one; returns how
 // many were written.

@@ -250,30 +250,11 @@ void fold_plain(const Derivation *d, Point *point)
         space_set(d->space, point, "hold", "again");
 }
 
-// Folds as trees: added one after another, 4,096 floats lose up to ten times what a GPU's
-// tree does, so that the norm of a row was right on the device and wrong here.
-static void fold_in_trees(const Derivation *d, Point *point)
-{
-    Point tree = *point;
-    set_number(d, &tree, "lx", 64);
-    set_number(d, &tree, "ly", 1);
-    set_number(d, &tree, "lz", 1);
-    set_number(d, &tree, "groups", 4096);
-    if (d->shape.columns) // a group would read a column with nothing beside it
-        set_number(d, &tree, "parts", 16);
-    else if (d->shape.rows)
-        space_set(d->space, &tree, "fold", "group");
-    if (space_valid(d->space, &tree))
-        *point = tree;
-}
-
 void derive_reference(const Derivation *d, Point *point)
 {
     derive_plain(d, point);
-    if (!d->shape.product) {
-        fold_in_trees(d, point);
+    if (!d->shape.product)
         return;
-    }
     space_set(d->space, point, "product", "blocks");
     set_number(d, point, "lx", 1);
     set_number(d, point, "ly", 1);

@@ -7,6 +7,8 @@
 
 #include "problem/problem.h"
 
+#include <math.h>
+
 // Relative to the value or to a tenth of the mean one: sums of a few thousand floats in
 // another order differ by up to a few 1e-5.
 static const double TOLERANCE = 1e-4;
@@ -97,6 +99,102 @@ ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
             MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
         for (int k = 0; k < n; k++)
             fill_random(at++, &rng);
+    }
+    return data;
+}
+
+// Inputs that show what those of a search may not
+// -------------------------------------------
+
+// A float that is made an int is perhaps an index, and what an opaque function does with
+// its argument is not known.
+static bool is_tame(const Expr *e)
+{
+    bool taken =
+        e->kind == E_OP && e->op == OP_INT && scalar_info[e->arg[0]->type->scalar].floating;
+    if (taken || (e->kind == E_CALL && (!e->callee->body || is_tame(e->callee->body))))
+        return true;
+    for (int i = 0; i < e->narg; i++)
+        if (is_tame(e->arg[i]))
+            return true;
+    return e->fun && is_tame(e->fun);
+}
+
+static bool decides(const Expr *e)
+{
+    if ((e->kind == E_OP && (e->op == OP_SELECT || op_info[e->op].types == TY_COMP)) ||
+        (e->kind == E_CALL && e->callee->body && decides(e->callee->body)))
+        return true;
+    for (int i = 0; i < e->narg; i++)
+        if (decides(e->arg[i]))
+            return true;
+    return e->fun && decides(e->fun);
+}
+
+// A fold that compares is not associative where one side is not a number.
+static bool folds_decide(const Expr *e)
+{
+    bool folds = e->kind == E_PATTERN && (e->pattern == P_REDUCE || e->pattern == P_SCAN);
+    if (folds && decides(e->fun))
+        return true;
+    for (int i = 0; i < e->narg; i++)
+        if (folds_decide(e->arg[i]))
+            return true;
+    return e->fun && folds_decide(e->fun);
+}
+
+static double few_digits(Rng *rng, Scalar scalar)
+{
+    int most = scalar == S_HALF ? 8 : 16;
+    return ((double)rng_below(rng, (uint64_t)(2 * most + 1)) - most) / 4;
+}
+
+static double any_scale(Rng *rng, Scalar scalar)
+{
+    int most = scalar == S_HALF ? 3 : 8, power = (int)rng_below(rng, 1 << 16);
+    double sign = power & 1 << 15 ? -1 : 1, x = 0.5 + (double)rng_below(rng, 1024) / 1024;
+    return power % 64 == 0 ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
+}
+
+enum { RARELY = 4096 };
+
+static double special(Rng *rng, Scalar scalar)
+{
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0};
+    double x = few_digits(rng, scalar);
+    return rng_below(rng, RARELY) ? x : values[rng_below(rng, COUNTOF(values))];
+}
+
+static void fill_more(const RigBuffer *buffer, MoreInputs set, Rng *rng)
+{
+    static double (*const make[])(Rng * rng,
+                                  Scalar scalar) = {[MORE_FEW_DIGITS] = few_digits,
+                                                    [MORE_SCALES] = any_scale,
+                                                    [MORE_SPECIAL] = special};
+    double chunk[CHUNK];
+    size_t bytes = scalar_device_bytes(buffer->scalar);
+    char *to = (char *)(uintptr_t)buffer->init;
+    for (int64_t i = 0; i < buffer->count; i += CHUNK, to += CHUNK * bytes) {
+        int64_t n = MIN(CHUNK, buffer->count - i);
+        for (int64_t k = 0; k < n; k++)
+            chunk[k] = make[set](rng, buffer->scalar);
+        scalar_pack(buffer->scalar, chunk, n, to);
+    }
+}
+
+ProblemData *data_more(const Problem *problem, MoreInputs set, Arena *arena)
+{
+    const Expr *body = problem->bound->main->body;
+    uint64_t seed = 1001 + (uint64_t)set;
+    bool finite = problem->bound->math == MATH_FAST || folds_decide(body);
+    if (is_tame(body) || (set == MORE_SPECIAL && finite))
+        return data_random(problem, seed, arena);
+    ProblemData *data = data_random(problem, seed, arena);
+    for (int i = 0; i < data->ninput; i++) {
+        Rng rng;
+        rng_seed(&rng, hash_mix(seed, (uint64_t)i));
+        if (scalar_info[data->buffer[i].scalar].floating)
+            fill_more(&data->buffer[i], set, &rng);
     }
     return data;
 }

@@ -84,6 +84,12 @@ typedef struct {
 // Those of a program: with given inputs, and with those of problem_inputs.
 ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
 ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena);
+// Inputs besides those of a search: with so few digits that most sums are exact, so that
+// whatever is left out shows; of both signs and many magnitudes; with infinities and values
+// that are no numbers. Where floats may become indices, or a fold may not take such values,
+// they are as data_random has them.
+typedef enum { MORE_FEW_DIGITS, MORE_SCALES, MORE_SPECIAL, MORE_SETS } MoreInputs;
+ProblemData *data_more(const Problem *problem, MoreInputs set, Arena *arena);
 // Puts other contents into an input.
 void data_pack(const RigBuffer *buffer, const double *plane);
 Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena);
@@ -162,6 +168,10 @@ struct ProblemKind {
     // Computes what the outputs must be; how: in words.
     bool (*expect)(const Problem *problem, ProblemData *data, const char *device,
                    const Workplace *place, Arena *arena, const char **how, Diags *diags);
+    // Further inputs, with what the outputs must be, the reference having been checked;
+    // false with diagnostics. NULL: there are none.
+    bool (*more)(const Problem *problem, ProblemData *data[MORE_SETS],
+                 const Workplace *place, Arena *arena, Diags *diags);
     // Writes an output, as read from its buffer, to a .npy file.
     bool (*write)(const Problem *problem, const ProblemData *data, int output,
                   const void *raw, const char *path, Diags *diags);
@@ -214,12 +224,15 @@ Work problem_work(const Problem *problem);
 
 // reference.c -------------------------------------------------------------------------
 
-// Sets what the outputs must be: by the interpreter where that is quick; else by the plain
-// kernel as C, after it was checked against the interpreter at small sizes. Of a program
-// that iterates, sets the tolerance to what rounding alone can do to its results, if that
-// is more. how: all of it in words. False with diagnostics.
+// Sets what the outputs must be, and the bound of each element, by the plain kernel with
+// bounds, after it was checked against the interpreter; where it cannot be run, by the
+// interpreter if that is quick. how: all of it in words. False with diagnostics.
 bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
                        Arena *arena, const char **how, Diags *diags);
+
+// The same of inputs besides, by the plain kernel alone, once that was checked.
+bool reference_more(const Problem *problem, ProblemData *data[MORE_SETS],
+                    const Workplace *place, Arena *arena, Diags *diags);
 
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *workplace_folder(Arena *arena);

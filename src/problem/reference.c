@@ -190,8 +190,10 @@ static bool run_candidate(Rig *rig, const Candidate *candidate, RigConfig *confi
 }
 
 // Runs the plain point as C++ on the host device: sets what is expected, and the bounds.
-static bool run_plain(const Problem *problem, ProblemData *data, const Workplace *place,
-                      Arena *arena, Diags *diags)
+// For each of n sets of data. few_digits: so do its inputs have, and it asks which sums are
+// exact.
+static bool run_plain(const Problem *problem, ProblemData *const *data, int n,
+                      bool few_digits, const Workplace *place, Arena *arena, Diags *diags)
 {
     RigConfig config = {.device = "host",
                         .worker = place->worker,
@@ -209,14 +211,16 @@ static bool run_plain(const Problem *problem, ProblemData *data, const Workplace
     Buf prelude;
     buf_init(&prelude);
     const Target *target = target_reference();
+    buf_puts(&prelude, few_digits ? "#define FW_FEW_DIGITS\n" : "");
     emit_prelude(&prelude, target, problem->bound);
     Candidate candidate = {0};
     bool ok = derivation != NULL;
     if (ok) {
         derive_reference(derivation, &plain);
         ok = candidate_make(problem, derivation, &plain, problem->name, target,
-                            prelude.text, arena, &candidate, diags) &&
-             run_candidate(rig, &candidate, &config, data, arena, diags);
+                            prelude.text, arena, &candidate, diags);
+        for (int i = 0; ok && i < n; i++)
+            ok = run_candidate(rig, &candidate, &config, data[i], arena, diags);
     }
     candidate_release(&candidate);
     buf_release(&prelude);
@@ -327,7 +331,7 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
         if (done) {
             data_expect(data, expect, scratch);
             const void **interpreted = outputs_of(data, scratch);
-            ok = run_plain(small, data, place, scratch, diags) &&
+            ok = run_plain(small, &data, 1, true, place, scratch, diags) &&
                  agrees(data, interpreted, diags);
         }
         problem_free(small);
@@ -409,7 +413,7 @@ static bool rounding_moves(const Problem *problem, const ProblemData *data,
         if (i < data->ninput && scalar_info[data->buffer[i].scalar].floating)
             other.buffer[i].init = nudged(&data->buffer[i], scratch);
     }
-    bool ok = run_plain(problem, &other, place, scratch, diags);
+    bool ok = run_plain(problem, &(ProblemData *){&other}, 1, false, place, scratch, diags);
     if (ok)
         *change = outputs_differ(data, outputs_of(&other, scratch), false);
     arena_free(scratch);
@@ -523,7 +527,8 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
         return false;
     Diags quiet;
     diags_init(&quiet, arena);
-    if (!run_plain(problem, data, place, arena, interpreted ? &quiet : diags)) {
+    if (!run_plain(problem, &data, 1, interpreted, place, arena,
+                   interpreted ? &quiet : diags)) {
         *how = "interpreter, within one tolerance: the kernel with bounds cannot run here";
         return interpreted;
     }
@@ -532,5 +537,17 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
     if (steps_of(problem->bound->main->body) > 0)
         narrow_bounds(problem, data, place, arena);
     *how = tell(data, *how, arena);
+    return true;
+}
+
+bool reference_more(const Problem *problem, ProblemData *data[MORE_SETS],
+                    const Workplace *place, Arena *arena, Diags *diags)
+{
+    for (int set = 0; set < MORE_SETS; set++)
+        data[set] = data_more(problem, (MoreInputs)set, arena);
+    if (!run_plain(problem, data, MORE_SETS, true, place, arena, diags))
+        return false;
+    for (int set = 0; set < MORE_SETS && steps_of(problem->bound->main->body) > 0; set++)
+        narrow_bounds(problem, data[set], place, arena);
     return true;
 }

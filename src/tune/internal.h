@@ -86,6 +86,7 @@ struct Tune {
     Finalist best[FINALISTS]; // sorted
     int nbest, nagain;        // nagain: of them, timed again
     const char *last_log;     // of the last trial that failed
+    double reference_s;       // that it took
     int serial;               // makes kernel names unique
     Arena *scratch;           // of the stream at work
 };
@@ -125,6 +126,17 @@ double tune_again_s(const Tune *t, double ns); // predicted, to time a candidate
 double tune_limit_s(const Tune *t);            // to build a candidate, and to run it
 void tune_spent(Tune *t, const Job *job, const Trial *trial);
 bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted
+
+// tune_more.c ---------------------------------------------------------------------------
+
+// Runs the best on more inputs; one that is wrong for any is no result, and stored as
+// wrong.
+bool tune_check_more(Tune *t);
+
+// tune.c --------------------------------------------------------------------------------
+
+// Of a rig for these data; without peers.
+RigConfig tune_rig_config(const Tune *t, const ProblemData *data);
 
 // tune_search.c -------------------------------------------------------------------------
 

@@ -38,11 +38,13 @@ static void reference_deep(void *user)
 
 static bool compute_reference(Tune *t)
 {
+    double start_s = clock_s();
     tune_report(t, "reference", TRIAL_OK, INFINITY);
     t->data =
         t->problem->kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
     if (t->data)
         deep_call(reference_deep, t);
+    t->reference_s = clock_s() - start_s;
     return t->data;
 }
 
@@ -66,22 +68,27 @@ static bool look_at_device(Tune *t)
     return true;
 }
 
+RigConfig tune_rig_config(const Tune *t, const ProblemData *data)
+{
+    return (RigConfig){.device = t->options->device,
+                       .worker = t->options->place.worker,
+                       .folder = t->options->place.folder,
+                       .sandbox = t->options->place.sandbox,
+                       .stop = &t->stop,
+                       .nbuffer = data->nbuffer,
+                       .buffer = data->buffer,
+                       .share = t->options->share,
+                       .tolerance = data->tolerance,
+                       .build_limit_s = tune_limit_s(t),
+                       .run_limit_s = tune_limit_s(t),
+                       .samples = t->options->samples};
+}
+
 static bool open_device(Tune *t)
 {
-    RigConfig config = {.device = t->options->device,
-                        .worker = t->options->place.worker,
-                        .folder = t->options->place.folder,
-                        .sandbox = t->options->place.sandbox,
-                        .stop = &t->stop,
-                        .nbuffer = t->data->nbuffer,
-                        .buffer = t->data->buffer,
-                        .share = t->options->share,
-                        .npeer = t->options->npeer,
-                        .peer = t->options->peer,
-                        .tolerance = t->data->tolerance,
-                        .build_limit_s = tune_limit_s(t),
-                        .run_limit_s = tune_limit_s(t),
-                        .samples = t->options->samples};
+    RigConfig config = tune_rig_config(t, t->data);
+    config.npeer = t->options->npeer;
+    config.peer = t->options->peer;
     t->rig = rig_open(&config, t->diags);
     if (!t->rig)
         return false;
@@ -242,7 +249,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
               tune_open_search(&t) && open_described(&t) && try_first(&t) &&
               tune_stream(&t, next_asked, true) && try_sample(&t) &&
-              tune_write_exchange(&t) && tune_measure_again(&t) && tune_ask_caller(&t);
+              tune_write_exchange(&t) && tune_measure_again(&t) && tune_check_more(&t) &&
+              tune_ask_caller(&t);
     if (ok) {
         bool found = tune_conclude(&t);
         ok = tune_write_record(&t) && found;

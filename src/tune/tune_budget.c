@@ -38,7 +38,7 @@ double tune_again_s(const Tune *t, double ns)
 
 static double afterwards_s(const Tune *t)
 {
-    double s = WRITING_S;
+    double s = WRITING_S + (t->problem->kind->more ? MORE_SETS * t->reference_s : 0);
     for (int i = 0; i < t->nbest; i++)
         s += tune_again_s(t, t->best[i].ns);
     if (!t->floor_known)
@@ -50,7 +50,7 @@ void tune_set_end(Tune *t, BudgetPart part)
 {
     double end = t->start_s + t->budget_s;
     switch (part) {
-    case BUDGET_REFERENCE: break;
+    case BUDGET_REFERENCE: end = INFINITY; break; // nothing can be done without it
     case BUDGET_SEARCH: end += t->nbest ? -afterwards_s(t) : slack_s(t) / 2; break;
     case BUDGET_AFTERWARDS: end += slack_s(t) / 2; break;
     }

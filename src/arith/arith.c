@@ -265,7 +265,7 @@ static bool changes_nothing(MemoKind kind, const Arith *b)
     return b->kind == A_CONST && b->value == (kind == MEMO_MUL);
 }
 
-// Of a and b, or where that is NULL of a and a number.
+// The operation on a and b; if b is NULL, on a and the number.
 static const Arith *poly_op(ArithCtx *c, MemoKind kind, const Arith *a, const Arith *b,
                             int64_t number)
 {

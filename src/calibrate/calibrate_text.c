@@ -134,7 +134,7 @@ static int column_meant(const char *name)
     return demand < 0 ? -1 : COLUMN_DEMAND + demand;
 }
 
-// Of the columns after the first five; false if one is unknown.
+// Reads the names of the columns after the first five; false if one is unknown.
 static bool read_columns(char *line, int *column, int *n)
 {
     *n = 0;

@@ -307,7 +307,7 @@ void weights_parts(Overlap *o)
         o->part[d] = part[demand_info[d].resource];
 }
 
-// Of a run in few waves much is its end; less than a part of one does not make it worse.
+// In a run of few waves the last one is a large share; part of a wave costs as much as one.
 double demand_idle(const Demand *demand)
 {
     return 1 / fmax(demand->waves, 0.5);

@@ -156,7 +156,7 @@ static int check_template(Options *o, const Problem *problem)
 
 // Scripts -----------------------------------------------------------------------------
 
-// Of one instance.
+// Prints the calls of one instance.
 static void print_script(const Script *script)
 {
     printf("%s, %d call%s of an instance\n", script->name, script->ncall,

@@ -80,7 +80,7 @@ static void find_cases(Options *o, const Calibration *c, const Weights *w, Cases
     }
 }
 
-// Of the cases of that kernel, or of all.
+// The mean error over the cases of that kernel, or over all.
 static double mean_error(const Cases *cases, Way way, const char *kernel)
 {
     double sum = 0;

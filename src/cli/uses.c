@@ -23,7 +23,7 @@ static bool is_program(const Options *o)
     return !is_template(o) && !is_script(o);
 }
 
-// Of a strategy that there is; a heuristic file asks nothing.
+// Does the strategy work without a model? A heuristic file does.
 static bool asks_no_model(const Options *o)
 {
     const char *name = o->strategy ? o->strategy : "auto";

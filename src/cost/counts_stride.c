@@ -144,7 +144,7 @@ static void add_residues(Tally *t, const Touch *touch, int64_t modulo, bool *use
         used[i] |= own[i];
 }
 
-// Of all touches of that buffer with that stride; each asks once.
+// The utilisation by all touches of that buffer with that stride; each asks once.
 static double utilisation(Tally *t, Touch *touch)
 {
     bool used[RESIDUES_MOST];

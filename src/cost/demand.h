@@ -46,15 +46,15 @@ extern const DemandInfo demand_info[DEMANDS];
 extern const char *const resource_name[RESOURCES];
 int demand_find(const char *name); // the demand of that name, or -1
 
-// Of one launch of one kernel.
+// The demands of one launch of one kernel.
 typedef struct {
     double value[DEMANDS];
     double waves;    // groups over those that reside on the device at once
     double launches; // of the kernel
 } Demand;
 
-// Of each kernel of a unit, at the sizes and for the device that the setting names; returns
-// how many there are, 0 if a size has no value. Owner: arena.
+// The demands of each kernel of a unit, at the sizes and for the device that the setting
+// names; returns how many there are, 0 if a size has no value. Owner: arena.
 int demand_unit(const Unit *unit, const FeatureSetting *setting, Arena *arena,
                 Demand **demand);
 

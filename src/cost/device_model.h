@@ -34,8 +34,8 @@ typedef struct {
 
 const char *const *device_model_ids(int *n);
 bool device_model_find(const char *id, DeviceModel *model);
-// Of a model that holds what a device tells of itself: the rest from the table if its name
-// is there, else what is usual. Brings the rest into the ranges that features need.
+// Completes a model that holds what a device tells of itself: from the table if its name is
+// there, else with usual values, within the ranges that features need.
 void device_model_complete(DeviceModel *model);
 
 #endif

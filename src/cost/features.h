@@ -49,16 +49,16 @@ typedef struct {
     int nbinding;
 } FeatureSetting;
 
-// Of the kernels of a unit, all features. False if a size is not bound.
+// All features of the kernels of a unit. False if a size is not bound.
 bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[FEATURES]);
 
-// Of one of its kernels, launched once; bytes: of the buffers it is given, times its
-// launches. False if a size is not bound.
+// The features of one of its kernels, launched once; bytes: of the buffers it is given,
+// times its launches. False if a size is not bound.
 bool features_kernel(const Unit *unit, int number, const FeatureSetting *setting,
                      double out[FEATURES], double *bytes);
 
-// Of a lowered expression (as for lower), those of Table 1; the others are 0. False with a
-// diagnostic if it cannot be lowered, false without one if a size is not bound.
+// The features of Table 1 of a lowered expression (as for lower); the others are 0. False
+// with a diagnostic if it cannot be lowered, false without one if a size is not bound.
 bool features_expression(const Program *program, Expr *body, const LowerOptions *options,
                          const FeatureSetting *setting, Diags *diags, double out[FEATURES]);
 

@@ -175,7 +175,7 @@ static void put_totals(double *out, const Totals *t, double line_bytes)
     out[FEATURE_INTENSITY] = ratio(t->flops, t->group_lines * line_bytes);
 }
 
-// Of all buffers that a kernel is given.
+// The bytes of all buffers that a kernel is given.
 static double buffer_bytes(const KernelFacts *k)
 {
     double bytes = 0;

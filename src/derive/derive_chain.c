@@ -151,8 +151,8 @@ int64_t scan_elem_bytes(const Expr *expr)
     return is_scan(expr) && shares(expr) ? bytes_of(expr->type->elem) : 0;
 }
 
-// Of what the items find of each prefix: a row, filled up, and what is before each item.
-// inputs: and of what is computed for it.
+// The bytes that the items keep for each prefix: a row, padded, and what precedes each
+// item. inputs: counts what is computed for it, too.
 static int64_t scan_bytes(const Expr *expr, bool inputs)
 {
     int64_t len, bytes = 0;

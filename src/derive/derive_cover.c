@@ -16,7 +16,8 @@
 
 // Parameters ----------------------------------------------------------------------------
 
-// Of the parameters that a space has room for; further stages are computed by each reader.
+// The share of a space's parameters that placements may take; further stages are computed
+// by each reader.
 enum { PLACES_MOST = SPACE_PARAMS_MAX / 2 };
 
 static void name_place(char *name, size_t size, int stage)

@@ -109,7 +109,7 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 // 0: a map is none.
 int chain_depth(const Expr *map);
 bool has_chain(const Expr *expr); // in what it reads, or itself
-// Of such a map: the bytes of all arrays that a group may hold.
+// The bytes of all arrays of such a map that a group may hold.
 int64_t chain_bytes(const Expr *map);
 // A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
 // none.

@@ -516,7 +516,7 @@ int derive_first(const Derivation *d, Point *point, int max)
     return n;
 }
 
-// Of one 128-bit access, as far as a lane has that many columns.
+// The elements of one 128-bit access, as far as a lane has that many columns.
 static int stream_vector(const Derivation *d, const Point *point)
 {
     int64_t most = 16 / MAX(d->shape.steps.bytes, 4);

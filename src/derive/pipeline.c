@@ -549,7 +549,8 @@ int64_t pipeline_bytes(const Pipeline *p, int stage)
     return (int64_t)scalar_bytes(p->stage[stage].expr->type);
 }
 
-// Of two stages one reads point by point the tile of one would not be looked at.
+// Two stages of which one reads the other point by point do not both have tiles: nobody
+// would read the tile of the first.
 static double placements(const Script *script, const Fusion *fusion)
 {
     const Pipeline *p = (const void *)((const char *)script - offsetof(Pipeline, script));

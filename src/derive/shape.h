@@ -14,8 +14,8 @@ typedef struct {
     int unique;     // the dimension unlike the others: 1 x, 2 y, 3 z; 0: none
 } StencilShape;
 
-// Of the first map over windows in a program; false: there is none. Windows that are read
-// otherwise than at constant places are taken as read entirely.
+// The shape of the first map over windows in a program; false: there is none. A window that
+// is read at places which are not constant counts as read entirely.
 bool stencil_shape(const Program *program, StencilShape *shape);
 
 #endif

@@ -49,7 +49,7 @@ typedef struct {
     double at[SCORE_POINTS];
 } Score;
 
-// Of the runs together; each averaged over resamples that the seed draws. False if no run
+// The score of all runs together, each averaged over resamples by the seed. False if no run
 // has a step in the budget's time.
 bool score_runs(const ScoreSpace *space, const ScoreRun *run, int nrun, uint64_t seed,
                 Score *score);

@@ -13,7 +13,7 @@
 
 enum { PICK_TEN = 10 };
 
-// Of one program at one size.
+// The points of one program at one size.
 typedef struct {
     const char *program, *size;
     int points;              // measured, and predicted

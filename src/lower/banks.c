@@ -49,7 +49,7 @@ static int64_t items_of(const TileShape *t)
     return MIN(t->local[0] * t->local[1] * t->local[2], BANKS);
 }
 
-// Of one request, by the items from `first` on.
+// The turns of one request, which is made by the items from `first` on.
 static int request_turns(const Rows *r, int64_t first, int64_t end)
 {
     int64_t word[BANKS][BANKS]; // those that a bank is asked for, each once

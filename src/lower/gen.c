@@ -429,7 +429,7 @@ static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
     return state;
 }
 
-// Of a tuple's components, or of a zip's arrays.
+// Views of a tuple's components, or of a zip's arrays.
 static const View *eval_items(Lower *l, const Expr *expr, const Env *env)
 {
     const View **item = NEW_ARRAY(l->arena, const View *, expr->narg);

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 enum { WORKERS_CPU = 4 }; // most that are chosen for a device that shares our cores
-// Of a worker. PoCL's compiler keeps 20 to 40 kB of each job it builds, so that a worker of
-// 230 MB grows by 40 at most; the first build of a new one takes a second more, in minutes.
+// How many builds a worker does. PoCL's compiler keeps 20 to 40 kB of each job it builds,
+// so that a worker of 230 MB grows by 40 at most; the first build of a new one takes a
+// second more, in minutes.
 enum { BUILDS_MAX = 1000 };
 
 // Runs --------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ static double busiest_thread(const Usage *usage)
     return most;
 }
 
-// Of the processes that descend from it.
+// The processor time of the processes that descend from it.
 static double living_children(pid_t pid)
 {
     Process *process;

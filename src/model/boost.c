@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum { TREES = 400, ROWS = 50000, TREE_ROWS = 15000, BLOCK = 256 };
-// Of the 40 pairs of data/h200-stencils.csv.gz, seeds 1 to 3, 200 trees at twice the rate
-// are as good on average, and vary more from seed to seed.
+// On the 40 pairs of data/h200-stencils.csv.gz, with seeds 1 to 3, 200 trees at twice the
+// rate are as good on average, and vary more from seed to seed.
 static const double row_share = 0.5, column_share = 0.5;
 
 typedef struct {

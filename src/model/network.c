@@ -121,7 +121,7 @@ static inline float growth(float hidden, bool rectified)
     return !rectified ? hidden * (1 - hidden) : hidden > 0 ? 1 : LEAK;
 }
 
-// Of all layers; the last is what the output sees.
+// Computes all layers; the last is what the output sees.
 static inline void forward(const float *in, int d, int layers, bool rectified,
                            const float *x, float (*restrict hidden)[HIDDEN_SLOTS])
 {

@@ -184,7 +184,8 @@ struct ProblemKind {
     bool (*candidate)(const Ways *ways, const Point *point, const char *name, Arena *arena,
                       Candidate *candidate, Diags *diags);
     void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);
-    // Of a point that no candidate was made of; NULL: it takes one.
+    // The launch shape of a point without making its candidate; NULL: a candidate is
+    // needed.
     bool (*shape)(const void *ways, const Point *point, LaunchShape *shape);
 };
 extern const ProblemKind problem_program, problem_template, problem_script;

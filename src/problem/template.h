@@ -202,7 +202,7 @@ ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFil
                            Arena *arena, Diags *diags);
 double template_bytes(const Problem *problem);
 Argument *template_arguments(const Problem *problem, Arena *arena, int *n);
-// Of an argument's elements; shape: room for DIMS_MAX + 1.
+// The layout of an argument's elements; shape: room for DIMS_MAX + 1.
 NpyLayout template_layout(const TemplateArg *arg, int64_t *shape);
 bool template_write(const Problem *problem, const ProblemData *data, int output,
                     const void *raw, const char *path, Diags *diags);

@@ -304,8 +304,8 @@ static void predict_by_weights(Analysis *a, const Kernels *k, Arena *arena, Pred
     finish_prediction(a, p);
 }
 
-// Of what is not derived here nothing is known but its trials: what they tell of one
-// another.
+// A problem that was not derived here has only its trials: each is predicted from the
+// others.
 static void predict_by_trials(Analysis *a, Arena *arena)
 {
     Prediction *p = &a->predicted[0];

@@ -446,7 +446,7 @@ bool space_valid(const Space *space, const Point *point)
     return in_domains(space, point) && component_has(&space->component[0], point);
 }
 
-// Of its points, those that have numbers.
+// How many of its points have numbers.
 static uint64_t numbered(const Component *component)
 {
     return (uint64_t)fmin(component->count, COUNT_EXACT);

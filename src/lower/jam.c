@@ -80,6 +80,27 @@ static bool sets_read_of(const Stm *setter, const void *reader)
            stm_any(reader, reads_var, setter->var);
 }
 
+static bool has_iter(const KExpr *e, const void *iter)
+{
+    bool found = e->arith && arith_mentions(e->arith, iter);
+    for (int i = 0; e->cond && i < e->n; i++)
+        found |= arith_mentions(e->cond[i], iter);
+    return found;
+}
+
+static bool uses_iter(const Stm *stm, const void *iter)
+{
+    return (stm->index && arith_mentions(stm->index, iter)) ||
+           (stm->extent && arith_mentions(stm->extent, iter)) ||
+           kexpr_any(stm->value, has_iter, iter);
+}
+
+// An index that a statement makes of what was computed.
+static bool makes_index_of(const Stm *stm, const void *reader)
+{
+    return stm->kind == ST_INT && stm_any(reader, uses_iter, stm->iter);
+}
+
 static bool stores_read_of(const Stm *store, const void *reader)
 {
     return store->kind == ST_BARRIER ||
@@ -96,7 +117,7 @@ static bool set_by(const Stm *setter, const void *other)
 static bool disturbs(const Stm *stm, const Stm *other)
 {
     return stm_any(stm, sets_read_of, other) || stm_any(stm, stores_read_of, other) ||
-           stm_any(stm, set_by, other);
+           stm_any(stm, makes_index_of, other) || stm_any(stm, set_by, other);
 }
 
 // Both orders of them are one.

@@ -60,6 +60,16 @@ for scheme in global tiled; do
         -p "lx=8 bx=2 scheme=$scheme border=split" --check
 done
 
+# A fold that begins with an element whose place another fold finds, and a third that needs neither.
+cat >"$tmp/found.fw" <<'END'
+size N
+def main(a: [N][5]int) =
+  a |> map(\r -> let s = reduce(+, 0, r) in let t = r[(s % 5 + 5) % 5]
+                 in (reduce(max, t, r) - s, reduce(min, 0, r)))
+END
+passes "folds of one row that need each other" "$FOREWARP" run "$tmp/found.fw" -s N=33 -d host \
+    -p inner=loop --check
+
 # Maps in maps are one: blocks of items over rows and columns, what the row alone has beside.
 cat >"$tmp/rows.fw" <<'END'
 size N, M

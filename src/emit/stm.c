@@ -234,8 +234,32 @@ static void put_plain_loop(Printer *p, const Stm *stm)
     put_line(p, "}");
 }
 
+// Where all threads have as many iterations these are counted, so that a compiler knows how
+// many there are and may begin the loads of several at once.
+static bool put_counted_loop(Printer *p, const Stm *stm)
+{
+    int64_t extent, threads;
+    if (!arith_is_const(stm->extent, &extent) || !arith_is_const(stm->threads, &threads) ||
+        extent % threads != 0)
+        return false;
+    put_line(p, "for (%s fw_k = 0; fw_k < %lld; fw_k++) {", index_type(p),
+             (long long)(extent / threads));
+    p->indent++;
+    put(p, "const %s ", index_type(p));
+    put_index(p, stm->iter, PREC_ANY);
+    put(p, " = %lld*fw_k + ", (long long)threads);
+    put_id_value(p, stm->loop, stm->dim);
+    put_line(p, ";");
+    p->indent--;
+    put_braced(p, &stm->body);
+    put_line(p, "}");
+    return true;
+}
+
 static void put_strided_loop(Printer *p, const Stm *stm)
 {
+    if (put_counted_loop(p, stm))
+        return;
     put_loop_head(p, stm, true);
     put(p, " += ");
     put_index(p, stm->threads, PREC_ANY);

@@ -239,7 +239,7 @@ bool reference_more(const Problem *problem, ProblemData *data[MORE_SETS],
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-13"
+#define CODEGEN_VERSION FW_VERSION "-14"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 

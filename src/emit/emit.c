@@ -54,7 +54,8 @@ int64_t target_bytes(const Target *target, Scalar scalar)
 {
     int64_t bytes = scalar_info[scalar].bytes;
     // Halfs with their bounds are two floats.
-    return !target->doubts ? bytes : 2 * (scalar == S_HALF ? 4 : bytes);
+    return !target->doubts ? bytes
+                           : 2 * (bytes == 2 && scalar_info[scalar].floating ? 4 : bytes);
 }
 
 const char *target_options(const Target *target, Math math)
@@ -66,7 +67,8 @@ const char *target_options(const Target *target, Math math)
 
 static bool op_decides(Op op, const Type *arg)
 {
-    bool whole = op == OP_INT || op == OP_BOOL || op_info[op].types == TY_COMP;
+    bool whole =
+        (op_info[op].types == TY_CAST && op < OP_HALF) || op_info[op].types == TY_COMP;
     return whole && scalar_info[arg->scalar].floating;
 }
 
@@ -190,29 +192,24 @@ static void put_head(Printer *p, const Unit *unit)
     buf_putc(p->out, '\n');
 }
 
-static unsigned bit_of(const Type *type, bool arithmetic)
+static void find_in_value(VectorSet *set, const KExpr *e)
 {
-    return type->kind == T_VECTOR ? vector_bit(type->scalar, type->width, arithmetic) : 0;
-}
-
-static unsigned vectors_in_value(const KExpr *e)
-{
-    unsigned found = bit_of(e->type, e->kind == K_OP);
+    vectors_add(set, e->type, e->kind == K_OP);
     for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        found |= vectors_in_value(e->arg[i]);
-    return found;
+        find_in_value(set, e->arg[i]);
 }
 
-static unsigned vectors_in(const Block *block)
+static void find_vectors(VectorSet *set, const Block *block)
 {
-    unsigned found = 0;
     for (int i = 0; i < block->len; i++) {
         const Stm *stm = block->at[i];
-        found |= stm->var ? bit_of(stm->var->type, false) : 0;
-        found |= stm->value ? vectors_in_value(stm->value) : 0;
-        found |= vectors_in(&stm->body) | vectors_in(&stm->other);
+        if (stm->var)
+            vectors_add(set, stm->var->type, false);
+        if (stm->value)
+            find_in_value(set, stm->value);
+        find_vectors(set, &stm->body);
+        find_vectors(set, &stm->other);
     }
-    return found;
 }
 
 void emit_unit(Buf *out, const Target *target, const Unit *unit)
@@ -222,7 +219,7 @@ void emit_unit(Buf *out, const Target *target, const Unit *unit)
     Uses uses = {0};
     buf_init(&kernels);
     for (int i = 0; i < unit->kernels.len; i++) {
-        uses.vectors |= vectors_in(&unit->kernels.at[i]->body);
+        find_vectors(&uses.vectors, &unit->kernels.at[i]->body);
         if (i > 0)
             buf_putc(&kernels, '\n');
         emit_kernel(&kernels, target, unit, unit->kernels.at[i]);

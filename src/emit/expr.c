@@ -29,7 +29,7 @@ static const OpText op_text[OPS] = {
     [OP_SUB] = INFIX(" - ", PREC_SUM),
     [OP_MUL] = INFIX("*", PREC_PRODUCT),
     [OP_DIV] = {" / ", PREC_PRODUCT, 0, "fw_div", 0, "fw_div"},
-    [OP_MOD] = {NULL, PREC_POSTFIX, "fmod", "fw_mod", "fmod", "fw_mod"},
+    [OP_MOD] = {NULL, PREC_PRODUCT, "fmod", "fw_mod", "fmod", "fw_mod"},
     [OP_LT] = INFIX(" < ", PREC_ORDER),
     [OP_LE] = INFIX(" <= ", PREC_ORDER),
     [OP_GT] = INFIX(" > ", PREC_ORDER),
@@ -38,9 +38,12 @@ static const OpText op_text[OPS] = {
     [OP_NE] = INFIX(" != ", PREC_EQUAL),
     [OP_AND] = INFIX(" && ", PREC_AND),
     [OP_OR] = INFIX(" || ", PREC_OR),
+    [OP_BITAND] = INFIX(" & ", PREC_SELECT),
+    [OP_BITXOR] = INFIX(" ^ ", PREC_SELECT),
+    [OP_BITOR] = INFIX(" | ", PREC_SELECT),
     [OP_MINIMUM] = {NULL, PREC_POSTFIX, "fmin", "min", "fmin", "fw_min"},
     [OP_MAXIMUM] = {NULL, PREC_POSTFIX, "fmax", "max", "fmax", "fw_max"},
-    [OP_ABS] = {NULL, PREC_POSTFIX, "fabs", "(int)abs", "fabs", "abs"},
+    [OP_ABS] = {NULL, PREC_POSTFIX, "fabs", "abs", "fabs", "abs"},
     [OP_SQRT] = {NULL, PREC_POSTFIX, "sqrt", 0, "sqrt", 0},
     [OP_RSQRT] = {NULL, PREC_POSTFIX, "rsqrt", 0, "fw_rsqrt", 0},
     [OP_EXP] = {NULL, PREC_POSTFIX, "exp", 0, "exp", 0},
@@ -85,11 +88,16 @@ static void put_real(Printer *p, Scalar scalar, double x, Prec prec)
     bool is_double = scalar == S_DOUBLE;
     if (!is_double)
         x = (float)x;
-    bool special = !isfinite(x), doubts = p->target->doubts;
+    bool doubts = p->target->doubts;
+    if (scalar == S_BF16 && !doubts) {
+        put(p, "0x%x", (unsigned)scalar_bits(scalar, scalar_round(scalar, x)));
+        return;
+    }
+    bool special = !isfinite(x);
     bool paren = !doubts && prec > PREC_UNARY && (signbit(x) || scalar == S_HALF);
     open_paren(p, paren);
     if (doubts)
-        put_scalar(p, scalar);
+        put(p, "%s", scalar_text(p, scalar));
     else if (scalar == S_HALF || (special && is_double))
         put(p, "(%s)", scalar_info[scalar].name);
     open_paren(p, doubts);
@@ -102,16 +110,32 @@ static void put_real(Printer *p, Scalar scalar, double x, Prec prec)
     close_paren(p, paren || doubts);
 }
 
+// Types narrower than int have no literals; a conversion says which type is meant.
+static void put_integer(Printer *p, Scalar scalar, double x, Prec prec)
+{
+    const ScalarInfo *info = &scalar_info[scalar];
+    bool narrow = info->bytes < 4, is_signed = info->kind == SCALAR_SIGNED;
+    bool paren = prec > PREC_UNARY && (x < 0 || narrow);
+    const char *suffix = narrow || scalar == S_INT ? "" : is_signed ? "L" : "u";
+    if (x == INT32_MIN && scalar == S_INT) {
+        put(p, "(-2147483647 - 1)");
+        return;
+    }
+    open_paren(p, paren);
+    if (narrow)
+        put(p, "(%s)", scalar_text(p, scalar));
+    put(p, "%.0f%s%s", x, suffix, scalar == S_ULONG ? "L" : "");
+    close_paren(p, paren);
+}
+
 static void put_literal(Printer *p, Scalar scalar, double x, Prec prec)
 {
     if (scalar == S_BOOL)
         put(p, x != 0 ? "true" : "false");
-    else if (scalar != S_INT)
-        put_real(p, scalar, x, prec);
-    else if (x == INT32_MIN)
-        put(p, "(-2147483647 - 1)");
+    else if (scalar_info[scalar].integer)
+        put_integer(p, scalar, x, prec);
     else
-        put(p, x < 0 && prec > PREC_UNARY ? "(%.0f)" : "%.0f", x);
+        put_real(p, scalar, x, prec);
 }
 
 // Vectors -----------------------------------------------------------------------------
@@ -129,6 +153,20 @@ static int args_of(const KExpr *e)
 static bool is_cast(Op op)
 {
     return op_info[op].types == TY_CAST;
+}
+
+// A bf16 that the target holds as its bits.
+static bool is_held(const Printer *p, const KExpr *e)
+{
+    return e->type->scalar == S_BF16 && !p->target->doubts;
+}
+
+// Whether an operation on bf16 is one on float between two conversions. Choosing between
+// values is none.
+static bool in_float(const Printer *p, const KExpr *e)
+{
+    return e->kind == K_OP && e->op != OP_SELECT &&
+           (is_held(p, e) || is_held(p, e->arg[0]));
 }
 
 // True if a vector of this width at index of buffer is aligned to its size.
@@ -159,6 +197,7 @@ static bool has_vector_load(const Printer *p, const KExpr *load)
 static bool has_on_vectors(const Printer *p, const KExpr *e)
 {
     bool real = scalar_info[e->type->scalar].floating;
+    bool structs = p->target->vectors == VECTORS_STRUCT;
     if (e->kind == K_CALL)
         return e->callee->result->kind == T_VECTOR;
     if (e->kind == K_COND || e->kind == K_INDEX)
@@ -167,17 +206,20 @@ static bool has_on_vectors(const Printer *p, const KExpr *e)
         return has_vector_load(p, e);
     if (e->kind != K_OP)
         return e->kind != K_LITERAL;
+    if (in_float(p, e))
+        return false;
     if (is_cast(e->op))
-        return p->target->vectors != VECTORS_STRUCT && e->op != OP_BOOL &&
-               e->arg[0]->type->scalar != S_BOOL;
+        return !structs && e->op != OP_BOOL && e->arg[0]->type->scalar != S_BOOL;
     switch (op_info[e->op].types) {
     case TY_ARITH:
     case TY_FLOAT:
         if (e->op == OP_NEG)
-            return p->target->vectors != VECTORS_STRUCT;
+            return !structs;
         if (op_text[e->op].infix)
-            return real || e->op != OP_DIV;
+            return (real || e->op != OP_DIV) &&
+                   (!structs || vector_arithmetic(e->type->scalar));
         return real && p->target->vectors == VECTORS_BUILTIN;
+    case TY_INTEGER:
     case TY_COMP:
     case TY_LOGIC:
     case TY_SELECT:
@@ -301,13 +343,19 @@ static void put_cast(Printer *p, const KExpr *e, Prec prec)
             put_type(p, e->type);
         }
         put(p, ")");
-    } else {
-        bool paren = prec > PREC_UNARY;
-        open_paren(p, paren);
-        put(p, "(");
-        put_scalar(p, e->type->scalar);
+    } else if (is_held(p, e)) {
+        put(p, "fw_bf16(%s", arg->type->scalar == S_FLOAT ? "" : "(float)");
+        put_value(p, arg, arg->type->scalar == S_FLOAT ? PREC_SELECT : PREC_UNARY);
         put(p, ")");
-        put_value(p, arg, PREC_UNARY);
+    } else {
+        bool to_float = is_held(p, arg) && e->type->scalar == S_FLOAT;
+        bool paren = prec > PREC_UNARY && !to_float;
+        open_paren(p, paren);
+        if (!to_float)
+            put(p, "(%s)", scalar_text(p, e->type->scalar));
+        put(p, is_held(p, arg) ? "fw_float(" : "");
+        put_value(p, arg, is_held(p, arg) ? PREC_SELECT : PREC_UNARY);
+        put(p, is_held(p, arg) ? ")" : "");
         close_paren(p, paren);
     }
 }
@@ -329,17 +377,55 @@ static void put_argument(Printer *p, const KExpr *call, const KExpr *arg)
     }
 }
 
-static void put_builtin(Printer *p, const KExpr *e)
+// What CUDA has for half itself; the others go through float.
+static const char *half_builtin(const Printer *p, Op op)
+{
+    if (p->target->overloaded || !p->target->threads)
+        return NULL;
+    return op == OP_MINIMUM   ? "__hmin"
+           : op == OP_MAXIMUM ? "__hmax"
+           : op == OP_ABS     ? "__habs"
+                              : NULL;
+}
+
+static void put_real_name(Printer *p, const KExpr *e)
+{
+    const OpText *text = &op_text[e->op];
+    bool is_half = e->type->scalar == S_HALF, suffix = !p->target->overloaded;
+    const char *own = is_half ? half_builtin(p, e->op) : NULL;
+    if (own) {
+        put(p, "%s", own);
+        return;
+    }
+    put(p, "%s", suffix && is_half ? "(half)" : "");
+    put(p, "%s", p->target->threads ? text->cl_real : text->c_real);
+    put(p, "%s", suffix && e->type->scalar != S_DOUBLE ? "f" : "");
+}
+
+// The helpers of C are for int, long and unsigned long, and those of division for int and
+// long; OpenCL C and CUDA overload the rest.
+static void put_integer_name(Printer *p, const KExpr *e)
 {
     const OpText *text = &op_text[e->op];
     Scalar scalar = e->type->scalar;
-    bool real = scalar_info[scalar].floating;
-    bool device = p->target->threads, suffix = real && !p->target->overloaded;
-    put(p, "%s", suffix && scalar == S_HALF ? "(half)" : "");
-    put(p, "%s",
-        real ? (device ? text->cl_real : text->c_real)
-             : (device ? text->cl_int : text->c_int));
-    put(p, "%s(", suffix && scalar != S_DOUBLE ? "f" : "");
+    const char *name = p->target->threads ? text->cl_int : text->c_int;
+    if (e->op == OP_ABS && scalar == S_LONG && p->target->c_scalars)
+        name = "labs";
+    put(p, "%s", name);
+    if (name[0] == 'f' && !p->target->doubts) // fw_
+        put(p, "%s",
+            scalar == S_ULONG                      ? "ul"
+            : scalar == S_LONG || scalar == S_UINT ? "l"
+                                                   : "");
+}
+
+static void put_builtin(Printer *p, const KExpr *e)
+{
+    if (scalar_info[e->type->scalar].floating)
+        put_real_name(p, e);
+    else
+        put_integer_name(p, e);
+    put(p, "(");
     for (int i = 0; i < e->n; i++) {
         put(p, i ? ", " : "");
         put_argument(p, e, e->arg[i]);
@@ -426,40 +512,185 @@ static void put_infix_arg(Printer *p, const KExpr *e, int i)
     if (e->op == OP_OR && is_conjunction(arg))
         prec = PREC_EQUAL;
     const KExpr *same = splat_of(arg);
-    if (same && is_vector(p, other) && !splat_of(other))
+    bool narrow = type_is_integer(arg->type) && scalar_info[arg->type->scalar].bytes < 4;
+    if (arg->kind == K_LITERAL && narrow && !is_vector(p, other))
+        put_literal(p, S_INT, arg->number, prec); // both sides become int
+    else if (same && is_vector(p, other) && !splat_of(other))
         put_literal(p, same->type->scalar, same->number, prec);
     else
         put_value(p, arg, prec);
 }
 
-static void put_op(Printer *p, const KExpr *e, Prec prec)
+static void put_infix(Printer *p, const KExpr *e, Prec prec)
 {
     const OpText *text = &op_text[e->op];
-    bool floor_div = e->op == OP_DIV && !scalar_info[e->type->scalar].floating;
-    if (e->op == OP_SELECT) {
-        put_select(p, e, prec);
-    } else if (p->target->doubts && (e->op == OP_AND || e->op == OP_OR)) {
-        put(p, e->op == OP_AND ? "fw_and(" : "fw_or(");
-        put_value(p, e->arg[0], PREC_SELECT);
-        put(p, ", ");
-        put_later(p, e->arg[1]);
-        put(p, ")");
-    } else if (is_cast(e->op)) {
-        put_cast(p, e, prec);
-    } else if (op_info[e->op].form == FORM_PREFIX) {
+    open_paren(p, prec > text->prec);
+    put_infix_arg(p, e, 0);
+    put(p, "%s", text->infix);
+    put_infix_arg(p, e, 1);
+    close_paren(p, prec > text->prec);
+}
+
+static void put_by_form(Printer *p, const KExpr *e, Prec prec)
+{
+    bool prefix = op_info[e->op].form == FORM_PREFIX;
+    if (!prefix && op_text[e->op].infix) {
+        put_infix(p, e, prec);
+    } else if (prefix) {
         open_paren(p, prec > PREC_UNARY);
         put(p, "%s", op_info[e->op].text);
         put_value(p, e->arg[0], PREC_POSTFIX);
         close_paren(p, prec > PREC_UNARY);
-    } else if (text->infix && !floor_div) {
-        open_paren(p, prec > text->prec);
-        put_infix_arg(p, e, 0);
-        put(p, "%s", text->infix);
-        put_infix_arg(p, e, 1);
-        close_paren(p, prec > text->prec);
     } else {
         put_builtin(p, e);
     }
+}
+
+// Integers ------------------------------------------------------------------------------
+
+// Of at least 32 bits, so that nothing overflows that C leaves open.
+static const char *unsigned_text(const Printer *p, Scalar scalar)
+{
+    const ScalarInfo *info = &scalar_info[scalar];
+    return scalar_text(p, info->bytes < 4                 ? S_UINT
+                          : info->kind == SCALAR_UNSIGNED ? scalar
+                          : info->bytes == 8              ? S_ULONG
+                                                          : S_UINT);
+}
+
+// The count of a shift is taken modulo the bits of the type.
+static void put_shift(Printer *p, const KExpr *e, Prec prec)
+{
+    int mask = 8 * scalar_info[e->type->scalar].bytes - 1;
+    const KExpr *by = e->arg[1];
+    open_paren(p, prec > PREC_SELECT);
+    if (e->op == OP_SHL && scalar_info[e->type->scalar].kind == SCALAR_SIGNED &&
+        !p->target->doubts)
+        put(p, "(%s)", unsigned_text(p, e->type->scalar));
+    put_value(p, e->arg[0], PREC_UNARY);
+    put(p, " %s ", op_info[e->op].text);
+    if (by->kind == K_LITERAL || (by->kind == K_INDEX && by->arith->kind == A_CONST)) {
+        int64_t count = by->kind == K_INDEX ? by->arith->value : (int64_t)by->number;
+        put(p, "%d", (int)(count & mask));
+    } else {
+        put(p, "(");
+        put_value(p, by, PREC_UNARY);
+        put(p, " & %d)", mask);
+    }
+    close_paren(p, prec > PREC_SELECT);
+}
+
+static void put_unsigned_division(Printer *p, const KExpr *e, Prec prec)
+{
+    open_paren(p, prec > PREC_PRODUCT);
+    put_infix_arg(p, e, 0);
+    put(p, " %s ", op_info[e->op].text);
+    put_infix_arg(p, e, 1);
+    close_paren(p, prec > PREC_PRODUCT);
+}
+
+static void put_integer_value(Printer *p, const KExpr *e, Prec prec)
+{
+    Scalar scalar = e->type->scalar;
+    bool is_unsigned = scalar_info[scalar].kind == SCALAR_UNSIGNED;
+    bool divides = e->op == OP_DIV || e->op == OP_MOD;
+    if (e->op == OP_SHL || e->op == OP_SHR) {
+        put_shift(p, e, prec);
+    } else if (divides && is_unsigned) {
+        put_unsigned_division(p, e, prec);
+    } else if (divides) {
+        put_builtin(p, e);
+    } else if (e->op == OP_ABS && is_unsigned) {
+        put_value(p, e->arg[0], prec);
+    } else if (e->op == OP_MUL && scalar == S_USHORT &&
+               !p->target->doubts) { // of two, an int overflows
+        open_paren(p, prec > PREC_PRODUCT);
+        put(p, "(%s)", unsigned_text(p, scalar));
+        put_value(p, e->arg[0], PREC_UNARY);
+        put(p, "*");
+        put_value(p, e->arg[1], PREC_UNARY);
+        close_paren(p, prec > PREC_PRODUCT);
+    } else {
+        put_by_form(p, e, prec);
+    }
+}
+
+// Whether C's result has another type than the operation's.
+static bool changes_type(const Printer *p, const KExpr *e)
+{
+    const ScalarInfo *info = &scalar_info[e->type->scalar];
+    bool least = e->op == OP_MINIMUM || e->op == OP_MAXIMUM;
+    return info->bytes < 4 || (e->op == OP_SHL && info->kind == SCALAR_SIGNED) ||
+           (least && e->type->scalar == S_UINT && !p->target->threads) ||
+           (e->op == OP_ABS && p->target->threads);
+}
+
+static void put_integer_op(Printer *p, const KExpr *e, Prec prec)
+{
+    bool cast = !p->target->doubts && changes_type(p, e), paren = cast && prec > PREC_UNARY;
+    open_paren(p, paren);
+    if (cast)
+        put(p, "(%s)", scalar_text(p, e->type->scalar));
+    put_integer_value(p, e, cast ? PREC_UNARY : prec);
+    close_paren(p, paren);
+}
+
+// All -----------------------------------------------------------------------------------
+
+static const KExpr *as_float(Printer *p, const KExpr *e)
+{
+    const Type *type = e->type->kind == T_VECTOR ? type_vector(S_FLOAT, e->type->width)
+                                                 : type_scalar(S_FLOAT);
+    if (!is_held(p, e))
+        return e;
+    KExpr *cast = NEW(p->arena, KExpr);
+    *cast = *e;
+    cast->type = type;
+    if (e->kind == K_LITERAL)
+        return cast;
+    const KExpr **arg = NEW_ARRAY(p->arena, const KExpr *, 1);
+    arg[0] = e;
+    *cast = (KExpr){.kind = K_OP, .op = OP_FLOAT, .type = type, .arg = arg, .n = 1};
+    return cast;
+}
+
+// An operation on bf16 as one on float.
+static void put_in_float(Printer *p, const KExpr *e, Prec prec)
+{
+    const KExpr **arg = NEW_ARRAY(p->arena, const KExpr *, e->n);
+    KExpr op = *e;
+    for (int i = 0; i < e->n; i++)
+        arg[i] = as_float(p, e->arg[i]);
+    op.arg = arg;
+    op.type = as_float(p, e)->type;
+    put(p, is_held(p, e) ? "fw_bf16(" : "");
+    put_by_form(p, &op, is_held(p, e) ? PREC_SELECT : prec);
+    put(p, is_held(p, e) ? ")" : "");
+}
+
+static void put_doubtful_logic(Printer *p, const KExpr *e)
+{
+    put(p, e->op == OP_AND ? "fw_and(" : "fw_or(");
+    put_value(p, e->arg[0], PREC_SELECT);
+    put(p, ", ");
+    put_later(p, e->arg[1]);
+    put(p, ")");
+}
+
+static void put_op(Printer *p, const KExpr *e, Prec prec)
+{
+    if (e->op == OP_SELECT)
+        put_select(p, e, prec);
+    else if (p->target->doubts && (e->op == OP_AND || e->op == OP_OR))
+        put_doubtful_logic(p, e);
+    else if (is_cast(e->op))
+        put_cast(p, e, prec);
+    else if (in_float(p, e))
+        put_in_float(p, e, prec);
+    else if (type_is_integer(e->type) && !is_vector(p, e))
+        put_integer_op(p, e, prec);
+    else
+        put_by_form(p, e, prec);
 }
 
 static void put_call(Printer *p, const KExpr *e)

@@ -102,28 +102,75 @@ static void put_helpers(Buf *out, const Helper *helper, int n, const char *funct
     buf_puts(out, any ? "\n" : "");
 }
 
-void put_int_helpers(Buf *out, const Target *target, const Uses *uses)
+// A bf16 is held as the upper half of the float that it is; operations compute in float.
+static const Helper bf16_helper = {
+    {"fw_float(", "fw_bf16("},
+    "@float fw_float(unsigned short x)\n"
+    "{\n"
+    "    union { unsigned int bits; float value; } y;\n"
+    "    y.bits = (unsigned int)x << 16;\n"
+    "    return y.value;\n"
+    "}\n"
+    "@unsigned short fw_bf16(float x)\n"
+    "{\n"
+    "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800\n"
+    "    unsigned short y;\n"
+    "    asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y) : \"f\"(x));\n"
+    "    return y;\n"
+    "#else\n"
+    "    union { float value; unsigned int bits; } y;\n"
+    "    y.value = x;\n"
+    "    return x != x ? 0x7fc0 : (y.bits + 0x7fff + (y.bits >> 16 & 1)) >> 16;\n"
+    "#endif\n"
+    "}\n"};
+
+void put_scalar_helpers(Buf *out, const Target *target, const Program *program,
+                        const Uses *uses)
 {
     put_helpers(out, int_helper, COUNTOF(int_helper), target->function, uses);
+    if (program_uses(program, S_BF16))
+        put_helpers(out, &bf16_helper, 1, target->function, uses);
 }
 
-unsigned vector_bit(Scalar scalar, int width, bool arithmetic)
+// The bit of a width; of those that have arithmetic it stands three higher.
+static unsigned width_bit(int width)
 {
-    int place = width == 2 ? 0 : width == 4 ? 1 : 2;
-    unsigned bit = 1u << (3 * (int)(scalar == S_BOOL ? S_INT : scalar) + place);
-    return arithmetic ? bit << 16 : bit;
+    return width == 2 ? 1 : width == 4 ? 2 : 4;
 }
 
-static bool any_vector(unsigned vectors, Scalar scalar, int width)
+void vectors_add(VectorSet *set, const Type *type, bool arithmetic)
 {
-    return (vectors &
-            (vector_bit(scalar, width, false) | vector_bit(scalar, width, true))) != 0;
+    if (type->kind != T_VECTOR)
+        return;
+    unsigned bit = width_bit(type->width);
+    unsigned char *of = &set->of[scalar_info[type->scalar].vectors];
+    *of = (unsigned char)(*of | bit | (arithmetic ? bit << 3 : 0));
+}
+
+static bool any_vector(const VectorSet *set, Scalar scalar, int width)
+{
+    return (set->of[scalar] & width_bit(width)) != 0;
+}
+
+static bool any_arithmetic(const VectorSet *set, Scalar scalar, int width)
+{
+    return (set->of[scalar] & width_bit(width) << 3) != 0;
+}
+
+// Whether structs of this type have infix arithmetic: C would widen narrower integers.
+bool vector_arithmetic(Scalar scalar)
+{
+    return !scalar_info[scalar].integer || scalar_info[scalar].bytes >= 4;
 }
 
 // Types that the program has none of need no vectors, but for int: what compares is one.
 static bool has_type(const Program *program, Scalar scalar)
 {
-    return scalar == S_INT || (scalar != S_BOOL && program_uses(program, scalar));
+    bool has = scalar == S_INT;
+    for (int s = 0; s < SCALARS && !has; s++)
+        has = s != S_BOOL && scalar_info[s].vectors == scalar &&
+              program_uses(program, (Scalar)s);
+    return has;
 }
 
 // OpenCL ------------------------------------------------------------------------------
@@ -191,17 +238,23 @@ static const Helper c_helper[] = {
     {{"fw_max(", NULL}, "@int fw_max(int a, int b) { return a > b ? a : b; }\n"},
     {{"fw_minl(", NULL}, "@long fw_minl(long a, long b) { return a < b ? a : b; }\n"},
     {{"fw_maxl(", NULL}, "@long fw_maxl(long a, long b) { return a > b ? a : b; }\n"},
+    {{"fw_minul(", NULL},
+     "@unsigned long fw_minul(unsigned long a, unsigned long b) { return a < b ? a : b; "
+     "}\n"},
+    {{"fw_maxul(", NULL},
+     "@unsigned long fw_maxul(unsigned long a, unsigned long b) { return a > b ? a : b; "
+     "}\n"},
     {{"fw_rsqrtf(", NULL}, "@float fw_rsqrtf(float x) { return 1.0f / sqrtf(x); }\n"},
     {{"fw_rsqrt(", NULL}, "@double fw_rsqrt(double x) { return 1.0 / sqrt(x); }\n"},
 };
 
 static const char c_vector[] =
     "// Vectors, and vectors in memory at any address.\n"
-    "#define FW_VECTOR(type, n)                                                     \\\n"
-    "    typedef type type##n __attribute__((vector_size(n * sizeof(type))));       \\\n"
-    "    typedef type##n fw_##type##n __attribute__((aligned(sizeof(type)), may_alias));\n";
+    "#define FW_VECTOR(type, name, n)                                               \\\n"
+    "    typedef type name##n __attribute__((vector_size(n * sizeof(type))));       \\\n"
+    "    typedef name##n fw_##name##n __attribute__((aligned(sizeof(type)), may_alias));\n";
 
-static void put_c_vectors(Buf *out, const Program *program, unsigned vectors)
+static void put_c_vectors(Buf *out, const Program *program, const VectorSet *vectors)
 {
     bool any = false;
     for (int s = 0; s < SCALARS; s++)
@@ -209,7 +262,8 @@ static void put_c_vectors(Buf *out, const Program *program, unsigned vectors)
             if (!has_type(program, (Scalar)s) || !any_vector(vectors, (Scalar)s, n))
                 continue;
             buf_puts(out, any ? "" : c_vector);
-            buf_printf(out, "FW_VECTOR(%s, %d)\n", scalar_info[s].name, n);
+            buf_printf(out, "FW_VECTOR(%s, %s, %d)\n", scalar_info[s].c,
+                       scalar_info[s].name, n);
             any = true;
         }
     buf_puts(out, any ? "\n" : "");
@@ -221,7 +275,7 @@ void put_c_head(Buf *out, const Program *program, const Uses *uses)
     if (program_uses(program, S_HALF))
         buf_puts(out, "typedef _Float16 half;\n\n");
     put_helpers(out, c_helper, COUNTOF(c_helper), "static inline ", uses);
-    put_c_vectors(out, program, uses->vectors);
+    put_c_vectors(out, program, &uses->vectors);
 }
 
 // CUDA --------------------------------------------------------------------------------
@@ -253,19 +307,19 @@ static const char *const cuda_each[9] = {
     [2] = cuda_each2, [4] = cuda_each4, [8] = cuda_each8};
 
 static const char cuda_operators[] =
-    "#define FW_OPERATOR(T, n, op)                                                  \\\n"
+    "#define FW_OPERATOR(S, T, n, op)                                               \\\n"
     "    __device__ inline T##n operator op(T##n u, T##n v) { return FW_EACH##n(u, op, v); "
     "} \\\n"
-    "    __device__ inline T##n operator op(T s, T##n v) { return T##n FW_FILL##n(s) op v; "
+    "    __device__ inline T##n operator op(S s, T##n v) { return T##n FW_FILL##n(s) op v; "
     "} \\\n"
-    "    __device__ inline T##n operator op(T##n u, T s) { return u op T##n FW_FILL##n(s); "
+    "    __device__ inline T##n operator op(T##n u, S s) { return u op T##n FW_FILL##n(s); "
     "} \\\n"
     "    __device__ inline T##n &operator op##=(T##n &u, T##n v) { return u = u op v; }\n"
-    "#define FW_ARITHMETIC(T, n)                                                    \\\n"
-    "    FW_OPERATOR(T, n, +)                                                       \\\n"
-    "    FW_OPERATOR(T, n, -)                                                       \\\n"
-    "    FW_OPERATOR(T, n, *)                                                       \\\n"
-    "    FW_OPERATOR(T, n, /)\n";
+    "#define FW_ARITHMETIC(S, T, n)                                                 \\\n"
+    "    FW_OPERATOR(S, T, n, +)                                                    \\\n"
+    "    FW_OPERATOR(S, T, n, -)                                                    \\\n"
+    "    FW_OPERATOR(S, T, n, *)                                                    \\\n"
+    "    FW_OPERATOR(S, T, n, /)\n";
 
 // CUDA has no vectors of 8 components, nor of 4 halfs.
 static void put_cuda_type(Buf *out, Scalar scalar, int width)
@@ -273,19 +327,19 @@ static void put_cuda_type(Buf *out, Scalar scalar, int width)
     const char *name = scalar_info[scalar].name;
     if (width == 8 || (width == 4 && scalar == S_HALF))
         buf_printf(out, "struct __align__(%d) %s%d { %s %s; };\n",
-                   width * scalar_info[scalar].bytes, name, width, name,
+                   width * scalar_info[scalar].bytes, name, width, scalar_info[scalar].c,
                    width == 8 ? "x, y, z, w, a, b, c, d" : "x, y, z, w");
 }
 
 // The macros that the arithmetic of these vectors is made with.
-static void put_cuda_macros(Buf *out, const Program *program, unsigned vectors)
+static void put_cuda_macros(Buf *out, const Program *program, const VectorSet *vectors)
 {
     bool any = false;
     for (int n = 2; n <= 8; n *= 2) {
         bool used = false;
-        for (int s = S_INT; s < SCALARS; s++)
-            used = used || (has_type(program, (Scalar)s) &&
-                            (vectors & vector_bit((Scalar)s, n, true)));
+        for (int s = 0; s < SCALARS; s++)
+            used = used ||
+                   (has_type(program, (Scalar)s) && any_arithmetic(vectors, (Scalar)s, n));
         if (used && !any)
             buf_puts(out, "// Arithmetic on vectors, component by component.\n");
         buf_puts(out, used ? cuda_each[n] : "");
@@ -294,17 +348,18 @@ static void put_cuda_macros(Buf *out, const Program *program, unsigned vectors)
     buf_puts(out, any ? cuda_operators : "");
 }
 
-static void put_cuda_vectors(Buf *out, const Program *program, unsigned vectors)
+static void put_cuda_vectors(Buf *out, const Program *program, const VectorSet *vectors)
 {
     size_t before = out->len;
     put_cuda_macros(out, program, vectors);
-    for (int s = S_INT; s < SCALARS; s++)
+    for (int s = 0; s < SCALARS; s++)
         for (int n = 2; n <= 8; n *= 2) {
             if (!has_type(program, (Scalar)s) || !any_vector(vectors, (Scalar)s, n))
                 continue;
             put_cuda_type(out, (Scalar)s, n);
-            if (vectors & vector_bit((Scalar)s, n, true))
-                buf_printf(out, "FW_ARITHMETIC(%s, %d)\n", scalar_info[s].name, n);
+            if (any_arithmetic(vectors, (Scalar)s, n) && vector_arithmetic((Scalar)s))
+                buf_printf(out, "FW_ARITHMETIC(%s, %s, %d)\n", scalar_info[s].c,
+                           scalar_info[s].name, n);
         }
     buf_puts(out, out->len > before ? "\n" : "");
 }
@@ -313,5 +368,5 @@ void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
 {
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);
-    put_cuda_vectors(out, program, uses->vectors);
+    put_cuda_vectors(out, program, &uses->vectors);
 }

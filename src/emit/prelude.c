@@ -177,24 +177,14 @@ static void put_function(Printer *p, const Function *fun)
     buf_putc(p->out, '\n');
 }
 
-static unsigned vectors_in_type(const Type *type)
+static void vectors_in_functions(const Program *program, VectorSet *set)
 {
-    if (type->kind != T_VECTOR)
-        return 0;
-    return vector_bit(type->scalar, type->width, false) |
-           vector_bit(type->scalar, type->width, true);
-}
-
-static unsigned vectors_in_functions(const Program *program)
-{
-    unsigned found = 0;
     for (int i = 0; i < program->funs.len; i++) {
         const Function *fun = program->funs.at[i];
         for (int k = 0; k < fun->nparam; k++)
-            found |= vectors_in_type(fun->params[k]->type);
-        found |= vectors_in_type(fun->result);
+            vectors_add(set, fun->params[k]->type, true);
+        vectors_add(set, fun->result, true);
     }
-    return found;
 }
 
 static void put_functions(Buf *out, const Target *target, const Program *program)
@@ -216,10 +206,11 @@ static void drop_empty_line(Buf *out, size_t start)
 void put_prelude(Buf *out, const Target *target, const Program *program, const Uses *uses)
 {
     size_t start = out->len;
-    Uses all = {uses->vectors | vectors_in_functions(program), NULL};
+    Uses all = {uses->vectors, NULL};
     Buf functions, text;
     buf_init(&functions);
     buf_init(&text);
+    vectors_in_functions(program, &all.vectors);
     put_functions(&functions, target, program);
     if (uses->text) {
         buf_printf(&text, "%s%s", uses->text, functions.text);
@@ -227,7 +218,7 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
     }
     target->put_head(out, program, &all);
     if (!target->doubts) // whose ints are of its own
-        put_int_helpers(out, target, &all);
+        put_scalar_helpers(out, target, program, &all);
     buf_write(out, functions.text, functions.len);
     drop_empty_line(out, start);
     buf_release(&functions);
@@ -237,13 +228,14 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
 void emit_scalar_prelude(Buf *out, const Target *target)
 {
     const Program none = {0};
-    const Uses uses = {0, "fw_div( fw_min( fw_max( fw_rsqrtf( INFINITY"};
+    const Uses uses = {.text = "fw_div( fw_min( fw_max( fw_rsqrtf( INFINITY"};
     target->put_head(out, &none, &uses);
-    put_int_helpers(out, target, &uses);
+    put_scalar_helpers(out, target, &none, &uses);
 }
 
 void emit_prelude(Buf *out, const Target *target, const Program *program)
 {
-    Uses everything = {~0u, NULL};
+    Uses everything = {.text = NULL};
+    memset(&everything.vectors, 0xff, sizeof everything.vectors);
     put_prelude(out, target, program, &everything);
 }

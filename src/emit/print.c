@@ -44,9 +44,12 @@ void put_name(Printer *p, const char *name)
     put(p, "%s%s", name, taken ? "_" : "");
 }
 
-void put_scalar(Printer *p, Scalar scalar)
+const char *scalar_text(const Printer *p, Scalar scalar)
 {
-    put(p, "%s%s", p->target->doubts ? "fw_" : "", scalar_info[scalar].name);
+    const ScalarInfo *info = &scalar_info[scalar];
+    if (p->target->doubts)
+        return arena_printf(p->arena, "fw_%s", info->name);
+    return p->target->c_scalars ? info->c : info->opencl;
 }
 
 void put_type(Printer *p, const Type *type)
@@ -54,10 +57,14 @@ void put_type(Printer *p, const Type *type)
     bool whole = type->kind == T_VECTOR && p->lane < 0;
     if (type->kind != T_SCALAR && type->kind != T_VECTOR)
         BUG("a value of type kind %d in a kernel", type->kind);
-    // There are no vectors of bool.
-    put_scalar(p, whole && type->scalar == S_BOOL ? S_INT : type->scalar);
-    if (whole)
-        put(p, "%d", type->width);
+    Scalar vectors = scalar_info[type->scalar].vectors;
+    if (!whole)
+        put(p, "%s", scalar_text(p, type->scalar));
+    else if (p->target->doubts && type->scalar == S_BF16)
+        put(p, "%s%d", scalar_text(p, S_BF16), type->width);
+    else
+        put(p, "%s%s%d", p->target->doubts ? "fw_" : "", scalar_info[vectors].name,
+            type->width);
 }
 
 // Lines -------------------------------------------------------------------------------

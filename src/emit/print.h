@@ -14,15 +14,20 @@ typedef enum { VECTORS_BUILTIN, VECTORS_EXTENSION, VECTORS_STRUCT } VectorForm;
 
 typedef struct Printer Printer;
 
+// Types of vectors: a bit for each width, and one for each of those that have arithmetic.
+typedef struct {
+    unsigned char of[SCALARS];
+} VectorSet;
+
 // What the kernels and functions of a program use of what may stand before them.
 typedef struct {
-    unsigned vectors; // the vector_bit of each type of vector
+    VectorSet vectors;
     const char *text; // theirs; NULL: not known yet, so everything is needed
 } Uses;
 
 struct Target {
     const char *name, *extension;
-    bool threads, overloaded, doubts;
+    bool threads, overloaded, c_scalars, doubts;
     VectorForm vectors;
     void (*put_head)(Buf *out, const Program *program, const Uses *uses);
     void (*put_start)(Printer *p, const Kernel *kernel);
@@ -70,10 +75,11 @@ struct Printer {
 void put_prelude(Buf *out, const Target *target, const Program *program, const Uses *uses);
 
 // head.c
-// One of a set of types of vector, or of those that have arithmetic. There are no vectors
-// of bool: they are of int.
-unsigned vector_bit(Scalar scalar, int width, bool arithmetic);
-void put_int_helpers(Buf *out, const Target *target, const Uses *uses);
+// Adds a type, if it is one of vectors, to a set.
+void vectors_add(VectorSet *set, const Type *type, bool arithmetic);
+bool vector_arithmetic(Scalar scalar);
+void put_scalar_helpers(Buf *out, const Target *target, const Program *program,
+                        const Uses *uses);
 // What stands before everything else.
 void put_opencl_head(Buf *out, const Program *program, const Uses *uses);
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses);
@@ -89,8 +95,8 @@ void put_line(Printer *p, const char *format, ...) FW_PRINTF(2, 3); // a whole s
 void put(Printer *p, const char *format, ...) FW_PRINTF(2, 3);
 void put_name(Printer *p, const char *name);          // of a variable or buffer
 void put_function_name(Printer *p, const char *name); // of a function of the program
-void put_scalar(Printer *p, Scalar scalar);           // the name of its type
 void put_type(Printer *p, const Type *type);
+const char *scalar_text(const Printer *p, Scalar scalar); // the target's type
 
 // index.c
 void put_index(Printer *p, const Arith *a, Prec prec);

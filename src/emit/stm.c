@@ -49,7 +49,7 @@ static void put_memory_type(Printer *p, Scalar scalar, const char *doubtful)
     if (p->target->doubts)
         put(p, "fw_%s%s", doubtful, scalar_info[scalar].name);
     else
-        put(p, "%s", scalar == S_BOOL ? p->target->byte : scalar_info[scalar].name);
+        put(p, "%s", scalar == S_BOOL ? p->target->byte : scalar_text(p, scalar));
 }
 
 static void put_array(Printer *p, const char *space, const Buffer *buffer)
@@ -140,12 +140,17 @@ static void put_declaration(Printer *p, const Stm *stm)
     put_line(p, ";");
 }
 
+// Whether `to += x` says what `to = to + x` does; a bf16 is no number to the target.
+static bool may_accumulate(const KExpr *e)
+{
+    return e->kind == K_OP && e->op == OP_ADD && e->type->scalar != S_BF16;
+}
+
 // `v += x` where v + x is assigned to v.
 static void put_assignment(Printer *p, const Stm *stm)
 {
     const KExpr *e = stm->value;
-    bool adds = e->kind == K_OP && e->op == OP_ADD && e->arg[0]->kind == K_VAR &&
-                e->arg[0]->var == stm->var;
+    bool adds = may_accumulate(e) && e->arg[0]->kind == K_VAR && e->arg[0]->var == stm->var;
     put_name(p, stm->var->name);
     put(p, adds ? " += " : " = ");
     put_value(p, adds ? e->arg[1] : e, PREC_SELECT);
@@ -393,7 +398,7 @@ static void put_if(Printer *p, const Stm *stm)
 
 static void put_scalar_store(Printer *p, const Stm *stm, int lane)
 {
-    const KExpr *e = stm->value, *to = e->kind == K_OP && e->op == OP_ADD ? e->arg[0] : e;
+    const KExpr *e = stm->value, *to = may_accumulate(e) ? e->arg[0] : e;
     bool adds = to != e && to->kind == K_LOAD && to->buffer == stm->buffer &&
                 to->arith == stm->index && lane < 0;
     p->lane = lane;

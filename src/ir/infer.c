@@ -43,7 +43,7 @@ bool infer_adapts(const Expr *e)
     if (e->kind != E_OP)
         return false;
     OpTypes types = op_info[e->op].types;
-    if (types != TY_ARITH && types != TY_FLOAT && types != TY_SELECT)
+    if (types != TY_ARITH && types != TY_INTEGER && types != TY_FLOAT && types != TY_SELECT)
         return false;
     for (int i = types == TY_SELECT; i < e->narg; i++)
         if (!infer_adapts(e->arg[i]))
@@ -69,12 +69,12 @@ static const Type *infer_literal(Infer *in, const Expr *e, const Type *want)
         return want;
     if (e->floating)
         return type_scalar(S_FLOAT);
-    if (fabs(e->number) > 2147483648.0) {
-        diag_error(in->diags, e->span, "T002", "%.0f does not fit in an int", e->number);
-        return NULL;
-    }
-    bool wants_int = want && type_is_scalar(want) && want->scalar == S_INT;
-    return wants_int ? want : type_scalar(S_INT);
+    const Type *type = want && type_is_integer(want) ? want : type_scalar(S_INT);
+    if (scalar_round(type->scalar, e->number) == e->number)
+        return type;
+    diag_error(in->diags, e->span, "T002", "%.0f does not fit in %s", e->number,
+               scalar_info[type->scalar].name);
+    return NULL;
 }
 
 // Operations ---------------------------------------------------------------------------
@@ -92,7 +92,7 @@ static const Type *literal_hint(const Expr *e, const Type *typed)
         return typed;
     if (op_info[e->op].types == TY_SELECT)
         return typed;
-    if (op_info[e->op].types == TY_FLOAT && typed->scalar == S_INT)
+    if (op_info[e->op].types == TY_FLOAT && type_is_integer(typed))
         return type_scalar(S_FLOAT);
     return type_scalar(typed->scalar);
 }
@@ -139,7 +139,7 @@ static const Type *operands_differ(Infer *in, const Expr *e, const Type *a, cons
 }
 
 // The type of two operands together; a scalar meets a vector of its type by broadcast.
-// ints_float: an int meeting a floating type becomes one.
+// ints_float: an integer meeting a floating type becomes one.
 static const Type *join_types(Infer *in, const Expr *e, const Type *a, const Type *b,
                               bool ints_float)
 {
@@ -148,9 +148,9 @@ static const Type *join_types(Infer *in, const Expr *e, const Type *a, const Typ
     if (!type_is_scalar(a) || !type_is_scalar(b))
         return operands_differ(in, e, a, b);
     const Type *x = a, *y = b;
-    if (ints_float && x->scalar == S_INT)
+    if (ints_float && type_is_integer(x))
         x = with_scalar(x, y->scalar);
-    else if (ints_float && y->scalar == S_INT)
+    else if (ints_float && type_is_integer(y))
         y = with_scalar(y, x->scalar);
     if (x->scalar != y->scalar)
         return operands_differ(in, e, a, b);
@@ -193,15 +193,16 @@ static const Type *infer_numbers(Infer *in, Expr *e, const Type *want)
 static const Type *infer_arith(Infer *in, Expr *e, const Type *want)
 {
     const Type *type = infer_numbers(in, e, want);
-    if (type && e->op == OP_MOD && type->scalar != S_INT)
-        return wrong_operand(in, e, "int operands", type);
+    bool integers = e->op == OP_MOD || op_info[e->op].types == TY_INTEGER;
+    if (type && integers && !type_is_integer(type))
+        return wrong_operand(in, e, "integer operands", type);
     return type;
 }
 
 static const Type *infer_floating(Infer *in, Expr *e, const Type *want)
 {
     const Type *type = infer_numbers(in, e, want);
-    return type && type->scalar == S_INT ? with_scalar(type, S_FLOAT) : type;
+    return type && type_is_integer(type) ? with_scalar(type, S_FLOAT) : type;
 }
 
 static const Type *infer_comparison(Infer *in, Expr *e)
@@ -237,11 +238,10 @@ static const Type *infer_logic(Infer *in, Expr *e)
 
 static Scalar cast_target(Op op)
 {
-    return op == OP_BOOL    ? S_BOOL
-           : op == OP_INT   ? S_INT
-           : op == OP_HALF  ? S_HALF
-           : op == OP_FLOAT ? S_FLOAT
-                            : S_DOUBLE;
+    Scalar to = 0;
+    while (op_cast(to) != op)
+        to++;
+    return to;
 }
 
 static const Type *infer_cast(Infer *in, Expr *e)
@@ -289,7 +289,8 @@ static const Type *infer_op(Infer *in, Expr *e, const Type *want)
         return NULL;
     }
     switch (op_info[e->op].types) {
-    case TY_ARITH: return infer_arith(in, e, want);
+    case TY_ARITH:
+    case TY_INTEGER: return infer_arith(in, e, want);
     case TY_FLOAT: return infer_floating(in, e, want);
     case TY_COMP: return infer_comparison(in, e);
     case TY_LOGIC: return infer_logic(in, e);
@@ -382,12 +383,6 @@ static bool small_enough(Infer *in, const Expr *e)
                       "inlining `%s` here makes the program too large", e->callee->name);
 }
 
-static Op cast_to(Scalar scalar)
-{
-    static const Op op[SCALARS] = {OP_BOOL, OP_INT, OP_HALF, OP_FLOAT, OP_DOUBLE};
-    return op[scalar];
-}
-
 // Writes the type of literals down, because a let wants nothing of its value.
 static Expr *pin_literals(Infer *in, Expr *e)
 {
@@ -397,9 +392,9 @@ static Expr *pin_literals(Infer *in, Expr *e)
         return e;
     if (e->kind == E_LITERAL && e->type->scalar == S_FLOAT)
         e->floating = true;
-    if (e->kind == E_LITERAL && e->type->scalar <= S_FLOAT && e->type->scalar != S_HALF)
+    if (e->kind == E_LITERAL && (e->type->scalar == S_INT || e->type->scalar == S_FLOAT))
         return e;
-    Expr *cast = expr_op(in->ir, cast_to(e->type->scalar), e, NULL, NULL);
+    Expr *cast = expr_op(in->ir, op_cast(e->type->scalar), e, NULL, NULL);
     cast->span = e->span;
     cast->type = e->type;
     return cast;

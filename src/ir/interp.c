@@ -4,12 +4,13 @@
 // results are stored; views stay index functions (interp_view.c). Lowered patterns mean
 // what their high-level twins mean.
 //
-// Floating operations are computed in double and rounded to their type; int is 32-bit
+// Floating operations are computed in double and rounded to their type; integers are
 // two's complement with floor division; && and || stop at the first operand that decides.
 // Elementary functions are those of the C library in double.
 //
 // Codes: R001 index outside an array, R002 scatter is not a permutation, R003 division by
-// zero, R004 opaque function, R005 quota, R006 not evaluable, R007 wrong input.
+// zero, R004 opaque function, R005 quota, R006 not evaluable, R007 wrong input, R008 a
+// number of 64 bits that a double does not hold.
 //
 // It knows nothing of threads or memories, and does not try to be fast beyond not copying
 // what it only looks at.
@@ -46,9 +47,16 @@ int64_t interp_num(Interp *in, const Expr *e, const Arith *num)
 
 // Operations ---------------------------------------------------------------------------
 
-static double wrap_int(int64_t x)
+// An integer of any type wraps around. Numbers are held in doubles: of 64 bits only those
+// up to 2^53 are known exactly.
+static double wrap(Interp *in, const Expr *e, uint64_t x)
 {
-    return (double)(int32_t)(uint32_t)(uint64_t)x;
+    double value = scalar_of_bits(e->type->scalar, x);
+    if (fabs(value) > 0x1p53)
+        interp_fail(in, e->span, "R008",
+                    "a %s beyond 2^53, which the interpreter cannot hold",
+                    scalar_info[e->type->scalar].name);
+    return value;
 }
 
 // The operations on real numbers; min and max prefer a number to a NaN.
@@ -60,6 +68,12 @@ static double real_op(Op op, double a, double b, double c)
     case OP_MUL: return a * b;
     case OP_DIV: return a / b;
     case OP_MOD: return a - b * floor(a / b);
+    case OP_SHL:
+    case OP_SHR:
+    case OP_BITAND:
+    case OP_BITXOR:
+    case OP_BITOR:
+    case OP_BITNOT: break;
     case OP_NEG: return -a;
     case OP_LT: return a < b;
     case OP_LE: return a <= b;
@@ -87,25 +101,39 @@ static double real_op(Op op, double a, double b, double c)
     case OP_FLOOR: return floor(a);
     case OP_CEIL: return ceil(a);
     case OP_FMA: return fma(a, b, c);
-    case OP_BOOL:
-    case OP_INT:
-    case OP_HALF:
-    case OP_FLOAT:
-    case OP_DOUBLE: return a;
+#define SCALAR(id, ...) case OP_##id:
+#include "ir/scalars.def"
+#undef SCALAR
+        return a;
     case OPS: break;
     }
     BUG("operation %d", (int)op);
 }
 
-// On 32-bit integers doubles are exact, the floor of a quotient included, but for a
-// product.
-static double int_op(Interp *in, const Expr *e, double a, double b)
+static int64_t floor_div(int64_t a, int64_t b)
 {
-    if (e->op == OP_MUL)
-        return wrap_int((int64_t)a * (int64_t)b);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static double integer_op(Interp *in, const Expr *e, double x, double y)
+{
+    int64_t a = (int64_t)x, b = (int64_t)y;
+    uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
+    int by = (int)(ub % (8 * (unsigned)scalar_info[e->type->scalar].bytes));
     if ((e->op == OP_MOD || e->op == OP_DIV) && b == 0)
         interp_fail(in, e->span, "R003", "division by zero");
-    return wrap_int((int64_t)floor(real_op(e->op, a, b, 0)));
+    switch (e->op) {
+    case OP_MUL: return wrap(in, e, ua * ub);
+    case OP_DIV: return wrap(in, e, (uint64_t)floor_div(a, b));
+    case OP_MOD: return wrap(in, e, (uint64_t)(a - floor_div(a, b) * b));
+    case OP_SHL: return wrap(in, e, ua << by);
+    case OP_SHR: return wrap(in, e, (uint64_t)(a >> by));
+    case OP_BITAND: return wrap(in, e, ua & ub);
+    case OP_BITXOR: return wrap(in, e, ua ^ ub);
+    case OP_BITOR: return wrap(in, e, ua | ub);
+    case OP_BITNOT: return wrap(in, e, ~ua);
+    default: return wrap(in, e, (uint64_t)(int64_t)real_op(e->op, x, y, 0));
+    }
 }
 
 // One component of an operation, rounded to the scalar type of the result.
@@ -113,8 +141,11 @@ static double scalar_op(Interp *in, const Expr *e, const double *x)
 {
     Scalar scalar = e->type->scalar;
     OpTypes types = op_info[e->op].types;
-    if (types == TY_ARITH && scalar == S_INT)
-        return int_op(in, e, x[0], x[1]);
+    bool from_integer = types == TY_CAST && !type_is_float(e->arg[0]->type);
+    if (scalar_info[scalar].integer && (types == TY_ARITH || types == TY_INTEGER))
+        return integer_op(in, e, x[0], x[1]);
+    if (scalar_info[scalar].integer && from_integer)
+        return wrap(in, e, scalar_bits(e->arg[0]->type->scalar, x[0]));
     double a = x[0], b = x[1], c = x[2];
     if (types == TY_FLOAT) { // its int arguments become floating first
         a = scalar_round(scalar, a);

@@ -17,8 +17,13 @@
 
 // Types -------------------------------------------------------------------------
 
-typedef enum { S_BOOL, S_INT, S_HALF, S_FLOAT, S_DOUBLE } Scalar;
-enum { SCALARS = 5 };
+typedef enum {
+#define SCALAR(id, ...) S_##id,
+#include "ir/scalars.def"
+#undef SCALAR
+    SCALARS
+} Scalar;
+typedef enum { SCALAR_BOOL, SCALAR_SIGNED, SCALAR_UNSIGNED, SCALAR_FLOAT } ScalarKind;
 
 typedef enum { T_SCALAR, T_VECTOR, T_TUPLE, T_ARRAY } TypeKind;
 
@@ -34,18 +39,29 @@ struct Type {
     const Type *const *item; // TUPLE
 };
 
-// The table of scalar types: the language's word, bytes, is it floating.
+// A row of ir/scalars.def, which says what the columns are.
 typedef struct {
     const char *name;
-    int bytes;
-    bool floating;
+    ScalarKind kind;
+    int bytes, digits;
+    const char *dtype, *opencl, *c;
+    Scalar vectors;
+    bool floating, integer; // the kind's
 } ScalarInfo;
 extern const ScalarInfo scalar_info[SCALARS];
 
 // Operations and patterns ----------------------------------------------------------
 
 typedef enum { FORM_INFIX, FORM_PREFIX, FORM_CALL } OpForm;
-typedef enum { TY_ARITH, TY_FLOAT, TY_COMP, TY_LOGIC, TY_CAST, TY_SELECT } OpTypes;
+typedef enum {
+    TY_ARITH,
+    TY_INTEGER,
+    TY_FLOAT,
+    TY_COMP,
+    TY_LOGIC,
+    TY_CAST,
+    TY_SELECT,
+} OpTypes;
 typedef enum { OPK_FREE, OPK_ADD, OPK_MUL, OPK_DIV, OPK_EXP, OPK_SPECIAL } OpKind;
 
 typedef enum {
@@ -64,6 +80,7 @@ typedef struct {
     const char *doc;
 } OpInfo;
 extern const OpInfo op_info[OPS];
+Op op_cast(Scalar to); // the conversion to a type
 
 typedef enum { G_ALGO, G_VIEW, G_PAR, G_SEQ, G_MEM } PatternGroup;
 typedef enum { SUFFIX_NONE, SUFFIX_DIMS, SUFFIX_PAR } PatternSuffix;
@@ -232,6 +249,7 @@ const Type *type_array(Arena *arena, const Arith *len, const Type *elem);
 bool type_equal(ArithCtx *ctx, const Type *a, const Type *b);
 bool type_is_scalar(const Type *type); // SCALAR or VECTOR: held in one register
 bool type_is_float(const Type *type);
+bool type_is_integer(const Type *type);      // a scalar or vector of integers
 void type_print(Buf *out, const Type *type); // `[N][M]float`, `(float, int)`, `float4`
 // Scalars and vectors of the tuples in a type: one tuple of pairs of pairs may hold more
 // than can be walked.
@@ -314,7 +332,12 @@ Value *value_new(Arena *arena, const Type *type); // zero
 // exact in its type. That of a value is one sequence over its planes.
 void value_random(Value *value, uint64_t seed);
 void scalar_random(Rng *rng, Scalar scalar, double *to, int64_t n);
-double scalar_round(Scalar scalar, double x); // to the nearest value of the type
+// To the nearest value of the type; of integers toward zero, not-a-number as 0.
+double scalar_round(Scalar scalar, double x);
+// The bits of a number that is a value of the type, and the number of bits. Of integers of
+// 64 bits, those beyond 2^53 lose their last bits.
+uint64_t scalar_bits(Scalar scalar, double x);
+double scalar_of_bits(Scalar scalar, uint64_t bits);
 
 // Evaluates the program's main definition on its inputs (one Value a parameter, types
 // equal); all sizes bound. Results live in arena. Counts into steps if it is not NULL.

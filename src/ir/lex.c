@@ -254,10 +254,7 @@ static void lex_bad(Lexer *l)
         diag_error(l->diags, span_from(l, start), "P001", "a control byte 0x%02x", c);
     } else {
         l->at++;
-        const char *hint = c == '"'   ? "; C text is written c\"...\""
-                           : c == '|' ? "; a pipe is written |>"
-                           : c == '&' ? "; both is written &&"
-                                      : "";
+        const char *hint = c == '"' ? "; C text is written c\"...\"" : "";
         diag_error(l->diags, span_from(l, start), "P001", "unexpected character `%c`%s", c,
                    hint);
     }

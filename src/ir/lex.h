@@ -14,8 +14,9 @@
     X(THEN, "then") X(ELSE, "else") X(TRUE, "true") X(FALSE, "false")
 // A longer one before its own beginning.
 #define TOKEN_MARKS(X)                                                                     \
-    X(PIPE, "|>") X(OR, "||") X(AND, "&&") X(ARROW, "->") X(LE, "<=") X(GE, ">=")          \
-    X(EQ, "==") X(NE, "!=") X(LT, "<") X(GT, ">") X(ASSIGN, "=") X(NOT, "!") X(PLUS, "+")  \
+    X(PIPE, "|>") X(OR, "||") X(AND, "&&") X(ARROW, "->") X(SHL, "<<") X(SHR, ">>")        \
+    X(LE, "<=") X(GE, ">=") X(EQ, "==") X(NE, "!=") X(LT, "<") X(GT, ">") X(ASSIGN, "=")   \
+    X(BITAND, "&") X(BITXOR, "^") X(BITOR, "|") X(BITNOT, "~") X(NOT, "!") X(PLUS, "+")    \
     X(MINUS, "-") X(TIMES, "*") X(OVER, "/") X(MOD, "%") X(LPAREN, "(") X(RPAREN, ")")     \
     X(LBRACKET, "[") X(RBRACKET, "]") X(COMMA, ",") X(COLON, ":") X(DOT, ".")              \
     X(LAMBDA, "\\") X(SEMICOLON, ";")

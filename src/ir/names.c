@@ -66,6 +66,22 @@ bool name_is_infix(const char *text, Op *op)
     return find_op(text, FORM_INFIX, op);
 }
 
+int op_level(Op op)
+{
+    switch (op) {
+    case OP_OR: return LEVEL_OR;
+    case OP_AND: return LEVEL_AND;
+    case OP_BITOR: return LEVEL_BITOR;
+    case OP_BITXOR: return LEVEL_BITXOR;
+    case OP_BITAND: return LEVEL_BITAND;
+    case OP_SHL:
+    case OP_SHR: return LEVEL_SHIFT;
+    case OP_ADD:
+    case OP_SUB: return LEVEL_SUM;
+    default: return op_info[op].types == TY_COMP ? LEVEL_COMPARE : LEVEL_PRODUCT;
+    }
+}
+
 const Type *name_is_type(const char *name)
 {
     for (int i = 0; i < SCALARS; i++) {

@@ -18,6 +18,23 @@ bool name_is_pattern(const char *name, PatternWord *word); // `slide2`, `mapGlb0
 void pattern_print_name(Buf *out, Pattern pattern, int dims, int par);
 bool name_is_op(const char *name, Op *op); // of those written as calls, but not `if`
 bool name_is_infix(const char *text, Op *op);
+
+// How tightly expressions bind, loosest first.
+enum {
+    LEVEL_ANY, // pipes, let, if
+    LEVEL_OR,
+    LEVEL_AND,
+    LEVEL_COMPARE,
+    LEVEL_BITOR,
+    LEVEL_BITXOR,
+    LEVEL_BITAND,
+    LEVEL_SHIFT,
+    LEVEL_SUM,
+    LEVEL_PRODUCT,
+    LEVEL_PREFIX,
+    LEVEL_POSTFIX,
+};
+int op_level(Op op);                            // of an infix operation
 const Type *name_is_type(const char *name);     // a scalar or vector type, or NULL
 bool name_is_mode(const char *name, int *mode); // clamp, mirror, wrap
 // True if the word belongs to the language, so that nothing else may be called so.

@@ -336,9 +336,13 @@ static const Type *named_type(Parser *p)
     if (type)
         return type;
     fail(p, name.span, "P006",
-         "`%s` is not a type; there are bool, int, half, float, double, vectors of 2, 4 or "
-         "8 like float4, tuples (float, int) and arrays [N]float",
-         name.text);
+         "`%s` is not a type; there are %svectors of 2, 4 or 8 like float4, tuples "
+         "(float, int) and arrays [N]float",
+         name.text,
+#define SCALAR(id, name, ...) name ", "
+#include "ir/scalars.def"
+#undef SCALAR
+    );
     return type_scalar(S_FLOAT);
 }
 

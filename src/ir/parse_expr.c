@@ -15,14 +15,6 @@
 
 #include <string.h>
 
-enum {
-    LEVEL_OR = 1, // of the infix operations, loosest first
-    LEVEL_AND,
-    LEVEL_COMPARE,
-    LEVEL_SUM,
-    LEVEL_PRODUCT,
-};
-
 static Expr *parse_application(Parser *p, Token name, Expr *piped);
 
 // Whatever stands where an error is; never seen outside, as the declaration has failed.
@@ -285,8 +277,8 @@ static bool operator_alone(const Parser *p, Op *op)
     TokenKind next = look_after(p), kind = look(p)->kind;
     if (kind <= TOK_FALSE || (next != TOK_COMMA && next != TOK_RPAREN))
         return false;
-    *op = OP_NOT;
-    return kind == TOK_NOT || name_is_infix(token_text[kind], op);
+    *op = kind == TOK_BITNOT ? OP_BITNOT : OP_NOT;
+    return kind == TOK_NOT || kind == TOK_BITNOT || name_is_infix(token_text[kind], op);
 }
 
 // The names between the backslash and the arrow; those of a tuple taken apart are bound
@@ -583,8 +575,10 @@ static Expr *parse_prefix(Parser *p, Op op)
 static Expr *parse_unary(Parser *p)
 {
     TokenKind kind = look(p)->kind;
-    if (kind == TOK_MINUS || kind == TOK_NOT)
-        return parse_prefix(p, kind == TOK_NOT ? OP_NOT : OP_NEG);
+    if (kind == TOK_MINUS || kind == TOK_NOT || kind == TOK_BITNOT)
+        return parse_prefix(p, kind == TOK_NOT     ? OP_NOT
+                               : kind == TOK_MINUS ? OP_NEG
+                                                   : OP_BITNOT);
     return parse_postfix(p);
 }
 
@@ -593,13 +587,7 @@ static int infix_level(TokenKind kind, Op *op)
 {
     if (kind <= TOK_FALSE || !name_is_infix(token_text[kind], op))
         return 0;
-    if (*op == OP_OR)
-        return LEVEL_OR;
-    if (*op == OP_AND)
-        return LEVEL_AND;
-    if (op_info[*op].types == TY_COMP)
-        return LEVEL_COMPARE;
-    return *op == OP_ADD || *op == OP_SUB ? LEVEL_SUM : LEVEL_PRODUCT;
+    return op_level(*op);
 }
 
 static Expr *parse_infix(Parser *p, int least)

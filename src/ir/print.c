@@ -16,17 +16,6 @@
 
 enum { PAGE = 90, STEP = 2, PARAM_ROOM = 20 }; // columns
 
-enum {
-    LEVEL_ANY, // pipes, let, if
-    LEVEL_OR,
-    LEVEL_AND,
-    LEVEL_COMPARE,
-    LEVEL_SUM,
-    LEVEL_PRODUCT,
-    LEVEL_PREFIX,
-    LEVEL_POSTFIX,
-};
-
 // The params in sight and how they are printed, innermost first.
 typedef struct Names Names;
 struct Names {
@@ -277,17 +266,6 @@ static void put_chain(Printer *pr, const Expr *expr, int indent, const Names *na
 
 // Expressions -------------------------------------------------------------------------
 
-static int infix_level(Op op)
-{
-    if (op == OP_OR)
-        return LEVEL_OR;
-    if (op == OP_AND)
-        return LEVEL_AND;
-    if (op_info[op].types == TY_COMP)
-        return LEVEL_COMPARE;
-    return op == OP_ADD || op == OP_SUB ? LEVEL_SUM : LEVEL_PRODUCT;
-}
-
 // How tightly the text of an expression holds together.
 static int level_of(const Expr *expr)
 {
@@ -295,7 +273,7 @@ static int level_of(const Expr *expr)
     case E_OP:
         if (expr->op == OP_SELECT)
             return LEVEL_ANY;
-        return op_info[expr->op].form == FORM_INFIX    ? infix_level(expr->op)
+        return op_info[expr->op].form == FORM_INFIX    ? op_level(expr->op)
                : op_info[expr->op].form == FORM_PREFIX ? LEVEL_PREFIX
                                                        : LEVEL_POSTFIX;
     case E_LITERAL: return expr->boolean ? LEVEL_POSTFIX : LEVEL_PREFIX;
@@ -345,7 +323,7 @@ static void put_op(Printer *pr, const Expr *expr, int indent, const Names *names
         buf_puts(pr->out, info->text);
         put(pr, expr->arg[0], LEVEL_POSTFIX, indent + STEP, names);
     } else {
-        int level = infix_level(expr->op);
+        int level = op_level(expr->op);
         put(pr, expr->arg[0], level + (level == LEVEL_COMPARE), indent, names);
         soft_break(pr, indent + STEP);
         buf_printf(pr->out, "%s ", info->text);

@@ -8,10 +8,30 @@
 #include <string.h>
 
 const ScalarInfo scalar_info[SCALARS] = {
-    [S_BOOL] = {"bool", 1, false},    [S_INT] = {"int", 4, false},
-    [S_HALF] = {"half", 2, true},     [S_FLOAT] = {"float", 4, true},
-    [S_DOUBLE] = {"double", 8, true},
+#define SCALAR(id, name, kind, bytes, digits, dtype, opencl, c, vectors)                   \
+    {name,                                                                                 \
+     SCALAR_##kind,                                                                        \
+     bytes,                                                                                \
+     digits,                                                                               \
+     dtype,                                                                                \
+     opencl,                                                                               \
+     c,                                                                                    \
+     S_##vectors,                                                                          \
+     SCALAR_##kind == SCALAR_FLOAT,                                                        \
+     SCALAR_##kind == SCALAR_SIGNED || SCALAR_##kind == SCALAR_UNSIGNED},
+#include "ir/scalars.def"
+#undef SCALAR
 };
+
+Op op_cast(Scalar to)
+{
+    static const Op op[SCALARS] = {
+#define SCALAR(id, ...) OP_##id,
+#include "ir/scalars.def"
+#undef SCALAR
+    };
+    return op[to];
+}
 
 const OpInfo op_info[OPS] = {
 #define OP(id, text, args, form, types, kind, doc)                                         \

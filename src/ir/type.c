@@ -41,11 +41,9 @@ void ir_release(Ir *ir, IrMark mark)
 const Type *type_scalar(Scalar scalar)
 {
     static const Type type[SCALARS] = {
-        [S_BOOL] = {.kind = T_SCALAR, .scalar = S_BOOL},
-        [S_INT] = {.kind = T_SCALAR, .scalar = S_INT},
-        [S_HALF] = {.kind = T_SCALAR, .scalar = S_HALF},
-        [S_FLOAT] = {.kind = T_SCALAR, .scalar = S_FLOAT},
-        [S_DOUBLE] = {.kind = T_SCALAR, .scalar = S_DOUBLE},
+#define SCALAR(id, ...) {.kind = T_SCALAR, .scalar = S_##id},
+#include "ir/scalars.def"
+#undef SCALAR
     };
     return &type[scalar];
 }
@@ -54,17 +52,13 @@ const Type *type_scalar(Scalar scalar)
     {                                                                                      \
         .kind = T_VECTOR, .scalar = (s), .width = (w)                                      \
     }
-#define VECTORS(s)                                                                         \
-    {                                                                                      \
-        VECTOR(s, 2), VECTOR(s, 4), VECTOR(s, 8)                                           \
-    }
 
 const Type *type_vector(Scalar scalar, int width)
 {
     static const Type type[SCALARS][3] = {
-        [S_BOOL] = VECTORS(S_BOOL),     [S_INT] = VECTORS(S_INT),
-        [S_HALF] = VECTORS(S_HALF),     [S_FLOAT] = VECTORS(S_FLOAT),
-        [S_DOUBLE] = VECTORS(S_DOUBLE),
+#define SCALAR(id, ...) {VECTOR(S_##id, 2), VECTOR(S_##id, 4), VECTOR(S_##id, 8)},
+#include "ir/scalars.def"
+#undef SCALAR
     };
     if (width != 2 && width != 4 && width != 8)
         BUG("a vector of %d", width);
@@ -133,6 +127,11 @@ bool type_is_scalar(const Type *type)
 bool type_is_float(const Type *type)
 {
     return type_is_scalar(type) && scalar_info[type->scalar].floating;
+}
+
+bool type_is_integer(const Type *type)
+{
+    return type_is_scalar(type) && scalar_info[type->scalar].integer;
 }
 
 void type_print(Buf *out, const Type *type)

@@ -5,35 +5,116 @@
 #include "ir/ir.h"
 
 #include <math.h>
+#include <string.h>
 
-// To binary16, ties to even; beyond 65504 and a half step: infinite.
-static double round_half(double x)
+// The largest exponent of a floating type of 16 bits.
+static int top_exponent(Scalar scalar)
 {
-    if (x == 0 || !isfinite(x))
-        return x;
-    int exponent = MAX(ilogb(x), -14);
-    double step = ldexp(1, exponent - 10), r = nearbyint(x / step) * step;
-    return fabs(r) > 65504 ? copysign(INFINITY, x) : r;
+    return (1 << (15 - scalar_info[scalar].digits)) - 1;
 }
 
-static double round_int(double x)
+// To a floating type of 16 bits, ties to even; beyond its largest number and a half step:
+// infinite.
+static double round_narrow(Scalar scalar, double x)
 {
+    int digits = scalar_info[scalar].digits, top = top_exponent(scalar);
+    if (x == 0 || !isfinite(x))
+        return x;
+    int exponent = MAX(ilogb(x), 1 - top);
+    double step = ldexp(1, exponent - digits + 1), r = nearbyint(x / step) * step;
+    return fabs(r) >= ldexp(1, top + 1) ? copysign(INFINITY, x) : r;
+}
+
+// The largest of 64 bits is the largest double below it.
+static double round_integer(Scalar scalar, double x)
+{
+    const ScalarInfo *info = &scalar_info[scalar];
+    int bits = 8 * info->bytes;
+    bool is_signed = info->kind == SCALAR_SIGNED;
+    double top = ldexp(1, bits - is_signed);
+    double last = bits == 64 ? nextafter(top, 0) : top - 1;
     if (isnan(x))
         return 0;
-    return trunc(fmax(-2147483648.0, fmin(2147483647.0, x))) + 0.0;
+    return trunc(fmax(is_signed ? -top : 0, fmin(last, x))) + 0.0;
 }
 
 double scalar_round(Scalar scalar, double x)
 {
-    switch (scalar) {
-    case S_BOOL: return x != 0;
-    case S_INT: return round_int(x);
-    case S_HALF: return round_half(x);
-    case S_FLOAT: return (double)(float)x;
-    case S_DOUBLE: return x;
-    }
-    BUG("scalar %d", (int)scalar);
+    if (scalar_info[scalar].integer)
+        return round_integer(scalar, x);
+    return scalar == S_BOOL     ? x != 0
+           : scalar == S_DOUBLE ? x
+           : scalar == S_FLOAT  ? (double)(float)x
+                                : round_narrow(scalar, x);
 }
+
+// Bits ---------------------------------------------------------------------------------
+
+static uint64_t narrow_bits(Scalar scalar, double x)
+{
+    int digits = scalar_info[scalar].digits, top = top_exponent(scalar);
+    uint64_t sign = signbit(x) ? 0x8000 : 0, one = (uint64_t)1 << (digits - 1);
+    uint64_t endless = 0x8000 - one;
+    double a = fabs(x);
+    if (isnan(x))
+        return sign | endless | one >> 1;
+    if (isinf(x))
+        return sign | endless;
+    if (a < ldexp(1, 1 - top))
+        return sign | (uint64_t)ldexp(a, top + digits - 2);
+    int e = ilogb(a);
+    return sign | ((uint64_t)(e + top) * one + (uint64_t)ldexp(a, digits - 1 - e) - one);
+}
+
+static double narrow_of_bits(Scalar scalar, uint64_t bits)
+{
+    int digits = scalar_info[scalar].digits, top = top_exponent(scalar);
+    int e = (int)((bits & 0x7fff) >> (digits - 1));
+    double fraction = (double)(bits & ((1u << (digits - 1)) - 1));
+    double one = ldexp(1, digits - 1);
+    double a = e == 0             ? ldexp(fraction, 2 - top - digits)
+               : e == 2 * top + 1 ? (fraction > 0 ? (double)NAN : (double)INFINITY)
+                                  : ldexp(one + fraction, e - top - digits + 1);
+    return bits & 0x8000 ? -a : a;
+}
+
+uint64_t scalar_bits(Scalar scalar, double x)
+{
+    uint64_t wide;
+    uint32_t narrow;
+    float single = (float)x;
+    if (scalar_info[scalar].integer)
+        return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
+    if (scalar == S_BOOL)
+        return x != 0;
+    if (scalar_info[scalar].bytes == 2)
+        return narrow_bits(scalar, x);
+    memcpy(&wide, &x, sizeof wide);
+    memcpy(&narrow, &single, sizeof narrow);
+    return scalar == S_FLOAT ? narrow : wide;
+}
+
+double scalar_of_bits(Scalar scalar, uint64_t bits)
+{
+    const ScalarInfo *info = &scalar_info[scalar];
+    int unused = 64 - 8 * info->bytes;
+    uint32_t narrow = (uint32_t)bits;
+    double wide;
+    float single;
+    if (info->kind == SCALAR_SIGNED)
+        return (double)((int64_t)(bits << unused) >> unused);
+    if (info->kind == SCALAR_UNSIGNED)
+        return (double)(bits << unused >> unused);
+    if (scalar == S_BOOL)
+        return bits != 0;
+    if (info->bytes == 2)
+        return narrow_of_bits(scalar, bits);
+    memcpy(&wide, &bits, sizeof wide);
+    memcpy(&single, &narrow, sizeof single);
+    return scalar == S_FLOAT ? (double)single : wide;
+}
+
+// Values -------------------------------------------------------------------------------
 
 static int count_planes(const Type *type)
 {
@@ -85,17 +166,16 @@ Value *value_new(Arena *arena, const Type *type)
     return value;
 }
 
+// Floats below 1.5 also after rounding to the type.
 static double random_scalar(Rng *rng, Scalar scalar)
 {
-    switch (scalar) {
-    case S_BOOL: return (double)rng_below(rng, 2);
-    case S_INT: return (double)rng_below(rng, 8);
-    // Below 1.5 also after rounding to the type.
-    case S_HALF: return 0.5 + (double)rng_below(rng, 1024) / 1024;
-    case S_FLOAT: return 0.5 + (double)rng_below(rng, 1 << 23) / (1 << 23);
-    case S_DOUBLE: return 0.5 + rng_double(rng);
-    }
-    BUG("scalar %d", (int)scalar);
+    const ScalarInfo *info = &scalar_info[scalar];
+    if (scalar == S_DOUBLE)
+        return 0.5 + rng_double(rng);
+    if (!info->floating)
+        return (double)rng_below(rng, scalar == S_BOOL ? 2 : 8);
+    uint64_t steps = (uint64_t)1 << (info->digits - 1);
+    return 0.5 + (double)rng_below(rng, steps) / (double)steps;
 }
 
 void scalar_random(Rng *rng, Scalar scalar, double *to, int64_t n)

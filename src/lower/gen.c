@@ -308,8 +308,12 @@ static const View *eval_op(Lower *l, const Expr *expr, const Env *env)
     const KExpr *arg[3];
     for (int i = 0; i < expr->narg; i++) {
         arg[i] = view_read(l, eval(l, expr->arg[i], env));
-        if (op_info[expr->op].types == TY_ARITH || op_info[expr->op].types == TY_FLOAT)
+        OpTypes types = op_info[expr->op].types;
+        if (types == TY_ARITH || types == TY_INTEGER || types == TY_FLOAT)
             arg[i] = broadcast(l, arg[i], expr->type);
+        // An operation on bf16 is printed lane by lane.
+        if (arg[i]->type->kind == T_VECTOR && arg[i]->type->scalar == S_BF16)
+            arg[i] = k_named(l, arg[i], "v");
     }
     return view_value(l, eval_op_args(l, expr->op, expr->type, arg));
 }

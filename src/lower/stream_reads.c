@@ -84,7 +84,9 @@ static bool is_grid(Stream *s, const Type *type)
     for (; type->kind == T_ARRAY; type = type->elem, dims++)
         if (dims == DIMS_MAX || !arith_is_const(type->len, &size[dims]))
             return false;
-    if (dims < 1 || type->kind != T_SCALAR || type->scalar == S_BOOL)
+    // OpenCL C exchanges floating numbers and int within a warp.
+    bool exchanged = type->scalar == S_INT || scalar_info[type->scalar].floating;
+    if (dims < 1 || type->kind != T_SCALAR || !exchanged)
         return false;
     if (s->dims)
         return dims == s->dims - s->shift &&

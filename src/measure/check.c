@@ -28,8 +28,10 @@ enum { MEDIAN_SHIFT = 52 - 8, MEDIAN_BINS = 1 << (11 + 8) };
 
 // A device may take numbers below the least normal one for zero. At the usual tolerance
 // this scale accepts that, and of half some units of the last place.
-static const double least_scale[SCALARS] = {
-    [S_HALF] = 0x1p-13, [S_FLOAT] = 1e4 * FLT_MIN, [S_DOUBLE] = 1e4 * DBL_MIN};
+static const double least_scale[SCALARS] = {[S_HALF] = 0x1p-13,
+                                            [S_BF16] = 1e4 * FLT_MIN,
+                                            [S_FLOAT] = 1e4 * FLT_MIN,
+                                            [S_DOUBLE] = 1e4 * DBL_MIN};
 
 static const char *element(Scalar scalar, const void *base, int64_t i)
 {
@@ -132,9 +134,9 @@ Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t 
     switch (scalar) {
     case S_FLOAT: compare_float(&check, got, expect, n, 0, &allowed); break;
     case S_DOUBLE: compare_double(&check, got, expect, n, 0, &allowed); break;
-    case S_HALF: compare_widened(&check, scalar, got, expect, n, &allowed); break;
-    case S_BOOL:
-    case S_INT: compare_widened(&check, scalar, got, expect, n, &exact); break;
+    case S_HALF:
+    case S_BF16: compare_widened(&check, scalar, got, expect, n, &allowed); break;
+    default: compare_widened(&check, scalar, got, expect, n, &exact); break;
     }
     return check;
 }

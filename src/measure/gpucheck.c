@@ -128,8 +128,8 @@ static const char *kernel_for(Scalar scalar)
     case S_INT: return "fw_check_int";
     case S_BOOL: return "fw_check_bool";
     case S_HALF: return "fw_check_half";
+    default: return NULL;
     }
-    BUG("scalar %d", (int)scalar);
 }
 
 GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)

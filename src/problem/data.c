@@ -12,9 +12,14 @@
 // Relative to the value or to a tenth of the mean one: sums of a few thousand floats in
 // another order differ by up to a few 1e-5.
 static const double TOLERANCE = 1e-4;
-// Half: where the machine has no such arithmetic, compilers round once an expression and
-// not once an operation, which differs by a unit (2^-11) for each term that cancels.
-static const double TOLERANCE_HALF = 8 / 2048.0;
+// Of narrow types 8 units of the last place: where the machine has no such arithmetic,
+// compilers round once an expression and not once an operation, which differs by a unit for
+// each term that cancels.
+static double tolerance_of(Scalar scalar)
+{
+    const ScalarInfo *info = &scalar_info[scalar];
+    return info->floating && info->bytes == 2 ? ldexp(8, -info->digits) : TOLERANCE;
+}
 
 enum { CHUNK = 4096 }; // random scalars at a time
 
@@ -52,8 +57,8 @@ static ProblemData *make_data(const Problem *problem, Arena *arena)
     data->tolerance = TOLERANCE;
     for (int k = 0; k < data->noutput; k++) {
         output[k] = data->ninput + k;
-        if (data->buffer[output[k]].scalar == S_HALF)
-            data->tolerance = TOLERANCE_HALF;
+        data->tolerance =
+            fmax(data->tolerance, tolerance_of(data->buffer[output[k]].scalar));
     }
     data->output = output;
     return data;

@@ -5,8 +5,8 @@
 //
 //   source  NumPy Enhancement Proposal 1, format versions 1.0, 2.0 and 3.0
 //
-// Only what a Value can hold: bool, int32, float16, float32, float64; little endian; C
-// order. Nothing is converted: another element type or shape is an error that names both.
+// Only what a Value can hold: the element types of ir/scalars.def; little endian; C order.
+// Nothing is converted: another element type or shape is an error that names both.
 //
 // Codes: N001 cannot read or write, N002 not a .npy file, N003 another element type,
 // N004 another shape, N005 Fortran order, N006 truncated or too long.
@@ -19,11 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char *const dtype_text[SCALARS] = {
-    [S_BOOL] = "|b1",  [S_INT] = "<i4",    [S_HALF] = "<f2",
-    [S_FLOAT] = "<f4", [S_DOUBLE] = "<f8",
-};
 
 enum { NPY_DIMS_MAX = 32, MAGIC_BYTES = 6 };
 static const char magic[] = "\x93NUMPY";
@@ -97,63 +92,6 @@ static const char *shape_text(Arena *arena, const Shape *shape)
     buf_init(&text);
     print_shape(&text, shape);
     return buf_keep(&text, arena);
-}
-
-// Numbers ------------------------------------------------------------------------------
-
-static uint64_t half_bits(double x)
-{
-    uint64_t sign = signbit(x) ? 0x8000 : 0;
-    double a = fabs(x);
-    if (isnan(x))
-        return 0x7e00;
-    if (isinf(x))
-        return sign | 0x7c00;
-    if (a < 0x1p-14)
-        return sign | (uint64_t)(a * 0x1p24);
-    int exponent = ilogb(a);
-    uint64_t fraction = (uint64_t)((ldexp(a, -exponent) - 1) * 1024);
-    return sign | (uint64_t)(exponent + 15) << 10 | fraction;
-}
-
-static double half_value(uint64_t bits)
-{
-    int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
-    double a = exponent == 31  ? (fraction ? (double)NAN : (double)INFINITY)
-               : exponent == 0 ? ldexp(fraction, -24)
-                               : ldexp(1024 + fraction, exponent - 25);
-    return bits & 0x8000 ? -a : a;
-}
-
-// The bits of a number of a type, to be written least byte first.
-static uint64_t to_bits(Scalar scalar, double x)
-{
-    uint64_t wide;
-    uint32_t narrow;
-    float single = (float)x;
-    switch (scalar) {
-    case S_BOOL: return x != 0;
-    case S_INT: return (uint32_t)(int32_t)x;
-    case S_HALF: return half_bits(x);
-    case S_FLOAT: memcpy(&narrow, &single, sizeof narrow); return narrow;
-    case S_DOUBLE: memcpy(&wide, &x, sizeof wide); return wide;
-    }
-    BUG("scalar %d", (int)scalar);
-}
-
-static double from_bits(Scalar scalar, uint64_t bits)
-{
-    double wide;
-    float single;
-    uint32_t narrow = (uint32_t)bits;
-    switch (scalar) {
-    case S_BOOL: return bits != 0;
-    case S_INT: return (double)(int32_t)narrow;
-    case S_HALF: return half_value(bits);
-    case S_FLOAT: memcpy(&single, &narrow, sizeof single); return (double)single;
-    case S_DOUBLE: memcpy(&wide, &bits, sizeof wide); return wide;
-    }
-    BUG("scalar %d", (int)scalar);
 }
 
 // The header ---------------------------------------------------------------------------
@@ -289,7 +227,7 @@ static bool same_shape(const Shape *a, const Shape *b)
 static const char *dtype_name(const char *dtype)
 {
     for (int i = 0; i < SCALARS; i++)
-        if (strcmp(dtype_text[i], dtype) == 0)
+        if (strcmp(scalar_info[i].dtype, dtype) == 0)
             return scalar_info[i].name;
     return dtype[1] == 'u' ? "unsigned integer" : "integer";
 }
@@ -297,8 +235,10 @@ static const char *dtype_name(const char *dtype)
 static bool check_header(const char *path, Arena *arena, const Header *header,
                          const Shape *shape, const char *want, Diags *diags)
 {
-    if (strcmp(header->descr, want) != 0 &&
-        !(!strcmp(want, dtype_text[S_BOOL]) && !strcmp(header->descr, "?")))
+    bool same = !strcmp(header->descr, want) ||
+                (!strcmp(want, scalar_info[S_BOOL].dtype) && !strcmp(header->descr, "?")) ||
+                (!strcmp(want, scalar_info[S_BF16].dtype) && !strcmp(header->descr, "|V2"));
+    if (!same)
         return diag_error(diags, span_none, "N003",
                           "%s holds elements of type '%s', but '%s' (%s) is needed", path,
                           header->descr, want, dtype_name(want));
@@ -323,7 +263,7 @@ static void decode(const char *bytes, Value *value, int64_t first, int64_t n)
         uint64_t bits = 0;
         for (int k = 0; k < size; k++)
             bits |= (uint64_t)at[k] << (8 * k);
-        value->plane[0][i] = from_bits(scalar, bits);
+        value->plane[0][i] = scalar_of_bits(scalar, bits);
     }
 }
 
@@ -436,7 +376,7 @@ bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
     n.need = scalar_info[scalar].bytes;
     for (int i = 0; i < shape.n; i++)
         n.need *= shape.len[i];
-    bool ok = open_numbers(&n, arena, &shape, dtype_text[scalar]);
+    bool ok = open_numbers(&n, arena, &shape, scalar_info[scalar].dtype);
     if (ok)
         *out = value_new(arena, expected);
     if (ok && (*out)->nplane != 1)
@@ -468,7 +408,7 @@ static void encode(Buf *out, Scalar scalar, const double *x, int64_t count)
 {
     int size = scalar_info[scalar].bytes;
     for (int64_t i = 0; i < count; i++) {
-        uint64_t bits = to_bits(scalar, x[i]);
+        uint64_t bits = scalar_bits(scalar, x[i]);
         char bytes[8];
         for (int k = 0; k < size; k++)
             bytes[k] = (char)(bits >> (8 * k) & 255);
@@ -493,7 +433,7 @@ bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
         return false;
     Buf file;
     buf_init(&file);
-    write_header(&file, &shape, dtype_text[scalar]);
+    write_header(&file, &shape, scalar_info[scalar].dtype);
     encode(&file, scalar, value->plane[plane], value->count[plane]);
     return write_file(path, &file, diags);
 }

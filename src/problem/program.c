@@ -86,7 +86,7 @@ static int add_arguments(const Problem *problem, const char *name, const Type *t
         int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
         argument[i] =
             (Argument){.name = n == 1 ? name : arena_printf(arena, "%s_%d", name, i),
-                       .type = of == S_BOOL ? "uchar" : scalar_info[of].name,
+                       .type = of == S_BOOL ? "uchar" : scalar_info[of].opencl,
                        .count = count,
                        .bytes = count * (int64_t)scalar_device_bytes(of),
                        .in = !out,

@@ -33,7 +33,7 @@ static bool interpretable(const Problem *problem)
 
 static Scalar scalar_of_pairs(Scalar scalar)
 {
-    return scalar == S_HALF ? S_FLOAT : scalar;
+    return scalar == S_HALF || scalar == S_BF16 ? S_FLOAT : scalar;
 }
 
 // Room for the pairs of a buffer; what it holds at first, without a bound.

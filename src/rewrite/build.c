@@ -133,17 +133,6 @@ static bool only_literals(const Expr *expr)
     return expr->kind == E_LITERAL || (expr->kind == E_OP && expr->narg > 0);
 }
 
-// A literal of a type that no literal has by itself is converted.
-static Op cast_of(const Type *type)
-{
-    static const Op cast[SCALARS] = {[S_BOOL] = OP_BOOL,
-                                     [S_INT] = OP_INT,
-                                     [S_HALF] = OP_HALF,
-                                     [S_FLOAT] = OP_FLOAT,
-                                     [S_DOUBLE] = OP_DOUBLE};
-    return cast[type->scalar];
-}
-
 Expr *start_value(Rewrite *rw, const Expr *init)
 {
     Expr *copy = copy_of(rw, init);
@@ -151,9 +140,10 @@ Expr *start_value(Rewrite *rw, const Expr *init)
     for (int i = 0; init->kind == E_TUPLE && i < init->narg; i++)
         copy->arg[i] = start_value(rw, init->arg[i]);
     const Type *type = init->type;
-    if (only_literals(init) && type->kind == T_SCALAR &&
-        (type->scalar == S_HALF || type->scalar == S_DOUBLE))
-        return expr_op(rw->ir, cast_of(type), copy, NULL, NULL);
+    // A literal of a type that no literal has by itself is converted.
+    if (only_literals(init) && type->kind == T_SCALAR && type->scalar != S_BOOL &&
+        type->scalar != S_INT && type->scalar != S_FLOAT)
+        return expr_op(rw->ir, op_cast(type->scalar), copy, NULL, NULL);
     return copy;
 }
 

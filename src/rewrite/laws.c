@@ -149,8 +149,8 @@ static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
 
 static bool close_enough(Scalar scalar, double a, double b)
 {
-    double rounding = scalar == S_HALF ? 0.05 : 1e-3;
-    if (scalar == S_BOOL || scalar == S_INT || isinf(a) || isinf(b))
+    double rounding = scalar == S_BF16 ? 0.3 : scalar == S_HALF ? 0.05 : 1e-3;
+    if (!scalar_info[scalar].floating || isinf(a) || isinf(b))
         return a == b;
     return (isnan(a) && isnan(b)) || fabs(a - b) <= rounding * fmax(1, fabs(a));
 }
@@ -172,8 +172,10 @@ static void draw(Value *value, int seed)
     for (int p = 0; p < value->nplane; p++) {
         Scalar scalar = value->scalar[p];
         double *x = &value->plane[p][0], by = scale[seed % COUNTOF(scale)];
-        if (scalar == S_INT)
-            *x = (*x - 4) * by;
+        if (scalar_info[scalar].kind == SCALAR_UNSIGNED)
+            *x = scalar_round(scalar, *x * by);
+        else if (scalar_info[scalar].integer)
+            *x = scalar_round(scalar, (*x - 4) * by);
         else if (scalar != S_BOOL)
             *x = scalar_round(scalar, (*x - 1) * 4 * by);
     }

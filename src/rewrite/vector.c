@@ -13,7 +13,8 @@ static bool componentwise(const Expr *e)
         if (!(e->kind == E_GET && e->arg[0]->kind == E_PARAM) && !componentwise(e->arg[i]))
             return false;
     if (e->kind == E_OP)
-        return op_info[e->op].types == TY_ARITH || op_info[e->op].types == TY_FLOAT;
+        return op_info[e->op].types == TY_ARITH || op_info[e->op].types == TY_INTEGER ||
+               op_info[e->op].types == TY_FLOAT;
     return e->kind == E_CALL || e->kind == E_LET || e->kind == E_LITERAL ||
            e->kind == E_NUM ||
            (e->type && e->type->kind == T_SCALAR && e->kind == E_PARAM) ||

@@ -478,7 +478,7 @@ static void test_operations_cuda(void **state)
     expect_cuda(b, op(b, OP_RSQRT, FLOAT, x, NULL, NULL), "rsqrtf(x)");
     expect_cuda(b, op(b, OP_RSQRT, wide, d, NULL, NULL), "rsqrt(d)");
     expect_cuda(b, op(b, OP_MAXIMUM, half, h, literal(b, 1, half), NULL),
-                "(half)fmaxf(h, (half)1.0f)");
+                "__hmax(h, (half)1.0f)");
     expect_cuda(b, op(b, OP_MINIMUM, whole, n, literal(b, 3, whole), NULL), "min(n, 3)");
     expect_cuda(b, op(b, OP_DIV, whole, n, literal(b, 3, whole), NULL), "fw_div(n, 3)");
     build_free(b);

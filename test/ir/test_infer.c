@@ -64,6 +64,10 @@ static const char *type_text(Case *c, const Type *type)
 static const struct {
     const char *body, *type;
 } types[] = {
+    {"i |> map(\\x -> uint(x) >> 3 & 255)", "[N]uint"},
+    {"i |> map(\\x -> let y = uchar(x) in max(y, 200) ^ ~y)", "[N]uchar"},
+    {"i |> map(\\x -> sqrt(long(x)))", "[N]float"},
+    {"a |> map(\\x -> bf16(x) * 2 + 0.5)", "[N]bf16"},
     {"a |> map(\\x -> x + 1)", "[N]float"},
     {"m |> map2(\\x -> x > 0)", "[N][M]bool"},
     {"c |> map3(\\x -> (x, 1))", "[N][M][K](float, int)"},
@@ -170,10 +174,13 @@ static const struct {
     {"a[0] * d[0]", "T001", "write double(...)"},
     {"a[0] / N", "T001", "write float(...)"},
     {"a + 1", "T002", "needs numbers, here [N]float"},
-    {"a[0] % 2", "T002", "needs int operands"},
+    {"a[0] % 2", "T002", "needs integer operands"},
     {"a[0] && true", "T002", "needs bool"},
     {"true + 1", "T002", "needs numbers"},
     {"3000000000 + 1", "T002", "does not fit"},
+    {"a[0] & 1", "T002", "needs integer operands"},
+    {"uint(i[0]) + -1", "T002", "-1 does not fit in uint"},
+    {"uint(i[0]) + i[1]", "T001", "write uint(...)"},
     {"float(a)", "T002", "a scalar or vector"},
     {"if a[0] > 0 then a else a", "T002", "tuples of them"},
     {"if a[0] > 0 then a[0] else true", "T001", "float and bool"},

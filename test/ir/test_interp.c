@@ -72,6 +72,16 @@ static const struct {
     const char *body, *result; // planes separated by `|`
 } cases[] = {
     {"a |> map(\\x -> x + 1)", "11 21 31 41"},
+    // integers wrap, shift modulo their bits, and convert by their last bits
+    {"i |> map(\\x -> uchar(x) - 2)", "1 255 0 254"},
+    {"i |> map(\\x -> char(x + 126))", "-127 127 -128 126"},
+    {"i |> map(\\x -> (uint(x) << 31) >> 30)", "2 2 0 0"},
+    {"i |> map(\\x -> -x << 33 >> 1)", "-3 -1 -2 0"},
+    {"i |> map(\\x -> short(~x) * 20000)", "-14464 25536 5536 -20000"},
+    {"i |> map(\\x -> uint(x) * 2863311531)", "1 2863311531 1431655766 0"},
+    {"i |> map(\\x -> long(x) * 3000000000)", "9000000000 3000000000 6000000000 0"},
+    {"i |> map(\\x -> x & 2 | x ^ 1)", "2 0 3 1"},
+    {"a |> map(\\x -> float(bf16(x) + 0.15625))", "10.125 20.125 30.125 40.25"},
     {"m |> map2(\\x -> -x)", "-1 -2 -3 -4 -5 -6"},
     {"m |> map(\\r -> r |> reduce(+, 0))", "6 15"},
     {"m |> map(\\r -> r |> map(\\x -> 2*x))", "2 4 6 8 10 12"},

@@ -122,6 +122,11 @@ static char *wrap(Ir *ir, const char *expr)
 }
 
 static const char *const round_trips[] = {
+    // bits, and types of scalars
+    "i << 2 >> j & i + 1 ^ ~i | (i & 3) * -j",
+    "(i & 1) == 0 && i == (j | 1)",
+    "(char(i), uchar(i), short(i), ushort(i), uint(i), long(i), ulong(i), bf16(f))",
+    "reduce(^, 0, map(\\e -> int(e), x))",
     // patterns
     "map(sq, x)",
     "map2(sqrt, a)",
@@ -378,8 +383,8 @@ static void test_manual_has_every_pattern(void **state)
     ir_free(ir);
 }
 
-static const char *const types_word[] = {"arith", "float", "comp",
-                                         "logic", "cast",  "select"};
+static const char *const types_word[] = {"arith", "integer", "float", "comp",
+                                         "logic", "cast",    "select"};
 
 // An operation is one line: the operation, its types, what it does, an example.
 static void test_manual_has_every_op(void **state)
@@ -568,7 +573,7 @@ static const Wrong wrong[] = {
     {BODY("1e400"), "P003", 3, 1, "does not fit"},
     {BODY("1e-400"), "P003", 3, 1, "does not fit"},
     {BODY("9007199254740993"), "P003", 3, 1, "2^53"},
-    {BODY("a | b"), "P001", 3, 3, "|>"},
+    {BODY("a @ b"), "P001", 3, 3, "@"},
     {BODY("\"text\""), "P001", 3, 1, "c\"...\""},
     {BODY("a + \xc3\xa9"), "P001", 3, 5, "ASCII"},
     {BODY("\x01\x01"), "P001", 3, 1, "control byte 0x01"},

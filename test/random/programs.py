@@ -9,7 +9,8 @@ the batch. A reduction folds what its function adds to the accumulator. The body
 
 Floats are multiples of 1/256 below 2^15 everywhere, so that all sums and products are exact in
 float and their order does not matter: results are compared for equality. A program that leaves
-this range is drawn again. What is drawn leans to what guards keep from being read: constant
+this range is drawn again. A program has one more type of integers, "other", that wraps around as
+NumPy's does. What is drawn leans to what guards keep from being read: constant
 pads of computed arrays, elements behind `if`, `&&` and `||`, rests of blocks.
 """
 import random
@@ -18,8 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 
 ELEMENTS_MAX, EVALUATED_MAX = 3000, 200000
-EXACT, LARGEST, LARGEST_INT = 256, 1 << 15, 1 << 24
-OPERATORS = ("&&", "||", "+")
+EXACT, LARGEST, LARGEST_INT, LARGEST_OTHER = 256, 1 << 15, 1 << 24, 1 << 40
+OTHERS = {"char": np.int8, "uchar": np.uint8, "short": np.int16, "ushort": np.uint16, "uint": np.uint32,
+          "long": np.int64}
+OPERATORS = ("&&", "||", "+", "^")
+
+
+np.seterr(over="ignore")
 
 
 class Reject(Exception):
@@ -101,7 +107,8 @@ class Generator:
         self.rng = random.Random(seed)
         self.names = 0
         self.float = self.rng.choice(["float", "float", "double"])
-        self.dtype = {"int": np.int32, "bool": np.bool_,
+        self.other = self.rng.choice(list(OTHERS))
+        self.dtype = {"int": np.int32, "other": OTHERS[self.other], "bool": np.bool_,
                       "float": np.float32 if self.float == "float" else np.float64}
         self.sizes, self.functions = {}, []
 
@@ -115,7 +122,7 @@ class Generator:
         return self.rng.random() < share
 
     def type_name(self, scalar):
-        return self.float if scalar == "float" else scalar
+        return {"float": self.float, "other": self.other}.get(scalar, scalar)
 
     def type_text(self, type_):
         if isinstance(type_, Array):
@@ -131,7 +138,10 @@ class Generator:
 
     def value(self, text, type_, data, batch):
         """A scalar expression, whose data are checked."""
-        data = np.asarray(data).astype(self.dtype[type_])
+        data = np.asarray(data)
+        if type_ == "other" and data.dtype.kind == "i" and np.abs(data.astype(np.int64)).max() > LARGEST_OTHER:
+            raise Reject
+        data = data.astype(self.dtype[type_])
         if data.size > EVALUATED_MAX:
             raise Reject
         if type_ == "float" and (np.abs(data).max() > LARGEST or np.any(data * EXACT % 1)):
@@ -153,6 +163,9 @@ class Generator:
         elif type_ == "int":
             number = self.rng.randint(-4, 5)
             text = f"{number}" if number >= 0 else f"({number})"
+        elif type_ == "other":
+            number = self.rng.randint(0, 120)
+            text = f"{number}" if bare else f"{self.other}({number})"
         else:
             number = self.rng.randint(-8, 8) / 4
             text = f"{number}" if number >= 0 else f"({number})"
@@ -165,6 +178,11 @@ class Generator:
         if type_ == "bool":
             return self.combined(f"({x.text} > 0)" if x.type == "float" else f"bool({x.text})",
                                  type_, (lambda a: a > 0) if x.type == "float" else (lambda a: a != 0), x)
+        if type_ == "other":
+            x = self.converted(x, "int")
+            return self.combined(f"{self.other}({x.text})", type_, lambda a: a, x)
+        if type_ == "int" and x.type == "other":
+            return self.combined(f"int({x.text})", type_, lambda a: a, x)
         if type_ == "int":
             return self.combined(f"int({x.text})", type_, lambda a: np.trunc(a.astype(np.float64)), x)
         inner = f"int({x.text})" if x.type == "bool" else x.text
@@ -197,7 +215,7 @@ class Generator:
     def truth(self, scope, depth):
         kind = self.rng.choice(["compare", "compare", "&&", "||", "!"])
         if kind == "compare":
-            type_ = self.rng.choice(["int", "int", "float"])
+            type_ = self.rng.choice(["int", "int", "float", "other"])
             a, b = self.scalar(scope, type_, depth - 1), self.scalar(scope, type_, depth - 1)
             op, function = self.rng.choice([("<", np.less), ("<=", np.less_equal), (">", np.greater),
                                             (">=", np.greater_equal), ("==", np.equal), ("!=", np.not_equal)])
@@ -211,6 +229,8 @@ class Generator:
 
     def arithmetic(self, scope, type_, depth):
         a = self.scalar(scope, type_, depth - 1)
+        if type_ != "float" and self.chance(0.5 if type_ == "other" else 0.1):
+            return self.bits(scope, a, depth)
         kind = self.rng.choice(["+", "+", "-", "min", "max", "abs", "neg", "*", "square", "divide"])
         if kind == "abs":
             return self.combined(f"abs({a.text})", type_, np.abs, a)
@@ -232,14 +252,26 @@ class Generator:
         text = f"({a.text} {kind} {b.text})" if kind in "+-" else f"{kind}({a.text}, {b.text})"
         return self.combined(text, type_, function, a, b)
 
+    def bits(self, scope, a, depth):
+        """A shift by the right side modulo the bits of the type, or an operation on bits."""
+        kind, type_ = self.rng.choice(["&", "^", "|", "~", "<<", ">>"]), a.type
+        if kind == "~":
+            return self.combined(f"(~{a.text})", type_, np.invert, a)
+        b = self.scalar(scope, type_, depth - 1)
+        bits = self.dtype[type_](8 * a.data.dtype.itemsize - 1)
+        function = {"&": np.bitwise_and, "^": np.bitwise_xor, "|": np.bitwise_or,
+                    "<<": lambda x, y: np.left_shift(x, y & bits),
+                    ">>": lambda x, y: np.right_shift(x, y & bits)}[kind]
+        return self.combined(f"({a.text} {kind} {b.text})", type_, function, a, b)
+
     def divided(self, scope, a, depth):
         """By a constant, or by what an `if` has found not to be 0."""
         op, function = self.rng.choice([("/", np.floor_divide), ("%", np.mod)])
         if self.chance(0.5):
-            by = self.value(str(number := self.rng.choice([2, 3, 5, 7])), "int", number, 0)
-            return self.combined(f"({a.text} {op} {by.text})", "int", function, a, by)
-        by, other = self.scalar(scope, "int", depth - 1), self.literal("int")
-        return self.combined(f"(if {by.text} > 0 then {a.text} {op} {by.text} else {other.text})", "int",
+            by = self.value(str(number := self.rng.choice([2, 3, 5, 7])), a.type, number, 0)
+            return self.combined(f"({a.text} {op} {by.text})", a.type, function, a, by)
+        by, other = self.scalar(scope, a.type, depth - 1), self.literal(a.type)
+        return self.combined(f"(if {by.text} > 0 then {a.text} {op} {by.text} else {other.text})", a.type,
                              lambda x, y, z: np.where(y > 0, function(x, np.maximum(y, 1)), z), a, by, other)
 
     def let(self, scope, type_, depth):
@@ -368,10 +400,11 @@ class Generator:
             known.append(self.reduced(a, scope, depth - 1) if self.chance(0.4) else self.probe(a))
         known = [p for v in known for p in self.parts(v)]
         if self.chance(0.2):
-            items = [self.scalar(known, self.rng.choice(["int", "float", "bool"]), 2)
+            items = [self.scalar(known, self.rng.choice(["int", "float", "bool", "other"]), 2)
                      for _ in range(self.rng.randint(2, 3))]
             return self.tuple_of(items)
-        result = self.scalar(known, self.rng.choice(["int", "int", "float", "float", "bool"]), self.rng.randint(1, 4))
+        result = self.scalar(known, self.rng.choice(["int", "int", "float", "float", "bool", "other"]),
+                             self.rng.randint(1, 4))
         return self.as_function(known, result) if self.chance(0.1) else result
 
     def tuple_of(self, items):
@@ -412,12 +445,15 @@ class Generator:
         """An operator, the text of where it begins, and what NumPy does along an axis."""
         if type_ == "bool":
             return self.rng.choice([("&&", "true", np.logical_and), ("||", "false", np.logical_or)])
+        if type_ == "other":
+            op, function = self.rng.choice([("+", np.add), ("^", np.bitwise_xor), ("max", np.maximum)])
+            return op, f"{self.other}({-100 if op == 'max' and self.other in ('char', 'short', 'long') else 0})", function
         op, start, function = self.rng.choice([("+", 0, np.add), ("+", 0, np.add), ("max", -20000, np.maximum),
                                                ("min", 20000, np.minimum)])
         return op, f"{self.type_name(type_)}({start})", function
 
     def folded(self, type_, function, terms, batch, scan):
-        if function is np.add and np.abs(terms).sum(axis=batch).max() > LARGEST:
+        if type_ != "other" and function is np.add and np.abs(terms).sum(axis=batch).max() > LARGEST:
             raise Reject
         data = function.accumulate(terms, axis=batch) if scan else function.reduce(terms, axis=batch)
         return data.astype(self.dtype[type_])
@@ -433,7 +469,7 @@ class Generator:
             return Expr(self.call(pattern, [op, start], x.text), x.type if scan else x.type.elem, data, x.batch)
         acc, element = self.name("acc"), self.element_of(x, 1)
         known = [*scope, *self.parts(element), *self.parts(element)]
-        types = [self.rng.choice(["int", "float", "float", "bool"])
+        types = [self.rng.choice(["int", "float", "float", "bool", "other"])
                  for _ in range(self.rng.choice([1, 1, 1, 2, 3]))]
         folds = [self.fold(t) for t in types]
         terms = [self.scalar(known, t, self.rng.randint(0, 3)) for t in types]
@@ -750,7 +786,8 @@ class Generator:
 
     def input(self, name, numbers):
         dims = self.rng.choice([1, 1, 2, 2, 3])
-        base = self.rng.choice(["int", "int", "float", "float", "bool", Tuple(("int", "float"))])
+        base = self.rng.choice(["int", "int", "float", "float", "bool", "other", "other",
+                                Tuple(("int", "float"))])
         type_ = array_type([self.dimension(dims == 1) for _ in range(dims)], base)
         if count(type_) > ELEMENTS_MAX:
             type_ = type_.elem
@@ -762,7 +799,7 @@ class Generator:
         if isinstance(type_, Tuple):
             return tuple(self.random_data(t, numbers, shape) for t in type_.items)
         data = {"int": lambda: numbers.integers(-9, 10, shape), "float": lambda: numbers.integers(-16, 17, shape) / 4,
-                "bool": lambda: numbers.integers(0, 2, shape)}[type_]()
+                "bool": lambda: numbers.integers(0, 2, shape), "other": lambda: numbers.integers(0, 100, shape)}[type_]()
         return np.asarray(data).astype(self.dtype[type_])
 
 

@@ -12,52 +12,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How an operation is written: infix, or as a call of a built-in of the device language
-// (OpenCL, CUDA) or of C. Where they are not overloaded, those for float end in f.
-typedef struct {
-    const char *infix;
-    Prec prec;
-    const char *cl_real, *cl_int, *c_real, *c_int;
-} OpText;
-
-#define INFIX(text, prec)                                                                  \
-    {                                                                                      \
-        text, prec, NULL, NULL, NULL, NULL                                                 \
+// How tightly C's infix operations bind.
+static Prec infix_prec(Op op)
+{
+    switch (op) {
+    case OP_ADD:
+    case OP_SUB: return PREC_SUM;
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: return PREC_PRODUCT;
+    case OP_EQ:
+    case OP_NE: return PREC_EQUAL;
+    case OP_AND: return PREC_AND;
+    case OP_OR: return PREC_OR;
+    default: return op_info[op].types == TY_COMP ? PREC_ORDER : PREC_SELECT;
     }
-static const OpText op_text[OPS] = {
-    [OP_ADD] = INFIX(" + ", PREC_SUM),
-    [OP_SUB] = INFIX(" - ", PREC_SUM),
-    [OP_MUL] = INFIX("*", PREC_PRODUCT),
-    [OP_DIV] = {" / ", PREC_PRODUCT, 0, "fw_div", 0, "fw_div"},
-    [OP_MOD] = {NULL, PREC_PRODUCT, "fmod", "fw_mod", "fmod", "fw_mod"},
-    [OP_LT] = INFIX(" < ", PREC_ORDER),
-    [OP_LE] = INFIX(" <= ", PREC_ORDER),
-    [OP_GT] = INFIX(" > ", PREC_ORDER),
-    [OP_GE] = INFIX(" >= ", PREC_ORDER),
-    [OP_EQ] = INFIX(" == ", PREC_EQUAL),
-    [OP_NE] = INFIX(" != ", PREC_EQUAL),
-    [OP_AND] = INFIX(" && ", PREC_AND),
-    [OP_OR] = INFIX(" || ", PREC_OR),
-    [OP_BITAND] = INFIX(" & ", PREC_SELECT),
-    [OP_BITXOR] = INFIX(" ^ ", PREC_SELECT),
-    [OP_BITOR] = INFIX(" | ", PREC_SELECT),
-    [OP_MINIMUM] = {NULL, PREC_POSTFIX, "fmin", "min", "fmin", "fw_min"},
-    [OP_MAXIMUM] = {NULL, PREC_POSTFIX, "fmax", "max", "fmax", "fw_max"},
-    [OP_ABS] = {NULL, PREC_POSTFIX, "fabs", "abs", "fabs", "abs"},
-    [OP_SQRT] = {NULL, PREC_POSTFIX, "sqrt", 0, "sqrt", 0},
-    [OP_RSQRT] = {NULL, PREC_POSTFIX, "rsqrt", 0, "fw_rsqrt", 0},
-    [OP_EXP] = {NULL, PREC_POSTFIX, "exp", 0, "exp", 0},
-    [OP_LOG] = {NULL, PREC_POSTFIX, "log", 0, "log", 0},
-    [OP_POW] = {NULL, PREC_POSTFIX, "pow", 0, "pow", 0},
-    [OP_SIN] = {NULL, PREC_POSTFIX, "sin", 0, "sin", 0},
-    [OP_COS] = {NULL, PREC_POSTFIX, "cos", 0, "cos", 0},
-    [OP_TAN] = {NULL, PREC_POSTFIX, "tan", 0, "tan", 0},
-    [OP_TANH] = {NULL, PREC_POSTFIX, "tanh", 0, "tanh", 0},
-    [OP_ERF] = {NULL, PREC_POSTFIX, "erf", 0, "erf", 0},
-    [OP_FLOOR] = {NULL, PREC_POSTFIX, "floor", 0, "floor", 0},
-    [OP_CEIL] = {NULL, PREC_POSTFIX, "ceil", 0, "ceil", 0},
-    [OP_FMA] = {NULL, PREC_POSTFIX, "fma", 0, "fma", 0},
-};
+}
+
+static bool is_infix(Op op)
+{
+    return op_info[op].form == FORM_INFIX;
+}
+
+// Built-in functions that are not called as the language calls them, in OpenCL C and CUDA
+// and in C. Where they are not overloaded, those for float end in f.
+typedef struct {
+    const char *device, *c;
+} Builtin;
+
+static Builtin real_builtin(Op op)
+{
+    const char *text = op_info[op].text;
+    switch (op) {
+    case OP_MINIMUM: return (Builtin){"fmin", "fmin"};
+    case OP_MAXIMUM: return (Builtin){"fmax", "fmax"};
+    case OP_ABS: return (Builtin){"fabs", "fabs"};
+    case OP_RSQRT: return (Builtin){text, "fw_rsqrt"};
+    case OP_EXP10: return (Builtin){text, "fw_exp10"};
+    default: return (Builtin){text, text};
+    }
+}
+
+static Builtin integer_builtin(Op op)
+{
+    switch (op) {
+    case OP_DIV: return (Builtin){"fw_div", "fw_div"};
+    case OP_MOD: return (Builtin){"fw_mod", "fw_mod"};
+    case OP_MINIMUM: return (Builtin){"min", "fw_min"};
+    case OP_MAXIMUM: return (Builtin){"max", "fw_max"};
+    default: return (Builtin){"abs", "abs"};
+    }
+}
 
 static void open_paren(Printer *p, bool need)
 {
@@ -215,7 +220,7 @@ static bool has_on_vectors(const Printer *p, const KExpr *e)
     case TY_FLOAT:
         if (e->op == OP_NEG)
             return !structs;
-        if (op_text[e->op].infix)
+        if (is_infix(e->op))
             return (real || e->op != OP_DIV) &&
                    (!structs || vector_arithmetic(e->type->scalar));
         return real && p->target->vectors == VECTORS_BUILTIN;
@@ -390,7 +395,7 @@ static const char *half_builtin(const Printer *p, Op op)
 
 static void put_real_name(Printer *p, const KExpr *e)
 {
-    const OpText *text = &op_text[e->op];
+    Builtin name = real_builtin(e->op);
     bool is_half = e->type->scalar == S_HALF, suffix = !p->target->overloaded;
     const char *own = is_half ? half_builtin(p, e->op) : NULL;
     if (own) {
@@ -398,7 +403,7 @@ static void put_real_name(Printer *p, const KExpr *e)
         return;
     }
     put(p, "%s", suffix && is_half ? "(half)" : "");
-    put(p, "%s", p->target->threads ? text->cl_real : text->c_real);
+    put(p, "%s", p->target->threads ? name.device : name.c);
     put(p, "%s", suffix && e->type->scalar != S_DOUBLE ? "f" : "");
 }
 
@@ -406,9 +411,9 @@ static void put_real_name(Printer *p, const KExpr *e)
 // long; OpenCL C and CUDA overload the rest.
 static void put_integer_name(Printer *p, const KExpr *e)
 {
-    const OpText *text = &op_text[e->op];
+    Builtin builtin = integer_builtin(e->op);
     Scalar scalar = e->type->scalar;
-    const char *name = p->target->threads ? text->cl_int : text->c_int;
+    const char *name = p->target->threads ? builtin.device : builtin.c;
     if (e->op == OP_ABS && scalar == S_LONG && p->target->c_scalars)
         name = "labs";
     put(p, "%s", name);
@@ -508,7 +513,7 @@ static bool is_conjunction(const KExpr *e)
 static void put_infix_arg(Printer *p, const KExpr *e, int i)
 {
     const KExpr *arg = e->arg[i], *other = e->arg[1 - i];
-    Prec prec = op_text[e->op].prec + (i > 0);
+    Prec prec = infix_prec(e->op) + (i > 0);
     if (e->op == OP_OR && is_conjunction(arg))
         prec = PREC_EQUAL;
     const KExpr *same = splat_of(arg);
@@ -523,18 +528,18 @@ static void put_infix_arg(Printer *p, const KExpr *e, int i)
 
 static void put_infix(Printer *p, const KExpr *e, Prec prec)
 {
-    const OpText *text = &op_text[e->op];
-    open_paren(p, prec > text->prec);
+    Prec own = infix_prec(e->op);
+    open_paren(p, prec > own);
     put_infix_arg(p, e, 0);
-    put(p, "%s", text->infix);
+    put(p, e->op == OP_MUL ? "%s" : " %s ", op_info[e->op].text);
     put_infix_arg(p, e, 1);
-    close_paren(p, prec > text->prec);
+    close_paren(p, prec > own);
 }
 
 static void put_by_form(Printer *p, const KExpr *e, Prec prec)
 {
     bool prefix = op_info[e->op].form == FORM_PREFIX;
-    if (!prefix && op_text[e->op].infix) {
+    if (is_infix(e->op)) {
         put_infix(p, e, prec);
     } else if (prefix) {
         open_paren(p, prec > PREC_UNARY);

@@ -246,6 +246,8 @@ static const Helper c_helper[] = {
      "}\n"},
     {{"fw_rsqrtf(", NULL}, "@float fw_rsqrtf(float x) { return 1.0f / sqrtf(x); }\n"},
     {{"fw_rsqrt(", NULL}, "@double fw_rsqrt(double x) { return 1.0 / sqrt(x); }\n"},
+    {{"fw_exp10f(", NULL}, "@float fw_exp10f(float x) { return powf(10.0f, x); }\n"},
+    {{"fw_exp10(", NULL}, "@double fw_exp10(double x) { return pow(10.0, x); }\n"},
 };
 
 static const char c_vector[] =

@@ -17,6 +17,7 @@ typedef struct {
     int inlined;                  // expressions copied so far
     int depth;                    // of recursion
     bool too_deep;                // reported already
+    int attempts;                 // to find the type of an initial value
 } Infer;
 
 // Sets expr->type; NULL after an error that has been reported. A literal takes the type

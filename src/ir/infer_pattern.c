@@ -231,14 +231,93 @@ static const Type *initial_want(Infer *in, const Expr *initial, const Type *elem
     return type_tuple(in->ir->arena, item, initial->narg);
 }
 
+// Each tries the function of a fold again, and those inside it.
+enum { ATTEMPTS_MAX = 2000, FREE_ITEMS_MAX = 4 };
+
+// The type of the initial value, if that wants a type and the function gives it back; says
+// nothing of what is wrong.
+static const Type *attempt(Infer *in, Expr *e, const Type *elem, const Type *want)
+{
+    Diags *said = in->diags, quiet;
+    int conditions = in->program ? in->program->conditions.len : 0;
+    bool too_deep = in->too_deep;
+    diags_init(&quiet, in->ir->arena);
+    in->diags = &quiet;
+    in->attempts++;
+    const Type *acc = infer_expr(in, e->arg[0], want);
+    const Type *arg[2] = {acc, elem}, *result = acc ? apply(in, e, arg, acc) : NULL;
+    if (result && !type_equal(in->ir->arith, acc, result))
+        result = NULL;
+    in->diags = said;
+    in->too_deep = too_deep;
+    if (in->program)
+        in->program->conditions.len = conditions;
+    return result;
+}
+
+static bool has_free_literal(const Expr *initial)
+{
+    bool found = infer_adapts(initial);
+    for (int i = 0; i < initial->narg && initial->kind == E_TUPLE; i++)
+        found = found || has_free_literal(initial->arg[i]);
+    return found;
+}
+
+// Types of an initial value: each component is what its literal is by itself, or what the
+// elements are, where the bit of the component is set.
+static const Type *mixed_want(Infer *in, const Type *own, const Type *elem, unsigned bits)
+{
+    if (own->kind != T_TUPLE)
+        return bits ? elem : own;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, own->n);
+    for (int i = 0; i < own->n; i++)
+        item[i] = bits >> i & 1 ? elem->item[i] : own->item[i];
+    return type_tuple(in->ir->arena, item, own->n);
+}
+
+// The type that the function gives back to an initial value of literals: what these are by
+// themselves, else what the elements are, else any scalar.
+static const Type *found_want(Infer *in, Expr *e, const Type *elem)
+{
+    Expr *initial = e->arg[0];
+    const Type *from_elem = initial_want(in, initial, elem);
+    const Type *own = infer_expr(in, initial, NULL);
+    bool alike = own && from_elem && own->kind == from_elem->kind && own->n == from_elem->n;
+    int n = own && own->kind == T_TUPLE ? own->n : 1;
+    unsigned last = !alike ? 0 : n > FREE_ITEMS_MAX ? 1 : (1u << n) - 1;
+    for (unsigned bits = 0; own && bits <= last && in->attempts < ATTEMPTS_MAX; bits++) {
+        unsigned chosen = n > FREE_ITEMS_MAX && bits ? ~0u : bits;
+        const Type *want = mixed_want(in, own, from_elem, chosen);
+        if (attempt(in, e, elem, want))
+            return want;
+    }
+    for (int s = SCALARS - 1; s > S_BOOL && infer_adapts(initial); s--)
+        if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, type_scalar((Scalar)s)))
+            return type_scalar((Scalar)s);
+    return from_elem;
+}
+
+// What the literals of the initial value of a fold become: what is wanted of the fold if
+// its function gives that back, else what it does give back.
+static const Type *accumulator_want(Infer *in, Expr *e, const Type *elem, const Type *want)
+{
+    const Type *from_elem = initial_want(in, e->arg[0], elem);
+    if (!has_free_literal(e->arg[0]))
+        return from_elem;
+    if (want && in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, want))
+        return want;
+    return found_want(in, e, elem);
+}
+
 // reduce and scan share all but their result: the accumulator's type, or NULL.
-static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array)
+static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array,
+                                     const Type *want)
 {
     *array = array_argument(in, e, 1, 1);
     if (!*array)
         return NULL;
     const Type *elem = (*array)->elem;
-    const Type *acc = infer_expr(in, e->arg[0], initial_want(in, e->arg[0], elem));
+    const Type *acc = infer_expr(in, e->arg[0], accumulator_want(in, e, elem, want));
     if (!acc)
         return NULL;
     const Type *arg[2] = {acc, elem};
@@ -252,15 +331,15 @@ static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array)
     return NULL;
 }
 
-static const Type *infer_reduce(Infer *in, Expr *e)
+static const Type *infer_reduce(Infer *in, Expr *e, const Type *want)
 {
     const Type *array;
-    return infer_accumulator(in, e, &array);
+    return infer_accumulator(in, e, &array, want);
 }
 
-static const Type *infer_scan(Infer *in, Expr *e)
+static const Type *infer_scan(Infer *in, Expr *e, const Type *want)
 {
-    const Type *array, *acc = infer_accumulator(in, e, &array);
+    const Type *array, *acc = infer_accumulator(in, e, &array, wanted_elem(want, 1));
     return acc ? array_of(in, array->len, acc) : NULL;
 }
 
@@ -555,9 +634,9 @@ const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
     case P_MAPUNROLL: return infer_map(in, e, want);
     case P_REDUCE:
     case P_REDSEQ:
-    case P_REDUNROLL: return infer_reduce(in, e);
+    case P_REDUNROLL: return infer_reduce(in, e, want);
     case P_SCAN:
-    case P_SCANSEQ: return infer_scan(in, e);
+    case P_SCANSEQ: return infer_scan(in, e, want);
     case P_ITERATE:
     case P_ITERSTREAM: return infer_iterate(in, e, want);
     case P_ARRAY: return infer_array(in, e, want);

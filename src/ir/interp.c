@@ -63,48 +63,11 @@ static double wrap(Interp *in, const Expr *e, uint64_t x)
 static double real_op(Op op, double a, double b, double c)
 {
     switch (op) {
-    case OP_ADD: return a + b;
-    case OP_SUB: return a - b;
-    case OP_MUL: return a * b;
-    case OP_DIV: return a / b;
-    case OP_MOD: return a - b * floor(a / b);
-    case OP_SHL:
-    case OP_SHR:
-    case OP_BITAND:
-    case OP_BITXOR:
-    case OP_BITOR:
-    case OP_BITNOT: break;
-    case OP_NEG: return -a;
-    case OP_LT: return a < b;
-    case OP_LE: return a <= b;
-    case OP_GT: return a > b;
-    case OP_GE: return a >= b;
-    case OP_EQ: return a == b;
-    case OP_NE: return a != b;
-    case OP_AND: return a != 0 && b != 0;
-    case OP_OR: return a != 0 || b != 0;
-    case OP_NOT: return a == 0;
-    case OP_SELECT: return a != 0 ? b : c;
-    case OP_MINIMUM: return fmin(a, b);
-    case OP_MAXIMUM: return fmax(a, b);
-    case OP_ABS: return fabs(a);
-    case OP_SQRT: return sqrt(a);
-    case OP_RSQRT: return 1 / sqrt(a);
-    case OP_EXP: return exp(a);
-    case OP_LOG: return log(a);
-    case OP_POW: return pow(a, b);
-    case OP_SIN: return sin(a);
-    case OP_COS: return cos(a);
-    case OP_TAN: return tan(a);
-    case OP_TANH: return tanh(a);
-    case OP_ERF: return erf(a);
-    case OP_FLOOR: return floor(a);
-    case OP_CEIL: return ceil(a);
-    case OP_FMA: return fma(a, b, c);
-#define SCALAR(id, ...) case OP_##id:
-#include "ir/scalars.def"
-#undef SCALAR
-        return a;
+#define OP(id, text, args, form, types, kind, value, doc)                                  \
+    case OP_##id:                                                                          \
+        return value;
+#include "ir/ops.def"
+#undef OP
     case OPS: break;
     }
     BUG("operation %d", (int)op);

@@ -65,7 +65,7 @@ typedef enum {
 typedef enum { OPK_FREE, OPK_ADD, OPK_MUL, OPK_DIV, OPK_EXP, OPK_SPECIAL } OpKind;
 
 typedef enum {
-#define OP(id, text, args, form, types, kind, doc) OP_##id,
+#define OP(id, text, args, form, types, kind, value, doc) OP_##id,
 #include "ir/ops.def"
 #undef OP
     OPS

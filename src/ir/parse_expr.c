@@ -199,11 +199,12 @@ static bool passes_index(Pattern pattern)
 
 // Does a function of k parameters take a tuple of k apart here? Reports if it does not
 // fit at all.
-static bool destructures(Parser *p, Pattern pattern, int want, int k, Span span)
+static bool destructures(Parser *p, Pattern pattern, bool grouped, int want, int k,
+                         Span span)
 {
     if (k == want)
         return false;
-    if (want == 1 && k > 1 && !passes_index(pattern))
+    if (want == 1 && k > 1 && !grouped && !passes_index(pattern))
         return true;
     fail(p, span, "P008", "`%s` needs a function of %d parameter%s, this one has %d",
          pattern_info[pattern].text, want, want == 1 ? "" : "s", k);
@@ -222,7 +223,7 @@ static Expr *eta_expand(Parser *p, const Callee *callee, int k, Pattern pattern,
     static const char *const letter[] = {"a", "b", "c"};
     VEC(Param *) params = {0};
     Exprs args = {0};
-    bool apart = destructures(p, pattern, want, k, callee->span);
+    bool apart = destructures(p, pattern, false, want, k, callee->span);
     Param *tuple = param_new(p->ir, "t", NULL);
     tuple->span = callee->span;
     for (int i = 0; i < k; i++) {
@@ -241,7 +242,7 @@ static Expr *eta_expand(Parser *p, const Callee *callee, int k, Pattern pattern,
 // `split(4)` or `transpose` as a function: the argument it lacks is the parameter.
 static Expr *partial(Parser *p, Token name, Pattern pattern, int want)
 {
-    destructures(p, pattern, want, 1, name.span);
+    destructures(p, pattern, false, want, 1, name.span);
     Param *param = param_new(p->ir, "x", NULL);
     param->span = name.span;
     Expr *body = parse_application(p, name, use_param(p, param, name.span));
@@ -281,6 +282,24 @@ static bool operator_alone(const Parser *p, Op *op)
     return kind == TOK_NOT || kind == TOK_BITNOT || name_is_infix(token_text[kind], op);
 }
 
+// `(m, i)`: a parameter that is a tuple, taken apart into names of its components.
+static Param *parse_group(Parser *p)
+{
+    Span start = take(p).span;
+    Param *tuple = param_new(p->ir, "t", NULL);
+    int n = 0;
+    do {
+        bind(p, take_new_name(p, "the name of a component"));
+        p->local.at[p->local.len - 1].param = tuple;
+        p->local.at[p->local.len - 1].component = n++;
+    } while (accept_token(p, TOK_COMMA));
+    expect(p, TOK_RPAREN, " after the names of the components");
+    tuple->span = span_since(p, start);
+    if (n < 2)
+        fail(p, tuple->span, "P008", "a tuple has two components or more");
+    return tuple;
+}
+
 // The names between the backslash and the arrow; those of a tuple taken apart are bound
 // to its components.
 static Expr *parse_lambda(Parser *p, Pattern pattern, int want)
@@ -288,17 +307,23 @@ static Expr *parse_lambda(Parser *p, Pattern pattern, int want)
     int outer = p->local.len;
     Span start = take(p).span;
     VEC(Param *) params = {0};
+    bool grouped = false;
     do {
+        if (look(p)->kind == TOK_LPAREN) {
+            grouped = true;
+            VEC_PUSH(p->ir->arena, &params, parse_group(p));
+            continue;
+        }
         Token name = take_new_name(p, "the name of a parameter");
         for (int i = outer; i < p->local.len; i++)
             if (!strcmp(p->local.at[i].name, name.text))
                 fail(p, name.span, "P007", "two parameters are called `%s`", name.text);
         Param *param = bind(p, name);
         VEC_PUSH(p->ir->arena, &params, param);
-    } while (look(p)->kind == TOK_NAME);
+    } while (look(p)->kind == TOK_NAME || look(p)->kind == TOK_LPAREN);
     Span span = span_since(p, start);
     expect(p, TOK_ARROW, " and the body of the function");
-    if (destructures(p, pattern, want, params.len, span)) {
+    if (destructures(p, pattern, grouped, want, params.len, span)) {
         Param *tuple = param_new(p->ir, "t", NULL);
         tuple->span = span;
         for (int i = 0; i < params.len; i++) {

@@ -34,7 +34,7 @@ Op op_cast(Scalar to)
 }
 
 const OpInfo op_info[OPS] = {
-#define OP(id, text, args, form, types, kind, doc)                                         \
+#define OP(id, text, args, form, types, kind, value, doc)                                  \
     {text, args, FORM_##form, TY_##types, OPK_##kind, doc},
 #include "ir/ops.def"
 #undef OP

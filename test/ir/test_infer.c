@@ -64,6 +64,16 @@ static const char *type_text(Case *c, const Type *type)
 static const struct {
     const char *body, *type;
 } types[] = {
+    // an initial value has the type that the function gives back
+    {"a |> reduce(\\s v -> s + (if v > 0 then 1 else 0), 0)", "int"},
+    {"a |> reduce(\\s v -> s + double(v), 0)", "double"},
+    {"i |> map(\\x -> bf16(x)) |> reduce(\\s v -> s + float(v), 0.0)", "float"},
+    {"i |> map(\\x -> bf16(x)) |> reduce(\\s v -> s + float(v) * 2, 0)", "float"},
+    {"a |> scan(\\s v -> (s.0 + v, s.1 + 1), (0, 0))", "[N](float, int)"},
+    // parameters taken apart
+    {"zip(a, i) |> reduce(\\(m, k) (x, j) -> if x > m then (x, j) else (m, k), (-1e30, 0))",
+     "(float, int)"},
+    {"zip(a, i) |> map(\\(x, j) -> x * float(j))", "[N]float"},
     {"i |> map(\\x -> uint(x) >> 3 & 255)", "[N]uint"},
     {"i |> map(\\x -> let y = uchar(x) in max(y, 200) ^ ~y)", "[N]uchar"},
     {"i |> map(\\x -> sqrt(long(x)))", "[N]float"},

@@ -127,6 +127,13 @@ static const char *const round_trips[] = {
     "(i & 1) == 0 && i == (j | 1)",
     "(char(i), uchar(i), short(i), ushort(i), uint(i), long(i), ulong(i), bf16(f))",
     "reduce(^, 0, map(\\e -> int(e), x))",
+    // the other functions of a floating number
+    "cbrt(exp2(f) + exp10(f) + expm1(f)) * hypot(log2(f), log10(g) - log1p(f))",
+    "asin(f) + acos(f) + atan(f) + atan2(f, g) + sinh(f) + cosh(f) + asinh(f)",
+    "acosh(f) + atanh(f) + erfc(f) + tgamma(f) + lgamma(f) + copysign(f, g)",
+    "round(f) + rint(f) + trunc(f) + fmod(f, g) + remainder(f, g) + fdim(f, g)",
+    "zip(x, y) |> reduce(\\(m, k) (u, v) -> (max(m, u), k + v), (0.0, 0.0))",
+    "zip(x, y) |> map(\\(u, v) -> u * v)",
     // patterns
     "map(sq, x)",
     "map2(sqrt, a)",

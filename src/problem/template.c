@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double EXTENT_MOST = 0x1p31, AMOUNT_MOST = 0x1p30;
+static const double EXTENT_MOST = 0x1p31;
 
 // Loading -----------------------------------------------------------------------------
 
@@ -93,136 +93,31 @@ static void template_free(Problem *problem)
 
 // Jobs --------------------------------------------------------------------------------
 
-static bool extent(const Template *t, const SpaceExpr *expr, const Point *point,
-                   const char *what, int64_t *out, Diags *diags)
+// `-O{LEVEL}`: parameters and sizes in braces stand for their values.
+static const char *options_at(const Template *t, const Point *point, Arena *arena)
 {
-    double x = space_evaluate(t->space, expr, point);
-    if (!(x >= 1 && x <= EXTENT_MOST && x == floor(x)))
-        return diag_error(diags, span_none, "J008", "the %s size is %g at this point", what,
-                          x);
-    *out = (int64_t)x;
-    return true;
-}
-
-static bool extents(const Template *t, const TemplateLaunch *from, const Point *point,
-                    JobLaunch *to, Diags *diags)
-{
-    for (int d = 0; d < DIMS_MAX; d++) {
-        if (!extent(t, from->local_expr[d], point, "local", &to->local[d], diags) ||
-            !extent(t, from->global_expr[d], point, "global", &to->global[d], diags))
-            return false;
-        if (from->groups)
-            to->global[d] *= to->local[d];
+    Buf out;
+    buf_init(&out);
+    for (const char *c = t->options; *c;) {
+        const char *close = *c == '{' ? strchr(c, '}') : NULL;
+        char *name = close ? arena_strndup(arena, c + 1, (size_t)(close - c - 1)) : NULL;
+        if (name && template_value_print(t, point, name, &out))
+            c = close + 1;
+        else
+            buf_putc(&out, *c++);
     }
-    return true;
-}
-
-bool template_is_array(const TemplateArg *arg)
-{
-    return arg->values.len == 0 && !arg->local;
-}
-
-// The bytes of a value: of each member its lanes.
-static JobArg value_arg(const Template *t, const TemplateArg *arg, const Point *point,
-                        Arena *arena)
-{
-    int bytes = arg->element->bytes * arg->width, k = 0;
-    char *bits = arena_alloc(arena, (size_t)bytes);
-    for (int m = 0; m < arg->member.len; m++) {
-        const Member *member = &arg->member.at[m];
-        for (int lane = 0; lane < member->width; lane++) {
-            double value = space_evaluate(t->space, arg->value_expr[k++], point);
-            element_pack(member->element, &value, 1,
-                         bits + member->offset + lane * member->element->bytes);
-        }
-    }
-    return (JobArg){.kind = ARG_BITS, .buffer = bytes, .bits = bits};
-}
-
-// How many elements of local memory, or bytes of shared memory; false: no such number.
-static bool amount(const Template *t, const SpaceExpr *expr, const Point *point,
-                   const char *what, int bytes, int64_t *out, Diags *diags)
-{
-    double x = space_evaluate(t->space, expr, point);
-    if (!(x >= 0 && x * bytes <= AMOUNT_MOST && x == floor(x)))
-        return diag_error(diags, span_none, "J008", "%s is %g at this point", what, x);
-    *out = (int64_t)x * bytes;
-    return true;
-}
-
-bool template_passes(const Template *t, const TemplateArg *arg, const Point *point)
-{
-    double holds = arg->when_expr ? space_evaluate(t->space, arg->when_expr, point) : 1;
-    return holds != 0 && !isnan(holds);
-}
-
-// CUDA's kernels are passed no local memory: it is the launch's.
-static bool set_local(const Template *t, const TemplateArg *arg, const Point *point,
-                      JobLaunch *to, JobArg *made, Diags *diags)
-{
-    int64_t bytes;
-    if (!amount(t, arg->local_expr, point, arg->name, arg->element->bytes * arg->width,
-                &bytes, diags))
-        return false;
-    if (strcmp(t->language, "cuda") == 0)
-        to->local_bytes += bytes;
-    else
-        made[to->narg++] = (JobArg){.kind = ARG_LOCAL, .buffer = (int)bytes};
-    return true;
-}
-
-static bool set_args(const Template *t, const TemplateLaunch *from, const Point *point,
-                     Arena *arena, JobLaunch *to, Diags *diags)
-{
-    JobArg *args = NEW_ARRAY(arena, JobArg, MAX(from->arg.len, 1));
-    to->arg = args;
-    for (int k = 0; k < from->arg.len; k++) {
-        const TemplateArg *arg = &t->arg.at[from->arg.at[k]];
-        if (!from->passed && !template_passes(t, arg, point))
-            continue;
-        if (arg->local) {
-            if (!set_local(t, arg, point, to, args, diags))
-                return false;
-        } else if (arg->values.len) {
-            args[to->narg++] = value_arg(t, arg, point, arena);
-        } else {
-            bool variable = arg->symbol && !from->passed;
-            args[to->narg++] = (JobArg){.kind = variable ? ARG_SYMBOL : ARG_BUFFER,
-                                        .buffer = arg->buffer,
-                                        .symbol = arg->symbol};
-        }
-    }
-    return true;
+    buf_printf(&out, "%s%s", out.len && t->include[0] ? " " : "", t->include);
+    return buf_keep(&out, arena);
 }
 
 bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
                   const Point *point, Arena *arena, Job *job, Diags *diags)
 {
-    JobLaunch *made = NEW_ARRAY(arena, JobLaunch, nlaunch);
-    for (int i = 0; i < nlaunch; i++) {
-        made[i].kernel = launch[i].kernel;
-        if (!launch[i].global[0]) // a C function has none
-            for (int d = 0; d < DIMS_MAX; d++)
-                made[i].global[d] = made[i].local[d] = 1;
-        else if (!extents(t, &launch[i], point, &made[i], diags))
-            return false;
-        int64_t shared = 0;
-        if (launch[i].shared_expr && !amount(t, launch[i].shared_expr, point,
-                                             "the shared memory", 1, &shared, diags))
-            return false;
-        made[i].local_bytes = shared;
-        if (!set_args(t, &launch[i], point, arena, &made[i], diags))
-            return false;
-    }
     *job = (Job){.prelude = "",
                  .source = t->text,
-                 .options =
-                     arena_printf(arena, "%s%s%s", t->options,
-                                  t->options[0] && t->include[0] ? " " : "", t->include),
-                 .named = strcmp(t->language, "cuda") == 0,
-                 .launch = made,
-                 .nlaunch = nlaunch};
-    return true;
+                 .options = options_at(t, point, arena),
+                 .named = strcmp(t->language, "cuda") == 0};
+    return template_launches(t, launch, nlaunch, point, arena, job, diags);
 }
 
 // What Kernel Tuner defines before a kernel, where the file is of its form.
@@ -289,11 +184,11 @@ static bool template_candidate(const Ways *ways, const Point *point, const char 
 static bool template_shape(const void *user, const Point *point, LaunchShape *shape)
 {
     const Template *t = ((const Ways *)user)->problem->template;
-    const TemplateLaunch *launch = &t->launch.at[0];
+    const TemplateLaunch *launch = template_first_launch(t);
     bool right = true;
     for (int d = 0; d < DIMS_MAX; d++) {
-        double items = space_evaluate(t->space, launch->local_expr[d], point);
-        double global = space_evaluate(t->space, launch->global_expr[d], point);
+        double items = space_evaluate(t->scope, launch->local_expr[d], point);
+        double global = space_evaluate(t->scope, launch->global_expr[d], point);
         shape->local[d] = items;
         shape->groups[d] = launch->groups ? global : ceil(global / items);
         right = right && items >= 1 && items <= EXTENT_MOST && global >= 1 &&
@@ -317,6 +212,8 @@ static void put_comment(Buf *text, const char *name)
             text->text[start] = '?';
 }
 
+enum { SHOWN_MOST = 100 };
+
 // The user's text after the point's macros, with its launches in a comment.
 static void template_text(const Ways *ways, const Candidate *candidate, Buf *text)
 {
@@ -324,7 +221,7 @@ static void template_text(const Ways *ways, const Candidate *candidate, Buf *tex
     buf_puts(text, "// ");
     put_comment(text, problem_label(ways->problem));
     buf_puts(text, "\n//\n// Launches, global in work-items:\n");
-    for (int i = 0; i < candidate->job.nlaunch; i++) {
+    for (int i = 0; i < MIN(candidate->job.nlaunch, SHOWN_MOST); i++) {
         const JobLaunch *launch = &candidate->job.launch[i];
         buf_puts(text, "//   ");
         put_comment(text, launch->kernel);
@@ -334,6 +231,8 @@ static void template_text(const Ways *ways, const Candidate *candidate, Buf *tex
             buf_printf(text, " shared %" PRId64 " bytes", launch->local_bytes);
         buf_putc(text, '\n');
     }
+    if (candidate->job.nlaunch > SHOWN_MOST)
+        buf_printf(text, "//   and %d more\n", candidate->job.nlaunch - SHOWN_MOST);
     const char *options = candidate->job.options;
     buf_puts(text, options[0] ? "// Options: " : "");
     for (const char *c = options; *c; c++)

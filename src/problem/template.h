@@ -82,12 +82,21 @@ typedef struct {
     Fill fill;
     // once sizes are bound:
     int64_t length[DIMS_MAX], count; // count: numbers, lanes included
+    bool varies; // its shape depends on parameters; length is the largest
     int64_t pad;
     int buffer; // the rig's number; -1: no array
     const SpaceExpr *const *value_expr, *when_expr, *local_expr;
 } TemplateArg;
 
-typedef struct {
+// A launch, or a list of them that runs as one.
+typedef struct TemplateLaunch {
+    VEC(struct TemplateLaunch) inner; // of a list; else empty
+    const char *when;                 // done only where this holds; NULL: always
+    const char *repeat;               // how often; NULL: once
+    const char *as; // what the number of the repetition is called, from 0; NULL: nothing
+    int loop;       // the parameter of the scope that it is; -1: none
+    const char *swap[2]; // arrays that change places after it; NULL: none
+    const SpaceExpr *when_expr, *repeat_expr;
     const char *kernel;
     const char *global[DIMS_MAX], *local[DIMS_MAX];
     bool groups;                // global counts groups
@@ -144,11 +153,13 @@ struct Template {
     VEC(TemplateText) constraint;
     VEC(TemplateArg) arg;
     VEC(TemplateLaunch) launch;
+    VEC(const char *) loop; // names of repetitions
     TemplateReference reference;
     double tolerance;
     Space *sizes; // names only; messages may point into it
     // once sizes are bound:
     Space *space;
+    Space *scope; // for expressions of launches: its parameters, then the loops
     Point plain;
     const char *macros; // the sizes
 };
@@ -196,6 +207,9 @@ bool template_bind(Problem *problem, Diags *diags);
 void template_unbind(Template *t);
 // `#define` lines of the sizes, and those of a point.
 void template_macros(const Template *t, const Point *point, Buf *out);
+// The value of a size or a parameter as its macro has it; false: there is none.
+bool template_value_print(const Template *t, const Point *point, const char *name,
+                          Buf *out);
 
 // template_data.c
 ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFiles *files,
@@ -218,6 +232,12 @@ bool template_expect(const Problem *problem, ProblemData *data, const char *devi
 
 // template.c
 bool template_is_array(const TemplateArg *arg);
+// The first launch that is no list.
+const TemplateLaunch *template_first_launch(const Template *t);
+enum { LOOP_MOST = 4096 }; // of a repetition
+// template_launch.c: the launches of a point, one after the other. False with a diagnostic.
+bool template_launches(const Template *t, const TemplateLaunch *launch, int n,
+                       const Point *point, Arena *arena, Job *job, Diags *diags);
 bool template_passes(const Template *t, const TemplateArg *arg, const Point *point);
 bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
                   const Point *point, Arena *arena, Job *job, Diags *diags);

@@ -129,14 +129,18 @@ static const char *arg_place(const Template *t, int i, const char *key)
     return arena_printf(t->arena, "%s: arguments[%d].%s", t->path, i, key);
 }
 
-// The value of an expression over the sizes.
+// The value of an expression over the sizes, or the most that it is at any values of the
+// parameters; varies: it has some. In T1 files a parameter in a length is its largest
+// value.
 static bool length_of(const Template *t, const char *where, const char *text, double least,
-                      int64_t *out, Diags *diags)
+                      int64_t *out, bool *varies, Diags *diags)
 {
-    const SpaceExpr *expr = space_expression(t->sizes, where, text, diags);
+    Space *space = t->kernel_tuner ? t->sizes : t->space;
+    const SpaceExpr *expr = space_expression(space, where, text, diags);
     if (!expr)
         return false;
-    double x = space_evaluate(t->sizes, expr, NULL);
+    double x = space_most(space, expr, varies);
+    x = *varies ? floor(x) : x;
     *out = isfinite(x) && fabs(x) <= LENGTH_MOST ? (int64_t)x : -1;
     return (x >= least && x <= LENGTH_MOST && x == floor(x)) ||
            diag_error(diags, span_none, "J006",
@@ -148,11 +152,12 @@ static bool length_of(const Template *t, const char *where, const char *text, do
 static bool bind_pad(const Template *t, int i, TemplateArg *arg, Diags *diags)
 {
     const TemplateArg *of = &t->arg.at[arg->fill.of];
-    if (arg->fill.pad &&
-        !length_of(t, arg_place(t, i, "fill.pad"), arg->fill.pad, 0, &arg->pad, diags))
+    bool varies = false;
+    if (arg->fill.pad && !length_of(t, arg_place(t, i, "fill.pad"), arg->fill.pad, 0,
+                                    &arg->pad, &varies, diags))
         return false;
-    bool same =
-        arg->ndim == of->ndim && arg->element == of->element && arg->width == of->width;
+    bool same = !varies && arg->ndim == of->ndim && arg->element == of->element &&
+                arg->width == of->width;
     for (int d = 0; same && d < arg->ndim; d++)
         same = arg->length[d] == of->length[d] + 2 * arg->pad;
     return same ||
@@ -164,15 +169,23 @@ static bool bind_pad(const Template *t, int i, TemplateArg *arg, Diags *diags)
 static bool bind_shape(const Template *t, int i, TemplateArg *arg, Diags *diags)
 {
     arg->count = arg->width;
+    arg->varies = false;
     for (int d = 0; d < arg->ndim; d++) {
+        bool varies;
         if (!length_of(t, arg_place(t, i, "shape"), arg->shape[d], 1, &arg->length[d],
-                       diags))
+                       &varies, diags))
             return false;
+        arg->varies |= varies;
         if ((double)arg->count * (double)arg->length[d] > LENGTH_MOST)
             return diag_error(diags, span_none, "J006", "%s: more than 2^40 elements",
                               arg_place(t, i, "shape"));
         arg->count *= arg->length[d];
     }
+    if (arg->varies && arg->access != ACCESS_IN && !arg->unchecked)
+        return diag_error(diags, span_none, "J006",
+                          "%s: it depends on parameters, so that what is right at one "
+                          "point is not at another: \"check\": false, or a shape of sizes",
+                          arg_place(t, i, "shape"));
     return arg->fill.kind != FILL_VIEW || bind_pad(t, i, arg, diags);
 }
 
@@ -181,7 +194,7 @@ static bool bind_values(const Template *t, int i, TemplateArg *arg, Diags *diags
     const SpaceExpr **expr = NEW_ARRAY(t->arena, const SpaceExpr *, arg->values.len);
     for (int k = 0; k < arg->values.len; k++) {
         expr[k] =
-            space_expression(t->space, arg_place(t, i, "value"), arg->values.at[k], diags);
+            space_expression(t->scope, arg_place(t, i, "value"), arg->values.at[k], diags);
         if (!expr[k])
             return false;
     }
@@ -195,10 +208,10 @@ static bool bind_args(Template *t, Diags *diags)
     for (int i = 0; i < t->arg.len; i++) {
         TemplateArg *arg = &t->arg.at[i];
         if (arg->when && !(arg->when_expr = space_expression(
-                               t->space, arg_place(t, i, "if"), arg->when, diags)))
+                               t->scope, arg_place(t, i, "if"), arg->when, diags)))
             return false;
         if (arg->local && !(arg->local_expr = space_expression(
-                                t->space, arg_place(t, i, "local"), arg->local, diags)))
+                                t->scope, arg_place(t, i, "local"), arg->local, diags)))
             return false;
         if (!bind_values(t, i, arg, diags))
             return false;
@@ -211,30 +224,52 @@ static bool bind_args(Template *t, Diags *diags)
 
 // Launches ----------------------------------------------------------------------------
 
+// An expression of a launch; true also where there is none.
+static bool bind_text(const Template *t, const char *where, const char *key,
+                      const char *text, const SpaceExpr **out, Diags *diags)
+{
+    const char *place = arena_printf(t->arena, "%s: %s.%s", t->path, where, key);
+    *out = text ? space_expression(t->scope, place, text, diags) : NULL;
+    return !text || *out;
+}
+
+static bool bind_list(const Template *t, const char *where, TemplateLaunch *launch, int n,
+                      Diags *diags);
+
 static bool bind_launch(const Template *t, const char *where, TemplateLaunch *launch,
                         Diags *diags)
 {
+    if (!bind_text(t, where, "if", launch->when, &launch->when_expr, diags) ||
+        !bind_text(t, where, "repeat", launch->repeat, &launch->repeat_expr, diags) ||
+        !bind_text(t, where, "shared", launch->shared, &launch->shared_expr, diags))
+        return false;
+    if (launch->inner.len)
+        return bind_list(t, arena_printf(t->arena, "%s.launch", where), launch->inner.at,
+                         launch->inner.len, diags);
     launch->arg.len = 0;
     for (int k = 0; k < (launch->argument.len ? launch->argument.len : t->arg.len); k++)
         VEC_PUSH(t->arena, &launch->arg,
                  launch->argument.len ? template_arg(t, launch->argument.at[k]) : k);
     for (int d = 0; launch->global[0] && d < DIMS_MAX; d++) {
-        const char *global = arena_printf(t->arena, "%s: %s.%s[%d]", t->path, where,
-                                          launch->groups ? "groups" : "global", d);
-        const char *local = arena_printf(t->arena, "%s: %s.local[%d]", t->path, where, d);
-        launch->global_expr[d] =
-            space_expression(t->space, global, launch->global[d], diags);
-        launch->local_expr[d] = space_expression(t->space, local, launch->local[d], diags);
-        if (!launch->global_expr[d] || !launch->local_expr[d])
+        const char *global =
+            arena_printf(t->arena, "%s[%d]", launch->groups ? "groups" : "global", d);
+        const char *local = arena_printf(t->arena, "local[%d]", d);
+        if (!bind_text(t, where, global, launch->global[d], &launch->global_expr[d],
+                       diags) ||
+            !bind_text(t, where, local, launch->local[d], &launch->local_expr[d], diags))
             return false;
     }
-    launch->shared_expr =
-        launch->shared
-            ? space_expression(t->space,
-                               arena_printf(t->arena, "%s: %s.shared", t->path, where),
-                               launch->shared, diags)
-            : NULL;
-    return !launch->shared || launch->shared_expr;
+    return true;
+}
+
+static bool bind_list(const Template *t, const char *where, TemplateLaunch *launch, int n,
+                      Diags *diags)
+{
+    for (int i = 0; i < n; i++)
+        if (!bind_launch(t, n == 1 ? where : arena_printf(t->arena, "%s[%d]", where, i),
+                         &launch[i], diags))
+            return false;
+    return true;
 }
 
 // A reference is passed what it names, or what the plain point is passed; a C function has
@@ -255,28 +290,62 @@ static void resolve_args(const Template *t, TemplateLaunch *launch)
 
 static bool bind_launches(Template *t, Diags *diags)
 {
-    for (int i = 0; i < t->launch.len; i++) {
-        const char *where =
-            t->launch.len == 1 ? "launch" : arena_printf(t->arena, "launch[%d]", i);
-        if (!bind_launch(t, where, &t->launch.at[i], diags))
-            return false;
-    }
-    if (!bind_launch(t, "reference", &t->reference.launch, diags))
+    if (!bind_list(t, "launch", t->launch.at, t->launch.len, diags) ||
+        !bind_launch(t, "reference", &t->reference.launch, diags))
         return false;
+    t->reference.launch.loop = -1;
     resolve_args(t, &t->reference.launch);
     return true;
 }
 
+// The parameters without constraints, and the numbers of repetitions.
+static void make_scope(Template *t)
+{
+    int64_t number[LOOP_MOST];
+    for (int i = 0; i < LOOP_MOST; i++)
+        number[i] = i;
+    space_free(t->scope);
+    t->scope = space_like(t->space);
+    define_sizes(t, t->scope);
+    for (int i = 0; i < t->loop.len; i++)
+        space_add_ints(t->scope, t->loop.at[i], number, LOOP_MOST);
+}
+
 // Macros ------------------------------------------------------------------------------
+
+static void put_value(Buf *out, const char *word, double value)
+{
+    if (word)
+        buf_puts(out, word);
+    else if (value == floor(value) && fabs(value) < 0x1p53)
+        buf_printf(out, "%.0f", value);
+    else
+        buf_printf(out, "%.17g", value);
+}
 
 static void define(Buf *out, const char *name, const char *word, double value)
 {
-    if (word)
-        buf_printf(out, "#define %s %s\n", name, word);
-    else if (value == floor(value) && fabs(value) < 0x1p53)
-        buf_printf(out, "#define %s %.0f\n", name, value);
-    else
-        buf_printf(out, "#define %s %.17g\n", name, value);
+    buf_printf(out, "#define %s ", name);
+    put_value(out, word, value);
+    buf_putc(out, '\n');
+}
+
+bool template_value_print(const Template *t, const Point *point, const char *name, Buf *out)
+{
+    for (int i = 0; i < t->size.len; i++)
+        if (strcmp(t->size.at[i].name, name) == 0) {
+            put_value(out, NULL, (double)t->size.at[i].value);
+            return true;
+        }
+    for (int i = 0; i < t->param.len; i++) {
+        const TemplateParam *p = &t->param.at[i];
+        int choice = point->choice[i];
+        if (strcmp(p->name, name) == 0) {
+            put_value(out, p->word ? p->word[choice] : NULL, p->value[choice]);
+            return true;
+        }
+    }
+    return false;
 }
 
 void template_macros(const Template *t, const Point *point, Buf *out)
@@ -301,6 +370,7 @@ bool template_bind(Problem *problem, Diags *diags)
     define_sizes(t, t->sizes);
     define_sizes(t, t->space);
     add_params(t);
+    make_scope(t);
     return constrain(t, diags) && set_plain(t, diags) && set_reference_point(t, diags) &&
            bind_args(t, diags) && bind_launches(t, diags);
 }
@@ -308,6 +378,7 @@ bool template_bind(Problem *problem, Diags *diags)
 void template_unbind(Template *t)
 {
     space_free(t->space);
+    space_free(t->scope);
     space_free(t->sizes);
     json_decref(t->json);
 }

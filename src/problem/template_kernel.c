@@ -88,18 +88,29 @@ static bool no_kernel(const Reader *r, const char *where, const char *name,
     return false;
 }
 
+static bool find_kernels(const Reader *r, const char *where, const TemplateLaunch *launch,
+                         int n)
+{
+    const Template *t = r->t;
+    for (int i = 0; i < n; i++) {
+        const char *place = n == 1 ? where : arena_printf(t->arena, "%s[%d]", where, i);
+        if (launch[i].inner.len) {
+            if (!find_kernels(r, arena_printf(t->arena, "%s.launch", place),
+                              launch[i].inner.at, launch[i].inner.len))
+                return false;
+            continue;
+        }
+        const char *name = launch[i].kernel, *word = word_of(t->arena, name);
+        if (!has_word(t->text, word) && !is_macro(t, word) && !has_word(t->options, word))
+            return no_kernel(r, arena_printf(t->arena, "%s.kernel", place), name, word);
+    }
+    return true;
+}
+
 bool reader_kernels(const Reader *r)
 {
     const Template *t = r->t;
     if (strstr(t->text, "##") || strstr(t->text, "include"))
         return true;
-    for (int i = 0; i < t->launch.len; i++) {
-        const char *name = t->launch.at[i].kernel, *word = word_of(t->arena, name);
-        const char *where = t->launch.len == 1
-                                ? "launch.kernel"
-                                : arena_printf(t->arena, "launch[%d].kernel", i);
-        if (!has_word(t->text, word) && !is_macro(t, word) && !has_word(t->options, word))
-            return no_kernel(r, where, name, word);
-    }
-    return true;
+    return find_kernels(r, "launch", t->launch.at, t->launch.len);
 }

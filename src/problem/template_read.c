@@ -248,6 +248,9 @@ static bool is_taken(const Template *t, const char *name)
     for (int i = 0; i < t->size.len; i++)
         if (strcmp(t->size.at[i].name, name) == 0)
             return true;
+    for (int i = 0; i < t->loop.len; i++)
+        if (strcmp(t->loop.at[i], name) == 0)
+            return true;
     return false;
 }
 
@@ -469,81 +472,6 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
     return true;
 }
 
-// CUDA's vectors of three lie close, OpenCL's have room for four.
-static int alignment(const Reader *r, const Member *member)
-{
-    bool cuda = strcmp(r->t->language, "cuda") == 0;
-    if (cuda && member->width == 3)
-        return member->element->bytes;
-    int bytes = member->element->bytes * (member->width == 3 ? 4 : member->width);
-    return cuda ? MIN(bytes, 16) : bytes;
-}
-
-static bool add_member(const Reader *r, const char *where, const char *type,
-                       TemplateArg *arg)
-{
-    Member member = {.element = element_find(type, &member.width)};
-    if (!member.element)
-        return reader_wrong(r, where,
-                            "`%s` is no element type; they are char, uchar, short, "
-                            "ushort, int, uint, long, ulong, half, float, double, and "
-                            "these with 2, 3, 4, 8 or 16 after them; a list of types is a "
-                            "struct",
-                            type);
-    VEC_PUSH(r->t->arena, &arg->member, member);
-    return true;
-}
-
-// Members as a C compiler lays them out.
-static void lay_out(const Reader *r, TemplateArg *arg)
-{
-    int at = 0, most = 1;
-    Buf text;
-    buf_init(&text);
-    for (int i = 0; i < arg->member.len; i++) {
-        Member *member = &arg->member.at[i];
-        int to = alignment(r, member);
-        bool four = to > member->element->bytes && member->width == 3;
-        member->offset = (at + to - 1) / to * to;
-        at = member->offset + member->element->bytes * (four ? 4 : member->width);
-        most = MAX(most, to);
-        buf_printf(&text, "%s%s", i ? ", " : "(", member->element->name);
-        if (member->width > 1)
-            buf_printf(&text, "%d", member->width);
-    }
-    buf_putc(&text, ')');
-    arg->type = buf_keep(&text, r->t->arena);
-    arg->element = element_find("uchar", &arg->width);
-    arg->width = (at + most - 1) / most * most;
-}
-
-enum { MEMBERS_MOST = 256 };
-
-bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg)
-{
-    size_t n = json_array_size(type);
-    for (size_t i = 0; i < n; i++) {
-        const char *member = json_string_value(json_array_get(type, i));
-        if (!add_member(r, at(r, where, i), member ? member : "", arg))
-            return false;
-    }
-    if (n > MEMBERS_MOST)
-        return reader_wrong(r, where, "a struct of at most %d members", MEMBERS_MOST);
-    if (n > 0) {
-        lay_out(r, arg);
-        return true;
-    }
-    arg->type =
-        arena_strdup(r->t->arena, json_is_string(type) ? json_string_value(type) : "");
-    if (!add_member(r, where, arg->type, arg))
-        return false;
-    arg->element = arg->member.at[0].element;
-    arg->width = arg->member.at[0].width;
-    if (arg->width == 3 && strcmp(r->t->language, "opencl") == 0)
-        arg->width = 4;
-    return true;
-}
-
 static bool read_array(const Reader *r, const char *where, const json_t *json,
                        TemplateArg *arg)
 {
@@ -714,21 +642,108 @@ static bool read_launch(const Reader *r, const char *where, const json_t *json,
                           launch);
 }
 
-static bool read_launches(const Reader *r, const json_t *json)
+// The name of a repetition's number, which expressions of its launches and of values may
+// have; loops one after the other may share it.
+static bool read_loop(const Reader *r, const char *where, TemplateLaunch *launch)
 {
-    static const char *const known[] = {"kernel",    "global", "groups", "local",
-                                        "arguments", "shared", NULL};
+    Template *t = r->t;
+    int i = 0;
+    launch->loop = -1;
+    if (!launch->as)
+        return true;
+    while (i < t->loop.len && strcmp(t->loop.at[i], launch->as) != 0)
+        i++;
+    if (i == t->loop.len && !check_name(r, in(r, where, "as"), launch->as))
+        return false;
+    if (t->param.len + i == SPACE_PARAMS_MAX)
+        return reader_wrong(r, where, "at most %d parameters and repetitions",
+                            SPACE_PARAMS_MAX);
+    launch->loop = t->param.len + i;
+    if (i == t->loop.len)
+        VEC_PUSH(t->arena, &t->loop, launch->as);
+    return true;
+}
+
+static bool same_shape(const TemplateArg *a, const TemplateArg *b)
+{
+    bool same = a->ndim > 0 && a->ndim == b->ndim && strcmp(a->type, b->type) == 0 &&
+                !a->image && !b->image && !a->symbol && !b->symbol;
+    for (int d = 0; same && d < a->ndim; d++)
+        same = strcmp(a->shape[d], b->shape[d]) == 0;
+    return same;
+}
+
+static bool read_swap(const Reader *r, const char *where, const json_t *swap,
+                      TemplateLaunch *launch)
+{
+    const char *name[2];
+    int arg[2];
+    if (!swap)
+        return true;
+    for (size_t i = 0; i < 2; i++) {
+        name[i] = json_string_value(json_array_get(swap, i));
+        arg[i] = name[i] ? template_arg(r->t, name[i]) : -1;
+    }
+    if (json_array_size(swap) != 2 || arg[0] < 0 || arg[1] < 0 || arg[0] == arg[1] ||
+        !same_shape(&r->t->arg.at[arg[0]], &r->t->arg.at[arg[1]]))
+        return reader_wrong(r, where, "two arrays of the same type and shape are wanted");
+    for (int i = 0; i < 2; i++)
+        launch->swap[i] = r->t->arg.at[arg[i]].name;
+    return true;
+}
+
+static bool read_times(const Reader *r, const char *where, const json_t *json,
+                       TemplateLaunch *launch)
+{
+    const json_t *repeat = json_object_get(json, "repeat");
+    const json_t *when = json_object_get(json, "if");
+    if (json_object_get(json, "as") && !repeat)
+        return reader_wrong(r, in(r, where, "as"), "there is no `repeat`");
+    launch->repeat = repeat ? expression_of(r, in(r, where, "repeat"), repeat) : NULL;
+    launch->when = when ? expression_of(r, in(r, where, "if"), when) : NULL;
+    return (!repeat || launch->repeat) && (!when || launch->when) &&
+           text_of(r, where, json, "as", false, &launch->as) &&
+           read_loop(r, where, launch) &&
+           read_swap(r, in(r, where, "swap"), json_object_get(json, "swap"), launch);
+}
+
+enum { NESTED_MOST = 8 };
+
+// One launch or a list of them.
+static bool read_launches(const Reader *r, const char *where, const json_t *json,
+                          int nested, TemplateLaunch *into)
+{
+    static const char *const one[] = {"kernel",    "global", "groups", "local",
+                                      "arguments", "shared", "if",     "repeat",
+                                      "as",        "swap",   NULL};
+    static const char *const list[] = {"launch", "if", "repeat", "as", "swap", NULL};
     size_t n = json_is_array(json) ? json_array_size(json) : 1;
     if (!json || n == 0)
-        return reader_wrong(r, "launch", "it is missing");
+        return reader_wrong(r, where, "it is missing");
+    if (nested == NESTED_MOST)
+        return reader_wrong(r, where, "lists are nested too deeply");
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_is_array(json) ? json_array_get(json, i) : json;
-        const char *where = json_is_array(json) ? at(r, "launch", i) : "launch";
+        const char *place = json_is_array(json) ? at(r, where, i) : where;
+        const json_t *inner = json_object_get(item, "launch");
         TemplateLaunch launch = {0};
-        if (!only_keys(r, where, item, known) || !read_launch(r, where, item, &launch))
+        if (!only_keys(r, place, item, inner ? list : one) ||
+            !read_times(r, place, item, &launch) ||
+            !(inner ? read_launches(r, in(r, place, "launch"), inner, nested + 1, &launch)
+                    : read_launch(r, place, item, &launch)))
             return false;
-        VEC_PUSH(r->t->arena, &r->t->launch, launch);
+        VEC_PUSH(r->t->arena, &into->inner, launch);
     }
+    return true;
+}
+
+static bool read_launch_key(const Reader *r, const json_t *json)
+{
+    TemplateLaunch all = {0};
+    if (!read_launches(r, "launch", json, 0, &all))
+        return false;
+    for (int i = 0; i < all.inner.len; i++)
+        VEC_PUSH(r->t->arena, &r->t->launch, all.inner.at[i]);
     return true;
 }
 
@@ -868,7 +883,7 @@ bool template_read(Template *t, Diags *diags)
            read_params(r, json_object_get(json, "parameters")) &&
            read_constraints(r, json_object_get(json, "constraints")) &&
            read_args(r, json_object_get(json, "arguments")) &&
-           read_launches(r, json_object_get(json, "launch")) &&
+           read_launch_key(r, json_object_get(json, "launch")) &&
            read_reference(r, json_object_get(json, "reference")) &&
            read_tolerance(r, json_object_get(json, "tolerance")) && reader_sources(r) &&
            reader_kernels(r);

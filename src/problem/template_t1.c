@@ -257,7 +257,8 @@ static bool read_launch(const T1 *f)
     const char *type = text_of(f->kernel, "GlobalSizeType");
     Template *t = f->r->t;
     bool by_size = json_is_array(json_object_get(f->kernel, "GridDivX"));
-    TemplateLaunch launch = {.groups = by_size || (type && strcmp(type, "OpenCL") != 0)};
+    TemplateLaunch launch = {.loop = -1,
+                             .groups = by_size || (type && strcmp(type, "OpenCL") != 0)};
     const char *name = text_of(f->kernel, "KernelName");
     if (!name)
         return reader_wrong(f->r, "KernelSpecification.KernelName", "a text is wanted");

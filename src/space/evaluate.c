@@ -322,10 +322,8 @@ static Range range_binary(ConstraintOp op, Range a, Range b)
     }
 }
 
-Verdict constraint_decide(const Constraint *constraint, const Range *param)
+Range constraint_range(const Constraint *constraint, const Range *param)
 {
-    if (constraint->relation)
-        return decide_relation(constraint->relation, param);
     Range stack[CONSTRAINT_STACK];
     int top = -1;
     for (int k = 0; k < constraint->ncode; k++) {
@@ -342,7 +340,15 @@ Verdict constraint_decide(const Constraint *constraint, const Range *param)
         else
             top--, stack[top] = range_binary(code->op, stack[top], stack[top + 1]);
     }
-    if (surely_false(stack[0]))
+    return stack[0];
+}
+
+Verdict constraint_decide(const Constraint *constraint, const Range *param)
+{
+    if (constraint->relation)
+        return decide_relation(constraint->relation, param);
+    Range range = constraint_range(constraint, param);
+    if (surely_false(range))
         return ALWAYS_FALSE;
-    return surely_true(stack[0]) && !stack[0].poison ? ALWAYS_TRUE : UNDECIDED;
+    return surely_true(range) && !range.poison ? ALWAYS_TRUE : UNDECIDED;
 }

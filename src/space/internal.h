@@ -115,6 +115,7 @@ void constraint_eval(const Constraint *constraint, const double *value, int vari
                      const double *lane, int n, double *out);
 bool constraint_holds(const Constraint *constraint, const double *value);
 // What follows from a range of every parameter alone.
+Range constraint_range(const Constraint *constraint, const Range *param);
 Verdict constraint_decide(const Constraint *constraint, const Range *param);
 
 // memo.c ------------------------------------------------------------------------------

@@ -246,6 +246,16 @@ double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *po
     return result;
 }
 
+double space_most(const Space *space, const SpaceExpr *expr, bool *varies)
+{
+    Range param[SPACE_PARAMS_MAX];
+    *varies = expr->code.params != 0;
+    for (int i = 0; i < space->nparam; i++)
+        param[i] = space->param[i].range;
+    return *varies ? constraint_range(&expr->code, param).hi
+                   : space_evaluate(space, expr, NULL);
+}
+
 static int compare_points(const void *p, const void *q)
 {
     const Point *a = p, *b = q;

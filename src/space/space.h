@@ -84,6 +84,10 @@ const SpaceExpr *space_expression(Space *space, const char *where, const char *t
 // point may be NULL if the space has no parameters. NAN: a division by zero.
 double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
 
+// A number that the expression never exceeds, whatever values the parameters have, tight
+// where it grows or falls with each; varies: it reads parameters. NAN: not known.
+double space_most(const Space *space, const SpaceExpr *expr, bool *varies);
+
 // One parameter says which others matter: points are drawn evenly over those of its values
 // that have any, however many. Uniformly they would nearly all have the value with the most
 // others. Before the space is built.

@@ -19,6 +19,19 @@ passes "local memory, structs and vectors of three as arguments" "$FOREWARP" tun
     --strategy exhaustive --budget 20t --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/rows.json" -q
 holds "all are right" "$tmp/rows.json" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 12'
 
+# Launches that are repeated, within each other, conditional, with arrays that change places.
+for kernel in sort passes; do
+    passes "$kernel is tuned" "$FOREWARP" tune $foreign/$kernel.json --strategy exhaustive --budget 20t \
+        --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/$kernel.json" -q
+done
+holds "sorts are right" "$tmp/sort.json" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 4'
+holds "passes are right" "$tmp/passes.json" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 4'
+"$FOREWARP" emit $foreign/sort.json -p 'WG=8 JOINED=1' >"$tmp/sort.cl"
+[ "$(grep -c '^//   single' "$tmp/sort.cl")" = 10 ] && [ "$(grep -c '^//   joined' "$tmp/sort.cl")" = 8 ] &&
+    ok "so many launches" || not_ok "so many launches" "$(grep -c '^//   ' "$tmp/sort.cl")"
+grep -q '^// Options: -DJOINED_1=1 -DHALF=256/2$' "$tmp/sort.cl" && ok "options of the point" ||
+    not_ok "options of the point" "$(grep Options "$tmp/sort.cl")"
+
 # A file beside the problem file is included, and what is in it counts.
 cat >"$tmp/beside.h" <<'END2'
 #define ADD 1
@@ -48,7 +61,7 @@ echo '#define ADD 2' >"$tmp/beside.h"
 passes "and read again" "$FOREWARP" run "$tmp/beside.json" --check
 
 # Constraints have the meaning that Python gives them: points are counted by its eval.
-passes "expressions as Python has them" "$PYTHON" -W ignore test/cli/expressions.py "$tmp" 60
+passes "expressions as Python has them" "$PYTHON" -W ignore test/cli/expressions.py "$tmp" 25
 
 # The point that is the reference may be one that --where leaves out.
 cat >"$tmp/where.cl" <<'END2'

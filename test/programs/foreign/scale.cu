@@ -2,7 +2,7 @@
 #include "scale_each.h"
 
 namespace place {
-template <typename T, int Each> __global__ void scale(const T *in, T *out, T factor)
+template <typename Number, int Each> __global__ void scale(const Number *in, Number *out, Number factor)
 {
     for (int k = 0; k < Each; k++) {
         int i = at(k);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The types of arguments by their names, and structs as C and C++ compilers lay them out.
+
+#include "problem/template.h"
+
+#include <string.h>
+
+// CUDA's vectors of three lie close, OpenCL's have room for four.
+static int alignment(const Reader *r, const Member *member)
+{
+    bool cuda = strcmp(r->t->language, "cuda") == 0;
+    if (cuda && member->width == 3)
+        return member->element->bytes;
+    int bytes = member->element->bytes * (member->width == 3 ? 4 : member->width);
+    return cuda ? MIN(bytes, 16) : bytes;
+}
+
+static bool add_member(const Reader *r, const char *where, const char *type,
+                       TemplateArg *arg)
+{
+    Member member = {.element = element_find(type, &member.width)};
+    if (!member.element)
+        return reader_wrong(r, where,
+                            "`%s` is no element type; they are char, uchar, short, "
+                            "ushort, int, uint, long, ulong, half, float, double, and "
+                            "these with 2, 3, 4, 8 or 16 after them; a list of types is a "
+                            "struct",
+                            type);
+    VEC_PUSH(r->t->arena, &arg->member, member);
+    return true;
+}
+
+// Members as a C compiler lays them out.
+static void lay_out(const Reader *r, TemplateArg *arg)
+{
+    int at = 0, most = 1;
+    Buf text;
+    buf_init(&text);
+    for (int i = 0; i < arg->member.len; i++) {
+        Member *member = &arg->member.at[i];
+        int to = alignment(r, member);
+        bool four = to > member->element->bytes && member->width == 3;
+        member->offset = (at + to - 1) / to * to;
+        at = member->offset + member->element->bytes * (four ? 4 : member->width);
+        most = MAX(most, to);
+        buf_printf(&text, "%s%s", i ? ", " : "(", member->element->name);
+        if (member->width > 1)
+            buf_printf(&text, "%d", member->width);
+    }
+    buf_putc(&text, ')');
+    arg->type = buf_keep(&text, r->t->arena);
+    arg->element = element_find("uchar", &arg->width);
+    arg->width = (at + most - 1) / most * most;
+}
+
+enum { MEMBERS_MOST = 256 };
+
+bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg)
+{
+    size_t n = json_array_size(type);
+    for (size_t i = 0; i < n; i++) {
+        const char *member = json_string_value(json_array_get(type, i));
+        if (!add_member(r, arena_printf(r->t->arena, "%s[%zu]", where, i),
+                        member ? member : "", arg))
+            return false;
+    }
+    if (n > MEMBERS_MOST)
+        return reader_wrong(r, where, "a struct of at most %d members", MEMBERS_MOST);
+    if (n > 0) {
+        lay_out(r, arg);
+        return true;
+    }
+    arg->type =
+        arena_strdup(r->t->arena, json_is_string(type) ? json_string_value(type) : "");
+    if (!add_member(r, where, arg->type, arg))
+        return false;
+    arg->element = arg->member.at[0].element;
+    arg->width = arg->member.at[0].width;
+    if (arg->width == 3 && strcmp(r->t->language, "opencl") == 0)
+        arg->width = 4;
+    return true;
+}

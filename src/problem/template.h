@@ -45,7 +45,14 @@ const Element *element_find(const char *name, int *width);
 void element_pack(const Element *element, const double *from, int64_t n, void *to);
 void element_unpack(const Element *element, const void *from, int64_t n, double *to);
 
-typedef enum { FILL_RANDOM, FILL_CONSTANT, FILL_FILE, FILL_VIEW } FillKind;
+typedef enum {
+    FILL_RANDOM,
+    FILL_CONSTANT,
+    FILL_FILE,
+    FILL_RAW,
+    FILL_EXPRESSION,
+    FILL_VIEW
+} FillKind;
 typedef enum { ACCESS_IN, ACCESS_OUT, ACCESS_INOUT } Access;
 typedef enum { EDGE_ZERO, EDGE_CLAMP } Edge;
 
@@ -53,7 +60,7 @@ typedef struct {
     FillKind kind;
     bool ranged;
     double low, high; // FILL_RANDOM; FILL_CONSTANT: low
-    const char *file; // FILL_FILE
+    const char *file; // FILL_FILE, FILL_RAW; FILL_EXPRESSION: of the element's number i
     int of;           // FILL_VIEW: the argument it shows
     const char *pad;  // elements added on each side, in every dimension
     Edge edge;
@@ -112,7 +119,8 @@ typedef enum {
     REFERENCE_C,      // a C function
     REFERENCE_KERNEL, // another kernel, on the same device
     REFERENCE_FW,     // a program
-    REFERENCE_FILES   // .npy files
+    REFERENCE_FILES,  // .npy files
+    REFERENCE_NONE    // nothing is compared
 } ReferenceKind;
 
 typedef struct {

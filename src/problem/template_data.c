@@ -117,6 +117,51 @@ static bool read_npy(const TemplateArg *arg, const char *path, char *to, Diags *
     return npy_read_raw(path, &layout, to, diags);
 }
 
+// A file of as many bytes as the array.
+static bool read_raw(const TemplateArg *arg, const char *path, char *to, Diags *diags)
+{
+    size_t bytes = (size_t)(arg->count * arg->element->bytes);
+    Buf file;
+    buf_init(&file);
+    bool ok = file_read(path, FILE_DATA_MOST, &file);
+    if (!ok)
+        diag_error(diags, span_none, "J012", "cannot read %s: %s", path, file.text);
+    else if (!(ok = file.len == bytes))
+        diag_error(diags, span_none, "J012", "%s has %zu bytes, %zu are needed", path,
+                   file.len, bytes);
+    if (ok)
+        memcpy(to, file.text, bytes);
+    buf_release(&file);
+    return ok;
+}
+
+// Each number of the array from its place, i.
+static bool fill_expression(const Template *t, int number, char *to, Diags *diags)
+{
+    enum { MANY = 64 };
+    const TemplateArg *arg = &t->arg.at[number];
+    const char *where =
+        arena_printf(t->arena, "%s: arguments[%d].fill.expression", t->path, number);
+    double place[MANY] = {0}, value[MANY];
+    Space *space = space_new();
+    space_add(space, "i", place, 1);
+    for (int i = 0; i < t->size.len; i++)
+        space_define(space, t->size.at[i].name, (double)t->size.at[i].value);
+    const SpaceExpr *expr = space_expression(space, where, arg->fill.file, diags);
+    if (expr)
+        fill_numbers(arg, 0, to);
+    for (int64_t i = 0; expr && i < arg->count; i += MANY) {
+        int n = (int)MIN(MANY, arg->count - i);
+        for (int k = 0; k < n; k++)
+            place[k] = (double)(i + k);
+        space_evaluate_many(expr, place, n, value);
+        for (int k = 0; k < n; k++)
+            pack_one(arg->element, value[k], to + (i + k) * arg->element->bytes);
+    }
+    space_free(space);
+    return expr != NULL;
+}
+
 // Where an element of the view lies in what it shows; -1: outside.
 static int64_t shown_at(int64_t i, int64_t pad, int64_t length, Edge edge)
 {
@@ -184,6 +229,8 @@ static bool fill_buffer(const Template *t, int i, uint64_t seed, const InputFile
     case FILL_RANDOM:
     case FILL_CONSTANT: fill_numbers(arg, hash_mix(seed, (uint64_t)i), to); return true;
     case FILL_FILE: return read_npy(arg, arg->fill.file, to, diags);
+    case FILL_RAW: return read_raw(arg, arg->fill.file, to, diags);
+    case FILL_EXPRESSION: return fill_expression(t, i, to, diags);
     case FILL_VIEW:
         if (!data->buffer[of->buffer].init)
             return diag_error(diags, span_none, "J010",

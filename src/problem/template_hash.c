@@ -168,7 +168,7 @@ uint64_t template_hash(const Problem *problem)
     for (int i = 0; i < t->size.len; i++)
         hash = hash_mix(hash_text(t->size.at[i].name, hash), (uint64_t)t->size.at[i].value);
     for (int i = 0; i < t->arg.len; i++)
-        if (t->arg.at[i].fill.kind == FILL_FILE)
+        if (t->arg.at[i].fill.kind == FILL_FILE || t->arg.at[i].fill.kind == FILL_RAW)
             hash = hash_file(t->arg.at[i].fill.file, hash);
     for (int i = 0; i < t->reference.path.len; i++)
         hash = hash_file(t->reference.path.at[i], hash);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of kernels: whether they can be names, and whether the texts know them. CUDA's
+// The texts of a problem file: read and joined; and the names of kernels: whether they can
+// be names, and whether the texts know them. CUDA's
 // may be expressions of C++, `place::scale<float, 4>`, which only the compiler reads; of
 // those the last word before the first `<` is looked for.
 //
@@ -10,6 +11,7 @@
 #include "ir/names.h"
 #include "problem/template.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
@@ -113,4 +115,47 @@ bool reader_kernels(const Reader *r)
     if (strstr(t->text, "##") || strstr(t->text, "include"))
         return true;
     return find_kernels(r, "launch", t->launch.at, t->launch.len);
+}
+
+// Texts -------------------------------------------------------------------------------
+
+static bool includes(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "include")); at += strlen("include")) {
+        const char *after = at + strlen("include");
+        after += strspn(after, " \t");
+        if (*after == '"' || *after == '<')
+            return true;
+    }
+    return false;
+}
+
+// Compilers run elsewhere, so the folder is said in full.
+static const char *include_option(const Template *t)
+{
+    char *full = realpath(t->folder[0] ? t->folder : ".", NULL);
+    bool blank = full && strpbrk(full, " \t");
+    const char *quote = blank ? "\"" : "";
+    const char *option = full ? arena_printf(t->arena, "-I%s%s%s", quote, full, quote) : "";
+    free(full);
+    return option;
+}
+
+bool reader_sources(const Reader *r)
+{
+    Template *t = r->t;
+    Buf text;
+    buf_init(&text);
+    bool ok = t->file.len > 0 || reader_wrong(r, "files", "a file is wanted");
+    for (int i = 0; ok && i < t->file.len; i++) {
+        template_line(&text, t->file.at[i]);
+        ok = reader_file(r, "files", t->file.at[i], &text) != NULL;
+        buf_putc(&text, '\n');
+    }
+    if (ok && strlen(text.text) != text.len)
+        ok = reader_wrong(r, "files", "the text holds a zero byte");
+    t->text = buf_keep(&text, t->arena);
+    if (ok && (includes(t->text) || (t->reference.text && includes(t->reference.text))))
+        t->include = include_option(t);
+    return ok;
 }

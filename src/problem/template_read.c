@@ -8,7 +8,6 @@
 #include "problem/template.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
@@ -162,47 +161,6 @@ void template_line(Buf *out, const char *path)
         buf_putc(out, (unsigned char)*c < ' ' ? '?' : *c);
     }
     buf_puts(out, "\"\n");
-}
-
-static bool includes(const char *text)
-{
-    for (const char *at = text; (at = strstr(at, "include")); at += strlen("include")) {
-        const char *after = at + strlen("include");
-        after += strspn(after, " \t");
-        if (*after == '"' || *after == '<')
-            return true;
-    }
-    return false;
-}
-
-// Compilers run elsewhere, so the folder is said in full.
-static const char *include_option(const Template *t)
-{
-    char *full = realpath(t->folder[0] ? t->folder : ".", NULL);
-    bool blank = full && strpbrk(full, " \t");
-    const char *quote = blank ? "\"" : "";
-    const char *option = full ? arena_printf(t->arena, "-I%s%s%s", quote, full, quote) : "";
-    free(full);
-    return option;
-}
-
-bool reader_sources(const Reader *r)
-{
-    Template *t = r->t;
-    Buf text;
-    buf_init(&text);
-    bool ok = t->file.len > 0 || reader_wrong(r, "files", "a file is wanted");
-    for (int i = 0; ok && i < t->file.len; i++) {
-        template_line(&text, t->file.at[i]);
-        ok = reader_file(r, "files", t->file.at[i], &text) != NULL;
-        buf_putc(&text, '\n');
-    }
-    if (ok && strlen(text.text) != text.len)
-        ok = reader_wrong(r, "files", "the text holds a zero byte");
-    t->text = buf_keep(&text, t->arena);
-    if (ok && (includes(t->text) || (t->reference.text && includes(t->reference.text))))
-        t->include = include_option(t);
-    return ok;
 }
 
 // One text, or a list of them.
@@ -431,7 +389,8 @@ static bool read_view(const Reader *r, const char *where, const json_t *json, Fi
 // "random", a number, {"random": [0, 1]}, {"npy": FILE}, {"of": ARGUMENT, "pad": 2}
 static bool read_fill(const Reader *r, const char *where, const json_t *json, Fill *fill)
 {
-    static const char *const known[] = {"random", "npy", "of", "pad", "edge", NULL};
+    static const char *const known[] = {"random", "npy",  "raw",        "of",
+                                        "pad",    "edge", "expression", NULL};
     if (!json)
         return true;
     if (json_is_number(json)) {
@@ -448,8 +407,13 @@ static bool read_fill(const Reader *r, const char *where, const json_t *json, Fi
         return read_range(r, in(r, where, "random"), json_object_get(json, "random"), fill);
     if (json_object_get(json, "of"))
         return read_view(r, where, json, fill);
-    fill->kind = FILL_FILE;
-    if (!text_of(r, where, json, "npy", true, &fill->file))
+    if (json_object_get(json, "expression")) {
+        fill->kind = FILL_EXPRESSION;
+        return text_of(r, where, json, "expression", true, &fill->file);
+    }
+    bool raw = json_object_get(json, "raw") != NULL;
+    fill->kind = raw ? FILL_RAW : FILL_FILE;
+    if (!text_of(r, where, json, raw ? "raw" : "npy", true, &fill->file))
         return false;
     fill->file = reader_path(r, fill->file);
     return true;
@@ -838,14 +802,20 @@ static bool read_reference(const Reader *r, const json_t *json)
                  {"point", REFERENCE_POINT, read_reference_point}};
     if (!json)
         return true;
+    if (json_is_string(json) && strcmp(json_string_value(json), "none") == 0) {
+        r->t->reference.kind = REFERENCE_NONE;
+        r->t->reference.given = true;
+        return true;
+    }
     for (int i = 0; i < COUNTOF(forms); i++)
         if (json_object_get(json, forms[i].key)) {
             r->t->reference.kind = forms[i].kind;
             r->t->reference.given = true;
             return forms[i].read(r, json);
         }
-    return reader_wrong(r, "reference",
-                        "one of c, file (a kernel), fw, npy and point is wanted");
+    return reader_wrong(
+        r, "reference",
+        "one of c, file (a kernel), fw, npy and point is wanted, or \"none\"");
 }
 
 static bool read_tolerance(const Reader *r, const json_t *json)

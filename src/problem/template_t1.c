@@ -152,8 +152,19 @@ static bool set_fill(const Reader *r, const char *where, const json_t *json,
     const char *fill = text_of(json, "FillType");
     const json_t *value = json_object_get(json, "FillValue");
     bool random = fill && strcmp(fill, "Random") == 0;
+    const char *source = text_of(json, "DataSource");
+    bool raw = fill && strcmp(fill, "BinaryRaw") == 0;
+    if (raw || (fill && strcmp(fill, "Generator") == 0)) {
+        if (!source)
+            return reader_wrong(r, where, "FillType `%s` needs a DataSource", fill);
+        arg->fill.kind = raw ? FILL_RAW : FILL_EXPRESSION;
+        arg->fill.file = raw ? reader_path(r, source) : arena_strdup(r->t->arena, source);
+        return true;
+    }
     if (fill && !random && strcmp(fill, "Constant") != 0)
-        return reader_wrong(r, where, "FillType `%s` is not read; Constant and Random are",
+        return reader_wrong(r, where,
+                            "FillType `%s` is not read; Constant, Random, Generator and "
+                            "BinaryRaw are",
                             fill);
     arg->fill.kind = random ? FILL_RANDOM : FILL_CONSTANT;
     arg->fill.low = random ? 0 : json_number_value(value);
@@ -275,6 +286,8 @@ static bool read_launch(const T1 *f)
         for (int i = 0; i < t->param.len; i++)
             tuned |= strcmp(t->param.at[i].name, block[d]) == 0;
         launch.local[d] = expression_of(f->r, local, axis[d], tuned ? block[d] : "1");
+        if (!tuned && strcmp(launch.local[d], block[d]) == 0)
+            launch.local[d] = d == 0 ? "256" : "1"; // as Kernel Tuner takes it
         launch.global[d] = by_size ? divided(f, d, json_object_get(f->kernel, divisor[d]))
                                    : expression_of(f->r, global, axis[d], "1");
     }
@@ -288,6 +301,11 @@ static bool read_language(const T1 *f)
 {
     const char *language = text_of(f->kernel, "Language");
     bool opencl = language && strcmp(language, "OpenCL") == 0;
+    if (language && strcmp(language, "Hypertuner") == 0)
+        return reader_wrong(
+            f->r, "KernelSpecification.Language",
+            "a space of a search's own options (`Hypertuner`), which has no "
+            "kernel; a record of it is searched by forewarp replay");
     if (!opencl && (!language || strcmp(language, "CUDA") != 0))
         return reader_wrong(f->r, "KernelSpecification.Language",
                             "`%s` is not run; OpenCL and CUDA are",

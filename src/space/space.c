@@ -246,6 +246,11 @@ double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *po
     return result;
 }
 
+void space_evaluate_many(const SpaceExpr *expr, const double *number, int n, double *out)
+{
+    constraint_eval(&expr->code, NULL, 0, number, n, out);
+}
+
 double space_most(const Space *space, const SpaceExpr *expr, bool *varies)
 {
     Range param[SPACE_PARAMS_MAX];

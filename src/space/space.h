@@ -84,6 +84,8 @@ const SpaceExpr *space_expression(Space *space, const char *where, const char *t
 // point may be NULL if the space has no parameters. NAN: a division by zero.
 double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
 
+// The same in a space of one parameter, for n <= 64 numbers that it is.
+void space_evaluate_many(const SpaceExpr *expr, const double *number, int n, double *out);
 // A number that the expression never exceeds, whatever values the parameters have, tight
 // where it grows or falls with each; varies: it reads parameters. NAN: not known.
 double space_most(const Space *space, const SpaceExpr *expr, bool *varies);

@@ -76,6 +76,35 @@ passes "--where without a reference" "$FOREWARP" tune "$tmp/where.json" --where 
     --strategy exhaustive --budget 9t --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/where.out" -q
 holds "two points are right" "$tmp/where.out" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 2'
 
+# Contents by expression and from bytes; nothing compared, on request.
+"$PYTHON" -c 'import sys; open(sys.argv[1], "wb").write(bytes(range(64)))' "$tmp/bytes"
+cat >"$tmp/fills.cl" <<'END2'
+kernel void fills(global const int *a, global const uchar *b, global int *out)
+{
+    int i = get_global_id(0);
+    out[i] = a[i] + b[i];
+}
+END2
+fills() {
+    cat >"$tmp/fills.json" <<END2
+{"files": "fills.cl", "parameters": {"WG": [1, 2]},
+ "arguments": [{"name": "a", "type": "int", "shape": 64, "fill": {"expression": "$1"}},
+               {"name": "b", "type": "uchar", "shape": 64, "fill": {"raw": "bytes"}},
+               {"name": "out", "type": "int", "shape": 64, "access": "out"}],
+ "launch": {"kernel": "fills", "global": 64, "local": "WG"}, "reference": "none"}
+END2
+}
+fills "i // 2 if i % 2 == 0 else -i"
+passes "contents by expression, unchecked" "$FOREWARP" tune "$tmp/fills.json" --strategy exhaustive --budget 9t \
+    --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/fills.out" -q
+holds "which the result says" "$tmp/fills.out" '"NOT checked" in j["reference"]'
+passes "and as an array" "$FOREWARP" run "$tmp/fills.json" -o "$tmp/fills.npy"
+passes "with the right numbers" "$PYTHON" -c 'import sys, numpy as np
+want = [i + (i // 2 if i % 2 == 0 else -i) for i in range(64)]
+assert np.load(sys.argv[1]).tolist() == want' "$tmp/fills.npy"
+fills "i +"
+fails 2 "arguments[0].fill.expression" "$FOREWARP" run "$tmp/fills.json"
+
 # What is wrong is said when the file is read.
 sed -i 1d "$tmp/beside.cl"
 problem "$out" fil

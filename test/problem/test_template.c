@@ -279,8 +279,11 @@ static void test_refused(void **state)
          "\"shape\": 4}], " LAUNCH "}",
          "arguments[0].type: `flot` is no element type"},
         {"{" FILES PARAMETERS "\"arguments\": [{\"name\": \"x\", \"type\": \"float\", "
-         "\"shape\": \"4 * A\"}], " LAUNCH "}",
+         "\"shape\": \"4 * B\"}], " LAUNCH "}",
          "arguments[0].shape:1:5: error S002"},
+        {"{" FILES PARAMETERS "\"arguments\": [{\"name\": \"x\", \"type\": \"float\", "
+         "\"shape\": \"4 * A\", \"access\": \"out\"}], " LAUNCH "}",
+         "arguments[0].shape: it depends on parameters"},
         {"{" FILES PARAMETERS "\"arguments\": [{\"name\": \"x\", \"type\": \"float\", "
          "\"shape\": -4}], " LAUNCH "}",
          "must be a whole number from 1"},

@@ -1,7 +1,7 @@
 # forewarp: build, test, install. `make` builds build/forewarp; see README.md.
 #
 #   make            the program and the library        make check    all tests (no GPU)
-#   make deps       missing Debian packages            make lint     format, layers, sizes
+#   make deps       missing packages of the system     make lint     format, layers, sizes
 #                   (MPI=1: Open MPI too)
 #   make demo       deps, build, tune one example      make bench    the performance tables
 #   make fuzz       fuzz every reader, 60 s each       make install  under PREFIX, DESTDIR
@@ -12,7 +12,7 @@
 #   SAN=1           address and undefined-behaviour sanitizers, in build-san/
 #   SAN=thread      the sanitizer of threads, in build-thread/
 #   WERROR=1        warnings are errors
-#   B=DIR           build there; CC, CFLAGS, CPPFLAGS, LDFLAGS as usual
+#   B=DIR           build there; CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR as usual
 #   MPI=            leaves out MPI (forewarp tune --mpi), which is built in where it is found
 #   V=1             show the commands
 
@@ -20,16 +20,16 @@ B        ?= build$(if $(SAN),-$(SAN:1=san))
 CC       ?= cc
 CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
 PREFIX   ?= /usr/local
+LIBDIR   ?= $(PREFIX)/lib
 PYTHON   ?= $(if $(wildcard /usr/bin/python3),/usr/bin/python3,python3)
-VERSION  := 0.1.0
+VERSION  := 0.2.0
 
 # MPI, for forewarp tune --mpi: built in where it is found; MPI= leaves it out.
 MPI      ?= $(shell pkg-config --exists mpi-c && echo mpi-c)
 PKGS     := sqlite3 jansson zlib OpenCL lapacke isl gmp
-# What `make deps` installs: see tools/deps.
-DEBS     := gcc g++ make pkg-config libsqlite3-dev libjansson-dev zlib1g-dev \
-            ocl-icd-opencl-dev liblapacke-dev libisl-dev libgmp-dev pocl-opencl-icd libcmocka-dev clang-format clang \
-            python3-numpy python3-dev python3-setuptools python3-wheel python3-cffi python3-pytest man-db $(if $(filter 1,$(MPI)),libopenmpi-dev openmpi-bin)
+# Where the C library has no argp (musl, macOS), argp-standalone has it.
+ARGP     ?= $(shell echo 'int argp_parse(void); int main(void) {return argp_parse();}' | \
+                $(CC) -xc - -o /dev/null 2>/dev/null || echo -largp)
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wwrite-strings -Wundef $(if $(WERROR),-Werror)
@@ -65,7 +65,8 @@ all: $(B)/forewarp
 # Without its libraries nothing can be built: say so before the compiler does.
 ifneq ($(filter-out deps demo format lint clean uninstall,$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PKGS) 2>/dev/null && echo found),found)
-$(error $(PKGS): pkg-config does not find all of these libraries: run `make deps`)
+MISSING  := $(foreach p,$(PKGS),$(shell pkg-config --exists $p 2>/dev/null || echo $p))
+$(error pkg-config does not find $(MISSING): `make deps` installs what is missing)
 endif
 endif
 
@@ -130,12 +131,12 @@ $(B)/lib/libforewarp.so: $(SHIPPED)
 
 $(B)/forewarp: $(B)/src/cli/main.o $(B)/libforewarp.a
 	$(if $(V),,@echo '  LD   $@')
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $^ $(LIBS) $(ARGP) $(MPI_LIBS)
 
 $(B)/test/%: test/%.c $(B)/libforewarp.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo '  LD   $@')
-	$(Q)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS) $(MPI_LIBS)
+	$(Q)$(COMPILE) -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a -lcmocka $(LIBS) $(ARGP) $(MPI_LIBS)
 
 # The Python package, to be tried with PYTHONPATH=$(B)/python; `pip install .` does the same.
 print-libs:
@@ -165,7 +166,7 @@ format:
 	@$(FORMATTER) -i $(FORMATTED)
 
 deps:
-	@tools/deps $(DEBS)
+	@tools/deps $(if $(filter 1,$(MPI)),all mpi,all)
 
 demo: deps
 	@$(MAKE) --no-print-directory all
@@ -176,7 +177,7 @@ BENCHES := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 $(B)/bench/%: bench/%.c $(B)/libforewarp.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo '  LD   $@')
-	$(Q)$(COMPILE) -O3 -march=native -fopenmp -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a $(LIBS) $(MPI_LIBS)
+	$(Q)$(COMPILE) -O3 -march=native -fopenmp -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a $(LIBS) $(ARGP) $(MPI_LIBS)
 
 bench: $(B)/forewarp $(BENCHES)
 	FOREWARP=$(abspath $(B))/forewarp B=$(B) bench/run
@@ -199,7 +200,7 @@ fuzz:
 	@$(MAKE) --no-print-directory B=build-fuzz CC=clang \
 	    CFLAGS="-O1 -g -fsanitize=fuzzer-no-link,address" build-fuzz/libforewarp.a
 	clang $(LANGUAGE) $(WARN) -O1 -g -fsanitize=fuzzer,address -o build-fuzz/fuzz \
-	    test/fuzz/fuzz.c build-fuzz/libforewarp.a $(LIBS) $(MPI_LIBS)
+	    test/fuzz/fuzz.c build-fuzz/libforewarp.a $(LIBS) $(ARGP) $(MPI_LIBS)
 	@set -e; for reader in $(READERS); do \
 	    echo "== $$reader"; \
 	    mkdir -p build-fuzz/corpus-$$reader build-fuzz/seeds-$$reader; \
@@ -212,7 +213,7 @@ fuzz:
 
 # One row an installed file: where it goes, and what it is.
 BIN      := $(DESTDIR)$(PREFIX)/bin
-LIB      := $(DESTDIR)$(PREFIX)/lib
+LIB      := $(DESTDIR)$(LIBDIR)
 INCLUDE  := $(DESTDIR)$(PREFIX)/include
 SHARE    := $(DESTDIR)$(PREFIX)/share
 HEADERS  := $(wildcard include/*.h)
@@ -224,20 +225,42 @@ STUDIES  := h200 pocl
 
 $(B)/forewarp.pc: force
 	@mkdir -p $(@D)
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' \
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)' \
 	    'includedir=$${prefix}/include' '' 'Name: forewarp' \
 	    'Description: compiler and auto-tuner for GPU kernels' 'Version: $(VERSION)' \
 	    'Requires.private: $(PKGS)' 'Libs: -L$${libdir} -lforewarp' \
 	    'Libs.private: -ldl -lm -lpthread' 'Cflags: -I$${includedir}' >$@
 
+# find_package(forewarp) of CMake; paths are relative, so an installation can be moved.
+UP       = $(shell realpath -m --relative-to=$(LIBDIR)/cmake/forewarp $1)
+$(B)/cmake/forewarpConfig.cmake: force
+	@mkdir -p $(@D)
+	@printf '%s\n' '# forewarp $(VERSION): the target forewarp::forewarp' \
+	    'if(NOT TARGET forewarp::forewarp)' '  add_library(forewarp::forewarp SHARED IMPORTED)' \
+	    '  set_target_properties(forewarp::forewarp PROPERTIES' \
+	    '    IMPORTED_LOCATION "$${CMAKE_CURRENT_LIST_DIR}/../../$(SONAME)"' \
+	    '    IMPORTED_SONAME $(SONAME)' \
+	    '    INTERFACE_INCLUDE_DIRECTORIES "$${CMAKE_CURRENT_LIST_DIR}/$(call UP,$(PREFIX)/include)")' \
+	    'endif()' >$@
+	@printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' \
+	    'if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)' '  set(PACKAGE_VERSION_COMPATIBLE FALSE)' \
+	    'else()' '  set(PACKAGE_VERSION_COMPATIBLE TRUE)' \
+	    '  string(COMPARE EQUAL "$${PACKAGE_FIND_VERSION}" "$(VERSION)" PACKAGE_VERSION_EXACT)' 'endif()' \
+	    >$(@D)/forewarpConfigVersion.cmake
+
+# Pages are installed with the links that lead somewhere there; of others the text stays.
+SHOWN    := s,\]\(((\.\./)?)examples/embed\),](\1../../forewarp/embed),g; \
+            s,\]\(((\.\./)?)(examples|templates)([^)]*)\),](\1../../forewarp/\3\4),g; \
+            s,\[([^]]*)\]\((\.\./)?(bench|data|src|test|doc/forewarp\.1|ARCHITECTURE|HACKING|CONTRIBUTING)[^)]*\),\1,g
+
 $(B)/completion.%: $(B)/forewarp
 	$(B)/forewarp help --completion $* >$@
 
-install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion.zsh
+install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/cmake/forewarpConfig.cmake $(B)/completion.bash $(B)/completion.zsh
 	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions
 	install -m 644 $(B)/completion.bash $(SHARE)/bash-completion/completions/forewarp
 	install -m 644 $(B)/completion.zsh $(SHARE)/zsh/site-functions/_forewarp
-	install -d $(BIN) $(LIB)/pkgconfig $(INCLUDE) $(SHARE)/man/man1 \
+	install -d $(BIN) $(LIB)/pkgconfig $(LIB)/cmake/forewarp $(INCLUDE) $(SHARE)/man/man1 \
 	    $(SHARE)/forewarp/examples/fusion $(SHARE)/forewarp/examples/an5d \
 	    $(SHARE)/forewarp/embed $(SHARE)/forewarp/templates \
 	    $(SHARE)/forewarp/models $(SHARE)/forewarp/heuristics $(SHARE)/doc/forewarp/doc
@@ -246,6 +269,7 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion
 	install -m 755 $(B)/lib/libforewarp.so $(LIB)/$(SONAME)
 	ln -sf $(SONAME) $(LIB)/libforewarp.so
 	install -m 644 $(B)/forewarp.pc $(LIB)/pkgconfig
+	install -m 644 $(B)/cmake/forewarpConfig.cmake $(B)/cmake/forewarpConfigVersion.cmake $(LIB)/cmake/forewarp
 	$(if $(HEADERS),install -m 644 $(HEADERS) $(INCLUDE))
 	install -m 644 doc/forewarp.1 $(SHARE)/man/man1
 	install -m 644 $(EXAMPLES) $(SHARE)/forewarp/examples
@@ -261,14 +285,17 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/completion.bash $(B)/completion
 	    install -d $(SHARE)/forewarp/stencils/$$study; \
 	    install -m 644 data/stencils/$$study/loading.csv $(SHARE)/forewarp/stencils/$$study; \
 	done
-	install -m 644 LICENSE README.md $(SHARE)/doc/forewarp
-	install -m 644 $(wildcard doc/*.md) $(SHARE)/doc/forewarp/doc
+	install -m 644 LICENSE $(SHARE)/doc/forewarp
+	set -e; for page in README.md CHANGELOG.md SECURITY.md $(wildcard doc/*.md); do \
+	    sed -E '$(SHOWN)' $$page >$(SHARE)/doc/forewarp/$$page; \
+	    chmod 644 $(SHARE)/doc/forewarp/$$page; \
+	done
 
 uninstall:
 	rm -f $(BIN)/forewarp $(LIB)/libforewarp.a $(LIB)/libforewarp.so* $(LIB)/pkgconfig/forewarp.pc \
 	    $(HEADERS:include/%=$(INCLUDE)/%) $(SHARE)/man/man1/forewarp.1 \
 	    $(SHARE)/bash-completion/completions/forewarp $(SHARE)/zsh/site-functions/_forewarp
-	rm -rf $(SHARE)/forewarp $(SHARE)/doc/forewarp
+	rm -rf $(SHARE)/forewarp $(SHARE)/doc/forewarp $(LIB)/cmake/forewarp
 
 clean:
 	rm -rf $(B)

@@ -61,7 +61,7 @@ extern "C" {
 #define FW_API
 #endif
 
-/* Of the library, "0.1.0". */
+/* Of the library, "0.2.0". */
 FW_API const char *fw_version(void);
 
 /* Frees a text that a function gave away; accepts NULL. */

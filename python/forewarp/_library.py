@@ -71,5 +71,5 @@ def worker() -> Any:
 
 
 def version() -> str:
-    """Of the library, "0.1.0"."""
+    """Of the library, "0.2.0"."""
     return text(lib.fw_version()) or ""

@@ -70,8 +70,12 @@ static FILE *guarded(FILE *plain, int file, int mode)
 
 void cli_guard(void)
 {
+#ifdef __GLIBC__
     stdout = guarded(stdout, STDOUT_FILENO, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF);
     stderr = guarded(stderr, STDERR_FILENO, _IONBF);
+#else // musl's streams are constants: what is printed goes out as it is
+    (void)guarded;
+#endif
 }
 
 void cli_paint(const char *text)

@@ -176,6 +176,12 @@ static void cpu_field(const char *key, char *out, size_t size)
         fclose(f);
 }
 
+// musl does not know the caches.
+#ifndef _SC_LEVEL1_DCACHE_LINESIZE
+#define _SC_LEVEL1_DCACHE_LINESIZE (-1)
+#define _SC_LEVEL2_CACHE_SIZE      (-1)
+#endif
+
 static int64_t system_value(int name, int64_t otherwise)
 {
     long value = sysconf(name);

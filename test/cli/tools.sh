@@ -32,6 +32,28 @@ long() { awk -v n="$1" 'BEGIN {for (i = 0; i < n; i++) printf "\\n"}'; }
 finds sizecheck src/base/b.c "int f(void)\n{$(long 125)}\n" "a long function"
 finds sizecheck src/base/b.c "$(long 901)" "a long file"
 
+# deps MANAGER WANTED NEED...: beside this package manager alone, where nothing is found, tools/deps has it install that.
+deps() {
+    manager=$1 want=$2
+    shift 2
+    rm -rf "$tmp/bin" && mkdir "$tmp/bin"
+    for command in sh awk tr id grep ls echo env; do ln -s "$(command -v $command)" "$tmp/bin"; done
+    printf '#!/bin/sh\necho "$@"\n' | tee "$tmp/bin/$manager" "$tmp/bin/sudo" >/dev/null
+    chmod +x "$tmp/bin/$manager" "$tmp/bin/sudo"
+    PATH="$tmp/bin" PYTHON=/none "$tmp/bin/sh" tools/deps "$@" >"$tmp/stdout" 2>"$tmp/stderr"
+    grep -q -- "$want" "$tmp/stdout" && ok "deps by $manager" || not_ok "deps by $manager" "$(cat "$tmp/stdout" "$tmp/stderr")"
+}
+
+deps apt-get '-qy install --no-install-recommends libisl-dev$' isl
+deps dnf '-y install sqlite-devel lapack-devel$' sqlite lapacke
+deps pacman '-S --needed --noconfirm ocl-icd opencl-headers$' OpenCL
+deps apk 'add isl-dev gmp-dev$' isl gmp
+deps brew 'install jansson$' jansson
+rm "$tmp/bin/brew"
+PATH="$tmp/bin" "$tmp/bin/sh" tools/deps isl 2>"$tmp/stderr"
+grep -q 'missing: isl. There is no apt-get' "$tmp/stderr" && ok "deps without a package manager" || not_ok "deps without a package manager"
+fails 2 'there is no row `moon`' tools/deps moon
+
 # check COUNTS TEXT NAME: with this text as a test, and little time, tools/check counts so.
 check() {
     printf '%b' "$2" >"$tmp/t.sh"

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Progress (screen.h). The rate is that of the last ten to twenty seconds, so that trials
-// taken from the store at once do not promise what the device cannot keep.
+// taken from the store at once do not promise what the device cannot keep. On a terminal a
+// thread writes the line again each second, whatever the command waits for.
 #include "cli/screen.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static const double every_terminal_s = 0.1, every_log_s = 5, window_s = 10;
+enum { TICK_S = 1 };
 
 Screen screen_open(const Options *options)
 {
@@ -98,28 +102,78 @@ static void cut_line(Buf *line)
             line->text[line->len = i] = 0;
 }
 
-void screen_show(Screen *s, const Moment *m)
+static void paint(Screen *s, double now)
 {
-    double now = clock_s();
-    if (s->quiet || now - s->last_s < (s->terminal ? every_terminal_s : every_log_s))
-        return;
-    Buf line;
+    Buf line, whole;
     buf_init(&line);
+    buf_init(&whole);
     s->last_s = now;
     s->shown = s->terminal;
-    put_moment(&line, s, m, now);
+    put_moment(&line, s, &s->moment, now);
     if (s->terminal)
         cut_line(&line);
-    Buf whole;
-    buf_init(&whole);
     buf_printf(&whole, s->terminal ? "\r%s\033[0m\033[K" : "%s\n", line.text);
     cli_paint(whole.text);
     buf_release(&whole);
     buf_release(&line);
 }
 
+static void *tick(void *user)
+{
+    Screen *s = user;
+    pthread_mutex_lock(&s->lock);
+    while (!s->closed) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += TICK_S;
+        pthread_cond_timedwait(&s->wake, &s->lock, &until);
+        double now = clock_s();
+        if (!s->closed && now - s->last_s >= TICK_S / 2.0)
+            paint(s, now);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+// Without a thread the line stands still between moments. Signals are for the thread that
+// works.
+static void start_ticking(Screen *s)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->wake, NULL);
+    s->ticking = thread_start(&s->thread, tick, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void screen_show(Screen *s, const Moment *m)
+{
+    if (s->quiet)
+        return;
+    if (s->ticking)
+        pthread_mutex_lock(&s->lock);
+    double now = clock_s();
+    s->moment = *m;
+    if (now - s->last_s >= (s->terminal ? every_terminal_s : every_log_s))
+        paint(s, now);
+    if (s->ticking)
+        pthread_mutex_unlock(&s->lock);
+    else if (s->terminal)
+        start_ticking(s);
+}
+
 void screen_close(Screen *s)
 {
+    if (s->ticking) {
+        pthread_mutex_lock(&s->lock);
+        s->closed = true;
+        pthread_cond_signal(&s->wake);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->thread, NULL);
+        s->ticking = false;
+    }
     if (s->shown)
         cli_paint("\r\033[K");
     s->shown = false;

@@ -16,17 +16,15 @@ typedef struct {
     Infos found;
     const char *only; // the one that is looked for; NULL: all
     int index;        // its number in its kind
+    const char *why;  // it was not found; NULL: nothing was said
 } Listing;
 
-static void note_end(const Listing *listing, const char *kind, const json_t *message,
-                     int found, Diags *diags)
+static void note_end(Listing *listing, const char *kind, const json_t *message, int found,
+                     Diags *diags)
 {
     const char *log = json_text_of(message, "log"), *advice = device_kind(kind)->advice;
     if (listing->only && found == 0)
-        diag_world(diags, "C007",
-                   "there is no device %s: %.*s; `forewarp devices` lists "
-                   "those present",
-                   listing->only, (int)strcspn(log, "\n"), log);
+        listing->why = arena_printf(listing->arena, "%.*s", (int)strcspn(log, "\n"), log);
     else if (*log)
         diag_warning(diags, span_none, "", "some %s devices do not open: %s", kind, log);
     else if (found == 0 && advice)
@@ -100,6 +98,23 @@ int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *dia
     return listing.found.len;
 }
 
+// There is no such device: why, and which there are. False.
+static bool none_such(const Listing *listing, const char *worker, Diags *diags)
+{
+    Buf present;
+    Diags ignored;
+    DeviceInfo *info;
+    buf_init(&present);
+    diags_init(&ignored, listing->arena);
+    int n = devices_list(listing->arena, worker, &info, &ignored);
+    for (int i = 0; i < n; i++)
+        buf_printf(&present, "%s-d %s (%s)", i ? ", " : "; try ", info[i].id, info[i].name);
+    diag_world(diags, "C007", "there is no device %s%s%s%s", listing->only,
+               listing->why ? ": " : "", listing->why ? listing->why : "", present.text);
+    buf_release(&present);
+    return false;
+}
+
 bool devices_find(Arena *arena, const char *worker, const char *id, DeviceInfo *info,
                   Diags *diags)
 {
@@ -111,8 +126,7 @@ bool devices_find(Arena *arena, const char *worker, const char *id, DeviceInfo *
                           "a device is opencl:N, cuda:N or host: `%s`", id);
     list_kinds(&listing, &kind, 1, worker, diags);
     if (listing.found.len == 0)
-        return diags->errors == errors &&
-               diag_world(diags, "C007", "there is no device %s", id);
+        return diags->errors == errors && none_such(&listing, worker, diags);
     *info = listing.found.at[0];
     return true;
 }

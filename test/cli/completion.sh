@@ -121,6 +121,12 @@ tune() { on_terminal "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 --budget
 tune
 tr '\r' '\n' <"$tmp/stderr" | grep -q "search  .* of 12 trials.*best" && ok "progress on a terminal" ||
     not_ok "progress on a terminal" "$(cat "$tmp/stderr")"
+# While one kernel is built, which takes long here, the line goes on.
+printf '#!/bin/sh\n[ "$1" = --version ] || sleep 5\nexec cc "$@"\n' >"$tmp/slow"
+chmod +x "$tmp/slow"
+CC="$tmp/slow" tune -d host --budget 2t
+tr '\r' '\n' <"$tmp/stderr" | sed -n 's/^ *[0-9.]* s  //p' | sort | uniq -c | awk '$1 > 2 {n = 1} END {exit !n}' &&
+    ok "progress while nothing ends" || not_ok "progress while nothing ends" "$(cat "$tmp/stderr")"
 tune -q
 grep -q "trials " "$tmp/stderr" && ! grep -q "search  " "$tmp/stderr" && ok "--quiet" || not_ok "--quiet"
 "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 --budget 12t --store "$tmp/s.db" -o "$tmp/out" 2>"$tmp/stderr" >"$tmp/stdout"

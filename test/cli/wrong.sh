@@ -172,6 +172,8 @@ fails 2 "PROGRAM is missing" "$FOREWARP" tune
 fails 2 "unexpected argument" "$FOREWARP" check $jacobi extra
 fails 2 "unrecognized option" "$FOREWARP" check $jacobi --wings
 fails 2 "no help" "$FOREWARP" help nonsense
+fails 2 "no help" "$FOREWARP" help slide4
+fails 1 "try -d" "$FOREWARP" run $jacobi -s N=8,M=8 --device opencl:9
 
 # shellcheck disable=SC2086
 fails_tune() {

@@ -274,6 +274,8 @@ install: $(B)/forewarp lib $(B)/forewarp.pc $(B)/cmake/forewarpConfig.cmake $(B)
 	install -m 644 doc/forewarp.1 $(SHARE)/man/man1
 	install -m 644 $(EXAMPLES) $(SHARE)/forewarp/examples
 	install -m 755 examples/stencils/generate $(SHARE)/forewarp/examples
+	install -d $(SHARE)/forewarp/examples/python
+	install -m 644 examples/python/jacobi2d.ipynb $(SHARE)/forewarp/examples/python
 	install -m 644 $(wildcard examples/an5d/*.fw) $(SHARE)/forewarp/examples/an5d
 	install -m 644 $(wildcard examples/embed/*.c examples/embed/*.fw) examples/embed/Makefile \
 	    $(SHARE)/forewarp/embed

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code in doc/python.md and python/README.md runs as it stands there."""
+"""The code in the pages on Python and in the notebook runs as it stands there."""
 
+import json
 import pathlib
 import re
 
@@ -18,3 +19,23 @@ def test_page(page, opencl, tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(compile(block, page, "exec"), names)
+
+
+def test_notebook(opencl, tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.setenv("FOREWARP_STORE", str(tmp_path / "trials.db"))
+    names = {"__name__": "notebook"}
+    for cell in cells("code"):
+        exec(compile(cell, "notebook", "exec"), names)
+    assert names["plan"].origin == "measured" and abs(names["b"] - names["right"]).max() < 1e-5
+
+
+def test_rendered_notebook():
+    """doc/notebook.md is the notebook: every cell stands there."""
+    page = (ROOT / "doc/notebook.md").read_text()
+    assert all(cell in page for cell in cells("code") + cells("markdown"))
+
+
+def cells(kind):
+    notebook = json.loads((ROOT / "examples/python/jacobi2d.ipynb").read_text())
+    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == kind]

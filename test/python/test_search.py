@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A strategy in Python, and one of the library's that is asked and told."""
 
+import pathlib
 import random
+import re
+import subprocess
 
 import pytest
 
 import forewarp
+from forewarp._library import PROGRAM
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_points(twice, store):
@@ -43,3 +49,19 @@ def test_ask_and_tell(twice, store):
     assert search.plan().point == min(told, key=told.get)
     with pytest.raises(ValueError, match="no valid point"):
         search.tell("bx=nothing", 1)
+
+
+def test_help_knows_parameters(opencl):
+    """`forewarp help` explains each parameter that a program of examples/ has."""
+    used = set()
+    for path in sorted((ROOT / "examples").glob("*.fw")):
+        sizes = re.findall(r"^size (.*)$", path.read_text(), re.M)
+        names = {word.strip() for line in sizes for word in line.split("//")[0].split(",")}
+        try:
+            problem = forewarp.Problem(path, **{n: 64 for n in names if n.isidentifier()})
+        except forewarp.Error:  # sizes that it does not allow
+            continue
+        used |= set(forewarp.Search(problem, opencl).parameters)
+    assert {"lx", "ly", "vec"} <= used
+    unknown = {n for n in used if subprocess.run([PROGRAM, "help", n], capture_output=True).returncode}
+    assert not unknown

@@ -161,36 +161,40 @@ static double any_scale(Rng *rng, Scalar scalar)
     return power % 64 == 0 ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
 }
 
-enum { RARELY = 4096 };
+enum { RARELY = 4096, SPECIAL_FROM = 16 };
 
-static double special(Rng *rng, Scalar scalar)
+// One of each at least, and one in RARELY, of buffers that hold more than parameters.
+static void put_special(const RigBuffer *buffer, Rng *rng)
 {
     static const double values[] = {NAN, INFINITY, -INFINITY, 0};
-    double x = few_digits(rng, scalar);
-    return rng_below(rng, RARELY) ? x : values[rng_below(rng, COUNTOF(values))];
+    size_t bytes = scalar_device_bytes(buffer->scalar);
+    int64_t n = buffer->count < SPECIAL_FROM ? 0 : COUNTOF(values) + buffer->count / RARELY;
+    for (int64_t i = 0; i < n; i++)
+        scalar_pack(buffer->scalar, &values[i % COUNTOF(values)], 1,
+                    (char *)(uintptr_t)buffer->init +
+                        rng_below(rng, (uint64_t)buffer->count) * bytes);
 }
 
 static void fill_more(const RigBuffer *buffer, MoreInputs set, Rng *rng)
 {
-    static double (*const make[])(Rng * rng,
-                                  Scalar scalar) = {[MORE_FEW_DIGITS] = few_digits,
-                                                    [MORE_SCALES] = any_scale,
-                                                    [MORE_SPECIAL] = special};
     double chunk[CHUNK];
     size_t bytes = scalar_device_bytes(buffer->scalar);
     char *to = (char *)(uintptr_t)buffer->init;
     for (int64_t i = 0; i < buffer->count; i += CHUNK, to += CHUNK * bytes) {
         int64_t n = MIN(CHUNK, buffer->count - i);
         for (int64_t k = 0; k < n; k++)
-            chunk[k] = make[set](rng, buffer->scalar);
+            chunk[k] = set == MORE_SCALES ? any_scale(rng, buffer->scalar)
+                                          : few_digits(rng, buffer->scalar);
         scalar_pack(buffer->scalar, chunk, n, to);
     }
+    if (set == MORE_SPECIAL)
+        put_special(buffer, rng);
 }
 
-ProblemData *data_more(const Problem *problem, MoreInputs set, Arena *arena)
+ProblemData *data_more(const Problem *problem, MoreInputs set, uint64_t seed, Arena *arena)
 {
     const Expr *body = problem->bound->main->body;
-    uint64_t seed = 1001 + (uint64_t)set;
+    seed = hash_mix(seed, 1001 + (uint64_t)set);
     bool finite = problem->bound->math == MATH_FAST || folds_decide(body);
     if (is_tame(body) || (set == MORE_SPECIAL && finite))
         return data_random(problem, seed, arena);

@@ -89,7 +89,7 @@ ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena);
 // that are no numbers. Where floats may become indices, or a fold may not take such values,
 // they are as data_random has them.
 typedef enum { MORE_FEW_DIGITS, MORE_SCALES, MORE_SPECIAL, MORE_SETS } MoreInputs;
-ProblemData *data_more(const Problem *problem, MoreInputs set, Arena *arena);
+ProblemData *data_more(const Problem *problem, MoreInputs set, uint64_t seed, Arena *arena);
 // Puts other contents into an input.
 void data_pack(const RigBuffer *buffer, const double *plane);
 Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena);
@@ -170,7 +170,7 @@ struct ProblemKind {
                    const Workplace *place, Arena *arena, const char **how, Diags *diags);
     // Further inputs, with what the outputs must be, the reference having been checked;
     // false with diagnostics. NULL: there are none.
-    bool (*more)(const Problem *problem, ProblemData *data[MORE_SETS],
+    bool (*more)(const Problem *problem, uint64_t seed, ProblemData *data[MORE_SETS],
                  const Workplace *place, Arena *arena, Diags *diags);
     // Writes an output, as read from its buffer, to a .npy file.
     bool (*write)(const Problem *problem, const ProblemData *data, int output,
@@ -232,7 +232,7 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
                        Arena *arena, const char **how, Diags *diags);
 
 // The same of inputs besides, by the plain kernel alone, once that was checked.
-bool reference_more(const Problem *problem, ProblemData *data[MORE_SETS],
+bool reference_more(const Problem *problem, uint64_t seed, ProblemData *data[MORE_SETS],
                     const Workplace *place, Arena *arena, Diags *diags);
 
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.

@@ -540,11 +540,11 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
     return true;
 }
 
-bool reference_more(const Problem *problem, ProblemData *data[MORE_SETS],
+bool reference_more(const Problem *problem, uint64_t seed, ProblemData *data[MORE_SETS],
                     const Workplace *place, Arena *arena, Diags *diags)
 {
     for (int set = 0; set < MORE_SETS; set++)
-        data[set] = data_more(problem, (MoreInputs)set, arena);
+        data[set] = data_more(problem, (MoreInputs)set, seed, arena);
     if (!run_plain(problem, data, MORE_SETS, true, place, arena, diags))
         return false;
     for (int set = 0; set < MORE_SETS && steps_of(problem->bound->main->body) > 0; set++)

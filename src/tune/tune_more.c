@@ -19,8 +19,8 @@ static void reference_deep(void *user)
 {
     More *more = user;
     Tune *t = more->t;
-    more->known =
-        t->problem->kind->more(t->problem, more->data, &t->place, t->arena, &more->quiet);
+    more->known = t->problem->kind->more(t->problem, t->options->seed, more->data,
+                                         &t->place, t->arena, &more->quiet);
 }
 
 static void drop_first(Tune *t, int set, Trial *trial)

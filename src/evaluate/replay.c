@@ -121,6 +121,17 @@ static bool is_enough(const Replayer *r, const ScoreStep *step, int n)
     return in_time >= want;
 }
 
+// What part of the optimum a run has reached; of values that are not all of one sign, of
+// the way from the worst of them.
+static double part_of(const Recorded *recorded, double best, double optimum)
+{
+    if (!recorded->maximise)
+        return optimum / best;
+    if (recorded->least > 0 || recorded->most == recorded->least)
+        return best / optimum;
+    return (-best - recorded->least) / (-optimum - recorded->least);
+}
+
 static void summarise(Replayer *r, const ScoreRun *run)
 {
     Replay *result = r->result;
@@ -129,7 +140,7 @@ static void summarise(Replayer *r, const ScoreRun *run)
         double best = run[i].n ? run[i].step[run[i].n - 1].best : INFINITY;
         least = fmin(least, best);
         most = fmax(most, best);
-        result->found += r->recorded->maximise ? best / optimum : optimum / best;
+        result->found += part_of(r->recorded, best, optimum);
         result->optimum_runs += best == optimum;
     }
     result->found /= r->options->repeats;

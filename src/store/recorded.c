@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads recorded spaces (recorded.h). Both formats become the same table first: a row a
+// Reads recorded spaces (recorded.h). All formats become the same table first: a row a
 // configuration, a column a parameter; then the columns become domains in ascending order,
 // so that a space is the same in whichever format it came.
 //
@@ -313,6 +313,78 @@ static bool read_t4(Reader *r, json_t *root)
     return true;
 }
 
+// KTT's own results --------------------------------------------------------------------
+
+static json_t *ktt_value(const json_t *configuration, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(configuration); i++) {
+        const json_t *item = json_array_get(configuration, i);
+        const char *known = json_string_value(json_object_get(item, "Name"));
+        if (known && strcmp(known, name) == 0)
+            return json_object_get(item, "Value");
+    }
+    return NULL;
+}
+
+static RecordedPoint ktt_row(const Reader *r, const json_t *result)
+{
+    static const char *const key[] = {"TotalOverhead", "DataMovementOverhead",
+                                      "SearcherOverhead", "ValidationOverhead",
+                                      "ExtraDuration"};
+    const char *status = json_string_value(json_object_get(result, "Status"));
+    const json_t *duration = json_object_get(result, "TotalDuration");
+    bool ok = status && strcmp(status, "Ok") == 0;
+    RecordedPoint row = {.value = ok ? number_or(duration, NAN) * r->unit_s * 1e3 : NAN,
+                         .twice = {NAN, NAN},
+                         .run_s = seconds(r, duration)};
+    row.cost_s = row.run_s;
+    for (int i = 0; i < COUNTOF(key); i++)
+        row.cost_s += seconds(r, json_object_get(result, key[i]));
+    return row;
+}
+
+static bool read_ktt_result(Reader *r, const json_t *result, size_t number)
+{
+    const json_t *configuration = json_object_get(result, "Configuration");
+    const char *where = arena_printf(r->arena, "result %zu", number);
+    size_t n = json_array_size(configuration);
+    if (n == 0)
+        return wrong_at(r, "no Configuration in", where);
+    for (size_t i = 0; i < n && number == 0; i++) {
+        const json_t *item = json_array_get(configuration, i);
+        const char *name = json_string_value(json_object_get(item, "Name"));
+        if (!name || !add_param(r, name))
+            return name ? false : wrong_at(r, "a parameter without a Name in", where);
+    }
+    if (n != (size_t)r->nparam)
+        return wrong_at(r, "other parameters than before in", where);
+    for (int i = 0; i < r->nparam; i++) {
+        const json_t *value = ktt_value(configuration, r->param[i]);
+        if (!value)
+            return wrong_at(r, "a parameter has no value in", where);
+        if (!add_cell(r, value, where))
+            return false;
+    }
+    return add_row(r, ktt_row(r, result));
+}
+
+static bool read_ktt(Reader *r, json_t *root)
+{
+    const json_t *metadata = json_object_get(root, "Metadata");
+    const json_t *results = json_object_get(root, "Results");
+    const char *device = json_string_value(json_object_get(metadata, "Device"));
+    r->made->device = arena_strdup(r->made->arena, device ? device : "");
+    set_objective(r, NULL);
+    if (!json_is_array(results))
+        return wrong(r, "`Results` is not a list");
+    if (!set_unit(r, json_object_get(metadata, "TimeUnit")))
+        return false;
+    for (size_t i = 0; i < json_array_size(results); i++)
+        if (!read_ktt_result(r, json_array_get(results, i), i))
+            return false;
+    return true;
+}
+
 // The space -----------------------------------------------------------------------------
 
 static int compare_words(const void *p, const void *q)
@@ -408,8 +480,13 @@ static bool make_space(Reader *r)
     made->at = NEW_ARRAY(made->arena, RecordedPoint, made->n);
     for (int i = 0; i < r->rows.len; i++)
         made->at[space_number(made->space, &point[i])] = r->rows.at[i];
-    for (int i = 0; i < made->n; i++)
+    made->least = INFINITY;
+    made->most = -INFINITY;
+    for (int i = 0; i < made->n; i++) {
         made->nvalid += !isnan(made->at[i].value);
+        made->least = fmin(made->least, made->at[i].value);
+        made->most = fmax(made->most, made->at[i].value);
+    }
     return made->nvalid > 0 || wrong(r, "every configuration failed");
 }
 
@@ -482,7 +559,14 @@ static bool read_root(Reader *r, json_t *root)
         return read_cache(r, root) && make_space(r);
     if (json_object_get(root, "results"))
         return read_t4(r, root) && make_space(r);
-    return wrong(r, "neither T4 results (`results`) nor a cache file (`cache`)");
+    if (json_object_get(root, "Results"))
+        return read_ktt(r, root) && make_space(r);
+    if (json_object_get(root, "ConfigurationSpace"))
+        return wrong(r,
+                     "a T1 file, which asks for a search and records none: forewarp tune "
+                     "takes it");
+    return wrong(r, "neither T4 results (`results`), nor a cache file (`cache`), nor "
+                    "results of KTT (`Results`)");
 }
 
 static const char *plain_name(Arena *arena, const char *path)
@@ -574,14 +658,16 @@ Launches recorded_launches(const Recorded *recorded)
     return (Launches){recorded->launches ? recorded_shape : NULL, recorded};
 }
 
-// Rates turn round. A time of nothing is still better than any other.
+// Rates turn round; scores that may be negative are told by how far they are from the best.
 double recorded_cost(const Recorded *recorded, const RecordedPoint *point)
 {
     if (isnan(point->value))
         return INFINITY;
     if (!recorded->maximise)
         return point->value * 1e6;
-    return point->value > 0 ? 1e9 / point->value : INFINITY;
+    if (recorded->least <= 0)
+        return 1e6 * (1 + recorded->most - point->value);
+    return 1e9 / point->value;
 }
 
 int *recorded_order(const Recorded *recorded)

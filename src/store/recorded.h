@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Spaces that somebody has measured from end to end, as others publish them: results in the
-// T4 format (FAIR auto-tuning results, JSON) and cache files of Kernel Tuner, gzipped or
-// not. A recorded space stands in for a device: every point has its time and what measuring
-// it took.
+// T4 format (FAIR auto-tuning results, JSON), cache files of Kernel Tuner and results of
+// KTT, gzipped or not. A recorded space stands in for a device: every point has its time
+// and what measuring it took.
 
 #ifndef FW_STORE_RECORDED_H
 #define FW_STORE_RECORDED_H
@@ -28,7 +28,8 @@ typedef struct {
     bool launches;         // some points have their launch
     bool maximise;         // the objective is better when it is higher
     int n, nvalid;
-    RecordedPoint *at; // by space_number
+    double least, most; // of the valid values
+    RecordedPoint *at;  // by space_number
     Arena *arena;
 } Recorded;
 

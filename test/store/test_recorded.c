@@ -241,13 +241,66 @@ static void test_noise(void **state)
     assert_true(read > 100 && refused > 100);
 }
 
+// KTT's own results: microseconds, a failure without a duration.
+static const char ktt[] =
+    "{\"Metadata\": {\"Device\": \"GPU\", \"KttVersion\": \"2.2\", \"TimeUnit\": "
+    "\"Microseconds\"}, \"Results\": [\n"
+    "{\"Configuration\": [{\"Name\": \"bx\", \"Value\": 32, \"ValueType\": "
+    "\"UnsignedInt\"},"
+    " {\"Name\": \"how\", \"Value\": \"a\", \"ValueType\": \"String\"}],\n"
+    " \"ComputationResults\": [], \"Status\": \"Ok\", \"TotalDuration\": 2500.0,"
+    " \"TotalOverhead\": 500.0},\n"
+    "{\"Configuration\": [{\"Name\": \"how\", \"Value\": \"a\"}, {\"Name\": \"bx\", "
+    "\"Value\": 16}], \"Status\": \"ComputationFailed\", \"TotalDuration\": 0.0}]}";
+
+static void test_ktt(void **state)
+{
+    Fixture *f = *state;
+    Recorded *r = parse(f, ktt);
+    assert_non_null(r);
+    assert_string_equal(r->device, "GPU");
+    assert_int_equal(r->n, 2);
+    assert_int_equal(r->nvalid, 1);
+    for (int i = 0; i < r->n; i++)
+        if (!isnan(r->at[i].value)) {
+            assert_true(fabs(r->at[i].value - 2.5) < 1e-12);
+            assert_true(fabs(r->at[i].cost_s - 3e-3) < 1e-12);
+        }
+    recorded_free(r);
+    assert_null(parse(f, "{\"ConfigurationSpace\": {}}"));
+    assert_non_null(strstr(f->diags.list.at[0].message, "a T1 file"));
+}
+
+// Scores below zero have their order, and none of them counts as a failure.
+static void test_negative_scores(void **state)
+{
+    Fixture *f = *state;
+    Recorded *r = parse(f, "{\"device_name\": \"\", \"tune_params_keys\": [\"n\"], "
+                           "\"objective\": \"score\", \"cache\": {"
+                           "\"1\": {\"n\": 1, \"score\": -0.5}, \"2\": {\"n\": 2, "
+                           "\"score\": 0.25}, \"3\": {\"n\": 3, \"score\": -2}}}");
+    assert_non_null(r);
+    assert_true(r->maximise);
+    int *order = recorded_order(r);
+    const double want[] = {0.25, -0.5, -2};
+    for (int i = 0; i < 3; i++) {
+        assert_true(r->at[order[i]].value == want[i]);
+        assert_true(isfinite(recorded_cost(r, &r->at[order[i]])));
+    }
+    free(order);
+    recorded_free(r);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_cache), TEST(test_unclosed), TEST(test_t4),    TEST(test_rate),
-        TEST(test_wrong), TEST(test_absent),   TEST(test_noise),
+        TEST(test_ktt),   TEST(test_negative_scores),
+        TEST(test_cache), TEST(test_unclosed),
+        TEST(test_t4),    TEST(test_rate),
+        TEST(test_wrong), TEST(test_absent),
+        TEST(test_noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

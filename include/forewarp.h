@@ -27,6 +27,13 @@
  *            frees with fw_free_text; on success *message is NULL, or a warning. message
  *            may be NULL. Running out of memory ends the process, and so does a fault of
  *            forewarp's own.
+ *   NULL     In place of an object, or of a text or a place that a function needs, it is an
+ *            error like others: what can fail does, and says which; what only asks returns
+ *            NULL, 0 (fw_problem_shape: -1; fw_plan_origin: FW_PLAIN). A text or an option
+ *            may be NULL where it is said. A number that is none of those there are is
+ *            answered likewise.
+ *   freeing  An object is freed once, as with free(): to pass it to any function after
+ *            that, also to be freed again, is a fault of the caller's that cannot be seen.
  *   unit     Times are seconds, sizes are bytes.
  *   threads  There is no hidden state: different threads may use different objects at the
  *            same time, also on one device and with one store. One object is for one thread
@@ -203,8 +210,9 @@ typedef struct {
 /* How to search. Zero or NULL in a field means the default in brackets; so {0} is all of
  * them. Fields are only ever added at the end. */
 typedef struct {
-    fw_rigor rigor;       /* [FW_MEASURE] */
-    double budget_s;      /* seconds, of all that the call does [by rigor] */
+    fw_rigor rigor;  /* [FW_MEASURE] */
+    double budget_s; /* seconds of all that the call does, but for a minute of grace until a
+                        first kernel is right [by rigor] */
     long budget_trials;   /* trials, those taken from the store included [no bound] */
     const char *strategy; /* a name of `forewarp help strategies` ["auto"; of a script
                              "predicted"] */

@@ -165,22 +165,22 @@ void fw_problem_free(fw_problem *problem)
 
 const char *fw_problem_label(const fw_problem *problem)
 {
-    return problem->label;
+    return problem ? problem->label : NULL;
 }
 
 double fw_problem_bytes(const fw_problem *problem)
 {
-    return problem_bytes(problem->problem);
+    return problem ? problem_bytes(problem->problem) : 0;
 }
 
 int fw_problem_arguments(const fw_problem *problem)
 {
-    return problem->nargument;
+    return problem ? problem->nargument : 0;
 }
 
 int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument)
 {
-    if (i < 0 || i >= problem->nargument)
+    if (!problem || !argument || i < 0 || i >= problem->nargument)
         return 0;
     const Argument *a = &problem->argument[i];
     *argument = (fw_argument){.name = a->name,
@@ -195,7 +195,7 @@ int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument)
 
 int fw_problem_shape(const fw_problem *problem, int i, int64_t *extent, int room)
 {
-    if (i < 0 || i >= problem->nargument)
+    if (!problem || i < 0 || i >= problem->nargument || (!extent && room > 0))
         return -1;
     const Argument *a = &problem->argument[i];
     for (int d = 0; d < MIN(a->rank, room); d++)
@@ -264,15 +264,15 @@ void fw_device_free(fw_device *device)
 
 const char *fw_device_id(const fw_device *device)
 {
-    return device->info.id;
+    return device ? device->info.id : NULL;
 }
 
 const char *fw_device_name(const fw_device *device)
 {
-    return device->info.name;
+    return device ? device->info.name : NULL;
 }
 
 const char *fw_device_fingerprint(const fw_device *device)
 {
-    return device->info.fingerprint;
+    return device ? device->info.fingerprint : NULL;
 }

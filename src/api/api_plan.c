@@ -210,7 +210,7 @@ static bool show_wisdom(Making *m)
     diags_init(&quiet, m->arena);
     m->diags = &quiet;
     m->options.strategy = "auto"; // it begins with what is stored
-    m->options.budget_s = 0;
+    m->options.no_search = true;
     bool ok = run_search(m, FW_WISDOM);
     m->options = options;
     m->diags = loud;
@@ -297,42 +297,42 @@ fw_trial api_trial(const char *point, const Trial *trial)
 
 fw_origin fw_plan_origin(const fw_plan *plan)
 {
-    return plan->origin;
+    return plan ? plan->origin : FW_PLAIN;
 }
 
 const char *fw_plan_found_for(const fw_plan *plan)
 {
-    return plan->found_for;
+    return plan ? plan->found_for : NULL;
 }
 
 const char *fw_plan_foreign(const fw_plan *plan)
 {
-    return plan->foreign;
+    return plan ? plan->foreign : NULL;
 }
 
 const char *fw_plan_source(const fw_plan *plan)
 {
-    return plan->recipe.source;
+    return plan ? plan->recipe.source : NULL;
 }
 
 const char *fw_plan_target(const fw_plan *plan)
 {
-    return target_name(plan->recipe.target);
+    return plan ? target_name(plan->recipe.target) : NULL;
 }
 
 const char *fw_plan_point(const fw_plan *plan)
 {
-    return plan->recipe.point;
+    return plan ? plan->recipe.point : NULL;
 }
 
 double fw_plan_time(const fw_plan *plan)
 {
-    return plan->time_ns * 1e-9;
+    return plan ? plan->time_ns * 1e-9 : 0;
 }
 
 double fw_plan_baseline(const fw_plan *plan)
 {
-    return plan->baseline_ns * 1e-9;
+    return plan ? plan->baseline_ns * 1e-9 : 0;
 }
 
 int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **body,
@@ -340,6 +340,9 @@ int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **bo
 {
     Diags diags;
     Buf head, text;
+    if (!api_given(header, "place for the header", message) ||
+        !api_given(body, "place for the body", message))
+        return 0;
     *header = *body = NULL;
     if (!api_given(plan, "plan", message) || !api_given(stem, "stem", message))
         return 0;

@@ -67,7 +67,7 @@ void fw_queue_free(fw_queue *queue)
 
 void *fw_queue_handle(const fw_queue *queue)
 {
-    return queue->kind->queue(queue->device);
+    return queue ? queue->kind->queue(queue->device) : NULL;
 }
 
 // Running -----------------------------------------------------------------------------

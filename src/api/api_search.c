@@ -76,17 +76,17 @@ static const Space *space_of(const fw_search *s)
 
 double fw_search_points(const fw_search *s)
 {
-    return space_count(space_of(s));
+    return s ? space_count(space_of(s)) : 0;
 }
 
 int fw_search_parameters(const fw_search *s)
 {
-    return space_params(space_of(s));
+    return s ? space_params(space_of(s)) : 0;
 }
 
 const char *fw_search_parameter(const fw_search *s, int i, int *count)
 {
-    if (i < 0 || i >= space_params(space_of(s)))
+    if (i < 0 || i >= fw_search_parameters(s))
         return NULL;
     const SpaceParam *param = space_param(space_of(s), i);
     if (count)
@@ -96,7 +96,7 @@ const char *fw_search_parameter(const fw_search *s, int i, int *count)
 
 const char *fw_search_value(fw_search *s, int i, int k)
 {
-    if (i < 0 || i >= space_params(space_of(s)) || k < 0 ||
+    if (i < 0 || i >= fw_search_parameters(s) || k < 0 ||
         k >= space_param(space_of(s), i)->n)
         return NULL;
     buf_clear(&s->text);
@@ -106,7 +106,8 @@ const char *fw_search_value(fw_search *s, int i, int k)
 
 static bool read_point(const fw_search *s, const char *text, Point *point)
 {
-    return point_parse(space_of(s), text, point) && space_valid(space_of(s), point);
+    return s && text && point_parse(space_of(s), text, point) &&
+           space_valid(space_of(s), point);
 }
 
 int fw_search_valid(const fw_search *s, const char *point)
@@ -125,6 +126,8 @@ static const char *print_point(fw_search *s, const Point *point)
 const char *fw_search_plain(fw_search *s)
 {
     Point point;
+    if (!s)
+        return NULL;
     ways_first(tune_ways(s->tune), &point, 1);
     return print_point(s, &point);
 }
@@ -132,7 +135,7 @@ const char *fw_search_plain(fw_search *s)
 const char *fw_search_ask(fw_search *s)
 {
     Point point;
-    return tune_ask(s->tune, &point) ? print_point(s, &point) : NULL;
+    return s && tune_ask(s->tune, &point) ? print_point(s, &point) : NULL;
 }
 
 int fw_search_tell(fw_search *s, const char *text, double seconds)
@@ -162,6 +165,9 @@ static bool measure(fw_search *s, const char *text, fw_trial *told, Diags *diags
 int fw_search_measure(fw_search *s, const char *point, fw_trial *trial, char **message)
 {
     Diags diags;
+    if (!api_given(s, "search", message) || !api_given(point, "point", message) ||
+        !api_given(trial, "trial", message))
+        return 0;
     diags_init(&diags, arena_new());
     bool ok = measure(s, point, trial, &diags);
     api_message(&diags, message);
@@ -187,6 +193,8 @@ static bool make_plan(fw_search *s, const char *text, fw_plan *plan, Diags *diag
 fw_plan *fw_search_plan(fw_search *s, const char *point, char **message)
 {
     Diags diags;
+    if (!api_given(s, "search", message))
+        return NULL;
     diags_init(&diags, arena_new());
     fw_plan *plan = api_plan(&s->device);
     bool ok = make_plan(s, point, plan, &diags);

@@ -186,8 +186,6 @@ static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg
                      Buf *log)
 {
     const Recipe *recipe = loaded->recipe;
-    if (!takes(recipe, n, log))
-        return false;
     for (int i = 0; i < n; i++) {
         size_t bytes = (size_t)recipe->argument[i].bytes, before = log->len;
         if (loaded->kind->lend(loaded->device, &buffer[i], bytes, &lent[i], log))
@@ -269,6 +267,8 @@ static bool run_all(const Loaded *loaded, void *queue, const DeviceArg *arg, Buf
 
 bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log)
 {
+    if (!takes(loaded->recipe, n, log))
+        return false;
     DeviceArg *lent = xcalloc((size_t)MAX(n, 1), sizeof *lent);
     bool ok = lend_all(loaded, buffer, n, lent, log) && run_all(loaded, queue, lent, log);
     free(lent);

@@ -46,16 +46,17 @@ static json_t *result_json(const TuneResult *r)
     json_t *ranking = r->ranked ? json_pack("{s:i, s:f, s:s}", "points", r->ranked,
                                             "seconds", r->ranking_s, "model", r->model)
                                 : json_null();
-    return json_pack(
-        "{s:s, s:{s:s, s:s, s:i}, s:s, s:I, s:f, s:f, s:I, s:s, s:o, s:o, s:o, s:o, s:f, "
-        "s:o, s:o, s:s?}",
-        "problem", r->problem, "device", "name", r->device, "fingerprint", r->fingerprint,
-        "count", r->devices, "strategy", r->strategy, "seed", (json_int_t)r->seed,
-        "elapsed_s", r->elapsed_s, "space", r->space_points, "reused",
-        (json_int_t)r->reused, "reference", r->reference, "trials", trials, "best", best,
-        "baseline_ns", json_finite(r->baseline_ns), "copy_ns", json_finite(r->copy_ns),
-        "bytes", r->bytes, "ranking", ranking, "floor", cli_floor_json(&limit, r->best_ns),
-        "sandbox", r->sandbox);
+    return json_pack("{s:s, s:{s:s, s:s, s:i}, s:s, s:I, s:f, s:f, s:f, s:I, s:s, s:o, "
+                     "s:o, s:o, s:o, s:f, "
+                     "s:o, s:o, s:s?}",
+                     "problem", r->problem, "device", "name", r->device, "fingerprint",
+                     r->fingerprint, "count", r->devices, "strategy", r->strategy, "seed",
+                     (json_int_t)r->seed, "elapsed_s", r->elapsed_s, "grace_s", r->grace_s,
+                     "space", r->space_points, "reused", (json_int_t)r->reused, "reference",
+                     r->reference, "trials", trials, "best", best, "baseline_ns",
+                     json_finite(r->baseline_ns), "copy_ns", json_finite(r->copy_ns),
+                     "bytes", r->bytes, "ranking", ranking, "floor",
+                     cli_floor_json(&limit, r->best_ns), "sandbox", r->sandbox);
 }
 
 static void print_row(const char *what, double ns, const TuneResult *r)
@@ -88,6 +89,9 @@ static void print_result(const Problem *problem, const TuneResult *r)
            (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s,
            counts.text);
     buf_release(&counts);
+    if (r->grace_s > 0)
+        printf("\n  the first right kernel came %.1f s after the end of the budget",
+               r->grace_s);
     if (r->signal)
         printf("\n  ended by a signal (%s); this is what was found before it",
                strsignal(r->signal));

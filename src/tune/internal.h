@@ -123,7 +123,6 @@ int tune_trials_in(const Tune *t, double seconds, int most);
 // Whether so much more may be done before the budget is over.
 bool tune_has_time(const Tune *t, double seconds);
 double tune_again_s(const Tune *t, double ns); // predicted, to time a candidate again
-double tune_limit_s(const Tune *t);            // to build a candidate, and to run it
 void tune_spent(Tune *t, const Job *job, const Trial *trial);
 bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted
 

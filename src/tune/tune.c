@@ -79,8 +79,8 @@ RigConfig tune_rig_config(const Tune *t, const ProblemData *data)
                        .buffer = data->buffer,
                        .share = t->options->share,
                        .tolerance = data->tolerance,
-                       .build_limit_s = tune_limit_s(t),
-                       .run_limit_s = tune_limit_s(t),
+                       .build_limit_s = t->problem->kind->limit_s,
+                       .run_limit_s = t->problem->kind->limit_s,
                        .samples = t->options->samples};
 }
 
@@ -163,6 +163,7 @@ static bool open_store(Tune *t)
 // The first points, among them the plain one, are tried before any strategy.
 static bool try_first(Tune *t)
 {
+    t->spent.begun_s = clock_s();
     tune_set_end(t, BUDGET_SEARCH);
     if (!tune_stream(t, next_first, t->search->kind->learns))
         return false;

@@ -76,8 +76,9 @@ struct TuneOptions {
     Workplace place;
     int share, npeer; // as of a RigConfig: other devices that take part
     const RigPeer *peer;
-    bool fresh;    // forget stored trials first
-    bool no_floor; // nobody asks for it: copy_ns, compute_ns, floor_ns stay 0
+    bool fresh;     // forget stored trials first
+    bool no_search; // nothing new is tried: the best of what is stored is run again
+    bool no_floor;  // nobody asks for it: copy_ns, compute_ns, floor_ns stay 0
     void (*progress)(void *user, const Progress *progress);
     // Told of each trial that was run; true ends the search there, with the best so far.
     bool (*on_trial)(void *user, const char *point, const Trial *trial);
@@ -93,6 +94,7 @@ struct TuneResult {
     const char *sandbox; // what is in force; NULL: none
     uint64_t seed;
     double elapsed_s, space_points;
+    double grace_s;         // beyond the budget, until a first kernel was right
     int64_t trials, reused; // reused: taken from the store
     int64_t count[TRIAL_STATUS_COUNT];
     double baseline_ns, best_ns;

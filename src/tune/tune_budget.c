@@ -5,10 +5,13 @@
 //
 //   method  the search ends as much earlier as timing the best few again will take, by what
 //           their trials took, and measuring the floor where it is not known. What is under
-//           way then is dropped. While nothing was right the search may use the slack, by
-//           which a budget may be exceeded; so may the end, where it takes longer than was
-//           predicted. A candidate is not begun if compiling it is predicted to take longer
-//           than is left: as long as the longest text so far, or more in proportion.
+//           way then is dropped. The end may use the slack, by which a budget may be
+//           exceeded, where it takes longer than was predicted. A candidate is not begun if
+//           compiling it is predicted to take longer than is left: as long as the longest
+//           text so far, or more in proportion.
+//   grace   without a kernel the time was for nothing. So the device, the reference and the
+//           first few trials, until one is right, may go beyond the budget, and the result
+//           says by how much.
 //
 // The points at random besides (TuneOptions.sample) are of no budget, and nor is what comes
 // after them.
@@ -17,13 +20,16 @@
 #include <math.h>
 #include <string.h>
 
+// For a first kernel that is right, and what it needs: 60 s are what a reference may take
+// to build.
+static const double GRACE_S = 60;
+enum { FIRST_TRIALS = 8 };                     // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;  // the larger of the two
 static const double FLOOR_S = 2, FLOOR = 0.15; // the lesser: for ceilings of a device
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
 // At most of the budget for what comes after the search.
 static const double AFTERWARDS = 0.35;
-static const double LIMIT_S = 2, LIMIT = 0.5; // of a candidate, the larger
 
 static double slack_s(const Tune *t)
 {
@@ -46,12 +52,19 @@ static double afterwards_s(const Tune *t)
     return fmin(s, AFTERWARDS * t->budget_s);
 }
 
+static double first_s(const Tune *t)
+{
+    return t->spent.trials < FIRST_TRIALS ? GRACE_S : slack_s(t) / 2;
+}
+
 void tune_set_end(Tune *t, BudgetPart part)
 {
     double end = t->start_s + t->budget_s;
     switch (part) {
     case BUDGET_REFERENCE: end = INFINITY; break; // nothing can be done without it
-    case BUDGET_SEARCH: end += t->nbest ? -afterwards_s(t) : slack_s(t) / 2; break;
+    case BUDGET_SEARCH:
+        end = t->nbest ? end - afterwards_s(t) : fmax(end, t->spent.begun_s) + first_s(t);
+        break;
     case BUDGET_AFTERWARDS: end += slack_s(t) / 2; break;
     }
     t->stop.end_s = end;
@@ -62,14 +75,9 @@ bool tune_has_time(const Tune *t, double seconds)
     return clock_s() + seconds < t->start_s + t->budget_s && !stop_asked(&t->stop);
 }
 
-double tune_limit_s(const Tune *t)
-{
-    return fmin(t->problem->kind->limit_s, fmax(LIMIT_S, LIMIT * t->budget_s));
-}
-
 bool tune_budget_left(const Tune *t)
 {
-    return !t->stopped && !stop_due(&t->stop) &&
+    return !t->stopped && !t->options->no_search && !stop_due(&t->stop) &&
            (!t->budget_trials || t->result->trials < t->budget_trials);
 }
 

@@ -86,6 +86,9 @@ bool tune_check_more(Tune *t)
     diags_init(&more.quiet, t->arena);
     deep_call(reference_deep, &more);
     bool ok = true;
+    int said = more.quiet.list.len;
+    Diags *loud = t->diags;
+    t->diags = &more.quiet;
     if (more.known) {
         RigConfig config = tune_rig_config(t, more.data[0]);
         config.workers = 1;
@@ -99,5 +102,8 @@ bool tune_check_more(Tune *t)
                              t->result->reference, MORE_SETS);
     }
     t->stop.end_s = end_s;
-    return ok;
+    t->diags = loud;
+    for (int i = said; !stop_asked(&t->stop) && i < more.quiet.list.len; i++)
+        diag_world(loud, more.quiet.list.at[i].code, "%s", more.quiet.list.at[i].message);
+    return ok || stop_asked(&t->stop);
 }

@@ -54,6 +54,8 @@ static void record(Tune *t, const Point *point, TrialStatus status, double ns, d
     t->result->count[status]++;
     if (status != TRIAL_OK)
         return;
+    if (!t->nbest)
+        t->result->grace_s = fmax(0, clock_s() - t->start_s - t->budget_s);
     t->result->max_error = fmax(t->result->max_error, error);
     tune_keep_best(t, point, ns);
 }
@@ -95,7 +97,7 @@ static bool is_believed(Tune *t, const StoreTrial *trial)
 {
     Point point;
     if (trial->status == TRIAL_TIMED_OUT)
-        return trial->limit_s >= tune_limit_s(t);
+        return trial->limit_s >= t->problem->kind->limit_s;
     if (trial->status == TRIAL_WRONG_RESULT)
         return trial->seed == t->options->seed;
     if (trial->status != TRIAL_OK || trial->nsample > 0)

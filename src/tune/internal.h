@@ -62,7 +62,7 @@ struct Tune {
     int64_t budget_trials; // of the search; 0: not bounded by trials
     struct {
         int trials; // run, the first of which was done at first_s
-        double first_s;
+        double begun_s, first_s;
         double build_s, bytes; // of the longest text that was right
         double other_s;        // of all candidates, but for timing them
     } spent;

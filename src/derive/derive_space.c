@@ -537,6 +537,7 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
         options.unroll_cap = STEPS_COPIES;
     }
     options.warps = (int)derive_param(d, point, "warps");
+    options.relay = (int)derive_param(d, point, "relay");
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;
     options.shuffle = d->device.shuffle;

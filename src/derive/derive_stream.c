@@ -12,7 +12,7 @@
 
 // Registers of 32 bits that windows may take of the 255 of a lane; half of them leave most
 // shapes room for everything else. Cells that an iteration may read: what it compiles to.
-enum { WINDOW_REGISTERS = 200, READS_MOST = 6000, ROWS_LEAST = 64 };
+enum { WINDOW_REGISTERS = 212, READS_MOST = 6000, ROWS_LEAST = 64 };
 
 static void note_loop(Derivation *d, Expr *iterate)
 {
@@ -45,7 +45,7 @@ void note_steps(Derivation *d, Expr *expr)
         note_steps(d, expr->arg[i]);
 }
 
-static const int64_t step_counts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16};
+static const int64_t step_counts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48};
 
 static void add_steps(Derivation *d)
 {
@@ -122,29 +122,54 @@ static void constrain_tiles(Derivation *d, Diags *diags)
     }
 }
 
+// Warps that are one after another in time: in two dimensions, where lanes shuffle.
+static bool has_relay(const Derivation *d)
+{
+    return d->shape.steps.dims == 2 && d->device.shuffle;
+}
+
+// Rings hold two rows and more of each array from warp to warp.
+static void add_relay(Derivation *d, Diags *diags)
+{
+    const TimeLoop *s = &d->shape.steps;
+    space_add_ints(d->space, "relay", (const int64_t[]){1, 2, 4, 8, 16}, 5);
+    constrain(d, diags, "relay == 1 or fuse %% relay == 0 and lx == %d", d->device.lanes);
+    constrain(d, diags, "relay == 1 or warps %% relay == 0");
+    constrain(d, diags, "relay == 1 or (relay + 1) * cols * %lld <= %lld",
+              (long long)(d->device.lanes * s->ring), (long long)d->device.local_bytes);
+    constrain(d, diags, "fuse > 1 or relay == 1");
+    constrain(d, diags, "fuse <= 16 or relay > 1");
+    constrain(d, diags, "cols in (1, 2, 4, 8) or relay > 1");
+}
+
 void add_stream_params(Derivation *d, Diags *diags)
 {
     const TimeLoop *s = &d->shape.steps;
+    const char *steps = has_relay(d) ? "fuse / relay" : "fuse";
     const char *by = is_deep(d) ? " * by" : "";
     add_steps(d);
-    space_add_ints(d->space, "cols", (const int64_t[]){1, 2, 4, 8}, 4);
-    space_add_ints(
-        d->space, "rows",
-        (const int64_t[]){ROWS_LEAST, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1280},
-        is_deep(d) ? 7 : 11);
+    static const int64_t cols[] = {1, 2, 4, 8, 5, 7, 9, 11, 13, 16, 20, 24};
+    bool relays = has_relay(d);
+    space_add_ints(d->space, "cols", cols, relays ? COUNTOF(cols) : 4);
+    space_add_ints(d->space, "rows",
+                   (const int64_t[]){ROWS_LEAST, 128, 192, 256, 320, 384, 512, 640, 768,
+                                     1024, 1280, 1536, 2048, 3072, 4096},
+                   is_deep(d) ? 7 : 15);
     // Registers that a compiler may use: 8 warps leave 255 each, 16 leave 128. Of 12 shapes
     // of a 5-point stencil on an H200, 20 warps made one 1.3 times as fast, and three
     // slower.
     if (d->device.shuffle)
         space_add_ints(d->space, "warps", (const int64_t[]){8, 12, 16, 20, 24, 32}, 6);
+    if (relays)
+        add_relay(d, diags);
     constrain_sweeps(d, diags);
     constrain(d, diags,
               d->device.shuffle && !is_deep(d) ? "fuse == 1 or lx >= %d"
                                                : "fuse == 1 or lx == %d",
               d->device.lanes);
-    constrain(d, diags, "fuse == 1 or fuse * cols%s * %lld <= %d", by,
+    constrain(d, diags, "fuse == 1 or %s * cols%s * %lld <= %d", steps, by,
               (long long)MAX(s->words, 1), WINDOW_REGISTERS);
-    constrain(d, diags, "fuse == 1 or fuse * cols%s * %lld <= %d", by,
+    constrain(d, diags, "fuse == 1 or %s * cols%s * %lld <= %d", steps, by,
               (long long)MAX(s->reads, 1), READS_MOST);
     // At least half of a strip is written.
     constrain(d, diags, "fuse == 1 or fuse * %lld <= cols * %d",
@@ -156,40 +181,46 @@ void add_stream_params(Derivation *d, Diags *diags)
 // Columns and rows of a lane, warps of a group and of a multiprocessor, and registers that
 // windows then may take: the points to try first do as many steps as that allows, or fewer.
 typedef struct {
-    int64_t cols, by, ly, warps, words, less;
+    int64_t cols, relay, by, ly, warps, words, less, rows;
 } Start;
-enum { STREAM_STARTS = 8 };
-static const Start starts[][STREAM_STARTS] = {{{4, 1, 1, 16, 80, 0},
-                                               {8, 1, 1, 8, 160, 0},
-                                               {4, 1, 1, 12, 96, 0},
-                                               {4, 1, 1, 16, 80, 1},
-                                               {8, 1, 1, 8, 160, 1},
-                                               {4, 1, 1, 8, 128, 0},
-                                               {2, 1, 1, 16, 80, 0},
-                                               {4, 1, 1, 20, 64, 1}},
-                                              {{4, 2, 16, 16, 64, 0},
-                                               {4, 4, 8, 8, 128, 0},
-                                               {4, 2, 16, 16, 64, 1},
-                                               {4, 2, 8, 8, 128, 0},
-                                               {2, 2, 16, 16, 64, 0},
-                                               {2, 4, 8, 8, 160, 0},
-                                               {1, 4, 16, 16, 64, 0},
-                                               {2, 4, 8, 8, 160, 1}}};
+enum { STREAM_STARTS = 14 };
+static const Start starts[][STREAM_STARTS] = {{{13, 8, 1, 1, 8, 212, 0, 3072},
+                                               {20, 8, 1, 1, 8, 212, 0, 3072},
+                                               {4, 1, 1, 1, 16, 80, 0, 256},
+                                               {8, 1, 1, 1, 8, 160, 0, 256},
+                                               {9, 8, 1, 1, 8, 212, 0, 3072},
+                                               {13, 4, 1, 1, 8, 212, 0, 1024},
+                                               {4, 1, 1, 1, 12, 96, 0, 256},
+                                               {13, 8, 1, 1, 8, 160, 0, 1536},
+                                               {16, 4, 1, 1, 8, 212, 0, 1024},
+                                               {20, 4, 1, 1, 16, 120, 0, 1536},
+                                               {8, 1, 1, 1, 8, 160, 1, 256},
+                                               {4, 1, 1, 1, 8, 128, 0, 256},
+                                               {2, 1, 1, 1, 16, 80, 0, 256},
+                                               {4, 1, 1, 1, 20, 64, 1, 256}},
+                                              {{4, 1, 2, 16, 16, 64, 0, 128},
+                                               {4, 1, 4, 8, 8, 128, 0, 128},
+                                               {4, 1, 2, 16, 16, 64, 1, 128},
+                                               {4, 1, 2, 8, 8, 128, 0, 128},
+                                               {2, 1, 2, 16, 16, 64, 0, 128},
+                                               {2, 1, 4, 8, 8, 160, 0, 128},
+                                               {1, 1, 4, 16, 16, 64, 0, 128},
+                                               {2, 1, 4, 8, 8, 160, 1, 128}}};
 
 int stream_starts(const Derivation *d)
 {
-    return has_stream(d) ? STREAM_STARTS : 0;
+    return has_stream(d) ? is_deep(d) ? 8 : STREAM_STARTS : 0;
 }
 
 void stream_start(const Derivation *d, int i, Point *point)
 {
     const Start *start = &starts[is_deep(d)][i];
     int64_t each = start->cols * start->by * MAX(d->shape.steps.words, 1);
-    int64_t most = MAX(start->words / each, 2);
-    int n = (int)d->shape.steps.dims;
+    int64_t most = MAX(start->words / each * start->relay, 2);
     set_number(d, point, "lx", d->device.lanes);
     set_number(d, point, "cols", start->cols);
-    set_number(d, point, "rows", n == 3 ? 128 : 256);
+    set_number(d, point, "rows", start->rows);
+    set_number(d, point, "relay", start->relay);
     set_number(d, point, "warps", start->warps);
     set_number(d, point, "ly", start->ly);
     set_number(d, point, "by", start->by);

@@ -293,26 +293,35 @@ static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool s
     return step;
 }
 
-// Makes the kernels that take a state from buffers to buffers: of as many steps as go at
-// once, and of what is left of the count; returns how often one of them is launched.
-static int64_t step_kernels(Lower *l, const Expr *expr, const Env *env, int64_t steps,
-                            const View *from, const View *to, Launches *step,
-                            Launches *last)
+// How often the steps of a loop are launched, and the launches of each time: as many steps
+// as go at once, then as many parts of them as are left, then single ones that are.
+enum { KINDS = 3 };
+typedef struct {
+    int64_t times[KINDS];
+    Launches launches[KINDS];
+} Passes;
+
+static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t count,
+                          const View *from, const View *to)
 {
-    int64_t at_once = stream_steps(l, expr, env, from, to);
-    bool stream = at_once > 0;
-    at_once = stream ? MIN(at_once, steps) : 1;
-    int64_t rest = steps % at_once;
-    *step = *last = step_launches(l, expr, env, stream, at_once, from, to);
-    if (rest)
-        *last = step_launches(l, expr, env, stream, rest, from, to);
-    return steps / at_once + (rest > 0);
+    Passes passes = {0};
+    int64_t fused = stream_steps(l, expr, env, from, to), most = MAX(fused, 1);
+    int64_t part = l->options->relay > 1 && most % l->options->relay == 0
+                       ? most / l->options->relay
+                       : most;
+    int64_t steps[KINDS] = {most, count % most / part * part, count % most % part};
+    for (int i = 0; i < KINDS; i++) {
+        passes.times[i] = i == 0 ? count / most : steps[i] > 0;
+        if (passes.times[i])
+            passes.launches[i] = step_launches(l, expr, env, fused > 0, steps[i], from, to);
+    }
+    return passes;
 }
 
 // Kernels of one step are made once, reading the first state and writing the second; step
 // k binds their parameters to the buffers it really reads and writes. The last one writes
 // the destination, so states alternate between it and one temporary. A stream does several
-// steps in a kernel, and what is left of the count in another.
+// steps in a kernel, and what is left of the count in others.
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     int64_t steps;
@@ -323,7 +332,6 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
         gen_view_kernel(l, expr, in, out);
         return out;
     }
-    Launches step, last;
     Buffer *first[PLANES_MAX], *final[PLANES_MAX], *other[PLANES_MAX];
     Buffer *formal[2 * PLANES_MAX], *actual[2 * PLANES_MAX];
     state_buffers(l, in, expr, first, true);
@@ -335,14 +343,16 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     const View *to = state_new(l, expr, "to", formal + n);
     for (int i = 0; i < 2 * n; i++)
         formal[i]->formal = true;
-    steps = step_kernels(l, expr, env, steps, from, to, &step, &last);
+    Passes passes = step_passes(l, expr, env, steps, from, to);
+    steps = passes.times[0] + passes.times[1] + passes.times[2];
     for (int64_t k = 0; k < steps && !l->failed; k++) {
+        int kind = k < passes.times[0] ? 0 : k < passes.times[0] + passes.times[1] ? 1 : 2;
         bool even = (steps - 1 - k) % 2 == 0;
         for (int i = 0; i < n; i++) {
             actual[i] = k == 0 ? first[i] : even ? other[i] : final[i];
             actual[n + i] = even ? final[i] : other[i];
         }
-        launch_again(l, k + 1 < steps ? &step : &last, formal, actual, 2 * n);
+        launch_again(l, &passes.launches[kind], formal, actual, 2 * n);
     }
     if (dest != out)
         gen_view_kernel(l, expr, dest, out);

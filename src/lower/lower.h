@@ -173,6 +173,7 @@ typedef struct {
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
     int warps;         // of streams that a multiprocessor should hold at once; 0: not said
+    int relay;         // of streams in two: warps that each do a part of the steps; 0: one
     int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
@@ -224,6 +225,7 @@ typedef struct {
     // What one step more adds, for each cell of a lane.
     int64_t words; // of 4 bytes: kept from one row to the next
     int64_t met;   // bytes of those that lanes publish in local memory
+    int64_t ring;  // bytes of a cell of all rows between a warp and the next, of a relay
     int64_t reads; // cells read, in an iteration of the walk
 } TimeLoop;
 // Of an iterateStream, whose reductions are written out; shuffle: as in LowerOptions.

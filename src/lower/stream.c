@@ -33,6 +33,18 @@ static const Arith *ranged(Stream *s, const char *name, int64_t lo, int64_t hi,
 
 // What can be streamed ----------------------------------------------------------------
 
+// How many warps share the steps, each as many as it would of all that go at once.
+static void plan_relay(Stream *s, const Expr *expr)
+{
+    int64_t all, warps = s->l->options->relay;
+    s->relay = 1;
+    if (warps < 2 || s->dims != 2 || s->shift || !s->l->options->shuffle ||
+        !arith_is_const(expr->num[1], &all) || all % warps || s->steps % (all / warps))
+        return;
+    s->relay = s->steps / (all / warps);
+    s->steps = all / warps;
+}
+
 static bool plan(Stream *s, const Expr *expr)
 {
     const LowerOptions *options = s->l->options;
@@ -41,8 +53,10 @@ static bool plan(Stream *s, const Expr *expr)
         s->cols > COLS_MAX || !stream_probe(s, expr->type))
         return false;
     s->lanes = options->lanes;
+    plan_relay(s, expr);
     s->jam = s->dims == 3 ? MAX(options->lane_rows, 1) : 1;
     s->warps = s->dims == 3       ? MAX(options->local[1], 1)
+               : s->relay > 1     ? 1
                : options->shuffle ? MAX(options->local[0] / s->lanes, 1)
                                   : 1;
     if (s->steps < 1 || s->steps > STEPS_MAX || s->jam > JAM_MAX)
@@ -99,6 +113,7 @@ static void name_places(Stream *s, const char *name, const Arith *first, int axi
 typedef struct {
     Part part;
     const Arith **col, **line; // of the lane
+    const Arith **from, **to;  // columns that it moves for the group
 } Way;
 
 // Cell (j, c) of the lane, of a row of the grid.
@@ -164,9 +179,50 @@ static void load_ahead(Stream *s, const Arith *newest, const Way *way)
     }
 }
 
+// The columns of the cells that an item moves into and out of the rings.
+static void name_pieces(Stream *s, bool inside, const Arith **from, const Arith **to)
+{
+    ArithCtx *c = s->l->ctx;
+    int64_t width = width_of(s), across = s->lanes * s->cols;
+    for (int64_t k = 0; k < relay_pieces(s); k++) {
+        const Arith *x = arith_add(c, s->start, relay_cell(s, k));
+        int64_t least = inside ? 0 : -s->halo, most = inside ? width - 1 : width + across;
+        to[k] = from[k] = name_index(s, "at", x, least, most, 1);
+        if (!inside)
+            from[k] =
+                name_index(s, "from", within(s, to[k], s->dims - 1, 1), 0, width - 1, 1);
+    }
+}
+
+// The rows that enter the first ring next, into registers. newest: of all.
+static void load_pieces(Stream *s, const Arith *newest, const Way *way)
+{
+    for (int g = 0; g < s->nstate; g++) {
+        if (!s->field[g].used)
+            continue;
+        s->at[0] = row_of(s, arith_addc(s->l->ctx, newest, -s->field[g].delay), way);
+        for (int64_t k = 0; k < relay_pieces(s); k++) {
+            s->at[1] = way->from[k];
+            load_cell(s, g, 0, k);
+        }
+    }
+}
+
+static void enter_pieces(Stream *s)
+{
+    for (int g = 0; g < s->nstate; g++)
+        for (int64_t k = 0; s->field[g].used && k < relay_pieces(s); k++)
+            relay_enter(s, g, k, k_var(s->l, s->ahead[ahead_of(s, g, 0, k)]));
+    add_barrier(s->l);
+}
+
 // The next row of each grid of the state becomes the newest.
 static void take_ahead(Stream *s)
 {
+    if (s->relay > 1) {
+        relay_take(s);
+        return;
+    }
     Field **input = NEW_ARRAY(s->l->arena, Field *, s->nstate);
     int n = 0;
     for (int g = 0; g < s->nstate; g++) {
@@ -255,7 +311,8 @@ static void write_row(Stream *s, int g, const Field *field, bool computed,
     Lower *l = s->l;
     const Arith *row = arith_addc(l->ctx, newest, -field->delay);
     Block *outer = l->block;
-    open_writes(s, row, way);
+    if (s->relay == 1)
+        open_writes(s, row, way);
     const Arith *at = computed ? row : row_of(s, row, way);
     for (int64_t j = 0; j < s->jam; j++) {
         Block *here = l->block;
@@ -264,7 +321,10 @@ static void write_row(Stream *s, int g, const Field *field, bool computed,
             set_cell(s, at, j, c, way);
             const KExpr *value =
                 computed ? k_var(l, cell_var(s, field, 0, j, c)) : cell_value(s, field);
-            write_cell(s, g, value, row, j, c, way);
+            if (s->relay > 1)
+                relay_pass(s, g, c, value);
+            else
+                write_cell(s, g, value, row, j, c, way);
         }
         l->block = here;
     }
@@ -310,21 +370,69 @@ static int compute_rows(Stream *s, int64_t step, int i, const Arith *newest, con
     return end;
 }
 
+// What left the last ring in the iteration before is written.
+static void write_pieces(Stream *s, const Arith *newest, const Way *way)
+{
+    Lower *l = s->l;
+    ArithCtx *c = l->ctx;
+    int64_t across = s->lanes * s->cols;
+    for (int g = 0; g < s->nstate; g++) {
+        const Field *field = stream_field(s, s->steps, g);
+        const Arith *row = arith_addc(c, newest, -1 - s->behind - field->delay);
+        const Arith *from_start = arith_sub(c, row, s->first);
+        for (int64_t k = 0; k < relay_pieces(s); k++) {
+            Block *here = l->block;
+            const Arith *cell = relay_cell(s, k);
+            const Arith *cond[] = {
+                from_start,
+                arith_sub(c, arith_const(c, s->rows - 1), from_start),
+                arith_addc(c, cell, -s->halo),
+                arith_sub(c, arith_const(c, across - s->halo - 1), cell),
+                arith_sub(c, arith_const(c, width_of(s) - 1), way->to[k]),
+                arith_sub(c, arith_const(c, s->size[0] - 1), row)};
+            open_if(s, cond, way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6);
+            const Arith *at[DIMS_MAX] = {row, way->to[k]};
+            gen_copy(l, view_value(l, relay_left(s, g, k)),
+                     stream_element(s, stream_part(s, s->to, g), at));
+            l->block = here;
+        }
+    }
+}
+
+// The newest row of a warp among those that do one step after another.
+static const Arith *own_row(Stream *s, const Arith *newest, const Way *way)
+{
+    ArithCtx *c = s->l->ctx;
+    const Arith *row = arith_sub(c, newest, arith_mulc(c, s->warp, s->lag));
+    bool any = way->part == PART_ANY;
+    return name_index(
+        s, "y", row, any ? -s->above - s->behind : s->delay + s->lo[0],
+        any ? s->size[0] + s->rows + s->after + s->phases : s->size[0] - 1 - s->hi[0], 1);
+}
+
 // One iteration: as many rows as a window has, from y on.
 static void gen_rows(Stream *s, const Way *way, const Arith *y)
 {
     for (s->phase = 0; s->phase < s->phases && !s->l->failed; s->phase++) {
         const Arith *newest = arith_addc(s->l->ctx, y, s->phase);
+        const Arith *next = arith_addc(s->l->ctx, newest, 1);
         exchange_older(s);
+        if (s->relay > 1) {
+            load_pieces(s, next, way);
+            write_pieces(s, newest, way);
+            newest = own_row(s, newest, way);
+        }
         take_ahead(s);
-        if (is_ahead(s))
-            load_ahead(s, arith_addc(s->l->ctx, newest, 1), way);
+        if (s->relay == 1 && is_ahead(s))
+            load_ahead(s, next, way);
         for (int g = 0; g < s->nstate; g++)
             if (s->field[g].used)
                 write_rows(s, &s->field[g], newest, way);
         for (int64_t t = 0; t < s->steps; t++)
             for (int i = 0; i < s->ngrid;)
                 i = compute_rows(s, t, i, newest, way);
+        if (s->relay > 1)
+            enter_pieces(s);
     }
 }
 
@@ -340,7 +448,7 @@ static Stm *open_choice(Stream *s, const Arith *const *cond, int n)
 // The first and the last y of an iteration that has all its rows within the grid.
 static int64_t first_inside(const Stream *s)
 {
-    return s->delay + s->lo[0];
+    return s->behind + s->delay + s->lo[0];
 }
 
 static int64_t last_inside(const Stream *s)
@@ -358,7 +466,8 @@ static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
         const Arith *cond[] = {arith_addc(l->ctx, y, -first_inside(s)),
                                arith_sub(l->ctx, arith_const(l->ctx, last_inside(s)), y)};
         Stm *branch = open_choice(s, cond, 2);
-        Way side = {PART_SIDE, way->col, way->line};
+        Way side = *way;
+        side.part = PART_SIDE;
         gen_rows(s, &side, name_index(s, "y", y, first_inside(s), last_inside(s), 1));
         l->block = &branch->other;
     }
@@ -372,13 +481,23 @@ static void gen_walk(Stream *s, Part part)
     ArithCtx *c = l->ctx;
     bool inside = part == PART_INSIDE;
     const Arith *col[COLS_MAX], *line[JAM_MAX], *above = arith_addc(c, s->first, -s->above);
-    Way way = {part, col, line};
+    const Arith *from[COLS_MAX], *to[COLS_MAX];
+    Way way = {part, col, line, from, to};
     memset(s->cell, 0, (size_t)s->ncell * sizeof(Var *));
     memset(s->ahead, 0, (size_t)(s->nstate * s->jam * s->cols) * sizeof(Var *));
     name_places(s, "col", s->x, s->dims - 1, s->cols, inside, col);
     if (s->dims == 3)
         name_places(s, "line", s->y, 1, s->jam, inside, line);
-    load_ahead(s, above, &way);
+    s->phase = 0;
+    if (s->relay > 1) { // what the first iteration takes was to enter in one before it
+        name_pieces(s, inside, from, to);
+        load_pieces(s, above, &way);
+        s->turn = arith_const(c, 0);
+        s->phase = -1;
+        enter_pieces(s);
+    } else {
+        load_ahead(s, above, &way);
+    }
     s->top = l->block;
     Stm *loop = NEW(l->arena, Stm);
     *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, s->times)};
@@ -387,7 +506,8 @@ static void gen_walk(Stream *s, Part part)
     const Arith *y =
         name_index(s, "y", arith_add(c, above, arith_mulc(c, loop->iter, s->phases)),
                    inside ? first_inside(s) : -s->above,
-                   inside ? last_inside(s) : s->size[0] + s->rows + s->delay, 1);
+                   inside ? last_inside(s) : s->size[0] + s->rows + s->after, 1);
+    s->turn = loop->iter;
     if (inside)
         gen_rows(s, &way, y);
     else
@@ -504,12 +624,18 @@ static void in_warp(Lower *l, void *user, const Arith *warp)
     gen_loop(l, LOOP_LCL, 0, false, arith_const(l->ctx, items_across(s)), in_lane, s);
 }
 
+// Work-items of a group along y.
+static int64_t lines_of_warps(const Stream *s)
+{
+    return s->dims == 3 ? s->warps : s->relay;
+}
+
 static void in_strips(Lower *l, void *user, const Arith *group)
 {
     Stream *s = user;
     s->strip = group;
-    if (s->dims == 3)
-        gen_loop(l, LOOP_LCL, 1, false, arith_const(l->ctx, s->warps), in_warp, s);
+    if (s->dims == 3 || s->relay > 1)
+        gen_loop(l, LOOP_LCL, 1, false, arith_const(l->ctx, lines_of_warps(s)), in_warp, s);
     else
         in_warp(l, s, NULL);
 }
@@ -544,7 +670,7 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
     if (l->failed || expr->pattern != P_ITERSTREAM ||
         !arith_is_const(expr->num[1], &s.steps))
         return 0;
-    return plan(&s, expr) ? s.steps : 0;
+    return plan(&s, expr) ? s.steps * s.relay : 0;
 }
 
 // Every name that is mentioned stands for arrays in memory.
@@ -563,6 +689,7 @@ static void add_steps(Stream *s, int64_t steps, int sign, TimeLoop *found)
 {
     int64_t most[DIMS_MAX] = {0};
     s->steps = steps;
+    s->relay = 1;
     stream_schedule(s);
     for (int i = 0; i < s->nfield; i++) {
         const Field *field = &s->field[i];
@@ -600,6 +727,9 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
     if (stream_probe(&s, stream->type)) {
         add_steps(&s, 2, -1, found); // the first one or two differ
         add_steps(&s, 3, 1, found);
+        relay_plan(&s);
+        for (int g = 0; g < s.nstate; g++)
+            found->ring += (s.late[g] + 1) * scalar_info[s.grid[g].scalar->scalar].bytes;
         for (int g = 0; g < s.nstate; g++)
             found->bytes += scalar_info[s.grid[g].scalar->scalar].bytes;
     }
@@ -609,14 +739,14 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
 
 static void shape_launch(Stream *s, Kernel *kernel)
 {
-    int64_t local[3] = {items_across(s), s->dims == 3 ? s->warps : 1, 1};
+    int64_t local[3] = {items_across(s), lines_of_warps(s), 1};
     int64_t group[3] = {groups_across(s), s->dims == 3 ? s->tiles : s->streams,
                         s->dims == 3 ? s->streams : 1};
     kernel->any_group = false;
     memcpy(kernel->local, local, sizeof kernel->local);
     for (int d = 0; d < 3; d++)
         kernel->global[d] = arith_const(s->l->ctx, group[d] * local[d]);
-    kernel->resident = s->l->options->warps / (int)s->warps;
+    kernel->resident = s->l->options->warps / (int)(s->warps * s->relay);
 }
 
 void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
@@ -634,6 +764,8 @@ void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const
     kernel_begin(l, expr);
     shape_launch(&s, l->kernel);
     make_shared(&s);
+    if (s.relay > 1)
+        make_rings(&s);
     gen_loop(l, LOOP_WRG, s.dims == 3 ? 2 : 1, false, arith_const(l->ctx, s.streams),
              in_stream, &s);
     kernel_end(l);

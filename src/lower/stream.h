@@ -69,9 +69,15 @@ struct Stream {
     int64_t warps; // of a group: two dimensions: side by side along x; three: along y
     int64_t ncell;
     int64_t strips, tiles, streams;
-    int64_t halo;          // columns at each end of a strip that are not written
-    int64_t border;        // rows at each end of a tile that are not written
-    int64_t above, delay;  // rows read before the first written, newest before the last
+    int64_t halo;         // columns at each end of a strip that are not written
+    int64_t border;       // rows at each end of a tile that are not written
+    int64_t above, after; // rows read before the first written, newest after the last
+    int64_t delay;        // of the last field
+    int64_t relay;        // warps that do `steps` each, one after another; 1: one does all
+    int64_t lag, behind;  // rows that one is behind the one before, and the last the first
+    int64_t late[GRIDS_MAX]; // iterations from what a warp gives to when the next takes it
+    const Buffer *ring[GRIDS_MAX];
+    const Arith *turn;     // of the walk
     int64_t phases, times; // rows of an iteration, and how often it runs
     int nstate, ngrid;
     Grid grid[GRIDS_MAX];
@@ -142,6 +148,20 @@ Field *stream_computed(const Stream *s, int64_t step, int i);
 void stream_schedule(Stream *s);
 // Strips and tiles; false if nothing of one would be written.
 bool stream_tiles(Stream *s);
+
+// stream_relay.c: needs relay > 1 -------------------------------------------------------
+
+// How far warps are apart; what is read before and after the rows written.
+void relay_plan(Stream *s);
+void make_rings(Stream *s);
+// Cells of a row that an item moves between a ring and memory, and which each is.
+int64_t relay_pieces(const Stream *s);
+const Arith *relay_cell(Stream *s, int64_t piece);
+void relay_enter(Stream *s, int g, int64_t piece, const KExpr *value);
+const KExpr *relay_left(Stream *s, int g, int64_t piece);
+// The warp's rows from the one before it; a cell for the one after it.
+void relay_take(Stream *s);
+void relay_pass(Stream *s, int g, int64_t c, const KExpr *value);
 
 // stream_cells.c ------------------------------------------------------------------------
 

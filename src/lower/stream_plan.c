@@ -154,6 +154,10 @@ void stream_schedule(Stream *s)
         s->above = MAX(s->above, field->beyond[0][0] - field->delay);
         s->delay = MAX(s->delay, field->delay);
     }
+    s->after = s->delay;
+    s->behind = 0;
+    if (s->relay > 1)
+        relay_plan(s);
 }
 
 // The most cells beyond those written, along an axis, that must be right.
@@ -163,14 +167,16 @@ static int64_t most_beyond(const Stream *s, int axis)
     for (int g = 0; g < s->nstate; g++)
         for (int side = 0; side < 2; side++)
             most = MAX(most, s->field[g].beyond[side][axis]);
-    return most;
+    return most * s->relay;
 }
 
 // Strips of warps side by side, or, in three dimensions, tiles of warps one below another.
 // Whole iterations: what would be computed anyway is written.
 bool stream_tiles(Stream *s)
 {
-    s->halo = (most_beyond(s, s->dims - 1) + s->cols - 1) / s->cols * s->cols;
+    s->halo = most_beyond(s, s->dims - 1);
+    if (s->relay == 1) // a lane writes all its columns or none
+        s->halo = (s->halo + s->cols - 1) / s->cols * s->cols;
     s->border = s->dims == 3 ? most_beyond(s, 1) : 0;
     int64_t own = s->lanes * s->cols - 2 * s->halo;
     int64_t lines = s->dims == 3 ? s->warps * s->jam - 2 * s->border : 1;
@@ -179,8 +185,9 @@ bool stream_tiles(Stream *s)
         return false;
     s->strips = (width_of(s) + own - 1) / own;
     s->tiles = (height + lines - 1) / lines;
-    int64_t around = s->above + s->delay;
-    s->rows = MIN(s->rows, s->size[0]);
+    int64_t around = s->above + s->after;
+    s->streams = (s->size[0] + s->rows - 1) / s->rows; // of the same length
+    s->rows = (s->size[0] + s->streams - 1) / s->streams;
     s->times = (s->rows + around + s->phases - 1) / s->phases;
     s->rows = s->times * s->phases - around;
     s->streams = (s->size[0] + s->rows - 1) / s->rows;

@@ -77,6 +77,9 @@ static bool print_kernel(Emission *e, Buf *text)
                               "work-items of this kernel wait for each other, which target "
                               "%s cannot express",
                               target_name(e->target));
+    const char *why = derive_unfused(e->ways.derivation);
+    if (why)
+        buf_printf(text, "// A step of the time loop is a kernel of its own: %s.\n", why);
     if (unit)
         emit_unit(text, e->target, unit);
     return unit != NULL;

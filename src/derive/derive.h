@@ -24,6 +24,9 @@ typedef struct Derivation Derivation;
 // a diagnostic if a constraint of its space is wrong. The space is built when it is first
 // asked for more than whether a point is valid: in three dimensions that takes 8 ms.
 Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags);
+// Why no point does several steps of the program's time loop in a kernel; NULL: some do, or
+// it has no time loop.
+const char *derive_unfused(const Derivation *derivation);
 void derive_free(Derivation *derivation);
 const Space *derive_space(const Derivation *derivation);
 

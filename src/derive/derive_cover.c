@@ -122,9 +122,9 @@ static int cover_find(const Derivation *d, int kernels)
     return -1;
 }
 
-const char *cover_single(const Derivation *d)
+const char *cover_stored(const Derivation *d)
 {
-    int cover = cover_find(d, 1);
+    int cover = d->pipeline ? cover_find(d, d->pipeline->script.ncall) : -1;
     return cover < 0 ? NULL : d->pipeline->label[cover];
 }
 

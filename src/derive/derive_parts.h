@@ -93,7 +93,7 @@ bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?
 void constrain_placed(Derivation *derivation, const char *condition, Diags *diags);
 void put_tile_bytes(const Derivation *derivation, Buf *text);
 const char *derive_tiled(const Derivation *derivation); // holds where inputs have tiles
-const char *cover_single(const Derivation *derivation); // all in one kernel; NULL: none
+const char *cover_stored(const Derivation *derivation); // stores all stages; NULL: none
 void cover_plain(const Derivation *derivation, Point *point);
 // Sets a cover by its number, with tiles where there can be some; false if there cannot.
 bool cover_choose(const Derivation *derivation, Point *point, int cover, bool local);

@@ -63,6 +63,16 @@ bool has_stream(const Derivation *d)
            d->shape.dims >= s->dims && (s->dims < 3 || d->shape.rectangular);
 }
 
+const char *derive_unfused(const Derivation *d)
+{
+    const TimeLoop *s = &d->shape.steps;
+    return s->count < 2 || has_stream(d) ? NULL
+           : s->why                      ? s->why
+           : d->device.is_cpu ? "the device is a processor, where lanes do not run together"
+           : d->device.lanes == 0 ? "how many work-items run together is not known"
+                                  : "the axes of its maps are not those of its state";
+}
+
 static void constrain(Derivation *d, Diags *diags, const char *format, ...) FW_PRINTF(3, 4);
 
 static void constrain(Derivation *d, Diags *diags, const char *format, ...)
@@ -99,7 +109,7 @@ static void constrain_sweeps(Derivation *d, Diags *diags)
             constrain(d, diags, "fuse == 1 or %s == %s", param[i][0], param[i][1]);
     if (space_find(d->space, "cover") >= 0)
         constrain(d, diags, "fuse == 1 or cover == '%s'",
-                  cover_single(d) ? cover_single(d) : "");
+                  cover_stored(d) ? cover_stored(d) : "");
     constrain(d, diags, "fuse > 1 or cols == 1 and rows == %d%s", ROWS_LEAST,
               d->device.shuffle ? " and warps == 8" : "");
 }
@@ -188,7 +198,7 @@ static const Start starts[][STREAM_STARTS] = {{{13, 8, 1, 1, 8, 212, 0, 3072},
                                                {20, 8, 1, 1, 8, 212, 0, 3072},
                                                {4, 1, 1, 1, 16, 80, 0, 256},
                                                {8, 1, 1, 1, 8, 160, 0, 256},
-                                               {9, 8, 1, 1, 8, 212, 0, 3072},
+                                               {11, 8, 1, 1, 8, 212, 0, 3072},
                                                {13, 4, 1, 1, 8, 212, 0, 1024},
                                                {4, 1, 1, 1, 12, 96, 0, 256},
                                                {13, 8, 1, 1, 8, 160, 0, 1536},
@@ -225,6 +235,7 @@ void stream_start(const Derivation *d, int i, Point *point)
     set_number(d, point, "ly", start->ly);
     set_number(d, point, "by", start->by);
     int left = start->less;
+    cover_plain(d, point); // stages of a step are named
     for (int k = COUNTOF(step_counts) - 1; k > 0; k--)
         if (step_counts[k] <= most && set_number(d, point, "fuse", step_counts[k]) &&
             space_valid(d->space, point) && left-- == 0)

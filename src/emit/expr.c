@@ -526,6 +526,28 @@ static void put_infix_arg(Printer *p, const KExpr *e, int i)
         put_value(p, arg, prec);
 }
 
+// A double over a constant whose inverse is as exact as it.
+static bool is_over(const KExpr *e)
+{
+    if (e->op != OP_DIV || e->type->kind != T_SCALAR || e->type->scalar != S_DOUBLE ||
+        e->arg[1]->kind != K_LITERAL)
+        return false;
+    double size = fabs(e->arg[1]->number);
+    return size > 1e-200 && size < 1e200;
+}
+
+static void put_over(Printer *p, const KExpr *e)
+{
+    double d = e->arg[1]->number;
+    put(p, "%s", p->target->over);
+    put_value(p, e->arg[0], PREC_SELECT);
+    put(p, ", ");
+    put_literal(p, S_DOUBLE, d, PREC_SELECT);
+    put(p, ", ");
+    put_literal(p, S_DOUBLE, 1 / d, PREC_SELECT);
+    put(p, ")");
+}
+
 static void put_infix(Printer *p, const KExpr *e, Prec prec)
 {
     Prec own = infix_prec(e->op);
@@ -539,7 +561,9 @@ static void put_infix(Printer *p, const KExpr *e, Prec prec)
 static void put_by_form(Printer *p, const KExpr *e, Prec prec)
 {
     bool prefix = op_info[e->op].form == FORM_PREFIX;
-    if (is_infix(e->op)) {
+    if (p->target->over && is_over(e)) {
+        put_over(p, e);
+    } else if (is_infix(e->op)) {
         put_infix(p, e, prec);
     } else if (prefix) {
         open_paren(p, prec > PREC_UNARY);

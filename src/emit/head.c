@@ -366,8 +366,21 @@ static void put_cuda_vectors(Buf *out, const Program *program, const VectorSet *
     buf_puts(out, out->len > before ? "\n" : "");
 }
 
+// A double over a constant: ptxas makes a division of it, with a call for what is rare, and
+// 110 KB of text of a loop that is 34 KB so. The remainder of the first quotient corrects
+// it, to the bit of a division where no result is subnormal; what is not finite stays.
+static const Helper cuda_over = {
+    {"fw_over(", NULL},
+    "__device__ __forceinline__ double fw_over(double a, double d, double inverse)\n"
+    "{\n"
+    "    const double q = a*inverse, exact = fma(fma(-d, q, a), inverse, q);\n"
+    "    return (__double2hiint(q) & 0x7ff00000) == 0x7ff00000 ? q : exact;\n"
+    "}\n"};
+
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
 {
+    if (program_uses(program, S_DOUBLE))
+        put_helpers(out, &cuda_over, 1, "", uses);
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);
     put_cuda_vectors(out, program, &uses->vectors);

@@ -38,6 +38,8 @@ struct Target {
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
     const char *math[MATHS], *unroll;
     const char *image, *image_read[2], *image_close;
+    const char
+        *over; // divides a double by a constant of which it knows the inverse, or NULL
 };
 
 // How tightly an expression binds, as in C.

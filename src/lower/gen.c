@@ -463,7 +463,8 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_REDUNROLL: return eval_reduce(l, expr, env);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(l, expr, env);
-    case P_TOGLOBAL: return materialise(l, last, env, MEM_GLOBAL);
+    case P_TOGLOBAL:
+        return l->stream ? eval(l, last, env) : materialise(l, last, env, MEM_GLOBAL);
     case P_TOLOCAL: return materialise(l, last, env, MEM_LOCAL);
     case P_TOPRIVATE: return materialise(l, last, env, MEM_PRIVATE);
     case P_MAP:

@@ -99,6 +99,7 @@ typedef struct {
     const Arith *item[3]; // of the loop over all items of the group that we are inside
     bool shared_tile;     // a local buffer was written since the last loop began
     int ahead;            // sides of ifs that are tried without their conditions
+    bool stream;          // of a time loop: its stages stay where its cells are
     bool unsafe;          // what they load may not be there
     Launches launches;    // of the part being lowered
     bool routine;         // in a text that has no functions: calls are written out

@@ -88,6 +88,7 @@ struct Stream {
     int64_t hi[DIMS_MAX];
     // While it is found what a step reads.
     Grid *probing;
+    bool trying;
     const char *refused; // why the steps cannot be done together; NULL: they can
     // The cell being computed.
     const Field *reader;

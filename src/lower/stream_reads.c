@@ -172,6 +172,7 @@ void stream_open(Stream *s)
     Lower *l = s->l;
     const Expr *body = s->f->arg[0];
     s->ngrid = 0;
+    l->stream = true;
     const View *state = windows_of(s, s->from->type, &s->ngrid);
     s->nstate = s->ngrid;
     s->ngrid = 0;
@@ -295,6 +296,10 @@ const KExpr *window_read(Lower *l, const View *view)
     Stream *s = view->stream;
     Place place = {0};
     int64_t off[DIMS_MAX] = {0};
+    if (s->trying && !s->probing) {
+        s->refused = "a step needs more of its state than cells around each";
+        return k_literal(l, 0, view->type);
+    }
     for (int k = s->shift; k < s->dims; k++) {
         place.off[k] =
             offset_of(s, view->index[k - s->shift], k, &place.lo[k], &place.hi[k]);
@@ -379,10 +384,14 @@ bool stream_probe(Stream *s, const Type *state)
     l->diags = &quiet;
     l->kernel = &nowhere;
     l->block = &nothing;
+    s->trying = true;
     probe_cells(s);
+    s->trying = false;
     if (l->failed || nowhere.locals.len > 0 || l->unit->buffers.len > buffers ||
         block_any(&nothing, is_array, NULL))
-        s->refused = "a step is more than what each cell computes from its neighbours";
+        s->refused =
+            s->refused ? s->refused
+                       : "a step is more than what each cell computes from its neighbours";
     l->unit->buffers.len = buffers;
     *l = outer;
     return !s->refused;

@@ -22,6 +22,13 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 
+static inline int __double2hiint(double a)
+{
+    long long bits;
+    memcpy(&bits, &a, sizeof bits);
+    return (int)(bits >> 32);
+}
+
 struct Place {
     int x, y, z;
 };

@@ -94,6 +94,15 @@ static const Case cases[] = {
     {"def f(x: [N][M]half) = iterate(T, \\a -> a |> pad2(1, 1, clamp) |> slide2(3, 1)"
      "  |> map2(\\p -> 0.25*p[1][1] + 0.25*p[0][1] + 0.25*p[1][0] + 0.25*p[2][1]), x)",
      90, 130, 4, "2", "4", false, FLAT},
+    {STEPS("a |> pad2(1, 1, wrap) |> slide2(3, 1) |> map2(\\p -> " STAR ")"
+           "  |> pad2(1, 1, mirror) |> slide2(3, 1) |> map2(\\p -> p[1][1] - 0.1*p[0][2])"),
+     23, 31, 4, "2", "2", true, FLAT},
+    {"def f(e, h: [N][M]float) = iterate(T, \\x y -> "
+     "  let z = zip2(x, y |> pad2(1, 0, 0) |> slide2(2, 1))"
+     "    |> map2(\\c w -> c + 0.5*(w[1][1] - w[0][1])) in"
+     "  (z, zip2(y, z |> pad2(0, 1, clamp) |> slide2(2, 1))"
+     "    |> map2(\\c w -> c - 0.7*(w[0][1] - w[1][0]))), (e, h))",
+     25, 33, 5, "2", "2", true, FLAT},
     {STEPS3("a |> pad3(1, 1, clamp) |> slide3(3, 1) |> map3(\\p -> " STAR3 ")"), 7, 9, 3,
      "2", "2", true, 13, "4", "2"},
     {STEPS3("a |> pad3(1, 1, mirror) |> slide3(3, 1) |> map3(\\p -> " BOX3 ")"), 11, 13, 2,

@@ -194,10 +194,10 @@ typedef struct {
     int64_t cols, relay, by, ly, warps, words, less, rows;
 } Start;
 enum { STREAM_STARTS = 14 };
-static const Start starts[][STREAM_STARTS] = {{{13, 8, 1, 1, 8, 212, 0, 3072},
-                                               {20, 8, 1, 1, 8, 212, 0, 3072},
-                                               {4, 1, 1, 1, 16, 80, 0, 256},
+static const Start starts[][STREAM_STARTS] = {{{4, 1, 1, 1, 16, 80, 0, 256},
                                                {8, 1, 1, 1, 8, 160, 0, 256},
+                                               {13, 8, 1, 1, 8, 212, 0, 3072},
+                                               {20, 8, 1, 1, 8, 212, 0, 3072},
                                                {11, 8, 1, 1, 8, 212, 0, 3072},
                                                {13, 4, 1, 1, 8, 212, 0, 1024},
                                                {4, 1, 1, 1, 12, 96, 0, 256},

@@ -181,7 +181,7 @@ fails_tune() {
     shift 2
     fails "$status" "$text" "$FOREWARP" tune $jacobi $sizes -q --budget 3t "$@"
 }
-fails 2 "is written in cuda" "$FOREWARP" tune templates/convolution_cuda.json -q --budget 1t --store "$tmp/s.db" -o "$tmp/out"
+fails 2 "is written in cuda" "$FOREWARP" tune templates/convolution_cuda.json -d opencl:0 -q --budget 1t --store "$tmp/s.db" -o "$tmp/out"
 fails_tune 2 "no strategy" --strategy oracle9 --store "$tmp/s.db" -o "$tmp/out"
 [ ! -e "$tmp/s.db" ] && ok "nothing was tried" || not_ok "nothing was tried"
 for budget in 5parsecs 0t 0s -1s infs 1e30t nanm t ''; do
@@ -250,8 +250,8 @@ cat >"$tmp/k.json" <<'END'
  "launch": {"kernel": "k", "global": 64, "local": "B"},
  "reference": {"file": "k.cu", "kernel": "k", "global": 32, "local": 32}}
 END
-fails 2 "error J009" "$FOREWARP" tune "$tmp/k.json" -q --store "$tmp/s.db" -o "$tmp/out"
-fails 2 "error J009" "$FOREWARP" run "$tmp/k.json" --check
+fails 2 "error J009" "$FOREWARP" tune "$tmp/k.json" -d opencl:0 -q --store "$tmp/s.db" -o "$tmp/out"
+fails 2 "error J009" "$FOREWARP" run "$tmp/k.json" -d opencl:0 --check
 fails 2 "did you mean \`genetic\`" "$FOREWARP" tune $jacobi -s N=8,M=8 --strategy genetik -o "$tmp/out"
 fails 2 "there are opencl, cuda, c" "$FOREWARP" emit $jacobi -s N=8,M=8 --target fortran
 fails 2 "it can be 1, 2" "$FOREWARP" emit $jacobi -s N=8,M=8 -p lx=13

@@ -526,13 +526,13 @@ typedef struct {
     int64_t elements, undecided;
 } Doubt;
 
-// Of an element of which a bound allows more than its own size, and more than the others',
-// nothing is decided.
+// Nothing is decided of an element whose bound allows more than its own size, and more than
+// a tenth of the median one: both outcomes of a decision, say.
 static void count_doubt(void *user, float *bound, double size)
 {
     Doubt *doubt = user;
     doubt->elements++;
-    doubt->undecided += *bound > 10 * size || (isinf(*bound) && !isnan(size));
+    doubt->undecided += *bound > size || (isinf(*bound) && !isnan(size));
 }
 
 static Doubt doubt_of(const ProblemData *data)

@@ -368,19 +368,23 @@ static const View *eval_literal(Lower *l, const Expr *expr)
     return view_value(l, broadcast(l, value, type));
 }
 
-const Arith *eval_index(Lower *l, const Expr *expr, const Env *env)
+const Arith *value_index(Lower *l, const KExpr *index, Span span)
 {
-    const KExpr *index = view_read(l, eval(l, expr, env));
     if (index->kind == K_INDEX)
         return index->arith;
     if (!l->block) {
-        lower_fail(l, expr->span, "L014", "an index read from memory outside a kernel");
+        lower_fail(l, span, "L014", "an index read from memory outside a kernel");
         return arith_const(l->ctx, 0);
     }
     Stm *stm = stm_add(l, ST_INT);
     stm->value = index;
     stm->iter = arith_var(l->ctx, name_new(l, "at"), NULL, NULL);
     return stm->iter;
+}
+
+const Arith *eval_index(Lower *l, const Expr *expr, const Env *env)
+{
+    return value_index(l, view_read(l, eval(l, expr, env)), expr->span);
 }
 
 // Patterns as values ------------------------------------------------------------------

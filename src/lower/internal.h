@@ -133,6 +133,8 @@ void add_barrier(Lower *l);
 const View *eval(Lower *l, const Expr *expr, const Env *env);
 const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *const *arg);
 const Arith *eval_index(Lower *l, const Expr *expr, const Env *env);
+// A value as an index; one that is no arithmetic of indices is computed where we are.
+const Arith *value_index(Lower *l, const KExpr *index, Span span);
 void gen(Lower *l, const Expr *expr, const Env *env, const View *out);
 const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *view);
 // As env_bind; a computed scalar that body uses more than once gets a name.

@@ -326,10 +326,7 @@ static const View *at_all(Lower *l, const View *v)
     case P_GATHER:
     case P_SCATTER: {
         const KExpr *to = view_read(l, apply_index(l, v, 1));
-        if (to->kind != K_INDEX)
-            return lower_fail(l, v->expr->span, "L011",
-                              "the index function must be integer arithmetic");
-        return view_elem(l, v->src, to->arith);
+        return view_elem(l, v->src, value_index(l, to, v->expr->span));
     }
     case P_ASVECTOR: return at_vector(l, v);
     case P_ASSCALAR: return at_scalar(l, v);

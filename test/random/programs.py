@@ -637,7 +637,9 @@ class Generator:
                 break
         if gather:
             ways += [(f"{i} / 2", at // 2), (f"min({i} + 2, {size} - 1)", np.minimum(at + 2, n - 1)),
-                     (f"{i} * 3 % {size}", at * 3 % n), (f"max({i} - {shift}, 0)", np.maximum(at - shift, 0))]
+                     (f"{i} * 3 % {size}", at * 3 % n), (f"max({i} - {shift}, 0)", np.maximum(at - shift, 0)),
+                     (f"min({i} ^ 1, {size} - 1)", np.minimum(at ^ 1, n - 1)),
+                     (f"(if {i} < {shift} then 0 else {i} >> 1)", np.where(at < shift, 0, at >> 1))]
         text, to = self.rng.choice(ways)
         source = to if gather else np.argsort(to)
         return Expr(self.call("gather" if gather else "scatter", [f"\\{i} -> {text}"], x.text), x.type,

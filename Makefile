@@ -84,19 +84,19 @@ $(B)/%.o: %.c $(B)/flags
 	$(if $(V),,@echo '  CC   $<')
 	$(Q)$(COMPILE) $(EXTRA) -MMD -MP -c -o $@ $<
 
-# The texts of host programs and of the reference's arithmetic, as C takes them in.
-HOSTS := $(patsubst src/%.txt,$(B)/text/%.inc,$(wildcard src/api/host/*.txt))
+# The texts of host programs, of kernels and of the reference's arithmetic, as C takes them in.
+HOSTS := $(patsubst src/%.txt,$(B)/text/%.inc,$(wildcard src/api/host/*.txt src/emit/cuda/*.txt))
 DOUBT := $(B)/text/emit/doubt.inc
 $(B)/text/%.inc: src/%.txt Makefile
 	@mkdir -p $(@D)
 	@sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
-$(B)/src/api/host_text.o $(B)/src/emit/doubt.o: EXTRA := -I$(B)/text
+$(B)/src/api/host_text.o $(B)/src/emit/doubt.o $(B)/src/emit/head.o: EXTRA := -I$(B)/text
 ifneq ($(MPI),)
 MPI_PKG := $(if $(filter 1,$(MPI)),mpi-c,$(MPI))
 $(B)/src/cli/mpi.o: EXTRA := -DFW_MPI $(shell pkg-config --cflags $(MPI_PKG))
 MPI_LIBS := $(shell pkg-config --libs $(MPI_PKG))
 endif
-$(B)/src/api/host_text.o: $(HOSTS)
+$(B)/src/api/host_text.o $(B)/src/emit/head.o: $(HOSTS)
 $(B)/src/emit/doubt.o: $(DOUBT)
 
 # Their inner loops run along rows, a fraction of the time as vectors: nobody asks for errno

@@ -48,6 +48,7 @@ void describe_target(const char *target, DeviceInfo *info)
         info->lanes = 0;
     if (strcmp(target, "opencl") == 0 && strcmp(info->target, "opencl") != 0)
         info->shuffle = false;
+    info->matrix = strcmp(target, "cuda") == 0 ? 2 : 0; // as a Hopper has them
     if (strcmp(target, "cuda") == 0) {
         info->is_cpu = false;
         info->lanes = 32;
@@ -75,6 +76,7 @@ static const NumberRow number_row[] = {
     NUMBER("clock_mhz", clock_mhz, false, 0, 1 << 20),
     NUMBER("warp", warp, false, 1, 64),
     NUMBER("lanes", lanes, false, 0, 64),
+    NUMBER("matrix", matrix, false, 0, 2),
     NUMBER("line_bytes", line_bytes, false, 16, 4096),
     NUMBER("max_group", max_group, true, 1, 1 << 20),
     NUMBER("local_bytes", local_bytes, true, 0, INT64_MAX),

@@ -163,6 +163,18 @@ static void tally_function(Tally *t, const Function *function)
                    (int64_t)function->flops);
 }
 
+// An item has two outputs of each 8 x 8. What they are made of is counted, not how fast a
+// unit makes it.
+static void tally_matrix(Tally *t, const KExpr *e)
+{
+    const Fragments *f = e->fragments;
+    int is_double = e->type->scalar == S_DOUBLE;
+    int64_t n = 2 * f->step * f->groups[0] * f->groups[1];
+    tally_item(t, t->domain, COUNT_ADD + is_double, n);
+    tally_item(t, t->domain, COUNT_MUL + is_double, n);
+    tally_item(t, t->domain, COUNT_FUSED + is_double, n);
+}
+
 static void tally_value(Tally *t, const KExpr *e)
 {
     if (e->kind == K_COND)
@@ -171,6 +183,10 @@ static void tally_value(Tally *t, const KExpr *e)
         tally_access(t, e->buffer, e->arith, e->type, false);
     if (e->kind == K_CALL)
         tally_function(t, e->callee);
+    if (e->kind == K_MATRIX) {
+        tally_matrix(t, e);
+        return;
+    }
     if (e->kind == K_OP && e->op == OP_SELECT) {
         tally_value(t, e->arg[0]);
         tally_side(t, e->arg[0], false, e->arg[1], NULL);
@@ -223,6 +239,9 @@ static void tally_stm(Tally *t, const Stm *stm)
     switch (stm->kind) {
     case ST_DECL:
     case ST_ASSIGN:
+    case ST_COMMIT:
+    case ST_WAIT:
+    case ST_MATRIX:
     case ST_ARRAY: return;
     case ST_STORE: tally_access(t, stm->buffer, stm->index, stm->value->type, true); return;
     case ST_INT: {

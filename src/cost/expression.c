@@ -429,6 +429,7 @@ static const Place *eval_pattern(Count *c, const Expr *expr, const Names *names)
     case P_ZIP: return eval_items(c, expr, names);
     case P_REDUCE:
     case P_REDSEQ:
+    case P_REDMATRIX:
     case P_REDUNROLL: return eval_reduce(c, expr, names);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(c, expr, names);
@@ -637,6 +638,7 @@ static void gen_pattern(Count *c, const Expr *expr, const Names *names, AddrSpac
     case P_SCANSEQ: gen_fold(c, expr, names, to, true); return;
     case P_REDUCE:
     case P_REDSEQ:
+    case P_REDMATRIX:
     case P_REDUNROLL: gen_fold(c, expr, names, to, false); return;
     case P_ITERATE:
     case P_ITERSTREAM: // counted as the plain loop it means

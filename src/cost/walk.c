@@ -145,6 +145,12 @@ static void walk_value(Walk *w, const KExpr *e)
     case K_COND: return;
     case K_VAR: use_var(w, e->var); return;
     case K_LOAD: note_access(w, e->buffer, e->arith, e->type, false); return;
+    case K_TILE: return;
+    case K_MATRIX: {
+        const Fragments *f = e->fragments; // an item has two outputs of each 8 x 8
+        w->flops += w->exec * 2 * 2 * f->groups[0] * f->groups[1] * (double)f->step;
+        return;
+    }
     case K_OP:
         if (e->op == OP_SELECT) {
             walk_select(w, e);
@@ -231,6 +237,9 @@ static void walk_stm(Walk *w, const Stm *stm)
     case ST_DECL:
     case ST_ASSIGN: use_var(w, stm->var); return;
     case ST_STORE: note_access(w, stm->buffer, stm->index, stm->value->type, true); return;
+    case ST_MATRIX:
+    case ST_COMMIT:
+    case ST_WAIT:
     case ST_ARRAY: return;
     case ST_INT: scope_declare(&w->scope, stm, 0); return;
     case ST_FOR: walk_for(w, stm); return;

@@ -291,7 +291,9 @@ static void derive_product(Walk *w, Path at)
         walk_apply_plain(w, RULE_MAP_UNROLL, walk_below(w, block, 1));
         block = walk_below(w, block, 0);
     }
-    if (w->stage)
+    if (w->matrix)
+        walk_apply(w, RULE_MATRIX_TILES, block, &w->stage, 1);
+    else if (w->stage)
         walk_apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
     while (!w->deep && !is_map(walk_node(w, block)))
         block = walk_below(w, block, walk_node(w, block)->kind == E_LET ? 1 : CHILD_FUN);
@@ -567,7 +569,8 @@ static Walk walk_of(const Derivation *d, const Point *point)
               derive_word(d, point, "scheme", "padded");
     w.any_group = derive_word(d, point, "group", "any");
     w.unroll = derive_word(d, point, "inner", "unroll");
-    w.blocks = derive_word(d, point, "product", "blocks");
+    w.matrix = derive_word(d, point, "product", "matrix");
+    w.blocks = w.matrix || derive_word(d, point, "product", "blocks");
     w.rows = derive_word(d, point, "fold", "group");
     w.hold = derive_word(d, point, "hold", "local");
     if (space_find(d->space, "lanes") >= 0)
@@ -588,6 +591,10 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.local[x] = derive_number(d, point, "l", x);
         w.block[x] = derive_number(d, point, "b", x);
         w.cyclic[x] = derive_number(d, point, "c", x);
+    }
+    for (int x = 0; x < 2 && w.matrix; x++) {
+        w.block[x] = x == 0 ? 2 : 1; // as fragments are laid out
+        w.cyclic[x] = derive_number(d, point, "m", x);
     }
     return w;
 }

@@ -18,30 +18,179 @@ static void constrain_stage(Derivation *d, Diags *diags)
     snprintf(text, sizeof text, "stage == 0 or (lx*bx*cx + ly*by*cy) * stage * %d <= %lld",
              (int)sizeof(double), (long long)d->device.local_bytes);
     space_constrain(d->space, text, diags);
-    space_constrain(d->space, "(lx*bx*cx*stage) % (lx*ly) == 0", diags);
-    space_constrain(d->space, "(ly*by*cy*stage) % (lx*ly) == 0", diags);
+    space_constrain(d->space, "product != 'blocks' or (bx*cx*stage) % ly == 0", diags);
+    space_constrain(d->space, "product != 'blocks' or (by*cy*stage) % lx == 0", diags);
+}
+
+// Accumulators of an item; of double they are registers twice.
+enum { FRAGMENTS = 64 };
+
+// Bytes of a factor at most, as far as the arrays say.
+static int factor_bytes(const Derivation *d)
+{
+    int bytes = 1;
+    const Function *main = d->program->main;
+    for (int i = 0; i < main->nparam; i++) {
+        const Type *scalar = main->params[i]->type;
+        while (scalar->kind == T_ARRAY)
+            scalar = scalar->elem;
+        if (scalar->kind == T_SCALAR)
+            bytes = MAX(bytes, scalar_info[scalar->scalar].bytes);
+    }
+    return bytes;
+}
+
+// Groups of 8 x 8 outputs of a warp, of which each item has two: mx and my of them. Tiles
+// are padded by at most 8 elements a row, and in the shape of either factor's memory.
+static void add_matrix_params(Derivation *d, Diags *diags)
+{
+    char text[256];
+    Space *space = d->space;
+    const int bytes = factor_bytes(d);
+    space_add_ints(space, "mx", (const int64_t[]){1, 2, 4, 8, 16, 32}, 6);
+    space_add_ints(space, "my", (const int64_t[]){1, 2, 4, 8, 16}, 5);
+    space_add_ints(space, "stages", (const int64_t[]){1, 2, 3, 4, 6}, 5);
+    space_constrain(space, "stages == 1 or (product == 'matrix' and load == 'now')", diags);
+    space_constrain(space, "product == 'matrix' or mx * my == 1", diags);
+    space_constrain(
+        space,
+        "product != 'matrix' or (lx % 4 == 0 and lx <= 16 and ly % 8 == 0 and mx "
+        "> 1 and my > 1 and stage > 8 and tiles == 'loop')",
+        diags);
+    space_constrain(space, "product == 'matrix' or stage <= 32", diags);
+    snprintf(text, sizeof text, "mx * my <= %d", bytes == 8 ? FRAGMENTS / 2 : FRAGMENTS);
+    space_constrain(space, text, diags);
+    snprintf(text, sizeof text,
+             "product != 'matrix' or ((lx*2*mx + ly*my) * (stage + 8) + 16*stage) * stages "
+             "* %d <= "
+             "%lld",
+             bytes, (long long)d->device.local_bytes);
+    space_constrain(space, text, diags);
+    snprintf(
+        text, sizeof text,
+        "product != 'matrix' or ((2*mx*stage) %% (ly*%d) == 0 and (my*stage) %% (lx*%d) "
+        "== 0)",
+        16 / bytes, 16 / bytes);
+    space_constrain(space, text, diags);
+}
+
+// Four warps together read their tiles as they lie in memory, rows of 64 elements.
+static void add_unit_param(Derivation *d, Diags *diags)
+{
+    space_add_words(d->space, "unit", (const char *const[]){"warp", "group"},
+                    MIN(d->device.matrix, 2));
+    space_constrain(
+        d->space,
+        "unit == 'warp' or (product == 'matrix' and lx == 4 and ly % 32 == 0 and "
+        "mx >= 8 and my <= 4 and stage == 64)",
+        diags);
+}
+
+static bool has_matrix(const Derivation *d)
+{
+    return space_find(d->space, "mx") >= 0;
+}
+
+// The element type of the tiles of what is folded on matrix units, and that of its sums;
+// NULL: nothing is.
+static const Type *matrix_type(const Expr *expr, Scalar *sums)
+{
+    if (expr->kind == E_PATTERN && expr->pattern == P_REDMATRIX) {
+        const Expr *sum = expr->fun->arg[0];
+        while (sum->kind == E_PATTERN) // a map, or one of rows
+            sum = sum->fun->arg[0];
+        const Expr *factor = sum->arg[1]->arg[0];
+        *sums = sum->type->scalar;
+        return factor->kind == E_OP ? factor->arg[0]->type : factor->type;
+    }
+    const Type *found = expr->fun ? matrix_type(expr->fun->arg[0], sums) : NULL;
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = matrix_type(expr->arg[i], sums);
+    return found;
+}
+
+void settle_matrix(Derivation *d, Diags *diags)
+{
+    Diags ignored;
+    Point point;
+    if (!has_matrix(d))
+        return;
+    diags_init(&ignored, diags->arena);
+    derive_plain(d, &point);
+    space_set(d->space, &point, "product", "matrix");
+    set_number(d, &point, "lx", 4);
+    set_number(d, &point, "ly", 8);
+    set_number(d, &point, "lz", 1);
+    set_number(d, &point, "mx", 4);
+    set_number(d, &point, "my", 4);
+    set_number(d, &point, "stage", 16);
+    const Expr *body = derive_body(d, &point, &ignored);
+    Scalar sums = S_FLOAT;
+    const Type *type = body ? matrix_type(body, &sums) : NULL;
+    bool fast = d->program->math == MATH_FAST; // 10 bits of a float's 23 are multiplied
+    if (!type || (type->scalar == S_FLOAT && !fast))
+        space_constrain(d->space, "product != 'matrix'", diags);
+    if (type && (type->scalar != S_HALF || sums != S_FLOAT))
+        space_constrain(d->space, "unit == 'warp'", diags);
 }
 
 void add_product_params(Derivation *d, Diags *diags)
 {
     Space *space = d->space;
-    space_add_words(space, "product", (const char *const[]){"plain", "blocks"}, 2);
+    bool units = d->device.matrix > 0;
+    space_add_words(space, "product", (const char *const[]){"plain", "blocks", "matrix"},
+                    2 + units);
     // Items that are a loop cannot wait for each other.
     bool threads = strcmp(d->device.target, "c") != 0;
-    space_add_ints(space, "stage", (const int64_t[]){0, 8, 16, 32}, threads ? 4 : 1);
+    space_add_ints(space, "stage", (const int64_t[]){0, 8, 16, 32, 64},
+                   threads ? 4 + units : 1);
     space_add_words(space, "load", (const char *const[]){"now", "ahead"}, 2);
     space_add_words(space, "tiles", (const char *const[]){"loop", "unroll"}, 2);
     // Two groups of 256 a multiprocessor, or four of 128, bound the registers of an item to
     // 128.
     space_add_ints(space, "resident", (const int64_t[]){0, 2, 4}, d->device.is_cpu ? 1 : 3);
-    space_constrain(space,
-                    "product == 'blocks' or (bx*by*cx*cy == 1 and vec == 1 and stage == 0)",
-                    diags);
+    space_constrain(space, "product == 'blocks' or (bx*by*cx*cy == 1 and vec == 1)", diags);
+    space_constrain(space, "product != 'plain' or (stage == 0 and resident == 0)", diags);
     space_constrain(space, "stage > 0 or (load == 'now' and tiles == 'loop')", diags);
-    space_constrain(space, "product == 'blocks' or resident == 0", diags);
     if (d->shape.dims > 2) // a batch: one product a group
         space_constrain(space, "product == 'plain' or lz*bz*cz == 1", diags);
     constrain_stage(d, diags);
+    if (units) {
+        add_matrix_params(d, diags);
+        add_unit_param(d, diags);
+    }
+}
+
+// The best of 4096 x 4096 x 4096 on an H200: of halfs, of four warps together and of one,
+// and of doubles.
+enum { MATRIX_FIRST = 4 };
+
+static bool matrix_first(const Derivation *d, int i, Point *point)
+{
+    static const struct {
+        const char *unit;
+        int64_t lx, ly, mx, my, stage, stages;
+    } first[2][MATRIX_FIRST] = {{{"group", 4, 64, 32, 2, 64, 3},
+                                 {"group", 4, 64, 16, 4, 64, 3},
+                                 {"group", 4, 32, 16, 4, 64, 3},
+                                 {"warp", 8, 16, 8, 8, 32, 4}},
+                                {{"warp", 4, 32, 8, 4, 16, 3},
+                                 {"warp", 8, 16, 4, 8, 16, 3},
+                                 {"warp", 8, 16, 4, 4, 16, 4},
+                                 {"warp", 8, 16, 8, 4, 16, 4}}};
+    bool wide = factor_bytes(d) == 8;
+    if (!has_matrix(d) || i >= MATRIX_FIRST)
+        return false;
+    derive_plain(d, point);
+    space_set(d->space, point, "product", "matrix");
+    space_set(d->space, point, "unit", first[wide][i].unit);
+    set_number(d, point, "lx", first[wide][i].lx);
+    set_number(d, point, "ly", first[wide][i].ly);
+    set_number(d, point, "mx", first[wide][i].mx);
+    set_number(d, point, "my", first[wide][i].my);
+    set_number(d, point, "stage", first[wide][i].stage);
+    set_number(d, point, "stages", first[wide][i].stages);
+    return true;
 }
 
 bool derive_product_first(const Derivation *d, int i, Point *point)
@@ -58,6 +207,9 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
         {16, 16, 4, 4, 2, 2, 8, 2, "ahead", "unroll"},
         {16, 1, 16, 4, 1, 1, 0, 0, "now", "loop"},
     };
+    if (matrix_first(d, i, point))
+        return true;
+    i -= has_matrix(d) ? MATRIX_FIRST : 0;
     i += d->device.is_cpu ? COUNTOF(first) - 1 : 0;
     if (!d->shape.product || i >= COUNTOF(first))
         return false;
@@ -267,6 +419,11 @@ void product_options(const Derivation *d, const Point *point, LowerOptions *opti
     if (space_find(d->space, "lanes") >= 0)
         options->vector = MAX(options->vector, (int)space_int(d->space, point, "lanes"));
     options->ahead = derive_word(d, point, "load", "ahead");
+    options->matrix = derive_word(d, point, "product", "matrix");
+    options->group = derive_word(d, point, "unit", "group");
+    options->stages = (int)derive_param(d, point, "stages");
+    if (options->matrix)
+        options->vector = 16 / factor_bytes(d);
     options->unroll_loops = derive_word(d, point, "tiles", "unroll") ? UNROLL_LOOPS : 0;
     if (space_find(d->space, "resident") >= 0)
         options->resident = (int)space_int(d->space, point, "resident");

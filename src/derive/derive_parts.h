@@ -61,6 +61,8 @@ void add_group_params(Derivation *derivation, Diags *diags);
 // On a GPU the items of a group share a chain: one item a row would leave most of it idle.
 void fold_plain(const Derivation *derivation, Point *point);
 bool derive_fold_first(const Derivation *derivation, int i, Point *point);
+// Whether a product of the program can be done on matrix units is tried.
+void settle_matrix(Derivation *derivation, Diags *diags);
 void product_options(const Derivation *derivation, const Point *point,
                      LowerOptions *options);
 bool set_number(const Derivation *derivation, Point *point, const char *name,

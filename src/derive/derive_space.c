@@ -371,6 +371,7 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     }
     int errors = diags->errors;
     make_space(d, diags);
+    settle_matrix(d, diags);
     if (diags->errors > errors) {
         derive_free(d);
         return NULL;

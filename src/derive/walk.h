@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     Rewriter r;
     bool tiled, unroll, blocks;
+    bool matrix;    // of fragments, for matrix units
     bool any_group; // of any shape
     int64_t stage;  // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],

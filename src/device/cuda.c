@@ -168,12 +168,15 @@ static void describe(Device *device, int index)
     size_t bytes = 0;
     snprintf(info->id, sizeof info->id, "cuda:%d", index);
     snprintf(info->target, sizeof info->target, "cuda");
-    snprintf(device->arch, sizeof device->arch, "sm_%d%d", attribute(device, ATTR_MAJOR),
-             attribute(device, ATTR_MINOR));
+    const int major = attribute(device, ATTR_MAJOR), minor = attribute(device, ATTR_MINOR);
+    // What four warps do together is of this architecture alone.
+    snprintf(device->arch, sizeof device->arch, "sm_%d%d%s", major, minor,
+             major == 9 ? "a" : "");
     device->cu.cuDeviceGetName(info->name, (int)sizeof info->name, device->device);
     device->cu.cuDeviceTotalMem_v2(&bytes, device->device);
     describe_driver(device, info);
     info->has_double = info->has_half = info->has_texture = true;
+    info->matrix = (major >= 8) + (major == 9);
     info->compute_units = attribute(device, ATTR_MULTIPROCESSORS);
     info->clock_mhz = attribute(device, ATTR_CLOCK_KHZ) / 1000;
     info->warp = attribute(device, ATTR_WARP);

@@ -23,10 +23,12 @@ typedef struct {
     bool is_cpu, has_double, has_half, has_image;
     bool has_texture; // kernels can read a buffer as an image of one dimension
     int compute_units, clock_mhz;
-    int warp;          // work-items that execute together; CPU: the float SIMD width
-    int lanes;         // work-items that can walk along an axis together; 0: none can
-    bool shuffle;      // these are a warp that exchanges registers in the target's text
-    int line_bytes;    // cache line
+    int matrix;     // who adds up products on matrix units, in the target's text: 0 nobody,
+                    // 1 warps, 2 four warps together too
+    int warp;       // work-items that execute together; CPU: the float SIMD width
+    int lanes;      // work-items that can walk along an axis together; 0: none can
+    bool shuffle;   // these are a warp that exchanges registers in the target's text
+    int line_bytes; // cache line
     int64_t max_group; // work-items in a group
     int64_t max_item[3];
     int64_t local_bytes, global_bytes, alloc_bytes; // most local, global, one buffer

@@ -269,13 +269,38 @@ static void put_components(Printer *p, const KExpr *e)
 
 // Loads -------------------------------------------------------------------------------
 
+// What is the same for a whole tile of a ring stays outside, so that the rest is computed
+// before the loop.
+static void put_place(Printer *p, const TilePlaces *places, const Arith *index)
+{
+    const int64_t tile = places->count * 64;
+    const Arith *start = arith_const(p->ctx, 0);
+    for (int i = 0; index->kind == A_SUM && i < index->n; i++)
+        if (index->term[i].coef % tile == 0)
+            start = arith_add(p->ctx, start,
+                              arith_mulc(p->ctx, index->term[i].arg, index->term[i].coef));
+    index = arith_sub(p->ctx, index, start);
+    if (start != arith_const(p->ctx, 0)) {
+        put_index(p, start, PREC_SUM);
+        put(p, " + ");
+    }
+    put(p, "fw_place<%lld, %s, %d, %lld>(", (long long)places->count,
+        places->turned ? "true" : "false", places->warps / 4,
+        (long long)places->groups / 2);
+    put_index(p, index, PREC_ANY);
+    put(p, ")");
+}
+
 void put_element(Printer *p, const Buffer *buffer, const Arith *index)
 {
     put_name(p, buffer->name);
     if (buffer->bare)
         return;
     put(p, "[");
-    put_index(p, index, PREC_ANY);
+    if (buffer->places)
+        put_place(p, buffer->places, index);
+    else
+        put_index(p, index, PREC_ANY);
     put(p, "]");
 }
 
@@ -787,6 +812,11 @@ void put_value(Printer *p, const KExpr *e, Prec prec)
         return;
     case K_VAR: put_variable(p, e); return;
     case K_LOAD: put_load(p, e, prec); return;
+    case K_TILE:
+        put(p, "&");
+        put_element(p, e->buffer, e->arith);
+        return;
+    case K_MATRIX: BUG("what a warp adds up as a value");
     case K_OP: put_op(p, e, prec); return;
     case K_CALL: put_call(p, e); return;
     case K_COND: put_conds(p, e->cond, e->n, prec); return;

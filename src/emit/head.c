@@ -323,6 +323,21 @@ static const char cuda_operators[] =
     "    FW_OPERATOR(S, T, n, *)                                                    \\\n"
     "    FW_OPERATOR(S, T, n, /)\n";
 
+// Texts in src/emit/cuda, as host programs have theirs: instructions, and what is made of
+// them.
+static const char *const instructions[] = {
+#include "emit/cuda/instructions.h.inc"
+    NULL};
+static const char *const together[] = {
+#include "emit/cuda/together.h.inc"
+    NULL};
+static const char *const matrix_text[] = {
+#include "emit/cuda/matrix.h.inc"
+    NULL};
+static const char *const matrix_half[] = {
+#include "emit/cuda/half.h.inc"
+    NULL};
+
 // CUDA has no vectors of 8 components, nor of 4 halfs.
 static void put_cuda_type(Buf *out, Scalar scalar, int width)
 {
@@ -377,6 +392,40 @@ static const Helper cuda_over = {
     "    return (__double2hiint(q) & 0x7ff00000) == 0x7ff00000 ? q : exact;\n"
     "}\n"};
 
+// Does a program fold, so that its kernels may add up products?
+static bool folds(const Expr *expr)
+{
+    if (expr->kind == E_PATTERN && pattern_info[expr->pattern].fun == 2)
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (folds(expr->arg[i]))
+            return true;
+    return expr->fun && folds(expr->fun->arg[0]);
+}
+
+static void put_lines(Buf *out, const char *const *line)
+{
+    for (; *line; line++)
+        buf_puts(out, *line);
+}
+
+static void put_matrix_text(Buf *out, const Program *program, const Uses *uses)
+{
+    bool any = uses->text ? strstr(uses->text, "fw_multiply") != NULL
+                          : program->main && folds(program->main->body);
+    if (!any)
+        return;
+    const bool half = program_uses(program, S_HALF);
+    put_lines(out, instructions);
+    if (half)
+        put_lines(out, together);
+    buf_puts(out, "// End of the instructions.\n\n");
+    put_lines(out, matrix_text);
+    if (half)
+        put_lines(out, matrix_half);
+    buf_putc(out, '\n');
+}
+
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
 {
     if (program_uses(program, S_DOUBLE))
@@ -384,4 +433,5 @@ void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);
     put_cuda_vectors(out, program, &uses->vectors);
+    put_matrix_text(out, program, uses);
 }

@@ -29,7 +29,7 @@ static bool is_group_loop(const Stm *stm, const void *of)
 
 static bool is_load_of(const KExpr *e, const void *buffer)
 {
-    return e->kind == K_LOAD && e->buffer == buffer;
+    return (e->kind == K_LOAD || e->kind == K_TILE) && e->buffer == buffer;
 }
 
 static bool stores(const Stm *stm, const void *buffer)
@@ -60,11 +60,13 @@ static void put_array(Printer *p, const char *space, const Buffer *buffer)
             buffer->vector * scalar_info[buffer->scalar].bytes, p->target->align_close);
     put_memory_type(p, buffer->scalar, buffer->space == MEM_PRIVATE ? "sum_" : "memory_");
     put(p, " ");
-    put_element(p, buffer, buffer->count);
+    Buffer plain = *buffer;
+    plain.places = NULL; // which are those of elements
+    put_element(p, &plain, buffer->count);
     put_line(p, ";");
 }
 
-enum { LOCAL_ALIGN = 128 };
+enum { LOCAL_ALIGN = 1024 };
 
 // Bytes from the start of all local memory to a buffer's, where it is asked for as one;
 // buffer NULL: bytes of all.
@@ -170,11 +172,31 @@ static void put_braced(Printer *p, const Block *block)
     p->computed.len = computed;
 }
 
+// Of items that are 4 x 8 a warp, warps along x first, by the item's number in the group.
+static void put_lane_id(Printer *p, int dim)
+{
+    const Target *t = p->target;
+    const int64_t *local = p->kernel->local;
+    const char *x = t->id[LOOP_LCL], *close = t->id_close;
+    if (dim == 0)
+        put(p, "%s%c%s %% 4 + (%s%c%s + %lld*%s%c%s) / 32 %% %lld * 4", x, t->dim[0], close,
+            x, t->dim[0], close, (long long)local[0], x, t->dim[1], close,
+            (long long)local[0] / 4);
+    else
+        put(p, "(%s%c%s + %lld*%s%c%s) / 4 %% 8 + (%s%c%s + %lld*%s%c%s) / %lld * 8", x,
+            t->dim[0], close, (long long)local[0], x, t->dim[1], close, x, t->dim[0], close,
+            (long long)local[0], x, t->dim[1], close, (long long)local[0] * 8);
+}
+
 // The id of this work-item that a loop over threads starts at. Where the language has no
 // global id, it is made of the group's and the local one.
 static void put_id_value(Printer *p, LoopKind loop, int dim)
 {
     const Target *t = p->target;
+    if (loop == LOOP_LCL && dim < 2 && p->kernel->matrix && p->kernel->local[0] > 4) {
+        put_lane_id(p, dim);
+        return;
+    }
     if (t->id[loop]) {
         put(p, "%s%c%s", t->id[loop], t->dim[dim], t->id_close);
         return;
@@ -435,15 +457,49 @@ static void put_vector_store(Printer *p, const Stm *stm)
     put_line(p, ");");
 }
 
+static void put_copy(Printer *p, const Stm *stm)
+{
+    const KExpr *from = stm->value;
+    int width = from->type->kind == T_VECTOR ? from->type->width : 1;
+    put(p, "fw_copy<%d>(&", width * scalar_info[from->buffer->scalar].bytes);
+    put_element(p, stm->buffer, stm->index);
+    put(p, ", &");
+    put_element(p, from->buffer, from->arith);
+    put_line(p, ");");
+}
+
 static void put_store(Printer *p, const Stm *stm)
 {
     const Type *type = stm->value->type;
-    if (type->kind == T_SCALAR)
+    if (stm->async)
+        put_copy(p, stm);
+    else if (type->kind == T_SCALAR)
         put_scalar_store(p, stm, -1);
     else if (type->scalar != S_BOOL)
         put_vector_store(p, stm);
     else // there are no vectors of bool in memory
         put_lane_stores(p, stm);
+}
+
+// The shape goes into the name, so that the function's loops are written out.
+static void put_matrix(Printer *p, const Stm *stm)
+{
+    const Fragments *f = stm->value->fragments;
+    if (f->together)
+        put(p, "fw_multiply_together<%d, %d, %s, %s", f->groups[0], f->groups[1],
+            f->turned[0] ? "true" : "false", f->turned[1] ? "true" : "false");
+    else
+        put(p, "fw_multiply<%d, %d, %lld", f->groups[0], f->groups[1], (long long)f->step);
+    for (int side = 0; side < 2 && !f->together; side++)
+        put(p, ", %lld, %lld, %s", (long long)f->apart[side], (long long)f->row[side],
+            f->turned[side] ? "true" : "false");
+    put(p, ">(&");
+    put_element(p, stm->buffer, stm->index);
+    for (int side = 0; side < 2; side++) {
+        put(p, ", ");
+        put_value(p, stm->value->arg[side], PREC_SELECT);
+    }
+    put_line(p, ");");
 }
 
 static void put_barrier(Printer *p, const Stm *stm)
@@ -454,6 +510,8 @@ static void put_barrier(Printer *p, const Stm *stm)
                             ? "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"
                         : stm->fence_global ? "CLK_GLOBAL_MEM_FENCE"
                                             : "CLK_LOCAL_MEM_FENCE";
+    if (p->kernel->group) // stores that other than items read
+        put_line(p, "fw_fence();");
     if (p->target->barrier)
         put_line(p, "%s;", p->target->barrier);
     else
@@ -466,6 +524,7 @@ static void put_stm(Printer *p, const Stm *stm)
     case ST_DECL: put_declaration(p, stm); return;
     case ST_ASSIGN: put_assignment(p, stm); return;
     case ST_STORE: put_store(p, stm); return;
+    case ST_MATRIX: put_matrix(p, stm); return;
     case ST_ARRAY: put_array(p, "", stm->buffer); return;
     case ST_INT:
         put(p, "const %s ", index_type(p));
@@ -485,6 +544,8 @@ static void put_stm(Printer *p, const Stm *stm)
     case ST_FOR: put_for(p, stm); return;
     case ST_IF: put_if(p, stm); return;
     case ST_BARRIER: put_barrier(p, stm); return;
+    case ST_COMMIT: put_line(p, "fw_commit();"); return;
+    case ST_WAIT: put_line(p, "fw_wait<%d>();", stm->keep); return;
     }
     BUG("statement of kind %d", stm->kind);
 }

@@ -453,6 +453,7 @@ static Val eval_pattern(Interp *in, const Expr *e, const Env *env)
     case P_MAPUNROLL: return store_elements(in, e, e->dims, map_elem, arg[0].view, env);
     case P_REDUCE:
     case P_REDSEQ:
+    case P_REDMATRIX:
     case P_REDUNROLL: return eval_reduce(in, e, arg[0], arg[1].view, env);
     case P_SCAN:
     case P_SCANSEQ: return eval_scan(in, e, arg[0], arg[1].view, env);

@@ -91,10 +91,14 @@ static void add_access(Flow *f, const Buffer *buffer, const Arith *index, const 
     VEC_PUSH(f->arena, &f->events, event);
 }
 
+static const Type whole = {.kind = T_VECTOR, .width = INT32_MAX};
+
 static void add_loads(Flow *f, const KExpr *e)
 {
     if (e->kind == K_LOAD)
         add_access(f, e->buffer, e->arith, e->type, false);
+    if (e->kind == K_TILE) // any element of it
+        add_access(f, e->buffer, e->arith, &whole, false);
     for (int i = 0; e->kind != K_COND && i < e->n; i++)
         add_loads(f, e->arg[i]);
 }

@@ -108,7 +108,8 @@ static bool changes_in_place(const Expr *body, const Param *param, const Type *t
     if (body->kind == E_LET)
         return !expr_mentions(body->arg[0], param) &&
                changes_in_place(body->arg[1], param, type);
-    if (body->kind == E_PATTERN && body->pattern == P_REDSEQ)
+    if (body->kind == E_PATTERN &&
+        (body->pattern == P_REDSEQ || body->pattern == P_REDMATRIX))
         return body->arg[0]->kind == E_PARAM && body->arg[0]->param == param &&
                expr_uses(body, param) == 1 &&
                changes_in_place(body->fun->arg[0], body->fun->params[0], type);
@@ -125,6 +126,9 @@ static void change_in_place(Lower *l, const Expr *body, const Env *env, const Vi
         change_in_place(l, body->arg[1], env, acc);
     } else if (body->pattern == P_REDSEQ) {
         fold_into(l, body, env, acc);
+    } else if (body->pattern == P_REDMATRIX) {
+        if (!gen_matrix(l, body, env, acc))
+            fold_into(l, body, env, acc);
     } else {
         gen(l, body, env, acc);
     }

@@ -464,6 +464,7 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_UNZIP: return eval_unzip(l, expr, env);
     case P_REDUCE:
     case P_REDSEQ:
+    case P_REDMATRIX:
     case P_REDUNROLL: return eval_reduce(l, expr, env);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(l, expr, env);
@@ -786,6 +787,7 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_SCANSEQ: gen_steps(l, expr, env, true, out); break;
     case P_REDUCE:
     case P_REDSEQ:
+    case P_REDMATRIX:
     case P_REDUNROLL: gen_steps(l, expr, env, false, out); break;
     case P_ITERATE:
     case P_ITERSTREAM:

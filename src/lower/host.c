@@ -10,6 +10,18 @@
 
 // Buffers -------------------------------------------------------------------------------
 
+// So much longer that the rows which fragments are loaded from at once lie in banks of
+// their own: 16 bytes, as ldmatrix reads them, or 4 doubles for 4 lanes of a row.
+static int64_t fragment_row(const Type *type)
+{
+    int64_t length;
+    const Type *row = type->elem;
+    if (type->kind != T_ARRAY || row->kind != T_ARRAY || row->elem->kind != T_SCALAR ||
+        !arith_is_const(row->len, &length))
+        return 0;
+    return length + (row->elem->scalar == S_HALF ? 8 : 4);
+}
+
 // Elements from one row of a tile to the next, where they are padded; else 0.
 static int64_t padded_row(const Lower *l, const Type *type)
 {
@@ -18,6 +30,10 @@ static int64_t padded_row(const Lower *l, const Type *type)
     int dims = 0;
     for (const Type *t = type; t->kind == T_ARRAY; t = t->elem)
         dims++;
+    if (o->group)
+        return 0;
+    if (o->matrix && dims == 2)
+        return fragment_row(type);
     if (!o->padded || dims < 2 || dims > DIMS_MAX)
         return 0;
     for (int x = dims - 1; x >= 0; x--, type = type->elem)
@@ -152,6 +168,8 @@ bool kernel_begin(Lower *l, const Expr *expr)
     find_extents(l, expr, false, &found);
     set_launch(l, kernel, &found);
     kernel->resident = l->options->resident;
+    kernel->matrix = l->options->matrix;
+    kernel->group = l->options->group;
     VEC_PUSH(l->arena, &l->unit->kernels, kernel);
     l->kernel = kernel;
     l->block = &kernel->body;

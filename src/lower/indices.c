@@ -140,7 +140,8 @@ static const Arith *visit_index(Indices *x, const Arith *index)
 static const KExpr *visit(Indices *x, const KExpr *e)
 {
     const KExpr **arg = NULL;
-    const Arith *index = e->kind == K_LOAD ? visit_index(x, e->arith) : e->arith;
+    bool access = (e->kind == K_LOAD || e->kind == K_TILE) && !e->buffer->places;
+    const Arith *index = access ? visit_index(x, e->arith) : e->arith;
     for (int i = 0; i < kexpr_args(e); i++) {
         const KExpr *to = visit(x, e->arg[i]);
         if (to != e->arg[i] && !arg) {
@@ -167,7 +168,8 @@ static void walk_block(Indices *x, Block *block, const Arith *iter);
 static void walk_stm(Indices *x, Stm *stm)
 {
     const KExpr *value = stm->value ? visit(x, stm->value) : NULL;
-    const Arith *index = stm->kind == ST_STORE ? visit_index(x, stm->index) : stm->index;
+    bool store = stm->kind == ST_STORE && !stm->buffer->places;
+    const Arith *index = store ? visit_index(x, stm->index) : stm->index;
     if (x->rewriting) {
         stm->value = value;
         stm->index = index;

@@ -143,6 +143,9 @@ const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const Vi
 // fold.c: folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out);
+// matrix.c: reduceMatrix as a statement that adds to acc; false, and nothing done, where it
+// is to be a loop.
+bool gen_matrix(Lower *l, const Expr *expr, const Env *env, const View *acc);
 const View *lower_fail(Lower *l, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);
 const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space);

@@ -37,8 +37,19 @@ typedef struct {
     int param;
     int vector;  // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
     int64_t row; // LOCAL: elements from one row to the next; 0: as many as are in one
-    bool bare;   // one scalar, which is written without an index
+    const struct TilePlaces *places; // LOCAL: where elements lie; NULL: in order
+    bool bare;                       // one scalar, which is written without an index
 } Buffer;
+
+// Where four warps look for the elements of a tile of halfs: in rows of 128 bytes, eight of
+// which are a block. Such a row is 64 elements of the fold at a place, or of 64 places at
+// an element. In row r of a block piece i of 16 bytes is where i ^ r would be.
+typedef struct TilePlaces {
+    int64_t count;  // places of a tile: rows or columns of the group
+    bool turned;    // the tile is [fold][places]
+    int warps;      // of the group, for rows: those of each four lie together; 0: in order
+    int64_t groups; // of 8 rows of a warp
+} TilePlaces;
 
 // A variable of one work-item.
 typedef struct {
@@ -57,6 +68,8 @@ typedef enum {
     K_COND,    // every arith of cond[] is >= 0
     K_VECTOR,  // a vector of arg[]
     K_LANE,    // component lane of arg[0]
+    K_TILE,    // buffer from arith on: an operand of
+    K_MATRIX,  // sums of products of tiles arg[0] and arg[1], which a warp adds up together
     K_SHUFFLE, // arg[0] as work-item arith of the same warp has it; all of them take part
 } KExprKind;
 
@@ -71,6 +84,17 @@ struct Side {
     bool holds;
 };
 
+// How a warp goes over two tiles of local memory, [0] of rows and [1] of columns. A warp
+// has groups of 8 of both.
+typedef struct {
+    bool together; // four warps do it, of tiles that lie in TilePlaces
+    int groups[2];
+    int64_t step;     // products an output
+    int64_t apart[2]; // rows or columns from one group of the warp to the next
+    int64_t row[2];   // elements of the tile from one row in memory to the next
+    bool turned[2];   // such a row holds what is at one place of the fold
+} Fragments;
+
 struct KExpr {
     KExprKind kind;
     const Type *type;
@@ -84,6 +108,7 @@ struct KExpr {
     int n;
     const KExpr *const *arg;
     const Arith *const *cond;
+    const Fragments *fragments; // MATRIX
     const Side *side; // LOAD: what it is on; OP select, && and ||: both sides, or NULL
 };
 
@@ -91,11 +116,14 @@ typedef enum {
     ST_DECL,    // type var = value; value NULL: not initialised
     ST_ASSIGN,  // var = value
     ST_STORE,   // buffer[index] = value; a vector value stores that many neighbours
+    ST_MATRIX,  // adds a K_MATRIX to a private buffer of [rows][columns], from index on
     ST_ARRAY,   // declares a private buffer
     ST_INT,     // const int index-variable `iter` = index, or = value if that is not NULL
     ST_FOR,     // for iter in [0, extent)
     ST_IF,      // if value: body, else: other
     ST_BARRIER, // all work-items of the group; memory of `fence`
+    ST_COMMIT,  // ends a batch of asynchronous stores
+    ST_WAIT,    // until at most `keep` batches of the item's are under way
 } StmKind;
 
 typedef enum { LOOP_SEQ, LOOP_GLB, LOOP_WRG, LOOP_LCL } LoopKind;
@@ -125,6 +153,8 @@ struct Stm {
     int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
     int dim;    // FOR of threads
     bool fence_local, fence_global; // BARRIER
+    bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all
+    int keep;   // WAIT
     Block body, other;
 };
 
@@ -139,6 +169,8 @@ typedef struct {
     int64_t local[3];
     VEC(const Buffer *) images; // params that are read as images, an element at a time
     int resident;               // as in LowerOptions
+    bool group;                 // four warps read tiles together, not as their items do
+    bool matrix;                // items are 4 x 8 a warp, x fastest
     bool any_group;             // its text holds for work-groups of any shape
     bool wide;                  // some buffer needs 64-bit indices
     Map names;                  // taken by buffers, variables and loops
@@ -175,12 +207,15 @@ typedef struct {
     int warps;         // of streams that a multiprocessor should hold at once; 0: not said
     int relay;         // of streams in two: warps that each do a part of the steps; 0: one
     int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
+    bool matrix;       // reduceMatrix is done by matrix units; items are 4 x 8 a warp
+    bool group;        // of four warps together, where they can
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
     bool eager;        // an `if` about indices does not keep its first side from loading
     bool ahead;        // tiles are loaded while the ones before are in use
-    int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
+    int stages;   // pieces of a ring of tiles that are copied asynchronously; 0, 1: none
+    int resident; // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
     bool quick;       // for features alone: not verified, indices as they are
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.

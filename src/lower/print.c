@@ -64,6 +64,12 @@ static void put_value(Buf *out, const KExpr *e)
         return;
     case K_VAR: buf_puts(out, e->var->name); return;
     case K_LOAD: put_element(out, e->buffer, e->arith, e->type); return;
+    case K_TILE: put_element(out, e->buffer, e->arith, e->type); return;
+    case K_MATRIX:
+        buf_printf(out, "matrix %d x %d groups, step %lld", e->fragments->groups[0],
+                   e->fragments->groups[1], (long long)e->fragments->step);
+        put_list(out, e);
+        return;
     case K_OP: put_op(out, e); return;
     case K_CALL:
         buf_puts(out, e->callee->name);
@@ -130,7 +136,11 @@ static void put_head(Buf *out, const Stm *stm)
         type_print(out, stm->var->type);
         break;
     case ST_ASSIGN: buf_puts(out, stm->var->name); break;
-    case ST_STORE: put_element(out, stm->buffer, stm->index, stm->value->type); break;
+    case ST_MATRIX:
+    case ST_STORE:
+        buf_puts(out, stm->async ? "async " : "");
+        put_element(out, stm->buffer, stm->index, stm->value->type);
+        break;
     case ST_ARRAY:
         buf_puts(out, "array ");
         put_array(out, stm->buffer);
@@ -148,6 +158,8 @@ static void put_head(Buf *out, const Stm *stm)
         buf_puts(out, "if ");
         put_value(out, stm->value);
         return;
+    case ST_COMMIT: buf_puts(out, "commit"); return;
+    case ST_WAIT: buf_printf(out, "wait %d", stm->keep); return;
     case ST_BARRIER:
         buf_printf(out, "barrier%s%s", stm->fence_local ? " local" : "",
                    stm->fence_global ? " global" : "");

@@ -57,7 +57,8 @@ static void find_loads(Vectors *v, Buffers *read, const KExpr *e)
 {
     if (!e)
         return;
-    if (e->kind == K_LOAD && !listed(read->at, read->len, e->buffer))
+    bool reads = e->kind == K_LOAD || e->kind == K_TILE;
+    if (reads && !listed(read->at, read->len, e->buffer))
         VEC_PUSH(v->pass->arena, read, e->buffer);
     for (int i = 0; i < kexpr_args(e); i++)
         find_loads(v, read, e->arg[i]);
@@ -346,8 +347,10 @@ static void vector_block(Vectors *v, Block *block)
 
 void pass_vectors(Pass *pass, Kernel *kernel)
 {
-    Vectors v = {
-        .pass = pass, .kernel = kernel, .width = MIN(pass->options->vector, LANES_MAX)};
+    // What matrix units added up is stored by pairs, whatever width tiles are copied with.
+    const int width = MIN(pass->options->vector, LANES_MAX);
+    Vectors v = {.pass = pass, .kernel = kernel};
     find_accesses(&v, &kernel->body, 0, kernel->body.len, &v.read, &v.written);
-    vector_block(&v, &kernel->body);
+    for (v.width = width; v.width > 1; v.width = kernel->matrix && v.width > 2 ? 2 : 1)
+        vector_block(&v, &kernel->body);
 }

@@ -252,6 +252,7 @@ static bool check_value(Check *c, const KExpr *e)
     case K_INDEX: return check_arith(c, e->arith);
     case K_VAR: return check_variable(c, e->var);
     case K_LOAD: check_load(c, e); return true;
+    case K_TILE: check_access(c, e->buffer, e->arith, e->type, NULL, false); return true;
     case K_SHUFFLE:
         check_arith(c, e->arith);
         check_value(c, e->arg[0]);
@@ -263,6 +264,7 @@ static bool check_value(Check *c, const KExpr *e)
     case K_OP:
     case K_CALL:
     case K_VECTOR:
+    case K_MATRIX:
     case K_LANE: return check_args(c, e);
     }
     BUG("value of kind %d", e->kind);
@@ -382,6 +384,12 @@ static void check_stm(Check *c, const Stm *stm)
         if (stm->buffer->space == MEM_GLOBAL && stm->buffer->role == ROLE_INPUT)
             fail(c, "L103", "a store to an input", stm->buffer->name);
         return;
+    case ST_MATRIX:
+        check_value(c, stm->value);
+        check_access(c, stm->buffer, stm->index, stm->value->type, NULL, true);
+        if (c->divergent)
+            fail(c, "L104", c->divergent, "what a warp does together");
+        return;
     case ST_ARRAY:
         check_array(c, stm->buffer);
         declare(c, stm->buffer, HAVE_DIVERGENT);
@@ -397,6 +405,8 @@ static void check_stm(Check *c, const Stm *stm)
         if (c->divergent)
             fail(c, "L104", c->divergent, "barrier");
         return;
+    case ST_COMMIT:
+    case ST_WAIT: return;
     }
     BUG("statement of kind %d", stm->kind);
 }

@@ -113,6 +113,7 @@ static void ints_from_json(const json_t *list, int64_t *x, int n)
     X(compute_units)                                                                       \
     X(clock_mhz)                                                                           \
     X(warp)                                                                                \
+    X(matrix)                                                                              \
     X(lanes) X(line_bytes) X(max_group) X(local_bytes) X(global_bytes) X(alloc_bytes)
 
 json_t *info_to_json(const DeviceInfo *info)
@@ -144,6 +145,7 @@ void info_from_json(const json_t *json, DeviceInfo *info)
     info->compute_units = (int)json_int_of(json, "compute_units", 1);
     info->clock_mhz = (int)json_int_of(json, "clock_mhz", 0);
     info->warp = (int)json_int_of(json, "warp", 1);
+    info->matrix = (int)json_int_of(json, "matrix", 0);
     info->lanes = (int)json_int_of(json, "lanes", 0);
     info->line_bytes = (int)json_int_of(json, "line_bytes", 64);
     info->max_group = json_int_of(json, "max_group", 1);

@@ -10,6 +10,7 @@
 // The function may be any pure one; nothing here knows of multiplication.
 
 #include "rewrite/internal.h"
+#include "rewrite/staging.h"
 
 static Expr *index_pair(Rewrite *rw, const Arith *const *len)
 {
@@ -90,10 +91,8 @@ static const Expr *block_fold(const Expr *map)
     const Expr *fold =
         is(body, P_REDSEQ) || is(body, P_REDUCE) ? body : fold_to_name(body, 0);
     const Param *t = map->fun->params[0];
-    return fold && type_is_scalar(fold->type) && !expr_mentions(fold->fun, t) &&
-                   !expr_mentions(fold->arg[0], t)
-               ? fold
-               : NULL;
+    return fold && type_is_scalar(fold->type) && !expr_mentions(fold->arg[0], t) ? fold
+                                                                                 : NULL;
 }
 
 // The rest of the function, for each output and what was folded for it.
@@ -121,7 +120,8 @@ Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *own = expr_get(rw->ir, use(rw, p), 1);
     Expr *in = expr_replace(rw->ir, reduce->arg[1], t, own);
     const Expr *part[] = {expr_get(rw->ir, use(rw, p), 0), element(rw, in, k)};
-    Expr *step = make_lambda(rw, p, call_all(rw, reduce->fun, part));
+    const Expr *add = expr_replace(rw->ir, reduce->fun, t, own);
+    Expr *step = make_lambda(rw, p, call_all(rw, add, part));
     Expr *pairs =
         make_zip(rw, at->dims, (Expr *[]){use(rw, acc), copy_of(rw, at->arg[0])}, 2);
     Expr *body = make_map(rw, at->dims, step, pairs);
@@ -136,29 +136,7 @@ Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Tiles in local memory ------------------------------------------------------------------
 
-enum { OPERANDS_MAX = 8 };
-
-// What a work-group reads together: element k of something that is made of one row, an
-// element of a parameter of its mapWrg.
-typedef struct {
-    Rewrite *rw;
-    const Param *k;
-    int64_t step; // elements of each row that are copied at once
-    int64_t items[2];
-    struct {
-        const Param *array;
-        Param *row; // stands for the row in:
-        Expr *from; // what is indexed by k
-        Param *tile;
-        bool turned; // neighbours in memory are the same element of neighbouring rows
-        int64_t rows;
-    } operand[OPERANDS_MAX];
-    int n;
-    bool ok;
-} Staging;
-
-// What a parameter of a mapWrg around runs over; NULL if it is none.
-static const Expr *group_source(const Rewrite *rw, const Param *param)
+const Expr *group_source(const Rewrite *rw, const Param *param)
 {
     for (const Context *c = rw->context; c; c = c->outer)
         if (c->child == CHILD_FUN && is(c->expr, P_MAPWRG) &&
@@ -188,9 +166,7 @@ static const Expr *row_access(const Staging *s, const Expr *expr)
     return row_of(s, expr->arg[0]);
 }
 
-// Are neighbours in memory, as far as one can see, the same element of neighbouring rows?
-// So they are of a transposed array, and of windows.
-static bool is_turned(const Expr *source, const Expr *from, const Param *row)
+bool is_turned(const Expr *source, const Expr *from, const Param *row)
 {
     while (is(source, P_SPLIT) || is(source, P_PAD) || is(source, P_JOIN))
         source = data_of(source);
@@ -262,29 +238,26 @@ static Expr *redirect(Staging *s, Expr *expr, Param *within)
     return expr;
 }
 
-static Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b)
+Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b)
 {
     return expr_op(rw->ir, op, a, expr_literal(rw->ir, (double)b, false), NULL);
 }
 
-// Element number step * part + within.
-static Expr *number_of(Rewrite *rw, Param *part, int64_t step, Expr *within)
+Expr *number_of(Rewrite *rw, Param *part, int64_t step, Expr *within)
 {
     return expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, use(rw, part), step), within, NULL);
 }
 
-// As many neighbours as divide the side and leave all items work.
-static int64_t lanes_of(const Staging *s, int64_t count, int64_t side)
+int64_t lanes_of(const Staging *s, int64_t count, int64_t side, int64_t most)
 {
     int64_t items = s->items[0] * s->items[1];
-    for (int64_t lanes = 4; lanes > 0; lanes /= 2)
+    for (int64_t lanes = most; lanes > 0; lanes /= 2)
         if (side % lanes == 0 && count % (lanes * items) == 0)
             return lanes;
     return 0;
 }
 
-// All items together copy an array, neighbours by neighbours.
-static Expr *copied_together(Staging *s, Expr *flat, int64_t lanes)
+Expr *copied_together(Staging *s, Expr *flat, int64_t lanes)
 {
     Rewrite *rw = s->rw;
     const int64_t part[] = {lanes, s->items[0], s->items[1]};
@@ -311,7 +284,7 @@ static Expr *staged(Staging *s, int i, Param *part)
     Rewrite *rw = s->rw;
     int64_t rows = s->operand[i].rows, count = rows * s->step;
     bool turned = s->operand[i].turned;
-    int64_t side = turned ? rows : s->step, lanes = lanes_of(s, count, side);
+    int64_t side = turned ? rows : s->step, lanes = lanes_of(s, count, side, 4);
     s->ok &= lanes > 0;
     if (!s->ok)
         return NULL;
@@ -329,8 +302,7 @@ static Expr *staged(Staging *s, int i, Param *part)
     return make1(rw, P_TOLOCAL, turned ? tile : make1(rw, P_TRANSPOSE, tile));
 }
 
-// The items of the work-group, if all of them run what is at this place.
-static bool find_items(Staging *s)
+bool find_items(Staging *s)
 {
     s->items[0] = s->items[1] = 0;
     for (const Context *c = s->rw->context; c; c = c->outer) {

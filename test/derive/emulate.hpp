@@ -29,10 +29,12 @@ static inline int __double2hiint(double a)
     return (int)(bits >> 32);
 }
 
+typedef _Float16 half;
 struct Place {
     int x, y, z;
 };
-static Place threadIdx, blockIdx;
+static Place threadIdx, blockIdx, blockDim;
+
 struct alignas(16) float4 {
     float x, y, z, w;
 };
@@ -47,6 +49,9 @@ struct alignas(16) double4 {
 };
 struct alignas(16) int4 {
     int x, y, z, w;
+};
+struct alignas(4) half2 {
+    half x, y;
 };
 struct alignas(8) int2 {
     int x, y;
@@ -67,7 +72,7 @@ static Fiber fiber[ITEMS_MAX];
 static jmp_buf back;
 static int current, alive, arrived, barriers;
 static int lanes_arrived[ITEMS_MAX / WARP], exchanges[ITEMS_MAX / WARP];
-static unsigned char offered[ITEMS_MAX][8];
+static unsigned char offered[ITEMS_MAX][64];
 static void (*body)(void *const *arg);
 static void *const *body_arg;
 
@@ -139,6 +144,112 @@ template <class T> static T __shfl_sync(unsigned, T value, int lane)
     return result;
 }
 
+// Fragments, as the instructions of matrix units have them --------------------------------
+
+// Row r of a fragment of the first factor is in lanes 4*(r%8) and the three after it.
+template <class T> static const T *offered_by(int lane)
+{
+    return (const T *)offered[current / WARP * WARP + lane];
+}
+
+// Adds up x*y over k for the sums of this lane; x(row, k) and y(k, column) find elements.
+template <class C, class X, class Y>
+static void add_products(C *c, C *d, int depth, X x, Y y)
+{
+    const int lane = current % WARP, g = lane / 4, t = lane % 4;
+    for (int e = 0; e < 2; e++)
+        for (int k = 0; k < depth; k++) {
+            c[e] += (C)(x(g, k) * y(k, 2 * t + e));
+            d[e] += (C)(x(g + 8, k) * y(k, 2 * t + e));
+        }
+}
+
+template <class T> static void fw_mma(T *c, T *d, const T *x, const T *z, const T *y)
+{
+    const T mine[] = {x[0], x[1], z[0], z[1], y[0], y[1]};
+    memcpy(offered[current], mine, sizeof mine);
+    wait_for_warp(current / WARP);
+    add_products(
+        c, d, 8,
+        [](int row, int k) {
+            return offered_by<T>(row % 8 * 4 + k % 4)[row / 8 * 2 + k / 4];
+        },
+        [](int k, int column) { return offered_by<T>(column * 4 + k % 4)[4 + k / 4]; });
+    wait_for_warp(current / WARP);
+}
+
+// A register holds two neighbours along k, and the next register of x is 8 rows on.
+static void fw_mma(float *c, float *d, const unsigned *x, const unsigned *y)
+{
+    memcpy(offered[current], x, 16);
+    memcpy(offered[current] + 16, y, 8);
+    wait_for_warp(current / WARP);
+    add_products(
+        c, d, 16,
+        [](int row, int k) {
+            return (float)offered_by<half>(row % 8 * 4 + k % 8 / 2)[k / 8 * 4 + row / 8 * 2 +
+                                                                   k % 2];
+        },
+        [](int k, int column) {
+            return (float)offered_by<half>(column * 4 + k % 8 / 2)[8 + k / 8 * 2 + k % 2];
+        });
+    wait_for_warp(current / WARP);
+}
+
+static void fw_mma(unsigned *c, unsigned *d, const unsigned *x, const unsigned *y)
+{
+    half *sum[] = {(half *)c, (half *)d};
+    float wide[] = {sum[0][0], sum[0][1], sum[1][0], sum[1][1]};
+    fw_mma(&wide[0], &wide[2], x, y);
+    for (int i = 0; i < 4; i++)
+        sum[i / 2][i % 2] = (half)wide[i];
+}
+
+template <bool TURNED> static void fw_blocks(unsigned *x, const void *row)
+{
+    const int t = current % 4, g = current % WARP / 4;
+    memcpy(offered[current], row, 16);
+    wait_for_warp(current / WARP);
+    for (int q = 0; q < 4; q++)
+        for (int e = 0; e < 2; e++)
+            ((half *)&x[q])[e] = TURNED ? offered_by<half>(8 * q + 2 * t + e)[g]
+                                        : offered_by<half>(8 * q + g)[2 * t + e];
+    wait_for_warp(current / WARP);
+}
+
+// What four warps add up together: tiles in rows of 128 bytes, whose 16-byte pieces are
+// exchanged by the row in its block of 1,024 bytes.
+template <int N> struct fw_columns { };
+static void fw_fence() {}
+static void fw_together_begin() {}
+static void fw_together_end() {}
+
+static float swizzled(const half *tile, int element)
+{
+    size_t at = (size_t)(tile + element);
+    return (float)*(const half *)(at ^ (at >> 7 & 7) << 4);
+}
+
+template <bool TA, bool TB, int N>
+static void fw_together(float *c, float *d, const half *a, const half *b, fw_columns<N>)
+{
+    const int lane = current % WARP, g = lane / 4, t = lane % 4, first = current / WARP % 4 * 16;
+    for (int j = 0; j < N; j++)
+        for (int e = 0; e < 2; e++)
+            for (int h = 0; h < 2; h++)
+                for (int k = 0; k < 16; k++) {
+                    const int row = first + 8 * h + g, column = 8 * j + 2 * t + e;
+                    float *sum = h ? &d[2 * j + e] : &c[2 * j + e];
+                    *sum += swizzled(a, TA ? row + 64 * k : row * 64 + k) *
+                            swizzled(b, TB ? column / 64 * 4096 + column % 64 + 64 * k
+                                           : column * 64 + k);
+                }
+}
+
+template <int BYTES> static void fw_copy(void *to, const void *from) { memcpy(to, from, BYTES); }
+static void fw_commit() {}
+template <int KEEP> static void fw_wait() {}
+
 static void run_group(Place local)
 {
     int items = local.x * local.y * local.z;
@@ -164,6 +275,7 @@ static void run_group(Place local)
 static void emulate(Place groups, Place local, void (*kernel)(void *const *arg),
                     void *const *arg)
 {
+    blockDim = local;
     body = kernel;
     body_arg = arg;
     for (blockIdx.z = 0; blockIdx.z < groups.z; blockIdx.z++)

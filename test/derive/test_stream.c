@@ -17,12 +17,12 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "emulate.h"
 
 typedef struct {
     const char *text; // after the sizes and funs
@@ -257,81 +257,12 @@ static void on_opencl(void **state)
 
 // CUDA on the host ---------------------------------------------------------------------
 
-// A function for each launch, and one that does all of them.
-static void put_launches(Buf *out, const Job *job)
-{
-    for (int i = 0; i < job->nlaunch; i++) {
-        const JobLaunch *launch = &job->launch[i];
-        buf_printf(out, "static void launch%d(void *const *arg)\n{\n    %s(", i,
-                   launch->kernel);
-        for (int k = 0; k < launch->narg; k++)
-            buf_printf(out, "%sAny{arg[%d]}", k ? ", " : "", launch->arg[k].buffer);
-        buf_puts(out, ");\n}\n");
-    }
-    buf_puts(out, "extern \"C\" void run(void *const *arg)\n{\n");
-    for (int i = 0; i < job->nlaunch; i++) {
-        const JobLaunch *l = &job->launch[i];
-        buf_printf(out, "    emulate({%d, %d, %d}, {%d, %d, %d}, launch%d, arg);\n",
-                   (int)(l->global[0] / l->local[0]), (int)(l->global[1] / l->local[1]),
-                   (int)(l->global[2] / l->local[2]), (int)l->local[0], (int)l->local[1],
-                   (int)l->local[2], i);
-    }
-    buf_puts(out, "}\n");
-}
-
-// Compiles a job and runs it on buffers; false if there is no compiler for C++.
-static bool emulate_job(const Job *job, void **buffer)
-{
-    char folder[] = "/tmp/forewarp-emulate-XXXXXX", path[64], command[512];
-    Buf text;
-    buf_init(&text);
-    assert_non_null(mkdtemp(folder));
-    buf_printf(&text, "#include \"%s/test/derive/emulate.hpp\"\n%s%s", getcwd(command, 256),
-               job->prelude, job->source);
-    put_launches(&text, job);
-    snprintf(path, sizeof path, "%s/k.cpp", folder);
-    assert_true(file_write(path, text.text, text.len));
-    snprintf(
-        command, sizeof command,
-        "c++ -std=c++17 -O1 -w -U_FORTIFY_SOURCE -ffp-contract=off -fno-strict-aliasing "
-        "-fPIC -shared -o %s/k.so %s 2>%s/log",
-        folder, path, folder);
-    bool ok = system("c++ --version >/dev/null 2>&1") == 0;
-    if (ok) {
-        assert_int_equal(system(command), 0);
-        snprintf(path, sizeof path, "%s/k.so", folder);
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        void (*run)(void *const *arg);
-        assert_non_null(library);
-        void *symbol = dlsym(library, "run");
-        memcpy(&run, &symbol, sizeof run);
-        run(buffer);
-        dlclose(library);
-    }
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
-    buf_release(&text);
-    return ok;
-}
-
 // The outputs of a point, run so.
 static bool emulate_point(Run *r, const Setting *set, int nset, void **raw)
 {
     Candidate candidate;
     make_candidate(r, set, nset, &candidate);
-    int n = r->data->ninput + r->data->noutput;
-    void **buffer = NEW_ARRAY(r->arena, void *, n + candidate.job.nscratch);
-    for (int i = 0; i < n; i++) {
-        const RigBuffer *b = &r->data->buffer[i];
-        size_t bytes = (size_t)b->count * scalar_device_bytes(b->scalar);
-        buffer[i] = arena_alloc(r->arena, bytes + 64); // which aligns to 16 at least
-        if (b->init)
-            memcpy(buffer[i], b->init, bytes);
-        raw[i] = buffer[i];
-    }
-    for (int i = 0; i < candidate.job.nscratch; i++)
-        buffer[n + i] = arena_alloc(r->arena, (size_t)candidate.job.scratch_bytes[i]);
-    bool ok = emulate_job(&candidate.job, buffer);
+    bool ok = emulate_candidate(&candidate, r->data, r->arena, raw);
     candidate_release(&candidate);
     return ok;
 }

@@ -340,6 +340,10 @@ static const Instance instances[] = {
      "0.5, zip(r, map(\\e -> e * e, y))), x)",
      "root", ""},
     {"mapReduceBlock", "def p(x: [N][M][K]int) = map2(reduce(max, -9), x)", "root", ""},
+    {"mapReduceBlock",
+     "def p(x: [N][M]int, y: [N]int) = map(\\t -> reduce(\\s e -> s + e * t.1, 0, t.0), "
+     "zip(x, y))",
+     "root", ""},
     {"stageTiles",
      "def p(x: [N][4][6]int) = mapWrg0(\\r -> mapLcl1(\\j -> mapLcl0(\\i -> reduceSeq(\\a "
      "k "
@@ -353,6 +357,14 @@ static const Instance instances[] = {
      "array(2, \\i -> i)), array(1, \\j -> j)), split(2, take(M/2*2, y))), split(2, "
      "take(N/2*2, x)))",
      "f.f.f.f", "123"},
+    {"matrixTiles",
+     "def p(x: [N][6]float, y: [M][6]float) = mapWrg1(\\p -> mapWrg0(\\q -> mapLcl1(\\j -> "
+     "mapLcl0(\\i -> reduceSeq(\\acc k -> map2(\\t -> t.0 + p[t.1.0][k] * (q[t.1.1][k] + "
+     "1.0), zip2(acc, array2(2, 2, \\a b -> (a, b)))), array2(2, 2, \\a b -> 0.0), "
+     "array(6, "
+     "\\k -> k)), array(2, \\i -> i)), array(1, \\j -> j)), split(2, take(M/2*2, y))), "
+     "split(2, take(N/2*2, x)))",
+     "f.f.f.f", "1234"},
     {"vectorize", "def p(x: [N]int) = map(twice, x)", "root", "24"},
     {"vectorize", "def p(x: [N]float, a: float) = map(\\e -> a * e + 1, x)", "root", "248"},
     {"vectorize", "def p(x, y: [N]float) = map(\\a b -> soft(a, b) - b, zip(x, y))", "root",

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products on matrix units: the fold of a block that adds up products of a factor of its
+// row and a factor of its column becomes a loop over tiles of both factors in local memory,
+// whose inner fold a warp can do at once.
+//
+// A factor may be any function of its row, its place in the fold, and what does not change:
+// what is copied to the tile is its value, so that whatever stands before a product (a
+// scale, a conversion, a sum of inputs) is computed once for the group. Where the tiles do
+// not divide the fold, the last one is filled up by products of zeros.
+
+#include "rewrite/internal.h"
+#include "rewrite/staging.h"
+
+enum { SIDES = 2 }; // rows, columns
+
+typedef struct {
+    Staging staging;
+    Param *pair; // of what was summed up, and the place of the output: row, column
+    Param *k, *part, *within;
+    const Arith *len;
+    struct {
+        const Expr *value; // as it is multiplied, but for a conversion
+        Op cast;           // OPS: none
+        bool turned;
+        int64_t places; // rows or columns of the group
+        Param *tile;
+    } factor[SIDES];
+} Matrix;
+
+// Is it component `side` of the place?
+static bool is_place(const Matrix *m, const Expr *e, int side)
+{
+    return e->kind == E_GET && e->index == side && e->arg[0]->kind == E_GET &&
+           e->arg[0]->index == 1 && is_use(e->arg[0]->arg[0], m->pair);
+}
+
+// Does it depend on the pair only by that component of the place?
+static bool only_place(const Matrix *m, const Expr *e, int side)
+{
+    if (is_place(m, e, side))
+        return true;
+    if (is_use(e, m->pair))
+        return false;
+    for (int i = 0; i < e->narg; i++)
+        if (!only_place(m, e->arg[i], side))
+            return false;
+    return !e->fun || only_place(m, e->fun, side);
+}
+
+// A conversion of a half, which a product of the wider type does by itself.
+static void take_factor(Matrix *m, int side, const Expr *e)
+{
+    m->factor[side].cast = OPS;
+    if (e->kind == E_OP && e->op == OP_FLOAT && e->arg[0]->type->kind == T_SCALAR &&
+        e->arg[0]->type->scalar == S_HALF) {
+        m->factor[side].cast = e->op;
+        e = e->arg[0];
+    }
+    m->factor[side].value = e;
+}
+
+// Are there instructions for factors and sums of these types?
+static bool has_unit(const Matrix *m, const Type *sum)
+{
+    const Type *a = m->factor[0].value->type, *b = m->factor[1].value->type;
+    if (a->kind != T_SCALAR || b->kind != T_SCALAR || a->scalar != b->scalar)
+        return false;
+    return a->scalar == S_HALF ? sum->scalar == S_HALF || sum->scalar == S_FLOAT
+                               : sum->scalar == a->scalar &&
+                                     (a->scalar == S_FLOAT || a->scalar == S_DOUBLE);
+}
+
+static bool is_sum(const Matrix *m, const Expr *e)
+{
+    return e->kind == E_GET && e->index == 0 && is_use(e->arg[0], m->pair);
+}
+
+// Is it sum + x * y, in any order, with a factor for each side?
+static bool find_factors(Matrix *m, const Expr *body)
+{
+    const Expr *x = NULL, *y = NULL;
+    if (body->kind != E_OP || body->type->kind != T_SCALAR)
+        return false;
+    if (body->op == OP_FMA && is_sum(m, body->arg[2])) {
+        x = body->arg[0];
+        y = body->arg[1];
+    }
+    for (int i = 0; i < 2 && body->op == OP_ADD && !x; i++) {
+        const Expr *product = body->arg[1 - i];
+        if (is_sum(m, body->arg[i]) && product->kind == E_OP && product->op == OP_MUL) {
+            x = product->arg[0];
+            y = product->arg[1];
+        }
+    }
+    if (!x)
+        return false;
+    bool swap = !only_place(m, x, 0);
+    take_factor(m, swap, x);
+    take_factor(m, !swap, y);
+    for (int side = 0; side < SIDES; side++)
+        if (!only_place(m, m->factor[side].value, side))
+            return false;
+    return has_unit(m, body->type);
+}
+
+// The array of the group's that a factor takes its row from: param[place].
+static const Expr *pick_of(const Matrix *m, const Expr *e, int side)
+{
+    if (e->kind == E_AT && e->arg[0]->kind == E_PARAM && is_place(m, e->arg[1], side))
+        return e;
+    const Expr *found = NULL;
+    for (int i = 0; i < e->narg && !found; i++)
+        found = pick_of(m, e->arg[i], side);
+    return found || !e->fun ? found : pick_of(m, e->fun, side);
+}
+
+// Something of a row at a place that mentions k: what decides how the tile lies.
+static const Expr *access_of(const Matrix *m, const Expr *e, int side)
+{
+    if (e->kind == E_AT && expr_mentions(e->arg[1], m->k) && pick_of(m, e->arg[0], side))
+        return e;
+    const Expr *found = NULL;
+    for (int i = 0; i < e->narg && !found; i++)
+        found = access_of(m, e->arg[i], side);
+    return found || !e->fun ? found : access_of(m, e->fun, side);
+}
+
+static bool find_layout(Matrix *m, int side)
+{
+    Rewrite *rw = m->staging.rw;
+    const Expr *access = access_of(m, m->factor[side].value, side);
+    const Expr *pick = access ? pick_of(m, access->arg[0], side) : NULL;
+    if (!pick || !arith_is_const(pick->arg[0]->type->len, &m->factor[side].places))
+        return false;
+    Param *row = fresh(rw, "row");
+    Expr *from = with_name(rw, copy_of(rw, access->arg[0]), pick, row);
+    const Expr *source = group_source(rw, pick->arg[0]->param);
+    m->factor[side].turned = source && is_turned(source, from, row);
+    return true;
+}
+
+// The factor's value at a row or column of the group, and at a place in the fold.
+static Expr *value_at(Matrix *m, int side, Expr *place, Expr *k)
+{
+    Rewrite *rw = m->staging.rw;
+    Param *at = fresh(rw, "at");
+    Expr *own = expr_get(rw->ir, expr_get(rw->ir, use(rw, m->pair), 1), side);
+    Expr *value = with_name(rw, copy_of(rw, m->factor[side].value), own, at);
+    value = expr_replace(rw->ir, value, at, place);
+    return expr_replace(rw->ir, value, m->k, k);
+}
+
+// Zero beyond the end of the fold, where the last value there is loaded.
+static Expr *filled_up(Matrix *m, int side, Expr *place, Expr *k)
+{
+    Rewrite *rw = m->staging.rw;
+    if (divides(rw, m->staging.step, m->len))
+        return value_at(m, side, place, k);
+    const Arith *last = arith_addc(rw->ir->arith, m->len, -1);
+    Expr *inside =
+        expr_op(rw->ir, OP_MINIMUM, expr_clone(rw->ir, k), expr_num(rw->ir, last), NULL);
+    Expr *is_in = expr_op(rw->ir, OP_LE, k, expr_num(rw->ir, last), NULL);
+    bool floats = m->factor[side].value->type->scalar == S_FLOAT;
+    Expr *zero = expr_literal(rw->ir, 0, true);
+    if (!floats)
+        zero = expr_op(rw->ir,
+                       m->factor[side].value->type->scalar == S_HALF ? OP_HALF : OP_DOUBLE,
+                       zero, NULL, NULL);
+    return expr_op(rw->ir, OP_SELECT, is_in, value_at(m, side, place, inside), zero);
+}
+
+// The tile of a factor, [places][step], or [step][places] where that is how it is read.
+static Expr *tile_of(Matrix *m, int side)
+{
+    Staging *s = &m->staging;
+    Rewrite *rw = s->rw;
+    bool turned = m->factor[side].turned;
+    int64_t count = m->factor[side].places * s->step;
+    int64_t row = turned ? m->factor[side].places : s->step;
+    int64_t most = 16 / scalar_info[m->factor[side].value->type->scalar].bytes;
+    int64_t lanes = lanes_of(s, count, row, most);
+    if (!lanes)
+        return NULL;
+    Param *q = fresh(rw, "q");
+    Expr *far = arith_of(rw, OP_DIV, use(rw, q), row);
+    Expr *near = arith_of(rw, OP_MOD, use(rw, q), row);
+    Expr *k = number_of(rw, m->part, s->step, turned ? far : near);
+    Expr *value = filled_up(m, side, turned ? near : far, k);
+    const Arith *len = num(rw, count);
+    Expr *flat =
+        expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, q, value), NULL, 0);
+    return make1(rw, P_TOLOCAL,
+                 make_sized(rw, P_SPLIT, num(rw, row), copied_together(s, flat, lanes)));
+}
+
+// An element of a tile as it is multiplied.
+static Expr *tile_at(Matrix *m, int side, Param *pair)
+{
+    Rewrite *rw = m->staging.rw;
+    bool turned = m->factor[side].turned;
+    Expr *place = expr_get(rw->ir, expr_get(rw->ir, use(rw, pair), 1), side);
+    Expr *k = use(rw, m->within);
+    Expr *tile = use(rw, m->factor[side].tile);
+    Expr *e =
+        expr_at(rw->ir, expr_at(rw->ir, tile, turned ? k : place), turned ? place : k);
+    Op cast = m->factor[side].cast;
+    return cast == OPS ? e : expr_op(rw->ir, cast, e, NULL, NULL);
+}
+
+static Expr *inner_fold(Matrix *m, const Expr *map, Param *sums)
+{
+    Rewrite *rw = m->staging.rw;
+    Param *acc = fresh(rw, "acc"), *pair = fresh(rw, "p");
+    Expr *product = expr_op(rw->ir, OP_MUL, tile_at(m, 0, pair), tile_at(m, 1, pair), NULL);
+    Expr *sum = expr_op(rw->ir, OP_ADD, expr_get(rw->ir, use(rw, pair), 0), product, NULL);
+    Expr *pairs =
+        make_zip(rw, 2, (Expr *[]){use(rw, acc), copy_of(rw, data_of(map)->arg[1])}, 2);
+    Expr *body = make_map(rw, 2, make_lambda(rw, pair, sum), pairs);
+    Expr *f = expr_lambda(rw->ir, (Param *[]){acc, m->within}, 2, body);
+    return make_reduce(rw, P_REDMATRIX, f, use(rw, sums),
+                       counting(rw, num(rw, m->staging.step)));
+}
+
+// Is it what mapReduceBlock makes, with factors that there are instructions for?
+static bool find_matrix(Matrix *m, const Expr *at)
+{
+    const Expr *map = at->fun->arg[0], *acc = NULL;
+    if (!is_dims(map, P_MAP, 2) || !is_dims(data_of(map), P_ZIP, 2) ||
+        data_of(map)->narg != 2)
+        return false;
+    acc = data_of(map)->arg[0];
+    m->pair = map->fun->params[0];
+    return is_use(acc, at->fun->params[0]) &&
+           !expr_mentions(map->fun, at->fun->params[0]) &&
+           find_factors(m, map->fun->arg[0]) && find_layout(m, 0) && find_layout(m, 1);
+}
+
+Expr *rule_matrixTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
+        !is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
+        return NULL;
+    Matrix m = {.staging = {.rw = rw, .step = args->at[0]},
+                .k = at->fun->params[1],
+                .part = fresh(rw, "part"),
+                .within = fresh(rw, "k"),
+                .len = at->arg[1]->type->len};
+    if (!find_items(&m.staging) || !find_matrix(&m, at))
+        return NULL;
+    Param *sums = fresh(rw, "sums");
+    for (int side = 0; side < SIDES; side++)
+        m.factor[side].tile = fresh(rw, "tile");
+    Expr *body = inner_fold(&m, at->fun->arg[0], sums);
+    for (int side = SIDES - 1; side >= 0; side--) {
+        Expr *tile = tile_of(&m, side);
+        if (!tile)
+            return NULL;
+        body = expr_let(rw->ir, m.factor[side].tile, tile, body);
+    }
+    const Arith *parts =
+        arith_ceil_div(rw->ir->arith, m.len, arith_const(rw->ir->arith, m.staging.step));
+    Expr *f = expr_lambda(rw->ir, (Param *[]){sums, m.part}, 2, body);
+    return make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), counting(rw, parts));
+}

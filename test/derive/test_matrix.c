@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products on matrix units: that fragments, tiles and edges fit together. CUDA's text runs
+// on the host (emulate.hpp), and what it computes is compared with the plain point's.
+
+#include "calibrate/describe.h"
+#include "device/nvrtc.h"
+#include "problem/problem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "emulate.h"
+
+typedef struct {
+    const char *text;
+    int64_t m, n, k;
+    const char *point; // NAME=VALUE ...
+    Math math;
+} Case;
+
+#define SUM(zero) "|> reduce(\\s t -> s + t.0*t.1, " zero ")"
+#define WIDE      "|> reduce(\\s t -> s + float(t.0)*float(t.1), float(0))"
+#define MM(type, fold)                                                                     \
+    "def f(a: [M][K]" type ", b: [K][N]" type ") = a |> map(\\r -> transpose(b) |> "       \
+    "map(\\c -> zip(r, c) " fold "))"
+
+static const Case cases[] = {
+    {MM("half", WIDE), 64, 64, 96, "lx=8 ly=16 mx=4 my=2 stage=32 stages=3", MATH_STANDARD},
+    // Nothing divides anything.
+    {MM("half", WIDE), 35, 51, 37, "lx=4 ly=16 mx=4 my=2 stage=16 load=ahead",
+     MATH_STANDARD},
+    {MM("half", SUM("0")), 33, 40, 50, "lx=8 ly=8 mx=2 my=4 stage=16 stages=2",
+     MATH_STANDARD},
+    {MM("double", SUM("0")), 40, 33, 29, "lx=8 ly=16 mx=4 my=2 stage=16", MATH_STANDARD},
+    {MM("float", SUM("0")), 40, 33, 29, "lx=8 ly=8 mx=2 my=4 stage=16", MATH_FAST},
+    // Both factors turned; neither.
+    {"def f(a: [K][M]half, b: [K][N]half) = transpose(a) |> map(\\r -> transpose(b) |> "
+     "map(\\c -> zip(r, c) " WIDE "))",
+     40, 48, 32, "lx=4 ly=16 mx=4 my=2 stage=16 stages=4", MATH_STANDARD},
+    {"def f(a: [M][K]half, b: [N][K]half) = a |> map(\\r -> b |> map(\\c -> zip(r, c) " WIDE
+     "))",
+     40, 48, 32, "lx=8 ly=8 mx=2 my=4 stage=16", MATH_STANDARD},
+    // Four warps together: as they lie, and turned.
+    {MM("half", WIDE), 128, 64, 128, "lx=4 ly=32 mx=8 my=2 stage=64 stages=2 unit=group",
+     MATH_STANDARD},
+    {MM("half", WIDE), 131, 70, 100, "lx=4 ly=32 mx=16 my=4 stage=64 unit=group load=ahead",
+     MATH_STANDARD},
+    {"def f(a: [K][M]half, b: [N][K]half) = transpose(a) |> map(\\r -> b |> map(\\c -> "
+     "zip(r, c) " WIDE "))",
+     256, 128, 128, "lx=4 ly=64 mx=8 my=2 stage=64 unit=group", MATH_STANDARD},
+    // What stands before and behind the product; a batch.
+    {"def f(a: [M][K]half, s: [M]half, b: [K][N]half, v: [N]float) =\n"
+     "  zip(a, s) |> map(\\r -> zip(transpose(b), v) |> map(\\c -> max(0, c.1 + (zip(r.0, "
+     "c.0) |> reduce(\\s t -> s + float(t.0*r.1)*float(t.1), float(0))))))",
+     37, 40, 32, "lx=8 ly=8 mx=2 my=4 stage=16", MATH_STANDARD},
+    {"def f(a: [3][M][K]half, b: [3][K][N]half) = zip(a, b) |> map(\\p -> p.0 |> map(\\r "
+     "-> "
+     "transpose(p.1) |> map(\\c -> zip(r, c) " WIDE ")))",
+     33, 20, 40, "lx=4 ly=16 lz=1 mx=4 my=2 stage=16", MATH_STANDARD},
+};
+
+static void set_point(const Derivation *derivation, const char *text, Point *point)
+{
+    char copy[160], *save = NULL;
+    Space *space = (Space *)derive_space(derivation);
+    snprintf(copy, sizeof copy, "%s", text);
+    derive_plain(derivation, point);
+    if (!space_set(space, point, "product", "matrix"))
+        fail_msg("no matrix units");
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        char *value = strchr(word, '=');
+        *value++ = 0;
+        if (!space_set(space, point, word, value))
+            fail_msg("no %s=%s", word, value);
+    }
+    if (!space_valid(space, point))
+        fail_msg("no point: %s", text);
+}
+
+static bool run_point(const Problem *problem, const Derivation *derivation,
+                      const Point *point, const ProblemData *data, bool matrix,
+                      Arena *arena, Diags *diags, void **raw)
+{
+    Candidate candidate;
+    Buf prelude;
+    const Target *target = target_find("cuda");
+    buf_init(&prelude);
+    emit_prelude(&prelude, target, problem->bound);
+    assert_true(candidate_make(problem, derivation, point, "c", target,
+                               buf_keep(&prelude, arena), arena, &candidate, diags));
+    assert_int_equal(matrix, strstr(candidate.job.source, "fw_multiply") != NULL);
+    bool ok = emulate_candidate(&candidate, data, arena, raw);
+    candidate_release(&candidate);
+    return ok;
+}
+
+// Sums of that many products of numbers about 1, rounded as their type is after each.
+static void compare(const ProblemData *data, void **raw, void **plain, double k)
+{
+    const int out = data->ninput;
+    const RigBuffer *b = &data->buffer[out];
+    Arena *arena = arena_new();
+    double *x = NEW_ARRAY(arena, double, b->count), *y = NEW_ARRAY(arena, double, b->count);
+    double unit = b->scalar == S_HALF ? 0x1p-11 : b->scalar == S_DOUBLE ? 0x1p-53 : 0x1p-24;
+    double most = 0, size = 0;
+    scalar_unpack(b->scalar, raw[out], b->count, x);
+    scalar_unpack(b->scalar, plain[out], b->count, y);
+    for (int64_t i = 0; i < b->count; i++) {
+        most = fmax(most, fabs(x[i] - y[i]));
+        size = fmax(size, fabs(y[i]));
+    }
+    if (!(size > 0 && most <= 2 * k * unit * fmax(size, k)))
+        fail_msg("%g off, of %g", most, size);
+    arena_free(arena);
+}
+
+// Through NVIDIA's compiler, where it is.
+static void compile(const Problem *problem, const Derivation *derivation,
+                    const Point *point, Arena *arena, Diags *diags)
+{
+    Candidate candidate;
+    Buf source, cubin, log;
+    const Target *target = target_find("cuda");
+    buf_init(&source);
+    buf_init(&cubin);
+    buf_init(&log);
+    Nvrtc *nvrtc = nvrtc_open(&log);
+    emit_prelude(&source, target, problem->bound);
+    assert_true(candidate_make(problem, derivation, point, "c", target, "", arena,
+                               &candidate, diags));
+    buf_puts(&source, candidate.job.source);
+    const bool together = strstr(candidate.job.source, "fw_multiply_together<") != NULL;
+    const DeviceText text = {.source = source.text, .options = ""};
+    Buf symbols;
+    buf_init(&symbols);
+    if (nvrtc && nvrtc_compile(nvrtc, &text, together ? "sm_90a" : "sm_80", NULL, &cubin,
+                               &symbols, &log) != DEV_OK)
+        fail_msg("%s", log.text);
+    buf_release(&symbols);
+    nvrtc_close(nvrtc);
+    candidate_release(&candidate);
+    buf_release(&source);
+    buf_release(&cubin);
+    buf_release(&log);
+}
+
+static bool try_case(const Case *c)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    DeviceModel model;
+    DeviceInfo info;
+    Point point, plain;
+    void *raw[8] = {0}, *expected[8] = {0};
+    diags_init(&diags, arena);
+    Problem *problem =
+        problem_parse("case", arena_printf(arena, "size M, N, K\n%s\n", c->text), &diags);
+    const Binding size[] = {{"M", c->m}, {"N", c->n}, {"K", c->k}};
+    if (!problem || !problem_bind(problem, size, 3, &diags))
+        fail_msg("%s", diags.list.at[0].message);
+    problem->bound->math = c->math;
+    ProblemData *data = data_random(problem, 1, arena);
+    assert_true(device_model_find("nvidia-h200", &model));
+    describe_model(&model, &info);
+    describe_target("cuda", &info);
+    Derivation *derivation = derive_new(problem->bound, &info, &diags);
+    assert_non_null(derivation);
+    derive_plain(derivation, &plain);
+    set_point(derivation, c->point, &point);
+    bool ok =
+        run_point(problem, derivation, &plain, data, false, arena, &diags, expected) &&
+        run_point(problem, derivation, &point, data, true, arena, &diags, raw);
+    if (ok)
+        compare(data, raw, expected, (double)c->k);
+    compile(problem, derivation, &point, arena, &diags);
+    derive_free(derivation);
+    problem_free(problem);
+    arena_free(arena);
+    return ok;
+}
+
+static void on_host(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNTOF(cases); i++)
+        if (!try_case(&cases[i]))
+            skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

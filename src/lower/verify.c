@@ -43,6 +43,8 @@ typedef struct {
     bool ok, ranges;       // ranges: those of indices are checked too
 } Check;
 
+enum { LOOPS_MOST = 32 }; // as many sequential loops around an access are looked at
+
 // Scopes ------------------------------------------------------------------------------
 
 static Key key_of(const void *p)
@@ -142,6 +144,20 @@ static bool is_open(const Check *c, const Side *side)
     return false;
 }
 
+// Is it at least 0 in each iteration of the loops around, by all that is known here?
+static bool is_nonneg(Check *c, const Arith *a)
+{
+    const Arith *iter[LOOPS_MOST];
+    int n = 0;
+    for (int i = 0; i < c->loops.len && n < LOOPS_MOST; i++)
+        if (c->loops.at[i]->loop == LOOP_SEQ)
+            iter[n++] = c->loops.at[i]->iter;
+    if (arith_nonneg(c->ctx, a))
+        return true;
+    const Arith *least = n ? arith_lower_bound(c->ctx, a, iter, n) : NULL;
+    return least && arith_nonneg(c->ctx, least);
+}
+
 static bool is_implied(Check *c, const Side *side)
 {
     const KExpr *cond = side->cond;
@@ -149,7 +165,7 @@ static bool is_implied(Check *c, const Side *side)
         return false;
     for (int i = 0; i < cond->n; i++) {
         const Arith *not = arith_addc(c->ctx, arith_mulc(c->ctx, cond->cond[i], -1), -1);
-        if (!arith_nonneg(c->ctx, side->holds ? cond->cond[i] : not ))
+        if (!is_nonneg(c, side->holds ? cond->cond[i] : not ))
             return false;
     }
     return true;

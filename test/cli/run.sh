@@ -70,6 +70,14 @@ END
 passes "folds of one row that need each other" "$FOREWARP" run "$tmp/found.fw" -s N=33 -d host \
     -p inner=loop --check
 
+# What precedes a place in a prefix, in a loop whose first iteration decides for all.
+cat >"$tmp/before.fw" <<'END'
+def main(c: [67]bool) =
+  map(\r -> slide(1, 1, r), zip2(c |> scan(&&, true) |> slide(2, 1), array2(66, 2, \i j -> i + j)))
+END
+passes "windows of a prefix" "$FOREWARP" emit "$tmp/before.fw" --device-model nvidia-h200 -t opencl \
+    -p "lx=2 bx=4 cx=1 vec=4 lanes=4 hold=again share=8"
+
 # Maps in maps are one: blocks of items over rows and columns, what the row alone has beside.
 cat >"$tmp/rows.fw" <<'END'
 size N, M

@@ -178,6 +178,20 @@ EXPORT int nvrtcCompileProgram(void *program, int n, const char *const *options)
     return error;
 }
 
+// Kernels are `extern "C"`: what the compiler calls them is how they are written.
+EXPORT int nvrtcAddNameExpression(void *program, const char *name)
+{
+    (void)program, (void)name;
+    return 0;
+}
+
+EXPORT int nvrtcGetLoweredName(void *program, const char *name, const char **symbol)
+{
+    (void)program;
+    *symbol = name;
+    return 0;
+}
+
 EXPORT int nvrtcGetProgramLogSize(void *program, size_t *size)
 {
     *size = strlen(((Program *)program)->log) + 1;
@@ -350,6 +364,13 @@ EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
     return 0;
 }
 
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
 EXPORT int cuMemsetD8_v2(uint64_t to, unsigned char byte, size_t bytes)
 {
     memset((void *)(uintptr_t)to, byte, bytes);
@@ -385,6 +406,14 @@ typedef struct {
     Three *block_index, *block, *grid, *thread;
     bool waits;
 } Function;
+
+EXPORT int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, void *module,
+                                const char *name)
+{
+    *address = (uint64_t)(uintptr_t)dlsym(module, name);
+    *bytes = 0; // not known of a symbol
+    return *address == 0;
+}
 
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
 {

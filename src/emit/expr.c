@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How tightly C's infix operations bind.
+// How tightly C's infix operations bind. Shifts and operations on bits: everything around
+// and inside them has parentheses.
 static Prec infix_prec(Op op)
 {
     switch (op) {
@@ -538,7 +539,8 @@ static bool is_conjunction(const KExpr *e)
 static void put_infix_arg(Printer *p, const KExpr *e, int i)
 {
     const KExpr *arg = e->arg[i], *other = e->arg[1 - i];
-    Prec prec = infix_prec(e->op) + (i > 0);
+    Prec own = infix_prec(e->op);
+    Prec prec = own == PREC_SELECT ? PREC_UNARY : own + (i > 0);
     if (e->op == OP_OR && is_conjunction(arg))
         prec = PREC_EQUAL;
     const KExpr *same = splat_of(arg);

@@ -28,7 +28,7 @@ left words threads threadIdx blockIdx blockDim __shared__ __global__ __syncthrea
 fw_load fw_store fw_load4 fw_get4 main queue stream buffer self arg error I NULL R d e half_
 get_local_id fmin fmax native_exp M_PI printf memcpy lid_ y_x v first fours k0 void_ default
 switch case goto sizeof typedef const extern register auto break continue enum y z u1_x all
-word float_ reference reference0 main_k0 errno stdin assert uint uchar size_t ptrdiff_t bool_
+word float_ reference reference0 main_k0 errno stdin assert u32 uchar_ size_t ptrdiff_t bool_
 cl_mem CUstream bytes scratch caller ok free malloc""".split()
 TAKEN = set("""bool int half float double type input uniform return function def fun size sum
 threads flops let in if then else true false generic min max abs sqrt rsqrt exp log pow sin cos

@@ -21,7 +21,7 @@ import sys
 import numpy as np
 
 # Names of generated kernels and host programs, and words of their languages.
-NAMES = """n i N t lane warp x get_global_id kernel global local private float4_ int_ char long
+NAMES = """n i N t lane warp x get_global_id kernel global local private float4_ int_ char_ long_
 unsigned signed for while do return_ static inline restrict volatile struct union sm lid base
 block step inst on k r c s m p q w0 s0 t0 s1 x_x g_x u_x a_x p_x part_x in out in_ out_ from to
 left words threads threadIdx blockIdx blockDim __shared__ __global__ __syncthreads barrier

@@ -200,7 +200,8 @@ static bool try_sample(Tune *t)
     if (!t->ranking.nsample || t->stopped || stop_asked(&t->stop))
         return true;
     t->sampling = true;
-    t->budget_s = t->stop.end_s = INFINITY;
+    t->budget_s = INFINITY;
+    t->stop.end_s = INFINITY;
     t->budget_trials = 0;
     return tune_stream(t, next_sampled, false);
 }
@@ -287,7 +288,8 @@ Tune *tune_open(const Problem *problem, const TuneOptions *options,
     Tune *t = xcalloc(1, sizeof *t);
     start(t, problem, options, arena, result, diags);
     set_device(t, device);
-    t->budget_s = t->stop.end_s = INFINITY;
+    t->budget_s = INFINITY;
+    t->stop.end_s = INFINITY;
     if (open_space(t) && open_store(t) && tune_open_search(t))
         return t;
     tune_close(t);

@@ -96,8 +96,11 @@ typedef struct {
     int64_t words;
 } Outer;
 
+// One iteration needs no loop.
 static const Arith *loop_over(Lower *l, const char *name, int64_t extent)
 {
+    if (extent == 1)
+        return arith_const(l->ctx, 0);
     Stm *loop = stm_add(l, ST_FOR);
     loop->loop = LOOP_SEQ;
     loop->extent = arith_const(l->ctx, extent);

@@ -45,10 +45,11 @@ static void expect_kernel(Build *b, const Target *target, const char *text)
 static void expect_printed(Build *b, const Target *target, const KExpr *e, const char *text)
 {
     Block body = {0};
-    Var v = {"v", e->type, true};
+    Var *v = NEW(b->arena, Var); // the statement stays in the kernel
+    *v = (Var){"v", e->type, true};
     b->kernel->body = body;
     b->block = &b->kernel->body;
-    assign(b, &v, e);
+    assign(b, v, e);
     Buf out;
     buf_init(&out);
     emit_kernel(&out, target, &b->unit, b->kernel);

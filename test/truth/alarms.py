@@ -28,6 +28,8 @@ def sizes(text, number):
 def tune(file, device, number, trials, seed, folder):
     with open(file, encoding="utf-8") as f:
         text = f.read()
+    if re.search(r"\bhalf\b", text) and device.startswith("opencl"):
+        device = "host"  # PoCL has no halfs
     done = subprocess.run(
         [FOREWARP, "tune", file, "-s", sizes(text, number), "-d", device, "--budget", f"{trials}t",
          "--strategy", "random", "--seed", str(seed), "--samples", "1", "-o", folder],

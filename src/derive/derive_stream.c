@@ -114,8 +114,8 @@ static void constrain_sweeps(Derivation *d, Diags *diags)
               d->device.shuffle ? " and warps == 8" : "");
 }
 
-// Rows of a lane and warps that meet in local memory: the rows that neighbouring warps
-// reach, or all where columns are exchanged there too.
+// Rows of a lane and warps that meet in local memory, which holds them twice: the rows that
+// neighbouring warps reach, or all where columns are exchanged there too.
 static void constrain_tiles(Derivation *d, Diags *diags)
 {
     const TimeLoop *s = &d->shape.steps;
@@ -124,11 +124,11 @@ static void constrain_tiles(Derivation *d, Diags *diags)
     if (d->device.shuffle) {
         constrain(d, diags, "fuse == 1 or warps %% ly == 0");
         constrain(d, diags, "fuse == 1 or fuse * (ly + 2) * cols * %lld <= %lld",
-                  2 * reach * line, (long long)d->device.local_bytes);
+                  4 * reach * line, (long long)d->device.local_bytes);
     } else {
         constrain(d, diags,
                   "fuse == 1 or (fuse + 1) * (ly * by + %lld) * cols * %lld <= %lld",
-                  2 * reach, line, (long long)d->device.local_bytes);
+                  2 * reach, 2 * line, (long long)d->device.local_bytes);
     }
 }
 
@@ -158,13 +158,13 @@ void add_stream_params(Derivation *d, Diags *diags)
     const char *steps = has_relay(d) ? "fuse / relay" : "fuse";
     const char *by = is_deep(d) ? " * by" : "";
     add_steps(d);
-    static const int64_t cols[] = {1, 2, 4, 8, 5, 7, 9, 11, 13, 16, 20, 24};
+    static const int64_t cols[] = {1, 2, 4, 8, 5, 6, 7, 9, 10, 11, 12, 13, 14, 16, 20, 24};
     bool relays = has_relay(d);
     space_add_ints(d->space, "cols", cols, relays ? COUNTOF(cols) : 4);
     space_add_ints(d->space, "rows",
                    (const int64_t[]){ROWS_LEAST, 128, 192, 256, 320, 384, 512, 640, 768,
-                                     1024, 1280, 1536, 2048, 3072, 4096},
-                   is_deep(d) ? 7 : 15);
+                                     1024, 1280, 1536, 2048, 3072, 4096, 6144, 8192},
+                   is_deep(d) ? 8 : 17);
     // Registers that a compiler may use: 8 warps leave 255 each, 16 leave 128. Of 12 shapes
     // of a 5-point stencil on an H200, 20 warps made one 1.3 times as fast, and three
     // slower.

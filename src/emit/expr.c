@@ -553,25 +553,30 @@ static void put_infix_arg(Printer *p, const KExpr *e, int i)
         put_value(p, arg, prec);
 }
 
-// A double over a constant whose inverse is as exact as it.
+// A double over a constant whose inverse is as exact as it, and no power of two.
 static bool is_over(const KExpr *e)
 {
+    int exponent;
     if (e->op != OP_DIV || e->type->kind != T_SCALAR || e->type->scalar != S_DOUBLE ||
         e->arg[1]->kind != K_LITERAL)
         return false;
     double size = fabs(e->arg[1]->number);
-    return size > 1e-200 && size < 1e200;
+    return size > 1e-200 && size < 1e200 && frexp(size, &exponent) != 0.5;
 }
 
+// The inverse as a sum of two, the first towards zero.
 static void put_over(Printer *p, const KExpr *e)
 {
-    double d = e->arg[1]->number;
+    double d = e->arg[1]->number, high = 1 / d;
+    if (fma(-d, high, 1) < 0)
+        high = nextafter(high, 0);
+    const double number[] = {d, high, fma(-d, high, 1) / d};
     put(p, "%s", p->target->over);
     put_value(p, e->arg[0], PREC_SELECT);
-    put(p, ", ");
-    put_literal(p, S_DOUBLE, d, PREC_SELECT);
-    put(p, ", ");
-    put_literal(p, S_DOUBLE, 1 / d, PREC_SELECT);
+    for (int i = 0; i < COUNTOF(number); i++) {
+        put(p, ", ");
+        put_literal(p, S_DOUBLE, number[i], PREC_SELECT);
+    }
     put(p, ")");
 }
 

@@ -228,6 +228,22 @@ static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const 
     return value;
 }
 
+// In a stream nearly all cells want the same side of an `if`, and to choose between two
+// values costs less than to branch around one: a side that loads nothing goes ahead.
+static const KExpr *unbranched(Lower *l, Block *side, const KExpr *value)
+{
+    bool any = kexpr_any(value, is_load, NULL);
+    for (int i = 0; i < side->len; i++)
+        any |= loads(side->at[i], NULL);
+    if (!l->stream || !l->block || any || !value->n || !may_go_ahead(l->ctx, value) ||
+        !statements_may_go_ahead(l, side, 0))
+        return value;
+    for (int i = 0; i < side->len; i++)
+        VEC_PUSH(l->arena, l->block, side->at[i]);
+    side->len = 0;
+    return k_named(l, value, "either");
+}
+
 // Tuples are chosen component by component.
 static const View *select_part(Lower *l, const Expr *expr, const Env *env,
                                const KExpr *cond, const Type *type, Part part)
@@ -247,8 +263,9 @@ static const View *select_part(Lower *l, const Expr *expr, const Env *env,
     const Side *sides = sides_new(l, cond);
     const KExpr *a = cond->kind == K_COND ? eval_ahead(l, expr->arg[1], env, &part) : NULL;
     if (!a)
-        a = eval_side(l, expr->arg[1], env, &part, &yes, &sides[0]);
-    const KExpr *b = eval_side(l, expr->arg[2], env, &part, &no, &sides[1]);
+        a = unbranched(l, &yes, eval_side(l, expr->arg[1], env, &part, &yes, &sides[0]));
+    const KExpr *b =
+        unbranched(l, &no, eval_side(l, expr->arg[2], env, &part, &no, &sides[1]));
     return view_value(l, k_choose(l, sides, &yes, a, &no, b));
 }
 

@@ -225,7 +225,7 @@ void kernel_end(Lower *l)
 
 // Iterate -----------------------------------------------------------------------------
 
-enum { PLANES_MAX = 16 };
+enum { PLANES_MAX = 32 }; // as streams have
 
 // The buffers of a view that is nothing but whole buffers; false if it is more.
 static bool whole_buffers(const View *view, Buffer **buffer, int *n)

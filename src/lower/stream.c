@@ -88,6 +88,17 @@ static const Arith *within(Stream *s, const Arith *at, int axis, int64_t size)
     return arith_min(c, at, arith_const(c, s->size[axis] - size));
 }
 
+// A name for a place that is moved into the grid.
+static const Arith *name_moved(Stream *s, const char *name, const Arith *place, int axis,
+                               int64_t size, int64_t multiple)
+{
+    const Arith *at = within(s, place, axis, size);
+    const Arith *var = name_index(s, name, at, 0, s->size[axis] - size, multiple);
+    if (var->kind == A_VAR)
+        VEC_PUSH(s->l->arena, &s->moved, ((MovedPlace){var, at}));
+    return var;
+}
+
 // Where the n neighbours from `first` on are that a lane has along an axis: those that are
 // not in the grid are moved into it.
 static void name_places(Stream *s, const char *name, const Arith *first, int axis,
@@ -101,11 +112,10 @@ static void name_places(Stream *s, const char *name, const Arith *first, int axi
     if (inside)
         base = name_index(s, name, first, s->lo[axis], size - s->hi[axis] - n, step);
     else if (whole)
-        base = name_index(s, name, within(s, first, axis, n), 0, size - n, n);
+        base = name_moved(s, name, first, axis, n, n);
     for (int64_t k = 0; k < n; k++)
         at[k] = base ? arith_addc(c, base, k)
-                     : name_index(s, name, within(s, arith_addc(c, first, k), axis, 1), 0,
-                                  size - 1, 1);
+                     : name_moved(s, name, arith_addc(c, first, k), axis, 1, 1);
 }
 
 // Code --------------------------------------------------------------------------------
@@ -142,7 +152,7 @@ static const Arith *row_of(Stream *s, const Arith *row, const Way *way)
 {
     if (way->part != PART_ANY)
         return row;
-    return name_index(s, "row", within(s, row, 0, 1), 0, s->size[0] - 1, 1);
+    return name_moved(s, "row", row, 0, 1, 1);
 }
 
 static const KExpr *input_cell(Stream *s, int g)
@@ -301,7 +311,8 @@ static void write_cell(Stream *s, int g, const KExpr *value, const Arith *row, i
 
 static const KExpr *cell_value(Stream *s, const Field *field)
 {
-    return view_read(s->l, stream_element(s, s->grid[field->grid].value, s->at));
+    const View *cell = stream_element(s, s->grid[field->grid].value, s->at);
+    return stream_unmoved(s, view_read(s->l, cell));
 }
 
 // Grid g of the result, whose row a field has just got; computed: it is in registers.
@@ -503,11 +514,11 @@ static void gen_walk(Stream *s, Part part)
     *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, s->times)};
     loop->iter = ranged(s, name_new(l, "i"), 0, MAX(s->times - 1, 1), 1);
     l->block = &loop->body;
+    s->turn = loop->iter;
     const Arith *y =
         name_index(s, "y", arith_add(c, above, arith_mulc(c, loop->iter, s->phases)),
                    inside ? first_inside(s) : -s->above,
                    inside ? last_inside(s) : s->size[0] + s->rows + s->after, 1);
-    s->turn = loop->iter;
     if (inside)
         gen_rows(s, &way, y);
     else

@@ -53,6 +53,11 @@ typedef struct {
     const Buffer *buffer;
 } Field;
 
+// A name for a place that is moved into the grid, and what it is.
+typedef struct {
+    const Arith *name, *place;
+} MovedPlace;
+
 // Axes: 0 is the one that is walked along, dims - 1 that of the columns; in three
 // dimensions 1 is that of a lane's rows. In two a lane has one row, and no neighbours in
 // it. A grid in one dimension is one row of two.
@@ -78,6 +83,7 @@ struct Stream {
     int64_t late[GRIDS_MAX]; // iterations from what a warp gives to when the next takes it
     const Buffer *ring[GRIDS_MAX];
     const Arith *turn;     // of the walk
+    int64_t line;          // cells that are published of a field
     int64_t phases, times; // rows of an iteration, and how often it runs
     int nstate, ngrid;
     Grid grid[GRIDS_MAX];
@@ -101,6 +107,7 @@ struct Stream {
     const Arith *strip, *tile, *stream, *lane, *warp;
     const Arith *start, *x, *first; // column of the strip, of the lane; first row written
     const Arith *top_row, *y;       // three dimensions: row of the tile, of the lane
+    VEC(MovedPlace) moved;
 };
 
 static inline int64_t reach_of(const Stream *s, int axis)
@@ -136,6 +143,8 @@ const View *stream_element(Stream *s, const View *grid, const Arith *const *at);
 const View *stream_part(Stream *s, const View *state, int k);
 // Evaluates the function, whose state is in registers, where statements go.
 void stream_open(Stream *s);
+// A value whose conditions ask for the places themselves, not for where they are moved to.
+const KExpr *stream_unmoved(Stream *s, const KExpr *value);
 // Learns what a step reads; false, and refused is set, if that is not near.
 bool stream_probe(Stream *s, const Type *state);
 

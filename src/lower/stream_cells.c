@@ -106,17 +106,45 @@ static int64_t columns_around(const Stream *s)
     return ceil_to(reach_x(s), s->cols);
 }
 
+// Barriers of an iteration.
+static int barriers(const Stream *s)
+{
+    int n = 0, last = -1;
+    bool older = false;
+    for (int i = 0; i < s->nfield; i++) {
+        const Field *field = &s->field[i];
+        if (!field->shared)
+            continue;
+        older |= field->age > 0;
+        bool stage = field->grid >= s->nstate;
+        if (field->age == 0 && (stage || last != field->step))
+            n++;
+        if (field->age == 0)
+            last = stage ? -1 : field->step;
+    }
+    return n + older;
+}
+
+// Where an iteration has one barrier, the next one publishes elsewhere; else what it
+// overwrites has been read before the last barrier.
+static int64_t copies(const Stream *s)
+{
+    return barriers(s) == 1 ? 2 : 1;
+}
+
 void make_shared(Stream *s)
 {
     Lower *l = s->l;
     int64_t warps = (s->dims == 3 ? s->warps : 1) + 2 * warps_around(s);
     int64_t cells = warps * rows_kept(s) * s->lanes * s->cols + 2 * columns_around(s);
+    s->line = cells;
     for (int i = 0; i < s->nfield; i++) {
         Field *field = &s->field[i];
         if (!field->shared)
             continue;
         const Type *type =
-            type_array(l->arena, arith_const(l->ctx, cells), s->grid[field->grid].scalar);
+            type_array(l->arena, arith_const(l->ctx, copies(s) * cells),
+                       s->grid[field->grid].scalar);
         field->buffer = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "shared")->buffer;
     }
 }
@@ -131,7 +159,10 @@ static const Arith *shared_index(Stream *s, int64_t j, int64_t c)
     if (s->dims == 3)
         line = arith_add(a, line, arith_mulc(a, s->warp, rows_kept(s)));
     line = arith_add(a, arith_mulc(a, line, s->lanes), s->lane);
-    return arith_addc(a, arith_mulc(a, line, s->cols), c + columns_around(s));
+    line = arith_addc(a, arith_mulc(a, line, s->cols), c + columns_around(s));
+    const Arith *turn = arith_addc(a, arith_mulc(a, s->turn, s->phases), s->phase);
+    turn = arith_mod(a, turn, arith_const(a, copies(s)));
+    return arith_add(a, line, arith_mulc(a, turn, s->line));
 }
 
 static void publish(Stream *s, const Field *field)
@@ -194,25 +225,6 @@ static void exchange(Stream *s, Field *const *field, int n)
             fetch(s, field[i], true);
 }
 
-// Barriers of an iteration, but for one that only keeps it from the next.
-static int barriers(const Stream *s)
-{
-    int n = 0, last = -1;
-    bool older = false;
-    for (int i = 0; i < s->nfield; i++) {
-        const Field *field = &s->field[i];
-        if (!field->shared)
-            continue;
-        older |= field->age > 0;
-        bool stage = field->grid >= s->nstate;
-        if (field->age == 0 && (stage || last != field->step))
-            n++;
-        if (field->age == 0)
-            last = stage ? -1 : field->step;
-    }
-    return n + older;
-}
-
 void exchange_older(Stream *s)
 {
     Field **older = NEW_ARRAY(s->l->arena, Field *, s->nfield);
@@ -222,9 +234,6 @@ void exchange_older(Stream *s)
         if (s->field[i].shared && s->field[i].age > 0)
             older[n++] = &s->field[i];
     }
-    // What was published before has been read where another barrier came after it.
-    if (barriers(s) == 1)
-        add_barrier(s->l);
     exchange(s, older, n);
 }
 

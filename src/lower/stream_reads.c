@@ -313,6 +313,78 @@ const KExpr *window_read(Lower *l, const View *view)
     return read_places(s, view, &place, 0, off);
 }
 
+// Conditions --------------------------------------------------------------------------
+
+enum { SPLIT_MAX = 32 };
+
+// Adds what must not be negative for t not to be; a maximum of two is one of them where the
+// other is negative anyway.
+static int split_cond(ArithCtx *c, const Arith *t, const Arith **cond, int n)
+{
+    int64_t lo, hi_x, hi_y;
+    if (arith_nonneg(c, t) || n == SPLIT_MAX)
+        return n;
+    const ArithTerm *term = t->kind == A_SUM ? t->term : &t->self;
+    for (int i = 0, terms = t->kind == A_SUM ? t->n : 1; i < terms; i++) {
+        const Arith *part = term[i].arg;
+        int64_t k = term[i].coef;
+        if ((part->kind != A_MIN && part->kind != A_MAX) || (k != 1 && k != -1))
+            continue;
+        const Arith *rest = arith_sub(c, t, arith_mulc(c, part, k));
+        const Arith *x = arith_add(c, rest, arith_mulc(c, part->term[0].arg, k));
+        const Arith *y = arith_add(c, rest, arith_mulc(c, part->term[1].arg, k));
+        if ((part->kind == A_MIN) == (k > 0))
+            return split_cond(c, y, cond, split_cond(c, x, cond, n));
+        arith_range(c, x, &lo, &hi_x);
+        arith_range(c, y, &lo, &hi_y);
+        if (hi_x < 0 || hi_y < 0)
+            return split_cond(c, hi_x < 0 ? y : x, cond, n);
+    }
+    cond[n] = t;
+    return n + 1;
+}
+
+static const KExpr *unmoved_cond(Stream *s, const KExpr *e)
+{
+    const Arith *cond[SPLIT_MAX];
+    int n = 0;
+    for (int i = 0; i < e->n && n < SPLIT_MAX; i++) {
+        const Arith *t = e->cond[i];
+        for (int k = 0; k < s->moved.len; k++)
+            if (arith_mentions(t, s->moved.at[k].name))
+                t = arith_subst(s->l->ctx, t, s->moved.at[k].name, s->moved.at[k].place);
+        n = split_cond(s->l->ctx, t, cond, n);
+    }
+    return n == SPLIT_MAX ? e : k_cond(s->l, cond, n);
+}
+
+static const KExpr *unmoved(Stream *s, const KExpr *e)
+{
+    if (e->kind == K_COND)
+        return unmoved_cond(s, e);
+    if (!e->n)
+        return e;
+    KExpr *copy = NEW_RAW(s->l->arena, KExpr, 1);
+    *copy = *e;
+    const KExpr **arg = NEW_ARRAY(s->l->arena, const KExpr *, e->n);
+    for (int i = 0; i < e->n; i++)
+        arg[i] = unmoved(s, e->arg[i]);
+    copy->arg = arg;
+    return copy;
+}
+
+static bool is_load(const KExpr *e, const void *of)
+{
+    (void)of;
+    return e->kind == K_LOAD;
+}
+
+// What guards a load stays in the names of its index, in which it is proved.
+const KExpr *stream_unmoved(Stream *s, const KExpr *value)
+{
+    return s->moved.len && !kexpr_any(value, is_load, NULL) ? unmoved(s, value) : value;
+}
+
 // Probing -----------------------------------------------------------------------------
 
 static bool is_array(const Stm *stm, const void *of)

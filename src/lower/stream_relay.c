@@ -40,6 +40,21 @@ static int64_t row_cells(const Stream *s)
     return s->lanes * s->cols;
 }
 
+// Cells from a lane's first to that of the next in a ring: lanes that load their columns as
+// vectors, of up to 16 bytes, load from different banks if these are odd in number.
+static int64_t lane_cells(const Stream *s, int g)
+{
+    int64_t most = 16 / scalar_info[s->grid[g].scalar->scalar].bytes, v = 1;
+    while (2 * v <= most && s->cols % (2 * v) == 0)
+        v *= 2;
+    return s->cols / v % 2 ? s->cols : s->cols + v;
+}
+
+static int64_t ring_cells(const Stream *s, int g)
+{
+    return s->lanes * lane_cells(s, g);
+}
+
 int64_t relay_pieces(const Stream *s)
 {
     int64_t items = s->relay * s->lanes;
@@ -50,7 +65,7 @@ void make_rings(Stream *s)
 {
     Lower *l = s->l;
     for (int g = 0; g < s->nstate; g++) {
-        int64_t cells = (s->relay + 1) * (s->late[g] + 1) * row_cells(s);
+        int64_t cells = (s->relay + 1) * (s->late[g] + 1) * ring_cells(s, g);
         const Type *type =
             type_array(l->arena, arith_const(l->ctx, cells), s->grid[g].scalar);
         s->ring[g] = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "ring")->buffer;
@@ -65,13 +80,21 @@ static const Arith *ring_row(Stream *s, int g, const Arith *ring, int64_t before
     const Arith *turn = arith_addc(c, arith_mulc(c, s->turn, s->phases),
                                    s->phase + floor_mod(-before, rows));
     const Arith *row = arith_mod(c, turn, arith_const(c, rows));
-    return arith_mulc(c, arith_add(c, arith_mulc(c, ring, rows), row), row_cells(s));
+    return arith_mulc(c, arith_add(c, arith_mulc(c, ring, rows), row), ring_cells(s, g));
 }
 
-static const Arith *own_cell(Stream *s, const Arith *row, int64_t c)
+static const Arith *own_cell(Stream *s, int g, const Arith *row, int64_t c)
 {
     ArithCtx *a = s->l->ctx;
-    return arith_addc(a, arith_add(a, row, arith_mulc(a, s->lane, s->cols)), c);
+    return arith_addc(a, arith_add(a, row, arith_mulc(a, s->lane, lane_cells(s, g))), c);
+}
+
+// Where a cell of a row is in it.
+static const Arith *cell_place(Stream *s, int g, const Arith *cell)
+{
+    ArithCtx *c = s->l->ctx;
+    int64_t more = lane_cells(s, g) - s->cols;
+    return arith_add(c, cell, arith_mulc(c, arith_divc(c, cell, s->cols), more));
 }
 
 void relay_take(Stream *s)
@@ -82,7 +105,7 @@ void relay_take(Stream *s)
         const Arith *row = ring_row(s, g, s->warp, s->late[g]);
         for (int64_t c = 0; c < s->cols; c++)
             stream_assign(s, cell_var(s, &s->field[g], 0, 0, c),
-                          k_load(s->l, s->ring[g], own_cell(s, row, c), s->grid[g].scalar));
+                          k_load(s->l, s->ring[g], own_cell(s, g, row, c), s->grid[g].scalar));
     }
 }
 
@@ -91,7 +114,7 @@ void relay_pass(Stream *s, int g, int64_t c, const KExpr *value)
     const Arith *next = arith_addc(s->l->ctx, s->warp, 1);
     Stm *store = stm_add(s->l, ST_STORE);
     store->buffer = s->ring[g];
-    store->index = own_cell(s, ring_row(s, g, next, 0), c);
+    store->index = own_cell(s, g, ring_row(s, g, next, 0), c);
     store->value = value;
 }
 
@@ -111,7 +134,7 @@ void relay_enter(Stream *s, int g, int64_t piece, const KExpr *value)
     Stm *store = stm_add(s->l, ST_STORE);
     store->buffer = s->ring[g];
     store->index = arith_add(c, ring_row(s, g, arith_const(c, 0), s->late[g] - 1),
-                             relay_cell(s, piece));
+                             cell_place(s, g, relay_cell(s, piece)));
     store->value = value;
 }
 
@@ -120,6 +143,6 @@ const KExpr *relay_left(Stream *s, int g, int64_t piece)
 {
     ArithCtx *c = s->l->ctx;
     const Arith *row = ring_row(s, g, arith_const(c, s->relay), 1);
-    return k_load(s->l, s->ring[g], arith_add(c, row, relay_cell(s, piece)),
+    return k_load(s->l, s->ring[g], arith_add(c, row, cell_place(s, g, relay_cell(s, piece))),
                   s->grid[g].scalar);
 }

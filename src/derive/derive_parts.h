@@ -75,10 +75,8 @@ const Expr *derive_steps(Ir *ir, Expr *iterate);
 void note_steps(Derivation *derivation, Expr *expr);
 bool has_stream(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
-// Points to try first: how many; sets those parameters in which number i differs from the
-// first choices.
-int stream_starts(const Derivation *derivation);
-void stream_start(const Derivation *derivation, int i, Point *point);
+// stream_first.c: valid points to try first, likely the fastest first; how many.
+int stream_first(const Derivation *derivation, Point *point, int max);
 
 // derive_cover.c
 // A stage that its kernel does not store, by the name that still holds it.

@@ -490,12 +490,7 @@ int derive_first(const Derivation *d, Point *point, int max)
     const Start *start = d->device.is_cpu     ? start_cpu
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
-    int n = 0;
-    for (int i = 0; i < stream_starts(d) && n < max; i++) {
-        memset(&point[n], 0, sizeof *point);
-        stream_start(d, i, &point[n]);
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
-    }
+    int n = stream_first(d, point, max);
     for (int i = 0; i < 2 * COVER_STARTS && n < max && d->pipeline; i++)
         n += cover_start(d, &start[0], i, &point[n]) && space_valid(d->space, &point[n]) &&
              is_new(d, point, n);

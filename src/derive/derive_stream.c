@@ -33,6 +33,8 @@ static void note_loop(Derivation *d, Expr *iterate)
     all->words = MAX(all->words, found.words);
     all->met = MAX(all->met, found.met);
     all->reads = MAX(all->reads, found.reads);
+    all->ops = MAX(all->ops, found.ops);
+    all->wide = MAX(all->wide, found.wide);
     for (int k = 0; k < found.dims; k++)
         all->beyond[k] = MAX(all->beyond[k], found.beyond[k]);
 }
@@ -186,58 +188,4 @@ void add_stream_params(Derivation *d, Diags *diags)
               (long long)(4 * s->beyond[s->dims - 1]), d->device.lanes);
     if (is_deep(d))
         constrain_tiles(d, diags);
-}
-
-// Columns and rows of a lane, warps of a group and of a multiprocessor, and registers that
-// windows then may take: the points to try first do as many steps as that allows, or fewer.
-typedef struct {
-    int64_t cols, relay, by, ly, warps, words, less, rows;
-} Start;
-enum { STREAM_STARTS = 14 };
-static const Start starts[][STREAM_STARTS] = {{{4, 1, 1, 1, 16, 80, 0, 256},
-                                               {8, 1, 1, 1, 8, 160, 0, 256},
-                                               {13, 8, 1, 1, 8, 212, 0, 3072},
-                                               {20, 8, 1, 1, 8, 212, 0, 3072},
-                                               {11, 8, 1, 1, 8, 212, 0, 3072},
-                                               {13, 4, 1, 1, 8, 212, 0, 1024},
-                                               {4, 1, 1, 1, 12, 96, 0, 256},
-                                               {13, 8, 1, 1, 8, 160, 0, 1536},
-                                               {16, 4, 1, 1, 8, 212, 0, 1024},
-                                               {20, 4, 1, 1, 16, 120, 0, 1536},
-                                               {8, 1, 1, 1, 8, 160, 1, 256},
-                                               {4, 1, 1, 1, 8, 128, 0, 256},
-                                               {2, 1, 1, 1, 16, 80, 0, 256},
-                                               {4, 1, 1, 1, 20, 64, 1, 256}},
-                                              {{4, 1, 2, 16, 16, 64, 0, 128},
-                                               {4, 1, 4, 8, 8, 128, 0, 128},
-                                               {4, 1, 2, 16, 16, 64, 1, 128},
-                                               {4, 1, 2, 8, 8, 128, 0, 128},
-                                               {2, 1, 2, 16, 16, 64, 0, 128},
-                                               {2, 1, 4, 8, 8, 160, 0, 128},
-                                               {1, 1, 4, 16, 16, 64, 0, 128},
-                                               {2, 1, 4, 8, 8, 160, 1, 128}}};
-
-int stream_starts(const Derivation *d)
-{
-    return has_stream(d) ? is_deep(d) ? 8 : STREAM_STARTS : 0;
-}
-
-void stream_start(const Derivation *d, int i, Point *point)
-{
-    const Start *start = &starts[is_deep(d)][i];
-    int64_t each = start->cols * start->by * MAX(d->shape.steps.words, 1);
-    int64_t most = MAX(start->words / each * start->relay, 2);
-    set_number(d, point, "lx", d->device.lanes);
-    set_number(d, point, "cols", start->cols);
-    set_number(d, point, "rows", start->rows);
-    set_number(d, point, "relay", start->relay);
-    set_number(d, point, "warps", start->warps);
-    set_number(d, point, "ly", start->ly);
-    set_number(d, point, "by", start->by);
-    int left = start->less;
-    cover_plain(d, point); // stages of a step are named
-    for (int k = COUNTOF(step_counts) - 1; k > 0; k--)
-        if (step_counts[k] <= most && set_number(d, point, "fuse", step_counts[k]) &&
-            space_valid(d->space, point) && left-- == 0)
-            return;
 }

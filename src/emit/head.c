@@ -382,15 +382,16 @@ static void put_cuda_vectors(Buf *out, const Program *program, const VectorSet *
 }
 
 // A double over a constant: ptxas makes a division of it, with a call for what is rare, and
-// 110 KB of text of a loop that is 34 KB so. high + low is 1/d, high not the larger in size:
-// what is infinite stays so.
+// 110 KB of text of a loop that is 34 KB so. high + low is 1/d, high not the larger in
+// size: what is infinite stays so.
 //
-//   source  Brisebarre, Muller, Raina: Accelerating correctly rounded floating-point division
+//   source  Brisebarre, Muller, Raina: Accelerating correctly rounded floating-point
+//   division
 //           when the divisor is known in advance (IEEE Transactions on Computers 53, 2004)
 //
 // To the bit of a division for d of up to 49 bits, where no quotient is below 1e-290: the
-// sum before it is rounded is within 2^-51 of a last place, and no quotient is that near the
-// middle of two.
+// sum before it is rounded is within 2^-51 of a last place, and no quotient is that near
+// the middle of two.
 static const Helper cuda_over[MATHS] = {
     [MATH_STANDARD] =
         {{"fw_over(", NULL},
@@ -406,13 +407,13 @@ static const Helper cuda_over[MATHS] = {
          "{\n"
          "    return a / d;\n"
          "}\n"},
-    [MATH_FAST] =
-        {{"fw_over(", NULL},
-         "__device__ __forceinline__ double fw_over(double a, double d, double high, "
-         "double low)\n"
-         "{\n"
-         "    return a*(high + low);\n"
-         "}\n"}};
+    [MATH_FAST] = {
+        {"fw_over(", NULL},
+        "__device__ __forceinline__ double fw_over(double a, double d, double high, "
+        "double low)\n"
+        "{\n"
+        "    return a*(high + low);\n"
+        "}\n"}};
 
 // Does a program fold, so that its kernels may add up products?
 static bool folds(const Expr *expr)

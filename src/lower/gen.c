@@ -176,9 +176,12 @@ static bool is_load(const KExpr *e, const void *of)
     return e->kind == K_LOAD;
 }
 
-static bool loads(const Stm *stm, const void *of)
+static bool loads(const KExpr *value, const Block *block, int from)
 {
-    return kexpr_any(stm->value, is_load, of);
+    bool any = kexpr_any(value, is_load, NULL);
+    for (int k = from; k < block->len; k++)
+        any |= kexpr_any(block->at[k]->value, is_load, NULL);
+    return any;
 }
 
 // May these statements run whatever any condition says?
@@ -207,10 +210,7 @@ static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const
     l->ahead--;
     bool safe = !l->unsafe && may_go_ahead(l->ctx, value) &&
                 statements_may_go_ahead(l, l->block, before);
-    bool any = kexpr_any(value, is_load, NULL);
-    for (int i = before; i < l->block->len; i++)
-        any |= loads(l->block->at[i], NULL);
-    if (safe && any)
+    if (safe && loads(value, l->block, before))
         return k_named(l, value, "ahead");
     l->block->len = before;
     l->unsafe = !safe && l->ahead;
@@ -228,15 +228,11 @@ static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const 
     return value;
 }
 
-// In a stream nearly all cells want the same side of an `if`, and to choose between two
-// values costs less than to branch around one: a side that loads nothing goes ahead.
+// In a stream nearly all cells want the same side, and a choice costs less than a branch.
 static const KExpr *unbranched(Lower *l, Block *side, const KExpr *value)
 {
-    bool any = kexpr_any(value, is_load, NULL);
-    for (int i = 0; i < side->len; i++)
-        any |= loads(side->at[i], NULL);
-    if (!l->stream || !l->block || any || !value->n || !may_go_ahead(l->ctx, value) ||
-        !statements_may_go_ahead(l, side, 0))
+    if (!l->stream || !l->block || !value->n || loads(value, side, 0) ||
+        !may_go_ahead(l->ctx, value) || !statements_may_go_ahead(l, side, 0))
         return value;
     for (int i = 0; i < side->len; i++)
         VEC_PUSH(l->arena, l->block, side->at[i]);

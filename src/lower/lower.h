@@ -256,7 +256,10 @@ typedef struct {
     int dims;                 // of its grids
     int64_t beyond[DIMS_MAX]; // cells that a step reads beyond those that it makes, by
                               // axis, outermost first
+    int64_t size[DIMS_MAX];   // of its grids, by axis
     int64_t bytes;            // of a cell of all grids of the state
+    int64_t ops;              // cells that a step reads for each cell
+    int64_t wide;             // words of its widest numbers
     // What one step more adds, for each cell of a lane.
     int64_t words; // of 4 bytes: kept from one row to the next
     int64_t met;   // bytes of those that lanes publish in local memory

@@ -741,6 +741,13 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
         relay_plan(&s);
         for (int g = 0; g < s.nstate; g++)
             found->ring += (s.late[g] + 1) * scalar_info[s.grid[g].scalar->scalar].bytes;
+        found->wide = 1;
+        for (int g = 0; g < s.ngrid; g++) {
+            found->ops += s.grid[g].reads.len;
+            found->wide = MAX(found->wide, scalar_info[s.grid[g].scalar->scalar].bytes / 4);
+        }
+        memcpy(found->size, s.size + s.shift,
+               sizeof found->size - (size_t)s.shift * sizeof *s.size);
         for (int g = 0; g < s.nstate; g++)
             found->bytes += scalar_info[s.grid[g].scalar->scalar].bytes;
     }

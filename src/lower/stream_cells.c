@@ -142,9 +142,8 @@ void make_shared(Stream *s)
         Field *field = &s->field[i];
         if (!field->shared)
             continue;
-        const Type *type =
-            type_array(l->arena, arith_const(l->ctx, copies(s) * cells),
-                       s->grid[field->grid].scalar);
+        const Type *type = type_array(l->arena, arith_const(l->ctx, copies(s) * cells),
+                                      s->grid[field->grid].scalar);
         field->buffer = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "shared")->buffer;
     }
 }

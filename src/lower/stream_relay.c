@@ -104,8 +104,9 @@ void relay_take(Stream *s)
             continue;
         const Arith *row = ring_row(s, g, s->warp, s->late[g]);
         for (int64_t c = 0; c < s->cols; c++)
-            stream_assign(s, cell_var(s, &s->field[g], 0, 0, c),
-                          k_load(s->l, s->ring[g], own_cell(s, g, row, c), s->grid[g].scalar));
+            stream_assign(
+                s, cell_var(s, &s->field[g], 0, 0, c),
+                k_load(s->l, s->ring[g], own_cell(s, g, row, c), s->grid[g].scalar));
     }
 }
 
@@ -143,6 +144,7 @@ const KExpr *relay_left(Stream *s, int g, int64_t piece)
 {
     ArithCtx *c = s->l->ctx;
     const Arith *row = ring_row(s, g, arith_const(c, s->relay), 1);
-    return k_load(s->l, s->ring[g], arith_add(c, row, cell_place(s, g, relay_cell(s, piece))),
+    return k_load(s->l, s->ring[g],
+                  arith_add(c, row, cell_place(s, g, relay_cell(s, piece))),
                   s->grid[g].scalar);
 }

@@ -239,7 +239,7 @@ bool reference_more(const Problem *problem, uint64_t seed, ProblemData *data[MOR
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-19"
+#define CODEGEN_VERSION FW_VERSION "-20"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 

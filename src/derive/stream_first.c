@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Points of time loops to try first: all shapes of streams in the order of an estimate of
+// their time.
+//
+//   method  A group of warps walks along its strip; an iteration takes as long as what its
+//           multiprocessor's warps need of issue slots, of arithmetic, of what shuffles and
+//           local memory share, or of memory, whichever is most, and what a barrier costs.
+//           Iterations are the rows of a strip and those that it computes only to have what
+//           it reads; groups run in as many turns as the card must take. So strips that
+//           fill the card once, wide lanes, and deep relays come first where they fit
+//           registers. What is not estimated: whatever compilers do, caches, the border.
+//
+// The constants are those of an H200; only the order is used.
+
+#include "derive/derive_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FUSE, COLS, RELAY, WARPS, LY, BY, ROWS, NUMBERS };
+static const char *const number_name[NUMBERS] = {"fuse", "cols", "relay", "warps",
+                                                 "ly",   "by",   "rows"};
+
+typedef struct {
+    int64_t n[NUMBERS];
+    double cost;
+} Stream;
+
+typedef struct {
+    const Derivation *d;
+    const TimeLoop *loop;
+    bool deep;
+    VEC(Stream) found;
+    Arena *arena;
+} Search;
+
+// How a launch covers the grid.
+typedef struct {
+    int64_t team, resident; // warps of a group, groups of a multiprocessor
+    int64_t lines, own;     // rows of a tile and columns of a strip that are written
+    int64_t groups, length; // of a launch; iterations of one
+} Covering;
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static bool cover(const Search *s, const Stream *p, Covering *c)
+{
+    const TimeLoop *loop = s->loop;
+    int64_t fuse = p->n[FUSE], cols = p->n[COLS], relay = p->n[RELAY];
+    int64_t halo = fuse * loop->beyond[loop->dims - 1], width = loop->size[loop->dims - 1];
+    if (relay == 1)
+        halo = ceil_div(halo, cols) * cols;
+    c->team = s->deep ? p->n[LY] : relay;
+    c->resident = MAX(p->n[WARPS] / c->team, 1);
+    c->own = s->d->device.lanes * cols - 2 * halo;
+    c->lines = s->deep ? p->n[LY] * p->n[BY] - 2 * fuse * loop->beyond[1] : 1;
+    if (c->own < 1 || c->lines < 1)
+        return false;
+    int64_t height = loop->dims > 1 ? loop->size[0] : 1;
+    int64_t streams = ceil_div(height, p->n[ROWS]);
+    int64_t around = loop->dims > 1 ? 2 * fuse * loop->beyond[0] : 0;
+    c->length = ceil_div(height, streams) + around + relay;
+    c->groups = streams * ceil_div(width, c->own) *
+                (s->deep ? ceil_div(loop->size[1], c->lines) : 1);
+    return true;
+}
+
+// Cycles of an iteration on a multiprocessor that has so many groups.
+static double iteration(const Search *s, const Stream *p, const Covering *c, int64_t groups)
+{
+    const TimeLoop *loop = s->loop;
+    double steps = (double)(p->n[FUSE] / p->n[RELAY]), words = (double)loop->bytes / 4;
+    double lines = s->deep ? (double)p->n[BY] : 1, cells = lines * (double)p->n[COLS];
+    double warps = (double)(groups * c->team);
+    double arithmetic = steps * cells * (double)(loop->ops + 1);
+    double shuffled = steps * lines * 2 * (double)loop->beyond[loop->dims - 1] * words;
+    double met =
+        s->deep ? MIN(lines, 2 * (double)loop->beyond[1]) + 2 * (double)loop->beyond[1] : 0;
+    double shared =
+        words * (double)p->n[COLS] *
+        (p->n[RELAY] > 1 ? 2
+                         : steps * met * (double)loop->met / (double)MAX(loop->bytes, 1));
+    double moved = p->n[RELAY] > 1 ? 14 * cells / (double)c->team : 2 * cells * words;
+    double most = MIN(255, floor(2048.0 / (double)p->n[WARPS] / 8) * 8);
+    double registers = steps * cells * (double)loop->words + cells * words + 44;
+    double spilt = 2.3 * MAX(registers - most, 0);
+    double issued = 1.06 * arithmetic + shuffled + shared / 3 + moved + spilt + 30;
+    double row = (double)(s->d->device.lanes * p->n[COLS]);
+    double bytes =
+        (double)(groups * loop->bytes) *
+        (row * (s->deep ? (double)p->n[LY] * lines : 1) + (double)(c->own * c->lines));
+    double time = MAX(warps * issued / 4, warps * arithmetic * (double)loop->wide / 4);
+    time = MAX(time, warps * (shuffled + shared + spilt));
+    time = MAX(time, MAX(bytes / 18, steps * 60));
+    return time + (c->team > 1 ? 90 : 20);
+}
+
+static double estimate(const Search *s, const Stream *p)
+{
+    Covering c;
+    if (!cover(s, p, &c))
+        return INFINITY;
+    int64_t units = MAX(s->d->device.compute_units, 1), slots = units * c.resident;
+    int64_t groups = MIN(c.resident, ceil_div(c.groups, units));
+    double turns = (double)ceil_div(c.groups, slots);
+    if (turns > 3) // those that are done early take others
+        turns = (double)c.groups / (double)slots + 0.5;
+    int64_t fuse = p->n[FUSE], rest = s->loop->count % fuse;
+    double launches = (double)(s->loop->count / fuse) +
+                      (rest ? 0.3 + 0.7 * (double)rest / (double)fuse : 0);
+    return launches * turns * (double)c.length * iteration(s, p, &c, groups);
+}
+
+// The rows of a strip with which one turn, or several, fill the card best.
+static void choose_rows(Search *s, Stream *p)
+{
+    const SpaceParam *rows = space_param(s->d->space, space_find(s->d->space, "rows"));
+    Stream best = {.cost = INFINITY};
+    for (int i = 0; i < rows->n; i++) {
+        p->n[ROWS] = (int64_t)rows->value[i];
+        p->cost = estimate(s, p);
+        if (p->cost < best.cost)
+            best = *p;
+    }
+    if (best.cost < INFINITY)
+        VEC_PUSH(s->arena, &s->found, best);
+}
+
+static void choose(Search *s, Stream *p, int number)
+{
+    if (number == ROWS) {
+        bool teams = p->n[WARPS] % (s->deep ? p->n[LY] : p->n[RELAY]) == 0;
+        if (p->n[FUSE] > 1 && p->n[FUSE] % p->n[RELAY] == 0 && teams)
+            choose_rows(s, p);
+        return;
+    }
+    int i = space_find(s->d->space, number_name[number]);
+    const SpaceParam *param = i >= 0 ? space_param(s->d->space, i) : NULL;
+    bool fixed = !param || (!s->deep && (number == LY || number == BY));
+    p->n[number] = 1;
+    for (int k = 0; k < (fixed ? 1 : param->n); k++) {
+        p->n[number] = fixed ? 1 : (int64_t)param->value[k];
+        choose(s, p, number + 1);
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const Stream *p = a, *q = b;
+    if (p->cost != q->cost)
+        return p->cost < q->cost ? -1 : 1;
+    return memcmp(p->n, q->n, sizeof p->n);
+}
+
+static void set_stream(const Derivation *d, const Stream *stream, Point *point)
+{
+    derive_plain(d, point);
+    set_number(d, point, "lx", d->device.lanes);
+    for (int i = 0; i < NUMBERS; i++)
+        set_number(d, point, number_name[i], stream->n[i]);
+    cover_plain(d, point); // stages of a step are named
+}
+
+// Shapes that differ in little are about as good: few of each kind are tried.
+static bool is_like(const Stream *a, const Stream *b)
+{
+    int differ = 0;
+    for (int i = 0; i < NUMBERS; i++)
+        differ += a->n[i] != b->n[i];
+    return differ < 2;
+}
+
+int stream_first(const Derivation *d, Point *point, int max)
+{
+    enum { FIRST = 16 };
+    if (!has_stream(d))
+        return 0;
+    Search s = {.d = d, .loop = &d->shape.steps, .arena = arena_new()};
+    s.deep = s.loop->dims == 3;
+    choose(&s, &(Stream){.cost = 0}, 0);
+    if (s.found.len)
+        qsort(s.found.at, (size_t)s.found.len, sizeof *s.found.at, compare);
+    int n = 0, taken[FIRST];
+    for (int i = 0; i < s.found.len && n < MIN(max, FIRST); i++) {
+        bool like = false;
+        for (int k = 0; k < n; k++)
+            like |= is_like(&s.found.at[taken[k]], &s.found.at[i]);
+        if (like)
+            continue;
+        memset(&point[n], 0, sizeof *point);
+        set_stream(d, &s.found.at[i], &point[n]);
+        if (space_valid(d->space, &point[n]))
+            taken[n++] = i;
+    }
+    arena_free(s.arena);
+    return n;
+}

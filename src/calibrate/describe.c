@@ -86,10 +86,11 @@ static const NumberRow number_row[] = {
 
 json_t *device_json(const DeviceInfo *d)
 {
-    json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b}", "id", d->id, "device", d->name,
-        "driver", d->driver, "fingerprint", d->fingerprint, "target", d->target, "is_cpu",
-        d->is_cpu, "shuffle", d->shuffle, "half", d->has_half, "double", d->has_double);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b}", "id", d->id,
+                  "device", d->name, "driver", d->driver, "limits", d->limits,
+                  "fingerprint", d->fingerprint, "target", d->target, "is_cpu", d->is_cpu,
+                  "shuffle", d->shuffle, "half", d->has_half, "double", d->has_double);
     for (int i = 0; i < COUNTOF(number_row); i++) {
         const NumberRow *row = &number_row[i];
         const char *at = (const char *)d + row->at;
@@ -111,6 +112,7 @@ void device_of_json(const json_t *json, DeviceInfo *d)
     get_text(json, "id", d->id, sizeof d->id);
     get_text(json, "device", d->name, sizeof d->name);
     get_text(json, "driver", d->driver, sizeof d->driver);
+    get_text(json, "limits", d->limits, sizeof d->limits);
     get_text(json, "fingerprint", d->fingerprint, sizeof d->fingerprint);
     get_text(json, "target", d->target, sizeof d->target);
     d->is_cpu = json_is_true(json_object_get(json, "is_cpu"));

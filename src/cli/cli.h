@@ -96,6 +96,9 @@ struct Options {
     bool derived;
     int64_t number, threads, sample, limit, repeat;
     const char *where, *loading;
+    GoalTexts goal;
+    double share, quiet_s; // as of TuneOptions
+    int64_t quiet_trials;
     int stage[2];
     int64_t samples;
     bool device_given;

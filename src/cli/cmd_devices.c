@@ -10,13 +10,13 @@
 static json_t *device_json(const DeviceInfo *d)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:b, s:b}", "id",
-        d->id, "name", d->name, "platform", d->platform, "driver", d->driver, "fingerprint",
-        d->fingerprint, "cpu", d->is_cpu, "compute_units", d->compute_units, "warp",
-        d->warp, "line_bytes", d->line_bytes, "max_group", (json_int_t)d->max_group,
+        "{s:s, s:s, s:s, s:s, s:s, s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:b, s:b, s:s}",
+        "id", d->id, "name", d->name, "platform", d->platform, "driver", d->driver,
+        "fingerprint", d->fingerprint, "cpu", d->is_cpu, "compute_units", d->compute_units,
+        "warp", d->warp, "line_bytes", d->line_bytes, "max_group", (json_int_t)d->max_group,
         "local_bytes", (json_int_t)d->local_bytes, "global_bytes",
         (json_int_t)d->global_bytes, "alloc_bytes", (json_int_t)d->alloc_bytes, "double",
-        d->has_double, "half", d->has_half);
+        d->has_double, "half", d->has_half, "limits", d->limits);
 }
 
 static json_t *known(double value)
@@ -37,6 +37,8 @@ static void print_device(const DeviceInfo *d, const Ceilings *c)
            d->platform, d->driver, d->compute_units, (long long)d->max_group,
            (long long)d->local_bytes / 1024, d->has_double ? ", double" : "",
            d->has_half ? ", half" : "", d->fingerprint);
+    if (d->limits[0])
+        printf("          limits set by its owner: %s\n", d->limits);
     if (c->copy_gbs > 0)
         printf("          measured: copy %.1f GB/s, float %.0f Gflop/s", c->copy_gbs,
                c->float_gflops);

@@ -70,6 +70,21 @@ static Row parameter_row(int i)
     return row[i];
 }
 
+static Row metric_row(int i)
+{
+    static const char time_doc[] = "one run, the least of several; what is best without "
+                                   "--objective";
+    if (i == 0)
+        return (Row){"time", "", time_doc, "ms"};
+    const MeasureRow *row = &measure_row[i - 1];
+    return (Row){row->name, "", row->doc, row->unit[0] ? row->unit : NULL};
+}
+
+static int metric_count(void)
+{
+    return 1 + MEASURES;
+}
+
 static int parameter_count(void)
 {
     int n = 0;
@@ -140,7 +155,7 @@ static void put_rule(int i, bool family)
         printf("      where: %s\n", rule->guard);
 }
 
-enum { TOPICS = 8, RULE_TOPIC = 4 };
+enum { TOPICS = 9, RULE_TOPIC = 4 };
 static const struct {
     const char *name;
     int width; // of the names
@@ -153,7 +168,8 @@ static const struct {
                     {"rules", 0, rule_count, rule_row},
                     {"models", 12, model_count, model_row},
                     {"device-models", 20, device_count, device_row},
-                    {"parameters", 12, parameter_count, parameter_row}};
+                    {"parameters", 12, parameter_count, parameter_row},
+                    {"metrics", 9, metric_count, metric_row}};
 
 static int list_topic(int topic)
 {

@@ -32,6 +32,30 @@ static Limit limit_of(const TuneResult *r)
     return (Limit){{r->floor_ns, r->copy_ns, r->compute_ns}, r->bytes, r->flops};
 }
 
+// Names and numbers; null where one is not known.
+static json_t *numbers_json(const char *const *name, const double *value, int n)
+{
+    json_t *json = json_object();
+    for (int i = 0; i < n; i++)
+        json_object_set_new(json, name[i], json_finite(value[i]));
+    return json;
+}
+
+static json_t *front_json(const TuneResult *r)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < r->nfront; i++) {
+        const TuneFront *f = &r->front[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:o, s:o, s:o}", "point", f->point, "time_ns",
+                      json_finite(f->values.time_ns), "metrics",
+                      numbers_json(r->metric, f->values.metric, r->nmetric), "objectives",
+                      numbers_json(r->objective, f->values.objective, r->nobjective)));
+    }
+    return list;
+}
+
 static json_t *result_json(const TuneResult *r)
 {
     Limit limit = limit_of(r);
@@ -43,12 +67,16 @@ static json_t *result_json(const TuneResult *r)
                   "time_ns", json_finite(r->best_ns), "kernel", r->kernel_path, "launch",
                   "global", sizes_json(r->global), "local", sizes_json(r->local),
                   "launches", r->nlaunch, "checked", r->checked, "max_error", r->max_error);
+    json_object_set_new(best, "metrics",
+                        numbers_json(r->metric, r->values.metric, r->nmetric));
+    json_object_set_new(best, "objectives",
+                        numbers_json(r->objective, r->values.objective, r->nobjective));
     json_t *ranking = r->ranked ? json_pack("{s:i, s:f, s:s}", "points", r->ranked,
                                             "seconds", r->ranking_s, "model", r->model)
                                 : json_null();
     return json_pack("{s:s, s:{s:s, s:s, s:i}, s:s, s:I, s:f, s:f, s:f, s:I, s:s, s:o, "
                      "s:o, s:o, s:o, s:f, "
-                     "s:o, s:o, s:s?}",
+                     "s:o, s:o, s:s?, s:s?, s:o}",
                      "problem", r->problem, "device", "name", r->device, "fingerprint",
                      r->fingerprint, "count", r->devices, "strategy", r->strategy, "seed",
                      (json_int_t)r->seed, "elapsed_s", r->elapsed_s, "grace_s", r->grace_s,
@@ -56,7 +84,8 @@ static json_t *result_json(const TuneResult *r)
                      r->reference, "trials", trials, "best", best, "baseline_ns",
                      json_finite(r->baseline_ns), "copy_ns", json_finite(r->copy_ns),
                      "bytes", r->bytes, "ranking", ranking, "floor",
-                     cli_floor_json(&limit, r->best_ns), "sandbox", r->sandbox);
+                     cli_floor_json(&limit, r->best_ns), "sandbox", r->sandbox, "enough",
+                     r->enough, "front", front_json(r));
 }
 
 static void print_row(const char *what, double ns, const TuneResult *r)
@@ -74,6 +103,44 @@ static void print_row(const char *what, double ns, const TuneResult *r)
         printf("  %6.1f %% of floor", 100 * r->floor_ns / ns);
     putchar('\n');
     buf_release(&time);
+}
+
+// What is known of the best besides its time.
+static void print_metrics(const TuneResult *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->nmetric; i++)
+        if (!isnan(r->values.metric[i]))
+            printf("%s%s %.4g%s%s", n++ ? ", " : "  metrics  ", r->metric[i],
+                   r->values.metric[i], r->unit[i][0] ? " " : "", r->unit[i]);
+    fputs(n ? "\n" : "", stdout);
+}
+
+static void print_front(const TuneResult *r)
+{
+    enum { SHOWN = 12 };
+    if (!r->nfront)
+        return;
+    printf("  front    %d trials that no other beats in ", r->nfront);
+    for (int i = 0; i < r->nobjective; i++)
+        printf("%s%s", i ? ", " : "", r->objective[i]);
+    puts(r->nfront > SHOWN ? "; the record has all" : "");
+    for (int i = 0; i < MIN(r->nfront, SHOWN); i++) {
+        printf("          ");
+        for (int k = 0; k < r->nobjective; k++)
+            printf(" %10.4g", r->front[i].values.objective[k]);
+        printf("  %s\n", r->front[i].point);
+    }
+}
+
+// What is made best, where that is not the time.
+static void print_objectives(const TuneResult *r)
+{
+    if (r->nobjective == 1 && strcmp(r->objective[0], "min time") == 0)
+        return;
+    for (int i = 0; i < r->nobjective; i++)
+        printf("  %-8s %s = %.4g\n", i ? "" : "goal", r->objective[i],
+               r->values.objective[i]);
 }
 
 static void print_result(const Problem *problem, const TuneResult *r)
@@ -95,6 +162,8 @@ static void print_result(const Problem *problem, const TuneResult *r)
     if (r->signal)
         printf("\n  ended by a signal (%s); this is what was found before it",
                strsignal(r->signal));
+    if (r->enough)
+        printf("\n  ended early: %s", r->enough);
     if (r->ranked)
         printf("\n  ranked %d points in %.2f s by %s", r->ranked, r->ranking_s, r->model);
     if (r->sandbox)
@@ -102,6 +171,9 @@ static void print_result(const Problem *problem, const TuneResult *r)
     printf("\n  reference: %s; largest relative error %.2g\n", r->reference, r->max_error);
     print_row("plain", r->baseline_ns, r);
     print_row("best", r->best_ns, r);
+    print_objectives(r);
+    print_metrics(r);
+    print_front(r);
     Limit limit = limit_of(r);
     cli_print_floor(&limit);
     if (r->in_flight_bytes > 0)
@@ -208,6 +280,9 @@ int cmd_tune(Options *o)
                            .seed = o->seed,
                            .budget_s = unbounded ? 30 : o->budget_s,
                            .budget_trials = o->budget_trials,
+                           .enough = o->share,
+                           .quiet_trials = o->quiet_trials,
+                           .quiet_s = o->quiet_s,
                            .store = cli_store(o),
                            .out = out,
                            .t4 = o->t4,

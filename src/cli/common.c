@@ -25,6 +25,17 @@ static void choose_device(Options *o, const Problem *problem)
         o->device = arena_printf(o->arena, "%s:0", kind->name);
 }
 
+// What the command says of the goal: its objectives take the place of the file's.
+static void set_goal(const Options *o, Problem *problem)
+{
+    for (int i = 0; i < o->goal.metric.len; i++)
+        VEC_PUSH(problem->arena, &problem->goal.metric, o->goal.metric.at[i]);
+    if (o->goal.objective.len)
+        problem->goal.objective.len = 0;
+    for (int i = 0; i < o->goal.objective.len; i++)
+        VEC_PUSH(problem->arena, &problem->goal.objective, o->goal.objective.at[i]);
+}
+
 Problem *cli_problem(Options *o, CliSizes sizes)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);
@@ -32,6 +43,7 @@ Problem *cli_problem(Options *o, CliSizes sizes)
         return NULL;
     choose_device(o, problem);
     problem->limit = (int)o->limit;
+    set_goal(o, problem);
     if (problem->program) {
         problem->program->math = o->math;
         problem->program->extra = o->extra;

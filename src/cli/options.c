@@ -40,25 +40,59 @@ static bool parse_sizes(Options *o, char *text)
     return true;
 }
 
-// 30s, 5m, 2h, or 200t; a number that no clock or search comes to is a slip.
-static bool parse_budget(Options *o, const char *text)
+// 30s, 5m, 2h, 200t, 95% or quiet:50t; a number that no clock or search comes to is a slip.
+static bool parse_end(Options *o, const char *text)
 {
+    bool tunes = o->command == &commands[CMD_TUNE];
     bool times_only = o->command == &commands[CMD_CALIBRATE];
     const char *what = times_only ? "a budget of calibrate is 30s, 5m or 1h, above 0"
-                                  : "a budget is 30s, 5m, 1h or 200t, above 0";
+                       : tunes ? "a budget is 30s, 5m, 1h, 200t, 95% or quiet:50t, above 0"
+                               : "a budget is 30s, 5m, 1h or 200t, above 0";
+    bool quiet = tunes && strncmp(text, "quiet:", 6) == 0;
+    const char *number = quiet ? text + 6 : text;
     char *end;
-    double n = strtod(text, &end);
-    if (end == text || !(n > 0) || n > 1e9 || !*end || end[1])
+    double n = strtod(number, &end), *seconds = quiet ? &o->quiet_s : &o->budget_s;
+    if (end == number || !(n > 0) || n > 1e9 || !*end || end[1])
         return wrong(o, what, text);
     switch (*end) {
     case 't':
-        o->budget_trials = (int64_t)n;
+        *(quiet ? &o->quiet_trials : &o->budget_trials) = (int64_t)n;
         return (n >= 1 && !times_only) || wrong(o, what, text);
-    case 's': o->budget_s = n; return true;
-    case 'm': o->budget_s = 60 * n; return true;
-    case 'h': o->budget_s = 3600 * n; return true;
+    case 's': *seconds = n; return true;
+    case 'm': *seconds = 60 * n; return true;
+    case 'h': *seconds = 3600 * n; return true;
+    case '%': o->share = n / 100; return (tunes && !quiet) || wrong(o, what, text);
     default: return wrong(o, what, text);
     }
+}
+
+static bool parse_budget(Options *o, char *text)
+{
+    char *save = NULL, *item = strtok_r(text, ",", &save);
+    bool ok = item || wrong(o, "a budget is 30s, 5m, 1h or 200t, above 0", text);
+    for (; ok && item; item = strtok_r(NULL, ",", &save))
+        ok = parse_end(o, item);
+    return ok;
+}
+
+// NAME=EXPRESSION, or the name alone of what is told anyway.
+static bool parse_metric(Options *o, char *text)
+{
+    char *eq = strchr(text, '=');
+    if (eq == text || !*text || (eq && !eq[1]))
+        return wrong(o, "--metric takes NAME=EXPRESSION", text);
+    if (eq)
+        *eq = 0;
+    GoalText metric = {text, eq ? eq + 1 : text,
+                       arena_printf(o->arena, "--metric %s", text)};
+    VEC_PUSH(o->arena, &o->goal.metric, metric);
+    return true;
+}
+
+static bool parse_objective(Options *o, const char *text)
+{
+    VEC_PUSH(o->arena, &o->goal.objective, ((GoalText){NULL, text, "--objective"}));
+    return *text || wrong(o, "--objective takes an expression", text);
 }
 
 // A file of its own: neither standard output, where others write, nor without a name, which
@@ -205,6 +239,8 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_REPEAT: return parse_count(o, option, arg, COUNT_MOST, &o->repeat);
     case OPTION_LIMIT: return parse_count(o, option, arg, COUNT_MOST, &o->limit);
     case OPTION_WHERE: o->where = arg; return true;
+    case OPTION_OBJECTIVE: return parse_objective(o, arg);
+    case OPTION_METRIC: return parse_metric(o, arg);
     case OPTION_STAGES: return parse_stages(o, arg);
     case OPTION_SAMPLES: return parse_count(o, option, arg, TRIAL_SAMPLES, &o->samples);
     case OPTION_T4: return parse_file(o, option, arg, &o->t4);

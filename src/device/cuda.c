@@ -12,6 +12,7 @@
 // call of the process, so it is DEV_FAILED, after which a worker ends. It chooses no build
 // options.
 #include "device/device.h"
+#include "device/nvml.h"
 #include "device/nvrtc.h"
 
 #include <dlfcn.h>
@@ -39,6 +40,8 @@ enum {
     ATTR_SHARED_ASKED = 97, // of a block that asks for it
     FUNC_MAX_THREADS = 0,
     FUNC_SHARED_BYTES = 1,
+    FUNC_LOCAL_BYTES = 3, // of a thread: what is in no register
+    FUNC_REGISTERS = 4,
     FUNC_DYNAMIC_BYTES = 8, // most that a launch may ask for
 };
 
@@ -59,6 +62,7 @@ typedef struct {
 struct Device {
     Driver cu;
     Nvrtc *nvrtc;
+    Nvml *nvml; // NULL: nothing is known
     DeviceInfo info;
     int device;
     void *context, *start, *end; // events
@@ -210,6 +214,7 @@ static void cuda_close(Device *device)
     if (device->context)
         device->cu.cuDevicePrimaryCtxRelease_v2(device->device);
     nvrtc_close(device->nvrtc);
+    free(device->nvml);
     free(device);
 }
 
@@ -265,6 +270,8 @@ static Device *cuda_open(int index, Buf *log)
         return NULL;
     if (open_context(device, log)) {
         build_wait(device);
+        device->nvml = nvml_open(device->info.bus);
+        nvml_limits(device->nvml, device->info.limits, sizeof device->info.limits);
         return device;
     }
     cuda_close(device);
@@ -682,6 +689,25 @@ static DeviceStatus cuda_run(Device *device, Module *module, const DeviceLaunch 
     return status;
 }
 
+static void cuda_usage(Device *device, Module *module, const char *kernel,
+                       KernelUsage *usage)
+{
+    const Driver *cu = &device->cu;
+    void *function;
+    *usage = (KernelUsage){-1, -1, -1};
+    if (cu->cuModuleGetFunction(&function, module->module, symbol_of(module, kernel)) !=
+        CU_OK)
+        return;
+    cu->cuFuncGetAttribute(&usage->registers, FUNC_REGISTERS, function);
+    cu->cuFuncGetAttribute(&usage->spilled, FUNC_LOCAL_BYTES, function);
+    cu->cuFuncGetAttribute(&usage->local_bytes, FUNC_SHARED_BYTES, function);
+}
+
+static bool cuda_energy(Device *device, double *joules)
+{
+    return nvml_energy(device->nvml, joules);
+}
+
 // In a process of the caller's ---------------------------------------------------------
 
 static bool find_current(Device *device, int *index, Buf *log)
@@ -782,6 +808,8 @@ const DeviceKind device_cuda = {
     .open_compiler = cuda_open_compiler,
     .compile = cuda_compile,
     .run = cuda_run,
+    .usage = cuda_usage,
+    .energy = cuda_energy,
     .queue = cuda_queue,
     .adopt = cuda_adopt,
     .lend = cuda_lend,

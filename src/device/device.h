@@ -20,6 +20,8 @@ typedef struct {
     char target[16];      // the emit target it takes: "opencl", "cuda", "c"
     char bus[32];         // where on PCI it is, alike for all kinds and indices that reach
                           // it ("0000:3b:00"); "": not known
+    char limits[96];      // clocks and power that its owner allows: "1980 MHz, 700 W"; "":
+                          // not known. They are read and never set
     bool is_cpu, has_double, has_half, has_image;
     bool has_texture; // kernels can read a buffer as an image of one dimension
     int compute_units, clock_mhz;
@@ -77,6 +79,12 @@ typedef struct {
     int nname;
 } DeviceText;
 
+// What a kernel takes of the device; -1: it is not said.
+typedef struct {
+    int registers, spilled; // of a work-item; spilled: bytes that are in no register
+    int local_bytes;        // of a group, as the text declares them
+} KernelUsage;
+
 typedef enum {
     DEV_OK,
     DEV_BUILD_FAILED,     // the text does not compile; the log says why
@@ -130,6 +138,11 @@ typedef struct {
     // end of the last, on the device's clock.
     DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,
                         double *time_ns, Buf *log);
+    // Of a kernel of a module; NULL: nothing is known.
+    void (*usage)(Device *device, Module *module, const char *kernel, KernelUsage *usage);
+    // What the device has taken since some time of its own, in joules; false where it does
+    // not count. NULL: none of the kind does.
+    bool (*energy)(Device *device, double *joules);
     // What enqueue takes as the queue of a device that was opened here.
     void *(*queue)(const Device *device);
     // For a program that runs kernels on queues and buffers of its own, in its own process:

@@ -841,6 +841,22 @@ static DeviceStatus opencl_enqueue(Device *device, Module *module, void *queue,
     return status;
 }
 
+// The arguments in local memory that were set are counted.
+static void opencl_usage(Device *device, Module *module, const char *name,
+                         KernelUsage *usage)
+{
+    Buf unsaid;
+    cl_ulong bytes = 0;
+    *usage = (KernelUsage){-1, -1, -1};
+    buf_init(&unsaid);
+    const Kernel *kernel = find_kernel(device, module, name, &unsaid);
+    if (kernel &&
+        clGetKernelWorkGroupInfo(kernel->kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE,
+                                 sizeof bytes, &bytes, NULL) == CL_SUCCESS)
+        usage->local_bytes = (int)bytes;
+    buf_release(&unsaid);
+}
+
 extern const DeviceKind device_opencl;
 const DeviceKind device_opencl = {
     .name = "opencl",
@@ -864,6 +880,7 @@ const DeviceKind device_opencl = {
     .build = opencl_build,
     .module_free = opencl_module_free,
     .run = opencl_run,
+    .usage = opencl_usage,
     .queue = opencl_queue,
     .adopt = opencl_adopt,
     .lend = opencl_lend,

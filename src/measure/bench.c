@@ -584,6 +584,100 @@ static void compute_again(Bench *bench, Piece *piece, const json_t *options)
         trial->time_ns = INFINITY;
 }
 
+// What is told besides ----------------------------------------------------------------
+
+static void tell_most(Measures *m, Measure what, int value)
+{
+    if (value >= 0 && !(measure_of(m, what) >= value))
+        measure_tell(m, what, value);
+}
+
+static void tell_usage(Bench *bench, Piece *piece)
+{
+    const DeviceKind *kind = bench->held.kind;
+    Measures *m = &piece->trial.measures;
+    for (int i = 0; kind->usage && i < piece->job->nlaunch; i++) {
+        const DeviceLaunch *launch = &piece->launch[i];
+        KernelUsage usage;
+        kind->usage(bench->held.device, piece->built->module, launch->kernel, &usage);
+        tell_most(m, MEASURE_REGISTERS, usage.registers);
+        tell_most(m, MEASURE_SPILLED, usage.spilled);
+        if (usage.local_bytes >= 0)
+            tell_most(m, MEASURE_SHARED, usage.local_bytes + (int)launch->local_bytes);
+    }
+}
+
+// Runs as they are counted: many in one queue. A job that changes what it reads finds the
+// same each time, and what that takes is counted by itself.
+typedef struct {
+    Bench *bench;
+    Piece *piece;
+    DeviceLaunch *launch; // of as many runs as there are between two looks at the counter
+    bool restores, idle;  // idle: it restores and does nothing else
+} Work;
+
+static bool work(void *user, int runs)
+{
+    const Work *w = user;
+    const Piece *piece = w->piece;
+    Buf unsaid;
+    double time_ns;
+    buf_init(&unsaid);
+    bool ok = !w->restores || reset(w->bench, w->piece, POISON_AGAIN) == DEV_OK;
+    if (ok && !w->idle)
+        ok = w->bench->held.kind->run(w->bench->held.device, piece->built->module,
+                                      w->launch, piece->job->nlaunch * runs, &time_ns,
+                                      &unsaid) == DEV_OK;
+    buf_release(&unsaid);
+    return ok;
+}
+
+static bool read_energy(void *user, double *joules)
+{
+    const Work *w = user;
+    return w->bench->held.kind->energy(w->bench->held.device, joules);
+}
+
+static bool restores(const Piece *piece)
+{
+    for (int i = 0; i < piece->nused; i++)
+        if (piece->used[i]->inout)
+            return true;
+    return false;
+}
+
+static void tell_energy(Bench *bench, Piece *piece)
+{
+    enum { LAUNCHES_MOST = 512 };
+    static const double BATCH_NS = 2e6;
+    const int n = piece->job->nlaunch;
+    Work w = {.bench = bench, .piece = piece, .restores = restores(piece)};
+    double fits = fmin(BATCH_NS / piece->trial.time_ns, (double)LAUNCHES_MOST / n);
+    Meter meter = {work, read_energy, &w, w.restores ? 1 : (int)fmax(fits, 1)};
+    double joules, seconds, idle[2] = {0};
+    if (!bench->held.kind->energy)
+        return;
+    w.launch = NEW_ARRAY(piece->arena, DeviceLaunch, n * meter.batch);
+    for (int i = 0; i < n * meter.batch; i++)
+        w.launch[i] = piece->launch[i % n];
+    if (!energy_take(&meter, &joules, &seconds))
+        return;
+    w.idle = true;
+    if (w.restores && energy_take(&meter, &idle[0], &idle[1]) &&
+        (idle[0] >= joules || idle[1] >= seconds))
+        return; // too little to be told from what restoring takes
+    measure_tell(&piece->trial.measures, MEASURE_ENERGY, joules - idle[0]);
+    measure_tell(&piece->trial.measures, MEASURE_POWER,
+                 (joules - idle[0]) / (seconds - idle[1]));
+}
+
+static void tell(Bench *bench, Piece *piece, const json_t *options)
+{
+    tell_usage(bench, piece);
+    if (json_is_true(json_object_get(options, "energy")) && !piece->trial.cut)
+        tell_energy(bench, piece);
+}
+
 static void time_piece(Bench *bench, Piece *piece, const json_t *options)
 {
     TimedRun timed = {bench, piece};
@@ -603,6 +697,8 @@ static void time_piece(Bench *bench, Piece *piece, const json_t *options)
         judge_again(bench, piece, options);
     else
         piece->trial.time_ns = INFINITY;
+    if (piece->trial.status == TRIAL_OK)
+        tell(bench, piece, options);
 }
 
 // So slow a checked run, with the device to itself, says enough.

@@ -43,6 +43,27 @@ void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 #define CHECK_VERSION "3"
 
 enum { TRIAL_SAMPLES = 32 };
+
+// measures.c: what a trial tells besides its time, a row of measures.def each.
+typedef enum {
+#define MEASURE(id, name, unit, doc) MEASURE_##id,
+#include "measure/measures.def"
+#undef MEASURE
+    MEASURES
+} Measure;
+typedef struct {
+    const char *name, *unit, *doc;
+} MeasureRow;
+extern const MeasureRow measure_row[MEASURES];
+typedef struct {
+    unsigned told; // a bit each; what is all 0 tells nothing
+    double of[MEASURES];
+} Measures;
+double measure_of(const Measures *measures, Measure what); // NAN: not told
+void measure_tell(Measures *measures, Measure what, double value);
+void measures_print(Buf *out, const Measures *measures);   // "registers=32 energy=0.0125"
+void measures_parse(Measures *measures, const char *text); // NULL: nothing is told
+
 #define TRIAL_LIMIT_S 10.0 // to build, and to run, unless a RigConfig has others
 
 typedef struct {
@@ -52,6 +73,7 @@ typedef struct {
     int nsample;
     bool cut;                          // stopped early: clearly worse than the cut-off
     double max_error;                  // largest relative error found
+    Measures measures;                 // of one that is ok
     double build_s, check_s, timing_s; // where the time went
     double limit_s; // timed-out: the limit that it broke when nothing else ran; else 0
     bool outside; // not ok, by what may not be its own doing: a full disk, a lost device, a
@@ -177,6 +199,7 @@ typedef struct {
         tolerance; // where a buffer has no bounds: |x - e| <= tolerance * max(|e|, scale)
     double build_limit_s, run_limit_s; // per job; 0: TRIAL_LIMIT_S
     int samples;                       // valid timed runs wanted; 0: 5
+    bool energy;                       // of right jobs, where the device counts it
     int batch;                         // jobs prepared together; 0: chosen by the device
     int workers;                       // 0: chosen by the device
     int builds;          // jobs a worker builds before another takes its place; 0: 1000

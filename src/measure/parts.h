@@ -166,6 +166,18 @@ typedef struct {
 // Fills the trial's times and samples.
 DeviceStatus sample_take(const Sampler *sampler, Trial *trial);
 
+// energy.c ----------------------------------------------------------------------------
+
+typedef struct {
+    bool (*work)(void *user, int runs);
+    bool (*read)(void *user, double *joules); // since some time of the device's own
+    void *user;
+    int batch; // runs between two looks at the counter
+} Meter;
+
+// Of one run: joules, and seconds with what is between runs. False: it is not counted.
+bool energy_take(const Meter *meter, double *joules, double *seconds);
+
 // bench.c: one job on the worker's side -----------------------------------------------
 
 typedef struct Bench Bench;
@@ -192,8 +204,8 @@ json_t *piece_report(const Piece *piece); // {"job":k,"trial":TRIAL}
 // Runs the job once on poisoned outputs and judges what it wrote.
 void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
 // Times the job, each run on outputs with the other poison, and judges the last.
-// options: samples, cutoff_ns, limit_s, "out": files to write the outputs to, and "alone":
-// nothing else ran on the device since the job was checked.
+// options: samples, cutoff_ns, limit_s, "out": files to write the outputs to, "alone":
+// nothing else ran on the device since the job was checked, and "energy": it is wanted.
 void bench_time(Bench *bench, Piece *piece, const json_t *options);
 
 // folder.c: files of the controller ---------------------------------------------------

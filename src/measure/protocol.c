@@ -106,7 +106,8 @@ static void ints_from_json(const json_t *list, int64_t *x, int n)
 
 // Devices -----------------------------------------------------------------------------
 
-#define INFO_TEXTS(X) X(id) X(name) X(platform) X(driver) X(fingerprint) X(target) X(bus)
+#define INFO_TEXTS(X)                                                                      \
+    X(id) X(name) X(platform) X(driver) X(fingerprint) X(target) X(bus) X(limits)
 #define INFO_FLAGS(X)                                                                      \
     X(is_cpu) X(has_double) X(has_half) X(has_image) X(has_texture) X(shuffle)
 #define INFO_INTS(X)                                                                       \
@@ -317,6 +318,11 @@ json_t *trial_to_json(const Trial *trial)
     json_set_number(json, "limit_s", trial->limit_s);
     json_object_set_new(json, "outside", json_boolean(trial->outside));
     json_object_set_new(json, "log", json_text(trial->log));
+    Buf measures;
+    buf_init(&measures);
+    measures_print(&measures, &trial->measures);
+    json_object_set_new(json, "measures", json_text(measures.text));
+    buf_release(&measures);
     return json;
 }
 
@@ -338,4 +344,5 @@ void trial_from_json(const json_t *json, Trial *trial)
     trial->limit_s = json_number_of(json, "limit_s", 0);
     trial->outside = json_is_true(json_object_get(json, "outside"));
     trial->log = xstrdup(json_text_of(json, "log"));
+    measures_parse(&trial->measures, json_text_of(json, "measures"));
 }

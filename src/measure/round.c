@@ -67,9 +67,10 @@ static double run_limit(const Rig *rig, const Item *item)
 }
 
 // The sampler stops by itself after the limit for a run; a last run may then be under way.
+// To count energy takes a few seconds or, of long runs, some of them.
 static double time_limit(const Rig *rig, const Item *item)
 {
-    return 2 * run_limit(rig, item) + 1;
+    return (rig->config.energy ? 5 : 2) * run_limit(rig, item) + 1;
 }
 
 static Item *item_at(const Round *round, int number)
@@ -558,6 +559,7 @@ static void send_time(Rig *rig, Item *item)
                     MIN(rig->config.run_limit_s, stop_left_s(rig->config.stop) / SLICE));
     json_set_number(message, "cutoff_ns", round->cutoff_ns);
     json_object_set_new(message, "alone", json_boolean(rig->ahead));
+    json_object_set_new(message, "energy", json_boolean(rig->config.energy));
     if (round->out)
         json_object_set(message, "out", round->out);
     send_run(rig, worker, message, STAGE_TIME, item->number, time_limit(rig, item));

@@ -116,6 +116,26 @@ bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
     return ok;
 }
 
+Goal *problem_goal(const Problem *problem, const Space *space, Diags *diags)
+{
+    const int n = problem->nbinding;
+    const char **size = NEW_ARRAY(problem->arena, const char *, n + 1);
+    double *value = NEW_ARRAY(problem->arena, double, n + 1);
+    Work work = problem_work(problem);
+    for (int i = 0; i < n; i++) {
+        size[i] = problem->binding[i].name;
+        value[i] = (double)problem->binding[i].value;
+    }
+    GoalConfig config = {.texts = &problem->goal,
+                         .space = space,
+                         .nsize = n,
+                         .size = size,
+                         .size_value = value,
+                         .flops = work.float_flops + work.double_flops,
+                         .bytes = work.bytes};
+    return goal_open(&config, diags);
+}
+
 uint64_t problem_hash(const Problem *problem)
 {
     return problem->kind->hash(problem);

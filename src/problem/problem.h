@@ -11,6 +11,7 @@
 #include "emit/emit.h"
 #include "fuse/tune.h"
 #include "measure/measure.h"
+#include "problem/goal.h"
 #include "search/search.h"
 #include "search/steps.h"
 
@@ -31,6 +32,7 @@ typedef struct {
     Script *script;     // NULL: no script, or its sizes are not bound
     int64_t instances;  // of a script
     int limit;          // of a script, as of fuse_space: the caller's to set before binding
+    GoalTexts goal;     // of a template's file; the caller may set others
     const char *name;   // of the main definition
     const Binding *binding;
     int nbinding;
@@ -53,6 +55,9 @@ bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
 // The same, but generic sizes may stay open: enough for the text of a kernel, and not for
 // what needs numbers (problem_bytes, a kind's arguments and data, a job).
 bool problem_bind_open(Problem *problem, const Binding *binding, int n, Diags *diags);
+// What its trials are judged by, in the space of its points; NULL with diagnostics. Owner:
+// goal_close.
+Goal *problem_goal(const Problem *problem, const Space *space, Diags *diags);
 uint64_t problem_hash(const Problem *problem);     // of the bound program as printed
 const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.

@@ -80,6 +80,7 @@ typedef struct {
     VEC(const char *) values; // of a value, one a lane; empty: an array, or local memory
     const char *local;        // of local memory: how many elements
     const char *symbol;       // of a module's variable; NULL: an argument
+    bool both;                // that, and an argument too
     int ndim;                 // 0: no array
     const char *shape[DIMS_MAX];
     Access access;

@@ -103,7 +103,7 @@ static bool set_local(const Making *m, const TemplateArg *arg, JobLaunch *to, Jo
 
 static bool set_args(const Making *m, const TemplateLaunch *from, JobLaunch *to)
 {
-    JobArg *args = NEW_ARRAY(m->arena, JobArg, MAX(from->arg.len, 1));
+    JobArg *args = NEW_ARRAY(m->arena, JobArg, 2 * from->arg.len + 1);
     to->arg = args;
     for (int k = 0; k < from->arg.len; k++) {
         int i = from->arg.at[k];
@@ -117,9 +117,12 @@ static bool set_args(const Making *m, const TemplateLaunch *from, JobLaunch *to)
             args[to->narg++] = value_arg(m, arg);
         } else {
             bool variable = arg->symbol && !from->passed;
-            args[to->narg++] = (JobArg){.kind = variable ? ARG_SYMBOL : ARG_BUFFER,
-                                        .buffer = m->t->arg.at[m->array[i]].buffer,
-                                        .symbol = arg->symbol};
+            int buffer = m->t->arg.at[m->array[i]].buffer;
+            if (variable)
+                args[to->narg++] =
+                    (JobArg){.kind = ARG_SYMBOL, .buffer = buffer, .symbol = arg->symbol};
+            if (!variable || arg->both)
+                args[to->narg++] = (JobArg){.kind = ARG_BUFFER, .buffer = buffer};
         }
     }
     return true;

@@ -818,6 +818,39 @@ static bool read_reference(const Reader *r, const json_t *json)
         "one of c, file (a kernel), fw, npy and point is wanted, or \"none\"");
 }
 
+// Metrics -----------------------------------------------------------------------------
+
+static bool read_metrics(const Reader *r, const json_t *json)
+{
+    const char *name;
+    json_t *value;
+    if (json && !json_is_object(json))
+        return reader_wrong(r, "metrics", "an object of names and expressions is wanted");
+    json_object_foreach((json_t *)json, name, value)
+    {
+        const char *where = in(r, "metrics", name);
+        GoalText metric = {arena_strdup(r->t->arena, name), expression_of(r, where, value),
+                           arena_printf(r->t->arena, "%s: %s", r->t->path, where)};
+        if (!metric.text)
+            return false;
+        VEC_PUSH(r->t->arena, &r->t->problem->goal.metric, metric);
+    }
+    return true;
+}
+
+static void push_objective(Template *t, const char *text)
+{
+    const char *where = arena_printf(t->arena, "%s: objective", t->path);
+    VEC_PUSH(t->arena, &t->problem->goal.objective, ((GoalText){NULL, text, where}));
+}
+
+static bool read_goal(const Reader *r, const json_t *json)
+{
+    const json_t *objective = json_object_get(json, "objective");
+    return read_metrics(r, json_object_get(json, "metrics")) &&
+           (!objective || texts_of(r, "objective", objective, push_objective));
+}
+
 static bool read_tolerance(const Reader *r, const json_t *json)
 {
     if (json && (!json_is_number(json) || !(json_number_value(json) >= 0)))
@@ -831,10 +864,10 @@ static bool read_tolerance(const Reader *r, const json_t *json)
 
 bool template_read(Template *t, Diags *diags)
 {
-    static const char *const known[] = {"name",   "files",      "language",    "options",
-                                        "sizes",  "parameters", "constraints", "arguments",
-                                        "launch", "reference",  "tolerance",   "note",
-                                        NULL};
+    static const char *const known[] = {"name",    "files",      "language",    "options",
+                                        "sizes",   "parameters", "constraints", "arguments",
+                                        "launch",  "reference",  "tolerance",   "note",
+                                        "metrics", "objective",  NULL};
     static const char *const languages[] = {"opencl", "cuda"};
     const Reader reader = {t, diags}, *r = &reader;
     const json_t *json = t->json, *options = json_object_get(json, "options");
@@ -855,6 +888,6 @@ bool template_read(Template *t, Diags *diags)
            read_args(r, json_object_get(json, "arguments")) &&
            read_launch_key(r, json_object_get(json, "launch")) &&
            read_reference(r, json_object_get(json, "reference")) &&
-           read_tolerance(r, json_object_get(json, "tolerance")) && reader_sources(r) &&
-           reader_kernels(r);
+           read_tolerance(r, json_object_get(json, "tolerance")) && read_goal(r, json) &&
+           reader_sources(r) && reader_kernels(r);
 }

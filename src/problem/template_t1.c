@@ -42,14 +42,14 @@ static const char *expression_of(const Reader *r, const json_t *object, const ch
 
 // Sizes: ProblemSize[0], ... ----------------------------------------------------------
 
+// A number or a list of them.
 static bool read_sizes(const T1 *f)
 {
     Template *t = f->r->t;
-    const json_t *list = json_object_get(f->kernel, "ProblemSize");
-    if (!json_is_array(list))
-        return true;
-    for (size_t i = 0; i < json_array_size(list) && i < DIMS_MAX; i++) {
-        const json_t *item = json_array_get(list, i);
+    const json_t *given = json_object_get(f->kernel, "ProblemSize");
+    size_t n = json_is_array(given) ? json_array_size(given) : given != NULL;
+    for (size_t i = 0; i < n && i < DIMS_MAX; i++) {
+        const json_t *item = json_is_array(given) ? json_array_get(given, i) : given;
         if (!json_is_integer(item))
             return reader_wrong(f->r, in(f->r, "KernelSpecification.ProblemSize[%zu]", i),
                                 "a whole number is wanted");
@@ -217,8 +217,9 @@ static bool read_arg(const Reader *r, const char *where, const json_t *json)
     json_t *element = json_text(element_name(type));
     bool known = reader_type(r, where, element, &arg);
     json_decref(element);
-    bool symbol = strcmp(memory, "Symbol") == 0 ||
-                  (cuda && special && strcmp(special, "Constant") == 0);
+    // Kernel Tuner copies what is Constant to the variable of its name, and passes it too.
+    arg.both = cuda && special && strcmp(special, "Constant") == 0;
+    bool symbol = strcmp(memory, "Symbol") == 0 || arg.both;
     if (!known || (strcmp(memory, "Scalar") == 0  ? !read_scalar(r, where, json, &arg)
                    : strcmp(memory, "Local") == 0 ? !read_local(r, where, json, &arg)
                    : symbol || strcmp(memory, "Vector") == 0
@@ -244,18 +245,33 @@ static bool read_args(const T1 *f)
 
 // The launch --------------------------------------------------------------------------
 
-// `(ProblemSize[0] + bx * tx - 1) // (bx * tx)`; 1 where the problem has no such dimension.
-static const char *divided(const T1 *f, int d, const json_t *divisors)
+static bool is_tuned(const Template *t, const char *name)
 {
-    Arena *arena = f->r->t->arena;
-    if (d >= f->r->t->size.len)
+    for (int i = 0; i < t->param.len; i++)
+        if (strcmp(t->param.at[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// `ceil(ProblemSize[0] / (bx * tx))`; 1 where the problem has no such dimension. Without
+// divisors it is the block's size.
+static const char *divided(const T1 *f, int d, const json_t *divisors, const char *block)
+{
+    Template *t = f->r->t;
+    const char *product = is_tuned(t, block) ? block : "1";
+    if (d >= t->size.len)
         return "1";
-    const char *product = "1";
     for (size_t i = 0; i < json_array_size(divisors); i++) {
-        const char *name = json_string_value(json_array_get(divisors, i));
-        product = arena_printf(arena, "%s * (%s)", product, name ? name : "1");
+        const json_t *item = json_array_get(divisors, i);
+        const char *factor =
+            json_is_integer(item)
+                ? arena_printf(t->arena, "%lld", (long long)json_integer_value(item))
+            : json_is_string(item) ? json_string_value(item)
+                                   : "1";
+        product =
+            arena_printf(t->arena, "%s%s(%s)", i ? product : "", i ? " * " : "", factor);
     }
-    return arena_printf(arena, "(ProblemSize[%d] + %s - 1) // (%s)", d, product, product);
+    return arena_printf(t->arena, "ceil(ProblemSize[%d] / (%s))", d, product);
 }
 
 static bool read_launch(const T1 *f)
@@ -282,13 +298,12 @@ static bool read_launch(const T1 *f)
     if (json_integer_value(json_object_get(f->kernel, "SharedMemory")) > 0)
         launch.shared = expression_of(f->r, f->kernel, "SharedMemory", NULL);
     for (int d = 0; d < DIMS_MAX; d++) {
-        bool tuned = false;
-        for (int i = 0; i < t->param.len; i++)
-            tuned |= strcmp(t->param.at[i].name, block[d]) == 0;
+        bool tuned = is_tuned(t, block[d]);
         launch.local[d] = expression_of(f->r, local, axis[d], tuned ? block[d] : "1");
         if (!tuned && strcmp(launch.local[d], block[d]) == 0)
             launch.local[d] = d == 0 ? "256" : "1"; // as Kernel Tuner takes it
-        launch.global[d] = by_size ? divided(f, d, json_object_get(f->kernel, divisor[d]))
+        const json_t *divisors = json_object_get(f->kernel, divisor[d]);
+        launch.global[d] = by_size ? divided(f, d, divisors, block[d])
                                    : expression_of(f->r, global, axis[d], "1");
     }
     VEC_PUSH(t->arena, &t->launch, launch);

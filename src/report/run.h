@@ -14,7 +14,7 @@ typedef struct {
     bool (*svg)(Buf *out, const Analysis *analysis, Arena *arena);
 } RunPlot;
 
-enum { RUN_PLOTS = 8 };
+enum { RUN_PLOTS = 9 };
 extern const RunPlot run_plot[RUN_PLOTS];
 
 // A page of HTML that needs nothing else: no script, no other file, no network.

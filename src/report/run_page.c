@@ -265,6 +265,37 @@ static void put_best_table(Buf *out, const Analysis *a, Arena *arena)
     buf_puts(out, "</table></div>\n");
 }
 
+// The trials that none beats, with what is told of each.
+static void put_objectives(Buf *out, const Analysis *a, Arena *arena)
+{
+    const Run *run = a->run;
+    if (run->nobjective < 2)
+        return;
+    put_tag(out, "h2", "The front");
+    if (!put_plot(out, a, "front", arena))
+        return;
+    buf_puts(out, "<div class=\"scroll\"><table>\n<tr><th class=\"r\">trial</th>");
+    for (int k = 0; k < run->nobjective; k++)
+        put_tag(out, "th class=\"r\"", run->objective[k]);
+    buf_puts(out, "<th>point</th></tr>\n");
+    for (int i = 0; i < run->n; i++) {
+        Buf point;
+        if (!run_in_front(run, i))
+            continue;
+        buf_init(&point);
+        run_point(&point, run, &run->trial[i].point);
+        buf_printf(out, "<tr><td class=\"r\">%d</td>", i + 1);
+        for (int k = 0; k < run->nobjective; k++)
+            buf_printf(out, "<td class=\"r\">%.4g</td>",
+                       run->trial[i].value[run->nmetric + k]);
+        buf_puts(out, "<td><code>");
+        svg_escape(out, point.text);
+        buf_puts(out, "</code></td></tr>\n");
+        buf_release(&point);
+    }
+    buf_puts(out, "</table></div>\n");
+}
+
 static void put_kernel(Buf *out, const Analysis *a, Arena *arena)
 {
     const Run *run = a->run;
@@ -315,6 +346,9 @@ static void put_reproduce(Buf *out, const Run *run, Arena *arena)
              arena_printf(arena, "%s (%s), fingerprint %s", run->device.name,
                           run->device.id, run->device.fingerprint));
     put_fact(out, "driver", run->device.driver);
+    put_fact(out, "limits of the device", run->device.limits);
+    for (int i = 0; i < run->nobjective; i++)
+        put_fact(out, i ? "and" : "objective", run->objective[i]);
     put_fact(out, "sandbox", run->sandbox);
     put_fact(out, "language", run->target);
     put_fact(out, "forewarp", run->version);
@@ -333,6 +367,7 @@ void report_run_page(Buf *out, const Analysis *a, Arena *arena)
     put_search(out, a, arena);
     put_parameters(out, a, arena);
     put_models(out, a, arena);
+    put_objectives(out, a, arena);
     put_kernel(out, a, arena);
     put_reproduce(out, a->run, arena);
     buf_puts(out, "</main>\n</body>\n</html>\n");

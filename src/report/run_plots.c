@@ -521,6 +521,52 @@ static bool draw_roofline(Buf *out, const Analysis *a, Arena *arena)
     return true;
 }
 
+// Objectives ----------------------------------------------------------------------------
+
+// The right trials by two objectives, those of the front or the others.
+static SvgSeries place_objectives(const Analysis *a, bool front, Arena *arena)
+{
+    const Run *run = a->run;
+    double *x = NEW_ARRAY(arena, double, a->nok + 1);
+    double *y = NEW_ARRAY(arena, double, a->nok + 1);
+    const char **tip = NEW_ARRAY(arena, const char *, a->nok + 1);
+    TimeUnit unit = axis_unit(a);
+    SvgSeries s = {.x = x, .y = y, .dots = true, .radius = front ? 4 : 2.2, .tip = tip};
+    for (int i = 0; i < a->nok; i++) {
+        const double *value = run->trial[a->ok[i]].value;
+        if (!value || run_in_front(run, a->ok[i]) != front ||
+            !isfinite(value[run->nmetric] + value[run->nmetric + 1]))
+            continue;
+        x[s.n] = value[run->nmetric];
+        y[s.n] = value[run->nmetric + 1];
+        tip[s.n++] = trial_tip(run, a->ok[i], unit, arena);
+    }
+    return s;
+}
+
+static bool draw_front(Buf *out, const Analysis *a, Arena *arena)
+{
+    const Run *run = a->run;
+    if (run->nobjective < 2 || !a->nok)
+        return false;
+    SvgSeries series[] = {place_objectives(a, false, arena),
+                          place_objectives(a, true, arena)};
+    series[0].name = series[0].n ? "beaten" : NULL;
+    series[1].name = "the front";
+    series[1].colour = 1;
+    if (!series[1].n)
+        return false;
+    SvgPlot plot = {.width = WIDTH,
+                    .height = 380,
+                    .title = "Objectives",
+                    .x_label = run->objective[0],
+                    .y_label = run->objective[1]};
+    svg_open(out, WIDTH, 380);
+    svg_lines(out, &plot, series, COUNTOF(series));
+    svg_close(out);
+    return true;
+}
+
 // All of them ---------------------------------------------------------------------------
 
 const RunPlot run_plot[RUN_PLOTS] = {
@@ -561,6 +607,10 @@ const RunPlot run_plot[RUN_PLOTS] = {
      "cache a dot may stand above the slope. Left of the dashed line lines are loaded more "
      "than once.",
      draw_roofline},
+    {"front",
+     "The first two objectives of all trials that were right. A trial of the front is "
+     "beaten by none: whatever is better in one objective is worse in another.",
+     draw_front},
 };
 
 bool report_run_svg(const Analysis *analysis, const char *folder, Arena *arena,

@@ -246,6 +246,27 @@ double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *po
     return result;
 }
 
+double space_evaluate_numbers(const SpaceExpr *expr, const double *number)
+{
+    double result;
+    constraint_eval(&expr->code, number, -1, NULL, 1, &result);
+    return result;
+}
+
+bool space_reads(const SpaceExpr *expr, int param)
+{
+    return expr->code.params >> param & 1;
+}
+
+const SpaceExpr *space_read(Space *space, int param)
+{
+    SpaceExpr *expr = NEW(space->arena, SpaceExpr);
+    Code *code = NEW(space->arena, Code);
+    *code = (Code){.op = OP_PARAM, .param = param};
+    expr->code = (Constraint){.code = code, .ncode = 1, .params = (uint64_t)1 << param};
+    return expr;
+}
+
 void space_evaluate_many(const SpaceExpr *expr, const double *number, int n, double *out)
 {
     constraint_eval(&expr->code, NULL, 0, number, n, out);

@@ -84,6 +84,10 @@ const SpaceExpr *space_expression(Space *space, const char *where, const char *t
 // point may be NULL if the space has no parameters. NAN: a division by zero.
 double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
 
+// The same at numbers of the parameters, one each, that need be none of their values.
+double space_evaluate_numbers(const SpaceExpr *expr, const double *number);
+bool space_reads(const SpaceExpr *expr, int param);
+const SpaceExpr *space_read(Space *space, int param); // the parameter as an expression
 // The same in a space of one parameter, for n <= 64 numbers that it is.
 void space_evaluate_many(const SpaceExpr *expr, const double *number, int n, double *out);
 // A number that the expression never exceeds, whatever values the parameters have, tight

@@ -22,8 +22,10 @@ typedef struct {
     double spent_s;   // the whole of it, of a stored trial of which no more is known
     double at_s;      // when it ended, from the start of the run
     bool stored, cut; // known before the run; stopped early
-    const char *log;  // the first line of it, or ""
-    const char *when; // "2026-01-31 12:00:00.000000+00:00"
+    Measures measures;
+    const double *metric; // as many as the Exchange names; NAN: not known
+    const char *log;      // the first line of it, or ""
+    const char *when;     // "2026-01-31 12:00:00.000000+00:00"
 } ExchangeTrial;
 
 typedef struct {
@@ -34,6 +36,8 @@ typedef struct {
     Launches launches; // written to cache files: keys that other readers pass over
     const ExchangeTrial *trial;
     int n;
+    int nmetric;
+    const char *const *metric; // names
 } Exchange;
 
 // False with a diagnostic: the file cannot be written.

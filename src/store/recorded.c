@@ -123,7 +123,7 @@ static bool add_row(Reader *r, RecordedPoint row)
 }
 
 // As the units and the names of Kernel Tuner's metrics have it: rates are to be high.
-static bool is_rate(const char *objective)
+bool recorded_is_rate(const char *objective)
 {
     size_t n = strlen(objective);
     const char *end = n > 2 ? objective + n - 2 : "";
@@ -138,7 +138,7 @@ static void set_objective(Reader *r, const json_t *objective)
         objective = json_array_get(objective, 0);
     const char *name = json_string_value(objective);
     r->made->objective = arena_strdup(r->made->arena, name && *name ? name : "time");
-    r->made->maximise = is_rate(r->made->objective);
+    r->made->maximise = recorded_is_rate(r->made->objective);
 }
 
 // Kernel Tuner's cache files -------------------------------------------------------------

@@ -45,6 +45,9 @@ void recorded_free(Recorded *recorded); // accepts NULL
 // either.
 double recorded_noise(const Recorded *recorded, int *n);
 
+// Is an objective of this name to be high? A rate ("GB/s") or a score.
+bool recorded_is_rate(const char *objective);
+
 // For search->launches and encode_launches.
 Launches recorded_launches(const Recorded *recorded);
 

@@ -23,7 +23,7 @@ struct Store {
 
 enum {
     APPLICATION_ID = 0x46577270, // "FWrp"
-    SCHEMA_VERSION = 5,
+    SCHEMA_VERSION = 6,
     BUSY_MS = 10000,
     LOG_BYTES = 4096,
 };
@@ -67,9 +67,12 @@ static const char schema_checked[] =
     " PRIMARY KEY(session, point));"
     "PRAGMA user_version = 5;";
 
+static const char schema_measures[] = "ALTER TABLE trial ADD COLUMN measures TEXT;"
+                                      "PRAGMA user_version = 6;";
+
 // From each version to the next.
 static const char *const schema_step[SCHEMA_VERSION] = {
-    schema, schema_ceiling, schema_rigor, schema_limit, schema_checked};
+    schema, schema_ceiling, schema_rigor, schema_limit, schema_checked, schema_measures};
 
 // Failures ----------------------------------------------------------------------------
 
@@ -369,11 +372,17 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     if (trial->limit_s > 0)
         sqlite3_bind_double(put, 10, trial->limit_s);
     sqlite3_bind_int64(put, 11, (int64_t)trial->seed);
+    Buf measures;
+    buf_init(&measures);
+    measures_print(&measures, &trial->measures);
+    bind_text(put, 12, measures.text);
+    buf_release(&measures);
 }
 
 #define INTO_TRIAL                                                                         \
     " INTO trial(session, point, status, time_ns, cut, max_error, spent_s, log, samples,"  \
-    " limit_s, seed) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+    " limit_s, seed, measures)"                                                            \
+    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
 
 static bool write_trial(Store *store, const char *sql, int64_t session,
                         const StoreTrial *trial, Diags *diags)
@@ -399,7 +408,8 @@ StoreTrial store_trial(const char *point, const Trial *trial)
                         .outside = trial->outside,
                         .log = trial->log,
                         .sample_ns = trial->sample_ns,
-                        .nsample = trial->nsample};
+                        .nsample = trial->nsample,
+                        .measures = trial->measures};
 }
 
 bool store_put(Store *store, int64_t session, const StoreTrial *trial, Diags *diags)
@@ -411,7 +421,8 @@ bool store_put_again(Store *store, int64_t session, const StoreTrial *trial, Dia
 {
     return write_trial(store,
                        "UPDATE trial SET status = ?3, time_ns = ?4, cut = ?5,"
-                       " max_error = ?6, log = ?8, samples = ?9, limit_s = ?10, seed = ?11"
+                       " max_error = ?6, log = ?8, samples = ?9, limit_s = ?10, seed = ?11,"
+                       " measures = ?12"
                        " WHERE session = ?1 AND point = ?2",
                        session, trial, diags);
 }
@@ -467,6 +478,7 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
         .limit_s = read_double(row, 8, 0),
         .seed = (uint64_t)sqlite3_column_int64(row, 9),
     };
+    measures_parse(&trial->measures, (const char *)sqlite3_column_text(row, 10));
     return trial->point &&
            trial_status_find((const char *)sqlite3_column_text(row, 1), &trial->status) &&
            (trial->status != TRIAL_OK || trial->time_ns == INFINITY ||
@@ -476,7 +488,8 @@ static bool read_trial(sqlite3_stmt *row, StoreTrial *trial, double sample[TRIAL
 bool store_each(Store *store, int64_t session, StoreEach *each, void *user, Diags *diags)
 {
     sqlite3_stmt *rows = prepare(store, "SELECT point, status, time_ns, cut, max_error, "
-                                        "spent_s, log, samples, limit_s, seed"
+                                        "spent_s, log, samples, limit_s, seed, "
+                                        "measures"
                                         " FROM trial WHERE session = ?1 ORDER BY id");
     if (!rows)
         return fail(store, diags);

@@ -34,6 +34,7 @@ typedef struct {
     double limit_s; // timed-out: the limit that it broke; 0: not known, or not timed-out
     bool outside;   // as of the Trial: of the machine and not of the point, so never stored
     uint64_t seed;  // of the data that it ran on
+    Measures measures;
 } StoreTrial;
 
 #define TRIAL_NS_MOST 1e18 // that a right trial can have taken: 30 years

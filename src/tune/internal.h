@@ -17,12 +17,15 @@ typedef struct {
     double time_ns, max_error;
     bool counted;    // in this run's result
     const char *log; // the first line of why it is not ok; NULL if nothing was said
+    Measures measures;
     ExchangeTrial exchange;
 } Known;
 
 typedef struct {
     Point point;
-    double ns;        // INFINITY: it did not come through being measured again
+    double cost; // by the goal; INFINITY: it did not come through being measured again
+    double ns;   // likewise
+    Measures measures;
     double first_ns;  // of its first trial
     StoreTrial again; // what the store is to know of the second; an arena's
 } Finalist;
@@ -56,6 +59,14 @@ struct Tune {
     Rig *rig;
     Ways ways;
     const Space *space;
+    Goal *goal;
+    bool aimless; // right trials have no value of an objective
+    struct {
+        double cost; // of the best when the last gain was made
+        int64_t trials;
+        double at_s;
+    } gain;
+    double floor_ns; // where a share of it is enough; else 0
     Store *store;
     int64_t session;
     double budget_s;       // of the whole; INFINITY: not bounded by time
@@ -85,6 +96,7 @@ struct Tune {
     uint64_t space_hash;      // without options->where: trials are the same
     Finalist best[FINALISTS]; // sorted
     int nbest, nagain;        // nagain: of them, timed again
+    VEC(Finalist) front;      // of several objectives: right trials that none beats
     const char *last_log;     // of the last trial that failed
     double reference_s;       // that it took
     int serial;               // makes kernel names unique
@@ -98,7 +110,10 @@ const char *tune_point_text(Tune *t, const Point *point);
 const double *tune_samples(Tune *t, const double *sample, int n); // copied; likewise
 // To options->progress; last_ns: INFINITY if that trial has no time.
 void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns);
-void tune_keep_best(Tune *t, const Point *point, double ns); // if it is one of the best few
+// If it is one of the best few.
+void tune_keep_best(Tune *t, const Point *point, double ns, const Measures *measures);
+void tune_drop(Tune *t, const Point *point); // from the front: it was wrong in the end
+double tune_cost(const Tune *t, const Point *point, double ns, const Measures *measures);
 // A trial of an earlier run, for store_each; user: the Tune.
 void tune_load_stored(void *user, const StoreTrial *trial);
 // Made under a name that no other of this tuning has; in arena. False with a diagnostic.
@@ -153,6 +168,7 @@ bool tune_stream(Tune *t, NextPoint *next, bool told);
 
 bool tune_measure_again(Tune *t); // the best few, and sorts them
 bool tune_ask_caller(Tune *t);    // puts the fastest that it accepts first
+bool tune_find_floor(Tune *t);    // once
 void tune_say_end(Tune *t);       // of a tuning that failed, if its time was over
 // Fills the result and writes the kernel.
 bool tune_conclude(Tune *t);

@@ -66,10 +66,21 @@ static json_t *trial_json(const Run *run, const RunTrial *trial)
     json_t *choices = json_array();
     for (int i = 0; i < run->nparam; i++)
         json_array_append_new(choices, json_integer(trial->point.choice[i]));
-    return json_pack("[o, s, o, f, f, f, f, b, b, o]", choices,
+    json_t *values = json_array();
+    for (int i = 0; trial->value && i < run->nmetric + run->nobjective; i++)
+        json_array_append_new(values, json_finite(trial->value[i]));
+    return json_pack("[o, s, o, f, f, f, f, b, b, o, o]", choices,
                      trial_status_name[trial->status], json_finite(trial->time_ns),
                      trial->at_s, trial->build_s, trial->check_s, trial->timing_s,
-                     trial->stored, trial->cut, json_text(trial->log));
+                     trial->stored, trial->cut, json_text(trial->log), values);
+}
+
+static json_t *texts_json(const char *const *text, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_text(text[i]));
+    return list;
 }
 
 static json_t *run_json(const Run *run)
@@ -95,6 +106,8 @@ static json_t *run_json(const Run *run)
         json_array_append_new(trials, trial_json(run, &run->trial[i]));
     json_object_set_new(json, "sizes", sizes);
     json_object_set_new(json, "launch", launch);
+    json_object_set_new(json, "metrics", texts_json(run->metric, run->nmetric));
+    json_object_set_new(json, "objectives", texts_json(run->objective, run->nobjective));
     json_object_set_new(json, "trials", trials);
     return json;
 }
@@ -161,7 +174,7 @@ static bool read_param(Run *run, const json_t *json, Arena *arena)
 static bool read_trial(const Run *run, const json_t *json, RunTrial *trial, Arena *arena)
 {
     const json_t *choices = json_array_get(json, 0);
-    if (json_array_size(json) != 10 || json_array_size(choices) != (size_t)run->nparam ||
+    if (json_array_size(json) < 10 || json_array_size(choices) != (size_t)run->nparam ||
         !trial_status_find(json_string_value(json_array_get(json, 1)), &trial->status))
         return false;
     for (int i = 0; i < run->nparam; i++) {
@@ -179,6 +192,14 @@ static bool read_trial(const Run *run, const json_t *json, RunTrial *trial, Aren
     trial->cut = json_is_true(json_array_get(json, 8));
     const char *log = json_string_value(json_array_get(json, 9));
     trial->log = arena_strdup(arena, log ? log : "");
+    const json_t *values = json_array_get(json, 10); // of older records nothing
+    size_t n = json_array_size(values);
+    double *value = NEW_ARRAY(arena, double, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(values, i);
+        value[i] = json_is_number(item) ? json_number_value(item) : NAN;
+    }
+    trial->value = n && n == (size_t)(run->nmetric + run->nobjective) ? value : NULL;
     return trial->status != TRIAL_OK || isfinite(trial->time_ns);
 }
 
@@ -207,6 +228,17 @@ static bool read_sizes(Run *run, json_t *sizes, Arena *arena)
         run->size_value[run->nsize++] = json_integer_value(value);
     }
     return true;
+}
+
+// At most so many names.
+static int read_names(const json_t *list, int most, const char **name, Arena *arena)
+{
+    int n = (int)MIN(json_array_size(list), (size_t)most);
+    for (int i = 0; i < n; i++) {
+        const char *text = json_string_value(json_array_get(list, (size_t)i));
+        name[i] = arena_strdup(arena, text ? text : "");
+    }
+    return n;
 }
 
 // What is wrong with it, or NULL.
@@ -238,6 +270,11 @@ static const char *read_json(Run *run, const json_t *json, Arena *arena)
             return "its parameters are damaged";
     if (!read_sizes(run, json_object_get(json, "sizes"), arena))
         return "its sizes are damaged";
+    run->metric = NEW_ARRAY(arena, const char *, GOAL_METRICS);
+    run->nmetric =
+        read_names(json_object_get(json, "metrics"), GOAL_METRICS, run->metric, arena);
+    run->nobjective = read_names(json_object_get(json, "objectives"), GOAL_OBJECTIVES,
+                                 run->objective, arena);
     return read_trials(run, json_object_get(json, "trials"), arena)
                ? NULL
                : "its trials are damaged";
@@ -284,6 +321,38 @@ Run *run_read(const char *path, Arena *arena, Diags *diags)
     json_decref(json);
     buf_release(&text);
     return wrong ? NULL : run;
+}
+
+static const double *objectives(const Run *run, int trial)
+{
+    const RunTrial *t = &run->trial[trial];
+    bool told = t->status == TRIAL_OK && t->value;
+    for (int k = 0; told && k < run->nobjective; k++)
+        told = isfinite(t->value[run->nmetric + k]);
+    return told ? t->value + run->nmetric : NULL;
+}
+
+static bool beats(const Run *run, const double *a, const double *b)
+{
+    bool better = false;
+    for (int k = 0; k < run->nobjective; k++) {
+        double sign = strncmp(run->objective[k], "max ", 4) == 0 ? -1 : 1;
+        if (sign * a[k] > sign * b[k])
+            return false;
+        better |= a[k] != b[k];
+    }
+    return better;
+}
+
+bool run_in_front(const Run *run, int trial)
+{
+    const double *own = objectives(run, trial);
+    for (int i = 0; own && i < run->n; i++) {
+        const double *other = objectives(run, i);
+        if (other && beats(run, other, own))
+            return false;
+    }
+    return own && run->nobjective > 1;
 }
 
 double run_floor_ns(const Run *run)

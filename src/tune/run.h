@@ -25,7 +25,8 @@ typedef struct {
     double at_s;    // when it ended, from the start of the run
     double build_s, check_s, timing_s;
     bool stored, cut;
-    const char *log; // the first line of why it failed, or ""
+    const double *value; // its metrics, then its objectives; NAN: not known; NULL: none is
+    const char *log;     // the first line of why it failed, or ""
 } RunTrial;
 
 typedef struct {
@@ -48,6 +49,9 @@ typedef struct {
     int64_t global[3], local[3];
     RunParam param[SPACE_PARAMS_MAX];
     int nparam;
+    const char **metric; // names
+    int nmetric, nobjective;
+    const char *objective[GOAL_OBJECTIVES]; // "min time"
     RunTrial *trial;
     int n;
 } Run;
@@ -56,6 +60,9 @@ bool run_write(const char *path, const Run *run, Diags *diags);
 // path: the file, or a folder that holds one such file. NULL with a diagnostic: it cannot
 // be read, is no run, or was written by another version. Owner: arena.
 Run *run_read(const char *path, Arena *arena, Diags *diags);
+// Whether no other trial beats this one in the objectives, of which it has values; where
+// there are two or more.
+bool run_in_front(const Run *run, int trial);
 // What no kernel can be faster than, by what was measured of the device; 0: not known.
 double run_floor_ns(const Run *run);
 // "lx=64 ly=4", as point_print writes it.

@@ -81,7 +81,8 @@ RigConfig tune_rig_config(const Tune *t, const ProblemData *data)
                        .tolerance = data->tolerance,
                        .build_limit_s = t->problem->kind->limit_s,
                        .run_limit_s = t->problem->kind->limit_s,
-                       .samples = t->options->samples};
+                       .samples = t->options->samples,
+                       .energy = t->goal && goal_weighs(t->goal)};
 }
 
 static bool open_device(Tune *t)
@@ -133,7 +134,8 @@ static bool open_space(Tune *t)
         return false;
     t->result->space_points = space_count(t->space);
     set_first(t);
-    return true;
+    t->goal = problem_goal(t->problem, t->space, t->diags);
+    return t->goal;
 }
 
 static bool know_floor(Tune *t)
@@ -158,6 +160,20 @@ static bool open_store(Tune *t)
     if (t->options->fresh && !store_forget(t->store, t->session, t->diags))
         return false;
     return know_floor(t) && store_each(t->store, t->session, tune_load_stored, t, t->diags);
+}
+
+// Where a share of the floor is enough it must be known before the search.
+static bool find_end(Tune *t)
+{
+    if (t->options->enough <= 0)
+        return true;
+    bool ok = tune_find_floor(t);
+    t->floor_known = true;
+    t->floor_ns = t->result->floor_ns;
+    if (ok && !(t->floor_ns > 0))
+        diag_warning(t->diags, span_none, "C095",
+                     "the floor is not known here: a share of it ends nothing");
+    return ok;
 }
 
 // The first points, among them the plain one, are tried before any strategy.
@@ -211,6 +227,7 @@ static void close_all(Tune *t)
     if (t->search)
         search_close(t->search);
     store_close(t->store);
+    goal_close(t->goal);
     ways_close(&t->ways);
     if (t->rig)
         rig_close(t->rig);
@@ -249,7 +266,7 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     Tune t;
     start(&t, problem, options, arena, result, diags);
     bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
-              tune_open_search(&t) && open_described(&t) && try_first(&t) &&
+              tune_open_search(&t) && open_described(&t) && find_end(&t) && try_first(&t) &&
               tune_stream(&t, next_asked, true) && try_sample(&t) &&
               tune_write_exchange(&t) && tune_measure_again(&t) && tune_check_more(&t) &&
               tune_ask_caller(&t);
@@ -319,7 +336,7 @@ void tune_tell(Tune *t, const Point *point, double ns)
     if (t->search->kind->learns || search_known(t->search, point, &cost))
         search_tell(t->search, point, ns);
     if (ns < INFINITY)
-        tune_keep_best(t, point, ns);
+        tune_keep_best(t, point, ns, &(Measures){0});
 }
 
 static bool next_given(Tune *t, Point *point)

@@ -68,7 +68,11 @@ struct TuneOptions {
     // Of all of it, not of the search alone: kept to a fifth or 2 s. INFINITY: not bounded
     // by time.
     double budget_s;
-    int64_t budget_trials;  // 0: not bounded by trials
+    int64_t budget_trials; // 0: not bounded by trials
+    double enough;         // share of the floor's speed at which it ends; 0: never
+    // Without a gain of a hundredth it ends after so many trials, or so long; 0: never.
+    int64_t quiet_trials;
+    double quiet_s;
     const char *store;      // path of the database
     const char *out;        // folder for the kernel; NULL: it is not written
     const char *t4, *cache; // files for the trials in others' forms; NULL: none
@@ -89,6 +93,12 @@ struct TuneOptions {
     void *user;
 };
 
+// A right trial that no other beats in all objectives.
+typedef struct {
+    const char *point;
+    GoalValues values;
+} TuneFront;
+
 struct TuneResult {
     const char *problem, *strategy, *device, *fingerprint, *target;
     const char *sandbox; // what is in force; NULL: none
@@ -105,6 +115,7 @@ struct TuneResult {
     const char *point, *kernel_path, *reference;
     const char *record_path; // NULL: none was asked
     int signal;              // that ended the search; 0: none
+    const char *enough;      // why it ended before its budget; NULL: it did not
     int devices;             // that ran trials until the end
     int ranked;              // points ranked by a model; 0: none was asked
     double ranking_s;
@@ -115,6 +126,12 @@ struct TuneResult {
     bool checked; // the best was compared with the reference once more at the end
     Rigor rigor;  // of this search
     const FuseResult *fused; // of a script
+    // Of the goal: names, values of the best, and the front in order of the first objective
+    // where there are several.
+    int nmetric, nobjective, nfront;
+    const char *metric[GOAL_METRICS], *unit[GOAL_METRICS], *objective[GOAL_OBJECTIVES];
+    GoalValues values;
+    TuneFront *front;
 };
 
 // Tunes a bound problem; false with diagnostics if no candidate was right or the world

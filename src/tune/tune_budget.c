@@ -77,9 +77,29 @@ bool tune_has_time(const Tune *t, double seconds)
     return clock_s() + seconds < t->start_s + t->budget_s && !stop_asked(&t->stop);
 }
 
+// Is more search not wanted, whatever is left?
+static const char *enough(const Tune *t)
+{
+    const TuneOptions *o = t->options;
+    int64_t still = t->result->trials - t->gain.trials;
+    if (!t->nbest || t->sampling)
+        return NULL;
+    if (t->floor_ns > 0 && t->floor_ns >= o->enough * t->best[0].ns)
+        return arena_printf(t->arena, "%g %% of the floor's speed was reached",
+                            100 * o->enough);
+    if (o->quiet_trials && still >= o->quiet_trials)
+        return arena_printf(t->arena, "%lld trials brought no gain", (long long)still);
+    if (o->quiet_s > 0 && clock_s() - t->gain.at_s >= o->quiet_s)
+        return arena_printf(t->arena, "%g s brought no gain", o->quiet_s);
+    return NULL;
+}
+
 bool tune_budget_left(const Tune *t)
 {
-    return !t->stopped && !t->options->no_search && !stop_due(&t->stop) &&
+    if (!t->result->enough)
+        t->result->enough = enough(t);
+    return !t->stopped && !t->result->enough && !t->options->no_search &&
+           !stop_due(&t->stop) &&
            (!t->budget_trials || t->result->trials < t->budget_trials);
 }
 

@@ -29,6 +29,7 @@ static void drop_first(Tune *t, int set, Trial *trial)
                                trial->log ? trial->log : "");
     trial->time_ns = INFINITY;
     t->result->count[TRIAL_WRONG_RESULT]++;
+    tune_drop(t, &t->best[0].point);
     for (int i = 1; i < t->nbest; i++)
         t->best[i - 1] = t->best[i];
     t->nbest--;

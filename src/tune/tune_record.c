@@ -9,6 +9,31 @@
 
 #include <string.h>
 
+// The metrics of each trial, and behind them its objectives.
+static void value_trials(Tune *t)
+{
+    int n = goal_metrics(t->goal), more = goal_objectives(t->goal);
+    for (int i = 0; i < t->exchange.len; i++) {
+        ExchangeTrial *e = &t->exchange.at[i];
+        GoalValues values;
+        if (e->status != TRIAL_OK)
+            continue;
+        double *metric = NEW_ARRAY(t->arena, double, n + more);
+        goal_values(t->goal, &e->point, e->time_ns, &e->measures, &values);
+        memcpy(metric, values.metric, sizeof *metric * (size_t)n);
+        memcpy(metric + n, values.objective, sizeof *metric * (size_t)more);
+        e->metric = metric;
+    }
+}
+
+static const char **metric_names(Tune *t)
+{
+    const char **name = NEW_ARRAY(t->arena, const char *, goal_metrics(t->goal));
+    for (int i = 0; i < goal_metrics(t->goal); i++)
+        name[i] = goal_metric(t->goal, i);
+    return name;
+}
+
 // What was tried is written even if nothing of it was right.
 bool tune_write_exchange(Tune *t)
 {
@@ -16,6 +41,7 @@ bool tune_write_exchange(Tune *t)
     int64_t *size = NEW_ARRAY(t->arena, int64_t, MAX(problem->nbinding, 1));
     for (int i = 0; i < problem->nbinding; i++)
         size[i] = problem->binding[i].value;
+    value_trials(t);
     const Exchange exchange = {.device = t->result->device,
                                .kernel = problem->name,
                                .size = size,
@@ -23,7 +49,9 @@ bool tune_write_exchange(Tune *t)
                                .space = t->space,
                                .launches = ways_launches(&t->ways),
                                .trial = t->exchange.at,
-                               .n = t->exchange.len};
+                               .n = t->exchange.len,
+                               .nmetric = goal_metrics(t->goal),
+                               .metric = metric_names(t)};
     return (!t->options->t4 || exchange_write_t4(t->options->t4, &exchange, t->diags)) &&
            (!t->options->cache ||
             exchange_write_cache(t->options->cache, &exchange, t->diags));
@@ -62,6 +90,7 @@ static void copy_trials(const Tune *t, Run *run)
                                    .build_s = e->build_s,
                                    .check_s = e->check_s,
                                    .timing_s = e->timing_s,
+                                   .value = e->metric,
                                    .stored = e->stored,
                                    .cut = e->cut,
                                    .log = e->log};
@@ -117,6 +146,11 @@ bool tune_write_record(Tune *t)
         run->global[d] = r->global[d];
         run->local[d] = r->local[d];
     }
+    run->metric = metric_names(t);
+    run->nmetric = goal_metrics(t->goal);
+    run->nobjective = goal_objectives(t->goal);
+    for (int i = 0; i < run->nobjective; i++)
+        run->objective[i] = goal_objective(t->goal, i);
     copy_problem(t, run);
     copy_space(t, run);
     copy_trials(t, run);

@@ -33,19 +33,79 @@ void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns)
 
 // The record of what was found --------------------------------------------------------
 
-void tune_keep_best(Tune *t, const Point *point, double ns)
+double tune_cost(const Tune *t, const Point *point, double ns, const Measures *measures)
 {
+    GoalValues values;
+    if (goal_is_time(t->goal))
+        return ns;
+    goal_values(t->goal, point, ns, measures, &values);
+    return values.cost;
+}
+
+void tune_keep_best(Tune *t, const Point *point, double ns, const Measures *measures)
+{
+    double cost = tune_cost(t, point, ns, measures);
     int i = t->nbest < FINALISTS ? t->nbest++ : FINALISTS - 1;
-    if (i == FINALISTS - 1 && t->nbest == FINALISTS && t->best[i].ns <= ns &&
-        t->best[i].ns > 0)
+    if (i == FINALISTS - 1 && t->nbest == FINALISTS && t->best[i].cost <= cost &&
+        t->best[i].cost > 0)
         return;
-    for (; i > 0 && t->best[i - 1].ns > ns; i--)
+    for (; i > 0 && t->best[i - 1].cost > cost; i--)
         t->best[i] = t->best[i - 1];
-    t->best[i] = (Finalist){.point = *point, .ns = ns, .first_ns = ns};
+    t->best[i] = (Finalist){
+        .point = *point, .cost = cost, .ns = ns, .measures = *measures, .first_ns = ns};
+}
+
+// An objective that the device does not tell makes a search that goes nowhere.
+static void see_aim(Tune *t)
+{
+    enum { ENOUGH = 3 };
+    t->aimless = t->result->count[TRIAL_OK] >= ENOUGH && !(t->best[0].cost < INFINITY);
+    t->stopped |= t->aimless;
+}
+
+// Less than a hundredth is no gain.
+static void see_gain(Tune *t)
+{
+    static const double GAIN = 0.99;
+    if (t->gain.trials && t->best[0].cost > GAIN * t->gain.cost)
+        return;
+    t->gain.cost = t->best[0].cost;
+    t->gain.trials = t->result->trials;
+    t->gain.at_s = clock_s();
+}
+
+// The front ---------------------------------------------------------------------------
+
+static void keep_in_front(Tune *t, const Point *point, double ns, const Measures *measures)
+{
+    Finalist made = {.point = *point, .ns = ns, .measures = *measures};
+    GoalValues own, other;
+    int n = 0;
+    goal_values(t->goal, point, ns, measures, &own);
+    for (int i = 0; i < t->front.len; i++) {
+        const Finalist *f = &t->front.at[i];
+        goal_values(t->goal, &f->point, f->ns, &f->measures, &other);
+        if (goal_beats(t->goal, &other, &own))
+            return; // then it beats none either
+        if (!goal_beats(t->goal, &own, &other))
+            t->front.at[n++] = *f;
+    }
+    t->front.len = n;
+    if (own.cost < INFINITY)
+        VEC_PUSH(t->arena, &t->front, made);
+}
+
+void tune_drop(Tune *t, const Point *point)
+{
+    int n = 0;
+    for (int i = 0; i < t->front.len; i++)
+        if (!point_equal(t->space, &t->front.at[i].point, point))
+            t->front.at[n++] = t->front.at[i];
+    t->front.len = n;
 }
 
 static void record(Tune *t, const Point *point, TrialStatus status, double ns, double error,
-                   bool reused)
+                   const Measures *measures, bool reused)
 {
     const Outcome outcome = {*point, status, status == TRIAL_OK ? ns : INFINITY, reused};
     if (t->ranker && t->ranker->conclude)
@@ -57,7 +117,11 @@ static void record(Tune *t, const Point *point, TrialStatus status, double ns, d
     if (!t->nbest)
         t->result->grace_s = fmax(0, clock_s() - t->start_s - t->budget_s);
     t->result->max_error = fmax(t->result->max_error, error);
-    tune_keep_best(t, point, ns);
+    tune_keep_best(t, point, ns, measures);
+    see_aim(t);
+    see_gain(t);
+    if (goal_objectives(t->goal) > 1)
+        keep_in_front(t, point, ns, measures);
 }
 
 static void remember(Tune *t, const char *text, const Known *trial)
@@ -100,6 +164,9 @@ static bool is_believed(Tune *t, const StoreTrial *trial)
         return trial->limit_s >= t->problem->kind->limit_s;
     if (trial->status == TRIAL_WRONG_RESULT)
         return trial->seed == t->options->seed;
+    if (trial->status == TRIAL_OK && goal_weighs(t->goal) &&
+        isnan(measure_of(&trial->measures, MEASURE_ENERGY)))
+        return false;
     if (trial->status != TRIAL_OK || trial->nsample > 0)
         return true;
     if (point_parse(t->space, trial->point, &point) && space_valid(t->space, &point))
@@ -115,6 +182,7 @@ void tune_load_stored(void *user, const StoreTrial *trial)
     Known known = {.status = trial->status,
                    .time_ns = trial->time_ns,
                    .max_error = trial->max_error,
+                   .measures = trial->measures,
                    .log = why_failed(t, trial->status, trial->log)};
     if (exchanges(t)) {
         known.exchange =
@@ -124,6 +192,7 @@ void tune_load_stored(void *user, const StoreTrial *trial)
                             .nsample = trial->nsample,
                             .spent_s = trial->spent_s,
                             .stored = true,
+                            .measures = trial->measures,
                             .cut = trial->cut,
                             .log = first_line(t, trial->log),
                             .when = exchange_now(t->arena)};
@@ -150,7 +219,8 @@ static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
                           .check_s = trial->check_s,
                           .timing_s = trial->timing_s,
                           .at_s = clock_s() - t->start_s,
-                          .cut = trial->cut};
+                          .cut = trial->cut,
+                          .measures = trial->measures};
     if (!exchanges(t))
         return;
     made.log = first_line(t, trial->status == TRIAL_OK ? NULL : trial->log);
@@ -166,18 +236,22 @@ static void count_known(Tune *t, Known *known, const Point *point)
     known->counted = true;
     t->result->reused++;
     exchange_stored(t, point, known);
-    record(t, point, known->status, known->time_ns, known->max_error, true);
+    record(t, point, known->status, known->time_ns, known->max_error, &known->measures,
+           true);
 }
 
-static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns)
+static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns,
+                 const Measures *measures)
 {
     if (told)
-        search_tell(t->search, point, status == TRIAL_OK ? ns : INFINITY);
+        search_tell(t->search, point,
+                    status == TRIAL_OK ? tune_cost(t, point, ns, measures) : INFINITY);
 }
 
 double tune_cutoff_ns(const Tune *t)
 {
-    return t->nbest && !t->options->samples && !t->sampling ? t->best[0].ns : INFINITY;
+    bool cuts = goal_is_time(t->goal) && !t->options->samples && !t->sampling;
+    return t->nbest && cuts ? t->best[0].ns : INFINITY;
 }
 
 bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
@@ -192,11 +266,13 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
              &(Known){.status = trial->status,
                       .time_ns = trial->time_ns,
                       .max_error = trial->max_error,
+                      .measures = trial->measures,
                       .counted = true,
                       .log = why});
     exchange_trial(t, point, trial);
-    record(t, point, trial->status, trial->time_ns, trial->max_error, false);
-    tell(t, told, point, trial->status, trial->time_ns);
+    record(t, point, trial->status, trial->time_ns, trial->max_error, &trial->measures,
+           false);
+    tell(t, told, point, trial->status, trial->time_ns, &trial->measures);
     if (!t->sampling)
         tune_set_end(t, BUDGET_SEARCH);
     if (t->options->on_trial && t->options->on_trial(t->options->user, text, trial))
@@ -233,6 +309,6 @@ bool tune_take_known(Tune *t, bool told, const Point *point)
     if (news)
         count_known(t, known, point);
     if (news || !t->search->kind->learns)
-        tell(t, told, point, known->status, known->time_ns);
+        tell(t, told, point, known->status, known->time_ns, &known->measures);
     return true;
 }

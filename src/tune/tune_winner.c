@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Finalists ---------------------------------------------------------------------------
@@ -31,7 +32,13 @@ static bool measure_finalist(Tune *t, int i, void **out, bool *timed, Diags *dia
         candidate_release(&candidate);
         return ok;
     }
-    t->best[i].ns = trial.status == TRIAL_OK ? trial.time_ns : INFINITY;
+    bool right = trial.status == TRIAL_OK;
+    if (!right)
+        tune_drop(t, &t->best[i].point);
+    t->best[i].ns = right ? trial.time_ns : INFINITY;
+    t->best[i].measures = trial.measures;
+    t->best[i].cost =
+        right ? tune_cost(t, &t->best[i].point, trial.time_ns, &trial.measures) : INFINITY;
     t->best[i].again = store_trial(tune_point_text(t, &t->best[i].point), &trial);
     t->best[i].again.seed = t->options->seed;
     t->best[i].again.sample_ns = tune_samples(t, trial.sample_ns, trial.nsample);
@@ -92,7 +99,7 @@ bool tune_measure_again(Tune *t)
     if (!measure_finalists(t))
         return false;
     for (int i = 1; i < t->nbest; i++)
-        for (int k = i; k > 0 && t->best[k].ns < t->best[k - 1].ns; k--) {
+        for (int k = i; k > 0 && t->best[k].cost < t->best[k - 1].cost; k--) {
             Finalist better = t->best[k];
             t->best[k] = t->best[k - 1];
             t->best[k - 1] = better;
@@ -127,9 +134,9 @@ bool tune_ask_caller(Tune *t)
 // What bounds everything --------------------------------------------------------------
 
 // The floor, from what is stored of the device or measured now.
-static bool find_floor(Tune *t)
+bool tune_find_floor(Tune *t)
 {
-    if (t->options->no_floor)
+    if (t->options->no_floor || t->result->floor_ns > 0)
         return true;
     const DeviceInfo *device = t->device;
     Work work = problem_work(t->problem);
@@ -213,6 +220,10 @@ void tune_say_end(Tune *t)
 static bool no_winner(Tune *t)
 {
     Buf text;
+    if (t->aimless)
+        return diag_world(t->diags, "C094",
+                          "an objective has no value: %s does not tell what it needs",
+                          t->result->device);
     buf_init(&text);
     trial_counts(&text, t->result->count);
     diag_world(t->diags, "C013", "no candidate was built, right and in time%s:%s%s%s",
@@ -246,14 +257,46 @@ static void conclude_ranking(Tune *t)
                             &t->best[0].point, t->arena, t->result);
 }
 
+static int compare_front(const void *a, const void *b)
+{
+    return compare_doubles(((const TuneFront *)a)->values.objective,
+                           ((const TuneFront *)b)->values.objective);
+}
+
+// What the goal says of the best, and of those that none beats.
+static void conclude_goal(Tune *t)
+{
+    TuneResult *r = t->result;
+    const Finalist *best = &t->best[0];
+    r->nmetric = goal_metrics(t->goal);
+    r->nobjective = goal_objectives(t->goal);
+    for (int i = 0; i < r->nmetric; i++) {
+        r->metric[i] = arena_strdup(t->arena, goal_metric(t->goal, i));
+        r->unit[i] = goal_unit(i);
+    }
+    for (int i = 0; i < r->nobjective; i++)
+        r->objective[i] = arena_strdup(t->arena, goal_objective(t->goal, i));
+    r->nfront = t->front.len;
+    r->front = NEW_ARRAY(t->arena, TuneFront, r->nfront + 1);
+    for (int i = 0; i < r->nfront; i++) {
+        const Finalist *f = &t->front.at[i];
+        r->front[i].point = tune_point_text(t, &f->point);
+        goal_values(t->goal, &f->point, f->ns, &f->measures, &r->front[i].values);
+    }
+    qsort(r->front, (size_t)r->nfront, sizeof *r->front, compare_front);
+    if (t->nbest)
+        goal_values(t->goal, &best->point, best->ns, &best->measures, &r->values);
+}
+
 bool tune_conclude(Tune *t)
 {
     t->result->signal = stop_asked(&t->stop);
-    if (!t->nbest || !(t->best[0].ns < INFINITY))
+    conclude_goal(t);
+    if (!t->nbest || !(t->best[0].cost < INFINITY))
         return no_winner(t);
     t->result->checked = t->nagain > 0;
     t->result->best_ns = t->best[0].ns;
     t->result->point = tune_point_text(t, &t->best[0].point);
     conclude_ranking(t);
-    return put_rigor(t) && find_floor(t) && write_kernel(t);
+    return put_rigor(t) && tune_find_floor(t) && write_kernel(t);
 }

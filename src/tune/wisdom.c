@@ -96,6 +96,7 @@ typedef struct {
     Store *store;
     int64_t session;      // of the key
     VEC(Verdict) verdict; // of this session's points
+    Goal *goal;           // by which the best is found
     Rig *rig;             // NULL until a plan is checked
     int checks;
 } Hunt;
@@ -301,7 +302,8 @@ typedef struct {
     Hunt *s;
     const char *stray; // one that is no point of the space here
     Point point;
-    double ns; // INFINITY: there is none
+    double cost; // by the goal, INFINITY: there is none
+    double ns;
     bool claimed, checked;
 } Fastest;
 
@@ -336,7 +338,10 @@ static void keep_fastest(void *user, const StoreTrial *trial)
     const Verdict *verdict = s->verdict.len ? find_verdict(s, point_text(s, &point)) : NULL;
     bool usable =
         verdict ? verdict->status == TRIAL_OK : s->checks < CHECKS_MOST || !runs_here(s);
-    if (usable && trial->time_ns < fastest->ns) {
+    GoalValues values;
+    goal_values(s->goal, &point, trial->time_ns, &trial->measures, &values);
+    if (usable && values.cost < fastest->cost) {
+        fastest->cost = values.cost;
         fastest->ns = trial->time_ns;
         fastest->point = point;
         fastest->claimed = trial->nsample == 0;
@@ -346,7 +351,7 @@ static void keep_fastest(void *user, const StoreTrial *trial)
 
 static bool find_fastest(Hunt *s, const Near *near, Fastest *fastest)
 {
-    *fastest = (Fastest){.s = s, .ns = INFINITY};
+    *fastest = (Fastest){.s = s, .cost = INFINITY};
     return store_each(s->store, near->best.session, keep_fastest, fastest, s->diags);
 }
 
@@ -360,10 +365,10 @@ static int take_fastest(Hunt *s, const Near *near, Fastest *fastest)
         diag_warning(s->diags, span_none, "C088",
                      "the stored plan %s of %s is not used: it is no point of its space",
                      fastest->stray, near->best.key.problem);
-    while (fastest->ns < INFINITY && !fastest->checked && runs_here(s))
+    while (fastest->cost < INFINITY && !fastest->checked && runs_here(s))
         if (!check(s, near, fastest) || !find_fastest(s, near, fastest))
             return -1;
-    return fastest->ns < INFINITY;
+    return fastest->cost < INFINITY;
 }
 
 // 1: the session has a point for the space here; 0, -1 as plan_find.
@@ -419,7 +424,8 @@ int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound 
     if (!s.store)
         return -1;
     plan_key(ways->problem, s.space, asked->device, &s.key);
-    int got = look(&s) ? 0 : -1;
+    s.goal = problem_goal(ways->problem, ways->space, diags);
+    int got = s.goal && look(&s) ? 0 : -1;
     for (int i = 0; got == 0 && i < s.near.len; i++)
         got = take(&s, &s.near.at[i], found);
     for (int i = 0; got == 0 && !s.checks && i < s.verdict.len; i++)
@@ -427,6 +433,7 @@ int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound 
             say_refused(&s, &s.verdict.at[i]);
     if (s.rig)
         rig_close(s.rig);
+    goal_close(s.goal);
     store_close(s.store);
     return got;
 }

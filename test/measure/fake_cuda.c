@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libcuda and libnvrtc of a machine that has neither, for tests: kernels are compiled as
-// C++ by the system compiler, and a launch runs its threads one after the other. Built by
-// test_ahead.c and test/cli/stream.sh into one shared object that stands for both
-// libraries.
+// libcuda, libnvrtc and libnvidia-ml of a machine that has neither, for tests: kernels are
+// compiled as C++ by the system compiler, and a launch runs its threads one after the
+// other. Built by test_ahead.c and test/cli/stream.sh into one shared object that stands
+// for all of them.
 //
 // It knows $FAKE_CUDA_DEVICES devices (1), no barriers, and kernels written `extern "C"
 // __global__ void NAME(...)` whose parameters are scalars and pointers. It refuses events
@@ -434,7 +434,7 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
 EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
 {
     (void)function;
-    *value = attribute == 0 ? 1024 : 0;
+    *value = attribute == 0 ? 1024 : attribute == 4 ? 24 : 0;
     return 0;
 }
 
@@ -443,6 +443,8 @@ EXPORT int cuFuncSetAttribute(void *function, int attribute, int value)
     (void)function, (void)attribute, (void)value;
     return 0;
 }
+
+static double millijoules; // one for each 1,000 work-items, a kernel that only waits aside
 
 static Three place(unsigned i, const Three *of)
 {
@@ -458,6 +460,8 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     Function *f = function;
     const char *us = getenv("FAKE_CUDA_LAUNCH_US");
     waits |= f->waits;
+    if (!f->waits)
+        millijoules += (double)gx * gy * gz * bx * by * bz * 1e-3;
     if (us)
         usleep((useconds_t)atoi(us));
     *f->grid = (Three){(int)gx, (int)gy, (int)gz};
@@ -498,5 +502,46 @@ EXPORT int cuEventRecord(void *event, void *stream)
 EXPORT int cuEventElapsedTime(float *ms, void *start, void *end)
 {
     *ms = (float)(*(double *)end - *(double *)start);
+    return 0;
+}
+
+// The management library ----------------------------------------------------------------
+
+EXPORT int nvmlInit_v2(void)
+{
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device)
+{
+    *device = device;
+    return strcmp(bus, "0000:01:00.0") != 0;
+}
+
+EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
+{
+    (void)device;
+    *mj = (unsigned long long)millijoules;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetMaxClockInfo(void *device, int which, unsigned *mhz)
+{
+    (void)device;
+    *mhz = which == 1 ? 1980 : 2619;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetApplicationsClock(void *device, int which, unsigned *mhz)
+{
+    (void)device;
+    *mhz = 1500;
+    return which != 1;
+}
+
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts)
+{
+    (void)device;
+    *milliwatts = 700000;
     return 0;
 }

@@ -122,7 +122,8 @@ static void test_round_trip(void **state)
     const double sample[] = {1.0 / 3, 2e6, 12345.678};
     StoreTrial trial = {"lx=64", TRIAL_WRONG_RESULT, 0.1,    true, 1e-7,
                         2.5,     "why\nso",          sample, 3,    7.5,
-                        false,   UINT64_MAX};
+                        false,   UINT64_MAX,         {0}};
+    measure_tell(&trial.measures, MEASURE_ENERGY, 0.125);
     put(f, store, session, &trial);
     store_close(store);
     store = open_ok(f);
@@ -138,6 +139,8 @@ static void test_round_trip(void **state)
     assert_true(seen.last.seed == UINT64_MAX);
     assert_memory_equal(seen.sample, sample, sizeof sample);
     assert_true(seen.last.limit_s == 7.5);
+    assert_true(measure_of(&seen.last.measures, MEASURE_ENERGY) == 0.125);
+    assert_true(isnan(measure_of(&seen.last.measures, MEASURE_REGISTERS)));
     store_close(store);
 }
 
@@ -189,7 +192,8 @@ static void test_absent_values(void **state)
     int64_t session = store_session(store, &key, &f->diags);
     for (int status = 0; status < TRIAL_STATUS_COUNT; status++) {
         StoreTrial trial = {
-            "p", (TrialStatus)status, INFINITY, false, NAN, 0, NULL, NULL, 0, 0, false, 0};
+            "p", (TrialStatus)status, INFINITY, false, NAN, 0, NULL, NULL, 0, 0, false, 0,
+            {0}};
         put(f, store, session, &trial);
         Seen seen = look(f, store, session);
         assert_int_equal(seen.n, 1);
@@ -440,7 +444,7 @@ static void test_other_databases(void **state)
     run_sql(path, "CREATE TABLE t(x)");
     refused_unchanged(f, path, "Q005");
     fill_store(f, 1);
-    run_sql(f->path, "PRAGMA user_version = 6");
+    run_sql(f->path, "PRAGMA user_version = 7");
     refused_unchanged(f, f->path, "Q008");
 }
 
@@ -453,6 +457,7 @@ static void test_older_version(void **state)
     run_sql(f->path, "DROP TABLE ceiling; ALTER TABLE session DROP COLUMN rigor;"
                      "ALTER TABLE trial DROP COLUMN limit_s;"
                      "DROP TABLE checked; ALTER TABLE trial DROP COLUMN seed;"
+                     "ALTER TABLE trial DROP COLUMN measures;"
                      "PRAGMA user_version = 1");
     Store *store = open_ok(f);
     assert_true(store_put_ceiling(store, "f", "copy", 64, 1, &f->diags));

@@ -44,6 +44,7 @@ void describe_model(const DeviceModel *model, DeviceInfo *info)
 
 void describe_target(const char *target, DeviceInfo *info)
 {
+    DeviceModel model;
     if (strcmp(target, "c") == 0)
         info->lanes = 0;
     if (strcmp(target, "opencl") == 0 && strcmp(info->target, "opencl") != 0)
@@ -53,6 +54,9 @@ void describe_target(const char *target, DeviceInfo *info)
         info->is_cpu = false;
         info->lanes = 32;
         info->shuffle = true;
+        // What a group gets that asks for it: all that a multiprocessor has but 1 KiB.
+        if (device_model_find(info->id, &model))
+            info->local_bytes = MAX(info->local_bytes, model.mp_local_bytes - 1024);
     }
     snprintf(info->target, sizeof info->target, "%s", target);
 }

@@ -25,10 +25,10 @@ static void constrain_stage(Derivation *d, Diags *diags)
 // Accumulators of an item; of double they are registers twice.
 enum { FRAGMENTS = 64 };
 
-// Bytes of a factor at most, as far as the arrays say.
+// Bytes of a factor at most, as far as the arrays say; there are none of one byte.
 static int factor_bytes(const Derivation *d)
 {
-    int bytes = 1;
+    int bytes = 2;
     const Function *main = d->program->main;
     for (int i = 0; i < main->nparam; i++) {
         const Type *scalar = main->params[i]->type;
@@ -40,8 +40,15 @@ static int factor_bytes(const Derivation *d)
     return bytes;
 }
 
+static void add_unit_param(Derivation *d)
+{
+    space_add_words(d->space, "unit", (const char *const[]){"warp", "group"},
+                    MIN(d->device.matrix, 2));
+}
+
 // Groups of 8 x 8 outputs of a warp, of which each item has two: mx and my of them. Tiles
-// are padded by at most 8 elements a row, and in the shape of either factor's memory.
+// are padded by at most 8 elements a row, and in the shape of either factor's memory; four
+// warps together read them as they lie, in rows of 64 elements.
 static void add_matrix_params(Derivation *d, Diags *diags)
 {
     char text[256];
@@ -61,9 +68,8 @@ static void add_matrix_params(Derivation *d, Diags *diags)
     snprintf(text, sizeof text, "mx * my <= %d", bytes == 8 ? FRAGMENTS / 2 : FRAGMENTS);
     space_constrain(space, text, diags);
     snprintf(text, sizeof text,
-             "product != 'matrix' or ((lx*2*mx + ly*my) * (stage + 8) + 16*stage) * stages "
-             "* %d <= "
-             "%lld",
+             "product != 'matrix' or ((lx*2*mx + ly*my) * stage + (unit == 'warp') * "
+             "8*(lx*2*mx + ly*my + 2*stage)) * stages * %d <= %lld",
              bytes, (long long)d->device.local_bytes);
     space_constrain(space, text, diags);
     snprintf(
@@ -72,18 +78,10 @@ static void add_matrix_params(Derivation *d, Diags *diags)
         "== 0)",
         16 / bytes, 16 / bytes);
     space_constrain(space, text, diags);
-}
-
-// Four warps together read their tiles as they lie in memory, rows of 64 elements.
-static void add_unit_param(Derivation *d, Diags *diags)
-{
-    space_add_words(d->space, "unit", (const char *const[]){"warp", "group"},
-                    MIN(d->device.matrix, 2));
-    space_constrain(
-        d->space,
-        "unit == 'warp' or (product == 'matrix' and lx == 4 and ly % 32 == 0 and "
-        "mx >= 8 and my <= 4 and stage == 64)",
-        diags);
+    space_constrain(space,
+                    "unit == 'warp' or (product == 'matrix' and lx == 4 and ly % 32 == 0 "
+                    "and mx >= 8 and my <= 4 and stage == 64)",
+                    diags);
 }
 
 static bool has_matrix(const Derivation *d)
@@ -130,7 +128,7 @@ void settle_matrix(Derivation *d, Diags *diags)
     bool fast = d->program->math == MATH_FAST; // 10 bits of a float's 23 are multiplied
     if (!type || (type->scalar == S_FLOAT && !fast))
         space_constrain(d->space, "product != 'matrix'", diags);
-    if (type && (type->scalar != S_HALF || sums != S_FLOAT))
+    if (type && (scalar_info[type->scalar].bytes != 2 || sums != S_FLOAT))
         space_constrain(d->space, "unit == 'warp'", diags);
 }
 
@@ -149,15 +147,17 @@ void add_product_params(Derivation *d, Diags *diags)
     // Two groups of 256 a multiprocessor, or four of 128, bound the registers of an item to
     // 128.
     space_add_ints(space, "resident", (const int64_t[]){0, 2, 4}, d->device.is_cpu ? 1 : 3);
+    space_add_ints(space, "band", (const int64_t[]){1, 4, 8, 16}, d->device.is_cpu ? 1 : 4);
     space_constrain(space, "product == 'blocks' or (bx*by*cx*cy == 1 and vec == 1)", diags);
-    space_constrain(space, "product != 'plain' or (stage == 0 and resident == 0)", diags);
+    space_constrain(
+        space, "product != 'plain' or (stage == 0 and resident == 0 and band == 1)", diags);
     space_constrain(space, "stage > 0 or (load == 'now' and tiles == 'loop')", diags);
     if (d->shape.dims > 2) // a batch: one product a group
         space_constrain(space, "product == 'plain' or lz*bz*cz == 1", diags);
     constrain_stage(d, diags);
     if (units) {
+        add_unit_param(d);
         add_matrix_params(d, diags);
-        add_unit_param(d, diags);
     }
 }
 
@@ -422,9 +422,11 @@ void product_options(const Derivation *d, const Point *point, LowerOptions *opti
     options->matrix = derive_word(d, point, "product", "matrix");
     options->group = derive_word(d, point, "unit", "group");
     options->stages = (int)derive_param(d, point, "stages");
+    options->depth = derive_param(d, point, "stage");
     if (options->matrix)
         options->vector = 16 / factor_bytes(d);
     options->unroll_loops = derive_word(d, point, "tiles", "unroll") ? UNROLL_LOOPS : 0;
     if (space_find(d->space, "resident") >= 0)
         options->resident = (int)space_int(d->space, point, "resident");
+    options->band = (int)derive_param(d, point, "band");
 }

@@ -264,7 +264,8 @@ static void add_nest_params(Derivation *d, Diags *diags)
         // of 8 does not vectorise: 19 against 56 GB/s).
         add_powers(d->space, "c", x, d->device.is_cpu ? 1 : 4);
     }
-    constrain_product(d, (const char *const[]){"b", "c"}, 2, ITEM_OUTPUTS, diags);
+    int64_t most = shape->product && !d->device.is_cpu ? 2 * ITEM_OUTPUTS : ITEM_OUTPUTS;
+    constrain_product(d, (const char *const[]){"b", "c"}, 2, most, diags);
     // One 128-bit access for several; a CPU's compiler does better by itself (hand-written
     // float4 on PoCL: 42 against 56 GB/s).
     space_add_ints(d->space, "vec", (const int64_t[]){1, 2, 4, 8},

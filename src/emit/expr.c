@@ -270,8 +270,32 @@ static void put_components(Printer *p, const KExpr *e)
 
 // Loads -------------------------------------------------------------------------------
 
-// What is the same for a whole tile of a ring stays outside, so that the rest is computed
-// before the loop.
+// As fw_place does.
+static int64_t place_of(const TilePlaces *t, int64_t i)
+{
+    const int64_t at = i % (t->count * 64), place = t->turned ? at % t->count : at / 64;
+    const int64_t k = t->turned ? at / t->count : at % 64, n = MAX(t->warps / 4, 1);
+    const int64_t s = t->warps
+                          ? (place / 32 % n * (t->groups / 2) + place / (64 * n)) * 64 +
+                                place / 8 % 4 * 16 + place / (32 * n) % 2 * 8 + place % 8
+                          : place;
+    return i - at +
+           (t->turned ? s / 64 * 4096 + k * 64 + ((s % 64 / 8 ^ k % 8) * 8) + s % 8
+                      : s * 64 + ((k / 8 ^ s % 8) * 8) + k % 8);
+}
+
+// Does a constant part of an index move its place by as much wherever the rest is? It
+// does where it changes none of the bits that the rest has, nor those that exchange pieces.
+static bool is_apart(Printer *p, const TilePlaces *t, const Arith *rest, int64_t part)
+{
+    int64_t lo, hi, low = part & -part;
+    arith_range(p->ctx, rest, &lo, &hi);
+    bool powers = ((t->count & (t->count - 1)) | (t->warps & (t->warps - 1))) == 0;
+    return powers && lo >= 0 && hi < low && low % (t->turned ? 8 * t->count : 512) == 0;
+}
+
+// What is the same for a whole tile of a ring stays outside, and so does what is constant:
+// the rest is computed once, before the loop.
 static void put_place(Printer *p, const TilePlaces *places, const Arith *index)
 {
     const int64_t tile = places->count * 64;
@@ -281,15 +305,26 @@ static void put_place(Printer *p, const TilePlaces *places, const Arith *index)
             start = arith_add(p->ctx, start,
                               arith_mulc(p->ctx, index->term[i].arg, index->term[i].coef));
     index = arith_sub(p->ctx, index, start);
-    if (start != arith_const(p->ctx, 0)) {
-        put_index(p, start, PREC_SUM);
-        put(p, " + ");
+    int64_t part = index->kind == A_SUM ? index->value : 0;
+    const Arith *rest = arith_addc(p->ctx, index, -part);
+    if (part > 0 && is_apart(p, places, rest, part)) {
+        start = arith_addc(p->ctx, start, place_of(places, part));
+        index = rest;
+    }
+    int64_t fixed;
+    if (arith_is_const(index, &fixed)) {
+        put_index(p, arith_addc(p->ctx, start, place_of(places, fixed)), PREC_ANY);
+        return;
     }
     put(p, "fw_place<%lld, %s, %d, %lld>(", (long long)places->count,
         places->turned ? "true" : "false", places->warps / 4,
         (long long)places->groups / 2);
     put_index(p, index, PREC_ANY);
     put(p, ")");
+    if (start != arith_const(p->ctx, 0)) {
+        put(p, " + ");
+        put_index(p, start, PREC_SUM);
+    }
 }
 
 void put_element(Printer *p, const Buffer *buffer, const Arith *index)

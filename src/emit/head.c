@@ -334,6 +334,9 @@ static const char *const together[] = {
 static const char *const matrix_text[] = {
 #include "emit/cuda/matrix.h.inc"
     NULL};
+static const char *const matrix_short[] = {
+#include "emit/cuda/short.h.inc"
+    NULL};
 static const char *const matrix_half[] = {
 #include "emit/cuda/half.h.inc"
     NULL};
@@ -439,11 +442,14 @@ static void put_matrix_text(Buf *out, const Program *program, const Uses *uses)
     if (!any)
         return;
     const bool half = program_uses(program, S_HALF);
+    const bool any_short = half || program_uses(program, S_BF16);
     put_lines(out, instructions);
-    if (half)
+    if (any_short)
         put_lines(out, together);
     buf_puts(out, "// End of the instructions.\n\n");
     put_lines(out, matrix_text);
+    if (any_short)
+        put_lines(out, matrix_short);
     if (half)
         put_lines(out, matrix_half);
     buf_putc(out, '\n');

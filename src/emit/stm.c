@@ -7,6 +7,8 @@
 
 #include "emit/print.h"
 
+#include <limits.h>
+
 static void put_block(Printer *p, const Block *block);
 
 // Questions about statements ----------------------------------------------------------
@@ -188,6 +190,44 @@ static void put_lane_id(Printer *p, int dim)
             (long long)local[0], x, t->dim[1], close, (long long)local[0] * 8);
 }
 
+static void put_group_number(Printer *p, int64_t across)
+{
+    const Target *t = p->target;
+    put(p, "(%s%c%s + %lld*%s%c%s)", t->id[LOOP_WRG], t->dim[0], t->id_close,
+        (long long)across, t->id[LOOP_WRG], t->dim[1], t->id_close);
+}
+
+// Of groups that are numbered band by band of so many rows, which run at about the same
+// time, and so find in the cache what each other's rows and columns need.
+static bool put_band_id(Printer *p, int dim)
+{
+    int64_t groups[2], band = p->kernel->band;
+    for (int d = 0; d < 2; d++) {
+        int64_t items = 0;
+        const Arith *global = p->kernel->global[d];
+        if (dim > 1 || !band || !global || !arith_is_const(global, &items))
+            return false;
+        groups[d] = items / MAX(p->kernel->local[d], 1);
+    }
+    int64_t all = band * groups[0];
+    if (groups[0] < 2 || groups[1] < 2 || all > INT_MAX / 2)
+        return false;
+    if (dim == 1) {
+        put_group_number(p, groups[0]);
+        put(p, " / %lld * %lld + ", (long long)all, (long long)band);
+    }
+    put_group_number(p, groups[0]);
+    put(p, " %% %lld %s ", (long long)all, dim == 1 ? "%" : "/");
+    if (groups[1] % band == 0) {
+        put(p, "%lld", (long long)band);
+        return true;
+    }
+    put(p, "min(%lld, %lld - ", (long long)band, (long long)groups[1]);
+    put_group_number(p, groups[0]);
+    put(p, " / %lld * %lld)", (long long)all, (long long)band);
+    return true;
+}
+
 // The id of this work-item that a loop over threads starts at. Where the language has no
 // global id, it is made of the group's and the local one.
 static void put_id_value(Printer *p, LoopKind loop, int dim)
@@ -197,6 +237,8 @@ static void put_id_value(Printer *p, LoopKind loop, int dim)
         put_lane_id(p, dim);
         return;
     }
+    if (loop == LOOP_WRG && put_band_id(p, dim))
+        return;
     if (t->id[loop]) {
         put(p, "%s%c%s", t->id[loop], t->dim[dim], t->id_close);
         return;
@@ -481,15 +523,25 @@ static void put_store(Printer *p, const Stm *stm)
         put_lane_stores(p, stm);
 }
 
+static void put_wait(Printer *p, const Stm *stm)
+{
+    put(p, stm->buffer ? "fw_together_wait<%d>(" : "fw_wait<%d>(", stm->keep);
+    if (stm->buffer)
+        put_name(p, stm->buffer->name);
+    put_line(p, ");");
+}
+
 // The shape goes into the name, so that the function's loops are written out.
 static void put_matrix(Printer *p, const Stm *stm)
 {
     const Fragments *f = stm->value->fragments;
+    const bool is_short = scalar_info[stm->value->arg[0]->buffer->scalar].bytes == 2;
     if (f->together)
         put(p, "fw_multiply_together<%d, %d, %s, %s", f->groups[0], f->groups[1],
             f->turned[0] ? "true" : "false", f->turned[1] ? "true" : "false");
     else
-        put(p, "fw_multiply<%d, %d, %lld", f->groups[0], f->groups[1], (long long)f->step);
+        put(p, "fw_multiply%s<%d, %d, %lld", is_short ? "_short" : "", f->groups[0],
+            f->groups[1], (long long)f->step);
     for (int side = 0; side < 2 && !f->together; side++)
         put(p, ", %lld, %lld, %s", (long long)f->apart[side], (long long)f->row[side],
             f->turned[side] ? "true" : "false");
@@ -500,6 +552,8 @@ static void put_matrix(Printer *p, const Stm *stm)
         put_value(p, stm->value->arg[side], PREC_SELECT);
     }
     put_line(p, ");");
+    if (f->together && !stm->async)
+        put_wait(p, &(Stm){.buffer = stm->buffer});
 }
 
 static void put_barrier(Printer *p, const Stm *stm)
@@ -545,7 +599,7 @@ static void put_stm(Printer *p, const Stm *stm)
     case ST_IF: put_if(p, stm); return;
     case ST_BARRIER: put_barrier(p, stm); return;
     case ST_COMMIT: put_line(p, "fw_commit();"); return;
-    case ST_WAIT: put_line(p, "fw_wait<%d>();", stm->keep); return;
+    case ST_WAIT: put_wait(p, stm); return;
     }
     BUG("statement of kind %d", stm->kind);
 }

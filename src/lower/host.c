@@ -10,16 +10,18 @@
 
 // Buffers -------------------------------------------------------------------------------
 
-// So much longer that the rows which fragments are loaded from at once lie in banks of
-// their own: 16 bytes, as ldmatrix reads them, or 4 doubles for 4 lanes of a row.
-static int64_t fragment_row(const Type *type)
+// So much longer that what the lanes of a warp load of a tile at once lies in banks of its
+// own: of 16-bit elements 16 bytes of eight rows; of others, where rows are along the fold,
+// two neighbours of four lanes each; else an element of each, of every second row.
+static int64_t fragment_row(const Type *type, int64_t depth)
 {
     int64_t length;
     const Type *row = type->elem;
     if (type->kind != T_ARRAY || row->kind != T_ARRAY || row->elem->kind != T_SCALAR ||
         !arith_is_const(row->len, &length))
         return 0;
-    return length + (row->elem->scalar == S_HALF ? 8 : 4);
+    int bytes = scalar_info[row->elem->scalar].bytes;
+    return length + (bytes == 2 || length == depth ? 8 : 16 / bytes);
 }
 
 // Elements from one row of a tile to the next, where they are padded; else 0.
@@ -33,7 +35,7 @@ static int64_t padded_row(const Lower *l, const Type *type)
     if (o->group)
         return 0;
     if (o->matrix && dims == 2)
-        return fragment_row(type);
+        return fragment_row(type, o->depth);
     if (!o->padded || dims < 2 || dims > DIMS_MAX)
         return 0;
     for (int x = dims - 1; x >= 0; x--, type = type->elem)
@@ -169,6 +171,7 @@ bool kernel_begin(Lower *l, const Expr *expr)
     set_launch(l, kernel, &found);
     kernel->resident = l->options->resident;
     kernel->matrix = l->options->matrix;
+    kernel->band = l->options->band > 1 ? l->options->band : 0;
     kernel->group = l->options->group;
     VEC_PUSH(l->arena, &l->unit->kernels, kernel);
     l->kernel = kernel;

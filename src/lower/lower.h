@@ -123,7 +123,8 @@ typedef enum {
     ST_IF,      // if value: body, else: other
     ST_BARRIER, // all work-items of the group; memory of `fence`
     ST_COMMIT,  // ends a batch of asynchronous stores
-    ST_WAIT,    // until at most `keep` batches of the item's are under way
+    ST_WAIT, // until at most `keep` batches of the item's are under way; with a buffer: of
+             // what adds to it, of which a MATRIX is one
 } StmKind;
 
 typedef enum { LOOP_SEQ, LOOP_GLB, LOOP_WRG, LOOP_LCL } LoopKind;
@@ -153,7 +154,8 @@ struct Stm {
     int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
     int dim;    // FOR of threads
     bool fence_local, fence_global; // BARRIER
-    bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all
+    bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;
+                // MATRIX: is only begun
     int keep;   // WAIT
     Block body, other;
 };
@@ -171,6 +173,7 @@ typedef struct {
     int resident;               // as in LowerOptions
     bool group;                 // four warps read tiles together, not as their items do
     bool matrix;                // items are 4 x 8 a warp, x fastest
+    int band;                   // rows of groups that are numbered together; 0: one
     bool any_group;             // its text holds for work-groups of any shape
     bool wide;                  // some buffer needs 64-bit indices
     Map names;                  // taken by buffers, variables and loops
@@ -209,13 +212,15 @@ typedef struct {
     int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
     bool matrix;       // reduceMatrix is done by matrix units; items are 4 x 8 a warp
     bool group;        // of four warps together, where they can
+    int64_t depth;     // of the fold that their tiles hold at a time
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
     bool eager;        // an `if` about indices does not keep its first side from loading
     bool ahead;        // tiles are loaded while the ones before are in use
-    int stages;   // pieces of a ring of tiles that are copied asynchronously; 0, 1: none
-    int resident; // groups a multiprocessor should hold, which bounds registers; 0: any
+    int stages; // pieces of a ring of tiles that are copied asynchronously; 0, 1: none
+    int band; // rows of groups that run at about the same time; 0, 1: as they are numbered
+    int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
     bool quick;       // for features alone: not verified, indices as they are
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.

@@ -149,8 +149,8 @@ static bool lie_together(Lower *l, Fragments *f, const KExpr *const *tile)
     for (int side = 0; side < 2; side++) {
         int64_t count;
         Buffer *buffer = (Buffer *)tile[side]->buffer;
-        if (buffer->scalar != S_HALF || !arith_is_const(buffer->count, &count) ||
-            count % (ROW_HALFS * ROW_HALFS))
+        if (scalar_info[buffer->scalar].bytes != 2 ||
+            !arith_is_const(buffer->count, &count) || count % (ROW_HALFS * ROW_HALFS))
             return false;
         TilePlaces *p = NEW(l->arena, TilePlaces);
         *p = (TilePlaces){.count = count / ROW_HALFS, .turned = f->turned[side]};

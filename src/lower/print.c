@@ -159,7 +159,9 @@ static void put_head(Buf *out, const Stm *stm)
         put_value(out, stm->value);
         return;
     case ST_COMMIT: buf_puts(out, "commit"); return;
-    case ST_WAIT: buf_printf(out, "wait %d", stm->keep); return;
+    case ST_WAIT:
+        buf_printf(out, "wait %s%d", stm->buffer ? "for products " : "", stm->keep);
+        return;
     case ST_BARRIER:
         buf_printf(out, "barrier%s%s", stm->fence_local ? " local" : "",
                    stm->fence_global ? " global" : "");

@@ -11,6 +11,11 @@
 //           reads any more: so one barrier an iteration is enough.
 //   source  cp.async of NVIDIA's PTX; multistage pipelines of CUTLASS 2
 //
+// What four warps add up goes on by itself, too: it is begun before the copies, which so
+// take none of its time. In a ring of four pieces and more its last batch is waited for an
+// iteration later, so that matrix units never wait for a barrier; the pieces that it reads
+// are then copied over one iteration later, too.
+//
 // It needs pieces of 4, 8 or 16 bytes. Where there are others the loop stays as it is.
 
 #include "lower/passes.h"
@@ -19,10 +24,19 @@ typedef struct {
     Pass *pass;
     Kernel *kernel;
     Stm *loop;
-    int barrier; // in its body: what stands before it is copied
+    int barrier;  // in its body: what stands before it is copied
+    int products; // in its body: what four warps add up, and do by themselves; -1: nothing
+    int late;     // iterations of which products are under way when one ends
     VEC(Buffer *) rings;
     VEC(const Arith *) piece; // elements of one of each
 } Ring;
+
+static int64_t iterations(const Ring *r)
+{
+    int64_t n = 0;
+    arith_is_const(r->loop->extent, &n);
+    return n;
+}
 
 static bool is_var(const KExpr *e, const void *var)
 {
@@ -84,19 +98,32 @@ static bool add_ring(Ring *r, const Buffer *buffer)
     return true;
 }
 
+static void find_products(Ring *r)
+{
+    const Block *body = &r->loop->body;
+    r->products = -1;
+    for (int i = r->barrier + 1; i < body->len; i++) {
+        const KExpr *value = body->at[i]->kind == ST_MATRIX ? body->at[i]->value : NULL;
+        if (value && value->fragments->together)
+            r->products = r->products < 0 ? i : body->len;
+    }
+    if (r->products >= body->len)
+        r->products = -1;
+    r->late = r->products >= 0 && r->pass->options->stages >= 4;
+}
+
 // Does the loop copy so, and is what it copies used by nothing else?
 static bool find_ring(Ring *r, Stm *loop)
 {
-    int64_t n;
     const Block *body = &loop->body;
-    if (loop->kind != ST_FOR || loop->loop != LOOP_SEQ ||
-        !arith_is_const(loop->extent, &n) || n < 2)
-        return false;
     r->loop = loop;
+    if (loop->kind != ST_FOR || loop->loop != LOOP_SEQ || iterations(r) < 2)
+        return false;
     r->rings.len = r->piece.len = 0;
     for (r->barrier = 0; r->barrier < body->len; r->barrier++)
         if (body->at[r->barrier]->kind == ST_BARRIER)
             break;
+    find_products(r);
     if (r->barrier + 1 >= body->len || body->at[body->len - 1]->kind != ST_BARRIER)
         return false;
     for (int i = 0; i < r->barrier; i++) {
@@ -176,10 +203,16 @@ static void move_block(Ring *r, Block *block)
     }
 }
 
-static void begin_ahead(Ring *r, Block *to)
+static int ahead_of(const Ring *r)
+{
+    return r->pass->options->stages - 1 - r->late;
+}
+
+// Begins the copies of the iteration that is so far ahead, if there is one.
+static void branch_ahead(Ring *r, Block *to)
 {
     ArithCtx *ctx = r->pass->ctx;
-    const Arith *next = arith_addc(ctx, r->loop->iter, r->pass->options->stages - 1);
+    const Arith *next = arith_addc(ctx, r->loop->iter, ahead_of(r));
     const Arith **cond = NEW_ARRAY(r->pass->arena, const Arith *, 1);
     KExpr *left = NEW(r->pass->arena, KExpr);
     cond[0] = arith_addc(ctx, arith_sub(ctx, r->loop->extent, next), -1);
@@ -187,33 +220,56 @@ static void begin_ahead(Ring *r, Block *to)
     Stm *branch = stm_of(r, ST_IF, to);
     branch->value = left;
     begin_copies(r, next, &branch->body);
+}
+
+static void begin_ahead(Ring *r, Block *to)
+{
+    if (ahead_of(r) < iterations(r))
+        branch_ahead(r, to);
     stm_of(r, ST_COMMIT, to);
 }
 
-static void make_ring(Ring *r, Block *before)
+static void wait_for(Ring *r, const Buffer *sums, int keep, Block *to)
 {
-    const int stages = r->pass->options->stages;
-    ArithCtx *ctx = r->pass->ctx;
-    Block body = {0};
-    int64_t n = 0;
-    arith_is_const(r->loop->extent, &n);
-    for (int s = 0; s < stages - 1; s++) {
-        if (s < n)
-            begin_copies(r, arith_const(ctx, s), before);
+    Stm *stm = stm_of(r, ST_WAIT, to);
+    stm->buffer = sums;
+    stm->keep = keep;
+}
+
+static void begin_first(Ring *r, Block *before)
+{
+    for (int s = 0; s < ahead_of(r); s++) {
+        if (s < iterations(r))
+            begin_copies(r, arith_const(r->pass->ctx, s), before);
         stm_of(r, ST_COMMIT, before);
     }
-    stm_of(r, ST_WAIT, &body)->keep = stages - 2;
-    VEC_PUSH(r->pass->arena, &body, r->loop->body.at[r->barrier]);
-    begin_ahead(r, &body);
-    Block rest = {0};
-    for (int i = r->barrier + 1; i + 1 < r->loop->body.len; i++)
-        VEC_PUSH(r->pass->arena, &rest, r->loop->body.at[i]);
+}
+
+static void make_ring(Ring *r)
+{
+    Block body = {0}, rest = {0};
+    const Block *old = &r->loop->body;
+    wait_for(r, NULL, ahead_of(r) - 1, &body);
+    VEC_PUSH(r->pass->arena, &body, old->at[r->barrier]);
+    for (int i = r->barrier + 1; i + 1 < old->len; i++)
+        VEC_PUSH(r->pass->arena, &rest, old->at[i]);
     move_block(r, &rest);
-    for (int i = 0; i < rest.len; i++)
-        VEC_PUSH(r->pass->arena, &body, rest.at[i]);
+    int first = r->products < 0 ? 0 : r->products - r->barrier; // before the copies
+    for (int i = 0; i <= rest.len; i++) {
+        if (i == first)
+            begin_ahead(r, &body);
+        if (i < rest.len)
+            VEC_PUSH(r->pass->arena, &body, rest.at[i]);
+    }
+    if (r->products >= 0) {
+        Stm *products = old->at[r->products];
+        products->async = true;
+        wait_for(r, products->buffer, r->late, &body);
+    }
     r->loop->body = body;
     for (int i = 0; i < r->rings.len; i++)
-        r->rings.at[i]->count = arith_mulc(ctx, r->piece.at[i], stages);
+        r->rings.at[i]->count =
+            arith_mulc(r->pass->ctx, r->piece.at[i], r->pass->options->stages);
 }
 
 static void walk_block(Ring *r, Block *block)
@@ -223,9 +279,16 @@ static void walk_block(Ring *r, Block *block)
         Stm *stm = block->at[i];
         walk_block(r, &stm->body);
         walk_block(r, &stm->other);
-        if (find_ring(r, stm))
-            make_ring(r, &out);
+        if (!find_ring(r, stm)) {
+            VEC_PUSH(r->pass->arena, &out, stm);
+            continue;
+        }
+        const Buffer *sums = r->late ? stm->body.at[r->products]->buffer : NULL;
+        begin_first(r, &out);
+        make_ring(r);
         VEC_PUSH(r->pass->arena, &out, stm);
+        if (sums)
+            wait_for(r, sums, 0, &out);
     }
     *block = out;
 }

@@ -21,12 +21,18 @@ typedef struct {
     const Arith *len;
     struct {
         const Expr *value; // as it is multiplied, but for a conversion
+        Scalar scalar;     // its type; BOOL: it is no number
         Op cast;           // OPS: none
         bool turned;
         int64_t places; // rows or columns of the group
         Param *tile;
     } factor[SIDES];
 } Matrix;
+
+static Op cast_to(Scalar scalar)
+{
+    return (Op)(OP_BOOL + (int)scalar);
+}
 
 // Is it component `side` of the place?
 static bool is_place(const Matrix *m, const Expr *e, int side)
@@ -48,27 +54,54 @@ static bool only_place(const Matrix *m, const Expr *e, int side)
     return !e->fun || only_place(m, e->fun, side);
 }
 
-// A conversion of a half, which a product of the wider type does by itself.
-static void take_factor(Matrix *m, int side, const Expr *e)
+// What a conversion to float is of; S_FLOAT: it is none.
+static Scalar converted(const Expr *e)
 {
-    m->factor[side].cast = OPS;
-    if (e->kind == E_OP && e->op == OP_FLOAT && e->arg[0]->type->kind == T_SCALAR &&
-        e->arg[0]->type->scalar == S_HALF) {
-        m->factor[side].cast = e->op;
-        e = e->arg[0];
+    return e->kind == E_OP && e->op == OP_FLOAT && e->arg[0]->type->kind == T_SCALAR
+               ? e->arg[0]->type->scalar
+               : S_FLOAT;
+}
+
+static bool is_short_float(Scalar scalar)
+{
+    return scalar == S_HALF || scalar == S_BF16;
+}
+
+// Takes both factors. A conversion of a short type is what a product of the wider one does
+// by itself. Integers of 8 bits are numbers of the other factor's short type, too.
+static void take_factors(Matrix *m, const Expr *const factor[SIDES])
+{
+    Rewrite *rw = m->staging.rw;
+    Scalar from[SIDES] = {converted(factor[0]), converted(factor[1])};
+    for (int side = 0; side < SIDES; side++) {
+        const Expr *e = factor[side];
+        Scalar other = from[!side];
+        bool tiny = scalar_info[from[side]].integer && scalar_info[from[side]].bytes == 1 &&
+                    is_short_float(other);
+        m->factor[side].cast = OPS;
+        if (tiny || is_short_float(from[side])) {
+            m->factor[side].cast = OP_FLOAT;
+            e = e->arg[0];
+        }
+        if (tiny)
+            e = expr_op(rw->ir, cast_to(other), copy_of(rw, e), NULL, NULL);
+        m->factor[side].value = e;
+        m->factor[side].scalar = tiny                        ? other
+                                 : e->type->kind == T_SCALAR ? e->type->scalar
+                                                             : S_BOOL;
     }
-    m->factor[side].value = e;
 }
 
 // Are there instructions for factors and sums of these types?
 static bool has_unit(const Matrix *m, const Type *sum)
 {
-    const Type *a = m->factor[0].value->type, *b = m->factor[1].value->type;
-    if (a->kind != T_SCALAR || b->kind != T_SCALAR || a->scalar != b->scalar)
+    Scalar scalar = m->factor[0].scalar;
+    if (scalar != m->factor[1].scalar)
         return false;
-    return a->scalar == S_HALF ? sum->scalar == S_HALF || sum->scalar == S_FLOAT
-                               : sum->scalar == a->scalar &&
-                                     (a->scalar == S_FLOAT || a->scalar == S_DOUBLE);
+    if (is_short_float(scalar) && sum->scalar == S_FLOAT)
+        return true;
+    return sum->scalar == scalar &&
+           (scalar == S_HALF || scalar == S_FLOAT || scalar == S_DOUBLE);
 }
 
 static bool is_sum(const Matrix *m, const Expr *e)
@@ -96,8 +129,7 @@ static bool find_factors(Matrix *m, const Expr *body)
     if (!x)
         return false;
     bool swap = !only_place(m, x, 0);
-    take_factor(m, swap, x);
-    take_factor(m, !swap, y);
+    take_factors(m, (const Expr *const[]){swap ? y : x, swap ? x : y});
     for (int side = 0; side < SIDES; side++)
         if (!only_place(m, m->factor[side].value, side))
             return false;
@@ -161,12 +193,10 @@ static Expr *filled_up(Matrix *m, int side, Expr *place, Expr *k)
     Expr *inside =
         expr_op(rw->ir, OP_MINIMUM, expr_clone(rw->ir, k), expr_num(rw->ir, last), NULL);
     Expr *is_in = expr_op(rw->ir, OP_LE, k, expr_num(rw->ir, last), NULL);
-    bool floats = m->factor[side].value->type->scalar == S_FLOAT;
+    Scalar scalar = m->factor[side].scalar;
     Expr *zero = expr_literal(rw->ir, 0, true);
-    if (!floats)
-        zero = expr_op(rw->ir,
-                       m->factor[side].value->type->scalar == S_HALF ? OP_HALF : OP_DOUBLE,
-                       zero, NULL, NULL);
+    if (scalar != S_FLOAT)
+        zero = expr_op(rw->ir, cast_to(scalar), zero, NULL, NULL);
     return expr_op(rw->ir, OP_SELECT, is_in, value_at(m, side, place, inside), zero);
 }
 
@@ -178,7 +208,7 @@ static Expr *tile_of(Matrix *m, int side)
     bool turned = m->factor[side].turned;
     int64_t count = m->factor[side].places * s->step;
     int64_t row = turned ? m->factor[side].places : s->step;
-    int64_t most = 16 / scalar_info[m->factor[side].value->type->scalar].bytes;
+    int64_t most = 16 / scalar_info[m->factor[side].scalar].bytes;
     int64_t lanes = lanes_of(s, count, row, most);
     if (!lanes)
         return NULL;

@@ -34,6 +34,16 @@ static inline void put_prelude_here(Buf *out, const char *prelude)
     buf_release(&text);
 }
 
+// Shared memory that the launch asks for is an array there.
+static inline void put_source(Buf *out, const char *source)
+{
+    static const char shared[] = "extern __shared__";
+    size_t from = out->len;
+    buf_puts(out, source);
+    for (char *at = out->text + from; (at = strstr(at, shared)) != NULL;)
+        memset(at + strlen("extern"), ' ', strlen(shared) - strlen("extern"));
+}
+
 // A function for each launch, and one that does all of them.
 static inline void put_launches(Buf *out, const Job *job)
 {
@@ -65,7 +75,7 @@ static inline bool emulate_job(const Job *job, void **buffer)
     assert_non_null(mkdtemp(folder));
     buf_printf(&text, "#include \"%s/test/derive/emulate.hpp\"\n", getcwd(command, 256));
     put_prelude_here(&text, job->prelude);
-    buf_puts(&text, job->source);
+    put_source(&text, job->source);
     put_launches(&text, job);
     snprintf(path, sizeof path, "%s/k.cpp", folder);
     assert_true(file_write(path, text.text, text.len));

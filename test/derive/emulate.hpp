@@ -33,7 +33,8 @@ typedef _Float16 half;
 struct Place {
     int x, y, z;
 };
-static Place threadIdx, blockIdx, blockDim;
+static Place threadIdx, blockIdx, blockDim, gridDim;
+alignas(1024) unsigned char fw_local[227 << 10]; // what launches ask for
 
 struct alignas(16) float4 {
     float x, y, z, w;
@@ -49,6 +50,24 @@ struct alignas(16) double4 {
 };
 struct alignas(16) int4 {
     int x, y, z, w;
+};
+struct alignas(2) char2 {
+    signed char x, y;
+};
+struct alignas(4) char4 {
+    signed char x, y, z, w;
+};
+struct alignas(2) uchar2 {
+    unsigned char x, y;
+};
+struct alignas(4) uchar4 {
+    unsigned char x, y, z, w;
+};
+struct alignas(4) ushort2 {
+    unsigned short x, y;
+};
+struct alignas(8) ushort4 {
+    unsigned short x, y, z, w;
 };
 struct alignas(4) half2 {
     half x, y;
@@ -178,8 +197,21 @@ template <class T> static void fw_mma(T *c, T *d, const T *x, const T *z, const 
     wait_for_warp(current / WARP);
 }
 
+// An element of 16 bits: a float's upper half, or a half.
+template <bool UPPER> static float widened(const void *element)
+{
+    unsigned short bits;
+    half value;
+    memcpy(&bits, element, 2);
+    memcpy(&value, element, 2);
+    unsigned int upper = (unsigned int)bits << 16;
+    float wide;
+    memcpy(&wide, &upper, 4);
+    return UPPER ? wide : (float)value;
+}
+
 // A register holds two neighbours along k, and the next register of x is 8 rows on.
-static void fw_mma(float *c, float *d, const unsigned *x, const unsigned *y)
+template <bool UPPER> static void fw_mma(float *c, float *d, const unsigned *x, const unsigned *y)
 {
     memcpy(offered[current], x, 16);
     memcpy(offered[current] + 16, y, 8);
@@ -187,20 +219,22 @@ static void fw_mma(float *c, float *d, const unsigned *x, const unsigned *y)
     add_products(
         c, d, 16,
         [](int row, int k) {
-            return (float)offered_by<half>(row % 8 * 4 + k % 8 / 2)[k / 8 * 4 + row / 8 * 2 +
-                                                                   k % 2];
+            return widened<UPPER>(offered_by<half>(row % 8 * 4 + k % 8 / 2) + k / 8 * 4 +
+                                  row / 8 * 2 + k % 2);
         },
         [](int k, int column) {
-            return (float)offered_by<half>(column * 4 + k % 8 / 2)[8 + k / 8 * 2 + k % 2];
+            return widened<UPPER>(offered_by<half>(column * 4 + k % 8 / 2) + 8 + k / 8 * 2 +
+                                  k % 2);
         });
     wait_for_warp(current / WARP);
 }
 
+template <bool UPPER>
 static void fw_mma(unsigned *c, unsigned *d, const unsigned *x, const unsigned *y)
 {
     half *sum[] = {(half *)c, (half *)d};
     float wide[] = {sum[0][0], sum[0][1], sum[1][0], sum[1][1]};
-    fw_mma(&wide[0], &wide[2], x, y);
+    fw_mma<false>(&wide[0], &wide[2], x, y);
     for (int i = 0; i < 4; i++)
         sum[i / 2][i % 2] = (half)wide[i];
 }
@@ -223,15 +257,16 @@ template <int N> struct fw_columns { };
 static void fw_fence() {}
 static void fw_together_begin() {}
 static void fw_together_end() {}
+template <int KEEP, int N> static void fw_together_wait(float (&)[N]) {}
 
-static float swizzled(const half *tile, int element)
+template <bool UPPER> static float swizzled(const void *tile, int element)
 {
-    size_t at = (size_t)(tile + element);
-    return (float)*(const half *)(at ^ (at >> 7 & 7) << 4);
+    size_t at = (size_t)tile + 2 * (size_t)element;
+    return widened<UPPER>((const void *)(at ^ (at >> 7 & 7) << 4));
 }
 
-template <bool TA, bool TB, int N>
-static void fw_together(float *c, float *d, const half *a, const half *b, fw_columns<N>)
+template <bool TA, bool TB, bool UPPER, int N>
+static void fw_together(float *c, float *d, const void *a, const void *b, fw_columns<N>)
 {
     const int lane = current % WARP, g = lane / 4, t = lane % 4, first = current / WARP % 4 * 16;
     for (int j = 0; j < N; j++)
@@ -240,8 +275,8 @@ static void fw_together(float *c, float *d, const half *a, const half *b, fw_col
                 for (int k = 0; k < 16; k++) {
                     const int row = first + 8 * h + g, column = 8 * j + 2 * t + e;
                     float *sum = h ? &d[2 * j + e] : &c[2 * j + e];
-                    *sum += swizzled(a, TA ? row + 64 * k : row * 64 + k) *
-                            swizzled(b, TB ? column / 64 * 4096 + column % 64 + 64 * k
+                    *sum += swizzled<UPPER>(a, TA ? row + 64 * k : row * 64 + k) *
+                            swizzled<UPPER>(b, TB ? column / 64 * 4096 + column % 64 + 64 * k
                                            : column * 64 + k);
                 }
 }
@@ -276,6 +311,7 @@ static void emulate(Place groups, Place local, void (*kernel)(void *const *arg),
                     void *const *arg)
 {
     blockDim = local;
+    gridDim = groups;
     body = kernel;
     body_arg = arg;
     for (blockIdx.z = 0; blockIdx.z < groups.z; blockIdx.z++)

@@ -38,6 +38,9 @@ static const Case cases[] = {
      MATH_STANDARD},
     {MM("double", SUM("0")), 40, 33, 29, "lx=8 ly=16 mx=4 my=2 stage=16", MATH_STANDARD},
     {MM("float", SUM("0")), 40, 33, 29, "lx=8 ly=8 mx=2 my=4 stage=16", MATH_FAST},
+    // Groups in bands, the last of them not full.
+    {MM("double", SUM("0")), 210, 40, 16, "lx=4 ly=8 mx=2 my=4 stage=16 band=4",
+     MATH_STANDARD},
     // Both factors turned; neither.
     {"def f(a: [K][M]half, b: [K][N]half) = transpose(a) |> map(\\r -> transpose(b) |> "
      "map(\\c -> zip(r, c) " WIDE "))",
@@ -53,6 +56,24 @@ static const Case cases[] = {
     {"def f(a: [K][M]half, b: [N][K]half) = transpose(a) |> map(\\r -> b |> map(\\c -> "
      "zip(r, c) " WIDE "))",
      256, 128, 128, "lx=4 ly=64 mx=8 my=2 stage=64 unit=group", MATH_STANDARD},
+    // Products under way while the next pieces are copied; longer ones than the ring.
+    {MM("half", WIDE), 128, 128, 512, "lx=4 ly=64 mx=16 my=2 stage=64 stages=4 unit=group",
+     MATH_STANDARD},
+    {MM("half", WIDE), 256, 128, 128, "lx=4 ly=64 mx=8 my=4 stage=64 stages=4 unit=group",
+     MATH_STANDARD},
+    // bf16: by warps and by four together.
+    {MM("bf16", WIDE), 35, 51, 37, "lx=4 ly=16 mx=4 my=2 stage=16 load=ahead",
+     MATH_STANDARD},
+    {MM("bf16", WIDE), 64, 64, 96, "lx=8 ly=16 mx=4 my=2 stage=32 stages=3", MATH_STANDARD},
+    {MM("bf16", WIDE), 128, 128, 192, "lx=4 ly=32 mx=8 my=2 stage=64 stages=2 unit=group",
+     MATH_STANDARD},
+    // Integers of 8 bits, which a short type holds.
+    {"def f(a: [M][K]char, b: [K][N]bf16) = a |> map(\\r -> transpose(b) |> map(\\c -> "
+     "zip(r, c) " WIDE "))",
+     64, 64, 96, "lx=8 ly=16 mx=4 my=2 stage=32", MATH_STANDARD},
+    {"def f(a: [M][K]half, b: [K][N]uchar) = a |> map(\\r -> transpose(b) |> map(\\c -> "
+     "zip(r, c) " WIDE "))",
+     40, 30, 50, "lx=8 ly=8 mx=2 my=4 stage=16 load=ahead", MATH_STANDARD},
     // What stands before and behind the product; a batch.
     {"def f(a: [M][K]half, s: [M]half, b: [K][N]half, v: [N]float) =\n"
      "  zip(a, s) |> map(\\r -> zip(transpose(b), v) |> map(\\c -> max(0, c.1 + (zip(r.0, "

@@ -27,6 +27,8 @@ typedef struct {
     int64_t row_bytes;      // what a group may hold of it
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
+    int unit_bytes;         // of its factors on matrix units; 0: they do not do it
+    int64_t depth;          // how long it is then
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
     TimeLoop steps;         // what all time loops have in common; count 0: there are none
@@ -48,7 +50,7 @@ int64_t derive_param(const Derivation *derivation, const Point *point, const cha
 bool derive_word(const Derivation *derivation, const Point *point, const char *name,
                  const char *word);
 
-// derive_fold.c: the parameters of products, and points to try first.
+// derive_product.c: the parameters of products, and points to try first.
 void add_product_params(Derivation *derivation, Diags *diags);
 // Writes point number i of those that are often good; false if there are no more.
 bool derive_product_first(const Derivation *derivation, int i, Point *point);

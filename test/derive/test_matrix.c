@@ -213,8 +213,67 @@ static void on_host(void **state)
             skip();
 }
 
+// Products of many sizes, types and layouts, whose points to try first use matrix units.
+static const Case products[] = {
+    {MM("half", WIDE), 4096, 4096, 4096, "2", MATH_STANDARD},
+    {MM("half", WIDE), 4095, 4097, 4099, "2", MATH_STANDARD},
+    {MM("bf16", WIDE), 64, 300, 2000, "2", MATH_STANDARD},
+    {MM("double", SUM("0")), 1000, 4096, 64, "8", MATH_STANDARD},
+    {MM("float", SUM("0")), 512, 512, 512, "4", MATH_FAST},
+    {"def f(a: [64][M][K]half, b: [64][K][N]half) = zip(a, b) |> map(\\p -> p.0 |> map(\\r "
+     "-> transpose(p.1) |> map(\\c -> zip(r, c) " WIDE ")))",
+     512, 512, 512, "2", MATH_STANDARD},
+    {"def f(a: [M][K]half, b: [K][N]half, v: [N]half) = a |> map(\\r -> zip(transpose(b), "
+     "v) "
+     "|> map(\\c -> half(max(0, float(c.1) + (zip(r, c.0) " WIDE ")))))",
+     4096, 1024, 512, "2", MATH_STANDARD},
+};
+
+static void try_first(const Case *c)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    DeviceModel model;
+    DeviceInfo info;
+    Point first[24];
+    diags_init(&diags, arena);
+    Problem *problem =
+        problem_parse("case", arena_printf(arena, "size M, N, K\n%s\n", c->text), &diags);
+    const Binding size[] = {{"M", c->m}, {"N", c->n}, {"K", c->k}};
+    assert_true(problem && problem_bind(problem, size, 3, &diags));
+    problem->bound->math = c->math;
+    assert_true(device_model_find("nvidia-h200", &model));
+    describe_model(&model, &info);
+    describe_target("cuda", &info);
+    Derivation *derivation = derive_new(problem->bound, &info, &diags);
+    const Space *space = derive_space(derivation);
+    int n = derive_first(derivation, first, COUNTOF(first)), units = 0;
+    for (int i = 0; i < n; i++) {
+        if (strcmp(space_word(space, &first[i], "product"), "matrix") != 0)
+            continue;
+        units++;
+        Candidate candidate;
+        assert_true(candidate_make(problem, derivation, &first[i], "c", target_find("cuda"),
+                                   "", arena, &candidate, &diags));
+        assert_non_null(strstr(candidate.job.source, "fw_multiply"));
+        candidate_release(&candidate);
+    }
+    assert_true(units >= 4);
+    derive_free(derivation);
+    problem_free(problem);
+    arena_free(arena);
+}
+
+static void first_points(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNTOF(products); i++)
+        try_first(&products[i]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host),
+                                       cmocka_unit_test(first_points)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

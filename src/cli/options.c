@@ -147,7 +147,7 @@ static bool parse_count(Options *o, OptionId option, const char *text, int64_t m
 static bool parse_math(Options *o, const char *text)
 {
     return math_find(text, &o->math) ||
-           wrong(o, "--math takes standard, exact or fast", text);
+           wrong(o, "--math takes standard, exact, strict or fast", text);
 }
 
 static bool parse_extra(Options *o, char *text)

@@ -35,15 +35,30 @@ typedef struct {
     int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
 
+// A parameter on which the order of folds depends, and its value where that is the
+// program's.
+enum { ORDER_PARAMS = 6 };
+typedef struct {
+    const char *name;
+    char value[24];
+} OrderParam;
+
 struct Derivation {
     const Program *program;
     DeviceInfo device;
     Space *space;
     Shape shape;
+    OrderParam order[ORDER_PARAMS]; // norder of them
+    int norder;
     Pipeline *pipeline; // NULL: it has one stage
 };
 
+// derive_order.c: for --math strict, once the space is made.
+void settle_order(Derivation *derivation, Diags *diags);
+void order_plain(const Derivation *derivation, Point *point);
 // derive_space.c
+// As derive_new, whatever the program's arithmetic.
+Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags);
 int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
                       int x); // of lx, by, ...; 1 if there is no such parameter
 int64_t derive_param(const Derivation *derivation, const Point *point, const char *name);

@@ -382,6 +382,7 @@ void derive_reference(const Derivation *d, Point *point)
     set_number(d, point, "ly", 1);
     set_number(d, point, "bx", 16);
     set_number(d, point, "by", 4);
+    order_plain(d, point);
 }
 
 void product_options(const Derivation *d, const Point *point, LowerOptions *options)

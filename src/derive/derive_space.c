@@ -353,7 +353,7 @@ bool derive_word(const Derivation *d, const Point *point, const char *name,
 
 // Entry -------------------------------------------------------------------------------
 
-Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags)
+Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags)
 {
     Derivation *d = xcalloc(1, sizeof *d);
     d->program = program;
@@ -378,6 +378,18 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
         return NULL;
     }
     return d;
+}
+
+Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *diags)
+{
+    int errors = diags->errors;
+    Derivation *d = derive_open(program, device, diags);
+    if (d && program->math == MATH_STRICT)
+        settle_order(d, diags);
+    if (diags->errors == errors)
+        return d;
+    derive_free(d);
+    return NULL;
 }
 
 void derive_free(Derivation *d)
@@ -415,6 +427,7 @@ void derive_plain(const Derivation *d, Point *point)
     cover_plain(d, point);
     set_number(d, point, "groups", 64);
     fold_plain(d, point);
+    order_plain(d, point);
 }
 
 // One of them may be the plain point, or the same as another, where parameters are missing.

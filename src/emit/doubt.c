@@ -9,15 +9,19 @@ static const char *const lines[] = {
 #include "emit/doubt.inc"
 };
 
+#define EXACT_LINES                                                                        \
+    "#define FW_FAST 0\n"                                                                  \
+    "#define FW_KEEPS_DENORMALS\n"                                                         \
+    "#define FW_DIV_UNITS(T) 1\n"                                                          \
+    "#define FW_SQRT_UNITS(T) 1\n"
+
 // Units in the last place are two of rounding. double and half do not depend on `math`.
 static const char *const math_lines[MATHS] = {
     [MATH_STANDARD] = "#define FW_FAST 0\n"
                       "#define FW_DIV_UNITS(T) (T::unit == 1.0 / (1 << 24) ? 5.1 : 1)\n"
                       "#define FW_SQRT_UNITS(T) (T::unit == 1.0 / (1 << 24) ? 6.1 : 1)\n",
-    [MATH_EXACT] = "#define FW_FAST 0\n"
-                   "#define FW_KEEPS_DENORMALS\n"
-                   "#define FW_DIV_UNITS(T) 1\n"
-                   "#define FW_SQRT_UNITS(T) 1\n",
+    [MATH_EXACT] = EXACT_LINES,
+    [MATH_STRICT] = EXACT_LINES,
     [MATH_FAST] = "#define FW_FAST 1\n"
                   "#define FW_DIV_UNITS(T) 8\n"
                   "#define FW_SQRT_UNITS(T) 8\n",

@@ -65,35 +65,10 @@ const char *target_options(const Target *target, Math math)
 
 // Units -------------------------------------------------------------------------------
 
-static bool op_decides(Op op, const Type *arg)
-{
-    bool whole =
-        (op_info[op].types == TY_CAST && op < OP_HALF) || op_info[op].types == TY_COMP;
-    return whole && scalar_info[arg->scalar].floating;
-}
-
-static bool function_decides(const Function *fun);
-
-static bool body_decides(const Expr *e)
-{
-    if ((e->kind == E_OP && op_decides(e->op, e->arg[0]->type)) ||
-        (e->kind == E_CALL && function_decides(e->callee)))
-        return true;
-    for (int i = 0; i < e->narg; i++)
-        if (body_decides(e->arg[i]))
-            return true;
-    return false;
-}
-
-static bool function_decides(const Function *fun)
-{
-    return !fun->body || body_decides(fun->body); // an opaque one may
-}
-
 static bool is_decision(const KExpr *e, const void *of)
 {
     (void)of;
-    return e->kind == K_CALL ? function_decides(e->callee)
+    return e->kind == K_CALL ? !e->callee->body || expr_decides(e->callee->body)
                              : e->kind == K_OP && op_decides(e->op, e->arg[0]->type);
 }
 

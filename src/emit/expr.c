@@ -54,6 +54,18 @@ static Builtin real_builtin(Op op)
     }
 }
 
+// What targets have of their own is not the same to the bit: which of two zeros is the
+// less, and how often a root is rounded (head.c).
+static Builtin strict_builtin(Op op)
+{
+    switch (op) {
+    case OP_MINIMUM: return (Builtin){"fw_lesser", "fw_lesser"};
+    case OP_MAXIMUM: return (Builtin){"fw_greater", "fw_greater"};
+    case OP_RSQRT: return (Builtin){"fw_rsqrt", "fw_rsqrt"};
+    default: return real_builtin(op);
+    }
+}
+
 static Builtin integer_builtin(Op op)
 {
     switch (op) {
@@ -456,9 +468,10 @@ static const char *half_builtin(const Printer *p, Op op)
 
 static void put_real_name(Printer *p, const KExpr *e)
 {
-    Builtin name = real_builtin(e->op);
+    bool strict = p->program->math == MATH_STRICT && !p->target->doubts;
+    Builtin name = strict ? strict_builtin(e->op) : real_builtin(e->op);
     bool is_half = e->type->scalar == S_HALF, suffix = !p->target->overloaded;
-    const char *own = is_half ? half_builtin(p, e->op) : NULL;
+    const char *own = is_half && !strict ? half_builtin(p, e->op) : NULL;
     if (own) {
         put(p, "%s", own);
         return;
@@ -588,11 +601,13 @@ static void put_infix_arg(Printer *p, const KExpr *e, int i)
         put_value(p, arg, prec);
 }
 
-// A double over a constant whose inverse is as exact as it, and no power of two.
-static bool is_over(const KExpr *e)
+// A double over a constant whose inverse is as exact as it, and no power of two. Not to the
+// bit, where the result is subnormal.
+static bool is_over(const Printer *p, const KExpr *e)
 {
     int exponent;
-    if (e->op != OP_DIV || e->type->kind != T_SCALAR || e->type->scalar != S_DOUBLE ||
+    if (p->program->math == MATH_EXACT || p->program->math == MATH_STRICT ||
+        e->op != OP_DIV || e->type->kind != T_SCALAR || e->type->scalar != S_DOUBLE ||
         e->arg[1]->kind != K_LITERAL)
         return false;
     double size = fabs(e->arg[1]->number);
@@ -628,7 +643,7 @@ static void put_infix(Printer *p, const KExpr *e, Prec prec)
 static void put_by_form(Printer *p, const KExpr *e, Prec prec)
 {
     bool prefix = op_info[e->op].form == FORM_PREFIX;
-    if (p->target->over && is_over(e)) {
+    if (p->target->over && is_over(p, e)) {
         put_over(p, e);
     } else if (is_infix(e->op)) {
         put_infix(p, e, prec);

@@ -214,6 +214,57 @@ static void put_shuffles(Buf *out, const Program *program, const Uses *uses)
     buf_puts(out, "#endif\n\n");
 }
 
+// Of --math strict, of each type T, whose functions end in S: the same on every target.
+static const Helper strict_helper[] = {
+    {{"fw_lesser", NULL}, "@T fw_lesserS(T a, T b) { return a < b || b != b ? a : b; }\n"},
+    {{"fw_greater", NULL},
+     "@T fw_greaterS(T a, T b) { return a > b || b != b ? a : b; }\n"},
+    {{"fw_rsqrt", NULL}, "@T fw_rsqrtS(T x) { return 1 / sqrtS(x); }\n"},
+};
+
+static void put_strict(Buf *out, int n, const char *start, const char *type,
+                       const char *suffix, const Uses *uses)
+{
+    for (int i = 0; i < n; i++)
+        for (const char *c = strict_helper[i].text; *c && needed(&strict_helper[i], uses);
+             c++)
+            if (*c == '@' || *c == 'T' || *c == 'S')
+                buf_puts(out, *c == '@' ? start : *c == 'T' ? type : suffix);
+            else
+                buf_putc(out, *c);
+}
+
+// Of C, which has the root, and of CUDA.
+static void put_strict_c(Buf *out, int n, const char *start, const Program *program,
+                         const Uses *uses)
+{
+    size_t before = out->len;
+    if (program->math != MATH_STRICT)
+        return;
+    put_strict(out, n, start, "float", "f", uses);
+    put_strict(out, n, start, "double", "", uses);
+    buf_puts(out, out->len > before ? "\n" : "");
+}
+
+static void put_strict_opencl(Buf *out, const Program *program, const Uses *uses)
+{
+    static const Scalar scalars[] = {S_FLOAT, S_DOUBLE, S_HALF};
+    if (program->math != MATH_STRICT)
+        return;
+    buf_puts(out, "#pragma OPENCL FP_CONTRACT OFF\n\n");
+    size_t before = out->len;
+    for (int i = 0; i < COUNTOF(scalars); i++)
+        for (int n = 1; n <= 8; n *= 2) {
+            char type[16];
+            snprintf(type, sizeof type, n > 1 ? "%s%d" : "%s", scalar_info[scalars[i]].name,
+                     n);
+            if (i == 0 || program_uses(program, scalars[i]))
+                put_strict(out, COUNTOF(strict_helper), "__attribute__((overloadable)) ",
+                           type, "", uses);
+        }
+    buf_puts(out, out->len > before ? "\n" : "");
+}
+
 void put_opencl_head(Buf *out, const Program *program, const Uses *uses)
 {
     bool any = false;
@@ -223,6 +274,7 @@ void put_opencl_head(Buf *out, const Program *program, const Uses *uses)
     if (program_uses(program, S_HALF) && (any = true))
         buf_printf(out, format, "cl_khr_fp16");
     buf_puts(out, any ? "\n" : "");
+    put_strict_opencl(out, program, uses);
     put_shuffles(out, program, uses);
 }
 
@@ -277,6 +329,7 @@ void put_c_head(Buf *out, const Program *program, const Uses *uses)
     if (program_uses(program, S_HALF))
         buf_puts(out, "typedef _Float16 half;\n\n");
     put_helpers(out, c_helper, COUNTOF(c_helper), "static inline ", uses);
+    put_strict_c(out, COUNTOF(strict_helper) - 1, "static inline ", program, uses);
     put_c_vectors(out, program, &uses->vectors);
 }
 
@@ -461,6 +514,7 @@ void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
         put_helpers(out, &cuda_over[program->math], 1, "", uses);
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);
+    put_strict_c(out, COUNTOF(strict_helper), "__device__ __forceinline__ ", program, uses);
     put_cuda_vectors(out, program, &uses->vectors);
     put_matrix_text(out, program, uses);
 }

@@ -212,6 +212,24 @@ bool expr_mentions(const Expr *expr, const Param *param)
     return expr->fun && expr_mentions(expr->fun, param);
 }
 
+bool op_decides(Op op, const Type *arg)
+{
+    bool whole =
+        (op_info[op].types == TY_CAST && op < OP_HALF) || op_info[op].types == TY_COMP;
+    return whole && scalar_info[arg->scalar].floating;
+}
+
+bool expr_decides(const Expr *expr)
+{
+    if ((expr->kind == E_OP && op_decides(expr->op, expr->arg[0]->type)) ||
+        (expr->kind == E_CALL && (!expr->callee->body || expr_decides(expr->callee->body))))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (expr_decides(expr->arg[i]))
+            return true;
+    return expr->fun && expr_decides(expr->fun);
+}
+
 int expr_uses(const Expr *expr, const Param *param)
 {
     int n = expr->kind == E_PARAM && expr->param == param;

@@ -196,6 +196,9 @@ typedef struct {
     const char *text, *help;
 } MathInfo;
 extern const MathInfo math_info[MATHS];
+// Whether an operation on floating numbers has one right result, to the bit: it is rounded
+// correctly, or not at all.
+bool op_is_rounded(Op op);
 // False, and nothing set, if no row has that text.
 bool math_find(const char *text, Math *math);
 
@@ -285,6 +288,11 @@ Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *val
 uint64_t expr_hash(const Expr *expr);          // up to names of bound params
 bool expr_equal(const Expr *a, const Expr *b); // likewise
 bool expr_mentions(const Expr *expr, const Param *param);
+// Whether an operation compares floating numbers of this type, or makes whole ones of them:
+// a small difference may then make a large one; whether an expression has such a one.
+// Functions without a body may.
+bool op_decides(Op op, const Type *arg);
+bool expr_decides(const Expr *expr);
 int expr_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
 
 // parse.c, print.c ---------------------------------------------------------------------

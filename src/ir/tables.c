@@ -52,6 +52,12 @@ const char *const extra_text[EXTRAS] = {
 #undef EXTRA
 };
 
+bool op_is_rounded(Op op)
+{
+    OpKind kind = op_info[op].kind;
+    return op == OP_SQRT || op == OP_RSQRT || (kind != OPK_EXP && kind != OPK_SPECIAL);
+}
+
 bool math_find(const char *text, Math *math)
 {
     for (int i = 0; i < MATHS; i++)

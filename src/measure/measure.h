@@ -40,7 +40,7 @@ void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 
 // Version of the rule by which a result is right: a stored verdict of another counts for
 // nothing.
-#define CHECK_VERSION "3"
+#define CHECK_VERSION "4"
 
 enum { TRIAL_SAMPLES = 32 };
 
@@ -176,6 +176,8 @@ typedef struct {
     const char *folder, *worker;
     const Sandbox *sandbox;
     const Stop *stop;
+    double patience_s; // how long a reference may take where there is a lesser one; 0: as
+                       // it likes
 } Workplace;
 
 // Who runs some of a rig's jobs besides its own device (peers.h).

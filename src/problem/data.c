@@ -161,18 +161,27 @@ static double any_scale(Rng *rng, Scalar scalar)
     return power % 64 == 0 ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
 }
 
-enum { RARELY = 4096, SPECIAL_FROM = 16 };
+enum { OFTEN = 8, RARELY = 4096, SPECIAL_FROM = 16 };
 
-// One of each at least, and one in RARELY, of buffers that hold more than parameters.
-static void put_special(const RigBuffer *buffer, Rng *rng)
+// n of them among the first `count` elements.
+static void put_some(const RigBuffer *buffer, int64_t count, int64_t n, Rng *rng)
 {
     static const double values[] = {NAN, INFINITY, -INFINITY, 0};
     size_t bytes = scalar_device_bytes(buffer->scalar);
-    int64_t n = buffer->count < SPECIAL_FROM ? 0 : COUNTOF(values) + buffer->count / RARELY;
     for (int64_t i = 0; i < n; i++)
         scalar_pack(buffer->scalar, &values[i % COUNTOF(values)], 1,
                     (char *)(uintptr_t)buffer->init +
-                        rng_below(rng, (uint64_t)buffer->count) * bytes);
+                        rng_below(rng, (uint64_t)count) * bytes);
+}
+
+// So many in the first half that whatever a kernel does once meets some, and so few in the
+// rest that folds of it stay numbers; of buffers that hold more than parameters.
+static void put_special(const RigBuffer *buffer, Rng *rng)
+{
+    if (buffer->count < SPECIAL_FROM)
+        return;
+    put_some(buffer, buffer->count / 2, buffer->count / 2 / OFTEN, rng);
+    put_some(buffer, buffer->count, 4 + buffer->count / RARELY, rng);
 }
 
 static void fill_more(const RigBuffer *buffer, MoreInputs set, Rng *rng)

@@ -83,6 +83,7 @@ typedef struct {
     const int *output; // the buffer of each output
     double tolerance;  // as of a RigConfig
     int ninput;        // of a program: input planes, then output planes
+    double seconds;    // of a program: what it took to compute the outputs
     ScriptData *script;
 } ProblemData;
 
@@ -173,10 +174,10 @@ struct ProblemKind {
     // Computes what the outputs must be; how: in words.
     bool (*expect)(const Problem *problem, ProblemData *data, const char *device,
                    const Workplace *place, Arena *arena, const char **how, Diags *diags);
-    // Further inputs, with what the outputs must be, the reference having been checked;
-    // false with diagnostics. NULL: there are none.
-    bool (*more)(const Problem *problem, uint64_t seed, ProblemData *data[MORE_SETS],
-                 const Workplace *place, Arena *arena, Diags *diags);
+    // n sets of further inputs, with what the outputs must be, the reference having been
+    // checked; returns how many there are, fewer with diagnostics. NULL: there are none.
+    int (*more)(const Problem *problem, uint64_t seed, int n, ProblemData *data[MORE_SETS],
+                const Workplace *place, Arena *arena, Diags *diags);
     // Writes an output, as read from its buffer, to a .npy file.
     bool (*write)(const Problem *problem, const ProblemData *data, int output,
                   const void *raw, const char *path, Diags *diags);
@@ -236,9 +237,11 @@ Work problem_work(const Problem *problem);
 bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
                        Arena *arena, const char **how, Diags *diags);
 
-// The same of inputs besides, by the plain kernel alone, once that was checked.
-bool reference_more(const Problem *problem, uint64_t seed, ProblemData *data[MORE_SETS],
-                    const Workplace *place, Arena *arena, Diags *diags);
+// The same of n sets of inputs besides, by the plain kernel alone, once that was checked.
+// Returns of how many; the first are those that show most.
+int reference_more(const Problem *problem, uint64_t seed, int n,
+                   ProblemData *data[MORE_SETS], const Workplace *place, Arena *arena,
+                   Diags *diags);
 
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *workplace_folder(Arena *arena);

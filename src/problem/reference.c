@@ -17,15 +17,16 @@
 // is worth a try.
 enum { INTERPRETER_QUOTA = 20000000, INTERPRETER_OUTPUTS = 2000000 };
 
-// From so many floating operations on, the plain kernel runs without bounds, and one
-// tolerance stands for all elements: with bounds an operation takes 3.4 ns of a core,
-// without 0.25 (j2d5pt 4096 x 4096, 20 steps: 10 s on two cores, 0.4 s).
-static const double BOUNDS_FLOPS = 2e10;
+// With bounds an operation takes so long of a core, without a fourteenth (j2d5pt 4096 x
+// 4096, 20 steps: 10 s on two cores, 0.4 s). Where that is longer than somebody waits, the
+// plain kernel runs without bounds, and one tolerance stands for all elements.
+static const double BOUNDED_S = 3.4e-9, PATIENCE_S = 34;
 
-static bool has_bounds(const Problem *problem)
+static bool has_bounds(const Problem *problem, const Workplace *place)
 {
     Work work = problem_work(problem);
-    return work.float_flops + work.double_flops < BOUNDS_FLOPS;
+    double takes_s = (work.float_flops + work.double_flops) * BOUNDED_S / processors();
+    return takes_s < (place->patience_s > 0 ? place->patience_s : PATIENCE_S);
 }
 
 enum { CHUNK = 4096 }; // elements looked at together
@@ -222,11 +223,13 @@ static bool run_values(Rig *rig, const Candidate *candidate, RigConfig *config,
 }
 
 // Runs the plain point on the host device: sets what is expected and, if it runs as C++,
-// the bounds. For each of n sets of data. few_digits: so do its inputs have, and it asks
-// which sums are exact.
-static bool run_plain(const Problem *problem, bool bounded, ProblemData *const *data, int n,
-                      bool few_digits, const Workplace *place, Arena *arena, Diags *diags)
+// the bounds. For each of n sets of data; returns for how many. few_digits: so do its
+// inputs have, and it asks which sums are exact.
+static int run_plain(const Problem *problem, bool bounded, ProblemData *const *data, int n,
+                     bool few_digits, const Workplace *place, Arena *arena, Diags *diags)
 {
+    double start_s = clock_s();
+    int done = 0;
     RigConfig config = {.device = "host",
                         .worker = place->worker,
                         .folder = place->folder,
@@ -237,7 +240,7 @@ static bool run_plain(const Problem *problem, bool bounded, ProblemData *const *
                         .run_limit_s = 240};
     Rig *rig = rig_open(&config, diags);
     if (!rig)
-        return false;
+        return 0;
     Derivation *derivation = derive_new(problem->bound, rig_device(rig), diags);
     Point plain;
     Buf prelude;
@@ -252,15 +255,18 @@ static bool run_plain(const Problem *problem, bool bounded, ProblemData *const *
         derive_reference(derivation, &plain);
         ok = candidate_make(problem, derivation, &plain, problem->name, target,
                             prelude.text, arena, &candidate, diags);
-        for (int i = 0; ok && i < n; i++)
-            ok = (bounded ? run_bounded : run_values)(rig, &candidate, &config, data[i],
+        for (; ok && done < n; done += ok) {
+            ok = (bounded ? run_bounded : run_values)(rig, &candidate, &config, data[done],
                                                       arena, diags);
+            data[done]->seconds = clock_s() - start_s;
+            start_s = clock_s();
+        }
     }
     candidate_release(&candidate);
     buf_release(&prelude);
     derive_free(derivation);
     rig_close(rig);
-    return ok;
+    return done;
 }
 
 // The interpreter ------------------------------------------------------------------------
@@ -272,9 +278,10 @@ static double difference(double x, double e, double scale)
     return x == e || (isnan(x) && isnan(e)) ? 0 : error >= 0 ? error : INFINITY;
 }
 
-// The largest difference of the outputs of two, those left out that a bound allows.
+// The largest difference of the outputs of two, those left out that a bound allows, or, of
+// runs without bounds, that are undecided, but where `all` are wanted.
 static double outputs_differ(const ProblemData *data, const void *const *other,
-                             bool bounded)
+                             bool bounded, bool all)
 {
     double most = 0, x[CHUNK], e[CHUNK];
     for (int k = data->ninput; k < data->nbuffer; k++) {
@@ -289,8 +296,8 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
             scalar_unpack(b->scalar, (const char *)other[k] + (size_t)i * step, n, x);
             scalar_unpack(b->scalar, (const char *)b->expect + (size_t)i * step, n, e);
             for (int64_t j = 0; j < n; j++)
-                if (!bounded || !(b->bound[i + j] >= fabs(x[j] - e[j])))
-                    if (bounded || !b->bound || isfinite(b->bound[i + j]))
+                if (!bounded || !b->bound || !(b->bound[i + j] >= fabs(x[j] - e[j])))
+                    if (bounded || all || !b->bound || isfinite(b->bound[i + j]))
                         most = fmax(most, difference(x[j], e[j], scale));
         }
     }
@@ -328,7 +335,7 @@ static bool is_large(const Problem *problem)
 // Compares what the reference computed with what the interpreter did, which data held.
 static bool agrees(const ProblemData *data, const void *const *interpreted, Diags *diags)
 {
-    double far = outputs_differ(data, interpreted, true);
+    double far = outputs_differ(data, interpreted, true, true);
     return far <= data->tolerance ||
            diag_world(diags, "R001",
                       "the plain kernel as C++ is no reference: it is %.3g from the "
@@ -396,9 +403,9 @@ static bool interpret(const Problem *problem, ProblemData *data, Arena *arena)
 // Rounding ----------------------------------------------------------------------------
 
 // Bounds of steps that follow one another may grow where errors do not: of a wave,
-// threefold each. How far rounding does take a result is asked of the reference then: it
-// runs once more, on inputs that differ by their last bit, and a kernel, which rounds in
-// each step, may be MARGIN times as far from it as that run is.
+// threefold each. How far rounding does take a result is asked of the plain kernel then: it
+// runs without bounds, in the program's own types, on inputs that differ by their last bit,
+// and a kernel may be MARGIN times as far from the reference as that run is.
 static const double MARGIN = 8;
 // What is further than this is left to the bounds.
 static const double TOLERANCE_MOST = 0.1;
@@ -436,25 +443,34 @@ static const void *nudged(const RigBuffer *buffer, Arena *arena)
     return turned;
 }
 
-// The largest relative change of a floating output as the floating inputs change by their
-// last bit.
-static bool rounding_moves(const Problem *problem, bool bounded, const ProblemData *data,
-                           const Workplace *place, double *change, Diags *diags)
+// Of each of n sets the largest relative change of a floating output as the floating inputs
+// change by their last bit. continuous: also of elements that no bound holds for.
+static int rounding_moves(const Problem *problem, bool continuous, ProblemData *const *data,
+                          int n, const Workplace *place, double *change)
 {
+    Diags quiet;
     Arena *scratch = arena_new();
-    ProblemData other = *data;
-    other.buffer = NEW_ARRAY(scratch, RigBuffer, data->nbuffer);
-    for (int i = 0; i < data->nbuffer; i++) {
-        other.buffer[i] = data->buffer[i];
-        if (i < data->ninput && scalar_info[data->buffer[i].scalar].floating)
-            other.buffer[i].init = nudged(&data->buffer[i], scratch);
+    ProblemData **other = NEW_ARRAY(scratch, ProblemData *, n);
+    diags_init(&quiet, scratch);
+    for (int k = 0; k < n; k++) {
+        other[k] = NEW(scratch, ProblemData);
+        *other[k] = *data[k];
+        other[k]->buffer = NEW_ARRAY(scratch, RigBuffer, data[k]->nbuffer);
+        for (int i = 0; i < data[k]->nbuffer; i++) {
+            const RigBuffer *buffer = &data[k]->buffer[i];
+            other[k]->buffer[i] = *buffer;
+            if (i < data[k]->ninput && scalar_info[buffer->scalar].floating)
+                other[k]->buffer[i].init = nudged(buffer, scratch);
+        }
     }
-    bool ok = run_plain(problem, bounded, &(ProblemData *){&other}, 1, false, place,
-                        scratch, diags);
-    if (ok)
-        *change = outputs_differ(data, outputs_of(&other, scratch), false);
+    int done = run_plain(problem, false, other, n, false, place, scratch, &quiet);
+    for (int k = 0; k < done; k++) {
+        data[k]->seconds += other[k]->seconds;
+        change[k] =
+            outputs_differ(data[k], outputs_of(other[k], scratch), false, continuous);
+    }
     arena_free(scratch);
-    return ok;
+    return done;
 }
 
 // Calls of each for the elements of floating outputs: bound, magnitude of the element or,
@@ -479,45 +495,104 @@ static void each_bound(const ProblemData *data, EachBound *each, void *user)
     }
 }
 
+typedef struct {
+    bool continuous; // nothing decides: what has no bound only grew beyond all
+    double widest, tolerance;
+} Narrow;
+
 static void find_widest(void *user, float *bound, double size)
 {
-    double *widest = user;
-    if (isfinite(*bound) && isfinite(size))
-        *widest = fmax(*widest, *bound / size);
+    Narrow *narrow = user;
+    if ((narrow->continuous || isfinite(*bound)) && isfinite(size))
+        narrow->widest = fmax(narrow->widest, *bound / size);
 }
 
-static void narrow(void *user, float *bound, double size)
+static void narrow_bound(void *user, float *bound, double size)
 {
-    const double *tolerance = user;
-    if (isfinite(*bound) && isfinite(size) && *bound > *tolerance * size)
-        *bound = float_above(*tolerance * size);
+    const Narrow *narrow = user;
+    if ((narrow->continuous || isfinite(*bound)) && isfinite(size) &&
+        *bound > narrow->tolerance * size)
+        *bound = float_above(narrow->tolerance * size);
 }
 
-// Where a program iterates, bounds are not wider than what rounding can do.
-static void narrow_bounds(const Problem *problem, ProblemData *data, const Workplace *place,
-                          Arena *arena)
+// Where a program iterates, bounds are not wider than what rounding can do; without bounds,
+// that is the tolerance.
+static void settle_steps(const Problem *problem, ProblemData *const *data, int n,
+                         const Workplace *place, Arena *arena)
 {
-    double widest = 0, change = 0;
-    Diags quiet;
-    diags_init(&quiet, arena);
-    each_bound(data, find_widest, &widest);
-    if (widest <= data->tolerance ||
-        !rounding_moves(problem, true, data, place, &change, &quiet) ||
-        MARGIN * change > TOLERANCE_MOST)
+    const Expr *body = problem->bound->main->body;
+    if (steps_of(body) == 0 || n == 0)
         return;
-    data->tolerance = fmax(data->tolerance, MARGIN * change);
-    each_bound(data, narrow, &data->tolerance);
+    Narrow narrow = {.continuous = !expr_decides(body)};
+    double *change = NEW_ARRAY(arena, double, n);
+    bool bounded = has_bounds(problem, place);
+    for (int k = 0; bounded && k < n; k++)
+        each_bound(data[k], find_widest, &narrow);
+    if (bounded && narrow.widest <= data[0]->tolerance)
+        return;
+    n = rounding_moves(problem, narrow.continuous, data, n, place, change);
+    for (int k = 0; k < n; k++) {
+        double most = MARGIN * change[k];
+        if (bounded && most > TOLERANCE_MOST)
+            continue;
+        narrow.tolerance = fmax(data[k]->tolerance, fmin(most, TOLERANCE_MOST));
+        data[k]->tolerance = narrow.tolerance;
+        if (bounded)
+            each_bound(data[k], narrow_bound, &narrow);
+    }
 }
 
-// Without bounds, the tolerance of a program that iterates is what rounding can do.
-static void widen_tolerance(const Problem *problem, ProblemData *data,
-                            const Workplace *place, Arena *arena)
+// To the bit ----------------------------------------------------------------------------
+
+static const char *exception_in(const Expr *e)
 {
-    double change = 0;
-    Diags quiet;
-    diags_init(&quiet, arena);
-    if (rounding_moves(problem, false, data, place, &change, &quiet))
-        data->tolerance = fmax(data->tolerance, fmin(MARGIN * change, TOLERANCE_MOST));
+    Scalar scalar = e->type && e->type->kind == T_SCALAR ? e->type->scalar : S_FLOAT;
+    const char *found = NULL;
+    if (e->kind == E_OP && scalar_info[scalar].floating && !op_is_rounded(e->op))
+        return op_info[e->op].text;
+    if (scalar == S_HALF || scalar == S_BF16)
+        return scalar_info[scalar].name;
+    if (e->kind == E_CALL)
+        found = e->callee->body ? exception_in(e->callee->body) : e->callee->name;
+    for (int i = 0; i < e->narg && !found; i++)
+        found = exception_in(e->arg[i]);
+    return found || !e->fun ? found : exception_in(e->fun);
+}
+
+// What keeps points of --math strict from giving the same bits everywhere, in the program's
+// words; NULL: nothing does.
+static const char *strict_exception(const Problem *problem)
+{
+    return exception_in(problem->bound->main->body);
+}
+
+static bool is_strict(const Problem *problem)
+{
+    return problem->bound->math == MATH_STRICT && !strict_exception(problem);
+}
+
+// The plain kernel, whose bits those of every point must be, after it was found within its
+// bounds.
+static bool settle_strict(const Problem *problem, ProblemData *data, const Workplace *place,
+                          Arena *arena, Diags *diags)
+{
+    ProblemData *values = NEW(arena, ProblemData);
+    *values = *data;
+    values->buffer = NEW_ARRAY(arena, RigBuffer, data->nbuffer);
+    for (int i = 0; i < data->nbuffer; i++)
+        values->buffer[i] = data->buffer[i];
+    if (!run_plain(problem, false, &values, 1, false, place, arena, diags))
+        return false;
+    double far = outputs_differ(data, outputs_of(values, arena), true, true);
+    if (far > data->tolerance)
+        return diag_world(diags, "R003", "the plain kernel is wrong: it is %.3g off", far);
+    for (int i = data->ninput; i < data->nbuffer; i++) {
+        data->buffer[i].expect = values->buffer[i].expect;
+        data->buffer[i].bound = NULL;
+    }
+    data->tolerance = 0;
+    data->seconds = values->seconds;
+    return true;
 }
 
 // What is told of it --------------------------------------------------------------------
@@ -574,40 +649,42 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
         return false;
     Diags quiet;
     diags_init(&quiet, arena);
-    if (!has_bounds(problem)) {
-        if (!run_plain(problem, false, &data, 1, false, place, arena, diags))
-            return false;
-        if (steps_of(problem->bound->main->body) > 0)
-            widen_tolerance(problem, data, place, arena);
-        *how = arena_printf(
-            arena,
-            "plain kernel, checked against the interpreter at small sizes; every "
-            "element within %.2g, because bounds would take long",
-            data->tolerance);
-        return true;
-    }
-    if (!run_plain(problem, true, &data, 1, interpreted, place, arena,
+    bool bounded = has_bounds(problem, place);
+    if (!run_plain(problem, bounded, &data, 1, interpreted && bounded, place, arena,
                    interpreted ? &quiet : diags)) {
         *how = "interpreter, within one tolerance: the kernel with bounds cannot run here";
         return interpreted;
     }
     if (interpreted && !agrees(data, values, diags))
         return false;
-    if (steps_of(problem->bound->main->body) > 0)
-        narrow_bounds(problem, data, place, arena);
-    *how = tell(data, *how, arena);
+    settle_steps(problem, &data, 1, place, arena);
+    if (is_strict(problem)) {
+        *how = arena_printf(arena, "%s; every point must give its bits", *how);
+        return settle_strict(problem, data, place, arena, diags);
+    }
+    *how = bounded ? tell(data, *how, arena)
+                   : arena_printf(arena,
+                                  "plain kernel, checked against the interpreter at small "
+                                  "sizes; every element within %.2g, because bounds would "
+                                  "take long",
+                                  data->tolerance);
+    if (problem->bound->math == MATH_STRICT)
+        *how = arena_printf(arena, "%s; not to the bit, because of %s", *how,
+                            strict_exception(problem));
     return true;
 }
 
-bool reference_more(const Problem *problem, uint64_t seed, ProblemData *data[MORE_SETS],
-                    const Workplace *place, Arena *arena, Diags *diags)
+int reference_more(const Problem *problem, uint64_t seed, int n,
+                   ProblemData *data[MORE_SETS], const Workplace *place, Arena *arena,
+                   Diags *diags)
 {
-    for (int set = 0; set < MORE_SETS; set++)
+    for (int set = 0; set < n; set++)
         data[set] = data_more(problem, (MoreInputs)set, seed, arena);
-    bool bounded = has_bounds(problem);
-    if (!run_plain(problem, bounded, data, MORE_SETS, bounded, place, arena, diags))
-        return false;
-    for (int set = 0; set < MORE_SETS && steps_of(problem->bound->main->body) > 0; set++)
-        (bounded ? narrow_bounds : widen_tolerance)(problem, data[set], place, arena);
-    return true;
+    bool strict = is_strict(problem), bounded = !strict && has_bounds(problem, place);
+    n = run_plain(problem, bounded, data, n, bounded, place, arena, diags);
+    for (int set = 0; strict && set < n; set++)
+        data[set]->tolerance = 0;
+    if (!strict)
+        settle_steps(problem, data, n, place, arena);
+    return n;
 }

@@ -76,6 +76,8 @@ struct Tune {
         double begun_s, first_s;
         double build_s, bytes; // of the longest text that was right
         double other_s;        // of all candidates, but for timing them
+        double check_s;        // of that, running and comparing them
+        double right_s;        // when the first was right; 0: none
     } spent;
     bool floor_known;            // what the floor needs is stored
     bool sampling;               // of the ranking's sample, whose times are all wanted
@@ -98,7 +100,7 @@ struct Tune {
     int nbest, nagain;        // nagain: of them, timed again
     VEC(Finalist) front;      // of several objectives: right trials that none beats
     const char *last_log;     // of the last trial that failed
-    double reference_s;       // that it took
+    double set_s;             // that inputs and their reference took
     int serial;               // makes kernel names unique
     Arena *scratch;           // of the stream at work
 };
@@ -130,7 +132,12 @@ double tune_cutoff_ns(const Tune *t);
 
 // tune_budget.c -------------------------------------------------------------------------
 
-typedef enum { BUDGET_REFERENCE, BUDGET_SEARCH, BUDGET_AFTERWARDS } BudgetPart;
+typedef enum {
+    BUDGET_REFERENCE,
+    BUDGET_SEARCH,
+    BUDGET_AFTERWARDS,
+    BUDGET_CHECKS
+} BudgetPart;
 void tune_set_end(Tune *t, BudgetPart part); // of the stop, by what is known now
 bool tune_budget_left(const Tune *t);        // to the part
 // As many trials as so many seconds, and the time left, should allow at the pace so far.
@@ -138,6 +145,8 @@ int tune_trials_in(const Tune *t, double seconds, int most);
 // Whether so much more may be done before the budget is over.
 bool tune_has_time(const Tune *t, double seconds);
 double tune_again_s(const Tune *t, double ns); // predicted, to time a candidate again
+int tune_sets_in_time(const Tune *t);  // of further inputs, that the rest suffices for
+double tune_patience_s(const Tune *t); // for a reference with bounds
 void tune_spent(Tune *t, const Job *job, const Trial *trial);
 bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted
 

@@ -42,9 +42,11 @@ static bool compute_reference(Tune *t)
     tune_report(t, "reference", TRIAL_OK, INFINITY);
     t->data =
         t->problem->kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+    t->set_s = clock_s() - start_s;
     if (t->data)
         deep_call(reference_deep, t);
-    t->reference_s = clock_s() - start_s;
+    if (t->data)
+        t->set_s += t->data->seconds;
     return t->data;
 }
 
@@ -250,6 +252,7 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                 .last_log = ""};
     t->stop.asked = options->place.stop ? options->place.stop->asked : NULL;
     t->place.stop = &t->stop;
+    t->place.patience_s = tune_patience_s(t);
     tune_set_end(t, BUDGET_REFERENCE);
     *result = (TuneResult){.problem = problem_label(problem),
                            .sandbox =

@@ -4,14 +4,16 @@
 // reference, the search, the best few once more, and the floor.
 //
 //   method  the search ends as much earlier as timing the best few again will take, by what
-//           their trials took, and measuring the floor where it is not known. What is under
-//           way then is dropped. The end may use the slack, by which a budget may be
-//           exceeded, where it takes longer than was predicted. A candidate is not begun if
-//           compiling it is predicted to take longer than is left: as long as the longest
-//           text so far, or more in proportion.
+//           their trials took, checking the best on further inputs, by what the reference
+//           and a trial's checks took, and measuring the floor where it is not known. What
+//           is under way then is dropped. The end may use the slack, by which a budget may
+//           be exceeded, where it takes longer than was predicted. Of the further inputs
+//           there are as many as there is time for, and the result says how many. A
+//           candidate is not begun if compiling it is predicted to take longer than is
+//           left: as long as the longest text so far, or more in proportion.
 //   grace   without a kernel the time was for nothing. So the device, the reference and the
 //           first few trials, until one is right, may go beyond the budget, and the result
-//           says by how much.
+//           says by how much. What follows has the slack then.
 //
 // The points at random besides (TuneOptions.sample) are of no budget, and nor is what comes
 // after them.
@@ -23,15 +25,18 @@
 // For a first kernel that is right, and what it needs: 60 s are what a reference may take
 // to build.
 static const double GRACE_S = 60;
-// For the reference beyond the budget: 2e10 operations with bounds take two cores 34 s.
+// For the reference beyond the budget.
 static const double REFERENCE_S = 120;
+// It has no bounds if they take longer than this share of the budget, or than a little.
+static const double PATIENCE = 0.5, PATIENCE_S = 10;
 enum { FIRST_TRIALS = 8 };                     // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;  // the larger of the two
 static const double FLOOR_S = 2, FLOOR = 0.15; // the lesser: for ceilings of a device
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
-// At most of the budget for what comes after the search.
-static const double AFTERWARDS = 0.35;
+// At most of the budget for what comes after the search, and at least for what comes before
+// it and after the first right kernel, however long that took.
+static const double AFTERWARDS = 0.35, SEARCH = 0.35;
 
 static double slack_s(const Tune *t)
 {
@@ -44,13 +49,33 @@ double tune_again_s(const Tune *t, double ns)
     return 1e-9 * ns * (FINAL_SAMPLES + 4) + t->spent.other_s / MAX(t->spent.trials, 1);
 }
 
+double tune_patience_s(const Tune *t)
+{
+    return fmax(PATIENCE * t->budget_s, PATIENCE_S);
+}
+
+// To make a set of further inputs and its reference, and to run the best on it.
+static double set_s(const Tune *t)
+{
+    return t->set_s + t->spent.check_s / MAX(t->spent.trials, 1);
+}
+
+static double floor_s(const Tune *t)
+{
+    return t->floor_known ? 0 : fmin(FLOOR_S, FLOOR * t->budget_s);
+}
+
+int tune_sets_in_time(const Tune *t)
+{
+    double left = stop_left_s(&t->stop) - WRITING_S - floor_s(t);
+    return left < MORE_SETS * set_s(t) ? (int)fmax(left / set_s(t), 0) : MORE_SETS;
+}
+
 static double afterwards_s(const Tune *t)
 {
-    double s = WRITING_S + (t->problem->kind->more ? MORE_SETS * t->reference_s : 0);
+    double s = WRITING_S + floor_s(t) + (t->problem->kind->more ? MORE_SETS * set_s(t) : 0);
     for (int i = 0; i < t->nbest; i++)
         s += tune_again_s(t, t->best[i].ns);
-    if (!t->floor_known)
-        s += fmin(FLOOR_S, FLOOR * t->budget_s);
     return fmin(s, AFTERWARDS * t->budget_s);
 }
 
@@ -59,15 +84,24 @@ static double first_s(const Tune *t)
     return t->spent.trials < FIRST_TRIALS ? GRACE_S : slack_s(t) / 2;
 }
 
+// Half of what is left, or a part of the budget, of which half the slack may be used.
+static double search_end(const Tune *t, double end)
+{
+    double from = fmax(t->spent.right_s, t->spent.begun_s), left = fmax(end - from, 0);
+    double least = fmax(left / 2, fmin(SEARCH * t->budget_s, left + slack_s(t) / 2));
+    return fmax(end - afterwards_s(t), from + least);
+}
+
 void tune_set_end(Tune *t, BudgetPart part)
 {
-    double end = t->start_s + t->budget_s;
+    double end = t->start_s + t->budget_s, right_s = t->spent.right_s;
     switch (part) {
     case BUDGET_REFERENCE: end = fmax(end, clock_s()) + REFERENCE_S; break;
     case BUDGET_SEARCH:
-        end = t->nbest ? end - afterwards_s(t) : fmax(end, t->spent.begun_s) + first_s(t);
+        end = t->nbest ? search_end(t, end) : fmax(end, t->spent.begun_s) + first_s(t);
         break;
-    case BUDGET_AFTERWARDS: end += slack_s(t) / 2; break;
+    case BUDGET_AFTERWARDS: end = fmax(end, right_s) + 0.75 * slack_s(t); break;
+    case BUDGET_CHECKS: end = fmax(end, right_s) + slack_s(t); break;
     }
     t->stop.end_s = end;
 }
@@ -117,6 +151,9 @@ void tune_spent(Tune *t, const Job *job, const Trial *trial)
 {
     double bytes = (double)strlen(job->source);
     t->spent.other_s += trial->build_s + trial->check_s;
+    t->spent.check_s += trial->check_s;
+    if (trial->status == TRIAL_OK && t->spent.right_s <= 0)
+        t->spent.right_s = clock_s();
     if (t->spent.trials++ == 0)
         t->spent.first_s = clock_s();
     else if (trial->status == TRIAL_OK && bytes >= t->spent.bytes) {

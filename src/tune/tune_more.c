@@ -11,7 +11,8 @@
 typedef struct {
     Tune *t;
     ProblemData *data[MORE_SETS];
-    bool known; // what their outputs must be
+    int n;     // of them, for which it is known what their outputs must be
+    int right; // of those, for which the best was
     Diags quiet;
 } More;
 
@@ -19,8 +20,8 @@ static void reference_deep(void *user)
 {
     More *more = user;
     Tune *t = more->t;
-    more->known = t->problem->kind->more(t->problem, t->options->seed, more->data,
-                                         &t->place, t->arena, &more->quiet);
+    more->n = t->problem->kind->more(t->problem, t->options->seed, more->n, more->data,
+                                     &t->place, t->arena, &more->quiet);
 }
 
 static void drop_first(Tune *t, int set, Trial *trial)
@@ -35,15 +36,15 @@ static void drop_first(Tune *t, int set, Trial *trial)
     t->nbest--;
 }
 
-// Of the best, whether it is right for this set; what is wrong is stored as that.
-static bool try_set(Tune *t, Rig *rig, int set, bool *right)
+// Runs the best on this set; if it is wrong, that is stored.
+static bool try_set(Tune *t, Rig *rig, int set, TrialStatus *status)
 {
     Candidate candidate;
     Trial trial = {0};
     bool ok = tune_candidate(t, &t->best[0].point, t->arena, &candidate, t->diags) &&
               rig_compute(rig, &candidate.job, &trial, NULL, t->diags);
-    *right = !ok || trial.status != TRIAL_WRONG_RESULT;
-    if (!*right) {
+    *status = ok ? trial.status : TRIAL_FAILED;
+    if (*status == TRIAL_WRONG_RESULT) {
         const char *point = tune_point_text(t, &t->best[0].point);
         trial.time_ns = INFINITY;
         StoreTrial wrong = store_trial(point, &trial);
@@ -59,52 +60,70 @@ static bool try_set(Tune *t, Rig *rig, int set, bool *right)
 }
 
 // Those of the best few that are wrong for some set go; the first that stays is right for
-// all.
+// all that there was time for.
 static bool try_sets(More *more, Rig *rig)
 {
     Tune *t = more->t;
-    bool ok = true, right = false;
-    while (ok && !right && t->nbest && t->best[0].ns < INFINITY) {
-        right = true;
-        for (int set = 0; ok && right && set < MORE_SETS; set++) {
+    TrialStatus status = TRIAL_WRONG_RESULT;
+    bool ok = true;
+    while (ok && status == TRIAL_WRONG_RESULT && t->nbest && t->best[0].ns < INFINITY) {
+        status = TRIAL_OK;
+        more->right = 0;
+        for (int set = 0; ok && status != TRIAL_WRONG_RESULT && set < more->n; set++) {
             RigConfig config = tune_rig_config(t, more->data[set]);
-            ok = rig_fill(rig, &config, t->diags) && try_set(t, rig, set, &right);
+            ok = rig_fill(rig, &config, t->diags) && try_set(t, rig, set, &status);
+            more->right += status == TRIAL_OK;
         }
     }
     return ok;
 }
 
-// Of a time budget it is the last part, which is not left out; whoever stops the search
-// takes it as it is.
+static bool check_sets(More *more)
+{
+    Tune *t = more->t;
+    RigConfig config = tune_rig_config(t, more->data[0]);
+    config.workers = 1;
+    Rig *rig = rig_open(&config, t->diags);
+    bool ok = rig && try_sets(more, rig);
+    if (rig)
+        rig_close(rig);
+    return ok;
+}
+
+static const char *tell(const More *more)
+{
+    const Tune *t = more->t;
+    const char *of = t->result->reference;
+    return more->right == MORE_SETS
+               ? arena_printf(t->arena, "%s; the best is right for %d more inputs", of,
+                              MORE_SETS)
+               : arena_printf(
+                     t->arena,
+                     "%s; the best was run on %d of %d more inputs, for which it is "
+                     "right: there was no time for others",
+                     of, more->right, MORE_SETS);
+}
+
+// Of a time budget it is the last part; whoever stops the search takes it as it is.
 bool tune_check_more(Tune *t)
 {
     More more = {.t = t};
     if (!t->problem->kind->more || !t->nbest || stop_asked(&t->stop))
         return true;
-    double end_s = t->stop.end_s;
-    t->stop.end_s = INFINITY;
+    tune_set_end(t, BUDGET_CHECKS);
     tune_report(t, "check", TRIAL_OK, INFINITY);
     diags_init(&more.quiet, t->arena);
-    deep_call(reference_deep, &more);
-    bool ok = true;
+    more.n = tune_sets_in_time(t);
+    if (more.n)
+        deep_call(reference_deep, &more);
     int said = more.quiet.list.len;
     Diags *loud = t->diags;
     t->diags = &more.quiet;
-    if (more.known) {
-        RigConfig config = tune_rig_config(t, more.data[0]);
-        config.workers = 1;
-        Rig *rig = rig_open(&config, t->diags);
-        ok = rig && try_sets(&more, rig);
-        if (rig)
-            rig_close(rig);
-        if (t->nbest)
-            t->result->reference =
-                arena_printf(t->arena, "%s; the best is right for %d more inputs",
-                             t->result->reference, MORE_SETS);
-    }
-    t->stop.end_s = end_s;
+    bool ok = !more.n || check_sets(&more);
+    if (t->nbest)
+        t->result->reference = tell(&more);
     t->diags = loud;
-    for (int i = said; !stop_asked(&t->stop) && i < more.quiet.list.len; i++)
+    for (int i = said; !stop_due(&t->stop) && i < more.quiet.list.len; i++)
         diag_world(loud, more.quiet.list.at[i].code, "%s", more.quiet.list.at[i].message);
-    return ok || stop_asked(&t->stop);
+    return ok || stop_due(&t->stop);
 }

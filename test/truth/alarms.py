@@ -25,14 +25,14 @@ def sizes(text, number):
     return ",".join(f"{name.strip()}={number + 7 * k}" for k, name in enumerate(names))
 
 
-def tune(file, device, number, trials, seed, folder):
+def tune(file, device, number, trials, seed, folder, *more):
     with open(file, encoding="utf-8") as f:
         text = f.read()
     if re.search(r"\bhalf\b", text) and device.startswith("opencl"):
         device = "host"  # PoCL has no halfs
     done = subprocess.run(
         [FOREWARP, "tune", file, "-s", sizes(text, number), "-d", device, "--budget", f"{trials}t",
-         "--strategy", "random", "--seed", str(seed), "--samples", "1", "-o", folder],
+         "--strategy", "random", "--seed", str(seed), "--samples", "1", "-o", folder, *more],
         capture_output=True, text=True, check=False,
         env={**os.environ, "XDG_DATA_HOME": folder},
     )

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// --math strict: the order of folds and prefixes is the program's. In which order a point
+// folds is a matter of a few parameters; they are given the values that the plain point has
+// on a device that is the same for all, whatever device this is, so that every point that
+// is left folds in one order. What else a point says moves operations about and leaves each
+// as it is.
+
+#include "derive/derive_parts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+// A GPU of which every device can do what its plain points say.
+static const DeviceInfo usual_device = {.target = "opencl",
+                                        .max_group = 256,
+                                        .max_item = {256, 256, 64},
+                                        .local_bytes = 32 << 10,
+                                        .lanes = 32};
+
+static const char *const order_names[ORDER_PARAMS] = {"fold",  "parts",  "share",
+                                                      "lanes", "groups", "lx"};
+
+// Do the items of a group share a fold? Then how many there are is part of the order.
+static bool is_shared(const Derivation *d, const Point *point)
+{
+    bool prefix = space_find(d->space, "share") >= 0 && derive_param(d, point, "share") > 0;
+    return d->shape.reduction || prefix || derive_word(d, point, "fold", "group");
+}
+
+// One that this space lacks is as its first value says.
+static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
+                   const char *name, Diags *diags)
+{
+    int own = space_find(d->space, name), its = space_find(usual->space, name);
+    int choice = its < 0 ? 0 : plain->choice[its];
+    if (own < 0 && choice == 0)
+        return true;
+    Buf value, text;
+    buf_init(&value);
+    buf_init(&text);
+    space_value_print(&value, its < 0 ? d->space : usual->space, its < 0 ? own : its,
+                      choice);
+    const char *quote = isdigit((unsigned char)value.text[0]) ? "" : "'";
+    buf_printf(&text, "%s == %s%s%s", name, quote, value.text, quote);
+    OrderParam *param = &d->order[d->norder++];
+    param->name = name;
+    snprintf(param->value, sizeof param->value, "%s", value.text);
+    bool ok = own >= 0 && space_constrain(d->space, text.text, diags);
+    if (own < 0)
+        diag_error(diags, d->program->main->span, "P011",
+                   "--math strict folds with %s, for which %s has too little local memory",
+                   text.text, d->device.name);
+    buf_release(&value);
+    buf_release(&text);
+    return ok;
+}
+
+void settle_order(Derivation *d, Diags *diags)
+{
+    Point plain;
+    bool ok = true;
+    Derivation *usual = derive_open(d->program, &usual_device, diags);
+    if (!usual)
+        return;
+    derive_plain(usual, &plain);
+    for (int i = 0; ok && i < ORDER_PARAMS; i++)
+        if (strcmp(order_names[i], "lx") != 0 || is_shared(usual, &plain))
+            ok = settle(d, usual, &plain, order_names[i], diags);
+    if (ok && space_find(d->space, "mx") >= 0) // of sums in the machine's order
+        space_constrain(d->space, "product != 'matrix'", diags);
+    derive_free(usual);
+}
+
+void order_plain(const Derivation *d, Point *point)
+{
+    for (int i = 0; i < d->norder; i++)
+        space_set(d->space, point, d->order[i].name, d->order[i].value);
+}

@@ -375,7 +375,7 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
 void derive_reference(const Derivation *d, Point *point)
 {
     derive_plain(d, point);
-    if (!d->shape.product)
+    if (!d->shape.product || !d->device.is_cpu)
         return;
     space_set(d->space, point, "product", "blocks");
     set_number(d, point, "lx", 1);

@@ -20,9 +20,12 @@ const Target *target_find(const char *name)
     return NULL;
 }
 
-const Target *target_reference(void)
+const Target *target_reference(const char *of)
 {
-    return &targets[COUNTOF(targets) - 1];
+    for (int i = 0; i < COUNTOF(targets); i++)
+        if (targets[i].doubts && !strcmp(targets[i].computes, of))
+            return &targets[i];
+    return NULL;
 }
 
 const Target *target_at(int i)

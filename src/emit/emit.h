@@ -12,8 +12,9 @@ typedef struct Target Target;
 
 const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unknown
 const Target *target_at(int i);              // the i-th; NULL: there are no more
-// C++ whose numbers carry bounds of their rounding (doubt.txt), which no device takes.
-const Target *target_reference(void);
+// C++ whose numbers carry bounds of their rounding (doubt.txt), for the devices of the
+// target of that name; NULL: it has none.
+const Target *target_reference(const char *of);
 const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers

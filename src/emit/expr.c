@@ -410,13 +410,13 @@ static void put_cast(Printer *p, const KExpr *e, Prec prec)
     if (arg->type->scalar == e->type->scalar) {
         put_value(p, arg, prec);
     } else if (is_vector(p, e)) {
-        put(p, p->target->threads ? "convert_" : "__builtin_convertvector(");
-        if (p->target->threads) {
+        put(p, has_builtins(p) ? "convert_" : "__builtin_convertvector(");
+        if (has_builtins(p)) {
             put_type(p, e->type);
             put(p, "(");
         }
         put_value(p, arg, PREC_SELECT);
-        if (!p->target->threads) {
+        if (!has_builtins(p)) {
             put(p, ", ");
             put_type(p, e->type);
         }
@@ -458,7 +458,7 @@ static void put_argument(Printer *p, const KExpr *call, const KExpr *arg)
 // What CUDA has for half itself; the others go through float.
 static const char *half_builtin(const Printer *p, Op op)
 {
-    if (p->target->overloaded || !p->target->threads)
+    if (p->target->overloaded || !has_builtins(p))
         return NULL;
     return op == OP_MINIMUM   ? "__hmin"
            : op == OP_MAXIMUM ? "__hmax"
@@ -477,7 +477,7 @@ static void put_real_name(Printer *p, const KExpr *e)
         return;
     }
     put(p, "%s", suffix && is_half ? "(half)" : "");
-    put(p, "%s", p->target->threads ? name.device : name.c);
+    put(p, "%s", has_builtins(p) ? name.device : name.c);
     put(p, "%s", suffix && e->type->scalar != S_DOUBLE ? "f" : "");
 }
 
@@ -487,7 +487,7 @@ static void put_integer_name(Printer *p, const KExpr *e)
 {
     Builtin builtin = integer_builtin(e->op);
     Scalar scalar = e->type->scalar;
-    const char *name = p->target->threads ? builtin.device : builtin.c;
+    const char *name = has_builtins(p) ? builtin.device : builtin.c;
     if (e->op == OP_ABS && scalar == S_LONG && p->target->c_scalars)
         name = "labs";
     put(p, "%s", name);
@@ -732,8 +732,8 @@ static bool changes_type(const Printer *p, const KExpr *e)
     const ScalarInfo *info = &scalar_info[e->type->scalar];
     bool least = e->op == OP_MINIMUM || e->op == OP_MAXIMUM;
     return info->bytes < 4 || (e->op == OP_SHL && info->kind == SCALAR_SIGNED) ||
-           (least && e->type->scalar == S_UINT && !p->target->threads) ||
-           (e->op == OP_ABS && p->target->threads);
+           (least && e->type->scalar == S_UINT && !has_builtins(p)) ||
+           (e->op == OP_ABS && has_builtins(p));
 }
 
 static void put_integer_op(Printer *p, const KExpr *e, Prec prec)

@@ -68,7 +68,7 @@ static void put_helper(Printer *p, const char *fun, const Arith *a)
 
 static void put_extreme(Printer *p, const char *fun, const Arith *a)
 {
-    if (p->target->threads)
+    if (has_builtins(p))
         put_pair(p, fun, a);
     else
         put_helper(p, fun, a);

@@ -44,6 +44,11 @@ void put_name(Printer *p, const char *name)
     put(p, "%s%s", name, taken ? "_" : "");
 }
 
+bool has_builtins(const Printer *p)
+{
+    return p->target->threads && !p->target->doubts;
+}
+
 const char *scalar_text(const Printer *p, Scalar scalar)
 {
     const ScalarInfo *info = &scalar_info[scalar];

@@ -26,7 +26,7 @@ typedef struct {
 } Uses;
 
 struct Target {
-    const char *name, *extension;
+    const char *name, *computes, *extension;
     bool threads, overloaded, c_scalars, doubts;
     VectorForm vectors;
     void (*put_head)(Buf *out, const Program *program, const Uses *uses);
@@ -98,6 +98,8 @@ void put(Printer *p, const char *format, ...) FW_PRINTF(2, 3);
 void put_name(Printer *p, const char *name);          // of a variable or buffer
 void put_function_name(Printer *p, const char *name); // of a function of the program
 void put_type(Printer *p, const Type *type);
+// Whether operations have the names that devices know, not those of C.
+bool has_builtins(const Printer *p);
 const char *scalar_text(const Printer *p, Scalar scalar); // the target's type
 
 // index.c

@@ -72,7 +72,8 @@ enum { LOCAL_ALIGN = 1024 };
 
 // Bytes from the start of all local memory to a buffer's, where it is asked for as one;
 // buffer NULL: bytes of all.
-static int64_t local_offset(const Kernel *kernel, const Buffer *buffer)
+static int64_t local_offset(const Target *target, const Kernel *kernel,
+                            const Buffer *buffer)
 {
     int64_t offset = 0;
     for (int i = 0; i < kernel->locals.len && kernel->locals.at[i] != buffer; i++) {
@@ -80,7 +81,7 @@ static int64_t local_offset(const Kernel *kernel, const Buffer *buffer)
         const Buffer *before = kernel->locals.at[i];
         if (!arith_is_const(before->count, &count))
             BUG("local memory of a size that is not known");
-        offset += count * scalar_info[before->scalar].bytes;
+        offset += count * target_bytes(target, before->scalar);
         offset = (offset + LOCAL_ALIGN - 1) / LOCAL_ALIGN * LOCAL_ALIGN;
     }
     return offset;
@@ -88,9 +89,8 @@ static int64_t local_offset(const Kernel *kernel, const Buffer *buffer)
 
 int64_t emit_local_bytes(const Target *target, const Kernel *kernel)
 {
-    bool asked =
-        target->declared_bytes && kernel_local_bytes(kernel) > target->declared_bytes;
-    return asked ? local_offset(kernel, NULL) : 0;
+    int64_t bytes = target->declared_bytes ? local_offset(target, kernel, NULL) : 0;
+    return bytes > target->declared_bytes ? bytes : 0;
 }
 
 // A part of the local memory that the launch asks for.
@@ -101,7 +101,8 @@ static void put_part(Printer *p, const Buffer *buffer)
     put_name(p, buffer->name);
     put(p, " = (");
     put_memory_type(p, buffer->scalar, "memory_");
-    put_line(p, " *)(fw_local + %lld);", (long long)local_offset(p->kernel, buffer));
+    put_line(p, " *)(fw_local + %lld);",
+             (long long)local_offset(p->target, p->kernel, buffer));
 }
 
 // The local buffers used in block, if they are declared there.
@@ -320,6 +321,7 @@ static bool put_counted_loop(Printer *p, const Stm *stm)
     put_id_value(p, stm->loop, stm->dim);
     put_line(p, ";");
     p->indent--;
+    put_scope(p, stm);
     put_braced(p, &stm->body);
     put_line(p, "}");
     return true;
@@ -333,6 +335,7 @@ static void put_strided_loop(Printer *p, const Stm *stm)
     put(p, " += ");
     put_index(p, stm->threads, PREC_ANY);
     put_line(p, ") {");
+    put_scope(p, stm);
     put_braced(p, &stm->body);
     put_line(p, "}");
 }
@@ -705,6 +708,8 @@ void put_kernel(Printer *p, const Kernel *kernel)
     put_signature(p, kernel);
     put_line(p, "{");
     p->indent = 1;
+    if (p->target->doubts && p->target->threads)
+        put_line(p, "fw_unsure = false;");
     if (p->target->threads || !block_any(&kernel->body, is_group_loop, NULL))
         put_locals(p, &kernel->body);
     put_block(p, &kernel->body);

@@ -525,7 +525,8 @@ static bool measure(Explorer *x, Buf *device)
 {
     ProblemData *data = data_random(x->problem, 1, x->arena);
     const char *how;
-    if (!reference_compute(x->problem, data, &x->request->place, x->arena, &how, x->diags))
+    if (!reference_compute(x->problem, data, "host", &x->request->place, x->arena, &how,
+                           x->diags))
         return false;
     RigConfig config = {.device = x->request->device,
                         .worker = x->request->place.worker,

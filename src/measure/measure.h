@@ -174,6 +174,7 @@ bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diag
 // of a RigConfig.
 typedef struct {
     const char *folder, *worker;
+    const char *device; // that computes a reference; of reference.c alone
     const Sandbox *sandbox;
     const Stop *stop;
     double patience_s; // how long a reference may take where there is a lesser one; 0: as

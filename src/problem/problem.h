@@ -177,7 +177,7 @@ struct ProblemKind {
     // n sets of further inputs, with what the outputs must be, the reference having been
     // checked; returns how many there are, fewer with diagnostics. NULL: there are none.
     int (*more)(const Problem *problem, uint64_t seed, int n, ProblemData *data[MORE_SETS],
-                const Workplace *place, Arena *arena, Diags *diags);
+                const char *device, const Workplace *place, Arena *arena, Diags *diags);
     // Writes an output, as read from its buffer, to a .npy file.
     bool (*write)(const Problem *problem, const ProblemData *data, int output,
                   const void *raw, const char *path, Diags *diags);
@@ -233,15 +233,17 @@ Work problem_work(const Problem *problem);
 
 // Sets what the outputs must be, and the bound of each element, by the plain kernel with
 // bounds, after it was checked against the interpreter; where it cannot be run, by the
-// interpreter if that is quick. how: all of it in words. False with diagnostics.
-bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
-                       Arena *arena, const char **how, Diags *diags);
+// interpreter if that is quick. A device whose target has a reference (target_reference)
+// runs what takes the host long. how: all of it in words. False with diagnostics.
+bool reference_compute(const Problem *problem, ProblemData *data, const char *device,
+                       const Workplace *place, Arena *arena, const char **how,
+                       Diags *diags);
 
 // The same of n sets of inputs besides, by the plain kernel alone, once that was checked.
 // Returns of how many; the first are those that show most.
 int reference_more(const Problem *problem, uint64_t seed, int n,
-                   ProblemData *data[MORE_SETS], const Workplace *place, Arena *arena,
-                   Diags *diags);
+                   ProblemData *data[MORE_SETS], const char *device, const Workplace *place,
+                   Arena *arena, Diags *diags);
 
 // Where compiled kernels and data files go: forewarp under $XDG_CACHE_HOME or ~/.cache.
 const char *workplace_folder(Arena *arena);

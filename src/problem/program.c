@@ -158,8 +158,7 @@ static bool program_expect(const Problem *problem, ProblemData *data, const char
                            const Workplace *place, Arena *arena, const char **how,
                            Diags *diags)
 {
-    (void)device; // what it computes does not depend on where
-    return reference_compute(problem, data, place, arena, how, diags);
+    return reference_compute(problem, data, device, place, arena, how, diags);
 }
 
 static bool program_write(const Problem *problem, const ProblemData *data, int output,

@@ -22,11 +22,34 @@ enum { INTERPRETER_QUOTA = 20000000, INTERPRETER_OUTPUTS = 2000000 };
 // plain kernel runs without bounds, and one tolerance stands for all elements.
 static const double BOUNDED_S = 3.4e-9, PATIENCE_S = 34;
 
-static bool has_bounds(const Problem *problem, const Workplace *place)
+// A device of a target that has a reference computes what would take the host longer; there
+// an operation takes no longer than so.
+static const double HOST_S = 1, DEVICE_S = 5e-12;
+
+static double bounds_take_s(const Problem *problem, const char *device)
 {
     Work work = problem_work(problem);
-    double takes_s = (work.float_flops + work.double_flops) * BOUNDED_S / processors();
-    return takes_s < (place->patience_s > 0 ? place->patience_s : PATIENCE_S);
+    return (work.float_flops + work.double_flops) *
+           (strcmp(device, "host") ? DEVICE_S : BOUNDED_S / processors());
+}
+
+static bool has_bounds(const Problem *problem, const Workplace *place)
+{
+    return bounds_take_s(problem, place->device) <
+           (place->patience_s > 0 ? place->patience_s : PATIENCE_S);
+}
+
+// The place, with the device that is to compute.
+static Workplace reference_place(const Problem *problem, const char *device,
+                                 const Workplace *place)
+{
+    const DeviceKind *kind;
+    int index;
+    Workplace at = *place;
+    bool may = bounds_take_s(problem, "host") > HOST_S &&
+               device_parse(device, &kind, &index) && target_reference(kind->target);
+    at.device = may ? device : "host";
+    return at;
 }
 
 enum { CHUNK = 4096 }; // elements looked at together
@@ -222,7 +245,7 @@ static bool run_values(Rig *rig, const Candidate *candidate, RigConfig *config,
     return ok;
 }
 
-// Runs the plain point on the host device: sets what is expected and, if it runs as C++,
+// Runs the plain point on the place's device: sets what is expected and, if it runs as C++,
 // the bounds. For each of n sets of data; returns for how many. few_digits: so do its
 // inputs have, and it asks which sums are exact.
 static int run_plain(const Problem *problem, bool bounded, ProblemData *const *data, int n,
@@ -230,23 +253,26 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
 {
     double start_s = clock_s();
     int done = 0;
-    RigConfig config = {.device = "host",
+    RigConfig config = {.device = place->device,
                         .worker = place->worker,
                         .folder = place->folder,
                         .sandbox = place->sandbox,
                         .stop = place->stop,
+                        .workers = 1,
                         .tolerance = INFINITY,
                         .build_limit_s = 60,
                         .run_limit_s = 240};
     Rig *rig = rig_open(&config, diags);
     if (!rig)
         return 0;
-    Derivation *derivation = derive_new(problem->bound, rig_device(rig), diags);
+    DeviceInfo info = *rig_device(rig);
+    info.shuffle = false; // of numbers with bounds
+    info.matrix = 0;
+    Derivation *derivation = derive_new(problem->bound, &info, diags);
     Point plain;
     Buf prelude;
     buf_init(&prelude);
-    const Target *target =
-        bounded ? target_reference() : target_find(rig_device(rig)->target);
+    const Target *target = (bounded ? target_reference : target_find)(info.target);
     buf_puts(&prelude, few_digits ? "#define FW_FEW_DIGITS\n" : "");
     emit_prelude(&prelude, target, problem->bound);
     Candidate candidate = {0};
@@ -637,14 +663,15 @@ static const char *tell(const ProblemData *data, const char *how, Arena *arena)
         share > 0.5 ? ": most of this program's results are not checked" : "");
 }
 
-bool reference_compute(const Problem *problem, ProblemData *data, const Workplace *place,
+static bool compute_at(const Problem *problem, ProblemData *data, const Workplace *place,
                        Arena *arena, const char **how, Diags *diags)
 {
     bool interpreted = interpret(problem, data, arena);
     const void **values = outputs_of(data, arena);
-    *how = interpreted ? "plain kernel with bounds of its rounding, as the interpreter"
-                       : "plain kernel with bounds of its rounding, checked against the "
-                         "interpreter at small sizes";
+    *how = arena_printf(arena, "plain kernel with bounds of its rounding%s, %s",
+                        strcmp(place->device, "host") ? " on the device" : "",
+                        interpreted ? "as the interpreter"
+                                    : "checked against the interpreter at small sizes");
     if (!interpreted && !agrees_when_small(problem, place, diags))
         return false;
     Diags quiet;
@@ -674,12 +701,21 @@ bool reference_compute(const Problem *problem, ProblemData *data, const Workplac
     return true;
 }
 
-int reference_more(const Problem *problem, uint64_t seed, int n,
-                   ProblemData *data[MORE_SETS], const Workplace *place, Arena *arena,
-                   Diags *diags)
+bool reference_compute(const Problem *problem, ProblemData *data, const char *device,
+                       const Workplace *place, Arena *arena, const char **how, Diags *diags)
 {
-    for (int set = 0; set < n; set++)
-        data[set] = data_more(problem, (MoreInputs)set, seed, arena);
+    Workplace at = reference_place(problem, device, place);
+    Diags quiet;
+    diags_init(&quiet, arena);
+    if (strcmp(at.device, "host") && compute_at(problem, data, &at, arena, how, &quiet))
+        return true;
+    at.device = "host";
+    return compute_at(problem, data, &at, arena, how, diags);
+}
+
+static int more_at(const Problem *problem, int n, ProblemData *const *data,
+                   const Workplace *place, Arena *arena, Diags *diags)
+{
     bool strict = is_strict(problem), bounded = !strict && has_bounds(problem, place);
     n = run_plain(problem, bounded, data, n, bounded, place, arena, diags);
     for (int set = 0; strict && set < n; set++)
@@ -687,4 +723,19 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
     if (!strict)
         settle_steps(problem, data, n, place, arena);
     return n;
+}
+
+int reference_more(const Problem *problem, uint64_t seed, int n,
+                   ProblemData *data[MORE_SETS], const char *device, const Workplace *place,
+                   Arena *arena, Diags *diags)
+{
+    Workplace at = reference_place(problem, device, place);
+    Diags quiet;
+    diags_init(&quiet, arena);
+    for (int set = 0; set < n; set++)
+        data[set] = data_more(problem, (MoreInputs)set, seed, arena);
+    int done =
+        strcmp(at.device, "host") ? more_at(problem, n, data, &at, arena, &quiet) : 0;
+    at.device = "host";
+    return done ? done : more_at(problem, n, data, &at, arena, diags);
 }

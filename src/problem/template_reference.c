@@ -279,7 +279,7 @@ static bool compute_program(const Expect *e, const Problem *program, ProblemData
 {
     const char *how;
     double usual = data->tolerance;
-    if (!reference_compute(program, data, e->place, e->arena, &how, e->diags))
+    if (!reference_compute(program, data, "host", e->place, e->arena, &how, e->diags))
         return false;
     if (data->tolerance > usual && !json_object_get(e->t->json, "tolerance")) {
         e->data->tolerance = MAX(e->data->tolerance, data->tolerance);

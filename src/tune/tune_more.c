@@ -21,7 +21,7 @@ static void reference_deep(void *user)
     More *more = user;
     Tune *t = more->t;
     more->n = t->problem->kind->more(t->problem, t->options->seed, more->n, more->data,
-                                     &t->place, t->arena, &more->quiet);
+                                     t->options->device, &t->place, t->arena, &more->quiet);
 }
 
 static void drop_first(Tune *t, int set, Trial *trial)

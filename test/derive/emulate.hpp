@@ -15,13 +15,20 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define __device__ static
+#define __CUDACC__
+#define __device__
 #define __global__
 #define __forceinline__ inline
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 
+static inline double __longlong_as_double(long long bits)
+{
+    double a;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
 static inline int __double2hiint(double a)
 {
     long long bits;

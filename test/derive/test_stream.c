@@ -576,7 +576,7 @@ static void round_one(int i, const Workplace *place)
         x[k] = k % 2 ? INFINITY : 0;
     double usual = data->tolerance;
     const char *how;
-    if (!reference_compute(problem, data, place, arena, &how, &diags))
+    if (!reference_compute(problem, data, "host", place, arena, &how, &diags))
         fail_msg("%s: %s", rounded[i].name, diags.list.at[0].message);
     double widest = widest_bound(data);
     if (rounded[i].magnifies ? widest <= 2 * usual : widest > usual)

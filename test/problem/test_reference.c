@@ -33,7 +33,7 @@ static ProblemData *judged(const char *body, const double *a, Arena *arena,
         inputs[0]->plane[0][i] = a[i];
     ProblemData *data = data_new(problem, inputs, arena);
     const Workplace place = {.folder = folder};
-    assert_true(reference_compute(problem, data, &place, arena, how, &diags));
+    assert_true(reference_compute(problem, data, "host", &place, arena, how, &diags));
     assert_non_null(data->buffer[data->ninput].bound);
     problem_free(problem);
     remove_tree(folder);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reference with bounds for CUDA devices: its text, run on the host (emulate.hpp),
+// gives the numbers of the host's reference, each within the bounds of the other, and
+// decides neither less nor more.
+
+#include "calibrate/describe.h"
+#include "device/nvrtc.h"
+#include "problem/problem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "emulate.h"
+
+typedef struct {
+    const char *text;
+    int64_t n, m;
+} Case;
+
+static const Case cases[] = {
+    {"def f(a: [N][M]float) = a |> map(\\r -> r |> map(\\x -> x * x + 0.1) |> "
+     "reduce(+, 0))",
+     13, 70},
+    // A row's fold, shared by the items of a group, and what follows it.
+    {"def f(a: [N][M]float) = a |> map(\\r -> let m = r |> reduce(max, -1e30) in let s = r "
+     "|> map(\\x -> exp(x - m)) |> reduce(+, 0) in r |> map(\\x -> exp(x - m) / s))",
+     5, 300},
+    {"def f(a: [N][M]float) = transpose(a) |> map(reduce(+, 0))", 40, 33},
+    {"def f(a: [N]double, b: [M]double) = let s = reduce(+, 0, zip(a, a) |> map(\\x y -> x "
+     "* "
+     "y)) in b |> map(\\x -> x / s)",
+     1000, 70},
+    {"def f(a: [N][M]half, b: [M][N]bf16) = a |> map(\\r -> transpose(b) |> map(\\c -> "
+     "zip(r, "
+     "c) |> reduce(\\s t -> s + float(t.0) * float(t.1), float(0))))",
+     20, 33},
+    // Decisions: of a threshold, by a rounding, of where to read.
+    {"def f(a: [N][M]float) = a |> map(map(\\x -> let y = x / 3.0 in if y * 3.0 > x then "
+     "1.0 "
+     "else 2.0))",
+     20, 33},
+    {"def f(a: [N][M]float) = a |> map(map(\\x -> int(floor(x * 10.0))))", 20, 33},
+    {"def f(a: [N]float, i: [M]int) = i |> map(\\k -> let x = a[abs(k) % N] in max(x, "
+     "0.5) * 0.1)",
+     65, 90},
+    {"def f(a: [N][M]float) = a |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> "
+     "0.25 * (w[0][1] + w[1][0] + w[1][2] + w[2][1]) - sqrt(abs(w[1][1])))",
+     19, 23},
+    {"def f(a: [N]float) = a |> scan(+, 0)", 700, 1},
+};
+
+static DeviceInfo gpu(void)
+{
+    DeviceModel model;
+    DeviceInfo info;
+    assert_true(device_model_find("nvidia-h200", &model));
+    describe_model(&model, &info);
+    describe_target("cuda", &info);
+    info.shuffle = false;
+    info.matrix = 0;
+    return info;
+}
+
+static void compile(const Candidate *candidate)
+{
+    Buf log, cubin, symbols, source;
+    buf_init(&log);
+    buf_init(&cubin);
+    buf_init(&symbols);
+    buf_init(&source);
+    Nvrtc *nvrtc = nvrtc_open(&log);
+    buf_printf(&source, "%s%s", candidate->job.prelude, candidate->job.source);
+    const DeviceText text = {.source = source.text, .options = candidate->job.options};
+    if (nvrtc &&
+        nvrtc_compile(nvrtc, &text, "sm_80", NULL, &cubin, &symbols, &log) != DEV_OK)
+        fail_msg("%s", log.text);
+    nvrtc_close(nvrtc);
+    buf_release(&source);
+    buf_release(&symbols);
+    buf_release(&cubin);
+    buf_release(&log);
+}
+
+// Runs the text for CUDA on the inputs of data: raw has pairs for the outputs. False: there
+// is no compiler for C++.
+static bool run_pairs(const Problem *problem, const ProblemData *data, Arena *arena,
+                      void **raw, Diags *diags)
+{
+    Point point;
+    Buf prelude;
+    Candidate candidate;
+    const DeviceInfo info = gpu();
+    const Target *target = target_reference(info.target);
+    Derivation *derivation = derive_new(problem->bound, &info, diags);
+    assert_non_null(derivation);
+    derive_reference(derivation, &point);
+    buf_init(&prelude);
+    emit_prelude(&prelude, target, problem->bound);
+    assert_true(candidate_make(problem, derivation, &point, "r", target,
+                               buf_keep(&prelude, arena), arena, &candidate, diags));
+    compile(&candidate);
+    ProblemData pairs = *data;
+    pairs.buffer = NEW_ARRAY(arena, RigBuffer, data->nbuffer);
+    for (int i = 0; i < data->nbuffer; i++) {
+        Scalar scalar = data->buffer[i].scalar;
+        bool small = scalar == S_HALF || scalar == S_BF16;
+        pairs.buffer[i] = data->buffer[i];
+        pairs.buffer[i].scalar = small ? S_FLOAT : scalar;
+        pairs.buffer[i].count *= i < data->ninput ? 1 : 2;
+        if (i < data->ninput && small) { // inputs are floats there
+            double *value = NEW_ARRAY(arena, double, data->buffer[i].count);
+            float *wide = NEW_ARRAY(arena, float, data->buffer[i].count);
+            scalar_unpack(scalar, data->buffer[i].init, data->buffer[i].count, value);
+            for (int64_t k = 0; k < data->buffer[i].count; k++)
+                wide[k] = (float)value[k];
+            pairs.buffer[i].init = wide;
+        }
+    }
+    bool ok = emulate_candidate(&candidate, &pairs, arena, raw);
+    candidate_release(&candidate);
+    derive_free(derivation);
+    return ok;
+}
+
+static void compare(const Case *c, const RigBuffer *b, const void *raw, Arena *arena)
+{
+    Scalar scalar = b->scalar == S_HALF || b->scalar == S_BF16 ? S_FLOAT : b->scalar;
+    double *pair = NEW_ARRAY(arena, double, 2 * b->count);
+    double *expect = NEW_ARRAY(arena, double, b->count);
+    int64_t decided[2] = {0};
+    scalar_unpack(scalar, raw, 2 * b->count, pair);
+    scalar_unpack(b->scalar, b->expect, b->count, expect);
+    for (int64_t i = 0; i < b->count; i++) {
+        double by = pair[2 * i + 1], far = fabs(pair[2 * i] - expect[i]);
+        bool whole = !scalar_info[b->scalar].floating;
+        decided[0] += isfinite(b->bound[i]);
+        decided[1] += whole ? by == 0 : isfinite(by);
+        if (isfinite(b->bound[i]) && isfinite(by) && far > (double)b->bound[i] + by)
+            fail_msg("%s: element %d: %g on the device, %g here, bounds %g and %g", c->text,
+                     (int)i, pair[2 * i], expect[i], by, (double)b->bound[i]);
+        if (!whole && b->bound[i] > 0 && isfinite(b->bound[i]) &&
+            !(by > 0.05 * (double)b->bound[i] && by < 20 * (double)b->bound[i]))
+            fail_msg("%s: element %d has bound %g, here %g", c->text, (int)i, by,
+                     (double)b->bound[i]);
+    }
+    assert_int_equal(decided[0], decided[1]);
+}
+
+static void test_device(void **state)
+{
+    (void)state;
+    for (int k = 0; k < COUNTOF(cases); k++) {
+        const Case *c = &cases[k];
+        Arena *arena = arena_new();
+        Diags diags;
+        diags_init(&diags, arena);
+        char folder[] = "/tmp/forewarp-test-XXXXXX";
+        assert_non_null(mkdtemp(folder));
+        Problem *problem =
+            problem_parse("f.fw", arena_printf(arena, "size N, M\n%s\n", c->text), &diags);
+        const Binding binding[] = {{.name = "N", .value = c->n},
+                                   {.name = "M", .value = c->m}};
+        if (!problem->program || !problem_bind(problem, binding, 2, &diags))
+            fail_msg("%s: %s", c->text, diags.list.at[0].message);
+        ProblemData *data = data_random(problem, 1, arena);
+        const Workplace place = {.folder = folder};
+        const char *how;
+        void **raw = NEW_ARRAY(arena, void *, data->nbuffer);
+        assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+        if (run_pairs(problem, data, arena, raw, &diags))
+            for (int i = data->ninput; i < data->nbuffer; i++) {
+                assert_non_null(data->buffer[i].bound);
+                compare(c, &data->buffer[i], raw[i], arena);
+            }
+        problem_free(problem);
+        remove_tree(folder);
+        arena_free(arena);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
+        return worker_main(argc, argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -146,6 +146,8 @@ bool tune_find_floor(Tune *t)
         (!stop_due(&t->stop) &&
          !ceilings_measure(t->store, device, &t->place, bytes, &ceilings, t->diags)))
         return false;
+    if (ceilings.copy_gbs <= 0) // there was no time: what is known bounds too little
+        return true;
     Floor floor = floor_of(&work, &ceilings);
     t->result->flops = work.float_flops + work.double_flops;
     t->result->copy_ns = floor.memory_ns;

@@ -94,14 +94,12 @@ static const char *tell(const More *more)
 {
     const Tune *t = more->t;
     const char *of = t->result->reference;
-    return more->right == MORE_SETS
-               ? arena_printf(t->arena, "%s; the best is right for %d more inputs", of,
-                              MORE_SETS)
-               : arena_printf(
-                     t->arena,
-                     "%s; the best was run on %d of %d more inputs, for which it is "
-                     "right: there was no time for others",
-                     of, more->right, MORE_SETS);
+    if (more->right == 0)
+        return arena_printf(t->arena,
+                            "%s; there was no time to run the best on more inputs", of);
+    return arena_printf(
+        t->arena, "%s; the best is right for %d more inputs%s", of, more->right,
+        more->right < MORE_SETS ? ", and there was no time for others" : "");
 }
 
 // Of a time budget it is the last part; whoever stops the search takes it as it is.

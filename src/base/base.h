@@ -124,6 +124,10 @@ void thread_defaults(void);
 // Calls work where the stack is deep enough for any expression that the parser takes: here,
 // or in a thread of that kind, for which it waits.
 void deep_call(void (*work)(void *), void *user);
+// Calls work for parts of 0 to n, which begin at multiples of grain, in as many threads as
+// there are processors if n is large; returns when all are done.
+typedef void PartWork(void *user, int64_t from, int64_t to);
+void parts_call(int64_t n, int64_t grain, PartWork *work, void *user);
 
 // file.c: whole files ------------------------------------------------------------
 

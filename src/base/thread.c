@@ -79,3 +79,41 @@ void deep_call(void (*work)(void *), void *user)
     if (!started) // no memory for one: as deep as this stack goes
         work(user);
 }
+
+// Parts ---------------------------------------------------------------------------------
+
+typedef struct {
+    PartWork *work;
+    void *user;
+    int64_t from, to;
+} Part;
+
+static void *do_part(void *user)
+{
+    const Part *part = user;
+    part->work(part->user, part->from, part->to);
+    return NULL;
+}
+
+// Threads are worth starting from so many elements each.
+enum { PART_LEAST = 1 << 18, PARTS_MOST = 32 };
+
+void parts_call(int64_t n, int64_t grain, PartWork *work, void *user)
+{
+    pthread_t thread[PARTS_MOST];
+    Part part[PARTS_MOST];
+    bool started[PARTS_MOST] = {false};
+    int64_t most = MIN(n / PART_LEAST, MIN(processors(), PARTS_MOST));
+    int parts = (int)MAX(most, 1);
+    int64_t each = (n / parts + grain - 1) / grain * grain;
+    for (int i = parts - 1; i >= 0; i--) {
+        part[i] = (Part){work, user, MIN(i * each, n),
+                         i + 1 == parts ? n : MIN((i + 1) * each, n)};
+        started[i] = i > 0 && pthread_create(&thread[i], NULL, do_part, &part[i]) == 0;
+        if (!started[i])
+            do_part(&part[i]);
+    }
+    for (int i = 1; i < parts; i++)
+        if (started[i])
+            pthread_join(thread[i], NULL);
+}

@@ -64,11 +64,74 @@ static bool interpretable(const Problem *problem)
            work.float_flops + work.double_flops <= INTERPRETER_QUOTA;
 }
 
+// Passes over the elements of a buffer ----------------------------------------------------
+
+// What a pass finds: the most of something, and how many elements.
+typedef struct {
+    double most;
+    int64_t count;
+} Found;
+
+// The members after buffer are as the function of its chunks uses them.
+typedef struct Pass Pass;
+struct Pass {
+    void (*chunk)(const Pass *pass, int64_t at, int64_t n, Found *found);
+    const RigBuffer *buffer;
+    const void *raw;
+    char *to;
+    float *bound;
+    double scale, tolerance;
+    bool bounded, all;
+    pthread_mutex_t lock;
+    Found found;
+};
+
+static void pass_part(void *user, int64_t from, int64_t to)
+{
+    Pass *pass = user;
+    Found found = {0};
+    for (int64_t i = from; i < to; i += CHUNK)
+        pass->chunk(pass, i, MIN(CHUNK, to - i), &found);
+    pthread_mutex_lock(&pass->lock);
+    pass->found.most = fmax(pass->found.most, found.most);
+    pass->found.count += found.count;
+    pthread_mutex_unlock(&pass->lock);
+}
+
+static Found pass_run(Pass pass)
+{
+    pthread_mutex_init(&pass.lock, NULL);
+    parts_call(pass.buffer->count, CHUNK, pass_part, &pass);
+    pthread_mutex_destroy(&pass.lock);
+    return pass.found;
+}
+
+static void unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to)
+{
+    scalar_unpack(scalar, (const char *)from + (size_t)at * scalar_device_bytes(scalar), n,
+                  to);
+}
+
+static void pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to)
+{
+    scalar_pack(scalar, from, n, to + (size_t)at * scalar_device_bytes(scalar));
+}
+
 // Buffers of numbers with bounds ---------------------------------------------------------
 
 static Scalar scalar_of_pairs(Scalar scalar)
 {
     return scalar == S_HALF || scalar == S_BF16 ? S_FLOAT : scalar;
+}
+
+static void spread_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+{
+    (void)found;
+    double value[CHUNK], both[2 * CHUNK] = {0};
+    unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
+    for (int64_t k = 0; k < n; k++)
+        both[2 * k] = value[k];
+    pack(scalar_of_pairs(pass->buffer->scalar), both, 2 * at, 2 * n, pass->to);
 }
 
 // Room for the pairs of a buffer; what it holds at first, without a bound.
@@ -79,18 +142,18 @@ static RigBuffer as_pairs(const RigBuffer *from, Arena *arena)
                     .count = 2 * from->count};
     if (!from->init)
         return to;
-    size_t step = scalar_device_bytes(from->scalar), pair = scalar_device_bytes(to.scalar);
     char *init = arena_raw(arena, rig_buffer_bytes(&to));
-    double value[CHUNK], both[2 * CHUNK] = {0};
-    for (int64_t i = 0; i < from->count; i += CHUNK) {
-        int64_t n = MIN(CHUNK, from->count - i);
-        scalar_unpack(from->scalar, (const char *)from->init + (size_t)i * step, n, value);
-        for (int64_t k = 0; k < n; k++)
-            both[2 * k] = value[k];
-        scalar_pack(to.scalar, both, 2 * n, init + 2 * (size_t)i * pair);
-    }
+    pass_run((Pass){.chunk = spread_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
+}
+
+static void widen_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+{
+    (void)found;
+    double value[CHUNK];
+    unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
+    pack(scalar_of_pairs(pass->buffer->scalar), value, at, n, pass->to);
 }
 
 // An input as it is, but for halfs, which C++ does not have.
@@ -100,14 +163,8 @@ static RigBuffer as_read(const RigBuffer *from, Arena *arena)
     to.scalar = scalar_of_pairs(from->scalar);
     if (to.scalar == from->scalar)
         return to;
-    size_t step = scalar_device_bytes(from->scalar), wide = scalar_device_bytes(to.scalar);
     char *init = arena_raw(arena, rig_buffer_bytes(&to));
-    double value[CHUNK];
-    for (int64_t i = 0; i < from->count; i += CHUNK) {
-        int64_t n = MIN(CHUNK, from->count - i);
-        scalar_unpack(from->scalar, (const char *)from->init + (size_t)i * step, n, value);
-        scalar_pack(to.scalar, value, n, init + (size_t)i * wide);
-    }
+    pass_run((Pass){.chunk = widen_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
 }
@@ -119,29 +176,33 @@ static float float_above(double x)
     return f < x ? nextafterf(f, INFINITY) : f;
 }
 
+static void take_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+{
+    (void)found;
+    Scalar scalar = pass->buffer->scalar;
+    double both[2 * CHUNK], value[CHUNK], packed[CHUNK];
+    unpack(scalar_of_pairs(scalar), pass->raw, 2 * at, 2 * n, both);
+    for (int64_t k = 0; k < n; k++)
+        value[k] = both[2 * k];
+    pack(scalar, value, at, n, pass->to);
+    unpack(scalar, pass->to, at, n, packed);
+    for (int64_t k = 0; k < n; k++) {
+        double by = both[2 * k + 1];
+        if (isfinite(value[k]) && packed[k] != value[k])
+            by += fabs(packed[k] - value[k]);
+        pass->bound[at + k] = scalar_info[scalar].floating ? float_above(by)
+                              : by != 0                    ? INFINITY
+                                                           : 0;
+    }
+}
+
 // Takes what an output must be, and the bounds, out of the pairs that the reference wrote.
 static void take_pairs(RigBuffer *to, const void *pairs, Arena *arena)
 {
-    Scalar scalar = scalar_of_pairs(to->scalar);
-    size_t step = scalar_device_bytes(to->scalar), pair = scalar_device_bytes(scalar);
-    bool floating = scalar_info[to->scalar].floating;
     char *expect = arena_raw(arena, rig_buffer_bytes(to));
     float *bound = arena_raw(arena, (size_t)to->count * sizeof *bound);
-    double both[2 * CHUNK], value[CHUNK], packed[CHUNK];
-    for (int64_t i = 0; i < to->count; i += CHUNK) {
-        int64_t n = MIN(CHUNK, to->count - i);
-        scalar_unpack(scalar, (const char *)pairs + 2 * (size_t)i * pair, 2 * n, both);
-        for (int64_t k = 0; k < n; k++)
-            value[k] = both[2 * k];
-        scalar_pack(to->scalar, value, n, expect + (size_t)i * step);
-        scalar_unpack(to->scalar, expect + (size_t)i * step, n, packed);
-        for (int64_t k = 0; k < n; k++) {
-            double by = both[2 * k + 1];
-            if (isfinite(value[k]) && packed[k] != value[k])
-                by += fabs(packed[k] - value[k]);
-            bound[i + k] = floating ? float_above(by) : by != 0 ? INFINITY : 0;
-        }
-    }
+    pass_run((Pass){
+        .chunk = take_chunk, .buffer = to, .raw = pairs, .to = expect, .bound = bound});
     to->expect = expect;
     to->bound = bound;
 }
@@ -304,28 +365,36 @@ static double difference(double x, double e, double scale)
     return x == e || (isnan(x) && isnan(e)) ? 0 : error >= 0 ? error : INFINITY;
 }
 
+static void differ_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+{
+    const RigBuffer *b = pass->buffer;
+    double x[CHUNK], e[CHUNK];
+    unpack(b->scalar, pass->raw, at, n, x);
+    unpack(b->scalar, b->expect, at, n, e);
+    for (int64_t j = 0; j < n; j++) {
+        double by = b->bound ? (double)b->bound[at + j] : 0;
+        bool allowed = pass->bounded && b->bound && by >= fabs(x[j] - e[j]);
+        bool undecided = !pass->bounded && !pass->all && !isfinite(by);
+        if (!allowed && !undecided)
+            found->most = fmax(found->most, difference(x[j], e[j], pass->scale));
+    }
+}
+
 // The largest difference of the outputs of two, those left out that a bound allows, or, of
 // runs without bounds, that are undecided, but where `all` are wanted.
 static double outputs_differ(const ProblemData *data, const void *const *other,
                              bool bounded, bool all)
 {
-    double most = 0, x[CHUNK], e[CHUNK];
+    double most = 0;
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RigBuffer *b = &data->buffer[k];
         bool floating = scalar_info[b->scalar].floating;
         if (!b->bound && !floating)
             continue;
         double scale = floating ? check_scale(b->scalar, b->expect, b->count) : 1;
-        size_t step = scalar_device_bytes(b->scalar);
-        for (int64_t i = 0; i < b->count; i += CHUNK) {
-            int64_t n = MIN(CHUNK, b->count - i);
-            scalar_unpack(b->scalar, (const char *)other[k] + (size_t)i * step, n, x);
-            scalar_unpack(b->scalar, (const char *)b->expect + (size_t)i * step, n, e);
-            for (int64_t j = 0; j < n; j++)
-                if (!bounded || !b->bound || !(b->bound[i + j] >= fabs(x[j] - e[j])))
-                    if (bounded || all || !b->bound || isfinite(b->bound[i + j]))
-                        most = fmax(most, difference(x[j], e[j], scale));
-        }
+        Pass pass = {differ_chunk,       b,         other[k], .scale = scale,
+                     .bounded = bounded, .all = all};
+        most = fmax(most, pass_run(pass).most);
     }
     return most;
 }
@@ -451,21 +520,24 @@ static int64_t steps_of(const Expr *e)
     return most;
 }
 
+static void nudge_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+{
+    (void)found;
+    double value[CHUNK];
+    size_t size = scalar_device_bytes(pass->buffer->scalar);
+    char *to = pass->to + (size_t)at * size; // little-endian, as all we run on
+    memcpy(to, (const char *)pass->buffer->init + (size_t)at * size, (size_t)n * size);
+    unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
+    for (int64_t k = 0; k < n; k++)
+        if (isfinite(value[k]) && value[k] != 0)
+            to[(size_t)k * size] ^= 1;
+}
+
 // Turns the last bit of each element that rounding can change: zero and infinity stay.
 static const void *nudged(const RigBuffer *buffer, Arena *arena)
 {
-    size_t size = scalar_device_bytes(buffer->scalar), bytes = rig_buffer_bytes(buffer);
-    unsigned char *turned = arena_raw(arena, bytes);
-    double value[CHUNK];
-    memcpy(turned, buffer->init, bytes);
-    for (int64_t i = 0; i < buffer->count; i += CHUNK) {
-        int64_t n = MIN(CHUNK, buffer->count - i);
-        unsigned char *at = turned + (size_t)i * size; // little-endian, as all we run on
-        scalar_unpack(buffer->scalar, at, n, value);
-        for (int64_t k = 0; k < n; k++)
-            if (isfinite(value[k]) && value[k] != 0)
-                at[(size_t)k * size] ^= 1;
-    }
+    char *turned = arena_raw(arena, rig_buffer_bytes(buffer));
+    pass_run((Pass){.chunk = nudge_chunk, .buffer = buffer, .to = turned});
     return turned;
 }
 
@@ -499,46 +571,50 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
     return done;
 }
 
-// Calls of each for the elements of floating outputs: bound, magnitude of the element or,
-// if it is more, the scale.
-typedef void EachBound(void *user, float *bound, double size);
-
-static void each_bound(const ProblemData *data, EachBound *each, void *user)
+// Runs a pass over the bounds of each floating output: its scale is theirs.
+static Found each_bound(const ProblemData *data, Pass pass)
 {
-    double e[CHUNK];
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RigBuffer *b = &data->buffer[k];
         if (!scalar_info[b->scalar].floating)
             continue;
-        double scale = check_scale(b->scalar, b->expect, b->count);
-        size_t step = scalar_device_bytes(b->scalar);
-        for (int64_t i = 0; i < b->count; i += CHUNK) {
-            int64_t n = MIN(CHUNK, b->count - i);
-            scalar_unpack(b->scalar, (const char *)b->expect + (size_t)i * step, n, e);
-            for (int64_t j = 0; j < n; j++)
-                each(user, (float *)(uintptr_t)&b->bound[i + j], fmax(fabs(e[j]), scale));
-        }
+        pass.buffer = b;
+        pass.bound = (float *)(uintptr_t)b->bound;
+        pass.scale = check_scale(b->scalar, b->expect, b->count);
+        pass.found = pass_run(pass);
     }
+    return pass.found;
 }
 
-typedef struct {
-    bool continuous; // nothing decides: what has no bound only grew beyond all
-    double widest, tolerance;
-} Narrow;
-
-static void find_widest(void *user, float *bound, double size)
+// The magnitude of each element or, if it is more, the scale.
+static void sizes_of(const Pass *pass, int64_t at, int64_t n, double *size)
 {
-    Narrow *narrow = user;
-    if ((narrow->continuous || isfinite(*bound)) && isfinite(size))
-        narrow->widest = fmax(narrow->widest, *bound / size);
+    unpack(pass->buffer->scalar, pass->buffer->expect, at, n, size);
+    for (int64_t k = 0; k < n; k++)
+        size[k] = fmax(fabs(size[k]), pass->scale);
 }
 
-static void narrow_bound(void *user, float *bound, double size)
+// all: nothing decides, and what has no bound only grew beyond all.
+static void widest_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 {
-    const Narrow *narrow = user;
-    if ((narrow->continuous || isfinite(*bound)) && isfinite(size) &&
-        *bound > narrow->tolerance * size)
-        *bound = float_above(narrow->tolerance * size);
+    double size[CHUNK];
+    sizes_of(pass, at, n, size);
+    for (int64_t k = 0; k < n; k++)
+        if ((pass->all || isfinite(pass->bound[at + k])) && isfinite(size[k]))
+            found->most = fmax(found->most, (double)pass->bound[at + k] / size[k]);
+}
+
+static void narrow_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+{
+    (void)found;
+    double size[CHUNK];
+    sizes_of(pass, at, n, size);
+    for (int64_t k = 0; k < n; k++) {
+        float *bound = &pass->bound[at + k];
+        if ((pass->all || isfinite(*bound)) && isfinite(size[k]) &&
+            *bound > pass->tolerance * size[k])
+            *bound = float_above(pass->tolerance * size[k]);
+    }
 }
 
 // Where a program iterates, bounds are not wider than what rounding can do; without bounds,
@@ -549,22 +625,24 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
     const Expr *body = problem->bound->main->body;
     if (steps_of(body) == 0 || n == 0)
         return;
-    Narrow narrow = {.continuous = !expr_decides(body)};
-    double *change = NEW_ARRAY(arena, double, n);
-    bool bounded = has_bounds(problem, place);
+    bool continuous = !expr_decides(body), bounded = has_bounds(problem, place);
+    double *change = NEW_ARRAY(arena, double, n), widest = 0;
     for (int k = 0; bounded && k < n; k++)
-        each_bound(data[k], find_widest, &narrow);
-    if (bounded && narrow.widest <= data[0]->tolerance)
+        widest = fmax(
+            widest,
+            each_bound(data[k], (Pass){.chunk = widest_chunk, .all = continuous}).most);
+    if (bounded && widest <= data[0]->tolerance)
         return;
-    n = rounding_moves(problem, narrow.continuous, data, n, place, change);
+    n = rounding_moves(problem, continuous, data, n, place, change);
     for (int k = 0; k < n; k++) {
         double most = MARGIN * change[k];
         if (bounded && most > TOLERANCE_MOST)
             continue;
-        narrow.tolerance = fmax(data[k]->tolerance, fmin(most, TOLERANCE_MOST));
-        data[k]->tolerance = narrow.tolerance;
+        data[k]->tolerance = fmax(data[k]->tolerance, fmin(most, TOLERANCE_MOST));
         if (bounded)
-            each_bound(data[k], narrow_bound, &narrow);
+            each_bound(data[k], (Pass){.chunk = narrow_chunk,
+                                       .all = continuous,
+                                       .tolerance = data[k]->tolerance});
     }
 }
 
@@ -629,22 +707,24 @@ typedef struct {
 
 // Nothing is decided of an element whose bound allows more than its own size, and more than
 // a tenth of the median one: both outcomes of a decision, say.
-static void count_doubt(void *user, float *bound, double size)
+static void doubt_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 {
-    Doubt *doubt = user;
-    doubt->elements++;
-    doubt->undecided += *bound > size || (isinf(*bound) && !isnan(size));
+    double size[CHUNK];
+    sizes_of(pass, at, n, size);
+    for (int64_t k = 0; k < n; k++) {
+        float bound = pass->bound[at + k];
+        found->count += bound > size[k] || (isinf(bound) && !isnan(size[k]));
+    }
 }
 
 static Doubt doubt_of(const ProblemData *data)
 {
-    Doubt doubt = {0};
-    each_bound(data, count_doubt, &doubt);
+    Doubt doubt = {.undecided = each_bound(data, (Pass){.chunk = doubt_chunk}).count};
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RigBuffer *b = &data->buffer[k];
+        doubt.elements += b->count;
         if (scalar_info[b->scalar].floating)
             continue;
-        doubt.elements += b->count;
         for (int64_t i = 0; i < b->count; i++)
             doubt.undecided += b->bound[i] != 0;
     }

@@ -29,6 +29,7 @@ class Forewarp:
     def __init__(self, path, folder, limit_s):
         self.path, self.folder, self.limit_s = os.path.abspath(path), folder, limit_s
         self.store = os.path.join(folder, "trials.db")
+        self.copies = set()  # (device, bytes) of copies whose rate is known
         os.makedirs(folder, exist_ok=True)
 
     def call(self, *args, more=0):
@@ -160,9 +161,25 @@ def tune(fw, path, sizes, device, budget, *options):
     return failure, read_json(result), record
 
 
+def know_copy(fw, path, sizes, device):
+    """Has the copy that bounds a program measured, once for each power of two of bytes, by
+    tunings that have no limit in time: a short budget leaves no time for it."""
+    moved, _ = fw.work(path, sizes) or (0, 0)
+    size = 1 << max(16, round(math.log2(max(moved, 1))))
+    key = device["id"], size
+    if key in fw.copies:
+        return
+    fw.copies.add(key)
+    copy = os.path.join(fw.folder, "copy.fw")
+    with open(copy, "w") as f:
+        f.write("size N\ndef copy(a: [N]float): [N]float = map(\\x -> x, a)\n")
+    tune(fw, copy, {"N": size // 8}, device, "1t")
+
+
 def shares(fw, path, sizes, device, budget):
     """Shares of the floor of the plain, first and best point (None: no result), the points,
     the statuses of trials, what failed."""
+    know_copy(fw, path, sizes, device)
     began = time.time()
     (failure, message), result, record = tune(fw, path, sizes, device, budget)
     row = {"plain": None, "first": None, "best": None, "first_point": None, "point": None,

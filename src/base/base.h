@@ -150,7 +150,7 @@ bool file_mkdirs(const char *path);
 bool file_mkdir_private(const char *path, bool *was_open);
 // Removes a folder and all in it; what cannot be removed stays.
 void remove_tree(const char *path);
-// Does a path end so, and is more than that?
+// Whether a path ends with `ending` and is longer than it.
 bool path_ends(const char *path, const char *ending);
 // Appends the folder `forewarp` in $variable, or in a folder of the user's home (".cache").
 void user_folder(Buf *out, const char *variable, const char *in_home);

@@ -19,11 +19,11 @@ const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers
 const char *target_extension(const Target *target); // "cl", "cu", "c"
-// Of a scalar in the buffers of kernels. Target doubt: of two numbers, a value and the
-// bound of what it may be off by, but for inputs that no launch binds to what others are
-// bound to: those are numbers alone. Halfs are floats there.
+// The bytes of a scalar in the buffers of kernels. A reference keeps two numbers for each, a
+// value and the bound of its error, except in inputs that kernels only read, which hold the
+// value alone. Halfs are floats there.
 int64_t target_bytes(const Target *target, Scalar scalar);
-// What its compiler must be told so that arithmetic is as exact as asked for.
+// The options that make its compiler as exact as `math` asks for.
 const char *target_options(const Target *target, Math math);
 
 // True if a name means something in OpenCL C, CUDA or C, so that it cannot be used as it

@@ -108,8 +108,7 @@ ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
     return data;
 }
 
-// Inputs that show what those of a search may not
-// -------------------------------------------
+// Further inputs -------------------------------------------------------------------------
 
 // A float that is made an int is perhaps an index, and what an opaque function does with
 // its argument is not known.

@@ -207,8 +207,7 @@ static void take_pairs(RigBuffer *to, const void *pairs, Arena *arena)
     to->bound = bound;
 }
 
-// The plain kernel with bounds
-// --------------------------------------------------------------
+// The plain kernel with bounds ------------------------------------------------------------
 
 // Inputs that a launch binds to what others are bound to, too, are there a second time, as
 // pairs; the scratch buffers follow them.

@@ -145,6 +145,7 @@ int mpi_close(Mpi *mpi, int status);
 // The program or problem file, parsed, and bound as asked. NULL with diagnostics.
 typedef enum { SIZES_LATER, SIZES_OPEN, SIZES_ALL } CliSizes; // OPEN: problem_bind_open
 Problem *cli_problem(Options *options, CliSizes sizes);
+const char *cli_objective(const Options *options);      // the first; NULL: none is said
 Problem *cli_program(Options *options, CliSizes sizes); // not a template
 // The devices that `list` names, "cuda:0,cuda:1" or "cuda:*", in an array of the arena; 0
 // with a diagnostic.

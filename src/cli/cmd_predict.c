@@ -215,7 +215,7 @@ static bool predict_points(Prediction *p)
     int known = 0;
     Buf lines;
     buf_init(&lines);
-    Recorded *recorded = recorded_read(o->points, &o->diags);
+    Recorded *recorded = recorded_read(o->points, NULL, &o->diags);
     for (int i = 0; recorded && i < recorded->n; i++) {
         Point point;
         double seconds;

@@ -41,8 +41,9 @@ static bool add_kinds(Table *t, const char *name)
 
 static bool read_spaces(Table *t)
 {
+    const char *objective = cli_objective(t->o);
     for (; t->nspace < t->o->nlist; t->nspace++) {
-        Recorded *recorded = recorded_read(t->o->list[t->nspace], &t->o->diags);
+        Recorded *recorded = recorded_read(t->o->list[t->nspace], objective, &t->o->diags);
         t->recorded[t->nspace] = recorded;
         if (!recorded || !replay_space(recorded, &t->space[t->nspace], &t->o->diags))
             return false;
@@ -53,7 +54,8 @@ static bool read_spaces(Table *t)
 static bool read_prior(Table *t)
 {
     if (t->o->prior)
-        t->options.prior = t->prior = recorded_read(t->o->prior, &t->o->diags);
+        t->options.prior = t->prior =
+            recorded_read(t->o->prior, cli_objective(t->o), &t->o->diags);
     return !t->o->prior || t->prior;
 }
 
@@ -89,10 +91,12 @@ static void print_space(const Table *t, int s)
 {
     const Recorded *r = t->recorded[s];
     const ScoreSpace *space = &t->space[s];
+    double sign = r->maximise ? -1 : 1;
     printf("%s%s%s: %d configurations, %d valid, %s %g to %g (best, median)\n", r->name,
            *r->device ? " on " : "", r->device, r->n, r->nvalid, r->objective,
-           r->maximise ? -space->sorted[0] : space->sorted[0],
-           fabs(space->sorted[(space->nvalid - 1) / 2] + space->sorted[space->nvalid / 2]) /
+           sign * space->sorted[0],
+           sign *
+               (space->sorted[(space->nvalid - 1) / 2] + space->sorted[space->nvalid / 2]) /
                2);
     printf("  scored from %d to %d random evaluations, %.4g s to %.4g s\n",
            space->start_evals, space->end_evals, space->start_s, space->end_s);

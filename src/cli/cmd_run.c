@@ -75,6 +75,7 @@ static bool open_run(Options *o, Run *run)
                         .stop = run->place.stop,
                         .nbuffer = run->data->nbuffer,
                         .buffer = run->data->buffer,
+                        .judge = run->data->judge,
                         .tolerance = run->data->tolerance,
                         .build_limit_s = 60,
                         .run_limit_s = 120};

@@ -36,6 +36,11 @@ static void set_goal(const Options *o, Problem *problem)
         VEC_PUSH(problem->arena, &problem->goal.objective, o->goal.objective.at[i]);
 }
 
+const char *cli_objective(const Options *o)
+{
+    return o->goal.objective.len ? o->goal.objective.at[0].text : NULL;
+}
+
 Problem *cli_problem(Options *o, CliSizes sizes)
 {
     Problem *problem = o->problem = problem_load(o->file, &o->diags);

@@ -89,7 +89,7 @@ typedef struct {
 static bool read_records(Sheet *sheet)
 {
     for (int i = 1; i < sheet->o->nlist; i++) {
-        Recorded *recorded = recorded_read(sheet->o->list[i], &sheet->o->diags);
+        Recorded *recorded = recorded_read(sheet->o->list[i], NULL, &sheet->o->diags);
         if (!recorded)
             return false;
         sheet->record[sheet->nrecord++] = recorded;

@@ -61,7 +61,7 @@ int cli_replay_steps(Options *o)
     json_t *runs = json_array();
     for (int i = 0; ok && i < o->nlist; i++) {
         Followed followed;
-        Recorded *r = recorded_read(o->list[i], &o->diags);
+        Recorded *r = recorded_read(o->list[i], cli_objective(o), &o->diags);
         ok = r && replay_steps(r, steps, size, o->nbinding, &options, o->arena, &followed,
                                &o->diags);
         if (ok && cli_prints(o))

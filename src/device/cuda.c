@@ -620,8 +620,8 @@ static DeviceStatus copy_symbols(const Device *device, const Module *module,
         for (int i = 0; i < launch[k].narg && status == DEV_OK; i++) {
             const DeviceArg *arg = &launch[k].arg[i];
             uint64_t variable, buffer;
-            if (!arg->symbol)
-                continue;
+            if (!arg->symbol || (k > 0 && launch[k].arg == launch[k - 1].arg))
+                continue; // it is where it was
             memcpy(&buffer, arg->mem ? (const void *)&arg->mem->address : arg->data,
                    sizeof buffer);
             status = find_variable(device, module, arg, &variable, log);

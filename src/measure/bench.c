@@ -20,6 +20,7 @@
 struct Bench {
     const DeviceInfo *info;
     Buffers held;  // the device and the problem's buffers
+    Judge *judge;  // NULL: none
     bool compiles; // and has nothing else
     bool sick;
 };
@@ -64,7 +65,9 @@ static const TrialStatus status_of[] = {
 
 bool bench_fill(Bench *bench, const json_t *message, Buf *log)
 {
-    return buffers_fill(&bench->held, message, log);
+    judge_close(bench->judge);
+    return judge_open(message, &bench->judge, log) &&
+           buffers_fill(&bench->held, message, log);
 }
 
 Bench *bench_open(const json_t *message, Buf *log)
@@ -96,6 +99,7 @@ Bench *bench_open(const json_t *message, Buf *log)
 
 void bench_close(Bench *bench)
 {
+    judge_close(bench->judge);
     buffers_clear(&bench->held);
     gpucheck_close(bench->held.gpucheck);
     bench->held.kind->close(bench->held.device);
@@ -237,20 +241,24 @@ static bool can_share(const Piece *a, const Piece *b)
            strcmp(a->job->options, b->job->options) == 0;
 }
 
+int bench_joint(Piece *const *piece, int n)
+{
+    int len = 1;
+    while (len < n && can_share(piece[0], piece[len]))
+        len++;
+    return len;
+}
+
 void bench_build(Bench *bench, Piece **piece, int n, BenchTell *tell, void *user)
 {
-    for (int i = 0, len; i < n; i += len) {
-        for (len = 1; i + len < n && can_share(piece[i], piece[i + len]); len++)
-            ;
-        if (len > 1) {
-            tell(user, "build", JOINT_BUILD);
-            if (build_jointly(bench, piece + i, len))
-                continue;
-        }
-        for (int k = i; k < i + len; k++) {
-            tell(user, "build", piece[k]->number);
-            build_alone(bench, piece[k]);
-        }
+    if (n > 1) {
+        tell(user, "build", JOINT_BUILD);
+        if (build_jointly(bench, piece, n))
+            return;
+    }
+    for (int k = 0; k < n; k++) {
+        tell(user, "build", piece[k]->number);
+        build_alone(bench, piece[k]);
     }
 }
 
@@ -406,6 +414,20 @@ static DeviceStatus reset(Bench *bench, Piece *piece, Poison poison)
     return buffers_reset(&bench->held, piece->used, piece->nused, poison, &piece->log);
 }
 
+// What the problem's own judge says of a run that is right as far as others can tell.
+static DeviceStatus ask_judge(Bench *bench, Verdict *verdict, Buf *log)
+{
+    int answer = 0;
+    DeviceStatus status = DEV_OK;
+    if (bench->judge && verdict->right)
+        status = judge_ask(bench->judge, &bench->held, &answer, log);
+    if (answer != 0) {
+        verdict->right = false;
+        buf_printf(&verdict->why, "the problem's judge says %d\n", answer);
+    }
+    return status;
+}
+
 // Judges the last run, which began with this poison; when: said of what is wrong.
 static DeviceStatus judge(Bench *bench, Piece *piece, Poison poison, const char *when)
 {
@@ -414,6 +436,8 @@ static DeviceStatus judge(Bench *bench, Piece *piece, Poison poison, const char 
     buf_init(&verdict.why);
     DeviceStatus status = buffers_judge(&bench->held, piece->used, piece->nused, poison,
                                         &verdict, &piece->log);
+    if (status == DEV_OK)
+        status = ask_judge(bench, &verdict, &piece->log);
     piece->trial.status = status_of[status];
     piece->trial.max_error = MAX(piece->trial.max_error, verdict.max_error);
     if (status == DEV_OK && !verdict.right) {
@@ -648,8 +672,9 @@ static bool restores(const Piece *piece)
 
 static void tell_energy(Bench *bench, Piece *piece)
 {
-    enum { LAUNCHES_MOST = 512 };
-    static const double BATCH_NS = 2e6;
+    // To read the counter takes milliseconds, in which nothing runs.
+    enum { LAUNCHES_MOST = 4096 };
+    static const double BATCH_NS = 5e7;
     const int n = piece->job->nlaunch;
     Work w = {.bench = bench, .piece = piece, .restores = restores(piece)};
     double fits = fmin(BATCH_NS / piece->trial.time_ns, (double)LAUNCHES_MOST / n);

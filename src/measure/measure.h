@@ -160,6 +160,15 @@ void job_names(const Job *job, Arena *arena, DeviceText *text);
 const char *job_symbol(const JobArg *arg, Arena *arena); // ARG_SYMBOL: among those names
 bool job_reads(const JobArg *arg);                       // is it a buffer?
 
+// Text in C that judges what a run has left: JUDGE_NAME_entry(arg), arg[0] an int that it
+// sets to 0 if that is right, then these buffers.
+#define JUDGE_NAME "fw_judge"
+typedef struct {
+    const char *text, *options;
+    const int *buffer;
+    int n;
+} RigJudge;
+
 // What workers may do where the jobs are not trusted: sandbox.c. Beyond that they have no
 // files, no network, and none of this environment but what compilers and drivers read.
 typedef struct {
@@ -198,6 +207,7 @@ typedef struct {
     const Stop *stop;       // NULL: never; likewise
     int nbuffer;
     const RigBuffer *buffer;
+    const RigJudge *judge; // NULL: none
     double
         tolerance; // where a buffer has no bounds: |x - e| <= tolerance * max(|e|, scale)
     double build_limit_s, run_limit_s; // per job; 0: TRIAL_LIMIT_S

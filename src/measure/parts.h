@@ -152,6 +152,17 @@ bool gpucheck_judge(GpuCheck *check, Buffer *const *used, int n, Poison poison,
 // A number that changes with any element of the buffer; false: it is not known.
 bool gpucheck_sum(GpuCheck *check, Buffer *buffer, uint32_t *sum);
 
+// judge.c -----------------------------------------------------------------------------
+
+typedef struct Judge Judge;
+
+// As the message says: *judge is NULL where there is none. False with a log: it does not
+// compile.
+bool judge_open(const json_t *message, Judge **judge, Buf *log);
+void judge_close(Judge *judge); // accepts NULL
+// What it says of the buffers: 0: they are right.
+DeviceStatus judge_ask(Judge *judge, const Buffers *buffers, int *answer, Buf *log);
+
 // sample.c ----------------------------------------------------------------------------
 
 typedef struct {
@@ -193,8 +204,10 @@ bool bench_compiles(const Bench *bench); // all that it does
 bool bench_sick(const Bench *bench);     // a run failed: the device may not work any more
 // Called before the parts of a job that may hang or crash.
 typedef void BenchTell(void *user, const char *stage, int job);
-// Builds n jobs, as one program where their preludes and options agree. Those that cannot
-// be built have a trial that says so, the others' trials are ok.
+// How many of n jobs, from the first on, may be one program: preludes and options agree.
+int bench_joint(Piece *const *piece, int n);
+// Builds n such jobs. Those that cannot be built have a trial that says so, the others'
+// trials are ok.
 void bench_build(Bench *bench, Piece **piece, int n, BenchTell *tell, void *user);
 Piece *piece_new(const json_t *job, int number);
 void piece_free(Bench *bench, Piece *piece); // also the program, once nobody uses it

@@ -241,12 +241,23 @@ static bool write_buffers(Rig *rig, const RigBuffer *buffer, json_t *list, Diags
     return true;
 }
 
+static json_t *judge_json(const RigJudge *judge)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < judge->n; i++)
+        json_array_append_new(list, json_integer(judge->buffer[i]));
+    return json_pack("{s:o, s:o, s:o}", "text", json_text(judge->text), "options",
+                     json_text(judge->options), "buffers", list);
+}
+
 static bool write_files(Rig *rig, const RigConfig *config, Diags *diags)
 {
     json_t *list = json_array();
     rig->open_message = json_pack("{s:s,s:o,s:o}", "do", "open", "device",
                                   json_text(config->device), "buffers", list);
     json_set_number(rig->open_message, "tolerance", config->tolerance);
+    if (config->judge)
+        json_object_set_new(rig->open_message, "judge", judge_json(config->judge));
     if (rig->config.sandbox)
         json_object_set_new(rig->open_message, "sandbox",
                             sandbox_to_json(rig->config.sandbox, &rig->folder));

@@ -442,7 +442,7 @@ static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
     Item *item = first_waiting(rig->round, suspect);
     int first = item ? item->number : 0;
     for (int n = 0; item && n < most; n++) {
-        item->parcel = first;
+        item->parcel = item->job->named ? item->number : first; // not built with others
         append_job(rig, worker, item, jobs);
         item = first_waiting(rig->round, suspect);
     }

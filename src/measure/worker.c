@@ -127,9 +127,15 @@ static void do_prepare(Side *side, const json_t *message)
         const json_t *job = json_array_get(jobs, (size_t)i);
         piece[i] = piece_new(job, (int)json_int_of(job, "job", 0));
     }
-    bench_build(side->bench, piece, n, tell, side);
-    int turn = take_turn(side, message, "build", JOINT_BUILD);
-    for (int i = 0; i < n; i++)
+    bool compiles = bench_compiles(side->bench);
+    for (int i = 0, len; i < n; i += len) {
+        len = bench_joint(piece + i, n - i);
+        bench_build(side->bench, piece + i, len, tell, side);
+        for (int k = i; compiles && k < i + len; k++) // others may run it meanwhile
+            finish_preparing(side, piece[k]);
+    }
+    int turn = compiles ? -1 : take_turn(side, message, "build", JOINT_BUILD);
+    for (int i = 0; !compiles && i < n; i++)
         if (bench_sick(side->bench))
             piece_free(side->bench, piece[i]);
         else

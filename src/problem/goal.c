@@ -100,24 +100,6 @@ static bool add_metric(Goal *g, const GoalText *text)
     return true;
 }
 
-// The word that an objective begins with, which says where it is to go.
-static const char *direction(const char *text, bool *most, bool *said)
-{
-    static const struct {
-        const char *word;
-        bool most;
-    } words[] = {{"minimise ", false}, {"minimize ", false}, {"min ", false},
-                 {"maximise ", true},  {"maximize ", true},  {"max ", true}};
-    text += strspn(text, " ");
-    for (int i = 0; i < COUNTOF(words); i++)
-        if (strncmp(text, words[i].word, strlen(words[i].word)) == 0) {
-            *most = words[i].most;
-            *said = true;
-            return text + strlen(words[i].word);
-        }
-    return text;
-}
-
 // A name of a metric need be no name that expressions know: "GFLOP/s".
 static const SpaceExpr *read_expression(Goal *g, const GoalText *text, const char *what)
 {
@@ -129,11 +111,8 @@ static const SpaceExpr *read_expression(Goal *g, const GoalText *text, const cha
 
 static bool add_objective(Goal *g, const GoalText *text)
 {
-    bool said = false;
     Objective o = {0};
-    const char *what = direction(text->text, &o.most, &said);
-    if (!said)
-        o.most = recorded_is_rate(what);
+    const char *what = recorded_objective(text->text, &o.most);
     if (g->nobjective == GOAL_OBJECTIVES)
         return diag_error(g->diags, span_none, "J013", "%s: more than %d objectives",
                           text->where, GOAL_OBJECTIVES);

@@ -438,14 +438,21 @@ bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
     return write_file(path, &file, diags);
 }
 
+void npy_header(const NpyLayout *layout, Buf *out)
+{
+    int64_t bytes;
+    Shape shape = layout_shape(layout, &bytes);
+    write_header(out, &shape, layout->dtype);
+}
+
 bool npy_write_raw(const char *path, const NpyLayout *layout, const void *from,
                    Diags *diags)
 {
     Buf file;
     int64_t bytes;
-    Shape shape = layout_shape(layout, &bytes);
+    layout_shape(layout, &bytes);
     buf_init(&file);
-    write_header(&file, &shape, layout->dtype);
+    npy_header(layout, &file);
     buf_write(&file, from, (size_t)bytes);
     return write_file(path, &file, diags);
 }

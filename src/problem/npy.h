@@ -26,6 +26,8 @@ typedef struct {
 
 // As npy_read, into room for as many numbers as the layout has.
 bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *diags);
+// What comes before the numbers in such a file.
+void npy_header(const NpyLayout *layout, Buf *out);
 bool npy_write_raw(const char *path, const NpyLayout *layout, const void *from,
                    Diags *diags);
 

@@ -116,6 +116,12 @@ bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
     return ok;
 }
 
+const char *problem_kernel(const Problem *problem)
+{
+    return problem->template ? template_first_launch(problem->template)->kernel
+                             : problem->name;
+}
+
 Goal *problem_goal(const Problem *problem, const Space *space, Diags *diags)
 {
     const int n = problem->nbinding;

@@ -58,8 +58,9 @@ bool problem_bind_open(Problem *problem, const Binding *binding, int n, Diags *d
 // What its trials are judged by, in the space of its points; NULL with diagnostics. Owner:
 // goal_close.
 Goal *problem_goal(const Problem *problem, const Space *space, Diags *diags);
-uint64_t problem_hash(const Problem *problem);     // of the bound program as printed
-const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
+uint64_t problem_hash(const Problem *problem);      // of the bound program as printed
+const char *problem_kernel(const Problem *problem); // what other tuners call it
+const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
 // A number of the program, all of whose sizes are bound.
@@ -82,8 +83,9 @@ typedef struct {
     int nbuffer, noutput;
     const int *output; // the buffer of each output
     double tolerance;  // as of a RigConfig
-    int ninput;        // of a program: input planes, then output planes
-    double seconds;    // of a program: what it took to compute the outputs
+    const RigJudge *judge;
+    int ninput;     // of a program: input planes, then output planes
+    double seconds; // of a program: what it took to compute the outputs
     ScriptData *script;
 } ProblemData;
 

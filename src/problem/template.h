@@ -85,6 +85,9 @@ typedef struct {
     const char *shape[DIMS_MAX];
     Access access;
     bool unchecked;   // an output that is not compared
+    const char *part; // of an output: compared where this of the place `i` holds; NULL: all
+    bool bounded;     // how far it may be off is said: absolute + relative * |expected|
+    double absolute, relative;
     bool image;       // its data in image memory
     const char *when; // passed only where this holds; NULL: always
     Fill fill;
@@ -121,13 +124,15 @@ typedef enum {
     REFERENCE_KERNEL, // another kernel, on the same device
     REFERENCE_FW,     // a program
     REFERENCE_FILES,  // .npy files
+    REFERENCE_JUDGE,  // nothing is expected: a C function or a command judges
     REFERENCE_NONE    // nothing is compared
 } ReferenceKind;
 
 typedef struct {
     ReferenceKind kind;
     bool given;                     // the problem file says so
-    const char *file;               // C, KERNEL, FW
+    const char *command;            // JUDGE; NULL: a C function
+    const char *file;               // C, KERNEL, FW, JUDGE
     const char *text;               // its text
     TemplateLaunch launch;          // KERNEL; C: kernel and arguments
     json_t *point;                  // POINT: values by name; NULL: the default point
@@ -234,6 +239,19 @@ bool template_write(const Problem *problem, const ProblemData *data, int output,
 // whatever its layout, the sizes, and what is in the files that it names and includes.
 uint64_t template_hash(const Problem *problem);
 uint64_t template_included(const Template *t); // of what the texts include
+
+// template_check.c: of what was found to be expected, the part that counts and how far it
+// may be off; and what judges in its place.
+bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *diags);
+const RigJudge *template_judge(const Template *t, Arena *arena);
+// An expression of the place `i` at n <= 64 places from `first` on. NULL: it is wrong.
+typedef struct {
+    Space *space;
+    const SpaceExpr *expr;
+} PlaceExpr;
+bool place_open(const Template *t, const char *where, const char *text, PlaceExpr *made,
+                Diags *diags); // space_free in either case
+void place_values(const PlaceExpr *expr, int64_t first, int n, double *out);
 
 // template_reference.c
 bool template_expect(const Problem *problem, ProblemData *data, const char *device,

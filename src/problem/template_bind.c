@@ -281,6 +281,8 @@ static void resolve_args(const Template *t, TemplateLaunch *launch)
         int i = launch->arg.at[k];
         if (t->reference.kind == REFERENCE_C && t->arg.at[i].local)
             continue;
+        if (t->reference.kind == REFERENCE_JUDGE && !template_is_array(&t->arg.at[i]))
+            continue;
         if (launch->argument.len || template_passes(t, &t->arg.at[i], &t->plain))
             launch->arg.at[n++] = i;
     }

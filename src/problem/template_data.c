@@ -142,24 +142,19 @@ static bool fill_expression(const Template *t, int number, char *to, Diags *diag
     const TemplateArg *arg = &t->arg.at[number];
     const char *where =
         arena_printf(t->arena, "%s: arguments[%d].fill.expression", t->path, number);
-    double place[MANY] = {0}, value[MANY];
-    Space *space = space_new();
-    space_add(space, "i", place, 1);
-    for (int i = 0; i < t->size.len; i++)
-        space_define(space, t->size.at[i].name, (double)t->size.at[i].value);
-    const SpaceExpr *expr = space_expression(space, where, arg->fill.file, diags);
-    if (expr)
+    double value[MANY];
+    PlaceExpr expr;
+    bool ok = place_open(t, where, arg->fill.file, &expr, diags);
+    if (ok)
         fill_numbers(arg, 0, to);
-    for (int64_t i = 0; expr && i < arg->count; i += MANY) {
+    for (int64_t i = 0; ok && i < arg->count; i += MANY) {
         int n = (int)MIN(MANY, arg->count - i);
-        for (int k = 0; k < n; k++)
-            place[k] = (double)(i + k);
-        space_evaluate_many(expr, place, n, value);
+        place_values(&expr, i, n, value);
         for (int k = 0; k < n; k++)
             pack_one(arg->element, value[k], to + (i + k) * arg->element->bytes);
     }
-    space_free(space);
-    return expr != NULL;
+    space_free(expr.space);
+    return ok;
 }
 
 // Where an element of the view lies in what it shows; -1: outside.

@@ -436,22 +436,52 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
     return true;
 }
 
+// How far an output may be off: relative, or both bounds, which are added.
+static bool read_bound(const Reader *r, const char *where, const json_t *json,
+                       TemplateArg *arg)
+{
+    static const char *const known[] = {"absolute", "relative", NULL};
+    const json_t *absolute = json_object_get(json, "absolute");
+    const json_t *relative =
+        json_is_number(json) ? json : json_object_get(json, "relative");
+    if (!json)
+        return true;
+    if (!json_is_number(json) && !only_keys(r, where, json, known))
+        return false;
+    arg->bounded = true;
+    arg->absolute = json_number_value(absolute);
+    arg->relative = json_number_value(relative);
+    return ((!absolute || json_is_number(absolute)) &&
+            (!relative || json_is_number(relative)) && (absolute || relative) &&
+            arg->absolute >= 0 && arg->relative >= 0) ||
+           reader_wrong(r, where,
+                        "a number of at least 0, or {\"absolute\": .., \"relative\": ..}, "
+                        "is wanted");
+}
+
 static bool read_array(const Reader *r, const char *where, const json_t *json,
                        TemplateArg *arg)
 {
     static const char *const access[] = {"in", "out", "inout"};
     int chosen = ACCESS_IN;
     bool checked = true;
+    const json_t *check = json_object_get(json, "check");
     const json_t *fill = json_object_get(json, "fill");
     if (!read_shape(r, in(r, where, "shape"), json_object_get(json, "shape"), arg) ||
         !word_of(r, where, json, "access", access, COUNTOF(access), &chosen) ||
         !read_fill(r, in(r, where, "fill"), fill, &arg->fill) ||
         !flag_of(r, where, json, "image", &arg->image) ||
         !text_of(r, where, json, "symbol", false, &arg->symbol) ||
-        !flag_of(r, where, json, "check", &checked))
+        (json_is_string(check)
+             ? !(arg->part = expression_of(r, in(r, where, "check"), check))
+             : !flag_of(r, where, json, "check", &checked)))
         return false;
     arg->access = (Access)chosen;
     arg->unchecked = !checked;
+    if (!read_bound(r, in(r, where, "tolerance"), json_object_get(json, "tolerance"), arg))
+        return false;
+    if ((arg->part || arg->bounded) && arg->access == ACCESS_IN)
+        return reader_wrong(r, where, "an input is not compared");
     if (arg->access == ACCESS_OUT && fill)
         return reader_wrong(r, in(r, where, "fill"),
                             "an output has no content before the run; with \"access\": "
@@ -495,8 +525,9 @@ static bool read_values(const Reader *r, const char *where, const json_t *value,
 
 static bool read_arg(const Reader *r, const char *where, const json_t *json)
 {
-    static const char *const array_keys[] = {"name",  "type",  "shape",  "access", "fill",
-                                             "image", "check", "symbol", "if",     NULL};
+    static const char *const array_keys[] = {"name", "type",      "shape", "access",
+                                             "fill", "image",     "check", "symbol",
+                                             "if",   "tolerance", NULL};
     static const char *const scalar_keys[] = {"name", "type", "value", "if", NULL};
     static const char *const local_keys[] = {"name", "type", "local", "if", NULL};
     const json_t *value = json_object_get(json, "value"), *when;
@@ -737,6 +768,34 @@ static bool read_c(const Reader *r, const json_t *json)
            read_reference_file(r, "reference.c", name);
 }
 
+// What judges in place of a comparison: a function of a file, or a command.
+static bool read_judge(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"judge", "c", "arguments", NULL};
+    const char *name = NULL;
+    TemplateReference *ref = &r->t->reference;
+    return only_keys(r, "reference", json, known) &&
+           text_of(r, "reference", json, "judge", true, &ref->launch.kernel) &&
+           text_of(r, "reference", json, "c", true, &name) &&
+           reader_kernel(r, "reference.judge", ref->launch.kernel, false) &&
+           read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
+                          &ref->launch) &&
+           read_reference_file(r, "reference.c", name) &&
+           (strstr(ref->text, ref->launch.kernel) ||
+            reader_wrong(r, "reference.judge", "there is no `%s` in %s", ref->launch.kernel,
+                         name));
+}
+
+static bool read_command(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"command", "arguments", NULL};
+    TemplateReference *ref = &r->t->reference;
+    return only_keys(r, "reference", json, known) &&
+           text_of(r, "reference", json, "command", true, &ref->command) &&
+           read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
+                          &ref->launch);
+}
+
 static bool read_kernel(const Reader *r, const json_t *json)
 {
     static const char *const known[] = {"file",  "kernel",    "global", "groups",
@@ -795,7 +854,9 @@ static bool read_reference(const Reader *r, const json_t *json)
         const char *key;
         ReferenceKind kind;
         bool (*read)(const Reader *r, const json_t *json);
-    } forms[] = {{"c", REFERENCE_C, read_c},
+    } forms[] = {{"judge", REFERENCE_JUDGE, read_judge},
+                 {"command", REFERENCE_JUDGE, read_command},
+                 {"c", REFERENCE_C, read_c},
                  {"file", REFERENCE_KERNEL, read_kernel},
                  {"fw", REFERENCE_FW, read_program},
                  {"npy", REFERENCE_FILES, read_files},
@@ -815,7 +876,8 @@ static bool read_reference(const Reader *r, const json_t *json)
         }
     return reader_wrong(
         r, "reference",
-        "one of c, file (a kernel), fw, npy and point is wanted, or \"none\"");
+        "one of c, file (a kernel), fw, npy, point, judge and command is wanted, or "
+        "\"none\"");
 }
 
 // Metrics -----------------------------------------------------------------------------

@@ -374,11 +374,18 @@ bool template_expect(const Problem *problem, ProblemData *data, const char *devi
     case REFERENCE_NONE:
         *how = "none, as the problem file asks: results are NOT checked";
         return true;
+    case REFERENCE_JUDGE:
+        *how =
+            t->reference.command
+                ? arena_printf(arena, "the command %s judges", t->reference.command)
+                : arena_printf(arena, "C function %s judges", t->reference.launch.kernel);
+        data->judge = template_judge(t, arena);
+        return true;
     case REFERENCE_POINT:
         *how = t->reference.given ? "the template at another point"
                                   : "none given: the template at its default point";
         ok = run_point(&e, problem);
         break;
     }
-    return ok && is_something_compared(&e);
+    return ok && is_something_compared(&e) && template_bounds(t, data, arena, diags);
 }

@@ -4,11 +4,15 @@
 // milliseconds. What failed has the name of its failure in place of a time, the form that
 // all readers take.
 //
-// It writes whole files at the end of a run: what protects a run is the store.
+// It writes whole files at the end of a run: what protects a run is the store. A cache file
+// is written byte by byte as Kernel Tuner would: it goes on with ours and we with its.
 #include "store/exchange.h"
+
+#include "store/recorded.h"
 
 #include "measure/json.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -129,15 +133,74 @@ bool exchange_write_t4(const char *path, const Exchange *exchange, Diags *diags)
     return ok;
 }
 
-// Kernel Tuner's cache ----------------------------------------------------------------
+// JSON as Python writes it ------------------------------------------------------------
 
-static void append_json(Buf *out, json_t *json)
+// The fewest digits that are the number, as repr has them.
+static void put_real(Buf *out, double x)
 {
-    char *text = json_dumps(json, JSON_ENCODE_ANY);
+    char text[64];
+    int digits = 1;
+    for (; digits < 17; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, x);
+        if (strtod(text, NULL) == x)
+            break;
+    }
+    snprintf(text, sizeof text, "%.*e", digits - 1, x);
+    int exponent = atoi(strchr(text, 'e') + 1);
+    if (exponent >= -4 && exponent < 16)
+        snprintf(text, sizeof text, "%.*f", MAX(digits - 1 - exponent, 1), x);
+    buf_puts(out, text);
+}
+
+static void put_text(Buf *out, json_t *json)
+{
+    char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    for (char *p = text; (p = strstr(p, "\\u")); p += 2)
+        for (int i = 2; i < 6 && p[i]; i++)
+            p[i] = (char)tolower((unsigned char)p[i]);
     buf_puts(out, text);
     free(text);
+}
+
+// lines: an item a line, as indent="" makes it.
+static void put_json(Buf *out, json_t *json, bool lines)
+{
+    const char *key, *next = lines ? ",\n" : ", ";
+    json_t *value;
+    size_t n = 0;
+    if (json_is_array(json) && json_array_size(json)) {
+        buf_puts(out, lines ? "[\n" : "[");
+        for (; n < json_array_size(json); n++) {
+            buf_puts(out, n ? next : "");
+            put_json(out, json_array_get(json, n), lines);
+        }
+        buf_puts(out, lines ? "\n]" : "]");
+    } else if (json_is_object(json) && json_object_size(json)) {
+        buf_puts(out, lines ? "{\n" : "{");
+        json_object_foreach(json, key, value)
+        {
+            json_t *name = json_string(key);
+            buf_puts(out, n++ ? next : "");
+            put_text(out, name);
+            buf_puts(out, ": ");
+            put_json(out, value, lines);
+            json_decref(name);
+        }
+        buf_puts(out, lines ? "\n}" : "}");
+    } else if (json_is_real(json)) {
+        put_real(out, json_real_value(json));
+    } else {
+        put_text(out, json);
+    }
+}
+
+static void append_json(Buf *out, json_t *json, bool lines)
+{
+    put_json(out, json, lines);
     json_decref(json);
 }
+
+// Kernel Tuner's cache ----------------------------------------------------------------
 
 // The values as Python writes them, in the order of the parameters.
 static void append_key(Buf *out, const Space *space, const Point *point)
@@ -151,9 +214,9 @@ static void append_key(Buf *out, const Space *space, const Point *point)
         if (param->label)
             buf_puts(&key, param->label[choice]);
         else
-            append_json(&key, json_whole(param->value[choice]));
+            append_json(&key, json_whole(param->value[choice]), false);
     }
-    append_json(out, json_string(key.text));
+    append_json(out, json_string(key.text), false);
     buf_release(&key);
 }
 
@@ -168,20 +231,29 @@ static json_t *cache_entry(const Exchange *exchange, const ExchangeTrial *trial)
     const Launches *launches = &exchange->launches;
     json_t *entry = json_object();
     set_choices(entry, exchange->space, &trial->point);
-    json_object_set_new(entry, "time", time_json(trial));
-    if (trial->status == TRIAL_OK)
+    if (trial->status == TRIAL_OK) {
+        json_object_set_new(entry, "time", json_real(trial->time_ns * 1e-6));
         json_object_set_new(entry, "times", samples_json(trial));
-    json_t *rest = json_pack("{s:f, s:f, s:f, s:f, s:f, s:s}", "compile_time",
-                             compile_ms(trial), "verification_time", trial->check_s * 1e3,
-                             "benchmark_time", trial->timing_s * 1e3, "strategy_time", 0.0,
-                             "framework_time", 0.0, "timestamp", trial->when);
+    } else {
+        json_object_set_new(entry, "__error__", json_string(verdicts[trial->status].error));
+    }
+    json_t *rest =
+        json_pack("{s:f, s:f, s:f}", "compile_time", compile_ms(trial), "verification_time",
+                  trial->check_s * 1e3, "benchmark_time", trial->timing_s * 1e3);
     json_object_update(entry, rest);
     json_decref(rest);
+    for (int i = 0; trial->metric && i < exchange->nmetric; i++)
+        if (isfinite(trial->metric[i]))
+            json_object_set_new(entry, exchange->metric[i], json_real(trial->metric[i]));
     LaunchShape shape;
     if (launches->shape && launches->shape(launches->user, &trial->point, &shape)) {
         json_object_set_new(entry, "groups", extents_json(shape.groups));
         json_object_set_new(entry, "local", extents_json(shape.local));
     }
+    rest = json_pack("{s:f, s:f, s:s}", "strategy_time", 0.0, "framework_time", 0.0,
+                     "timestamp", trial->when);
+    json_object_update(entry, rest);
+    json_decref(rest);
     return entry;
 }
 
@@ -193,7 +265,25 @@ static json_t *sizes_json(const Exchange *exchange)
     return list;
 }
 
-static void append_header(Buf *out, const Exchange *exchange)
+// Their names; what is to be high where its name does not say so, in a key of our own.
+static void set_objectives(json_t *header, const Exchange *exchange)
+{
+    json_t *names = json_array(), *higher = json_array();
+    bool said = false;
+    for (int i = 0; i < exchange->nobjective; i++) {
+        const char *name = exchange->objective[i] + 4; // "min ", "max "
+        bool most = strncmp(exchange->objective[i], "max", 3) == 0;
+        json_array_append_new(names, json_text(name));
+        json_array_append_new(higher, json_boolean(most));
+        said |= most != recorded_is_rate(name);
+    }
+    json_object_set_new(header, "objective", names);
+    if (said)
+        json_object_set(header, "objective_higher_is_better", higher);
+    json_decref(higher);
+}
+
+static json_t *header_json(const Exchange *exchange)
 {
     json_t *keys = json_array(), *params = json_object();
     for (int i = 0; i < space_params(exchange->space); i++) {
@@ -204,33 +294,185 @@ static void append_header(Buf *out, const Exchange *exchange)
         json_array_append_new(keys, json_string(param->name));
         json_object_set_new(params, param->name, values);
     }
-    buf_puts(out, "{\n\"device_name\": ");
-    append_json(out, json_string(exchange->device));
-    buf_puts(out, ",\n\"kernel_name\": ");
-    append_json(out, json_string(exchange->kernel));
-    buf_puts(out, ",\n\"problem_size\": ");
-    append_json(out, sizes_json(exchange));
-    buf_puts(out, ",\n\"tune_params_keys\": ");
-    append_json(out, keys);
-    buf_puts(out, ",\n\"tune_params\": ");
-    append_json(out, params);
-    buf_puts(out, ",\n\"objective\": \"time\",\n\"cache\": {");
+    json_t *header =
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "device_name", json_text(exchange->device),
+                  "kernel_name", json_text(exchange->kernel), "problem_size",
+                  sizes_json(exchange), "tune_params_keys", keys, "tune_params", params);
+    set_objectives(header, exchange);
+    return header;
 }
 
 // One entry a line, and the end that Kernel Tuner looks for when it goes on with the file.
-bool exchange_write_cache(const char *path, const Exchange *exchange, Diags *diags)
+bool exchange_write_cache(const char *path, const Exchange *exchange, const char *body,
+                          Diags *diags)
 {
+    static const char end[] = "\n}";
     Buf text;
     buf_init(&text);
-    append_header(&text, exchange);
+    if (body)
+        buf_puts(&text, body);
+    else {
+        append_json(&text, header_json(exchange), true);
+        text.len -= strlen(end);
+        buf_puts(&text, ",\n\"cache\": {");
+    }
     for (int i = 0; i < exchange->n; i++) {
-        buf_puts(&text, i ? ",\n" : "\n");
+        if (exchange->trial[i].held)
+            continue;
+        buf_puts(&text, text.text[text.len - 1] == '{' ? "\n" : ",\n");
         append_key(&text, exchange->space, &exchange->trial[i].point);
         buf_puts(&text, ": ");
-        append_json(&text, cache_entry(exchange, &exchange->trial[i]));
+        append_json(&text, cache_entry(exchange, &exchange->trial[i]), false);
     }
     buf_puts(&text, "}\n}");
     bool ok = write_text(path, text.text, diags);
     buf_release(&text);
     return ok;
+}
+
+// Going on with one -------------------------------------------------------------------
+
+// Numbers of the same value are the same, alone or in a list.
+static bool same_sizes(json_t *size, const Exchange *of)
+{
+    int n = json_is_array(size) ? (int)json_array_size(size) : 1;
+    bool same = n == of->nsize;
+    for (int i = 0; same && i < n; i++) {
+        json_t *item = json_is_array(size) ? json_array_get(size, (size_t)i) : size;
+        same = json_is_number(item) && json_number_value(item) == (double)of->size[i];
+    }
+    return same;
+}
+
+static bool same_params(const json_t *keys, const Exchange *of)
+{
+    bool same = json_array_size(keys) == (size_t)space_params(of->space);
+    for (int i = 0; same && i < space_params(of->space); i++) {
+        const char *name = json_string_value(json_array_get(keys, (size_t)i));
+        same = name && strcmp(name, space_param(of->space, i)->name) == 0;
+    }
+    return same;
+}
+
+static bool is_text(const json_t *root, const char *key, const char *text)
+{
+    const char *found = json_string_value(json_object_get(root, key));
+    return found && strcmp(found, text) == 0;
+}
+
+// What it is of that is something else; NULL: nothing.
+static const char *differs(const json_t *root, const Exchange *of)
+{
+    if (!json_is_object(json_object_get(root, "cache")))
+        return "it is no cache file of Kernel Tuner";
+    return !is_text(root, "device_name", of->device)   ? "it is of another device"
+           : !is_text(root, "kernel_name", of->kernel) ? "it is of another kernel"
+           : !same_sizes(json_object_get(root, "problem_size"), of)
+               ? "it is of another problem size"
+           : !same_params(json_object_get(root, "tune_params_keys"), of)
+               ? "it has other parameters, or in another order"
+               : NULL;
+}
+
+static int choice_of(const SpaceParam *param, const json_t *value)
+{
+    double number = json_is_boolean(value) ? json_is_true(value) : json_number_value(value);
+    const char *word = json_is_boolean(value) ? (json_is_true(value) ? "True" : "False")
+                                              : json_string_value(value);
+    for (int k = 0; k < param->n; k++)
+        if (param->label ? word && strcmp(word, param->label[k]) == 0
+                         : !json_is_string(value) && number == param->value[k])
+            return k;
+    return -1;
+}
+
+static bool read_point(const json_t *entry, const Space *space, Point *point)
+{
+    *point = (Point){0};
+    for (int i = 0; i < space_params(space); i++) {
+        const SpaceParam *param = space_param(space, i);
+        int k = choice_of(param, json_object_get(entry, param->name));
+        if (k < 0)
+            return false;
+        point->choice[i] = (int16_t)k;
+    }
+    return space_valid(space, point);
+}
+
+static TrialStatus read_status(const json_t *entry)
+{
+    const char *error = json_string_value(json_object_get(entry, "__error__"));
+    const json_t *time = json_object_get(entry, "time");
+    if (!error)
+        error = json_string_value(time);
+    for (int i = 0; error && i < TRIAL_STATUS_COUNT; i++)
+        if (verdicts[i].error && strcmp(verdicts[i].error, error) == 0)
+            return (TrialStatus)i;
+    return !error && json_number_value(time) > 0 ? TRIAL_OK : TRIAL_FAILED;
+}
+
+static void read_entry(const json_t *entry, Arena *arena, ExchangeTrial *trial)
+{
+    const json_t *times = json_object_get(entry, "times");
+    double *sample = NEW_ARRAY(arena, double, TRIAL_SAMPLES);
+    trial->status = read_status(entry);
+    trial->time_ns = trial->status == TRIAL_OK
+                         ? json_number_of(entry, "time", INFINITY) * 1e6
+                         : INFINITY;
+    trial->nsample = (int)MIN(json_array_size(times), TRIAL_SAMPLES);
+    for (int i = 0; i < trial->nsample; i++)
+        sample[i] = json_number_value(json_array_get(times, (size_t)i)) * 1e6;
+    trial->sample_ns = sample;
+    trial->build_s = json_number_of(entry, "compile_time", 0) * 1e-3;
+    trial->check_s = json_number_of(entry, "verification_time", 0) * 1e-3;
+    trial->timing_s = json_number_of(entry, "benchmark_time", 0) * 1e-3;
+    for (int i = 0; i < MEASURES; i++) {
+        double told = json_number_of(entry, measure_row[i].name, NAN);
+        if (isfinite(told))
+            measure_tell(&trial->measures, (Measure)i, told);
+    }
+}
+
+static bool read_packed(const char *path, Buf *text)
+{
+    char piece[1 << 14];
+    int n = -1;
+    gzFile file = gzopen(path, "rb"); // what is not packed is read as it is
+    while (file && (n = gzread(file, piece, sizeof piece)) > 0)
+        buf_write(text, piece, (size_t)n);
+    if (file)
+        gzclose(file);
+    return file && n == 0;
+}
+
+bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
+                         const char **body, ExchangeEach *each, void *user, Diags *diags)
+{
+    const char *key;
+    json_t *entry;
+    Buf text;
+    buf_init(&text);
+    if (!read_packed(path, &text)) {
+        buf_release(&text);
+        return diag_world(diags, "Q011", "cannot read %s", path);
+    }
+    *body = arena_strndup(arena, text.text, recorded_body(text.text, text.len));
+    json_t *root = recorded_load(path, text.text, text.len, diags);
+    const char *why = root ? differs(root, of) : NULL;
+    if (why)
+        diag_error(diags, span_none, "Q012",
+                   "cannot go on with %s: %s (--fresh writes it anew)", path, why);
+    json_object_foreach(why ? NULL : json_object_get(root, "cache"), key, entry)
+    {
+        ExchangeTrial trial = {.stored = true, .held = true, .log = ""};
+        const char *when = json_string_value(json_object_get(entry, "timestamp"));
+        if (!read_point(entry, of->space, &trial.point))
+            continue;
+        read_entry(entry, arena, &trial);
+        trial.when = when ? arena_strdup(arena, when) : "";
+        each(user, &trial);
+    }
+    json_decref(root);
+    buf_release(&text);
+    return root && !why;
 }

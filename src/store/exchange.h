@@ -22,6 +22,7 @@ typedef struct {
     double spent_s;   // the whole of it, of a stored trial of which no more is known
     double at_s;      // when it ended, from the start of the run
     bool stored, cut; // known before the run; stopped early
+    bool held;        // by the cache file that is gone on with
     Measures measures;
     const double *metric; // as many as the Exchange names; NAN: not known
     const char *log;      // the first line of it, or ""
@@ -38,11 +39,23 @@ typedef struct {
     int n;
     int nmetric;
     const char *const *metric; // names
+    int nobjective;
+    const char *const *objective; // "max GFLOP/s"
 } Exchange;
 
 // False with a diagnostic: the file cannot be written.
 bool exchange_write_t4(const char *path, const Exchange *exchange, Diags *diags);
-bool exchange_write_cache(const char *path, const Exchange *exchange, Diags *diags);
+// As Kernel Tuner writes it. body: of the file that is gone on with, which stays as it is
+// before what is new; NULL: none is.
+bool exchange_write_cache(const char *path, const Exchange *exchange, const char *body,
+                          Diags *diags);
+// A trial of a cache file; its times are those of the file, nothing in it was checked here.
+typedef void ExchangeEach(void *user, const ExchangeTrial *trial);
+// Reads a cache file of this device, kernel, size and these parameters, to go on with:
+// calls each for every point of the space in it. *body: its text without its end; owner:
+// arena. False with a diagnostic: it cannot be read, or is of something else.
+bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
+                         const char **body, ExchangeEach *each, void *user, Diags *diags);
 // The time now, as in ExchangeTrial; owner: arena.
 const char *exchange_now(Arena *arena);
 

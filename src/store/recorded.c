@@ -28,8 +28,8 @@ typedef struct {
 } Cell;
 
 typedef struct {
-    const char *file;
-    Arena *arena; // of the reading
+    const char *file, *wanted; // wanted: an objective, NULL: the file's own
+    Arena *arena;              // of the reading
     Diags *diags;
     Recorded *made;
     int nparam;
@@ -131,14 +131,45 @@ bool recorded_is_rate(const char *objective)
            strcmp(objective, "score") == 0;
 }
 
+const char *recorded_objective(const char *text, bool *most)
+{
+    static const struct {
+        const char *word;
+        bool most;
+    } words[] = {{"minimise ", false}, {"minimize ", false}, {"min ", false},
+                 {"maximise ", true},  {"maximize ", true},  {"max ", true}};
+    text += strspn(text, " ");
+    for (int i = 0; i < COUNTOF(words); i++)
+        if (strncmp(text, words[i].word, strlen(words[i].word)) == 0) {
+            *most = words[i].most;
+            return text + strlen(words[i].word);
+        }
+    *most = recorded_is_rate(text);
+    return text;
+}
+
 // A name, or a list of which the first counts; "time" where nothing is said.
 static void set_objective(Reader *r, const json_t *objective)
 {
     if (json_is_array(objective))
         objective = json_array_get(objective, 0);
     const char *name = json_string_value(objective);
+    if (r->wanted) {
+        const char *what = recorded_objective(r->wanted, &r->made->maximise);
+        r->made->objective = arena_strdup(r->made->arena, what);
+        return;
+    }
     r->made->objective = arena_strdup(r->made->arena, name && *name ? name : "time");
     r->made->maximise = recorded_is_rate(r->made->objective);
+}
+
+// forewarp's own key of cache files, where the name does not say it.
+static void set_direction(Reader *r, const json_t *higher)
+{
+    if (json_is_array(higher))
+        higher = json_array_get(higher, 0);
+    if (json_is_boolean(higher) && !r->wanted)
+        r->made->maximise = json_is_true(higher);
 }
 
 // Kernel Tuner's cache files -------------------------------------------------------------
@@ -202,6 +233,7 @@ static bool read_cache(Reader *r, json_t *root)
     r->unit_s = 1e-3;
     r->made->device = arena_strdup(r->made->arena, device ? device : "");
     set_objective(r, json_object_get(root, "objective"));
+    set_direction(r, json_object_get(root, "objective_higher_is_better"));
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const char *name = json_string_value(json_array_get(keys, i));
         if (!name)
@@ -540,7 +572,40 @@ static json_t *load_unclosed(const char *text, size_t len)
     return root;
 }
 
-static json_t *load(const Reader *r, char *text, size_t len)
+// Braces that are open at the end.
+static int depth(const char *text, size_t len)
+{
+    bool quoted = false;
+    int n = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"')
+            quoted = !quoted;
+        else if (quoted && text[i] == '\\')
+            i++;
+        else if (!quoted)
+            n += (text[i] == '{') - (text[i] == '}');
+    }
+    return n;
+}
+
+static size_t without_blanks(const char *text, size_t len)
+{
+    while (len > 0 && strchr(" \t\r\n", text[len - 1]))
+        len--;
+    return len;
+}
+
+size_t recorded_body(const char *text, size_t len)
+{
+    len = without_blanks(text, len);
+    if (depth(text, len) != 0)
+        return len && text[len - 1] == '{' ? len : whole_lines(text, len);
+    for (int i = 0; i < 2 && len > 0; i++) // of the file, and of the cache before it
+        len = without_blanks(text, without_blanks(text, len) - 1);
+    return len;
+}
+
+json_t *recorded_load(const char *name, char *text, size_t len, Diags *diags)
 {
     json_error_t error;
     replace_words(text, len);
@@ -548,8 +613,8 @@ static json_t *load(const Reader *r, char *text, size_t len)
     if (!root && json_error_code(&error) == json_error_premature_end_of_input)
         root = load_unclosed(text, len);
     if (!root)
-        diag_error(r->diags, span_none, "X001", "%s:%d:%d: %s", r->file, error.line,
-                   error.column, error.text);
+        diag_error(diags, span_none, "X001", "%s:%d:%d: %s", name, error.line, error.column,
+                   error.text);
     return root;
 }
 
@@ -584,13 +649,18 @@ static const char *plain_name(Arena *arena, const char *path)
     return name;
 }
 
-static Recorded *parse(const char *name, char *text, size_t len, Diags *diags)
+static Recorded *parse(const char *name, char *text, size_t len, const char *objective,
+                       Diags *diags)
 {
     Recorded *made = xcalloc(1, sizeof *made);
     made->arena = arena_new();
     made->name = plain_name(made->arena, name);
-    Reader r = {.file = name, .arena = arena_new(), .diags = diags, .made = made};
-    json_t *root = load(&r, text, len);
+    Reader r = {.file = name,
+                .wanted = objective,
+                .arena = arena_new(),
+                .diags = diags,
+                .made = made};
+    json_t *root = recorded_load(r.file, text, len, diags);
     bool ok = root && read_root(&r, root);
     json_decref(root);
     arena_free(r.arena);
@@ -605,18 +675,18 @@ Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *
     Buf copy;
     buf_init(&copy);
     buf_write(&copy, text, len);
-    Recorded *made = parse(name, copy.text, copy.len, diags);
+    Recorded *made = parse(name, copy.text, copy.len, NULL, diags);
     buf_release(&copy);
     return made;
 }
 
-Recorded *recorded_read(const char *path, Diags *diags)
+Recorded *recorded_read(const char *path, const char *objective, Diags *diags)
 {
     Buf text;
     buf_init(&text);
     Recorded *made = NULL;
     if (file_read(path, FILE_DATA_MOST, &text))
-        made = parse(path, text.text, text.len, diags);
+        made = parse(path, text.text, text.len, objective, diags);
     else
         diag_world(diags, "X002", "cannot read %s: %s", path, text.text);
     buf_release(&text);

@@ -10,6 +10,8 @@
 
 #include "search/encode.h"
 
+#include <jansson.h>
+
 typedef struct {
     double value;          // of the objective, as recorded; NAN: the configuration failed
     double cost_s;         // building and running it, as recorded
@@ -35,10 +37,17 @@ typedef struct {
 
 // NULL with a diagnostic: the world's if the file cannot be read, else the user's, which
 // says where the text is wrong. A cache file that was not closed, since the tuner that
-// wrote it was killed, is read up to its last whole line. Owner: the caller.
-Recorded *recorded_read(const char *path, Diags *diags);
+// wrote it was killed, is read up to its last whole line. objective: "max GB/s", the number
+// of each point that counts; NULL: what the file says. Owner: the caller.
+Recorded *recorded_read(const char *path, const char *objective, Diags *diags);
 Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *diags);
 void recorded_free(Recorded *recorded); // accepts NULL
+
+// A file of JSON as Python and Kernel Tuner write it: with NaN, or without its end. NULL
+// with a diagnostic. text is changed.
+json_t *recorded_load(const char *name, char *text, size_t len, Diags *diags);
+// As much of a cache file as are whole lines, without its end.
+size_t recorded_body(const char *text, size_t len);
 
 // How far two measurements of a point are apart, relative to the lesser: the mean over
 // those that have two, n of them; NAN: none. No prediction can be nearer than that to
@@ -47,6 +56,9 @@ double recorded_noise(const Recorded *recorded, int *n);
 
 // Is an objective of this name to be high? A rate ("GB/s") or a score.
 bool recorded_is_rate(const char *objective);
+// What "max GB/s" is about, and whether it is to be high: as it says, else as its name
+// does.
+const char *recorded_objective(const char *text, bool *most);
 
 // For search->launches and encode_launches.
 Launches recorded_launches(const Recorded *recorded);

@@ -83,6 +83,7 @@ struct Tune {
     bool sampling;               // of the ranking's sample, whose times are all wanted
     int asked_sample;            // of it
     Map known;                   // point text to Known
+    const char *cache_body;      // of the cache file that is gone on with; NULL: none is
     VEC(Outcome) outcome;        // trials of this run, where the ranker asks
     VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
     const char *kernel_text;     // of the best, where a record is to be written
@@ -118,6 +119,7 @@ void tune_drop(Tune *t, const Point *point); // from the front: it was wrong in 
 double tune_cost(const Tune *t, const Point *point, double ns, const Measures *measures);
 // A trial of an earlier run, for store_each; user: the Tune.
 void tune_load_stored(void *user, const StoreTrial *trial);
+void tune_load_cached(void *user, const ExchangeTrial *trial); // likewise of a cache file
 // Made under a name that no other of this tuning has; in arena. False with a diagnostic.
 bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
                     Diags *diags);
@@ -187,6 +189,9 @@ bool tune_conclude(Tune *t);
 // The trials in the forms of other tuners, where they are asked for, even if none was
 // right.
 bool tune_write_exchange(Tune *t);
+// Takes what a cache file that is there holds for known. False with a diagnostic: it is of
+// something else.
+bool tune_read_cache(Tune *t);
 // NAME.run.json beside the kernel, also of a search that found nothing.
 bool tune_write_record(Tune *t);
 

@@ -80,6 +80,7 @@ RigConfig tune_rig_config(const Tune *t, const ProblemData *data)
                        .nbuffer = data->nbuffer,
                        .buffer = data->buffer,
                        .share = t->options->share,
+                       .judge = data->judge,
                        .tolerance = data->tolerance,
                        .build_limit_s = t->problem->kind->limit_s,
                        .run_limit_s = t->problem->kind->limit_s,
@@ -161,7 +162,9 @@ static bool open_store(Tune *t)
         return false;
     if (t->options->fresh && !store_forget(t->store, t->session, t->diags))
         return false;
-    return know_floor(t) && store_each(t->store, t->session, tune_load_stored, t, t->diags);
+    return know_floor(t) &&
+           store_each(t->store, t->session, tune_load_stored, t, t->diags) &&
+           tune_read_cache(t);
 }
 
 // Where a share of the floor is enough it must be known before the search.

@@ -8,6 +8,7 @@
 #include "tune/run.h"
 
 #include <string.h>
+#include <unistd.h>
 
 // The metrics of each trial, and behind them its objectives.
 static void value_trials(Tune *t)
@@ -34,27 +35,48 @@ static const char **metric_names(Tune *t)
     return name;
 }
 
-// What was tried is written even if nothing of it was right.
-bool tune_write_exchange(Tune *t)
+static Exchange describe(Tune *t)
 {
     const Problem *problem = t->problem;
     int64_t *size = NEW_ARRAY(t->arena, int64_t, MAX(problem->nbinding, 1));
     for (int i = 0; i < problem->nbinding; i++)
         size[i] = problem->binding[i].value;
+    const char **objective = NEW_ARRAY(t->arena, const char *, GOAL_OBJECTIVES);
+    for (int i = 0; i < goal_objectives(t->goal); i++)
+        objective[i] = goal_objective(t->goal, i);
     value_trials(t);
-    const Exchange exchange = {.device = t->result->device,
-                               .kernel = problem->name,
-                               .size = size,
-                               .nsize = problem->nbinding,
-                               .space = t->space,
-                               .launches = ways_launches(&t->ways),
-                               .trial = t->exchange.at,
-                               .n = t->exchange.len,
-                               .nmetric = goal_metrics(t->goal),
-                               .metric = metric_names(t)};
-    return (!t->options->t4 || exchange_write_t4(t->options->t4, &exchange, t->diags)) &&
-           (!t->options->cache ||
-            exchange_write_cache(t->options->cache, &exchange, t->diags));
+    return (Exchange){.device = t->result->device,
+                      .kernel = problem_kernel(problem),
+                      .size = size,
+                      .nsize = problem->nbinding,
+                      .space = t->space,
+                      .launches = ways_launches(&t->ways),
+                      .trial = t->exchange.at,
+                      .n = t->exchange.len,
+                      .nmetric = goal_metrics(t->goal),
+                      .metric = metric_names(t),
+                      .nobjective = goal_objectives(t->goal),
+                      .objective = objective};
+}
+
+// What was tried is written even if nothing of it was right.
+bool tune_write_exchange(Tune *t)
+{
+    const TuneOptions *o = t->options;
+    const Exchange exchange = describe(t);
+    return (!o->t4 || exchange_write_t4(o->t4, &exchange, t->diags)) &&
+           (!o->cache ||
+            exchange_write_cache(o->cache, &exchange, t->cache_body, t->diags));
+}
+
+bool tune_read_cache(Tune *t)
+{
+    const char *path = t->options->cache;
+    if (!path || t->options->fresh || access(path, F_OK) != 0)
+        return true;
+    const Exchange of = describe(t);
+    return exchange_read_cache(path, &of, t->arena, &t->cache_body, tune_load_cached, t,
+                               t->diags);
 }
 
 // The record of the run ----------------------------------------------------------------

@@ -200,6 +200,23 @@ void tune_load_stored(void *user, const StoreTrial *trial)
     remember(t, trial->point, &known);
 }
 
+// What is stored was checked here, and comes first. Points that only crashed somewhere, or
+// were wrong, are tried.
+void tune_load_cached(void *user, const ExchangeTrial *trial)
+{
+    Tune *t = user;
+    const char *text = tune_point_text(t, &trial->point);
+    Known *stored = map_get(&t->known, text);
+    if (stored) {
+        stored->exchange.held = true;
+        return;
+    }
+    Known known = {
+        .status = trial->status, .time_ns = trial->time_ns, .measures = trial->measures};
+    known.exchange = *trial;
+    remember(t, text, &known);
+}
+
 static void exchange_stored(Tune *t, const Point *point, const Known *known)
 {
     ExchangeTrial trial = known->exchange;

@@ -228,6 +228,7 @@ static bool open_rig(Hunt *s)
                         .folder = place->folder,
                         .nbuffer = data->nbuffer,
                         .buffer = data->buffer,
+                        .judge = data->judge,
                         .tolerance = data->tolerance,
                         .build_limit_s = problem->kind->limit_s,
                         .run_limit_s = problem->kind->limit_s,

@@ -205,7 +205,7 @@ static void test_wrong(void **state)
 static void test_absent(void **state)
 {
     Fixture *f = *state;
-    assert_null(recorded_read("/no/such/file.json", &f->diags));
+    assert_null(recorded_read("/no/such/file.json", NULL, &f->diags));
     assert_int_equal(diags_exit_status(&f->diags), 1);
 }
 

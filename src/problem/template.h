@@ -208,6 +208,18 @@ bool reader_kernel(const Reader *r, const char *where, const char *name, bool ke
 bool reader_kernels(const Reader *r);
 // A type by its name, or a struct by the names of its members' types.
 bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg);
+// For the readers of objects: a key's place; no keys but those known; a text; names of
+// arguments; one launch.
+const char *reader_in(const Reader *r, const char *where, const char *key);
+bool reader_keys(const Reader *r, const char *where, const json_t *object,
+                 const char *const *known);
+bool reader_text(const Reader *r, const char *where, const json_t *object, const char *key,
+                 bool needed, const char **out);
+bool reader_arg_names(const Reader *r, const char *where, const json_t *names,
+                      TemplateLaunch *launch);
+bool reader_launch(const Reader *r, const char *where, const json_t *json,
+                   TemplateLaunch *launch);
+bool reader_reference(const Reader *r, const json_t *json); // template_read_reference.c
 // Adds a parameter; its values are numbers, truth values and texts.
 bool reader_param(const Reader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first);

@@ -20,7 +20,7 @@ bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
                       where[0] ? ": " : "", what);
 }
 
-static const char *in(const Reader *r, const char *where, const char *key)
+const char *reader_in(const Reader *r, const char *where, const char *key)
 {
     return arena_printf(r->t->arena, "%s%s%s", where, where[0] ? "." : "", key);
 }
@@ -48,8 +48,8 @@ static bool no_key(const Reader *r, const char *where, const char *key,
 }
 
 // Every key of the object must be one of the list, which NULL ends.
-static bool only_keys(const Reader *r, const char *where, const json_t *object,
-                      const char *const *known)
+bool reader_keys(const Reader *r, const char *where, const json_t *object,
+                 const char *const *known)
 {
     const char *key;
     json_t *value;
@@ -61,20 +61,20 @@ static bool only_keys(const Reader *r, const char *where, const json_t *object,
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
         if (!known[i])
-            return no_key(r, in(r, where, key), key, known);
+            return no_key(r, reader_in(r, where, key), key, known);
     }
     return true;
 }
 
 // A text, copied; an absent key leaves *out alone.
-static bool text_of(const Reader *r, const char *where, const json_t *object,
-                    const char *key, bool needed, const char **out)
+bool reader_text(const Reader *r, const char *where, const json_t *object, const char *key,
+                 bool needed, const char **out)
 {
     const json_t *value = json_object_get(object, key);
     if (!value)
-        return !needed || reader_wrong(r, in(r, where, key), "it is missing");
+        return !needed || reader_wrong(r, reader_in(r, where, key), "it is missing");
     if (!json_is_string(value) || !json_string_value(value)[0])
-        return reader_wrong(r, in(r, where, key), "a text is wanted");
+        return reader_wrong(r, reader_in(r, where, key), "a text is wanted");
     *out = arena_strdup(r->t->arena, json_string_value(value));
     return true;
 }
@@ -106,7 +106,7 @@ static bool flag_of(const Reader *r, const char *where, const json_t *object,
 {
     const json_t *value = json_object_get(object, key);
     if (value && !json_is_boolean(value))
-        return reader_wrong(r, in(r, where, key), "true or false is wanted");
+        return reader_wrong(r, reader_in(r, where, key), "true or false is wanted");
     if (value)
         *out = json_is_true(value);
     return true;
@@ -119,7 +119,7 @@ static bool word_of(const Reader *r, const char *where, const json_t *object,
     const char *text;
     if (!json_object_get(object, key))
         return true;
-    if (!text_of(r, where, object, key, true, &text))
+    if (!reader_text(r, where, object, key, true, &text))
         return false;
     for (int i = 0; i < n; i++)
         if (strcmp(word[i], text) == 0) {
@@ -130,7 +130,7 @@ static bool word_of(const Reader *r, const char *where, const json_t *object,
     buf_init(&known);
     for (int i = 0; i < n; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", word[i]);
-    reader_wrong(r, in(r, where, key), "`%s` is none of %s", text, known.text);
+    reader_wrong(r, reader_in(r, where, key), "`%s` is none of %s", text, known.text);
     buf_release(&known);
     return false;
 }
@@ -281,7 +281,7 @@ static bool read_param(const Reader *r, const char *where, const char *name,
     static const char *const known[] = {"values", "default", NULL};
     const json_t *first = NULL;
     if (json_is_object(values)) {
-        if (!only_keys(r, where, values, known))
+        if (!reader_keys(r, where, values, known))
             return false;
         first = json_object_get(values, "default");
         values = json_object_get(values, "values");
@@ -304,7 +304,7 @@ static bool read_params(const Reader *r, const json_t *params)
         return reader_wrong(r, "parameters", "an object of names and values is wanted");
     json_object_foreach((json_t *)(uintptr_t)params, name, values)
     {
-        if (!read_param(r, in(r, "parameters", name), name, values))
+        if (!read_param(r, reader_in(r, "parameters", name), name, values))
             return false;
     }
     return true;
@@ -318,7 +318,7 @@ static bool read_sizes(const Reader *r, const json_t *sizes)
         return reader_wrong(r, "sizes", "an object of names and whole numbers is wanted");
     json_object_foreach((json_t *)(uintptr_t)sizes, name, value)
     {
-        const char *where = in(r, "sizes", name);
+        const char *where = reader_in(r, "sizes", name);
         if (!check_name(r, where, name))
             return false;
         if (!json_is_integer(value))
@@ -373,16 +373,16 @@ static bool read_view(const Reader *r, const char *where, const json_t *json, Fi
     const char *of = NULL;
     int edge = EDGE_ZERO;
     const json_t *pad = json_object_get(json, "pad");
-    if (!text_of(r, where, json, "of", true, &of) ||
+    if (!reader_text(r, where, json, "of", true, &of) ||
         !word_of(r, where, json, "edge", edges, COUNTOF(edges), &edge))
         return false;
     fill->kind = FILL_VIEW;
     fill->edge = (Edge)edge;
     fill->of = template_arg(r->t, of);
     if (fill->of < 0 || !template_is_array(&r->t->arg.at[fill->of]))
-        return reader_wrong(r, in(r, where, "of"), "there is no array `%s` before this one",
-                            of);
-    fill->pad = pad ? expression_of(r, in(r, where, "pad"), pad) : NULL;
+        return reader_wrong(r, reader_in(r, where, "of"),
+                            "there is no array `%s` before this one", of);
+    fill->pad = pad ? expression_of(r, reader_in(r, where, "pad"), pad) : NULL;
     return !pad || fill->pad;
 }
 
@@ -401,19 +401,20 @@ static bool read_fill(const Reader *r, const char *where, const json_t *json, Fi
         return true;
     if (!json_is_object(json))
         return reader_wrong(r, where, "\"random\", a number or an object is wanted");
-    if (!only_keys(r, where, json, known))
+    if (!reader_keys(r, where, json, known))
         return false;
     if (json_object_get(json, "random"))
-        return read_range(r, in(r, where, "random"), json_object_get(json, "random"), fill);
+        return read_range(r, reader_in(r, where, "random"), json_object_get(json, "random"),
+                          fill);
     if (json_object_get(json, "of"))
         return read_view(r, where, json, fill);
     if (json_object_get(json, "expression")) {
         fill->kind = FILL_EXPRESSION;
-        return text_of(r, where, json, "expression", true, &fill->file);
+        return reader_text(r, where, json, "expression", true, &fill->file);
     }
     bool raw = json_object_get(json, "raw") != NULL;
     fill->kind = raw ? FILL_RAW : FILL_FILE;
-    if (!text_of(r, where, json, raw ? "raw" : "npy", true, &fill->file))
+    if (!reader_text(r, where, json, raw ? "raw" : "npy", true, &fill->file))
         return false;
     fill->file = reader_path(r, fill->file);
     return true;
@@ -446,7 +447,7 @@ static bool read_bound(const Reader *r, const char *where, const json_t *json,
         json_is_number(json) ? json : json_object_get(json, "relative");
     if (!json)
         return true;
-    if (!json_is_number(json) && !only_keys(r, where, json, known))
+    if (!json_is_number(json) && !reader_keys(r, where, json, known))
         return false;
     arg->bounded = true;
     arg->absolute = json_number_value(absolute);
@@ -467,39 +468,43 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
     bool checked = true;
     const json_t *check = json_object_get(json, "check");
     const json_t *fill = json_object_get(json, "fill");
-    if (!read_shape(r, in(r, where, "shape"), json_object_get(json, "shape"), arg) ||
+    if (!read_shape(r, reader_in(r, where, "shape"), json_object_get(json, "shape"), arg) ||
         !word_of(r, where, json, "access", access, COUNTOF(access), &chosen) ||
-        !read_fill(r, in(r, where, "fill"), fill, &arg->fill) ||
+        !read_fill(r, reader_in(r, where, "fill"), fill, &arg->fill) ||
         !flag_of(r, where, json, "image", &arg->image) ||
-        !text_of(r, where, json, "symbol", false, &arg->symbol) ||
+        !reader_text(r, where, json, "symbol", false, &arg->symbol) ||
         (json_is_string(check)
-             ? !(arg->part = expression_of(r, in(r, where, "check"), check))
+             ? !(arg->part = expression_of(r, reader_in(r, where, "check"), check))
              : !flag_of(r, where, json, "check", &checked)))
         return false;
     arg->access = (Access)chosen;
     arg->unchecked = !checked;
-    if (!read_bound(r, in(r, where, "tolerance"), json_object_get(json, "tolerance"), arg))
+    if (!read_bound(r, reader_in(r, where, "tolerance"), json_object_get(json, "tolerance"),
+                    arg))
         return false;
     if ((arg->part || arg->bounded) && arg->access == ACCESS_IN)
         return reader_wrong(r, where, "an input is not compared");
     if (arg->access == ACCESS_OUT && fill)
-        return reader_wrong(r, in(r, where, "fill"),
+        return reader_wrong(r, reader_in(r, where, "fill"),
                             "an output has no content before the run; with \"access\": "
                             "\"inout\" it does");
     if (arg->symbol && strcmp(r->t->language, "cuda") != 0)
-        return reader_wrong(r, in(r, where, "symbol"), "variables of a module are CUDA's");
-    if (arg->symbol && !reader_kernel(r, in(r, where, "symbol"), arg->symbol, true))
+        return reader_wrong(r, reader_in(r, where, "symbol"),
+                            "variables of a module are CUDA's");
+    if (arg->symbol && !reader_kernel(r, reader_in(r, where, "symbol"), arg->symbol, true))
         return false;
     if (arg->image && (arg->access != ACCESS_IN || strcmp(r->t->language, "opencl") != 0))
-        return reader_wrong(r, in(r, where, "image"), "images are inputs, and OpenCL's");
+        return reader_wrong(r, reader_in(r, where, "image"),
+                            "images are inputs, and OpenCL's");
     if (arg->width == 4 && arg->member.at[0].width == 3 && arg->access != ACCESS_IN &&
         checked)
-        return reader_wrong(r, in(r, where, "type"),
+        return reader_wrong(r, reader_in(r, where, "type"),
                             "nothing says what is in the fourth place of `%s`: take a "
                             "vector of four, or \"check\": false",
                             arg->type);
     if (arg->image && (arg->width > 4 || arg->member.len > 1))
-        return reader_wrong(r, in(r, where, "type"), "images have at most 4 channels");
+        return reader_wrong(r, reader_in(r, where, "type"),
+                            "images have at most 4 channels");
     return true;
 }
 
@@ -534,26 +539,27 @@ static bool read_arg(const Reader *r, const char *where, const json_t *json)
     const json_t *local = json_object_get(json, "local"),
                  *type = json_object_get(json, "type");
     TemplateArg arg = {.buffer = -1};
-    if (!only_keys(r, where, json,
-                   value   ? scalar_keys
-                   : local ? local_keys
-                           : array_keys) ||
-        !text_of(r, where, json, "name", true, &arg.name))
+    if (!reader_keys(r, where, json,
+                     value   ? scalar_keys
+                     : local ? local_keys
+                             : array_keys) ||
+        !reader_text(r, where, json, "name", true, &arg.name))
         return false;
     if (!type)
-        return reader_wrong(r, in(r, where, "type"), "it is missing");
-    if (!reader_type(r, in(r, where, "type"), type, &arg))
+        return reader_wrong(r, reader_in(r, where, "type"), "it is missing");
+    if (!reader_type(r, reader_in(r, where, "type"), type, &arg))
         return false;
     if (template_arg(r->t, arg.name) >= 0)
-        return reader_wrong(r, in(r, where, "name"), "`%s` is given twice", arg.name);
-    if (value && !read_values(r, in(r, where, "value"), value, &arg))
+        return reader_wrong(r, reader_in(r, where, "name"), "`%s` is given twice",
+                            arg.name);
+    if (value && !read_values(r, reader_in(r, where, "value"), value, &arg))
         return false;
-    if (local && !(arg.local = expression_of(r, in(r, where, "local"), local)))
+    if (local && !(arg.local = expression_of(r, reader_in(r, where, "local"), local)))
         return false;
     if (!value && !local && !read_array(r, where, json, &arg))
         return false;
     if ((when = json_object_get(json, "if")) &&
-        !(arg.when = expression_of(r, in(r, where, "if"), when)))
+        !(arg.when = expression_of(r, reader_in(r, where, "if"), when)))
         return false;
     VEC_PUSH(r->t->arena, &r->t->arg, arg);
     return true;
@@ -588,8 +594,8 @@ static bool read_extent(const Reader *r, const char *where, const json_t *json,
     return true;
 }
 
-static bool read_arg_names(const Reader *r, const char *where, const json_t *names,
-                           TemplateLaunch *launch)
+bool reader_arg_names(const Reader *r, const char *where, const json_t *names,
+                      TemplateLaunch *launch)
 {
     if (!names)
         return true;
@@ -610,15 +616,16 @@ static bool read_shared(const Reader *r, const char *where, const json_t *json,
 {
     const json_t *shared = json_object_get(json, "shared");
     if (shared && strcmp(r->t->language, "cuda") != 0)
-        return reader_wrong(r, in(r, where, "shared"),
+        return reader_wrong(r, reader_in(r, where, "shared"),
                             "dynamic shared memory is CUDA's; in OpenCL an argument with "
                             "`local` is local memory");
-    launch->shared = shared ? expression_of(r, in(r, where, "shared"), shared) : NULL;
+    launch->shared =
+        shared ? expression_of(r, reader_in(r, where, "shared"), shared) : NULL;
     return !shared || launch->shared;
 }
 
-static bool read_launch(const Reader *r, const char *where, const json_t *json,
-                        TemplateLaunch *launch)
+bool reader_launch(const Reader *r, const char *where, const json_t *json,
+                   TemplateLaunch *launch)
 {
     const json_t *groups = json_object_get(json, "groups");
     const json_t *global = json_object_get(json, "global");
@@ -626,15 +633,15 @@ static bool read_launch(const Reader *r, const char *where, const json_t *json,
     if (!groups == !global)
         return reader_wrong(r, where,
                             "one of `global` (work-items) and `groups` is wanted");
-    return text_of(r, where, json, "kernel", true, &launch->kernel) &&
-           reader_kernel(r, in(r, where, "kernel"), launch->kernel, true) &&
+    return reader_text(r, where, json, "kernel", true, &launch->kernel) &&
+           reader_kernel(r, reader_in(r, where, "kernel"), launch->kernel, true) &&
            read_shared(r, where, json, launch) &&
-           read_extent(r, in(r, where, groups ? "groups" : "global"),
+           read_extent(r, reader_in(r, where, groups ? "groups" : "global"),
                        groups ? groups : global, launch->global) &&
-           read_extent(r, in(r, where, "local"), json_object_get(json, "local"),
+           read_extent(r, reader_in(r, where, "local"), json_object_get(json, "local"),
                        launch->local) &&
-           read_arg_names(r, in(r, where, "arguments"), json_object_get(json, "arguments"),
-                          launch);
+           reader_arg_names(r, reader_in(r, where, "arguments"),
+                            json_object_get(json, "arguments"), launch);
 }
 
 // The name of a repetition's number, which expressions of its launches and of values may
@@ -648,7 +655,7 @@ static bool read_loop(const Reader *r, const char *where, TemplateLaunch *launch
         return true;
     while (i < t->loop.len && strcmp(t->loop.at[i], launch->as) != 0)
         i++;
-    if (i == t->loop.len && !check_name(r, in(r, where, "as"), launch->as))
+    if (i == t->loop.len && !check_name(r, reader_in(r, where, "as"), launch->as))
         return false;
     if (t->param.len + i == SPACE_PARAMS_MAX)
         return reader_wrong(r, where, "at most %d parameters and repetitions",
@@ -693,13 +700,14 @@ static bool read_times(const Reader *r, const char *where, const json_t *json,
     const json_t *repeat = json_object_get(json, "repeat");
     const json_t *when = json_object_get(json, "if");
     if (json_object_get(json, "as") && !repeat)
-        return reader_wrong(r, in(r, where, "as"), "there is no `repeat`");
-    launch->repeat = repeat ? expression_of(r, in(r, where, "repeat"), repeat) : NULL;
-    launch->when = when ? expression_of(r, in(r, where, "if"), when) : NULL;
+        return reader_wrong(r, reader_in(r, where, "as"), "there is no `repeat`");
+    launch->repeat =
+        repeat ? expression_of(r, reader_in(r, where, "repeat"), repeat) : NULL;
+    launch->when = when ? expression_of(r, reader_in(r, where, "if"), when) : NULL;
     return (!repeat || launch->repeat) && (!when || launch->when) &&
-           text_of(r, where, json, "as", false, &launch->as) &&
+           reader_text(r, where, json, "as", false, &launch->as) &&
            read_loop(r, where, launch) &&
-           read_swap(r, in(r, where, "swap"), json_object_get(json, "swap"), launch);
+           read_swap(r, reader_in(r, where, "swap"), json_object_get(json, "swap"), launch);
 }
 
 enum { NESTED_MOST = 8 };
@@ -722,10 +730,11 @@ static bool read_launches(const Reader *r, const char *where, const json_t *json
         const char *place = json_is_array(json) ? at(r, where, i) : where;
         const json_t *inner = json_object_get(item, "launch");
         TemplateLaunch launch = {0};
-        if (!only_keys(r, place, item, inner ? list : one) ||
+        if (!reader_keys(r, place, item, inner ? list : one) ||
             !read_times(r, place, item, &launch) ||
-            !(inner ? read_launches(r, in(r, place, "launch"), inner, nested + 1, &launch)
-                    : read_launch(r, place, item, &launch)))
+            !(inner ? read_launches(r, reader_in(r, place, "launch"), inner, nested + 1,
+                                    &launch)
+                    : reader_launch(r, place, item, &launch)))
             return false;
         VEC_PUSH(r->t->arena, &into->inner, launch);
     }
@@ -742,144 +751,6 @@ static bool read_launch_key(const Reader *r, const json_t *json)
     return true;
 }
 
-// Reference ---------------------------------------------------------------------------
-
-static bool read_reference_file(const Reader *r, const char *where, const char *name)
-{
-    TemplateReference *ref = &r->t->reference;
-    Buf text;
-    buf_init(&text);
-    ref->file = reader_file(r, where, name, &text);
-    ref->text = buf_keep(&text, r->t->arena);
-    return ref->file != NULL;
-}
-
-static bool read_c(const Reader *r, const json_t *json)
-{
-    static const char *const known[] = {"c", "function", "arguments", NULL};
-    const char *name = NULL;
-    TemplateReference *ref = &r->t->reference;
-    return only_keys(r, "reference", json, known) &&
-           text_of(r, "reference", json, "c", true, &name) &&
-           text_of(r, "reference", json, "function", true, &ref->launch.kernel) &&
-           reader_kernel(r, "reference.function", ref->launch.kernel, false) &&
-           read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
-                          &ref->launch) &&
-           read_reference_file(r, "reference.c", name);
-}
-
-// What judges in place of a comparison: a function of a file, or a command.
-static bool read_judge(const Reader *r, const json_t *json)
-{
-    static const char *const known[] = {"judge", "c", "arguments", NULL};
-    const char *name = NULL;
-    TemplateReference *ref = &r->t->reference;
-    return only_keys(r, "reference", json, known) &&
-           text_of(r, "reference", json, "judge", true, &ref->launch.kernel) &&
-           text_of(r, "reference", json, "c", true, &name) &&
-           reader_kernel(r, "reference.judge", ref->launch.kernel, false) &&
-           read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
-                          &ref->launch) &&
-           read_reference_file(r, "reference.c", name) &&
-           (strstr(ref->text, ref->launch.kernel) ||
-            reader_wrong(r, "reference.judge", "there is no `%s` in %s", ref->launch.kernel,
-                         name));
-}
-
-static bool read_command(const Reader *r, const json_t *json)
-{
-    static const char *const known[] = {"command", "arguments", NULL};
-    TemplateReference *ref = &r->t->reference;
-    return only_keys(r, "reference", json, known) &&
-           text_of(r, "reference", json, "command", true, &ref->command) &&
-           read_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
-                          &ref->launch);
-}
-
-static bool read_kernel(const Reader *r, const json_t *json)
-{
-    static const char *const known[] = {"file",  "kernel",    "global", "groups",
-                                        "local", "arguments", "shared", NULL};
-    const char *name = NULL;
-    return only_keys(r, "reference", json, known) &&
-           text_of(r, "reference", json, "file", true, &name) &&
-           read_launch(r, "reference", json, &r->t->reference.launch) &&
-           read_reference_file(r, "reference.file", name);
-}
-
-static bool read_program(const Reader *r, const json_t *json)
-{
-    static const char *const known[] = {"fw", NULL};
-    const char *name = NULL;
-    return only_keys(r, "reference", json, known) &&
-           text_of(r, "reference", json, "fw", true, &name) &&
-           read_reference_file(r, "reference.fw", name);
-}
-
-static bool read_files(const Reader *r, const json_t *json)
-{
-    const char *name;
-    json_t *file;
-    TemplateReference *ref = &r->t->reference;
-    json_t *npy = json_object_get(json, "npy");
-    if (!json_is_object(npy))
-        return reader_wrong(r, "reference.npy", "{\"OUTPUT\": \"FILE.npy\"} is wanted");
-    json_object_foreach(npy, name, file)
-    {
-        const char *where = in(r, "reference.npy", name), *path = json_string_value(file);
-        int arg = template_arg(r->t, name);
-        if (arg < 0 || r->t->arg.at[arg].access == ACCESS_IN)
-            return reader_wrong(r, where, "there is no output `%s`", name);
-        if (!path)
-            return reader_wrong(r, where, "a file name is wanted");
-        VEC_PUSH(r->t->arena, &ref->output, arena_strdup(r->t->arena, name));
-        VEC_PUSH(r->t->arena, &ref->path, reader_path(r, path));
-    }
-    return true;
-}
-
-static bool read_reference_point(const Reader *r, const json_t *json)
-{
-    static const char *const known[] = {"point", NULL};
-    r->t->reference.point = json_object_get(json, "point");
-    if (!only_keys(r, "reference", json, known))
-        return false;
-    return json_is_object(r->t->reference.point) ||
-           reader_wrong(r, "reference.point", "an object of names and values is wanted");
-}
-
-static bool read_reference(const Reader *r, const json_t *json)
-{
-    static const struct {
-        const char *key;
-        ReferenceKind kind;
-        bool (*read)(const Reader *r, const json_t *json);
-    } forms[] = {{"judge", REFERENCE_JUDGE, read_judge},
-                 {"command", REFERENCE_JUDGE, read_command},
-                 {"c", REFERENCE_C, read_c},
-                 {"file", REFERENCE_KERNEL, read_kernel},
-                 {"fw", REFERENCE_FW, read_program},
-                 {"npy", REFERENCE_FILES, read_files},
-                 {"point", REFERENCE_POINT, read_reference_point}};
-    if (!json)
-        return true;
-    if (json_is_string(json) && strcmp(json_string_value(json), "none") == 0) {
-        r->t->reference.kind = REFERENCE_NONE;
-        r->t->reference.given = true;
-        return true;
-    }
-    for (int i = 0; i < COUNTOF(forms); i++)
-        if (json_object_get(json, forms[i].key)) {
-            r->t->reference.kind = forms[i].kind;
-            r->t->reference.given = true;
-            return forms[i].read(r, json);
-        }
-    return reader_wrong(
-        r, "reference",
-        "one of c, file (a kernel), fw, npy, point, judge and command is wanted, or "
-        "\"none\"");
-}
-
 // Metrics -----------------------------------------------------------------------------
 
 static bool read_metrics(const Reader *r, const json_t *json)
@@ -890,7 +761,7 @@ static bool read_metrics(const Reader *r, const json_t *json)
         return reader_wrong(r, "metrics", "an object of names and expressions is wanted");
     json_object_foreach((json_t *)json, name, value)
     {
-        const char *where = in(r, "metrics", name);
+        const char *where = reader_in(r, "metrics", name);
         GoalText metric = {arena_strdup(r->t->arena, name), expression_of(r, where, value),
                            arena_printf(r->t->arena, "%s: %s", r->t->path, where)};
         if (!metric.text)
@@ -934,8 +805,8 @@ bool template_read(Template *t, Diags *diags)
     const Reader reader = {t, diags}, *r = &reader;
     const json_t *json = t->json, *options = json_object_get(json, "options");
     int language = 0;
-    if (!only_keys(r, "", json, known) ||
-        !text_of(r, "", json, "name", false, &t->problem->name) ||
+    if (!reader_keys(r, "", json, known) ||
+        !reader_text(r, "", json, "name", false, &t->problem->name) ||
         !word_of(r, "", json, "language", languages, COUNTOF(languages), &language))
         return false;
     t->language = languages[language];
@@ -949,7 +820,7 @@ bool template_read(Template *t, Diags *diags)
            read_constraints(r, json_object_get(json, "constraints")) &&
            read_args(r, json_object_get(json, "arguments")) &&
            read_launch_key(r, json_object_get(json, "launch")) &&
-           read_reference(r, json_object_get(json, "reference")) &&
+           reader_reference(r, json_object_get(json, "reference")) &&
            read_tolerance(r, json_object_get(json, "tolerance")) && read_goal(r, json) &&
            reader_sources(r) && reader_kernels(r);
 }

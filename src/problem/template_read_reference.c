@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a problem file's `reference` says: what the outputs must be, or who judges them.
+
+#include "problem/template.h"
+
+#include <string.h>
+
+static bool read_reference_file(const Reader *r, const char *where, const char *name)
+{
+    TemplateReference *ref = &r->t->reference;
+    Buf text;
+    buf_init(&text);
+    ref->file = reader_file(r, where, name, &text);
+    ref->text = buf_keep(&text, r->t->arena);
+    return ref->file != NULL;
+}
+
+static bool read_c(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"c", "function", "arguments", NULL};
+    const char *name = NULL;
+    TemplateReference *ref = &r->t->reference;
+    return reader_keys(r, "reference", json, known) &&
+           reader_text(r, "reference", json, "c", true, &name) &&
+           reader_text(r, "reference", json, "function", true, &ref->launch.kernel) &&
+           reader_kernel(r, "reference.function", ref->launch.kernel, false) &&
+           reader_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
+                            &ref->launch) &&
+           read_reference_file(r, "reference.c", name);
+}
+
+// What judges in place of a comparison: a function of a file, or a command.
+static bool read_judge(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"judge", "c", "arguments", NULL};
+    const char *name = NULL;
+    TemplateReference *ref = &r->t->reference;
+    return reader_keys(r, "reference", json, known) &&
+           reader_text(r, "reference", json, "judge", true, &ref->launch.kernel) &&
+           reader_text(r, "reference", json, "c", true, &name) &&
+           reader_kernel(r, "reference.judge", ref->launch.kernel, false) &&
+           reader_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
+                            &ref->launch) &&
+           read_reference_file(r, "reference.c", name) &&
+           (strstr(ref->text, ref->launch.kernel) ||
+            reader_wrong(r, "reference.judge", "there is no `%s` in %s", ref->launch.kernel,
+                         name));
+}
+
+static bool read_command(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"command", "arguments", NULL};
+    TemplateReference *ref = &r->t->reference;
+    return reader_keys(r, "reference", json, known) &&
+           reader_text(r, "reference", json, "command", true, &ref->command) &&
+           reader_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
+                            &ref->launch);
+}
+
+static bool read_kernel(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"file",  "kernel",    "global", "groups",
+                                        "local", "arguments", "shared", NULL};
+    const char *name = NULL;
+    return reader_keys(r, "reference", json, known) &&
+           reader_text(r, "reference", json, "file", true, &name) &&
+           reader_launch(r, "reference", json, &r->t->reference.launch) &&
+           read_reference_file(r, "reference.file", name);
+}
+
+static bool read_program(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"fw", NULL};
+    const char *name = NULL;
+    return reader_keys(r, "reference", json, known) &&
+           reader_text(r, "reference", json, "fw", true, &name) &&
+           read_reference_file(r, "reference.fw", name);
+}
+
+static bool read_files(const Reader *r, const json_t *json)
+{
+    const char *name;
+    json_t *file;
+    TemplateReference *ref = &r->t->reference;
+    json_t *npy = json_object_get(json, "npy");
+    if (!json_is_object(npy))
+        return reader_wrong(r, "reference.npy", "{\"OUTPUT\": \"FILE.npy\"} is wanted");
+    json_object_foreach(npy, name, file)
+    {
+        const char *where = reader_in(r, "reference.npy", name),
+                   *path = json_string_value(file);
+        int arg = template_arg(r->t, name);
+        if (arg < 0 || r->t->arg.at[arg].access == ACCESS_IN)
+            return reader_wrong(r, where, "there is no output `%s`", name);
+        if (!path)
+            return reader_wrong(r, where, "a file name is wanted");
+        VEC_PUSH(r->t->arena, &ref->output, arena_strdup(r->t->arena, name));
+        VEC_PUSH(r->t->arena, &ref->path, reader_path(r, path));
+    }
+    return true;
+}
+
+static bool read_reference_point(const Reader *r, const json_t *json)
+{
+    static const char *const known[] = {"point", NULL};
+    r->t->reference.point = json_object_get(json, "point");
+    if (!reader_keys(r, "reference", json, known))
+        return false;
+    return json_is_object(r->t->reference.point) ||
+           reader_wrong(r, "reference.point", "an object of names and values is wanted");
+}
+
+bool reader_reference(const Reader *r, const json_t *json)
+{
+    static const struct {
+        const char *key;
+        ReferenceKind kind;
+        bool (*read)(const Reader *r, const json_t *json);
+    } forms[] = {{"judge", REFERENCE_JUDGE, read_judge},
+                 {"command", REFERENCE_JUDGE, read_command},
+                 {"c", REFERENCE_C, read_c},
+                 {"file", REFERENCE_KERNEL, read_kernel},
+                 {"fw", REFERENCE_FW, read_program},
+                 {"npy", REFERENCE_FILES, read_files},
+                 {"point", REFERENCE_POINT, read_reference_point}};
+    if (!json)
+        return true;
+    if (json_is_string(json) && strcmp(json_string_value(json), "none") == 0) {
+        r->t->reference.kind = REFERENCE_NONE;
+        r->t->reference.given = true;
+        return true;
+    }
+    for (int i = 0; i < COUNTOF(forms); i++)
+        if (json_object_get(json, forms[i].key)) {
+            r->t->reference.kind = forms[i].kind;
+            r->t->reference.given = true;
+            return forms[i].read(r, json);
+        }
+    return reader_wrong(
+        r, "reference",
+        "one of c, file (a kernel), fw, npy, point, judge and command is wanted, or "
+        "\"none\"");
+}

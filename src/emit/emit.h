@@ -19,9 +19,9 @@ const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers
 const char *target_extension(const Target *target); // "cl", "cu", "c"
-// The bytes of a scalar in the buffers of kernels. A reference keeps two numbers for each, a
-// value and the bound of its error, except in inputs that kernels only read, which hold the
-// value alone. Halfs are floats there.
+// The bytes of a scalar in the buffers of kernels. A reference keeps two numbers for each,
+// a value and the bound of its error, except in inputs that kernels only read, which hold
+// the value alone. Halfs are floats there.
 int64_t target_bytes(const Target *target, Scalar scalar);
 // The options that make its compiler as exact as `math` asks for.
 const char *target_options(const Target *target, Math math);

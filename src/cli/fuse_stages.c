@@ -227,7 +227,7 @@ int cli_fuse_program(Options *o)
         return 1;
     const Function *main = problem->bound->main;
     Pipeline *p = pipeline_new(problem->ir, main->body, main->params, main->nparam, &rates,
-                               o->number ? (int)o->number : 10, (int)o->limit);
+                               o->number ? (int)o->number : 10, (int)o->limit, false);
     if (!p) {
         diag_error(&o->diags, main->span, "C077",
                    "%s has fewer than two stages, or more than %d: maps that a name holds, "

@@ -69,13 +69,46 @@ static void unroll_inner(Walk *w, Path at, int64_t most)
         unroll_inner(w, walk_below(w, at, i), most);
 }
 
-static bool fuse_steps(Walk *w, Path at)
+static bool stream_loop(Walk *w, Path at, int64_t steps)
 {
-    int64_t stream[] = {w->fused, w->cols, w->strip};
-    if (w->fused < 2 || !walk_apply(w, RULE_ITERATE_STREAM, at, stream, 3))
+    int64_t stream[] = {steps, w->cols, w->strip};
+    if (!walk_apply(w, RULE_ITERATE_STREAM, at, stream, 3))
         return false;
     unroll_inner(w, walk_below(w, at, CHILD_FUN), STEPS_COPIES);
     return true;
+}
+
+static bool fuse_steps(Walk *w, Path at)
+{
+    return w->fused > 1 && stream_loop(w, at, w->fused);
+}
+
+static bool reaches(const TimeLoop *loop)
+{
+    int64_t most = 0;
+    for (int k = 0; k < loop->dims; k++)
+        most = MAX(most, loop->beyond[k]);
+    return most > 0;
+}
+
+// A map of windows, with the stages that only its kernel needs, as one step of a loop;
+// false, and nothing changed, where warps cannot walk through it.
+static bool stream_map(Walk *w, Path at)
+{
+    Rewriter before = w->r;
+    Ir *ir = w->r.ir;
+    TimeLoop found;
+    if (!w->stream || !walk_apply_plain(w, RULE_ITERATE_ONCE, at))
+        return false;
+    if (stream_loop(w, at, 1)) {
+        lower_steps(ir, walk_node(w, at), w->shuffle, ir->arena, &found);
+        if (!found.why && reaches(&found)) {
+            merge_loops(&w->passes, &found);
+            return true;
+        }
+    }
+    w->r = before;
+    return false;
 }
 
 // Nests -------------------------------------------------------------------------------
@@ -356,6 +389,8 @@ static bool derive_fold_parts(Walk *w, Path at)
 
 static void derive_map(Walk *w, Path at)
 {
+    if (stream_map(w, at))
+        return;
     while (fuse_into(w, at, has_chain))
         ;
     if (derive_scan_rows(w, at) || derive_fold_parts(w, at))
@@ -584,6 +619,8 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.share = space_int(d->space, point, "share");
     if (space_find(d->space, "walk") >= 0)
         w.steps = space_int(d->space, point, "walk");
+    w.stream = derive_word(d, point, "scheme", "stream");
+    w.shuffle = d->device.shuffle;
     w.fused = derive_param(d, point, "fuse");
     w.cols = derive_param(d, point, "cols");
     w.strip = derive_param(d, point, "rows");
@@ -618,6 +655,16 @@ const Expr *derive_steps(Ir *ir, Expr *iterate)
     Walk w = {.fused = 2, .cols = 1, .strip = 1};
     rewriter_init(&w.r, ir, ir->arena, iterate);
     return fuse_steps(&w, (Path){0}) ? w.r.expr : NULL;
+}
+
+void derive_passes(const Derivation *d, const Point *point, TimeLoop *passes)
+{
+    Walk w;
+    Diags quiet;
+    diags_init(&quiet, d->program->ir->arena);
+    *passes = (TimeLoop){0};
+    if (derive(d, point, &w, &quiet))
+        *passes = w.passes;
 }
 
 Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)

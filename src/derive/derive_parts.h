@@ -32,6 +32,7 @@ typedef struct {
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
     TimeLoop steps;         // what all time loops have in common; count 0: there are none
+    bool stream;            // stages are kernels in which warps walk along the first axis
     int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
 
@@ -87,6 +88,8 @@ bool set_number(const Derivation *derivation, Point *point, const char *name,
 // derive.c: an iterate as iterateStream, with all that is short written out; NULL: it is
 // not of that form.
 const Expr *derive_steps(Ir *ir, Expr *iterate);
+// The kernels of a point that warps walk through, as time loops of one step; count 0: none.
+void derive_passes(const Derivation *derivation, const Point *point, TimeLoop *passes);
 // derive_stream.c
 // What the time loops of a program are, of its expression at host level.
 void note_steps(Derivation *derivation, Expr *expr);
@@ -94,6 +97,15 @@ bool has_stream(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
 // stream_first.c: valid points to try first, likely the fastest first; how many.
 int stream_first(const Derivation *derivation, Point *point, int max);
+// May the stages of a program without time loops be kernels like those of one step?
+bool may_stream(const Derivation *derivation);
+void add_pass_params(Derivation *derivation, Diags *diags);
+// Which covers have such kernels is tried; false: none has.
+bool settle_passes(Derivation *derivation, Diags *diags);
+// Point number i of them to try first; false if there are no more.
+bool pass_start(const Derivation *derivation, int i, Point *point);
+// What is common to all and to another one.
+void merge_loops(TimeLoop *all, const TimeLoop *found);
 
 // derive_cover.c
 // A stage that its kernel does not store, by the name that still holds it.

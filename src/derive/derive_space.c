@@ -276,12 +276,14 @@ static void add_nest_params(Derivation *d, Diags *diags)
     if (!shape->window)
         return;
     bool images = has_extra(d, EXTRA_IMAGES) && d->device.has_texture;
-    const char *scheme[4] = {"global", "tiled"};
+    const char *scheme[5] = {"global", "tiled"};
     int n = 2;
     if (images)
         scheme[n++] = "image";
     if (has_padded(d))
         scheme[n++] = "padded";
+    if (shape->stream)
+        scheme[n++] = "stream";
     space_add_words(d->space, "scheme", scheme, n);
     if (images) // an element at a time
         space_constrain(d->space, "scheme != 'image' or vec == 1", diags);
@@ -304,8 +306,17 @@ static void add_inner(Derivation *d, Diags *diags)
     buf_release(&text);
 }
 
+static void find_pipeline(Derivation *d, const Expr *body, bool streams)
+{
+    const Function *main = d->program->main;
+    pipeline_free(d->pipeline);
+    d->pipeline = pipeline_new(d->program->ir, body, main->params, main->nparam,
+                               &stage_rates, COVERS_KEPT, 0, streams);
+}
+
 static Space *make_space(Derivation *d, Diags *diags)
 {
+    space_free(d->space);
     d->space = space_new();
     const Shape *shape = &d->shape;
     if (shape->dims)
@@ -326,6 +337,8 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_group_params(d, diags);
     if (has_stream(d))
         add_stream_params(d, diags);
+    if (shape->stream)
+        add_pass_params(d, diags);
     if (!space_params(d->space)) // a program with nothing to choose has one point
         space_add_ints(d->space, "lx", (const int64_t[]){1}, 1);
     return d->space;
@@ -360,18 +373,22 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->device = *device;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
-    const Function *main = program->main;
     Rewriter r;
-    rewriter_init(&r, program->ir, program->ir->arena, main->body);
+    rewriter_init(&r, program->ir, program->ir->arena, program->main->body);
     if (!d->shape.lowered) {
         derive_normalise(&r);
-        d->pipeline = pipeline_new(program->ir, r.expr, main->params, main->nparam,
-                                   &stage_rates, COVERS_KEPT, 0);
         find_shape(&d->shape, r.expr, true);
         note_steps(d, r.expr);
+        find_pipeline(d, r.expr, may_stream(d));
     }
     int errors = diags->errors;
+    d->shape.stream = d->pipeline && d->pipeline->streams;
     make_space(d, diags);
+    if (d->shape.stream && !settle_passes(d, diags)) {
+        d->shape.stream = false;
+        find_pipeline(d, r.expr, false);
+        make_space(d, diags);
+    }
     settle_matrix(d, diags);
     if (diags->errors > errors) {
         derive_free(d);
@@ -505,6 +522,8 @@ int derive_first(const Derivation *d, Point *point, int max)
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
     int n = stream_first(d, point, max);
+    for (int i = 0; n < max && pass_start(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; i < 2 * COVER_STARTS && n < max && d->pipeline; i++)
         n += cover_start(d, &start[0], i, &point[n]) && space_valid(d->space, &point[n]) &&
              is_new(d, point, n);
@@ -542,7 +561,9 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     }
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
-    if (derive_param(d, point, "fuse") > 1) {
+    bool stream =
+        derive_param(d, point, "fuse") > 1 || derive_word(d, point, "scheme", "stream");
+    if (stream) {
         options.vector = stream_vector(d, point);
         options.unroll_cap = STEPS_COPIES;
     }
@@ -559,7 +580,7 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.interior = space_find(d->space, "border") >= 0
                            ? derive_word(d, point, "border", "split")
                            : options.vector > 1;
-    options.eager = !d->device.is_cpu && derive_param(d, point, "fuse") <= 1;
+    options.eager = !d->device.is_cpu && !stream;
     product_options(d, point, &options);
     return options;
 }

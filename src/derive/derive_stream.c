@@ -14,29 +14,35 @@
 // shapes room for everything else. Cells that an iteration may read: what it compiles to.
 enum { WINDOW_REGISTERS = 212, READS_MOST = 6000, ROWS_LEAST = 64 };
 
+void merge_loops(TimeLoop *all, const TimeLoop *found)
+{
+    if (!all->count) {
+        *all = *found;
+        return;
+    }
+    if (found->why || found->dims != all->dims)
+        all->why =
+            found->why ? found->why : "time loops of the program differ in dimensions";
+    all->count = MIN(all->count, found->count);
+    all->bytes = MAX(all->bytes, found->bytes);
+    all->words = MAX(all->words, found->words);
+    all->met = MAX(all->met, found->met);
+    all->reads = MAX(all->reads, found->reads);
+    all->ops = MAX(all->ops, found->ops);
+    all->wide = MAX(all->wide, found->wide);
+    for (int k = 0; k < found->dims; k++)
+        all->beyond[k] = MAX(all->beyond[k], found->beyond[k]);
+}
+
 static void note_loop(Derivation *d, Expr *iterate)
 {
-    TimeLoop found, *all = &d->shape.steps;
+    TimeLoop found;
     Ir *ir = d->program->ir;
     const Expr *stream = derive_steps(ir, iterate);
     if (!stream)
         return;
     lower_steps(ir, stream, d->device.shuffle, ir->arena, &found);
-    if (!all->count) {
-        *all = found;
-        return;
-    }
-    if (found.why || found.dims != all->dims)
-        all->why = found.why ? found.why : "time loops of the program differ in dimensions";
-    all->count = MIN(all->count, found.count);
-    all->bytes = MAX(all->bytes, found.bytes);
-    all->words = MAX(all->words, found.words);
-    all->met = MAX(all->met, found.met);
-    all->reads = MAX(all->reads, found.reads);
-    all->ops = MAX(all->ops, found.ops);
-    all->wide = MAX(all->wide, found.wide);
-    for (int k = 0; k < found.dims; k++)
-        all->beyond[k] = MAX(all->beyond[k], found.beyond[k]);
+    merge_loops(&d->shape.steps, &found);
 }
 
 void note_steps(Derivation *d, Expr *expr)
@@ -87,50 +93,40 @@ static void constrain(Derivation *d, Diags *diags, const char *format, ...)
 
 static bool is_deep(const Derivation *d)
 {
-    return d->shape.steps.dims == 3;
+    return (d->shape.stream ? d->shape.dims : d->shape.steps.dims) == 3;
 }
 
-// The parameters of a single sweep stay as they are where several steps are done.
-static void constrain_sweeps(Derivation *d, Diags *diags)
+// The parameters of a single sweep stay as they are where warps walk, the others where not.
+// swept: when they do not walk.
+static void constrain_sweeps(Derivation *d, const char *swept, Diags *diags)
 {
-    static const char *const param[][2] = {{"ly", "1"}, // in two dimensions
-                                           {"by", "1"},
-                                           {"lz", "1"},
-                                           {"bz", "1"},
-                                           {"cz", "1"},
-                                           {"walk", "1"},
-                                           {"bx", "1"},
-                                           {"cx", "1"},
-                                           {"cy", "1"},
-                                           {"vec", "1"},
-                                           {"scheme", "'global'"},
-                                           {"border", "'inline'"},
-                                           {"inner", "'loop'"}};
+    static const char *const param[][2] = {
+        {"ly", "1"}, // in two dimensions
+        {"by", "1"},        {"lz", "1"}, {"bz", "1"}, {"cz", "1"},  {"walk", "1"},
+        {"bx", "1"},        {"cx", "1"}, {"cy", "1"}, {"vec", "1"}, {"border", "'inline'"},
+        {"inner", "'loop'"}};
     for (int i = is_deep(d) ? 2 : 0; i < COUNTOF(param); i++)
         if (space_find(d->space, param[i][0]) >= 0)
-            constrain(d, diags, "fuse == 1 or %s == %s", param[i][0], param[i][1]);
-    if (space_find(d->space, "cover") >= 0)
-        constrain(d, diags, "fuse == 1 or cover == '%s'",
-                  cover_stored(d) ? cover_stored(d) : "");
-    constrain(d, diags, "fuse > 1 or cols == 1 and rows == %d%s", ROWS_LEAST,
+            constrain(d, diags, "%s or %s == %s", swept, param[i][0], param[i][1]);
+    constrain(d, diags, "not (%s) or cols == 1 and rows == %d%s", swept, ROWS_LEAST,
               d->device.shuffle ? " and warps == 8" : "");
 }
 
 // Rows of a lane and warps that meet in local memory, which holds them twice: the rows that
-// neighbouring warps reach, or all where columns are exchanged there too.
-static void constrain_tiles(Derivation *d, Diags *diags)
+// neighbouring warps reach, or all where columns are exchanged there too. other: when it is not so; steps: of
+// a kernel, an expression.
+static void constrain_tiles(Derivation *d, const char *other, const char *steps,
+                            const TimeLoop *s, Diags *diags)
 {
-    const TimeLoop *s = &d->shape.steps;
     long long line = d->device.lanes * s->met, reach = s->beyond[1];
-    constrain(d, diags, "fuse == 1 or fuse * %lld <= ly * by", 4 * reach);
+    constrain(d, diags, "%s or %s * %lld <= ly * by", other, steps, 4 * reach);
     if (d->device.shuffle) {
-        constrain(d, diags, "fuse == 1 or warps %% ly == 0");
-        constrain(d, diags, "fuse == 1 or fuse * (ly + 2) * cols * %lld <= %lld",
+        constrain(d, diags, "%s or warps %% ly == 0", other);
+        constrain(d, diags, "%s or %s * (ly + 2) * cols * %lld <= %lld", other, steps,
                   4 * reach * line, (long long)d->device.local_bytes);
     } else {
-        constrain(d, diags,
-                  "fuse == 1 or (fuse + 1) * (ly * by + %lld) * cols * %lld <= %lld",
-                  2 * reach, 2 * line, (long long)d->device.local_bytes);
+        constrain(d, diags, "%s or (%s + 1) * (ly * by + %lld) * cols * %lld <= %lld",
+                  other, steps, 2 * reach, 2 * line, (long long)d->device.local_bytes);
     }
 }
 
@@ -154,14 +150,9 @@ static void add_relay(Derivation *d, Diags *diags)
     constrain(d, diags, "cols in (1, 2, 4, 8) or relay > 1");
 }
 
-void add_stream_params(Derivation *d, Diags *diags)
+static void add_walk_params(Derivation *d, bool relays)
 {
-    const TimeLoop *s = &d->shape.steps;
-    const char *steps = has_relay(d) ? "fuse / relay" : "fuse";
-    const char *by = is_deep(d) ? " * by" : "";
-    add_steps(d);
     static const int64_t cols[] = {1, 2, 4, 8, 5, 6, 7, 9, 10, 11, 12, 13, 14, 16, 20, 24};
-    bool relays = has_relay(d);
     space_add_ints(d->space, "cols", cols, relays ? COUNTOF(cols) : 4);
     space_add_ints(d->space, "rows",
                    (const int64_t[]){ROWS_LEAST, 128, 192, 256, 320, 384, 512, 640, 768,
@@ -172,9 +163,24 @@ void add_stream_params(Derivation *d, Diags *diags)
     // slower.
     if (d->device.shuffle)
         space_add_ints(d->space, "warps", (const int64_t[]){8, 12, 16, 20, 24, 32}, 6);
+}
+
+void add_stream_params(Derivation *d, Diags *diags)
+{
+    const TimeLoop *s = &d->shape.steps;
+    const char *steps = has_relay(d) ? "fuse / relay" : "fuse";
+    const char *by = is_deep(d) ? " * by" : "";
+    bool relays = has_relay(d);
+    add_steps(d);
+    add_walk_params(d, relays);
     if (relays)
         add_relay(d, diags);
-    constrain_sweeps(d, diags);
+    constrain_sweeps(d, "fuse == 1", diags);
+    if (space_find(d->space, "scheme") >= 0)
+        constrain(d, diags, "fuse == 1 or scheme == 'global'");
+    if (space_find(d->space, "cover") >= 0)
+        constrain(d, diags, "fuse == 1 or cover == '%s'",
+                  cover_stored(d) ? cover_stored(d) : "");
     constrain(d, diags,
               d->device.shuffle && !is_deep(d) ? "fuse == 1 or lx >= %d"
                                                : "fuse == 1 or lx == %d",
@@ -187,5 +193,93 @@ void add_stream_params(Derivation *d, Diags *diags)
     constrain(d, diags, "fuse == 1 or fuse * %lld <= cols * %d",
               (long long)(4 * s->beyond[s->dims - 1]), d->device.lanes);
     if (is_deep(d))
-        constrain_tiles(d, diags);
+        constrain_tiles(d, "fuse == 1", "fuse", s, diags);
 }
+
+// Stages without a time loop ------------------------------------------------------------
+
+bool may_stream(const Derivation *d)
+{
+    return d->shape.window && d->shape.rectangular && !d->shape.steps.count &&
+           d->device.lanes > 0 && !d->device.is_cpu;
+}
+
+#define SWEPT "scheme != 'stream'"
+
+void add_pass_params(Derivation *d, Diags *diags)
+{
+    add_walk_params(d, false);
+    constrain_sweeps(d, SWEPT, diags);
+    constrain_placed(d, SWEPT, diags);
+    constrain(d, diags,
+              d->device.shuffle && !is_deep(d) ? SWEPT " or lx >= %d"
+                                               : SWEPT " or lx == %d",
+              d->device.lanes);
+}
+
+// What the kernels of a cover keep, read and reach, and the tiles of warps that meet.
+static void constrain_pass(Derivation *d, const char *cover, const TimeLoop *s,
+                           Diags *diags)
+{
+    const char *by = is_deep(d) ? " * by" : "";
+    const char *other = arena_printf(diags->arena, SWEPT " or cover != '%s'", cover);
+    constrain(d, diags, "%s or cols%s * %lld <= %d", other, by, (long long)MAX(s->words, 1),
+              WINDOW_REGISTERS);
+    constrain(d, diags, "%s or cols%s * %lld <= %d", other, by, (long long)MAX(s->reads, 1),
+              READS_MOST);
+    constrain(d, diags, "%s or %lld <= cols * %d", other,
+              (long long)(4 * s->beyond[s->dims - 1]), d->device.lanes);
+    if (is_deep(d))
+        constrain_tiles(d, other, "1", s, diags);
+}
+
+bool settle_passes(Derivation *d, Diags *diags)
+{
+    Point point;
+    TimeLoop *all = &d->shape.steps;
+    for (int i = 0; i < d->pipeline->ncover; i++) {
+        TimeLoop found;
+        const char *cover = d->pipeline->label[i];
+        derive_plain(d, &point);
+        space_set(d->space, &point, "scheme", "stream");
+        if (!cover_choose(d, &point, i, false))
+            return false;
+        derive_passes(d, &point, &found);
+        bool walked = found.count && !found.why;
+        if (walked) {
+            merge_loops(all, &found);
+            constrain_pass(d, cover, &found, diags);
+        } else {
+            constrain(d, diags, SWEPT " or cover != '%s'", cover);
+        }
+        if (!pipeline_again(d->pipeline, &d->pipeline->cover[i]))
+            constrain(d, diags, "cover != '%s'%s", cover,
+                      walked ? " or scheme == 'stream'" : "");
+    }
+    return all->count > 0;
+}
+
+bool pass_start(const Derivation *d, int i, Point *point)
+{
+    static const struct {
+        int64_t cols, by, ly, warps, rows;
+    } start[2][4] = {
+        {{4, 1, 1, 16, 128}, {4, 1, 1, 16, 64}, {2, 1, 1, 16, 128}, {8, 1, 1, 8, 128}},
+        {{4, 2, 8, 16, 64}, {2, 2, 8, 16, 64}, {2, 4, 8, 8, 64}, {1, 2, 8, 16, 64}}};
+    enum { COVERS = 2, WAYS = COUNTOF(start[0]) };
+    bool deep = is_deep(d);
+    if (!d->shape.stream || i >= COVERS * WAYS)
+        return false;
+    derive_plain(d, point);
+    space_set(d->space, point, "scheme", "stream");
+    cover_choose(d, point, i % COVERS, false);
+    set_number(d, point, "lx", d->device.lanes);
+    set_number(d, point, "ly", start[deep][i / COVERS].ly);
+    set_number(d, point, "by", start[deep][i / COVERS].by);
+    set_number(d, point, "lz", 1);
+    set_number(d, point, "cols", start[deep][i / COVERS].cols);
+    set_number(d, point, "warps", start[deep][i / COVERS].warps);
+    set_number(d, point, "rows", start[deep][i / COVERS].rows);
+    return true;
+}
+

@@ -574,6 +574,8 @@ static double placements(const Script *script, const Fusion *fusion)
 // Outputs of a group along x and along what is further out; work that a tile adds to each
 // read of it.
 enum { TILE_X = 64, TILE_Y = 16, TILE_WORK = 2 };
+// The same where warps walk: lanes of four columns, and rows.
+enum { STRIP_X = 128, STRIP_Y = 128 };
 
 typedef struct {
     int64_t size[DIMS_MAX]; // points of the stage that a point of the kernel needs
@@ -588,11 +590,11 @@ static double volume(const int64_t *size)
     return n;
 }
 
-static double of_tile(const Need *need, int dims)
+static double of_tile(const Need *need, int dims, int x, int y)
 {
     double n = 1;
     for (int k = 0; k < dims; k++)
-        n *= 1 + (double)(need->size[k] - 1) / (k == dims - 1 ? TILE_X : TILE_Y);
+        n *= 1 + (double)(need->size[k] - 1) / (k == dims - 1 ? x : y);
     return n;
 }
 
@@ -621,8 +623,12 @@ double pipeline_time(const Pipeline *p, Set set, const StageRates *rates)
         need_of(p, set, v, need, &need[v]);
         double again = volume(need[v].size) * stage->work;
         if (pipeline_tiles(p, set, v))
-            again = fmin(again, of_tile(&need[v], stage->dims) * stage->work +
-                                    TILE_WORK * volume(need[v].size));
+            again =
+                fmin(again, of_tile(&need[v], stage->dims, TILE_X, TILE_Y) * stage->work +
+                                TILE_WORK * volume(need[v].size));
+        if (p->streams)
+            again =
+                fmin(again, of_tile(&need[v], stage->dims, STRIP_X, STRIP_Y) * stage->work);
         work += again * (stage->is_map ? stage->points : p->points);
     }
     for (int e = 0; e < s->nelem; e++) {
@@ -691,6 +697,14 @@ static double copies(const Pipeline *p, Set set)
     return most;
 }
 
+bool pipeline_again(const Pipeline *p, const Cover *cover)
+{
+    for (int i = 0; i < cover->n; i++)
+        if (copies(p, pipeline_set(p, cover, i)) > COPIES_MOST)
+            return false;
+    return true;
+}
+
 // Adds the cheapest cover by those units for which there must be one: all stages apart, or
 // all in one kernel.
 static void add_cover(Pipeline *p, CoverUnit *unit, int n)
@@ -712,7 +726,7 @@ static void find_covers(Pipeline *p, const StageRates *rates, int most)
     Cover *cover;
     for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
-        if (copies(p, fusion->set) > COPIES_MOST)
+        if (!p->streams && copies(p, fusion->set) > COPIES_MOST)
             continue;
         unit[n] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
         if (fusion->ncall == 1)
@@ -768,7 +782,7 @@ static const Expr *final_iterate(const Expr *body, Path *path)
 }
 
 Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
-                       const StageRates *rates, int covers, int limit)
+                       const StageRates *rates, int covers, int limit, bool streams)
 {
     Path inner = {0};
     Rewriter r;
@@ -785,6 +799,7 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
     if (!p)
         return NULL;
     graph_init(&p->graph, &p->script);
+    p->streams = streams && !p->region.n;
     p->space = fuse_space(&p->script, limit ? limit : PIPELINE_LIMIT, p->arena);
     find_covers(p, rates, covers);
     return p;

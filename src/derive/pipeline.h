@@ -58,6 +58,7 @@ typedef struct {
     int let_stage[CALLS_MAX]; // the stage of each let; -1: something else
     Stage stage[CALLS_MAX];
     double points; // of the largest stage
+    bool streams;  // warps may keep what a kernel does not store in registers
     Graph graph;
     FuseSpace *space;
     int ncover; // in predicted order; the two extremes come last if they are not cheap
@@ -76,10 +77,10 @@ extern const StageRates stage_rates;
 // nothing that nobody uses.
 void pipeline_normalise(Rewriter *r, const Path *region);
 // The pipeline in a bound and inferred body, with the cheapest `covers` of it; kernels of
-// at most `limit` stages, 0: PIPELINE_LIMIT. NULL if it has fewer than two stages, or more
-// than CALLS_MAX. Owner: the caller, pipeline_free.
+// at most `limit` stages, 0: PIPELINE_LIMIT; streams: for warps that walk. NULL if it has
+// fewer than two stages, or more than CALLS_MAX. Owner: the caller, pipeline_free.
 Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
-                       const StageRates *rates, int covers, int limit);
+                       const StageRates *rates, int covers, int limit, bool streams);
 void pipeline_free(Pipeline *pipeline); // accepts NULL
 
 // The units of a cover, by their first stage; the sets.
@@ -91,6 +92,9 @@ bool pipeline_stores(const Pipeline *pipeline, Set set, int stage);
 // point.
 bool pipeline_tiles(const Pipeline *pipeline, Set set, int stage);
 bool pipeline_reads(const Pipeline *pipeline, int stage, int of, ReadKind kind);
+// Can readers of a stage compute it again, in a cover's kernels, or would that be too
+// often?
+bool pipeline_again(const Pipeline *pipeline, const Cover *cover);
 int64_t pipeline_bytes(const Pipeline *pipeline, int stage); // of a point
 // The time of a set as one kernel, in ns, with what is cheaper for each intermediate.
 double pipeline_time(const Pipeline *pipeline, Set set, const StageRates *rates);

@@ -19,9 +19,12 @@ typedef struct {
 typedef struct {
     Rewriter r;
     bool tiled, unroll, blocks;
-    bool matrix;    // of fragments, for matrix units
-    bool any_group; // of any shape
-    int64_t stage;  // elements of each row that a product copies to local memory; 0: none
+    bool matrix;     // of fragments, for matrix units
+    bool stream;     // warps walk along the first axis with the rows of all stages
+    bool shuffle;    // as in LowerOptions
+    TimeLoop passes; // what all kernels that they make so have in common
+    bool any_group;  // of any shape
+    int64_t stage;   // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups, lanes;

@@ -417,16 +417,15 @@ static const Type *infer_zip(Infer *in, Expr *e)
 
 static const Type *infer_unzip(Infer *in, Expr *e)
 {
-    const Type *x = array_argument(in, e, 0, 1);
+    const Type *x = array_argument(in, e, 0, 1), *tuple = x ? type_tuple_of(x) : NULL;
     if (!x)
         return NULL;
-    if (x->elem->kind != T_TUPLE)
+    if (!tuple)
         return wrong(in, e, "T009", "an array of tuples", x);
-    int n = x->elem->n;
-    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, n);
-    for (int i = 0; i < n; i++)
-        item[i] = array_of(in, x->len, x->elem->item[i]);
-    return type_tuple(in->ir->arena, item, n);
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, tuple->n);
+    for (int i = 0; i < tuple->n; i++)
+        item[i] = type_field(in->ir->arena, x, i);
+    return type_tuple(in->ir->arena, item, tuple->n);
 }
 
 static bool split_length(Infer *in, const Expr *e, int d, const Arith *len)

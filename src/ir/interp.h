@@ -47,7 +47,7 @@ struct View {
     Val fill;              // FILL; PATTERN pad: the constant
     int component;         // COMPONENT
     const Expr *expr;      // PATTERN
-    int arity;             // PATTERN: indices it needs to answer
+    int arity;             // PATTERN, COMPONENT: indices it needs to answer
     int64_t num[NUMS_MAX]; // PATTERN: the pattern's numbers
     int64_t len[NUMS_MAX]; // PATTERN: lengths of src, outermost first
     const View *const *zipped;

@@ -161,8 +161,11 @@ static Val zip_at(Interp *in, const View *view, const int64_t *index, int n)
 
 static Val component_at(Interp *in, const View *view, const int64_t *index, int n)
 {
-    Val val = view_at(in, view->src, index, 1).item[view->component];
-    return n > 1 ? view_at(in, val.view, index + 1, n - 1) : val;
+    if (n < view->arity)
+        return partial(in, view, index, n);
+    Val val = view_at(in, view->src, index, view->arity).item[view->component];
+    return n > view->arity ? view_at(in, val.view, index + view->arity, n - view->arity)
+                           : val;
 }
 
 static Val as_vector_at(Interp *in, const View *view, const int64_t *index)
@@ -317,6 +320,8 @@ static Val unzip_views(Interp *in, const Expr *e, const View *src)
     for (int i = 0; i < e->type->n; i++) {
         View *view = view_new(in, V_COMPONENT, src);
         view->component = i;
+        for (const Type *t = e->arg[0]->type; t->kind == T_ARRAY; t = t->elem)
+            view->arity++;
         item[i].view = view;
     }
     return (Val){.item = item};

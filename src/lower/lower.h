@@ -265,7 +265,7 @@ typedef struct {
     int64_t bytes;            // of a cell of all grids of the state
     int64_t ops;              // cells that a step reads for each cell
     int64_t wide;             // words of its widest numbers
-    // What one step more adds, for each cell of a lane.
+    // What one step more adds, or the only one has, for each cell of a lane.
     int64_t words; // of 4 bytes: kept from one row to the next
     int64_t met;   // bytes of those that lanes publish in local memory
     int64_t ring;  // bytes of a cell of all rows between a warp and the next, of a relay

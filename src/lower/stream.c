@@ -736,8 +736,9 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
     s.env = env_of_all(&l, stream->fun->arg[0], NULL);
     s.from = buffers_new(&l, stream->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
     if (stream_probe(&s, stream->type)) {
-        add_steps(&s, 2, -1, found); // the first one or two differ
-        add_steps(&s, 3, 1, found);
+        if (found->count > 1)
+            add_steps(&s, 2, -1, found); // the first one or two differ
+        add_steps(&s, found->count > 1 ? 3 : 1, 1, found);
         relay_plan(&s);
         for (int g = 0; g < s.nstate; g++)
             found->ring += (s.late[g] + 1) * scalar_info[s.grid[g].scalar->scalar].bytes;

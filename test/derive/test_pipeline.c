@@ -56,7 +56,7 @@ static void staged_open(Staged *s, const char *name, const char *text, int cover
     s->problem = bound(name, text, &s->diags);
     const Function *main = s->problem->bound->main;
     s->p = pipeline_new(s->problem->ir, main->body, main->params, main->nparam,
-                        &stage_rates, covers, 0);
+                        &stage_rates, covers, 0, false);
     assert_non_null(s->p);
 }
 

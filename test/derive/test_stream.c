@@ -4,13 +4,15 @@
 // interpreter gives: every kind of border, windows of one and two cells of reach, stars and
 // boxes, a second array, two grids, whole numbers; two and three dimensions; grids smaller
 // and larger than a strip, counts that the steps do not divide; grids that have an inside,
-// too, on GPUs. On OpenCL; CUDA's text, with its shuffles, on the host (emulate.hpp); and
-// on a GPU where there is one. FW_EMULATE=1: all cases on the host, not only the quick
-// ones. Loops drawn at random follow: FW_SEED repeats what is printed, FW_CASES draws more;
-// FW_ONLY=drawn_*: only these.
+// too, on GPUs. Stages of programs without a time loop, which are kernels like those of one
+// step, give what kernels of their own give. On OpenCL; CUDA's text, with its shuffles, on
+// the host (emulate.hpp); and on a GPU where there is one. FW_EMULATE=1: all cases on the
+// host, not only the quick ones. Loops drawn at random follow: FW_SEED repeats what is
+// printed, FW_CASES draws more; FW_ONLY=drawn_*: only these.
 
 #include "../problem/bed.h"
 #include "calibrate/describe.h"
+#include "derive/derive_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,6 +60,7 @@ static const char head[] =
     "five(p[0][0][0] + p[2][0][1], p[1][2][0] - p[0][1][1], p[1][1][1], "                  \
     "p[1][0][2] - p[2][1][0], p[2][2][2] - p[0][2][1])"
 #define FLAT         0, NULL, NULL
+#define ONCE         "once" // no time loop, but stages of which a kernel has several
 #define STEPS(body)  "def f(x: [N][M]float) = iterate(T, \\a -> " body ", x)"
 #define STEPS3(body) "def f(x: [N][M][K]float) = iterate(T, \\a -> " body ", x)"
 
@@ -119,6 +122,25 @@ static const Case cases[] = {
      "  zip3(u, v |> pad3(1, 1, 0) |> slide3(3, 1)) |> map3(\\q p -> " STAR3 " - 0.5*q)),"
      "  (old, now))",
      33, 57, 3, "3", "1", false, 75, "8", "2"},
+    {"def f(x: [N][M]float) ="
+     "  let a = x |> pad2(2, 2, clamp) |> slide2(5, 1) |> map2(\\p -> " WIDE ") in"
+     "  let b = a |> map2(\\e -> 0.5*e) in"
+     "  b |> pad2(1, 1, mirror) |> slide2(3, 1) |> map2(\\p -> " STAR ")",
+     23, 70, 1, ONCE, "2", true, FLAT},
+    {"def f(x, y: [N][M]float) ="
+     "  let a = x |> pad2(1, 0, wrap) |> slide2(2, 1) |> map2(\\p -> p[0][0] - 2*p[1][1]) "
+     "in"
+     "  let b = zip2(a |> pad2(1, 1, 0.5) |> slide2(3, 1), y) |> map2(\\p e -> e * " STAR
+     ") in"
+     "  (b, b |> pad2(0, 0, 1, 1, clamp) |> slide2(1, 1, 3, 1) |> map2(\\p -> p[0][0] + "
+     "p[0][2]))",
+     31, 45, 1, ONCE, "1", true, FLAT},
+    {"def f(x: [N][M][K]double) ="
+     "  let a = x |> pad3(1, 1, clamp) |> slide3(3, 1) |> map3(\\p -> p[0][1][1] + "
+     "p[1][2][1]"
+     "    - p[1][1][0]) in"
+     "  a |> pad3(1, 1, wrap) |> slide3(3, 1) |> map3(\\p -> p[1][0][1] + p[2][1][2])",
+     19, 17, 1, ONCE, "1", true, 40, "8", "2"},
 };
 
 typedef struct {
@@ -131,12 +153,16 @@ typedef struct {
     Diags *diags;
 } Run;
 
-// The plain point but for what is set.
+// The plain point but for what is set; where warps walk, with the cover of fewest kernels
+// that has such ones.
 static void make_candidate(Run *r, const Setting *set, int nset, Candidate *candidate)
 {
     Point point;
     Buf prelude;
-    derive_plain(r->derivation, &point);
+    if (nset > 1 && strcmp(set[1].name, "scheme") == 0)
+        assert_true(pass_start(r->derivation, 0, &point));
+    else
+        derive_plain(r->derivation, &point);
     for (int i = 0; i < nset; i++)
         assert_true(
             space_set(derive_space(r->derivation), &point, set[i].name, set[i].value));
@@ -172,11 +198,12 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
 // What a case sets of a point; returns how many.
 static int case_settings(Run *r, const Case *c, const char *lanes, Setting *set)
 {
-    if (!c->steps)
+    if (!c->cols)
         return draw_settings(r, c, lanes, set);
+    bool once = strcmp(c->steps, ONCE) == 0;
     const Setting all[SETTINGS] = {{"lx", lanes},
+                                   {once ? "scheme" : "fuse", once ? "stream" : c->steps},
                                    {"ly", c->k ? c->ly : "1"},
-                                   {"fuse", c->steps},
                                    {"cols", c->cols},
                                    {"by", c->by}};
     memcpy(set, all, sizeof all);
@@ -423,6 +450,43 @@ static void put_loop(Buf *out, const Drawn *d)
     buf_release(&inner);
 }
 
+// Stages: of windows of what a stage before made, with borders of their own, of elements,
+// of two arrays; the last two are results, or the last.
+static void put_stages(Buf *out, Drawn *d)
+{
+    static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "sides"};
+    int n = 2 + draw(4), reach = d->reach;
+    const char *dims = dims_text(d);
+    Buf sum;
+    buf_init(&sum);
+    buf_puts(out, "def f(v0: ");
+    put_sizes(out, d, "[", "]");
+    buf_printf(out, "%s) = ", d->type);
+    for (int i = 1; i <= n; i++) {
+        char from[8];
+        int way = i < 3 ? 0 : draw(4), other = draw(i);
+        snprintf(from, sizeof from, "v%d", i - 1 - (way == 1));
+        buf_printf(out, "let v%d = ", i);
+        if (way == 2)
+            buf_printf(out, "%s |> map%s(\\q -> 0.5*q + 1)", from, dims);
+        else if (way == 3)
+            buf_printf(out, "zip%s(%s, v%d) |> map%s(\\p q -> p - 0.25*q)", dims, from,
+                       other, dims);
+        d->border = border[draw(5)];
+        d->reach = 1 + draw(reach);
+        buf_clear(&sum);
+        put_sum(&sum, d, "p");
+        if (way < 2) {
+            put_windows(out, d, from);
+            buf_printf(out, " |> map%s(\\p -> %s)", dims, sum.text);
+        }
+        buf_puts(out, " in ");
+    }
+    buf_printf(out, draw(3) ? "v%d\n" : "(v%d, v%d)\n", n, n - 1);
+    d->reach = reach;
+    buf_release(&sum);
+}
+
 static const char *pick(const char *const *of, int n)
 {
     return of[draw(n)];
@@ -431,21 +495,22 @@ static const char *pick(const char *const *of, int n)
 // Any valid point of several steps.
 static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
 {
+    bool once = c->steps;
     static const char
         *const steps[] = {"2", "3", "4", "6"},
                *const cols[] = {"1", "2", "4", "5"}, *const relay[] = {"1", "2", "2", "4"},
                *const ly[] = {"2", "4", "8", "16"}, *const by[] = {"1", "2", "4"};
-    (void)c;
     for (int t = 0; t < 1000; t++) {
         Point point;
         const Setting all[] = {{"lx", lanes},
-                               {"fuse", pick(steps, 4)},
+                               {once ? "scheme" : "fuse", once ? "stream" : pick(steps, 4)},
                                {"cols", pick(cols, 4)},
                                {"ly", c->k ? pick(ly, 4) : "1"},
                                {"by", c->k ? pick(by, 3) : "1"},
                                {"relay", c->m && !c->k ? pick(relay, 4) : "1"}};
         bool ok = true;
-        derive_plain(r->derivation, &point);
+        if (!once || !pass_start(r->derivation, 0, &point))
+            derive_plain(r->derivation, &point);
         int n = c->m ? 5 : 3;
         n += space_find(derive_space(r->derivation), "relay") >= 0;
         for (int i = 0; ok && i < n; i++)
@@ -463,12 +528,17 @@ static void draw_case(Case *c, Arena *arena)
     static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "keep", "sides"};
     Drawn d = {1 + draw(3), 1 + draw(4), 1 + draw(2), draw(2) ? "float" : "double",
                border[draw(6)]};
+    bool once = draw(2);
     if (d.dims == 3 && !getenv("FW_CASES")) // wide ones take a minute to compile
         d.reach = 1;
     Buf text;
     buf_init(&text);
-    put_loop(&text, &d);
-    *c = (Case){.text = buf_keep(&text, arena), .t = 3 + draw(3)};
+    if (once)
+        put_stages(&text, &d);
+    else
+        put_loop(&text, &d);
+    *c = (Case){
+        .text = buf_keep(&text, arena), .t = 3 + draw(3), .steps = once ? ONCE : NULL};
     bool large = d.dims == 2 && draw(3) == 0; // with strips and rows that no border is near
     c->n = 2 * d.reach + 1 + draw(d.dims == 1 ? 300 : large ? 400 : d.dims == 2 ? 60 : 20);
     c->m = d.dims < 2 ? 0 : 2 * d.reach + 1 + draw(large ? 600 : d.dims == 2 ? 150 : 20);

@@ -94,6 +94,7 @@ static const struct {
     {"zip(a, i)", "[N](float, int)"},
     {"zip2(m, m, m)", "[N][M](float, float, float)"},
     {"unzip(zip(a, i))", "([N]float, [N]int)"},
+    {"unzip(zip2(m, m))", "([N][M]float, [N][M]float)"},
     {"array(4*N, \\k -> k) |> split(4)", "[N][4]int"},
     {"array2(4*N, 2*M, \\y x -> x) |> split2(4, 2)", "[N][M][4][2]int"},
     {"m |> join", "[N*M]float"},

@@ -379,6 +379,15 @@ static const Instance instances[] = {
      "def p(x: [N][M][K]int) = map3(\\w -> w[0][1][0] - w[2][0][1], "
      "slide3(3, 1, 2, 1, 2, 1, x))",
      "root", ""},
+    {"iterateOnce",
+     "def p(x: [N][M]int) = x |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] "
+     "- w[2][0])",
+     "root", ""},
+    {"iterateOnce",
+     "def p(x: [N][M]int, y: [N][M]int) = let t = x |> map2(twice) in "
+     "zip2(t |> pad2(1, 0, wrap) |> slide2(2, 1), y) |> map2(\\w e -> (e - w[0][1], "
+     "w[1][0]))",
+     "1", ""},
     {"iterateStream",
      "def p(x: [N][M]int) = iterate(3, \\a -> a |> pad2(1, 1, clamp) |> slide2(3, 1) "
      "|> map2(\\w -> w[0][1] - w[2][0]), x)",

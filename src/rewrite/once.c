@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A computation as one step of a time loop: what is known of steps then holds for it.
+//
+//   method  the state of the loop is the arrays that the computation reads, one of the type
+//           of each of its results; names of maps around it that it mentions come along
+
+#include "rewrite/internal.h"
+
+// The arrays that an expression reads by a name from outside it.
+typedef struct {
+    Rewrite *rw;
+    VEC(const Param *) bound;
+    Param *at[PARTS_MAX];
+    bool window[PARTS_MAX]; // windows of it are read
+    int n;
+} Names;
+
+static void find_bound(Names *names, const Expr *expr)
+{
+    for (int i = 0; expr->kind == E_LAMBDA && i < expr->nparam; i++)
+        VEC_PUSH(names->rw->ir->arena, &names->bound, expr->params[i]);
+    if (expr->kind == E_LET)
+        VEC_PUSH(names->rw->ir->arena, &names->bound, expr->param);
+    if (expr->fun)
+        find_bound(names, expr->fun);
+    for (int i = 0; i < expr->narg; i++)
+        find_bound(names, expr->arg[i]);
+}
+
+static bool is_bound(const Names *names, const Param *param)
+{
+    for (int i = 0; i < names->bound.len; i++)
+        if (names->bound.at[i] == param)
+            return true;
+    return false;
+}
+
+static void note_name(Names *names, Param *param, bool window)
+{
+    int i = 0;
+    while (i < names->n && names->at[i] != param)
+        i++;
+    if (i == PARTS_MAX || is_bound(names, param))
+        return;
+    names->at[i] = param;
+    names->window[i] |= window;
+    names->n = MAX(names->n, i + 1);
+}
+
+static void find_names(Names *names, const Expr *expr, bool window)
+{
+    const Type *type = expr->kind == E_PARAM ? expr->param->type : NULL;
+    if (type && type->kind == T_ARRAY)
+        note_name(names, expr->param, window);
+    if (expr->fun)
+        find_names(names, expr->fun, window);
+    for (int i = 0; i < expr->narg; i++)
+        find_names(names, expr->arg[i], window || is(expr, P_SLIDE));
+}
+
+// The maps that lets around an expression hold and it mentions, as lets of its own.
+static const Expr *with_maps(Rewrite *rw, const Expr *expr)
+{
+    for (const Context *c = rw->context; c; c = c->outer) {
+        const Expr *let = c->expr;
+        if (let->kind != E_LET || c->child != 1 || !is(let->arg[0], P_MAP) ||
+            !expr_mentions(expr, let->param))
+            continue;
+        Param *own = param_new(rw->ir, let->param->name, let->param->type);
+        Expr *body = expr_replace(rw->ir, expr, let->param, use(rw, own));
+        expr = expr_let(rw->ir, own, copy_of(rw, let->arg[0]), body);
+    }
+    return expr;
+}
+
+// The array of a type that takes the part of a result: one that nothing else is, of which
+// windows are read, if there is such a one.
+static Param *state_like(const Names *names, const Type *type, Param *const *taken, int n)
+{
+    Param *best = NULL;
+    int most = -1;
+    for (int i = 0; i < names->n; i++) {
+        int good = 2 * names->window[i] + 1;
+        for (int k = 0; k < n; k++)
+            good -= taken[k] == names->at[i];
+        if (good > most && type_equal(names->rw->ir->arith, names->at[i]->type, type)) {
+            best = names->at[i];
+            most = good;
+        }
+    }
+    return best;
+}
+
+// The results of an expression as arrays; 0: they are not.
+static int results_of(Rewrite *rw, const Type *type, const Type **result)
+{
+    const Type *tuple = type_tuple_of(type);
+    if (type->kind != T_ARRAY || (tuple && (tuple->n > PARTS_MAX || !plain_scalars(tuple))))
+        return 0;
+    for (int i = 0; tuple && i < tuple->n; i++)
+        result[i] = type_field(rw->ir->arena, type, i);
+    if (!tuple)
+        result[0] = type;
+    return tuple ? tuple->n : 1;
+}
+
+Expr *rule_iterateOnce(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Type *result[PARTS_MAX];
+    Param *taken[PARTS_MAX];
+    Names names = {.rw = rw};
+    int n = is(at, P_MAP) && at_host(rw) ? results_of(rw, at->type, result) : 0;
+    const Expr *body = n ? with_maps(rw, at) : NULL;
+    if (n) {
+        find_bound(&names, body);
+        find_names(&names, body, false);
+    }
+    Expr *state[PARTS_MAX];
+    for (int i = 0; i < n; i++) {
+        taken[i] = state_like(&names, result[i], taken, i);
+        if (!taken[i])
+            return NULL;
+        state[i] = use(rw, taken[i]);
+    }
+    if (!n)
+        return NULL;
+    Param *s = fresh(rw, "s");
+    for (int i = n - 1; i >= 0; i--) {
+        Expr *part =
+            n == 1 ? use(rw, s) : expr_get(rw->ir, make1(rw, P_UNZIP, use(rw, s)), i);
+        body = expr_replace(rw->ir, body, taken[i], part);
+    }
+    Expr *all = n == 1 ? state[0] : make_zip(rw, at->dims, state, n);
+    const Arith *once = num(rw, 1);
+    return make(rw, P_ITERATE, 1, &once, make_lambda(rw, s, copy_of(rw, body)), all);
+}

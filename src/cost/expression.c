@@ -400,11 +400,18 @@ static const Place *eval_iterate(Count *c, const Expr *expr, const Names *names)
     if (!c->in_kernel)
         return materialise(c, expr, names, MEM_GLOBAL);
     const Place *state = eval(c, expr->arg[0], names);
-    for (double k = known(c, expr->num[0]); k > 0; k--) {
-        const Expr *f = expr->fun;
+    const Expr *f = expr->fun;
+    double n = known(c, expr->num[0]);
+    if (n > c->options->unroll_cap || repeat_ends(expr)) { // at most so many
+        Outer outer = enter_loop(c, LOOP_SEQ, 0, false, n);
+        names = bind(c, names, f->params[0], &memory[MEM_PRIVATE], f->arg[0]);
+        read_place(c, eval(c, f->arg[0], names), f->arg[0]->type);
+        leave_loop(c, outer);
+        return &memory[MEM_PRIVATE];
+    }
+    for (double k = n; k > 0; k--)
         state = materialise(c, f->arg[0], bind(c, names, f->params[0], state, f->arg[0]),
                             default_space(c));
-    }
     return state;
 }
 

@@ -267,6 +267,10 @@ static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
     put_index(p, stm->iter, PREC_ANY);
     put(p, " < ");
     put_index(p, stm->extent, PREC_SUM);
+    if (stm->value) {
+        put(p, " && ");
+        put_value(p, stm->value, PREC_ANY);
+    }
     put(p, "; ");
     put_index(p, stm->iter, PREC_ANY);
 }

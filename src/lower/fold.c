@@ -166,3 +166,92 @@ const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *ini
     gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
     return fold.acc;
 }
+
+// Repeated steps --------------------------------------------------------------------------
+
+// Is it the state, as it was given?
+static bool is_state(const Expr *expr, const Param *state)
+{
+    for (int i = 0; expr->kind == E_TUPLE && i < expr->narg; i++)
+        if (expr->arg[i]->kind != E_GET || expr->arg[i]->index != i ||
+            !is_state(expr->arg[i]->arg[0], state))
+            return false;
+    return expr->kind == E_TUPLE ? type_leaves(expr->type) == type_leaves(state->type)
+                                 : expr->kind == E_PARAM && expr->param == state;
+}
+
+// The `if` that a function is, below names, of which one side gives back the state; which.
+static const Expr *ending_if(const Expr *function, int *side)
+{
+    const Expr *body = function->arg[0];
+    while (body->kind == E_LET)
+        body = body->arg[1];
+    if (body->kind != E_OP || body->op != OP_SELECT)
+        return NULL;
+    *side = is_state(body->arg[2], function->params[0]) ? 2 : 1;
+    return is_state(body->arg[*side], function->params[0]) ? body : NULL;
+}
+
+bool repeat_ends(const Expr *iterate)
+{
+    int side;
+    return ending_if(iterate->fun, &side) != NULL;
+}
+
+typedef struct {
+    const Expr *expr;
+    const Env *env; // with the state
+    const View *acc;
+    Var *goes_on; // NULL: it does all steps
+} Repeat;
+
+// The names that a step begins with.
+static const Env *step_env(Lower *l, const Repeat *r)
+{
+    const Env *env = r->env;
+    for (const Expr *e = r->expr->fun->arg[0]; e->kind == E_LET; e = e->arg[1])
+        env = env_bind_named(l, env, e->param, eval(l, e->arg[0], env), e->arg[1]);
+    return env;
+}
+
+static const KExpr *goes_on(Lower *l, const Repeat *r)
+{
+    int side;
+    const Expr *ending = ending_if(r->expr->fun, &side);
+    const KExpr *cond = view_read(l, eval(l, ending->arg[0], step_env(l, r)));
+    return side == 2 ? cond : k_op(l, OP_NOT, cond->type, &cond, 1);
+}
+
+static void repeat_step(Lower *l, void *user, const Arith *iter)
+{
+    Repeat *r = user;
+    int side;
+    (void)iter;
+    if (!r->goes_on) {
+        update(l, r->acc, apply(l, r->expr->fun, r->env, &r->acc));
+        return;
+    }
+    const Expr *step = ending_if(r->expr->fun, &side)->arg[3 - side];
+    update(l, r->acc, eval(l, step, step_env(l, r)));
+    const KExpr *next = goes_on(l, r);
+    Stm *again = stm_add(l, ST_ASSIGN);
+    again->value = next;
+    again->var = r->goes_on;
+}
+
+const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init)
+{
+    Repeat r = {.expr = expr, .acc = accumulator(l, init, expr->type)};
+    r.env = env_bind(l, env, expr->fun->params[0], r.acc);
+    if (repeat_ends(expr)) {
+        const KExpr *first = goes_on(l, &r);
+        Stm *decl = stm_add(l, ST_DECL);
+        decl->value = first;
+        decl->var = r.goes_on = var_new(l, "on", type_scalar(S_BOOL), false);
+    }
+    int before = l->block->len;
+    gen_loop(l, LOOP_SEQ, 0, false, expr->num[0], repeat_step, &r);
+    if (r.goes_on && l->block->len > before && l->block->at[before]->kind == ST_FOR)
+        l->block->at[before]->value = k_var(l, r.goes_on);
+    return r.acc;
+}

@@ -439,11 +439,11 @@ static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
     if (!l->kernel)
         return materialise(l, expr, env, MEM_GLOBAL);
     int64_t steps;
-    if (!arith_is_const(expr->num[0], &steps) || steps > l->options->unroll_cap)
-        return lower_fail(l, expr->span, "L015",
-                          "iterate inside a kernel needs a small constant count");
     const View *state = eval(l, expr->arg[0], env);
     const Expr *f = expr->fun;
+    if (!arith_is_const(expr->num[0], &steps) || steps > l->options->unroll_cap ||
+        repeat_ends(expr))
+        return gen_repeat(l, expr, env, state);
     for (int64_t i = 0; i < steps && !l->failed; i++)
         state = materialise(l, f->arg[0], env_bind(l, env, f->params[0], state),
                             default_space(l));

@@ -140,7 +140,10 @@ const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *vi
 // As env_bind; a computed scalar that body uses more than once gets a name.
 const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
                           const Expr *body);
-// fold.c: folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
+// fold.c: an iterate by one work-item, in a loop: the state after it. It ends early where
+// a step gives back the state that it was given, if its function says so by an `if`.
+const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init);
+// Folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out);
 // matrix.c: reduceMatrix as a statement that adds to acc; false, and nothing done, where it

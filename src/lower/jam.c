@@ -40,7 +40,8 @@ static bool computes_only(const Stm *stm)
 
 static bool is_candidate(const Stm *stm)
 {
-    return stm->kind == ST_FOR && stm->loop == LOOP_SEQ && computes_only(stm);
+    return stm->kind == ST_FOR && stm->loop == LOOP_SEQ && !stm->value &&
+           computes_only(stm);
 }
 
 static bool same_iterations(const Stm *a, const Stm *b)

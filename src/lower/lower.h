@@ -119,7 +119,7 @@ typedef enum {
     ST_MATRIX,  // adds a K_MATRIX to a private buffer of [rows][columns], from index on
     ST_ARRAY,   // declares a private buffer
     ST_INT,     // const int index-variable `iter` = index, or = value if that is not NULL
-    ST_FOR,     // for iter in [0, extent)
+    ST_FOR,     // for iter in [0, extent), as long as value holds if that is not NULL
     ST_IF,      // if value: body, else: other
     ST_BARRIER, // all work-items of the group; memory of `fence`
     ST_COMMIT,  // ends a batch of asynchronous stores
@@ -273,6 +273,10 @@ typedef struct {
 } TimeLoop;
 // Of an iterateStream, whose reductions are written out; shuffle: as in LowerOptions.
 void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found);
+
+// May an iterate in a kernel end before all its steps are done: is its function an `if`
+// whose one side gives back the state? Then it is a loop, however few they are.
+bool repeat_ends(const Expr *iterate);
 
 // True of a function that is only layouts of its parameter, all of them invertible: a map
 // of it over what is written is where the results go.

@@ -109,6 +109,10 @@ static void put_for(Buf *out, const Stm *stm)
     buf_puts(out, " < ");
     arith_print(out, stm->extent);
     if (stm->loop == LOOP_SEQ) {
+        if (stm->value) {
+            buf_puts(out, " while ");
+            put_value(out, stm->value);
+        }
         if (stm->unroll)
             buf_printf(out, " unroll %d", stm->unroll);
         return;

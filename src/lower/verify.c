@@ -337,6 +337,7 @@ static const char *loop_divergence(const Stm *stm, bool extent_divergent)
 static void check_for(Check *c, const Stm *stm)
 {
     bool extent = check_arith(c, stm->extent);
+    extent |= stm->value && check_value(c, stm->value);
     if (stm->loop != LOOP_SEQ)
         check_nesting(c, stm);
     if (stm->loop != LOOP_SEQ && stm->form == FORM_LOOP && !stm->threads)

@@ -428,8 +428,38 @@ static const Type *inline_def_call(Infer *in, Expr *e, const Type *want)
     return type;
 }
 
+// Literals take the types that the other arguments leave them.
+static const Type *infer_open_call(Infer *in, Expr *e, const Type *want)
+{
+    Instance instance = instance_new(in->ir, e->callee);
+    bool ok = callable(in, e);
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; ok && i < e->narg; i++) {
+            const Type *need = e->callee->params[i]->type;
+            if (infer_adapts(e->arg[i]) != (turn == 1))
+                continue;
+            ok = infer_expr(in, e->arg[i], instance_type(&instance, need)) != NULL;
+            if (ok)
+                instance_match(&instance, need, e->arg[i]->type);
+        }
+    const char *open = ok ? instance_open(&instance) : NULL;
+    if (open) {
+        diag_error(in->diags, e->span, "T026",
+                   "`%s` of `%s` is not known from the arguments here: one of them must "
+                   "have it",
+                   open, e->callee->name);
+        return NULL;
+    }
+    if (!ok)
+        return NULL;
+    e->callee = instance_function(&instance);
+    return inline_def_call(in, e, want);
+}
+
 static const Type *infer_call(Infer *in, Expr *e, const Type *want)
 {
+    if (e->callee->ngeneric)
+        return infer_open_call(in, e, want);
     bool ok = callable(in, e);
     for (int i = 0; i < e->narg; i++) {
         const Type *need = i < e->callee->nparam ? e->callee->params[i]->type : NULL;
@@ -624,6 +654,8 @@ bool ir_infer(Program *program, Diags *diags)
 {
     Infer in = {.ir = program->ir, .program = program, .diags = diags};
     int before = diags->errors;
+    for (int i = 0; i < program->generics.len; i++) // calls infer copies of them
+        VEC_PUSH(in.ir->arena, &in.ready, program->generics.at[i]);
     for (int i = 0; i < program->funs.len; i++)
         infer_function(&in, program->funs.at[i]);
     for (int i = 0; i < program->defs.len; i++)

@@ -28,6 +28,22 @@ const Type *infer_pattern(Infer *in, Expr *expr, const Type *want);
 // Made of number literals alone, so that its type may follow its surroundings.
 bool infer_adapts(const Expr *expr);
 
+// generic.c: a call's lengths and types for what a def leaves open.
+typedef struct {
+    Ir *ir;
+    const Function *of;
+    const Arith **size; // of each; NULL: not known yet
+    const Type **type;
+} Instance;
+Instance instance_new(Ir *ir, const Function *of);
+// Learns from a parameter's type and that of the argument, as far as they are alike.
+void instance_match(Instance *instance, const Type *param, const Type *argument);
+// The type with what is known; NULL if something in it is not.
+const Type *instance_type(const Instance *instance, const Type *type);
+const char *instance_open(const Instance *instance); // what is not known; NULL: all is
+// Its own copy of the def. Needs: all is known.
+Function *instance_function(const Instance *instance);
+
 const char *infer_show(Infer *in, const Type *type);
 const char *infer_show_arith(Infer *in, const Arith *arith);
 

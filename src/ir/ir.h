@@ -30,13 +30,14 @@ typedef enum { T_SCALAR, T_VECTOR, T_TUPLE, T_ARRAY } TypeKind;
 typedef struct Type Type;
 struct Type {
     TypeKind kind;
-    Scalar scalar;           // SCALAR, VECTOR
+    Scalar scalar;           // SCALAR, VECTOR; SCALARS: one that a def leaves open
     int width;               // VECTOR: 2, 4 or 8
     const Arith *len;        // ARRAY
     const Type *elem;        // ARRAY
     int n;                   // TUPLE
     int leaves;              // TUPLE: scalars and vectors in all, INT_MAX from there on
     const Type *const *item; // TUPLE
+    const char *name;        // SCALAR that is open: as the def calls it
 };
 
 // A row of ir/scalars.def, which says what the columns are.
@@ -157,12 +158,22 @@ struct Expr {
     Expr **arg;
 };
 
+// A length or a scalar type that a def leaves open: A and t of `def f[A, t](a: [A]t)`.
+typedef struct {
+    const char *name;
+    const Arith *size; // NULL: it is a type
+    const Type *type;  // of scalars, open
+    Function *convert; // what its name does as a function
+} OpenName;
+
 // A `fun` (scalars to a scalar, kept as a function in the kernel) or a `def` (arrays;
 // inlined where it is called).
 struct Function {
     const char *name;
     Span span;
     bool is_def;
+    int ngeneric; // more than 0: calls have copies of it, of their lengths and types
+    OpenName *generic;
     int nparam;
     Param **params;     // with their declared types
     const Type *result; // declared; NULL for a def without one until inference
@@ -219,7 +230,8 @@ typedef struct {
     VEC(SizeDecl) sizes;
     VEC(Function *) funs; // in order of declaration
     VEC(Function *) defs;
-    Function *main; // the last def
+    VEC(Function *) generics; // defs with lengths or types left open
+    Function *main;           // the last def
     // Conditions collected by inference that sizes must satisfy: lhs mod rhs == 0, or
     // lhs >= 0 when rhs is NULL; checked when sizes are bound.
     VEC(struct Condition) conditions;
@@ -247,6 +259,7 @@ void ir_release(Ir *ir, IrMark mark);
 
 const Type *type_scalar(Scalar scalar);
 const Type *type_vector(Scalar scalar, int width);
+const Type *type_open(Arena *arena, const char *name); // a scalar type that is left open
 const Type *type_tuple(Arena *arena, const Type *const *item, int n);
 const Type *type_array(Arena *arena, const Arith *len, const Type *elem);
 bool type_equal(ArithCtx *ctx, const Type *a, const Type *b);

@@ -333,6 +333,9 @@ static const Type *named_type(Parser *p)
 {
     Token name = take(p);
     const Type *type = name_is_type(name.text);
+    for (int i = 0; !type && i < p->generic.len; i++)
+        if (!strcmp(p->generic.at[i].name, name.text))
+            type = p->generic.at[i].type;
     if (type)
         return type;
     fail(p, name.span, "P006",
@@ -412,6 +415,48 @@ static void parse_params(Parser *p)
         if (!accept_token(p, TOK_COMMA))
             return;
     } while (!p->failed);
+}
+
+// `[A, B, t]`: lengths that a def leaves open, and, in small letters, types of scalars.
+static void parse_generics(Parser *p, Function *f)
+{
+    Arena *arena = p->ir->arena;
+    p->generic.len = 0;
+    if (!accept_token(p, TOK_LBRACKET))
+        return;
+    if (p->in_fun)
+        fail(p, look(p)->span, "P016", "a fun is of one type; what is of any is a def");
+    do {
+        Token name = take_new_name(p, "the name of a length or of a type");
+        OpenName open = {.name = name.text};
+        bool is_type = name.text[0] >= 'a' && name.text[0] <= 'z';
+        if (is_type) {
+            Function *convert = NEW(arena, Function);
+            *convert = (Function){.name = name.text, .span = name.span, .nparam = 1};
+            open.type = type_open(arena, name.text);
+            open.convert = convert;
+        } else {
+            open.size = arith_size(p->ir->arith, name.text);
+        }
+        declare(p, name, open.size, open.convert);
+        if (!p->failed)
+            VEC_PUSH(arena, &p->generic, open);
+    } while (accept_token(p, TOK_COMMA));
+    expect(p, TOK_RBRACKET, " after what is left open");
+    f->ngeneric = p->generic.len;
+    f->generic = NEW_ARRAY(arena, OpenName, f->ngeneric);
+    for (int i = 0; i < f->ngeneric; i++)
+        f->generic[i] = p->generic.at[i];
+}
+
+// Their names end with the def.
+static void forget_generics(Parser *p)
+{
+    for (int i = p->generic.len - 1; i >= 0; i--) {
+        map_put(&p->by_name, p->generic.at[i].name, NULL);
+        p->globals.len--;
+    }
+    p->generic.len = 0;
 }
 
 static void parse_head(Parser *p, Function *f)
@@ -499,8 +544,10 @@ static void parse_function(Parser *p, bool is_def)
     f->is_def = is_def;
     Token name = take_new_name(p, is_def ? "the name of a def" : "the name of a fun");
     p->self = f->name = name.text;
+    parse_generics(p, f);
     parse_head(p, f);
     parse_body(p, f);
+    forget_generics(p);
     f->span = span_since(p, start);
     bool broken = p->failed;
     p->failed = false; // a failing declaration still declares its name
@@ -512,7 +559,9 @@ static void parse_function(Parser *p, bool is_def)
     p->failed |= broken;
     if (p->failed)
         return;
-    if (is_def)
+    if (f->ngeneric)
+        VEC_PUSH(p->ir->arena, &p->program->generics, f);
+    else if (is_def)
         VEC_PUSH(p->ir->arena, &p->program->defs, f);
     else
         VEC_PUSH(p->ir->arena, &p->program->funs, f);
@@ -561,7 +610,8 @@ Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
     if (diags->errors > errors)
         return NULL;
     if (!program->defs.len) {
-        diag_error(diags, p.token[p.at].span, "P012", "the text has no def");
+        diag_error(diags, p.token[p.at].span, "P012", "the text has no def%s",
+                   program->generics.len ? " whose lengths and types are all known" : "");
         return NULL;
     }
     program->main = program->defs.at[program->defs.len - 1];

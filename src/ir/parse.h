@@ -35,6 +35,7 @@ typedef struct {
     const char *self; // the function being declared
     bool in_fun;      // patterns and arrays are not allowed
     VEC(Local) local;
+    VEC(OpenName) generic; // of this def
     VEC(Global *) globals;
     Map by_name; // the globals
 } Parser;

@@ -496,8 +496,23 @@ static void put_params(Printer *pr, const Function *f, int i, const Names *names
 
 static void put_function(Printer *pr, const Function *f)
 {
-    buf_printf(pr->out, "%s %s(", f->is_def ? "def" : "fun", f->name);
+    buf_printf(pr->out, "%s %s", f->is_def ? "def" : "fun", f->name);
+    for (int i = 0; i < f->ngeneric; i++)
+        buf_printf(pr->out, "%s%s%s", i ? ", " : "[", f->generic[i].name,
+                   i + 1 == f->ngeneric ? "]" : "");
+    buf_putc(pr->out, '(');
     put_params(pr, f, 0, NULL);
+}
+
+// Defs in the order of the text: those left open too.
+static const Function *next_def(const Program *program, int *def, int *generic)
+{
+    const Function *a = *def < program->defs.len ? program->defs.at[*def] : NULL;
+    const Function *b =
+        *generic < program->generics.len ? program->generics.at[*generic] : NULL;
+    bool first = a && (!b || a->span.start < b->span.start);
+    (*(first ? def : generic))++;
+    return first ? a : b;
 }
 
 void ir_print(Buf *out, const Program *program)
@@ -506,10 +521,11 @@ void ir_print(Buf *out, const Program *program)
     put_sizes(out, program);
     for (int i = 0; i < program->funs.len; i++)
         put_function(&pr, program->funs.at[i]);
-    for (int i = 0; i < program->defs.len; i++) {
+    int def = 0, generic = 0;
+    for (int i = 0; i < program->defs.len + program->generics.len; i++) {
         if (i || program->funs.len)
             buf_putc(out, '\n');
-        put_function(&pr, program->defs.at[i]);
+        put_function(&pr, next_def(program, &def, &generic));
     }
     arena_free(pr.arena);
 }

@@ -65,6 +65,13 @@ const Type *type_vector(Scalar scalar, int width)
     return &type[scalar][width / 4];
 }
 
+const Type *type_open(Arena *arena, const char *name)
+{
+    Type *type = NEW(arena, Type);
+    *type = (Type){.kind = T_SCALAR, .scalar = SCALARS, .name = name};
+    return type;
+}
+
 const Type *type_tuple(Arena *arena, const Type *const *item, int n)
 {
     const Type **copy = NEW_ARRAY(arena, const Type *, n);
@@ -109,7 +116,7 @@ bool type_equal(ArithCtx *ctx, const Type *a, const Type *b)
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {
-    case T_SCALAR: return a->scalar == b->scalar;
+    case T_SCALAR: return a->scalar == b->scalar && !a->name && !b->name;
     case T_VECTOR: return a->scalar == b->scalar && a->width == b->width;
     case T_TUPLE: return same_items(ctx, a, b);
     case T_ARRAY:
@@ -137,7 +144,9 @@ bool type_is_integer(const Type *type)
 void type_print(Buf *out, const Type *type)
 {
     switch (type->kind) {
-    case T_SCALAR: buf_puts(out, scalar_info[type->scalar].name); return;
+    case T_SCALAR:
+        buf_puts(out, type->name ? type->name : scalar_info[type->scalar].name);
+        return;
     case T_VECTOR:
         buf_printf(out, "%s%d", scalar_info[type->scalar].name, type->width);
         return;

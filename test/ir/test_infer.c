@@ -308,6 +308,53 @@ static void test_defs_are_inlined(void **state)
     unload(&c);
 }
 
+static void open_fails(const char *text, const char *code, const char *says)
+{
+    Case c;
+    load(&c, text);
+    assert_false(c.ok);
+    assert_string_equal(c.diags.list.at[0].code, code);
+    if (!strstr(c.diags.list.at[0].message, says))
+        fail_msg("%s", messages(&c));
+    unload(&c);
+}
+
+static void test_open_defs(void **state)
+{
+    (void)state;
+    Case c;
+    load(&c,
+         "size N, M\n"
+         "def half_of[t](x: t): t = x * t(0.5)\n"
+         "def near[A, B, t](a: [A][B]t): [A][B]t = a |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
+         "  |> map2(\\p -> half_of(p[0][1]) + p[1][0])\n"
+         "def turn[A, B, t](a: [A][B]t, w: t): [B][A]t = near(transpose(a)) |> map2(\\x -> "
+         "w * x)\n"
+         "def main(a: [N][M]double, b: [M][4]float) =\n"
+         "  (turn(near(a), 0.1), turn(turn(b, 2), 3))\n");
+    if (!c.ok)
+        fail_msg("%s", messages(&c));
+    assert_false(has_call(c.program->main->body));
+    assert_string_equal(type_text(&c, c.program->main->result),
+                        "([M][N]double, [M][4]float)");
+    const Binding size[] = {{"N", 5}, {"M", 7}};
+    assert_non_null(ir_bind(c.program, size, 2, &c.diags));
+    unload(&c);
+    open_fails("size N def f[A](a: [2*A]float) = a def main(a: [N]float) = f(a)", "T026",
+               "`A` of `f` is not known");
+    open_fails(
+        "size N def f[A, t](a: [A]t, b: [A]t) = a def main(a: [N]float, b: [N]int) = "
+        "f(a, b)",
+        "T004", "must be [N]float, here [N]int");
+    open_fails(
+        "size N, M def f[A](a, b: [A]int) = a def main(a: [N]int, b: [M]int) = f(a, b)",
+        "T004", "must be [N]int, here [M]int");
+    open_fails(
+        "size N def f[A, t](a: [A]t) = a |> map(\\x -> x % 2) def main(a: [N]float) = "
+        "f(a)",
+        "T002", "integer");
+}
+
 static void test_conditions(void **state)
 {
     (void)state;
@@ -451,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_several_errors_without_cascade),
         cmocka_unit_test(test_signature),
         cmocka_unit_test(test_defs_are_inlined),
+        cmocka_unit_test(test_open_defs),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_bad_bindings),
         cmocka_unit_test(test_generic_sizes),

@@ -308,6 +308,7 @@ static void test_whole_program(void **state)
         "// 5-point Jacobi\n"
         "size N, M\n"
         "fun j5(n, w, c, e, s: float): float = (5*n + 12*w + 15*c + 12*e + 5*s) / 118\n"
+        "def halved[A,t](a: [A]t, w: t): [A]t = map(\\x -> t(0.5)*x, a)\n"
         "def jacobi2d(a: [N][M]float): [N][M]float =\n"
         "  a |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
         "    |> map2(\\p -> j5(p[0][1], p[1][0], p[1][1], p[1][2], p[2][1]))\n";
@@ -315,6 +316,8 @@ static void test_whole_program(void **state)
         "size N, M\n\n"
         "fun j5(n, w, c, e, s: float): float = (5 * n + 12 * w + 15 * c + 12 * e + 5 * s) "
         "/ 118\n\n"
+        "def halved[A, t](a: [A]t, w: t): [A]t =\n"
+        "  map(\\x -> t(0.5) * x, a)\n\n"
         "def jacobi2d(a: [N][M]float): [N][M]float =\n"
         "  a\n"
         "    |> pad2(1, 1, clamp)\n"
@@ -511,6 +514,10 @@ typedef struct {
 static const Wrong wrong[] = {
     {"", "P012", 1, 1, "no def"},
     {"size N", "P012", 1, 7, "no def"},
+    {"def f[A, t](a: [A]t) = a", "P012", 1, 25, "all known"},
+    {"size A def f[A](a: [A]int) = a", "P007", 1, 14, "declared already"},
+    {"fun f[t](a: t): t = a", "P016", 1, 7, "is a def"},
+    {"def f[A](a: [A]int) = a def g(a: [A]int) = a", "P006", 1, 35, "no size named `A`"},
     {"size N, N\n", "P007", 1, 9, "line 1"},
     {"size map\n", "P015", 1, 6, "word of the language"},
     {"size def\n", "P015", 1, 6, "word of the language"},

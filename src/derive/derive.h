@@ -30,9 +30,10 @@ const char *derive_unfused(const Derivation *derivation);
 void derive_free(Derivation *derivation);
 const Space *derive_space(const Derivation *derivation);
 
-// The plain point: one output a work-item, 16 x 16 (64 x 1 x 1 in one dimension, 64 x 4 x 1
-// in three), no local memory, nothing unrolled, no border split. What tuning is measured
-// against. A program that is lowered already stands as it is: 64 x 1 x 1.
+// The plain point: one output a work-item, 256, 32 x 8 or 64 x 4 x 1 of them in a group (on
+// a processor 64, 16 x 16, 64 x 4 x 1), no local memory, nothing unrolled, no border split.
+// What tuning is measured against. A program that is lowered already stands as it is: 64 x
+// 1 x 1.
 void derive_plain(const Derivation *derivation, Point *point);
 // A point that computes the same as the plain one as C in bearable time: products in blocks
 // (1024 x 1024 x 1024 on two cores: 60 ms against more than 10 s).

@@ -438,9 +438,13 @@ void derive_plain(const Derivation *d, Point *point)
         set_number(d, point, "lx", MIN(64, largest));
         return;
     }
-    set_number(d, point, "lx", d->shape.dims == 2 ? MIN(16, largest) : MIN(64, largest));
-    set_number(d, point, "ly",
-               d->shape.dims == 2 ? MIN(16, largest / 16) : MIN(4, largest / 64));
+    // By dimensions. A GPU starts few groups at a time (64 items of one word each: a fifth
+    // of a copy), and moves rows of 128 bytes.
+    static const int64_t shape[2][DIMS_MAX][2] = {{{256, 1}, {32, 8}, {64, 4}},
+                                                  {{64, 1}, {16, 16}, {64, 4}}};
+    const int64_t *group = shape[d->device.is_cpu][MAX(d->shape.dims, 1) - 1];
+    set_number(d, point, "lx", MIN(group[0], largest));
+    set_number(d, point, "ly", MIN(group[1], MAX(largest / group[0], 1)));
     cover_plain(d, point);
     set_number(d, point, "groups", 64);
     fold_plain(d, point);

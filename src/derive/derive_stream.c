@@ -113,8 +113,8 @@ static void constrain_sweeps(Derivation *d, const char *swept, Diags *diags)
 }
 
 // Rows of a lane and warps that meet in local memory, which holds them twice: the rows that
-// neighbouring warps reach, or all where columns are exchanged there too. other: when it is not so; steps: of
-// a kernel, an expression.
+// neighbouring warps reach, or all where columns are exchanged there too. other: when it is
+// not so; steps: of a kernel, an expression.
 static void constrain_tiles(Derivation *d, const char *other, const char *steps,
                             const TimeLoop *s, Diags *diags)
 {
@@ -282,4 +282,3 @@ bool pass_start(const Derivation *d, int i, Point *point)
     set_number(d, point, "rows", start[deep][i / COVERS].rows);
     return true;
 }
-

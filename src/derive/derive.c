@@ -479,7 +479,7 @@ static void walk_pattern(Walk *w, Path at, bool root)
 {
     const Expr *expr = walk_node(w, at);
     Pattern pattern = expr->pattern;
-    if (root && pattern_info[pattern].group == G_VIEW && writes_itself(expr)) {
+    if (root && is_relayout(expr)) {
         walk_apart(w, walk_below(w, at, 0));
         return;
     }

@@ -83,11 +83,32 @@ static bool is_flat(const Expr *map)
     return !type || type->kind == T_ARRAY || has_fold(inner->fun->arg[0]);
 }
 
+static bool has_window(const Expr *in, int dims)
+{
+    bool found = is_window(in, dims);
+    for (int i = 0; is_zip(in, dims) && i < in->narg; i++)
+        found |= is_window(in->arg[i], dims);
+    return found;
+}
+
+// A map in several dimensions whose function folds rows or has their prefixes is a nest of
+// maps, whose innermost is a chain.
+static void nest_at(Rewriter *r, Path at)
+{
+    const Expr *map = path_find(r->expr, &at);
+    while (is_map(map) && map->dims > 1 && is_chain_body(map->fun->arg[0]) &&
+           !has_window(map->arg[0], map->dims) &&
+           rewriter_rule(r, &at, RULE_MAP_NEST, &(RuleArgs){0}) &&
+           path_push(&at, CHILD_FUN))
+        map = path_find(r->expr, &at);
+}
+
 static void flatten_at(Rewriter *r, Path at)
 {
     while (!is_flat(path_find(r->expr, &at)) &&
            rewriter_rule(r, &at, RULE_MAP_FLATTEN, &(RuleArgs){0}))
         ;
+    nest_at(r, at);
     const Expr *expr = path_find(r->expr, &at);
     Path below = at;
     if (expr->kind == E_PATTERN && expr->pattern == P_ITERATE &&
@@ -157,6 +178,15 @@ int lowered_dims(const Expr *expr)
         dims = MAX(dims, inner);
     }
     return dims;
+}
+
+bool is_relayout(const Expr *expr)
+{
+    if (expr->kind != E_PATTERN)
+        return false;
+    bool view = pattern_info[expr->pattern].group == G_VIEW;
+    return view ? writes_itself(expr)
+                : is_map(expr) && layout_function(expr->fun) && writes_itself(expr->arg[0]);
 }
 
 bool writes_itself(const Expr *expr)

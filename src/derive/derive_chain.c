@@ -44,6 +44,11 @@ static bool folds(const Expr *body)
     return body->kind == E_LET && (shares(body->arg[0]) || folds(body->arg[1]));
 }
 
+bool is_chain_body(const Expr *body)
+{
+    return folds(body) && !has_alone(body);
+}
+
 // Maps around it are places only where each runs over what the one around it is given: a
 // fold of every element of one array with every element of another is a product.
 int chain_depth(const Expr *map)
@@ -51,7 +56,7 @@ int chain_depth(const Expr *map)
     for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
         const Expr *body = map->fun->arg[0];
         if (folds(body))
-            return has_alone(body) ? 0 : depth;
+            return is_chain_body(body) ? depth : 0;
         if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]))
             return 0;
         map = body;
@@ -114,10 +119,20 @@ static bool is_turned(const Expr *array)
     return array->pattern == P_TRANSPOSE || (is_map(array) && is_turned(array->arg[0]));
 }
 
+// Is each of its elements turned?
+static bool turns_elements(const Expr *array)
+{
+    return is_map(array) && array->dims == 1 && array->fun->arg[0]->kind == E_PATTERN &&
+           array->fun->arg[0]->pattern == P_TRANSPOSE;
+}
+
 bool reads_columns(const Expr *map)
 {
-    for (int depth = chain_depth(map); depth > 1; depth--)
+    for (int depth = chain_depth(map); depth > 1; depth--) {
+        if (turns_elements(map->arg[0]))
+            return true;
         map = map->fun->arg[0];
+    }
     return is_turned(map->arg[0]) || indexes_rows(map->fun->arg[0], map->fun->params[0]);
 }
 

@@ -138,6 +138,8 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 // 0: a map is none.
 int chain_depth(const Expr *map);
 bool has_chain(const Expr *expr); // in what it reads, or itself
+// Is it what the function of such a map computes: folds or prefixes, shared by items?
+bool is_chain_body(const Expr *body);
 // The bytes of all arrays of such a map that a group may hold.
 int64_t chain_bytes(const Expr *map);
 // A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
@@ -179,5 +181,7 @@ int array_dims(const Type *type); // at most DIMS_MAX
 int lowered_dims(const Expr *expr);
 // Does lowering write the value to memory by itself, or only look at it?
 bool writes_itself(const Expr *expr);
+// Is it only another layout of what is written where it ends up: transposed, or each row?
+bool is_relayout(const Expr *expr);
 
 #endif

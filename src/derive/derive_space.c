@@ -99,8 +99,8 @@ static void note_rows(Shape *shape, const Expr *reduce)
 
 static void find_shape(Shape *shape, Expr *expr, bool root)
 {
-    bool pattern = expr->kind == E_PATTERN;
-    if (pattern && expr->pattern == P_MAP) {
+    bool pattern = expr->kind == E_PATTERN, relayout = is_relayout(expr);
+    if (pattern && expr->pattern == P_MAP && !(root && relayout)) {
         note_map(shape, expr);
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
@@ -117,8 +117,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
     } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
         shape->dims = MAX(shape->dims, array_dims(expr->type));
     }
-    bool through = expr->kind == E_TUPLE || (pattern && writes_itself(expr) &&
-                                             pattern_info[expr->pattern].group == G_VIEW);
+    bool through = expr->kind == E_TUPLE || (relayout && (root || !is_map(expr)));
     for (int i = 0; i < expr->narg; i++)
         find_shape(shape, expr->arg[i],
                    root && (through || (expr->kind == E_LET && i == 1)));

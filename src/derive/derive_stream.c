@@ -198,10 +198,11 @@ void add_stream_params(Derivation *d, Diags *diags)
 
 // Stages without a time loop ------------------------------------------------------------
 
+// Where lanes shuffle: others would exchange every stage through local memory.
 bool may_stream(const Derivation *d)
 {
     return d->shape.window && d->shape.rectangular && !d->shape.steps.count &&
-           d->device.lanes > 0 && !d->device.is_cpu;
+           d->device.lanes > 0 && d->device.shuffle && !d->device.is_cpu;
 }
 
 #define SWEPT "scheme != 'stream'"

@@ -160,12 +160,12 @@ static double any_scale(Rng *rng, Scalar scalar)
     return power % 64 == 0 ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
 }
 
-enum { OFTEN = 8, RARELY = 4096, SPECIAL_FROM = 16 };
+enum { OFTEN = 2, RARELY = 4096, SPECIAL_FROM = 16 };
 
 // n of them among the first `count` elements.
 static void put_some(const RigBuffer *buffer, int64_t count, int64_t n, Rng *rng)
 {
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0};
+    static const double values[] = {NAN, INFINITY, NAN, -INFINITY, NAN, 0};
     size_t bytes = scalar_device_bytes(buffer->scalar);
     for (int64_t i = 0; i < n; i++)
         scalar_pack(buffer->scalar, &values[i % COUNTOF(values)], 1,
@@ -180,7 +180,7 @@ static void put_special(const RigBuffer *buffer, Rng *rng)
     if (buffer->count < SPECIAL_FROM)
         return;
     put_some(buffer, buffer->count / 2, buffer->count / 2 / OFTEN, rng);
-    put_some(buffer, buffer->count, 4 + buffer->count / RARELY, rng);
+    put_some(buffer, buffer->count, 6 + buffer->count / RARELY, rng);
 }
 
 static void fill_more(const RigBuffer *buffer, MoreInputs set, Rng *rng)

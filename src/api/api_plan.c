@@ -111,22 +111,20 @@ static bool rank(Making *m, Ranking *ranking)
     const Problem *problem = m->problem->problem;
     const DeviceInfo *device = &m->device->info;
     Weights *weights = NEW(m->arena, Weights);
+    Predictor by = {0};
     Diags quiet;
     diags_init(&quiet, m->arena);
-    const char *kind = device->is_cpu ? "cpu" : "gpu";
-    const char *path =
-        m->options.models ? arena_printf(m->arena, "%s/%s.json.gz", m->options.models, kind)
-                          : "";
     if (!problem->program)
         return false;
-    Model *model = access(path, R_OK) == 0 ? model_load(path, &quiet) : NULL;
-    bool ok = model && rank_points(problem, device, model, m->options.seed, m->arena,
-                                   ranking, &quiet);
-    model_free(model);
-    if (!ok && access(weights_path(m->arena, device->fingerprint), R_OK) == 0 &&
+    if (m->options.models)
+        predictor_load(&by, device, NULL, m->options.models, m->arena, &quiet);
+    if (!by.model && access(weights_path(m->arena, device->fingerprint), R_OK) == 0 &&
         weights_load(weights, NULL, device->fingerprint, &quiet))
-        ok = rank_predicted(problem, device, weights, m->options.seed, m->arena, ranking,
-                            &quiet);
+        by.weights = weights;
+    bool ok =
+        (by.model || by.weights) &&
+        rank_points(problem, device, &by, NULL, m->options.seed, m->arena, ranking, &quiet);
+    predictor_free(&by);
     return ok && ranking->n > 0;
 }
 

@@ -93,7 +93,7 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *points, *model, *prior;
     const char *csv, *derivation, *print, *again;
-    bool derived;
+    bool derived, unchecked;
     int64_t number, threads, sample, limit, repeat;
     const char *where, *loading;
     GoalTexts goal;
@@ -195,6 +195,9 @@ void cli_time(Buf *out, double ns); // "1.234 ms"
 bool cli_colour(const Options *options, int file);
 // eval and fit of the model of symbolic counts.
 int eval_linear(Options *options);
+// eval and fit of what weights miss, on timed points of many programs.
+int eval_picks(Options *options);
+int fit_picks(Options *options);
 // What --loading says, as a constraint joined to --where; of a bound problem.
 bool cli_loading(Options *options, Problem *problem);
 // eval of how stencils load their data, and whether that is what the options ask for.

@@ -103,6 +103,11 @@ static bool is_linear(const Options *o)
     return strcmp(o->file, "linear") == 0;
 }
 
+static bool is_picks(const Options *o)
+{
+    return strcmp(o->file, "picks") == 0;
+}
+
 static bool is_exploration(const Options *o)
 {
     (void)o;
@@ -136,6 +141,8 @@ static const struct {
     uint64_t refused;
 } evaluations[] = {
     {is_linear, eval_linear, "an evaluation of weights",
+     GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
+    {is_picks, eval_picks, "an evaluation of picks",
      GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
     {eval_takes_loadings, eval_loading, "an evaluation of loadings",
      GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) |

@@ -6,6 +6,7 @@
 #include "cli/screen.h"
 
 #include "calibrate/describe.h"
+#include "calibrate/predict.h"
 #include "evaluate/explore.h"
 
 #include <errno.h>
@@ -57,6 +58,10 @@ static const char *command_text(Options *o, const ExploreRequest *request)
                request->threads, (unsigned long long)request->seed);
     if (request->derived)
         buf_puts(&text, " --derived");
+    if (o->model)
+        buf_printf(&text, " --model %s", o->model);
+    if (o->unchecked)
+        buf_puts(&text, " --unchecked");
     if (o->again)
         buf_printf(&text, " --again %s", o->again);
     if (request->device)
@@ -66,6 +71,20 @@ static const char *command_text(Options *o, const ExploreRequest *request)
     if (request->sample)
         buf_printf(&text, " --sample %lld", (long long)request->sample);
     return buf_keep(&text, o->arena);
+}
+
+// A file of weights, or a model.
+static bool load_predictor(Options *o, const DeviceInfo *info, ExploreRequest *request)
+{
+    Predictor *by = NEW(o->arena, Predictor);
+    Weights *weights = NEW(o->arena, Weights);
+    Diags quiet;
+    diags_init(&quiet, o->arena);
+    request->by = by;
+    if (weights_load(weights, o->model, NULL, &quiet))
+        by->weights = weights;
+    return by->weights ||
+           predictor_load(by, info, o->model, cli_models_folder(o), o->arena, &o->diags);
 }
 
 static bool make_request(Options *o, const Problem *problem, Screen *screen,
@@ -88,13 +107,14 @@ static bool make_request(Options *o, const Problem *problem, Screen *screen,
                                 .local_bytes = info.local_bytes,
                                 .device = model_only ? NULL : o->device,
                                 .sample = o->sample,
+                                .unchecked = o->unchecked,
                                 .place = place,
                                 .progress = show,
                                 .user = screen};
     if (!o->device_model || !device_model_find(o->device_model, &request->model))
         describe_device(&info, &request->model);
     request->command = command_text(o, request);
-    return true;
+    return !o->model || load_predictor(o, &info, request);
 }
 
 static void print_result(const Problem *problem, const ExploreResult *r)
@@ -131,5 +151,7 @@ int cmd_explore(Options *o)
         ok = !o->csv || write_csv(o, &csv);
     }
     buf_release(&csv);
+    if (request.by)
+        predictor_free(request.by);
     return ok ? 0 : 1;
 }

@@ -51,16 +51,18 @@ static bool fit_rows(Options *o, const ModelKind *kind, const Dataset *data, con
 
 int cmd_fit(Options *o)
 {
-    bool linear = strcmp(o->file, "linear") == 0;
-    const ModelKind *kind = linear ? NULL : cli_model_kind(o);
-    if (!kind && !linear)
+    int (*own)(Options *) = strcmp(o->file, "linear") == 0  ? fit_linear
+                            : strcmp(o->file, "picks") == 0 ? fit_picks
+                                                            : NULL;
+    const ModelKind *kind = own ? NULL : cli_model_kind(o);
+    if (!kind && !own)
         return 2;
     if (!o->nout) {
         diag_error(&o->diags, span_none, "C016", "name the file for the model with -o");
         return 2;
     }
-    if (linear)
-        return fit_linear(o);
+    if (own)
+        return own(o);
     const Dataset *data = dataset_read(o->data, o->arena, &o->diags);
     if (!data)
         return 1;

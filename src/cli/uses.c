@@ -81,6 +81,11 @@ static bool is_again(const Options *o)
     return o->again;
 }
 
+static bool explores_expressions(const Options *o)
+{
+    return !o->derived;
+}
+
 static bool runs_nothing(const Options *o)
 {
     return !o->device_given;
@@ -119,7 +124,8 @@ static const struct {
     {FOR_FUSE, is_program, "the stages of a program", GIVEN(TARGET)},
     {FOR_FUSE, has_point, "the kernels of a solution", GIVEN(JSON) | GIVEN(NUMBER)},
     {FOR_FUSE, has_no_point, "a list of covers", GIVEN(TARGET)},
-    {FOR_EXPLORE, runs_nothing, "use without --device", GIVEN(SAMPLE)},
+    {FOR_EXPLORE, runs_nothing, "use without --device", GIVEN(SAMPLE) | GIVEN(UNCHECKED)},
+    {FOR_EXPLORE, explores_expressions, "random expressions", GIVEN(MODEL)},
     {FOR_EXPLORE, is_again, "rows measured again",
      GIVEN(NUMBER) | GIVEN(THREADS) | GIVEN(DERIVED) | GIVEN(SAMPLE)},
     {FOR_PREDICT, has_points, "predictions of recorded points", GIVEN(JSON) | GIVEN(POINT)},

@@ -19,7 +19,13 @@ enum { SAMPLES_LEAST = 3, SAMPLES_MOST = 30 };
 enum { AGAIN_MOST = 100 };
 static const double AGAIN_WITHIN = 1.15;
 
-static const double RUN_LIMIT_S = 5, SAMPLED_BYTES = 1e9;
+// Of points that are chosen by predictions: so many at random are predicted, in seconds; a
+// first and a second share of the rows are points that are often good, and points at
+// random.
+enum { SHARE_FIRST = 5, SHARE_RANDOM = 3 };
+static const RankLimit POOL = {1000, 5};
+
+static const double RUN_LIMIT_S = 5, UNCHECKED_LIMIT_S = 0.25, SAMPLED_BYTES = 1e9;
 
 // One expression at one thread count, or one point of the derivation.
 typedef struct {
@@ -30,7 +36,7 @@ typedef struct {
     double feature[FEATURES];
     double time_ns;
     const char *status; // NULL: not measured
-} Row;
+} Lowered;
 
 typedef struct {
     const Problem *problem;
@@ -40,7 +46,7 @@ typedef struct {
     Arena *arena, *scratch;
     Exploration *found;
     Derivation *derivation; // NULL: not of its points
-    VEC(Row) rows;
+    VEC(Lowered) rows;
     Rng rng;
     int64_t least_items;
 } Explorer;
@@ -65,7 +71,7 @@ static LowerOptions options_of(const Explored *found)
 }
 
 // In the program's memory: the caller releases the mark.
-static Expr *body_of(Explorer *x, const Row *row, Diags *diags)
+static Expr *body_of(Explorer *x, const Lowered *row, Diags *diags)
 {
     return row->of ? row->of->expr : derive_body(x->derivation, &row->point, diags);
 }
@@ -169,7 +175,7 @@ static bool wastes_groups(const Block *block)
     return false;
 }
 
-static bool same_shape(const Row *a, const Row *b)
+static bool same_shape(const Lowered *a, const Lowered *b)
 {
     return a->of == b->of && memcmp(a->global, b->global, sizeof a->global) == 0 &&
            memcmp(a->local, b->local, sizeof a->local) == 0;
@@ -202,7 +208,7 @@ static void draw_global(Explorer *x, const int64_t natural[3], LowerOptions *opt
 }
 
 // Fills a row by lowering it; false if it cannot be lowered or stands there already.
-static bool complete(Explorer *x, Row *row, int first)
+static bool complete(Explorer *x, Lowered *row, int first)
 {
     Mark m = mark(x);
     FeatureSetting setting = {&x->request->model, x->problem->binding,
@@ -225,7 +231,7 @@ static bool complete(Explorer *x, Row *row, int first)
 static void add_rows(Explorer *x, const Explored *found)
 {
     int first = x->rows.len;
-    Row natural = {.of = found, .options = options_of(found)};
+    Lowered natural = {.of = found, .options = options_of(found)};
     bool used[3] = {false};
     bool fixed = found->local[0] || found->local[1] || found->local[2];
     for (int d = 0; d < 3; d++)
@@ -241,7 +247,7 @@ static void add_rows(Explorer *x, const Explored *found)
     if (!threads) // one work-item does it all
         return;
     for (int draw = 0; draw < DRAWS && x->rows.len - first < x->request->threads; draw++) {
-        Row row = {.of = found, .options = options_of(found)};
+        Lowered row = {.of = found, .options = options_of(found)};
         draw_local(x, used, row.options.local);
         draw_global(x, natural.global, &row.options);
         if (complete(x, &row, first))
@@ -266,34 +272,86 @@ static bool explore_expressions(Explorer *x)
     return true;
 }
 
-// The plain point, then others at random, each once.
+// What tune may try is a row, however slow: of its launch nothing is asked.
+static bool complete_point(Explorer *x, Lowered *row)
+{
+    const ExploreRequest *request = x->request;
+    FeatureSetting setting = {&request->model, x->problem->binding, x->problem->nbinding};
+    Mark m = mark(x);
+    Diags quiet;
+    diags_init(&quiet, x->scratch);
+    row->options = derive_options(x->derivation, &row->point);
+    Expr *body = body_of(x, row, &quiet);
+    Unit *unit = body ? lowered(x, body, &row->options, true) : NULL;
+    bool ok = unit && first_launch(unit, row->global, row->local) &&
+              features_unit(unit, &setting, row->feature);
+    release(x, m);
+    return ok;
+}
+
+static bool is_new(Explorer *x, Map *seen, const Point *point)
+{
+    const char *text =
+        arena_printf(x->arena, "%016llx",
+                     (unsigned long long)point_hash(derive_space(x->derivation), point));
+    if (map_get(seen, text))
+        return false;
+    map_put(seen, text, x);
+    return true;
+}
+
+static void add_point(Explorer *x, Map *seen, const Point *point)
+{
+    Lowered row = {.point = *point};
+    if (is_new(x, seen, point) && complete_point(x, &row))
+        VEC_PUSH(x->arena, &x->rows, row);
+    show(x, x->rows.len, x->request->expressions);
+}
+
+static void add_random(Explorer *x, Map *seen, int wanted)
+{
+    Point point;
+    for (int draw = 0;
+         draw < DRAWS * wanted && x->rows.len < wanted && !stop_due(x->request->place.stop);
+         draw++) {
+        space_sample(derive_space(x->derivation), &x->rng, &point);
+        add_point(x, seen, &point);
+    }
+}
+
+// Of what is predicted to be the faster half some at random, then the first ones. The
+// slower half holds points of a second and more, which cost a device more than all others.
+static void add_predicted(Explorer *x, Map *seen, int wanted)
+{
+    const ExploreRequest *request = x->request;
+    Ranking ranking = {0};
+    if (!rank_points(x->problem, &request->info, request->by, &POOL, request->seed,
+                     x->arena, &ranking, x->diags))
+        return;
+    int random = x->rows.len + wanted / SHARE_RANDOM;
+    for (int draw = 0; draw < DRAWS && ranking.n && x->rows.len < random; draw++)
+        add_point(x, seen,
+                  &ranking.point[rng_below(&x->rng, (uint64_t)(ranking.n + 1) / 2)]);
+    for (int i = 0; i < ranking.n && x->rows.len < wanted; i++)
+        add_point(x, seen, &ranking.point[i]);
+}
+
+// The plain point, then others at random, each once; with a predictor also points that
+// are often good, and points that are predicted to be.
 static bool explore_points(Explorer *x)
 {
     x->derivation = derive_new(x->problem->bound, &x->request->info, x->diags);
     if (!x->derivation)
         return false;
-    const Space *space = derive_space(x->derivation);
     Map seen;
     map_init(&seen, x->arena);
-    int wanted = x->request->expressions;
-    for (int draw = 0;
-         draw < DRAWS * wanted && x->rows.len < wanted && !stop_due(x->request->place.stop);
-         draw++) {
-        Row row = {0};
-        if (draw == 0)
-            derive_plain(x->derivation, &row.point);
-        else
-            space_sample(space, &x->rng, &row.point);
-        const char *text = arena_printf(x->arena, "%016llx",
-                                        (unsigned long long)point_hash(space, &row.point));
-        row.options = derive_options(x->derivation, &row.point);
-        if (map_get(&seen, text))
-            continue;
-        map_put(&seen, text, x);
-        if (complete(x, &row, 0))
-            VEC_PUSH(x->arena, &x->rows, row);
-        show(x, x->rows.len, wanted);
-    }
+    int wanted = x->request->expressions, led = x->request->by != NULL;
+    Point first[16];
+    derive_plain(x->derivation, &first[0]);
+    int n = 1 + (led ? derive_first(x->derivation, &first[1], COUNTOF(first) - 1) : 0);
+    for (int i = 0; i < MIN(n, 1 + wanted / SHARE_FIRST); i++)
+        add_point(x, &seen, &first[i]);
+    (led ? add_predicted : add_random)(x, &seen, wanted);
     x->result->expressions = x->rows.len;
     return x->rows.len > 0 || diag_world(x->diags, "X003", "no point can be lowered");
 }
@@ -348,7 +406,7 @@ static const Explored *read_steps(Explorer *x, const char *text)
 }
 
 // Both as the table has them, of six digits.
-static bool same_features(const Row *row, const Dataset *data, int of)
+static bool same_features(const Lowered *row, const Dataset *data, int of)
 {
     for (int c = 0; c < data->d; c++) {
         double value, was = matrix_row(&data->x, of)[c];
@@ -366,7 +424,7 @@ static bool add_again(Explorer *x, const Dataset *data, int of)
     const double *launch = matrix_row(&data->x, of);
     const Explored *found = read_steps(x, data->expression[of]);
     for (int given = 0; found && given < 2; given++) {
-        Row row = {.of = found, .options = options_of(found)};
+        Lowered row = {.of = found, .options = options_of(found)};
         for (int d = 0; d < 3; d++) {
             row.options.global[d] = given ? (int64_t)launch[d] : 0;
             row.options.local[d] = (int64_t)launch[3 + d];
@@ -416,7 +474,7 @@ static bool generate(Explorer *x)
 
 // A row on its way through the rig; its job lives in an arena of its own.
 typedef struct {
-    Row *row;
+    Lowered *row;
     Arena *arena;
     Candidate candidate;
 } Flight;
@@ -486,7 +544,7 @@ static Flight *chosen_rows(Explorer *x, int64_t *n)
         flight[i].row = &x->rows.at[i];
     for (int64_t i = all - 1; i > 0; i--) {
         int64_t k = (int64_t)rng_below(&x->rng, (uint64_t)i + 1);
-        Row *swapped = flight[i].row;
+        Lowered *swapped = flight[i].row;
         flight[i].row = flight[k].row;
         flight[k].row = swapped;
     }
@@ -525,18 +583,19 @@ static bool measure(Explorer *x, Buf *device)
 {
     ProblemData *data = data_random(x->problem, 1, x->arena);
     const char *how;
-    if (!reference_compute(x->problem, data, "host", &x->request->place, x->arena, &how,
-                           x->diags))
+    const ExploreRequest *request = x->request;
+    if (!request->unchecked && !reference_compute(x->problem, data, "host", &request->place,
+                                                  x->arena, &how, x->diags))
         return false;
-    RigConfig config = {.device = x->request->device,
-                        .worker = x->request->place.worker,
-                        .folder = x->request->place.folder,
-                        .sandbox = x->request->place.sandbox,
-                        .stop = x->request->place.stop,
+    RigConfig config = {.device = request->device,
+                        .worker = request->place.worker,
+                        .folder = request->place.folder,
+                        .sandbox = request->place.sandbox,
+                        .stop = request->place.stop,
                         .nbuffer = data->ninput + data->noutput,
                         .buffer = data->buffer,
                         .tolerance = data->tolerance,
-                        .run_limit_s = RUN_LIMIT_S,
+                        .run_limit_s = request->unchecked ? UNCHECKED_LIMIT_S : RUN_LIMIT_S,
                         .samples = samples_for(x->problem)};
     Rig *rig = rig_open(&config, x->diags);
     if (!rig)
@@ -567,7 +626,7 @@ static void write_head(Explorer *x, const Buf *device, Buf *csv)
 }
 
 // The rules on one line, and the width of vector accesses; or the point.
-static void write_steps(const Explorer *x, const Row *row, Buf *csv)
+static void write_steps(const Explorer *x, const Lowered *row, Buf *csv)
 {
     Buf text;
     buf_init(&text);
@@ -587,7 +646,7 @@ static void write_steps(const Explorer *x, const Row *row, Buf *csv)
     buf_release(&text);
 }
 
-static void write_row(Explorer *x, const Row *row, Buf *csv)
+static void write_row(Explorer *x, const Lowered *row, Buf *csv)
 {
     buf_printf(csv, "%s,", x->problem->name);
     write_size(x->problem, csv);

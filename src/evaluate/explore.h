@@ -11,10 +11,12 @@
 #include "cost/features.h"
 #include "model/dataset.h"
 #include "problem/problem.h"
+#include "tune/tune.h"
 
 typedef struct {
     int expressions, threads; // wanted: distinct expressions, thread counts of each
     bool derived;             // instead so many random points of the derivation
+    Predictor *by;            // of some of those points; NULL: all at random
     const Dataset *again;     // or the best rows of these; NULL: none
     DeviceInfo info;          // that it asks
     uint64_t seed;
@@ -22,6 +24,7 @@ typedef struct {
     int64_t most_group, local_bytes;
     const char *device; // measured there; NULL: not measured
     int64_t sample;     // rows to measure, chosen at random; 0: all
+    bool unchecked;     // outputs are not compared with a reference
     Workplace place;
     const char *command; // written into the file
     void (*progress)(void *user, const char *stage, int64_t done, int64_t of);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether something is anywhere in kernel IR.
+// Whether something is anywhere in kernel IR, and how much there is.
 
 #include "lower/table.h"
 
@@ -26,4 +26,22 @@ bool block_any(const Block *block, StmTest *holds, const void *of)
         if (stm_any(block->at[i], holds, of))
             return true;
     return false;
+}
+
+static int64_t kexpr_nodes(const KExpr *e)
+{
+    int64_t n = e != NULL;
+    for (int i = 0; e && i < kexpr_args(e); i++)
+        n += kexpr_nodes(e->arg[i]);
+    return n;
+}
+
+int64_t block_nodes(const Block *block)
+{
+    int64_t n = block->len;
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        n += kexpr_nodes(stm->value) + block_nodes(&stm->body) + block_nodes(&stm->other);
+    }
+    return n;
 }

@@ -214,11 +214,17 @@ static void run_passes(Lower *l, Kernel *kernel)
         l->failed = !kernel_verify(l->ctx, kernel, l->diags);
 }
 
+// About 150 KB of text: compilers take longer than a search waits, and the passes, of which
+// some are not linear, longer than all other points together.
+enum { QUICK_NODES = 20000 };
+
 void kernel_end(Lower *l)
 {
     Kernel *kernel = l->kernel;
     l->kernel = NULL;
     l->block = NULL;
+    if (!l->failed && l->options->quick && block_nodes(&kernel->body) > QUICK_NODES)
+        lower_fail(l, span_none, "L029", "the kernel is too long to be looked at");
     if (l->failed)
         return;
     run_passes(l, kernel);

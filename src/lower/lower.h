@@ -222,7 +222,8 @@ typedef struct {
     int band; // rows of groups that run at about the same time; 0, 1: as they are numbered
     int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
     const char *name; // prefix of kernel names; NULL: the definition's name
-    bool quick;       // for features alone: not verified, indices as they are
+    bool quick; // for features alone: not verified, indices as they are, and not at all
+                // where there is more than a compiler could bear (QUICK_NODES)
     // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
     void (*observe)(void *user, const char *pass, const Kernel *kernel);
     void *user;
@@ -312,5 +313,6 @@ typedef bool StmTest(const Stm *stm, const void *of);
 bool kexpr_any(const KExpr *e, KExprTest *holds, const void *of);
 bool stm_any(const Stm *stm, StmTest *holds, const void *of);
 bool block_any(const Block *block, StmTest *holds, const void *of);
+int64_t block_nodes(const Block *block); // statements and parts of values
 
 #endif

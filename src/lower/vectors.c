@@ -64,16 +64,24 @@ static void find_loads(Vectors *v, Buffers *read, const KExpr *e)
         find_loads(v, read, e->arg[i]);
 }
 
-static void find_accesses(Vectors *v, const Block *block, int from, int to, Buffers *read,
-                          Buffers *written)
+static void find_stores(Vectors *v, const Block *block, int from, int to, Buffers *written)
 {
     for (int i = from; i < to; i++) {
         const Stm *stm = block->at[i];
         if (stm->kind == ST_STORE && !listed(written->at, written->len, stm->buffer))
             VEC_PUSH(v->pass->arena, written, stm->buffer);
+        find_stores(v, &stm->body, 0, stm->body.len, written);
+        find_stores(v, &stm->other, 0, stm->other.len, written);
+    }
+}
+
+static void find_reads(Vectors *v, const Block *block, int from, int to, Buffers *read)
+{
+    for (int i = from; i < to; i++) {
+        const Stm *stm = block->at[i];
         find_loads(v, read, stm->value);
-        find_accesses(v, &stm->body, 0, stm->body.len, read, written);
-        find_accesses(v, &stm->other, 0, stm->other.len, read, written);
+        find_reads(v, &stm->body, 0, stm->body.len, read);
+        find_reads(v, &stm->other, 0, stm->other.len, read);
     }
 }
 
@@ -315,7 +323,12 @@ static void vector_part(Vectors *v, const Block *block, int from, int to)
     v->chunk = chunk;
     v->nchunk = 0;
     v->read_here.len = v->written_here.len = 0;
-    find_accesses(v, block, from, to, &v->read_here, &v->written_here);
+    find_stores(v, block, from, to, &v->written_here);
+    for (int i = 0; i < v->written_here.len; i++)
+        if (v->written_here.at[i]->space == MEM_LOCAL) { // what else is read is not asked
+            find_reads(v, block, from, to, &v->read_here);
+            break;
+        }
     note_block(v, block, from, to);
     rewrite_block(v, block, from, to);
 }
@@ -350,7 +363,8 @@ void pass_vectors(Pass *pass, Kernel *kernel)
     // What matrix units added up is stored by pairs, whatever width tiles are copied with.
     const int width = MIN(pass->options->vector, LANES_MAX);
     Vectors v = {.pass = pass, .kernel = kernel};
-    find_accesses(&v, &kernel->body, 0, kernel->body.len, &v.read, &v.written);
+    find_stores(&v, &kernel->body, 0, kernel->body.len, &v.written);
+    find_reads(&v, &kernel->body, 0, kernel->body.len, &v.read);
     for (v.width = width; v.width > 1; v.width = kernel->matrix && v.width > 2 ? 2 : 1)
         vector_block(&v, &kernel->body);
 }

@@ -1,80 +1,383 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The default: a portfolio of other strategies. The surrogate learns fastest from few
-// points, so it is asked alone as long as it makes progress. A model may also be blind for
-// what is left to gain, hence every other question goes to strategies that believe in none
-// once it has had no success for a while, until one of them has.
+// The default, led by a Gaussian process of the logarithm of the costs: the next point is
+// that of a pool of candidates which promises the largest expected improvement (Jones,
+// Schonlau and Welch, 1998). The pool is the neighbours of the best points and a random
+// sample of the space, or all of a small space; it is never more than POOL_MOST points, so
+// that a question costs the same however large the space is.
 //
-// Every strategy is told every answer, so that each knows the best of all. Points that one
-// has given out are not given out again by another.
+// The first points are spread out, and rather in the middle of the space than at its edges:
+// extreme block and tile sizes are mostly slow. Costs above a quantile of those told count
+// as that quantile, and so do failures: the model need not tell bad points from worse ones.
+//
+// The model sees at most ROWS_MOST points: the best ones and a sample of the others, chosen
+// anew whenever it is full or a third more are known; then its rates are improved too. A
+// point that was given out and is not told yet counts as what the model expected of it.
+//
+// It does not model the chance to fail by itself, nor noise that differs between points.
+#include "model/gp.h"
+#include "search/encode.h"
+#include "search/moves.h"
+#include "search/numbers.h"
 #include "search/search.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const char *const member_name[] = {"surrogate", "local", "genetic"};
-enum { MEMBERS = COUNTOF(member_name), PATIENCE = 25, KNOWN_ASKED = 64 };
-static const double PATIENCE_SHARE = 0.2; // of the points told so far
+enum {
+    FIRST = 6,       // spread points before the model is asked
+    FIRST_TRIED = 8, // candidates for each of them
+    ROWS_KEPT = 112, // rows that are left when the model is full
+    ROWS_MOST = 168,
+    POOL_SAMPLE = 400, // random candidates
+    POOL_MOST = 640,   // with neighbours
+    CENTRES = 3,       // points whose neighbours are candidates
+    SWEEPS = 2,
+};
+static const double GROWTH = 1.3, CEILING = 0.8;
 
 typedef struct {
-    Search *member[MEMBERS];
-    int told, progress; // told points, and those when the best was found
-    uint64_t turn;
-} Auto;
+    Point point;
+    double cost;
+} Told;
+
+typedef struct {
+    Point point;
+    double expected; // what the model said of it; NAN: it was not asked
+    bool counted;    // the model has it as a row
+} Pending;
+
+typedef struct {
+    Encoding *code;
+    Gp *gp;
+    GpPool *pool;
+    Point *candidate; // of the pool
+    double *row;      // of candidates to be added
+    int nrow;
+    Numbers pooled; // hashes of the candidates
+    Told *told;
+    int ntold, nok, cap;
+    Pending *pending;
+    int npending, pending_cap;
+    int fit_at;     // told points at which the model is made anew
+    bool stale;     // it has expected costs of points that are told now
+    double ceiling; // costs above count as this
+} Surrogate;
 
 static void *open_auto(Search *search)
 {
-    Auto *a = xcalloc(1, sizeof *a);
-    for (int i = 0; i < MEMBERS; i++)
-        a->member[i] = search_open(search_find(member_name[i]), search->space,
-                                   rng_next(&search->rng), search->limit);
-    return a;
+    Surrogate *s = xcalloc(1, sizeof *s);
+    s->code = encode_new(search->space);
+    s->gp = gp_new(s->code->d, s->code->group, s->code->ngroup, ROWS_MOST);
+    s->pool = gp_pool_new(s->gp, POOL_MOST);
+    s->candidate = xcalloc(POOL_MOST, sizeof *s->candidate);
+    s->row = xcalloc((size_t)(POOL_MOST * s->code->d) + 1, sizeof *s->row);
+    s->fit_at = FIRST;
+    return s;
 }
 
-// The surrogate, or in bad times every other time one of the others in turn.
-static int choose_member(Auto *a)
+// The first points ------------------------------------------------------------------------
+
+static double square_distance(const double *a, const double *b, int d)
 {
-    int patience = (int)fmax(PATIENCE, PATIENCE_SHARE * a->told);
-    if (a->told - a->progress <= patience || a->turn++ % 2 == 0)
-        return 0;
-    return 1 + (int)(a->turn / 2 % (MEMBERS - 1));
+    double sum = 0;
+    for (int c = 0; c < d; c++)
+        sum += (a[c] - b[c]) * (a[c] - b[c]);
+    return sum;
+}
+
+// How near the closest of the last points given out is.
+static double isolation(const Surrogate *s, const double *row)
+{
+    double other[ENCODE_COLUMNS_MOST], least = INFINITY;
+    for (int i = MAX(0, s->ntold - 64); i < s->ntold; i++) {
+        encode_point(s->code, &s->told[i].point, other);
+        least = fmin(least, square_distance(row, other, s->code->d));
+    }
+    for (int i = MAX(0, s->npending - 64); i < s->npending; i++) {
+        encode_point(s->code, &s->pending[i].point, other);
+        least = fmin(least, square_distance(row, other, s->code->d));
+    }
+    return isfinite(least) ? least : 0;
+}
+
+// Far from the points so far, and near the middle.
+static void spread(Search *search, Point *point)
+{
+    const Surrogate *s = search->state;
+    double row[ENCODE_COLUMNS_MOST], middle[ENCODE_COLUMNS_MOST], cost, best = -INFINITY;
+    Point tried;
+    for (int c = 0; c < s->code->d; c++)
+        middle[c] = 0.5;
+    for (int i = 0; i < FIRST_TRIED; i++) {
+        space_sample(search->space, &search->rng, &tried);
+        encode_point(s->code, &tried, row);
+        double merit = isolation(s, row) - square_distance(row, middle, s->code->d);
+        if (search_known(search, &tried, &cost))
+            merit -= 1e9;
+        if (merit > best) {
+            best = merit;
+            *point = tried;
+        }
+    }
+}
+
+// The pool --------------------------------------------------------------------------------
+
+static void add_candidate(Search *search, const Point *point)
+{
+    Surrogate *s = search->state;
+    int at = s->pool->n + s->nrow;
+    double cost;
+    if (at >= POOL_MOST || search_known(search, point, &cost) ||
+        !numbers_put(&s->pooled, point_hash(search->space, point), 0))
+        return;
+    s->candidate[at] = *point;
+    encode_point(s->code, point, s->row + (size_t)(s->nrow++ * s->code->d));
+}
+
+static void add_neighbours(Search *search, const Point *of)
+{
+    Point near[MOVES_MOST];
+    int n = move_all(search->space, &search->rng, of, near);
+    for (int i = 0; i < n; i++)
+        add_candidate(search, &near[i]);
+}
+
+static void push_candidates(Surrogate *s)
+{
+    gp_pool_push(s->pool, s->gp, s->row, s->nrow);
+    s->nrow = 0;
+}
+
+// All that is left of a small space, else a sample.
+static void add_sample(Search *search)
+{
+    double count = space_count(search->space);
+    Point point;
+    if (count <= POOL_MOST) {
+        for (uint64_t i = 0; i < (uint64_t)count; i++) {
+            space_point(search->space, i, &point);
+            add_candidate(search, &point);
+        }
+        return;
+    }
+    for (int i = 0; i < POOL_SAMPLE; i++) {
+        space_sample(search->space, &search->rng, &point);
+        add_candidate(search, &point);
+    }
+}
+
+// The model -------------------------------------------------------------------------------
+
+static int compare(const void *p, const void *q)
+{
+    const Told *a = p, *b = q;
+    return compare_doubles(&a->cost, &b->cost);
+}
+
+static double target(const Surrogate *s, double cost)
+{
+    return log(fmax(fmin(cost, s->ceiling), 1e-9));
+}
+
+// The best half of the rows, and others at random behind it; sorted holds all told points.
+static int choose_rows(Search *search, Told *sorted)
+{
+    const Surrogate *s = search->state;
+    int rows = MIN(s->ntold, ROWS_KEPT);
+    for (int i = rows == s->ntold ? rows : rows / 2; i < rows; i++) {
+        int k = i + (int)rng_below(&search->rng, (uint64_t)(s->ntold - i));
+        Told swap = sorted[i];
+        sorted[i] = sorted[k];
+        sorted[k] = swap;
+    }
+    return rows;
+}
+
+static void set_rows(Surrogate *s, const Told *told, int n)
+{
+    int d = s->code->d;
+    double *x = xcalloc((size_t)(n * d) + 1, sizeof *x), y[ROWS_MOST];
+    for (int i = 0; i < n; i++) {
+        encode_point(s->code, &told[i].point, x + (size_t)(i * d));
+        y[i] = target(s, told[i].cost);
+    }
+    gp_set(s->gp, x, y, n);
+    free(x);
+}
+
+static void fit(Search *search)
+{
+    Surrogate *s = search->state;
+    Told *sorted = xcalloc((size_t)s->ntold, sizeof *sorted);
+    bool grown = s->ntold >= s->fit_at;
+    memcpy(sorted, s->told, sizeof *sorted * (size_t)s->ntold);
+    qsort(sorted, (size_t)s->ntold, sizeof *sorted, compare);
+    s->ceiling = fmax(sorted[(int)((s->nok - 1) * CEILING)].cost, 1.001 * sorted[0].cost);
+    Told centre[CENTRES];
+    int centres = MIN(CENTRES, s->nok);
+    memcpy(centre, sorted, sizeof *sorted * (size_t)centres);
+    set_rows(s, sorted, choose_rows(search, sorted));
+    free(sorted);
+    if (grown) {
+        gp_tune(s->gp, SWEEPS);
+        s->fit_at = MAX((int)(GROWTH * s->ntold), s->ntold + 1);
+    }
+    gp_pool_clear(s->pool);
+    numbers_release(&s->pooled);
+    for (int i = 0; i < centres; i++)
+        add_neighbours(search, &centre[i].point);
+    add_sample(search);
+    push_candidates(s);
+    for (int i = 0; i < s->npending; i++)
+        s->pending[i].counted = false;
+    s->stale = false;
+}
+
+static void add_row(Surrogate *s, const Point *point, double y)
+{
+    double row[ENCODE_COLUMNS_MOST];
+    encode_point(s->code, point, row);
+    gp_add(s->gp, row, y);
+    gp_pool_follow(s->pool, s->gp);
+}
+
+// Points that are out count as what was expected of them.
+static void count_pending(Surrogate *s)
+{
+    for (int i = 0; i < s->npending && s->gp->n < ROWS_MOST; i++) {
+        Pending *p = &s->pending[i];
+        if (p->counted)
+            continue;
+        p->counted = true;
+        add_row(s, &p->point, isnan(p->expected) ? s->gp->mean : p->expected);
+    }
+}
+
+static double normal_share(double u)
+{
+    return 0.5 * erfc(-u * M_SQRT1_2);
+}
+
+static double expected_improvement(double best, double mean, double variance)
+{
+    double sd = sqrt(fmax(variance, 1e-12)), u = (best - mean) / sd;
+    static const double root = 0.39894228040143268; // 1/sqrt(2 pi)
+    return sd * (u * normal_share(u) + root * exp(-u * u / 2));
+}
+
+static int choose_candidate(const Surrogate *s, double best_ns)
+{
+    double best = target(s, best_ns), most = -INFINITY;
+    int chosen = -1;
+    for (int i = 0; i < s->pool->n; i++) {
+        double gain = expected_improvement(best, s->pool->mean[i], s->pool->variance[i]);
+        if (gain > most) {
+            most = gain;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+// Asking and telling ---------------------------------------------------------------------
+
+static bool give(Surrogate *s, const Point *point, double expected)
+{
+    if (s->npending == s->pending_cap) {
+        s->pending_cap = s->pending_cap ? 2 * s->pending_cap : 16;
+        s->pending = xrealloc(s->pending, sizeof *s->pending * (size_t)s->pending_cap);
+    }
+    s->pending[s->npending++] = (Pending){*point, expected, false};
+    return true;
+}
+
+// Whether rows are in the way of points that are out, which are rows themselves once they
+// are counted. Made anew, the model has at most ROWS_KEPT of the points told.
+static bool is_crowded(const Surrogate *s)
+{
+    int counted = 0;
+    for (int i = 0; i < s->npending; i++)
+        counted += s->pending[i].counted;
+    return s->gp->n + s->npending - counted > ROWS_MOST && s->gp->n - counted > ROWS_KEPT;
 }
 
 static bool ask_auto(Search *search, Point *point)
 {
-    Auto *a = search->state;
+    Surrogate *s = search->state;
     double cost;
-    for (int i = 0; i < KNOWN_ASKED; i++)
-        if (search_ask(a->member[choose_member(a)], point) &&
-            !search_known(search, point, &cost))
-            return true;
     if (space_count(search->space) == 0)
         return false;
-    space_sample(search->space, &search->rng, point);
-    return true;
+    if (s->nok && s->ntold >= FIRST) {
+        if (s->ntold >= s->fit_at || s->stale || is_crowded(s))
+            fit(search);
+        count_pending(s);
+        for (int i; (i = choose_candidate(s, search->best_ns)) >= 0;) {
+            double expected = s->pool->mean[i];
+            *point = s->candidate[i];
+            s->candidate[i] = s->candidate[s->pool->n - 1];
+            gp_pool_swap(s->pool, i);
+            if (!search_known(search, point, &cost))
+                return give(s, point, expected);
+        }
+        s->stale = true; // the pool is empty
+    }
+    spread(search, point);
+    return search_known(search, point, &cost) || give(s, point, NAN);
+}
+
+// Forgets that a point is out; whether the model has it as a row.
+static bool take_back(Surrogate *s, const Space *space, const Point *point)
+{
+    for (int i = 0; i < s->npending; i++)
+        if (point_equal(space, &s->pending[i].point, point)) {
+            bool counted = s->pending[i].counted;
+            s->pending[i] = s->pending[--s->npending];
+            return counted;
+        }
+    return false;
 }
 
 static void tell_auto(Search *search, const Point *point, double cost)
 {
-    Auto *a = search->state;
-    for (int i = 0; i < MEMBERS; i++)
-        search_tell(a->member[i], point, cost);
-    a->told++;
-    if (isfinite(cost) && cost == search->best_ns)
-        a->progress = a->told;
+    Surrogate *s = search->state;
+    if (s->ntold == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 64;
+        s->told = xrealloc(s->told, sizeof *s->told * (size_t)s->cap);
+    }
+    bool best = cost == search->best_ns;
+    s->told[s->ntold++] = (Told){*point, cost};
+    s->nok += isfinite(cost);
+    s->stale |= take_back(s, search->space, point) || s->gp->n == ROWS_MOST;
+    if (!s->gp->n || s->stale)
+        return;
+    add_row(s, point, target(s, cost));
+    if (best) {
+        add_neighbours(search, point);
+        push_candidates(s);
+    }
 }
 
 static void close_auto(Search *search)
 {
-    Auto *a = search->state;
-    for (int i = 0; i < MEMBERS; i++)
-        search_close(a->member[i]);
-    free(a);
+    Surrogate *s = search->state;
+    encode_free(s->code);
+    gp_free(s->gp);
+    gp_pool_free(s->pool);
+    numbers_release(&s->pooled);
+    free(s->candidate);
+    free(s->row);
+    free(s->told);
+    free(s->pending);
+    free(s);
 }
 
 const SearchKind search_auto = {
     .name = "auto",
-    .doc = "the surrogate; where it makes no progress, local search and genetics beside it",
+    .doc = "the default: a Gaussian process of the costs so far, asked where most is to be "
+           "gained",
     .learns = true,
     .open = open_auto,
     .ask = ask_auto,

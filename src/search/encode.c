@@ -3,7 +3,8 @@
 // Numbers become their logarithm where they are not negative, since sizes double: 64 is to
 // 128 what 1 is to 2. Integers with odd and even values get a second column: how often 2
 // divides them, since speed is often a matter of alignment. Words become a column
-// each; a parameter of more than ENCODE_WORDS_MOST words is one column, in their order.
+// each, and so do integers that count from 0, which are codes of ways more often than
+// amounts; a parameter of more than ENCODE_WORDS_MOST words is one column, in their order.
 #include "search/encode.h"
 
 #include <math.h>
@@ -64,18 +65,27 @@ static void size_column(const SpaceParam *param, double *at, int width)
     scale(at, param->n, width);
 }
 
+// Whether each value has a column of its own.
+static bool is_category(const SpaceParam *param)
+{
+    bool codes = is_whole(param);
+    for (int i = 0; codes && i < param->n; i++)
+        codes = param->value[i] >= 0 && param->value[i] < param->n;
+    return (param->label || codes) && param->n > 2 && param->n <= ENCODE_WORDS_MOST;
+}
+
 static int columns_of(const SpaceParam *param)
 {
     if (param->n < 2)
         return 0;
-    if (param->label && param->n > 2 && param->n <= ENCODE_WORDS_MOST)
+    if (is_category(param))
         return param->n;
     return is_uneven(param) ? 2 : 1;
 }
 
 static void fill(const SpaceParam *param, double *at, int width)
 {
-    if (param->label && width > 1) {
+    if (is_category(param)) {
         for (int i = 0; i < param->n; i++)
             at[i * width + i] = M_SQRT1_2;
         return;
@@ -101,9 +111,10 @@ Encoding *encode_new(const Space *space)
         e->value[i] = xcalloc((size_t)(width * param->n) + 1, sizeof(double));
         if (width)
             fill(param, e->value[i], width);
+        bool one = is_category(param);
         for (int k = 0; k < width; k++, e->d++)
-            e->group[e->d] = param->label ? e->ngroup : e->ngroup + k;
-        e->ngroup += param->label ? width > 0 : width;
+            e->group[e->d] = one ? e->ngroup : e->ngroup + k;
+        e->ngroup += one ? 1 : width;
     }
     return e;
 }

@@ -1,82 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points in the order of a model's predictions: each is derived and lowered, and the model
-// is asked for the features of its kernels. Nothing is compiled or run.
+// Points in the order of predictions: each is derived and lowered, and a model is asked for
+// what is known of its kernels. Nothing is compiled or run.
 //
-//   method  a model predicts throughput relative to the best that its program reaches, of
-//           candidates of one kernel. The time of a kernel is taken to be the bytes of its
-//           buffers over that, and the time of a candidate the sum of those of its kernels.
+//   method  a model of throughput predicts how near a candidate of one kernel comes to the
+//   best
+//           of its program: the time of a kernel is taken to be the bytes of its buffers
+//           over that, and the time of a candidate the sum of those of its kernels. Weights
+//           predict times from demands, and a model of slowness how many times longer it
+//           takes. After a pool at random come the neighbours of the best, round after
+//           round, as long as they are better.
 //
 // A program's terms are not shared between threads, so each thread reads the program again.
 #include "tune/internal.h"
 
 #include "calibrate/describe.h"
-#include "calibrate/predict.h"
+#include "calibrate/terms.h"
 #include "cost/features.h"
 #include "model/dataset.h"
+#include "search/moves.h"
 #include "search/numbers.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, THREADS_MOST = 16, THREAD_POINTS = 256 };
+enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, THREADS_MOST = 16, THREAD_POINTS = 64 };
+// Of a climb: rounds, points whose neighbours are looked at in each, neighbours of each.
+enum { ROUNDS = 6, CENTRES = 8, NEAR = 32 };
 
-// The pool ------------------------------------------------------------------------------
-
-static Point *all_points(const Space *space, Arena *arena, int *n)
-{
-    *n = (int)space_count(space);
-    Point *point = NEW_ARRAY(arena, Point, *n);
-    for (int i = 0; i < *n; i++)
-        space_point(space, (uint64_t)i, &point[i]);
-    return point;
-}
-
-static Point *some_points(const Space *space, uint64_t seed, Arena *arena, int *n)
-{
-    Point *point = NEW_ARRAY(arena, Point, POINTS_SAMPLE);
-    Numbers seen = {0};
-    Rng rng;
-    rng_seed(&rng, seed);
-    *n = 0;
-    for (int draw = 0; draw < 2 * POINTS_SAMPLE && *n < POINTS_SAMPLE; draw++) {
-        space_sample(space, &rng, &point[*n]);
-        *n += numbers_put(&seen, point_hash(space, &point[*n]), 0);
-    }
-    numbers_release(&seen);
-    return point;
-}
-
-// Predictions ---------------------------------------------------------------------------
-
-typedef struct {
-    const Problem *problem;
-    const DeviceInfo *device;
-    const Model *model;     // or:
-    const Weights *weights; // predict from counts
-    const Point *point;
-    int n, threads;
-    double *predicted; // the larger, the better
-    bool *known;       // the point can be lowered
-} Rank;
-
-typedef struct {
-    const Rank *rank;
-    int number;
-    pthread_t thread;
-} Share;
+typedef struct Rank Rank;
 
 // What a thread works with: a program of its own.
 typedef struct {
     const Rank *rank;
-    Problem *own;
+    Problem *own; // NULL: not opened yet
     Derivation *derivation;
     FeatureSetting setting;
-    Arena *scratch;
+    Arena *scratch, *text;
     double *x; // a row of the model
+    int from, number;
+    pthread_t thread;
 } Worker;
+
+struct Rank {
+    const Problem *problem;
+    const DeviceInfo *device;
+    DeviceModel described;
+    Predictor by;
+    Point *point;
+    int n, cap, threads;
+    double *predicted; // the larger, the better; -INFINITY: it cannot be lowered
+    double end_s;      // nothing is predicted later
+    Numbers seen;
+    Worker worker[THREADS_MOST];
+};
+
+// The pool ------------------------------------------------------------------------------
+
+static void add_point(Rank *rank, const Space *space, const Point *point)
+{
+    if (!numbers_put(&rank->seen, point_hash(space, point), 0))
+        return;
+    if (rank->n == rank->cap) {
+        rank->cap = rank->cap ? 2 * rank->cap : 1024;
+        size_t cap = (size_t)rank->cap;
+        rank->point = xrealloc(rank->point, sizeof *rank->point * cap);
+        rank->predicted = xrealloc(rank->predicted, sizeof *rank->predicted * cap);
+    }
+    rank->predicted[rank->n] = -INFINITY;
+    rank->point[rank->n++] = *point;
+}
+
+// All points of a space of at most `all`, else a sample of as many as `some`.
+static void add_pool(Rank *rank, const Space *space, int all, int some, Rng *rng)
+{
+    Point point;
+    if (space_count(space) <= all)
+        for (int i = 0, n = (int)space_count(space); i < n; i++) {
+            space_point(space, (uint64_t)i, &point);
+            add_point(rank, space, &point);
+        }
+    else
+        for (int draw = 0; draw < 2 * some && rank->n < some; draw++) {
+            space_sample(space, rng, &point);
+            add_point(rank, space, &point);
+        }
+}
+
+// Predictions ---------------------------------------------------------------------------
 
 static const double LEAST_SHARE = 1e-6;
 
@@ -91,7 +105,7 @@ static bool set_row(const Model *model, const double feature[FEATURES], double *
 // The inverse of the time, but for a factor that all points share.
 static bool ask_model(const Worker *w, const Unit *unit, double *predicted)
 {
-    const Model *model = w->rank->model;
+    const Model *model = w->rank->by.model;
     double time = 0;
     for (int i = 0; i < unit->kernels.len; i++) {
         double feature[FEATURES], bytes, share;
@@ -107,12 +121,23 @@ static bool ask_model(const Worker *w, const Unit *unit, double *predicted)
 
 static bool ask_weights(const Worker *w, const Unit *unit, double *predicted)
 {
-    bool ok = predict_unit(w->rank->weights, unit, &w->setting, w->scratch, predicted);
+    bool ok = predict_unit(w->rank->by.weights, unit, &w->setting, w->scratch, predicted);
     *predicted = -*predicted;
     return ok;
 }
 
-static bool predict_point(const Worker *w, int i)
+static bool ask_slowness(const Worker *w, const Unit *unit, double *predicted)
+{
+    const Model *model = w->rank->by.model;
+    double seconds, slowness;
+    if (!terms_unit(w->rank->by.weights, unit, &w->setting, w->scratch, w->x, &seconds))
+        return false;
+    model_predict(model, &(Matrix){1, model->d, w->x}, &slowness);
+    *predicted = -seconds * exp(slowness);
+    return true;
+}
+
+static void predict_point(const Worker *w, int i)
 {
     const Rank *rank = w->rank;
     IrMark mark = ir_mark(w->own->ir);
@@ -120,55 +145,109 @@ static bool predict_point(const Worker *w, int i)
     Diags quiet;
     diags_init(&quiet, w->scratch);
     Unit *unit = derive_unit(w->derivation, &rank->point[i], true, w->scratch, &quiet);
-    bool ok = unit && (rank->model ? ask_model : ask_weights)(w, unit, &rank->predicted[i]);
+    double predicted;
+    bool ok = unit && (!rank->by.weights ? ask_model
+                       : rank->by.model  ? ask_slowness
+                                         : ask_weights)(w, unit, &predicted);
+    if (ok)
+        rank->predicted[i] = predicted;
     arena_reset(w->scratch, scratch);
     ir_release(w->own->ir, mark);
-    return ok;
+}
+
+static void open_worker(Worker *w)
+{
+    const Rank *rank = w->rank;
+    Diags quiet;
+    w->scratch = arena_new();
+    w->text = arena_new();
+    diags_init(&quiet, w->text);
+    w->own = problem_parse(rank->problem->source.name, rank->problem->source.text, &quiet);
+    if (!w->own ||
+        !problem_bind(w->own, rank->problem->binding, rank->problem->nbinding, &quiet))
+        BUG("a program that was read cannot be read again");
+    w->derivation = derive_new(w->own->bound, rank->device, &quiet);
+    w->setting = (FeatureSetting){&rank->described, w->own->binding, w->own->nbinding};
+    w->x = xcalloc(MAX(TERMS, rank->by.model ? rank->by.model->d : 0), sizeof *w->x);
+}
+
+static void close_workers(Rank *rank)
+{
+    for (int i = 0; i < THREADS_MOST && rank->worker[i].own; i++) {
+        Worker *w = &rank->worker[i];
+        free(w->x);
+        derive_free(w->derivation);
+        problem_free(w->own);
+        arena_free(w->text);
+        arena_free(w->scratch);
+    }
 }
 
 static void *do_share(void *user)
 {
-    const Share *share = user;
-    const Rank *rank = share->rank;
-    Worker w = {.rank = rank, .scratch = arena_new()};
-    Diags quiet;
-    diags_init(&quiet, arena_new());
-    w.own = problem_parse(rank->problem->source.name, rank->problem->source.text, &quiet);
-    if (!w.own ||
-        !problem_bind(w.own, rank->problem->binding, rank->problem->nbinding, &quiet))
-        BUG("a program that was read cannot be read again");
-    w.derivation = derive_new(w.own->bound, rank->device, &quiet);
-    DeviceModel device;
-    describe_device(rank->device, &device);
-    w.setting = (FeatureSetting){&device, w.own->binding, w.own->nbinding};
-    w.x = xcalloc(rank->model ? (size_t)rank->model->d + 1 : 1, sizeof *w.x);
-    for (int i = share->number; w.derivation && i < rank->n; i += rank->threads)
-        rank->known[i] = predict_point(&w, i);
-    free(w.x);
-    derive_free(w.derivation);
-    problem_free(w.own);
-    arena_free(quiet.arena);
-    arena_free(w.scratch);
+    Worker *w = user;
+    if (!w->own)
+        open_worker(w);
+    for (int i = w->from + w->number; w->derivation && i < w->rank->n;
+         i += w->rank->threads)
+        if (clock_s() < w->rank->end_s)
+            predict_point(w, i);
     return NULL;
 }
 
-// A thread that cannot be started leaves its share to this one.
-static void predict_all(Rank *rank)
+// Those from a number on. A thread that cannot be started leaves its share to this one.
+static void predict_from(Rank *rank, int from)
 {
-    Share share[THREADS_MOST];
     bool started[THREADS_MOST];
     int wanted = MIN(processors(), THREADS_MOST);
-    rank->threads = MIN(wanted, 1 + rank->n / THREAD_POINTS);
+    rank->threads = MIN(wanted, 1 + (rank->n - from) / THREAD_POINTS);
     for (int i = 0; i < rank->threads; i++) {
-        share[i] = (Share){.rank = rank, .number = i};
-        started[i] = i > 0 && thread_start(&share[i].thread, do_share, &share[i]);
+        Worker *w = &rank->worker[i];
+        w->rank = rank;
+        w->from = from;
+        w->number = i;
+        started[i] = i > 0 && thread_start(&w->thread, do_share, w);
     }
     for (int i = 0; i < rank->threads; i++)
         if (!started[i])
-            do_share(&share[i]);
+            do_share(&rank->worker[i]);
     for (int i = 0; i < rank->threads; i++)
         if (started[i])
-            pthread_join(share[i].thread, NULL);
+            pthread_join(rank->worker[i].thread, NULL);
+}
+
+static int best_of(const Rank *rank, const bool *done)
+{
+    int best = -1;
+    for (int i = 0; i < rank->n; i++)
+        if (isfinite(rank->predicted[i]) && !done[i] &&
+            (best < 0 || rank->predicted[i] > rank->predicted[best]))
+            best = i;
+    return best;
+}
+
+static void climb(Rank *rank, const Space *space, Rng *rng)
+{
+    bool *done = xcalloc((size_t)rank->n + 1, sizeof *done);
+    for (int round = 0; round < ROUNDS; round++) {
+        int from = rank->n, centre[CENTRES], n = 0;
+        while (n < CENTRES && (centre[n] = best_of(rank, done)) >= 0)
+            done[centre[n++]] = true;
+        double before = n ? rank->predicted[centre[0]] : 0;
+        for (int k = 0; k < n; k++) {
+            Point near[MOVES_MOST], of = rank->point[centre[k]];
+            int found = move_all(space, rng, &of, near);
+            for (int i = 0; i < MIN(found, NEAR); i++)
+                add_point(rank, space, &near[i]);
+        }
+        predict_from(rank, from);
+        done = xrealloc(done, ((size_t)rank->n + 1) * sizeof *done);
+        memset(done + from, 0, (size_t)(rank->n - from) * sizeof *done);
+        int best = best_of(rank, done);
+        if (best < 0 || rank->predicted[best] <= before)
+            break;
+    }
+    free(done);
 }
 
 // Order ---------------------------------------------------------------------------------
@@ -187,69 +266,105 @@ static int compare_places(const void *a, const void *b)
     return p->tie != q->tie ? (p->tie > q->tie ? 1 : -1) : p->number - q->number;
 }
 
-static void sort_points(const Rank *rank, uint64_t seed, Arena *arena, Ranking *ranking)
+// each: of equal predictions, which are mostly of equal kernels, all or one.
+static void sort_points(const Rank *rank, bool each, uint64_t seed, Arena *arena,
+                        Ranking *ranking)
 {
     Place *place = xcalloc((size_t)rank->n + 1, sizeof *place);
-    const double *predicted = rank->predicted;
     Point *point = NEW_ARRAY(arena, Point, rank->n);
-    ranking->n = 0;
+    int n = 0;
     for (int i = 0; i < rank->n; i++)
-        if (rank->known[i])
-            place[ranking->n++] = (Place){predicted[i], hash_mix(seed, (uint64_t)i), i};
-    qsort(place, (size_t)ranking->n, sizeof *place, compare_places);
-    for (int i = 0; i < ranking->n; i++)
-        point[i] = rank->point[place[i].number];
+        if (isfinite(rank->predicted[i]))
+            place[n++] = (Place){rank->predicted[i], hash_mix(seed, (uint64_t)i), i};
+    qsort(place, (size_t)n, sizeof *place, compare_places);
+    ranking->n = 0;
+    for (int i = 0; i < n; i++)
+        if (each || i == 0 || place[i].predicted < place[i - 1].predicted)
+            point[ranking->n++] = rank->point[place[i].number];
     ranking->point = point;
     free(place);
 }
 
-static bool check_model(const Model *model, Diags *diags)
+static bool check_model(const Predictor *by, Diags *diags)
 {
     double value, feature[FEATURES] = {0};
-    for (int c = 0; c < model->d; c++)
-        if (!column_value(model->feature[c], feature, &value))
+    for (int c = 0; by->model && !by->weights && c < by->model->d; c++)
+        if (!column_value(by->model->feature[c], feature, &value))
             return diag_error(diags, span_none, "C019",
                               "the model was fitted to `%s`, which no kernel here tells; "
                               "see `forewarp help features`",
-                              model->feature[c]);
+                              by->model->feature[c]);
     return true;
 }
 
-static bool rank_all(Rank *rank, uint64_t seed, Arena *arena, Ranking *ranking,
-                     Diags *diags)
+bool rank_points(const Problem *problem, const DeviceInfo *device, const Predictor *by,
+                 const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
+                 Diags *diags)
 {
     double start = clock_s();
-    Derivation *derivation = derive_new(rank->problem->bound, rank->device, diags);
+    if (!check_model(by, diags))
+        return false;
+    Derivation *derivation = derive_new(problem->bound, device, diags);
     if (!derivation)
         return false;
     const Space *space = derive_space(derivation);
-    rank->point = space_count(space) <= POINTS_ALL
-                      ? all_points(space, arena, &rank->n)
-                      : some_points(space, seed, arena, &rank->n);
-    rank->predicted = xcalloc((size_t)rank->n + 1, sizeof *rank->predicted);
-    rank->known = xcalloc((size_t)rank->n + 1, sizeof *rank->known);
-    predict_all(rank);
-    sort_points(rank, seed, arena, ranking);
+    Rank *rank = xcalloc(1, sizeof *rank);
+    rank->problem = problem;
+    rank->device = device;
+    rank->by = *by;
+    rank->end_s = limit ? start + limit->seconds : INFINITY;
+    describe_device(device, &rank->described);
+    Rng rng;
+    rng_seed(&rng, seed);
+    add_pool(rank, space, limit ? limit->points : POINTS_ALL,
+             limit ? limit->points : POINTS_SAMPLE, &rng);
+    int pool = rank->n;
+    predict_from(rank, 0);
+    if (space_count(space) > pool)
+        climb(rank, space, &rng);
+    close_workers(rank);
+    sort_points(rank, !limit, seed, arena, ranking);
     ranking->seconds = clock_s() - start;
-    free(rank->known);
+    numbers_release(&rank->seen);
+    free(rank->point);
     free(rank->predicted);
+    free(rank);
     derive_free(derivation);
     return true;
 }
 
-bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
-                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags)
+// What predicts -----------------------------------------------------------------------
+
+// Those of the device, else those that came with the program.
+static const Weights *find_weights(const DeviceInfo *device, const char *models,
+                                   Arena *arena, Diags *diags)
 {
-    Rank rank = {.problem = problem, .device = device, .model = model};
-    return check_model(model, diags) && rank_all(&rank, seed, arena, ranking, diags);
+    Diags quiet;
+    diags_init(&quiet, arena);
+    Weights *weights = NEW(arena, Weights);
+    bool own = access(weights_path(arena, device->fingerprint), R_OK) == 0 &&
+               weights_load(weights, NULL, device->fingerprint, &quiet);
+    const char *path = models ? arena_printf(arena, "%s/gpu-weights.json", models) : NULL;
+    return own || weights_load(weights, path, device->fingerprint, diags) ? weights : NULL;
 }
 
-bool rank_predicted(const Problem *problem, const DeviceInfo *device,
-                    const Weights *weights, uint64_t seed, Arena *arena, Ranking *ranking,
-                    Diags *diags)
+bool predictor_load(Predictor *by, const DeviceInfo *device, const char *path,
+                    const char *models, Arena *arena, Diags *diags)
 {
-    Rank rank = {.problem = problem, .device = device, .weights = weights};
-    return rank_all(&rank, seed, arena, ranking, diags);
+    *by = (Predictor){0};
+    if (!path)
+        path = arena_printf(arena, "%s/%s.json.gz", models, device->is_cpu ? "cpu" : "gpu");
+    by->model = model_load(path, diags);
+    if (by->model && terms_are(by->model) &&
+        !(by->weights = find_weights(device, models, arena, diags)))
+        predictor_free(by);
+    return by->model != NULL;
+}
+
+void predictor_free(Predictor *by)
+{
+    model_free(by->model);
+    *by = (Predictor){0};
 }
 
 // Of a problem ------------------------------------------------------------------------
@@ -271,31 +386,26 @@ static bool rank_program(const Ways *ways, const DeviceInfo *device,
                          const TuneOptions *options, const SearchKind *strategy,
                          Arena *arena, Ranking *ranking, Diags *diags)
 {
-    const Problem *problem = ways->problem;
+    Predictor by = {0};
     if (strategy->by_weights) {
         Weights *weights = NEW(arena, Weights);
         if (!weights_load(weights, options->model, device->fingerprint, diags))
             return false;
         compare_device(options, device, weights->device.fingerprint, diags);
-        ranking->model = "weights";
-        return rank_predicted(problem, device, weights, options->seed, arena, ranking,
-                              diags);
+        by.weights = weights;
+    } else {
+        if (!options->model && !options->models)
+            return diag_error(diags, span_none, "C017",
+                              "strategy `%s` needs a fitted model", strategy->name);
+        if (!predictor_load(&by, device, options->model, options->models, arena, diags))
+            return false;
+        if (options->model)
+            compare_device(options, device, by.model->fingerprint, diags);
     }
-    if (!options->model && !options->models)
-        return diag_error(diags, span_none, "C017", "strategy `%s` needs a fitted model",
-                          strategy->name);
-    const char *path = options->model;
-    if (!path)
-        path = arena_printf(arena, "%s/%s.json.gz", options->models,
-                            device->is_cpu ? "cpu" : "gpu");
-    Model *model = model_load(path, diags);
-    if (!model)
-        return false;
-    if (options->model)
-        compare_device(options, device, model->fingerprint, diags);
-    bool ok = rank_points(problem, device, model, options->seed, arena, ranking, diags);
-    ranking->model = model->kind->name;
-    model_free(model);
+    ranking->model = by.model ? by.model->kind->name : "weights";
+    bool ok =
+        rank_points(ways->problem, device, &by, NULL, options->seed, arena, ranking, diags);
+    predictor_free(&by);
     return ok;
 }
 

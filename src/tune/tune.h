@@ -33,15 +33,30 @@ typedef struct {
     const FuseRanking *fused; // of a script
 } Ranking;
 
-// All points of a small space, else a seeded sample. Points that cannot be lowered are left
-// out. False with a diagnostic if the model needs what features do not tell.
-bool rank_points(const Problem *problem, const DeviceInfo *device, const Model *model,
-                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags);
 typedef struct Weights Weights; // calibrate/predict.h
-// The same by the weights of a device and the demands of the kernels.
-bool rank_predicted(const Problem *problem, const DeviceInfo *device,
-                    const Weights *weights, uint64_t seed, Arena *arena, Ranking *ranking,
-                    Diags *diags);
+// A model of throughput, the weights of a device, or weights and a model of slowness, which
+// is what they miss (calibrate/terms.h).
+typedef struct {
+    Model *model;
+    const Weights *weights;
+} Predictor;
+// The model of a file, NULL: that of the folder for such a device; with the weights that it
+// asks for, the device's or those of the folder. False with a diagnostic. The model is the
+// caller's, predictor_free; the weights are the arena's.
+bool predictor_load(Predictor *by, const DeviceInfo *device, const char *path,
+                    const char *models, Arena *arena, Diags *diags);
+void predictor_free(Predictor *by);
+
+// All points of a small space, else a seeded sample, and what lies near the best of them.
+// Points that cannot be lowered are left out. limit: to so many at random, and to seconds;
+// NULL: not. False with a diagnostic if the model needs what features do not tell.
+typedef struct {
+    int points;
+    double seconds;
+} RankLimit;
+bool rank_points(const Problem *problem, const DeviceInfo *device, const Predictor *by,
+                 const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
+                 Diags *diags);
 
 // tune.c, tune_*.c ----------------------------------------------------------------------
 

@@ -56,6 +56,59 @@ static bool set_ranking(Tune *t)
     return ok;
 }
 
+static bool is_first(const Tune *t, const Point *point)
+{
+    for (int i = 0; i < t->nfirst; i++)
+        if (point_equal(t->space, &t->first[i], point))
+            return true;
+    return false;
+}
+
+static void add_first(Tune *t, const Point *point)
+{
+    if (t->nfirst < COUNTOF(t->first) && space_valid(t->space, point) &&
+        !is_first(t, point))
+        t->first[t->nfirst++] = *point;
+}
+
+static void add_picks(Tune *t, int picks)
+{
+    Point often[COUNTOF(t->first)];
+    int from = t->has_plain, n = t->nfirst - from;
+    memcpy(often, t->first + from, sizeof *often * (size_t)n);
+    t->nfirst = from;
+    for (int i = 0; i < t->ranking.n && t->nfirst < from + picks; i++)
+        add_first(t, &t->ranking.point[i]);
+    for (int i = 0; i < n; i++)
+        add_first(t, &often[i]);
+    t->result->ranked = t->ranking.n;
+    t->result->ranking_s = t->ranking.seconds;
+    t->result->model = "slowness";
+    t->ranking = (Ranking){0}; // that is all it was for
+}
+
+// What a model predicts to be fastest is tried after the plain point, before points that
+// are often good; none where no model came with the program, and on processors, whose model
+// knows stencils alone.
+static void set_picks(Tune *t)
+{
+    enum { PICKS = 6, POOL = 1000 };
+    static const double SECONDS = 2, SHARE = 0.05; // of the budget
+    const TuneOptions *o = t->options;
+    Predictor by;
+    Diags quiet;
+    diags_init(&quiet, t->arena);
+    if (t->device->is_cpu || !o->models || !t->ways.derivation || o->no_search ||
+        !predictor_load(&by, t->device, NULL, o->models, t->arena, &quiet))
+        return;
+    RankLimit limit = {POOL, fmin(SECONDS, SHARE * t->budget_s)};
+    tune_report(t, "rank", TRIAL_OK, INFINITY);
+    if (rank_points(t->problem, t->device, &by, &limit, o->seed, t->arena, &t->ranking,
+                    &quiet))
+        add_picks(t, PICKS);
+    predictor_free(&by);
+}
+
 // The steps begin at the plain point, and are all else that is run.
 static bool set_steps(Tune *t)
 {
@@ -101,6 +154,8 @@ bool tune_open_search(Tune *t)
     t->search->stage[1] = t->options->stage[1];
     t->search->launches = ways_launches(&t->ways);
     t->result->strategy = kind->name;
+    if (kind->learns)
+        set_picks(t);
     if (kind->learns && !store_each(t->store, t->session, tell_stored, t, t->diags))
         return false;
     return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));

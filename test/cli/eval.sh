@@ -99,4 +99,22 @@ holds "json: all models" "$tmp/j" '{s["model"] for s in j} == {"knn", "boost", "
 echo '{"tune_params_keys": ["x"], "cache": {"1": {"x": 1, "time": 1.0}}}' >"$tmp/tiny.json"
 fails 2 "too few to train on" "$FOREWARP" eval ann "$tmp/tiny.json"
 fails 2 "there is no model" "$FOREWARP" eval crystal "$tmp/one.json"
+
+# What weights miss, learnt from other classes: some runs of the sweep.
+gzip -dc data/h200-sweep.jsonl.gz | head -n 25 >"$tmp/sweep.jsonl"
+passes "eval picks" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/sweep.jsonl" --json "$tmp/j"
+holds "rankers, by class" "$tmp/j" 'len(j["rankers"]) == 7 and all(r["classes"][-1]["class"] == "all" for r in j["rankers"])'
+holds "picks are near the best" "$tmp/j" \
+    'all(1 <= r["classes"][-1]["five"] <= r["classes"][-1]["five_90"] for r in j["rankers"][2:])'
+holds "weights know more than chance" "$tmp/j" 'j["rankers"][2]["classes"][-1]["rank"] > 0.4 > abs(j["rankers"][0]["classes"][-1]["rank"])'
+passes "fit picks" "$FOREWARP" fit picks data/h200-kernels.csv "$tmp/sweep.jsonl" -o "$tmp/picks.json"
+holds "a model of terms" "$tmp/picks.json" '"far memory" in j["features"] and "occupancy" in j["features"]'
+passes "points that it chooses" "$FOREWARP" explore examples/scal.fw -s N=4096 --derived -n 8 \
+    --model "$tmp/picks.json" --device-model nvidia-h200 -q --csv "$tmp/chosen.csv"
+[ "$(grep -c '^scal,' "$tmp/chosen.csv")" = 8 ] && ok "eight points" || not_ok "eight points"
+sed '3s/"trials":\[\[/"trials":[[1,/' "$tmp/sweep.jsonl" >"$tmp/bad.jsonl"
+fails 2 "line 3 is no run" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/bad.jsonl"
+fails 2 "name the measured kernels" "$FOREWARP" eval picks data/h200-kernels.csv
+fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --unchecked -n 2 -q --csv -
+fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --model "$tmp/picks.json" -n 2 -q --csv -
 finish

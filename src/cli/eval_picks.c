@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// forewarp eval picks KERNELS SWEEP [JUDGED]: how near to the best are the points that
+// models put first, by class of program. Weights come from measured kernels; what they miss
+// is learnt from the sweep, of whose classes the one that is ranked is always left out.
+// With JUDGED its programs are ranked in place of the sweep's own. forewarp fit picks
+// KERNELS SWEEP -o FILE: the model, of all classes.
+
+#include "cli/cli.h"
+
+#include "calibrate/calibrate.h"
+#include "evaluate/picks.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Options *o;
+    Weights weights;
+    Sweep *sweep, *judged; // judged: the sweep itself, or others
+} Picking;
+
+static bool read_all(Picking *p)
+{
+    Options *o = p->o;
+    Calibration c;
+    if (o->nlist < 3)
+        return diag_error(&o->diags, span_none, "C016",
+                          "name the measured kernels and the timed points");
+    if (!calibration_read(o->list[1], o->arena, &c, &o->diags) ||
+        !(p->sweep = sweep_read(o->list[2], o->arena, &o->diags)))
+        return false;
+    p->judged = o->nlist < 4 ? p->sweep : sweep_read(o->list[3], o->arena, &o->diags);
+    if (!p->judged)
+        return false;
+    if (!c.demands)
+        return diag_error(&o->diags, span_none, "C016", "%s has no demands", o->list[1]);
+    calibrate_fit(&c, &p->weights);
+    sweep_terms(p->sweep, &p->weights, o->arena);
+    if (p->judged != p->sweep)
+        sweep_terms(p->judged, &p->weights, o->arena);
+    return true;
+}
+
+// Rankers ---------------------------------------------------------------------------------
+
+static void at_random(const Picking *p, TermRange terms, double *before)
+{
+    (void)terms;
+    Rng rng;
+    rng_seed(&rng, p->o->seed);
+    for (int i = 0; i < p->judged->n; i++)
+        before[i] = (double)rng_below(&rng, 1u << 30);
+}
+
+// The others in any order after them.
+static void tried_first(const Picking *p, TermRange terms, double *before)
+{
+    at_random(p, terms, before);
+    for (int i = 0; i < p->judged->n; i++)
+        before[i] = p->judged->turn[i] > 0 ? p->judged->turn[i] : 1e3 + before[i];
+}
+
+static void by_weights(const Picking *p, TermRange terms, double *before)
+{
+    (void)terms;
+    for (int i = 0; i < p->judged->n; i++)
+        before[i] = p->judged->known[i] ? p->judged->predicted[i] : NAN;
+}
+
+typedef struct {
+    const Picking *p;
+    TermRange terms;
+    double *before;
+    atomic_int next; // class
+} Leaving;
+
+static void *leave_classes(void *user)
+{
+    Leaving *l = user;
+    const Sweep *judged = l->p->judged;
+    for (int c; (c = atomic_fetch_add(&l->next, 1)) < judged->classes.len;) {
+        Model *model =
+            picks_fit(l->p->sweep, judged->classes.at[c], l->terms, l->p->o->seed);
+        picks_predict(judged, model, judged->classes.at[c], l->terms, l->before);
+        model_free(model);
+    }
+    return NULL;
+}
+
+static void by_slowness(const Picking *p, TermRange terms, double *before)
+{
+    enum { THREADS_MOST = 16 };
+    pthread_t thread[THREADS_MOST];
+    bool started[THREADS_MOST];
+    Leaving l = {.p = p, .terms = terms, .before = before};
+    int threads = MIN(processors(), THREADS_MOST);
+    for (int i = 1; i < threads; i++)
+        started[i] = thread_start(&thread[i], leave_classes, &l);
+    leave_classes(&l);
+    for (int i = 1; i < threads; i++)
+        if (started[i])
+            pthread_join(thread[i], NULL);
+}
+
+enum { SHARES = RESOURCES + DEMANDS };
+static const struct {
+    const char *name;
+    void (*rank)(const Picking *p, TermRange terms, double *before);
+    TermRange terms;
+} rankers[] = {
+    {"at random", at_random, {0, 0}},
+    {"the points that are tried first", tried_first, {0, 0}},
+    {"weights of demands", by_weights, {0, 0}},
+    {"weights, and slowness learnt from other classes", by_slowness, {0, TERMS}},
+    {"the same, from shares of parts of the device alone", by_slowness, {0, RESOURCES}},
+    {"the same, from shares of parts and demands alone", by_slowness, {0, SHARES}},
+    {"the same, from features alone", by_slowness, {SHARES, TERMS}},
+};
+
+static json_t *print_ranker(const Sweep *s, const char *name, const double *before,
+                            bool print)
+{
+    json_t *list = json_array();
+    if (print)
+        printf("\n%s\n%-14s %5s %8s %8s %8s %8s %8s\n", name, "class", "runs", "first",
+               "90 %", "five", "90 %", "rank");
+    for (int c = 0; c <= s->classes.len; c++) {
+        bool all = c == s->classes.len;
+        const char *class = all ? "all" : s->classes.at[c];
+        Picks k = picks_of(s, before, all ? -1 : c);
+        if (print)
+            printf("%-14s %5d %8.3f %8.3f %8.3f %8.3f %8.2f\n", class, k.runs, k.first,
+                   k.first_90, k.five, k.five_90, k.rho);
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "class", class, "runs",
+                            k.runs, "first", json_finite(k.first), "first_90",
+                            json_finite(k.first_90), "five", json_finite(k.five), "five_90",
+                            json_finite(k.five_90), "rank", json_finite(k.rho)));
+    }
+    return json_pack("{s:s, s:o}", "ranker", name, "classes", list);
+}
+
+int eval_picks(Options *o)
+{
+    Picking p = {.o = o};
+    double start = clock_s();
+    if (!read_all(&p))
+        return o->nlist < 3 ? 2 : 1;
+    bool print = cli_prints(o);
+    json_t *list = json_array();
+    double *before = NEW_ARRAY(o->arena, double, p.judged->n + 1);
+    if (print)
+        printf("%d points of %d programs and sizes, ranked without a run; the best time of "
+               "one "
+               "pick and of five over the best of all, medians and 90th percentiles\n",
+               p.judged->n, p.judged->runs.len);
+    for (int i = 0; i < COUNTOF(rankers); i++) {
+        rankers[i].rank(&p, rankers[i].terms, before);
+        json_array_append_new(list, print_ranker(p.judged, rankers[i].name, before, print));
+    }
+    if (print)
+        printf("\n%.1f s\n", clock_s() - start);
+    return cli_json(o, json_pack("{s:o}", "rankers", list)) ? 0 : 1;
+}
+
+int fit_picks(Options *o)
+{
+    Picking p = {.o = o};
+    if (!read_all(&p))
+        return o->nlist < 3 ? 2 : 1;
+    Model *model = picks_fit(p.sweep, NULL, (TermRange){0, TERMS}, o->seed);
+    bool ok = model_save(model, o->out[0], &o->diags);
+    model_free(model);
+    if (ok)
+        printf("%s: slowness from %d points of %d programs and sizes\n", o->out[0],
+               p.sweep->n, p.sweep->runs.len);
+    return ok ? 0 : 1;
+}

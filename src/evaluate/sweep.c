@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Timed points of many programs; see sweep.h.
+
+#include "evaluate/sweep.h"
+
+#include "calibrate/describe.h"
+#include "model/dataset.h"
+#include "search/numbers.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+// Reading -------------------------------------------------------------------------------
+
+static const char *point_text(const json_t *names, const json_t *trial, Arena *arena)
+{
+    Buf text;
+    buf_init(&text);
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const json_t *value = json_array_get(trial, i);
+        buf_printf(&text, i ? " %s=" : "%s=", json_string_value(json_array_get(names, i)));
+        if (json_is_string(value))
+            buf_puts(&text, json_string_value(value));
+        else
+            buf_printf(&text, "%lld", (long long)json_integer_value(value));
+    }
+    return buf_keep(&text, arena);
+}
+
+static int class_of(Sweep *s, const char *name, Arena *arena)
+{
+    for (int i = 0; i < s->classes.len; i++)
+        if (strcmp(s->classes.at[i], name) == 0)
+            return i;
+    VEC_PUSH(arena, &s->classes, name);
+    return s->classes.len - 1;
+}
+
+typedef VEC(const char *) Texts;
+typedef VEC(double) Times;
+
+static bool read_trials(const json_t *names, const json_t *trials, Texts *points,
+                        Times *times, Arena *arena)
+{
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const json_t *trial = json_array_get(trials, i);
+        const json_t *last = json_array_get(trial, json_array_size(names));
+        if (json_array_size(trial) != json_array_size(names) + 1)
+            return false;
+        VEC_PUSH(arena, points, point_text(names, trial, arena));
+        VEC_PUSH(arena, times, json_is_number(last) ? json_number_value(last) : INFINITY);
+    }
+    return true;
+}
+
+static bool read_run(Sweep *s, json_t *json, Texts *points, Times *times, Arena *arena)
+{
+    const char *class, *text, *key;
+    json_t *sizes, *names, *trials, *value;
+    SweepRun run = {.first = points->len};
+    if (json_unpack(json, "{s:s,s:s,s:i,s:i,s:F,s:o,s:o,s:o}", "class", &class, "text",
+                    &text, "seed", &run.seed, "number", &run.number, "scale", &run.bytes,
+                    "sizes", &sizes, "names", &names, "trials", &trials) != 0 ||
+        !read_trials(names, trials, points, times, arena))
+        return false;
+    run.class = arena_strdup(arena, class);
+    run.text = arena_strdup(arena, text);
+    run.class_number = class_of(s, run.class, arena);
+    run.binding = NEW_ARRAY(arena, Binding, json_object_size(sizes) + 1);
+    json_object_foreach(sizes, key, value) run.binding[run.nbinding++] =
+        (Binding){arena_strdup(arena, key), json_integer_value(value)};
+    run.n = points->len - run.first;
+    run.best_ns = INFINITY;
+    for (int i = run.first; i < points->len; i++)
+        run.best_ns = fmin(run.best_ns, times->at[i]);
+    if (isfinite(run.best_ns))
+        VEC_PUSH(arena, &s->runs, run);
+    return true;
+}
+
+static bool read_line(Sweep *s, const char *line, size_t len, Texts *points, Times *times,
+                      Arena *arena)
+{
+    json_t *json = json_loadb(line, len, 0, NULL);
+    const char *fingerprint = json_string_value(json_object_get(json, "fingerprint"));
+    bool ok = json && (fingerprint || read_run(s, json, points, times, arena));
+    if (ok && fingerprint && !s->fingerprint)
+        s->fingerprint = arena_strdup(arena, fingerprint);
+    json_decref(json);
+    return ok;
+}
+
+Sweep *sweep_read(const char *path, Arena *arena, Diags *diags)
+{
+    Sweep *s = NEW(arena, Sweep);
+    Texts points = {0};
+    Times times = {0};
+    Buf text;
+    buf_init(&text);
+    bool ok = dataset_text(path, &text, diags);
+    int number = 1;
+    for (char *line = text.text, *end; ok && *line; line = end + (*end == '\n'), number++) {
+        end = strchrnul(line, '\n');
+        ok = end == line ||
+             read_line(s, line, (size_t)(end - line), &points, &times, arena) ||
+             diag_error(diags, span_none, "M006", "%s: line %d is no run of bench/sweep",
+                        path, number);
+    }
+    buf_release(&text);
+    ok = ok && (s->runs.len || diag_error(diags, span_none, "M006", "%s has no run", path));
+    s->n = points.len;
+    s->point = points.at;
+    s->ns = times.at;
+    s->run = NEW_ARRAY(arena, int, s->n + 1);
+    s->row = NEW_ARRAY(arena, int, s->n + 1);
+    for (int i = 0; i < s->n; i++)
+        s->row[i] = i;
+    for (int r = 0; r < s->runs.len; r++)
+        for (int i = 0; i < s->runs.at[r].n; i++)
+            s->run[s->runs.at[r].first + i] = r;
+    return ok ? s : NULL;
+}
+
+// What is known without a run -------------------------------------------------------------
+
+typedef struct {
+    Sweep *sweep;
+    const Weights *weights;
+    DeviceInfo info;
+    DeviceModel device;
+    atomic_int next; // run
+} Lowering;
+
+static int turn_of(const Space *space, const Point *first, int nfirst, const Point *point)
+{
+    for (int i = 0; i < nfirst; i++)
+        if (point_equal(space, &first[i], point))
+            return i;
+    return -1;
+}
+
+static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena *scratch,
+                      Diags *quiet)
+{
+    Sweep *s = l->sweep;
+    Derivation *derivation = derive_new(problem->bound, &l->info, quiet);
+    const Space *space = derivation ? derive_space(derivation) : NULL;
+    FeatureSetting setting = {&l->device, problem->binding, problem->nbinding};
+    Point point, first[16];
+    int nfirst = 0;
+    if (space) {
+        derive_plain(derivation, first);
+        nfirst = 1 + derive_first(derivation, first + 1, COUNTOF(first) - 1);
+    }
+    for (int i = run->first; space && i < run->first + run->n; i++) {
+        ArenaMark mark = arena_mark(scratch);
+        IrMark ir = ir_mark(problem->ir);
+        derive_plain(derivation, &point);
+        Unit *unit = point_parse(space, s->point[i], &point) && space_valid(space, &point)
+                         ? derive_unit(derivation, &point, true, scratch, quiet)
+                         : NULL;
+        s->turn[i] = turn_of(space, first, nfirst, &point);
+        s->known[i] = unit && terms_unit(l->weights, unit, &setting, scratch,
+                                         matrix_row(&s->term, i), &s->predicted[i]);
+        ir_release(problem->ir, ir);
+        arena_reset(scratch, mark);
+    }
+    derive_free(derivation);
+}
+
+static void *lower_runs(void *user)
+{
+    Lowering *l = user;
+    for (int r; (r = atomic_fetch_add(&l->next, 1)) < l->sweep->runs.len;) {
+        const SweepRun *run = &l->sweep->runs.at[r];
+        Arena *scratch = arena_new();
+        Diags quiet;
+        diags_init(&quiet, arena_new());
+        Problem *problem = problem_parse("sweep.fw", run->text, &quiet);
+        if (problem->kind && problem_bind(problem, run->binding, run->nbinding, &quiet))
+            lower_run(l, run, problem, scratch, &quiet);
+        problem_free(problem);
+        arena_free(quiet.arena);
+        arena_free(scratch);
+    }
+    return NULL;
+}
+
+// Files of measured kernels name a device, and do not say what its target can. Of a
+// multiprocessor's local memory CUDA keeps a part.
+enum { LOCAL_KEPT = 1024 };
+
+static void complete_device(DeviceInfo *info)
+{
+    char kind[sizeof info->id];
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(info->id, ":"), info->id);
+    const DeviceKind *known = device_kind(kind);
+    if (known)
+        describe_target(known->target, info);
+    info->has_half = info->has_double = true;
+    DeviceModel model;
+    describe_device(info, &model);
+    info->local_bytes = MAX(info->local_bytes, model.mp_local_bytes - LOCAL_KEPT);
+}
+
+void sweep_terms(Sweep *s, const Weights *weights, Arena *arena)
+{
+    enum { THREADS_MOST = 16 };
+    pthread_t thread[THREADS_MOST];
+    bool started[THREADS_MOST];
+    Lowering l = {.sweep = s, .weights = weights, .info = weights->device};
+    int threads = MIN(processors(), THREADS_MOST);
+    complete_device(&l.info);
+    describe_device(&l.info, &l.device);
+    s->known = NEW_ARRAY(arena, bool, s->n + 1);
+    s->predicted = NEW_ARRAY(arena, double, s->n + 1);
+    s->turn = NEW_ARRAY(arena, int, s->n + 1);
+    s->term = (Matrix){s->n, TERMS, NEW_ARRAY(arena, double, (size_t)s->n *TERMS + 1)};
+    for (int i = 1; i < threads; i++)
+        started[i] = thread_start(&thread[i], lower_runs, &l);
+    lower_runs(&l);
+    for (int i = 1; i < threads; i++)
+        if (started[i])
+            pthread_join(thread[i], NULL);
+}

@@ -47,7 +47,7 @@ typedef struct {
 } Snippet;
 typedef VEC(Snippet) Sequence;
 
-enum { NESTING_MAX = 64 };
+enum { NESTING_MAX = 64, OF_C = 1 }; // OF_C: mark of an operator that is C's
 
 // From loose to tight.
 typedef enum {
@@ -263,6 +263,30 @@ static bool emit_copy(Parser *p, int from, int to)
     return true;
 }
 
+// What an operand that ends here is worth: of `and` and `or` one of theirs, as in Python,
+// where C's && and || are 1 or 0. Where only the truth counts they stay as they are, which
+// tells more of ranges.
+static void as_value(Parser *p, int end)
+{
+    Code *code = &p->code[end - 1];
+    bool select = code->op == OP_SELECT;
+    if (!select && ((code->op != OP_AND && code->op != OP_OR) || code->param == OF_C))
+        return;
+    int right = constraint_operand(p->code, end - 1);
+    int left = select ? constraint_operand(p->code, right) : right;
+    if (!select)
+        code->op = code->op == OP_AND ? OP_BOTH : OP_EITHER;
+    as_value(p, end - 1);
+    as_value(p, left);
+}
+
+// The same of what was read last.
+static bool value(Parser *p)
+{
+    as_value(p, p->ncode);
+    return true;
+}
+
 // Expressions ---------------------------------------------------------------------------
 
 static bool parse(Parser *p, Level level);
@@ -390,16 +414,17 @@ static bool parse_primary(Parser *p)
 static bool parse_unary(Parser *p)
 {
     if (accept(p, "-"))
-        return nest(p, LEVEL_UNARY) && emit_op(p, OP_NEG);
+        return nest(p, LEVEL_UNARY) && value(p) && emit_op(p, OP_NEG);
     if (accept(p, "!"))
         return nest(p, LEVEL_UNARY) && emit_op(p, OP_NOT);
     if (accept(p, "~"))
-        return nest(p, LEVEL_UNARY) && emit_op(p, OP_BITNOT);
+        return nest(p, LEVEL_UNARY) && value(p) && emit_op(p, OP_BITNOT);
     if (accept(p, "+"))
         return nest(p, LEVEL_UNARY);
     if (!parse_primary(p))
         return false;
-    return !accept(p, "**") || (nest(p, LEVEL_UNARY) && emit_op(p, OP_POW));
+    return !accept(p, "**") ||
+           (value(p) && nest(p, LEVEL_UNARY) && value(p) && emit_op(p, OP_POW));
 }
 
 static const Infix *infix_at(const Parser *p, Level level)
@@ -417,6 +442,7 @@ static bool push_next(Parser *p, Sequence *out)
     int from = p->ncode;
     if (!nest(p, LEVEL_CHOICE))
         return false;
+    as_value(p, p->ncode);
     VEC_PUSH(p->space->arena, out, cut(p, from));
     return true;
 }
@@ -571,17 +597,45 @@ static const char *closing(Parser *p)
     return accept(p, "[") ? "]" : accept(p, "(") ? ")" : accept(p, "{") ? "}" : NULL;
 }
 
+// `list(` and others that leave the items of a sequence as they are.
+static bool at_wrapper(const Parser *p)
+{
+    static const char *const wrappers[] = {"list", "tuple", "set", "sorted", "frozenset"};
+    Parser look = *p;
+    advance(&look);
+    for (int i = 0; i < COUNTOF(wrappers); i++)
+        if (at(p, wrappers[i]))
+            return at(&look, "(");
+    return false;
+}
+
 // A list, tuple, set or range.
-static bool parse_sequence(Parser *p, Sequence *out)
+static bool parse_one_sequence(Parser *p, Sequence *out)
 {
     Place start = place(p);
     if (accept(p, "range") && accept(p, "("))
         return push_range(p, out);
     go_back(p, start);
+    if (at_wrapper(p)) {
+        advance(p);
+        advance(p);
+        return parse_sequence(p, out) && expect(p, ")", "expected `)`");
+    }
     const char *close = closing(p);
     if (!close)
         return error_at(p, "S001", "expected a list");
     return parse_items(p, close, NULL, out);
+}
+
+// One, or several that are joined by +.
+static bool parse_sequence(Parser *p, Sequence *out)
+{
+    if (!parse_one_sequence(p, out))
+        return false;
+    while (accept(p, "+"))
+        if (!parse_one_sequence(p, out))
+            return false;
+    return true;
 }
 
 // Functions ---------------------------------------------------------------------------
@@ -599,7 +653,7 @@ static bool parse_arguments(Parser *p, ConstraintOp op, Sequence *out)
 {
     const Parser kept = *p;
     const char *close = NULL;
-    bool range = at(p, "range");
+    bool range = at(p, "range") || at_wrapper(p);
     if (!is_comprehension(p) && (range || (close = closing(p)))) {
         if (!(range ? parse_sequence(p, out) : parse_items(p, close, neutral(op), out)))
             return false;
@@ -609,6 +663,32 @@ static bool parse_arguments(Parser *p, ConstraintOp op, Sequence *out)
         out->len = 0;
     }
     return parse_items(p, ")", neutral(op), out);
+}
+
+// How many there are; of a set those that are not there before.
+static bool count_items(Parser *p, const Sequence *items, bool set)
+{
+    if (!set)
+        return emit_number(p, items->len);
+    for (int i = 0; i < items->len; i++) {
+        if (!emit_number(p, 1))
+            return false;
+        for (int k = 0; k < i; k++)
+            if (!paste(p, items->at[i]) || !paste(p, items->at[k]) || !emit_op(p, OP_NE) ||
+                !emit_op(p, OP_MUL))
+                return false;
+        if (i > 0 && !emit_op(p, OP_ADD))
+            return false;
+    }
+    return items->len > 0 || emit_number(p, 0);
+}
+
+static bool parse_len(Parser *p)
+{
+    Sequence items = {0};
+    bool set = at(p, "{") || at(p, "set") || at(p, "frozenset");
+    return parse_sequence(p, &items) && expect(p, ")", "expected `)`") &&
+           count_items(p, &items, set);
 }
 
 static bool join(Parser *p, const Sequence *items, ConstraintOp op)
@@ -660,15 +740,23 @@ static bool parse_call(Parser *p, Token name)
     ConstraintOp op = calls[i].op;
     switch (calls[i].kind) {
     case CALL_ONE:
-        if (!nest(p, LEVEL_CHOICE) || !expect(p, ")", "expected `)`"))
+        if (p->token.kind == T_WORD)
+            return error_at(p, "S001", "expected a number");
+        if (!nest(p, LEVEL_CHOICE) || !value(p))
+            return false;
+        if (op == OP_LOG && accept(p, ",")) // to a base
+            return emit_op(p, op) && nest(p, LEVEL_CHOICE) && value(p) && emit_op(p, op) &&
+                   emit_op(p, OP_DIV) && expect(p, ")", "expected `)`");
+        if (!expect(p, ")", "expected `)`"))
             return false;
         if (op == OP_NOT && !emit_op(p, op))
             return false;
         return op == OP_NUMBER || emit_op(p, op);
     case CALL_TWO:
-        return nest(p, LEVEL_CHOICE) && expect(p, ",", "expected `,`") &&
-               nest(p, LEVEL_CHOICE) && emit_op(p, op) && expect(p, ")", "expected `)`");
-    case CALL_LEN: return parse_arguments(p, op, &items) && emit_number(p, items.len);
+        return nest(p, LEVEL_CHOICE) && value(p) && expect(p, ",", "expected `,`") &&
+               nest(p, LEVEL_CHOICE) && value(p) && emit_op(p, op) &&
+               expect(p, ")", "expected `)`");
+    case CALL_LEN: return parse_len(p);
     case CALL_JOIN: return parse_arguments(p, op, &items) && join(p, &items, op);
     }
     BUG("no such function: %d", i);
@@ -721,8 +809,10 @@ static bool parse_comparison(Parser *p)
     if (!parse(p, LEVEL_BITOR))
         return false;
     if (at(p, "in") || at(p, "not"))
-        return parse_in(p, from);
+        return value(p) && parse_in(p, from);
     int to = p->ncode;
+    if (infix_at(p, LEVEL_COMPARE))
+        as_value(p, to);
     bool chained = false;
     for (const Infix *infix; (infix = infix_at(p, LEVEL_COMPARE)); chained = true) {
         bool is = at(p, "is");
@@ -731,7 +821,7 @@ static bool parse_comparison(Parser *p)
         if (chained && !emit_copy(p, from, to))
             return false;
         from = p->ncode;
-        if (!parse(p, LEVEL_BITOR))
+        if (!parse(p, LEVEL_BITOR) || !value(p))
             return false;
         to = p->ncode;
         if (!emit_op(p, op) || (chained && !emit_op(p, OP_AND)))
@@ -770,8 +860,13 @@ static bool parse(Parser *p, Level level)
     if (!parse(p, level + 1))
         return false;
     for (const Infix *infix; (infix = infix_at(p, level));) {
+        bool logical = level < LEVEL_NOT,
+             of_c = infix->text[0] == '&' || infix->text[0] == '|';
+        if (!logical)
+            as_value(p, p->ncode);
         advance(p);
-        if (!parse(p, level + 1) || !emit_op(p, infix->op))
+        if (!parse(p, level + 1) || (!logical && !value(p)) ||
+            !emit(p, (Code){.op = infix->op, .param = of_c ? OF_C : 0}))
             return false;
     }
     return true;
@@ -846,6 +941,8 @@ bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
         return false;
     if (p.token.kind != T_END)
         return error_at(&p, "S001", "expected an operator");
+    if (whole)
+        as_value(&p, p.ncode);
     if (whole)
         *whole = constraint_of(space, p.code, p.ncode);
     else

@@ -313,6 +313,8 @@ static Range range_binary(ConstraintOp op, Range a, Range b)
     case OP_NE: return truth(same, apart, poison);
     case OP_AND: return range_and(a, b);
     case OP_OR: return range_or(a, b);
+    case OP_BOTH: return range_select(b, a, a);
+    case OP_EITHER: return range_select(a, a, b);
     case OP_BITAND:
     case OP_BITOR:
     case OP_BITXOR:

@@ -35,7 +35,9 @@
     X(SHL, bits_of(a, b, '<'))                                                             \
     X(SHR, bits_of(a, b, '>'))                                                             \
     X(AND, isnan(a) ? a : a == 0 ? 0 : isnan(b) ? b : b != 0)                              \
-    X(OR, isnan(a) ? a : a != 0 ? 1 : isnan(b) ? b : b != 0)
+    X(OR, isnan(a) ? a : a != 0 ? 1 : isnan(b) ? b : b != 0)                               \
+    X(BOTH, isnan(a) || a == 0 ? a : b)                                                    \
+    X(EITHER, isnan(a) || a != 0 ? a : b)
 
 // Operators on one double. Rounding is to the nearest even, as Python's.
 #define CONSTRAINT_UNARY(X)                                                                \

@@ -58,6 +58,15 @@ not z
 bool(z) and float(bx) / by > 1
 -bx // 3 == -1 or -bx % 3 == 0
 bx % f == 0
+(z or by) * 2 < 9
+(bx and by) == 4 or -(z and bx) < -2
+max(z or bx, by) < 8
+(bx if z or f > 1 else z and by) % 2
+bx in list(range(1, 20, 5)) + [8]
+bx in set([1, 3]) or by in tuple([1, 2]) + (5,)
+len({bx, by}) == 2 and len(set([z, 1, bx])) < 3
+math.log(bx, 2) == int(math.log(bx, 2))
+any(x in (bx, by) for x in sorted([3, 5]))
 bx / z > 1 if z else True
 2 ** by > bx and -2 ** 2 < 0
 """

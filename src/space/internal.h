@@ -8,6 +8,18 @@
 
 #include "space/space.h"
 
+// token.c -----------------------------------------------------------------------------
+
+typedef enum { T_END, T_NUMBER, T_NAME, T_WORD, T_SIGN } TokenKind;
+
+typedef struct {
+    TokenKind kind;
+    const char *text;
+    int len;
+} Token;
+
+Token token_at(const char *text); // the first, which begins there
+
 // constraint.c, evaluate.c ------------------------------------------------------
 
 // Binary operators on doubles a and b. NaN is poison: a division by zero yields it, every

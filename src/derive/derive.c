@@ -387,12 +387,28 @@ static bool derive_fold_parts(Walk *w, Path at)
     return true;
 }
 
+// Maps of rows that a chain begins with, where what follows it has moved in: they would
+// keep its folds from getting names.
+static void inline_first(Walk *w, Path at)
+{
+    Path in = walk_below(w, walk_below(w, at, CHILD_FUN), 0);
+    while (!w->deep && is_map(walk_node(w, at)->fun->arg[0])) {
+        const Expr *let = walk_node(w, in);
+        if (let->kind != E_LET || !is_map(let->arg[0]) || has_fold(let->arg[0]) ||
+            !walk_apply_plain(w, RULE_LET_INLINE, in))
+            return;
+    }
+}
+
 static void derive_map(Walk *w, Path at)
 {
     if (stream_map(w, at))
         return;
+    bool fused = false;
     while (fuse_into(w, at, has_chain))
-        ;
+        fused = true;
+    if (fused && is_map(walk_node(w, at)))
+        inline_first(w, at);
     if (derive_scan_rows(w, at) || derive_fold_parts(w, at))
         return;
     if (derive_chain(w, at))
@@ -492,6 +508,8 @@ static void walk_pattern(Walk *w, Path at, bool root)
         walk_columns(w, at, root);
     else if (pattern == P_REDUCE)
         derive_reduce(w, at);
+    else if (root && moves_rows(walk_node(w, at)))
+        parallel_copy(w, at);
     else if (pattern == P_MAP && root)
         derive_map(w, at);
     else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))

@@ -180,6 +180,13 @@ int lowered_dims(const Expr *expr)
     return dims;
 }
 
+bool moves_rows(const Expr *expr)
+{
+    return is_map(expr) && expr->type->kind == T_ARRAY &&
+           type_elem(expr->type, expr->dims)->kind == T_ARRAY &&
+           !computes(expr->fun->arg[0]) && !computes(expr->arg[0]);
+}
+
 bool is_relayout(const Expr *expr)
 {
     if (expr->kind != E_PATTERN)

@@ -181,6 +181,10 @@ int array_dims(const Type *type); // at most DIMS_MAX
 int lowered_dims(const Expr *expr);
 // Does lowering write the value to memory by itself, or only look at it?
 bool writes_itself(const Expr *expr);
+// Is there a pattern in it that is more than layout?
+bool computes(const Expr *expr);
+// A map that only moves each row of what it is given, which computes nothing either.
+bool moves_rows(const Expr *expr);
 // Is it only another layout of what is written where it ends up: transposed, or each row?
 bool is_relayout(const Expr *expr);
 

@@ -100,7 +100,8 @@ static void note_rows(Shape *shape, const Expr *reduce)
 static void find_shape(Shape *shape, Expr *expr, bool root)
 {
     bool pattern = expr->kind == E_PATTERN, relayout = is_relayout(expr);
-    if (pattern && expr->pattern == P_MAP && !(root && relayout)) {
+    bool copied = root && moves_rows(expr);
+    if (is_map(expr) && !(root && relayout) && !copied) {
         note_map(shape, expr);
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
@@ -121,8 +122,8 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
     for (int i = 0; i < expr->narg; i++)
         find_shape(shape, expr->arg[i],
                    root && (through || (expr->kind == E_LET && i == 1)));
-    if (root && expr->type && expr->type->kind == T_ARRAY && !is_map(expr) && !through &&
-        expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)) &&
+    if (root && expr->type && expr->type->kind == T_ARRAY && (!is_map(expr) || copied) &&
+        !through && expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)) &&
         !scan_elem_bytes(expr))
         shape->rectangular = true;
 }

@@ -21,7 +21,7 @@ const StageRates stage_rates = {4000, 30000, 3000};
 
 // A chain of lets -------------------------------------------------------------------------
 
-static bool computes(const Expr *expr)
+bool computes(const Expr *expr)
 {
     if (expr->kind == E_PATTERN &&
         (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY))

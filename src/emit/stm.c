@@ -506,6 +506,17 @@ static void put_vector_store(Printer *p, const Stm *stm)
     put_line(p, ");");
 }
 
+static void put_pairs(Printer *p, const Stm *stm)
+{
+    put(p, "fw_store_pairs<%d>(&", stm->apart);
+    put_element(p, stm->buffer, stm->index);
+    for (int i = 0; i < stm->value->n; i++) {
+        put(p, ", ");
+        put_value(p, stm->value->arg[i], PREC_SELECT);
+    }
+    put_line(p, ");");
+}
+
 static void put_copy(Printer *p, const Stm *stm)
 {
     const KExpr *from = stm->value;
@@ -522,6 +533,8 @@ static void put_store(Printer *p, const Stm *stm)
     const Type *type = stm->value->type;
     if (stm->async)
         put_copy(p, stm);
+    else if (stm->apart)
+        put_pairs(p, stm);
     else if (type->kind == T_SCALAR)
         put_scalar_store(p, stm, -1);
     else if (type->scalar != S_BOOL)

@@ -157,6 +157,8 @@ struct Stm {
     bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;
                 // MATRIX: is only begun
     int keep;   // WAIT
+    int apart;  // STORE of four: two pairs so many elements apart, of which the item stores
+                // one with its neighbour's; 0: four neighbours
     Block body, other;
 };
 

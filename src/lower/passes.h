@@ -45,6 +45,9 @@ void pass_interior(Pass *pass, Kernel *kernel);
 void pass_ahead(Pass *pass, Kernel *kernel);
 // ring.c: the same by copies that go on by themselves, several iterations ahead.
 void pass_ring(Pass *pass, Kernel *kernel);
+// pairs.c: neighbouring items exchange what matrix units left them, to store more at a
+// time.
+void pass_pairs(Pass *pass, Kernel *kernel);
 // loads.c: one load for loads of the same element in straight-line code.
 void pass_loads(Pass *pass, Kernel *kernel);
 // windows.c: what an iteration of a sequential loop loads and the next one would load again

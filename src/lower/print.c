@@ -142,7 +142,7 @@ static void put_head(Buf *out, const Stm *stm)
     case ST_ASSIGN: buf_puts(out, stm->var->name); break;
     case ST_MATRIX:
     case ST_STORE:
-        buf_puts(out, stm->async ? "async " : "");
+        buf_puts(out, stm->async ? "async " : stm->apart ? "pairs " : "");
         put_element(out, stm->buffer, stm->index, stm->value->type);
         break;
     case ST_ARRAY:

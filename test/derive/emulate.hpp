@@ -76,6 +76,9 @@ struct alignas(4) ushort2 {
 struct alignas(8) ushort4 {
     unsigned short x, y, z, w;
 };
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
 struct alignas(4) half2 {
     half x, y;
 };
@@ -168,6 +171,11 @@ template <class T> static T __shfl_sync(unsigned, T value, int lane)
     memcpy(&result, offered[warp * WARP + (lane & (WARP - 1))], sizeof result);
     wait_for_warp(warp); // nobody offers again before all have read
     return result;
+}
+
+template <class T> static T __shfl_xor_sync(unsigned all, T value, int mask)
+{
+    return __shfl_sync(all, value, current % WARP ^ mask);
 }
 
 // Fragments, as the instructions of matrix units have them --------------------------------

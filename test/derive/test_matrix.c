@@ -74,6 +74,13 @@ static const Case cases[] = {
     {"def f(a: [M][K]half, b: [K][N]uchar) = a |> map(\\r -> transpose(b) |> map(\\c -> "
      "zip(r, c) " WIDE "))",
      40, 30, 50, "lx=8 ly=8 mx=2 my=4 stage=16 load=ahead", MATH_STANDARD},
+    // Short results, which neighbouring items exchange.
+    {"def f(a: [M][K]half, b: [K][N]half) = a |> map(\\r -> transpose(b) |> map(\\c -> "
+     "half(zip(r, c) " WIDE ")))",
+     64, 64, 64, "lx=8 ly=8 mx=4 my=4 stage=16 stages=2", MATH_STANDARD},
+    {"def f(a: [M][K]bf16, b: [K][N]bf16) = a |> map(\\r -> transpose(b) |> map(\\c -> "
+     "bf16(zip(r, c) " WIDE ")))",
+     128, 64, 64, "lx=4 ly=32 mx=8 my=2 stage=64 unit=group", MATH_STANDARD},
     // What stands before and behind the product; a batch.
     {"def f(a: [M][K]half, s: [M]half, b: [K][N]half, v: [N]float) =\n"
      "  zip(a, s) |> map(\\r -> zip(transpose(b), v) |> map(\\c -> max(0, c.1 + (zip(r.0, "
@@ -127,7 +134,10 @@ static void compare(const ProblemData *data, void **raw, void **plain, double k)
     const RigBuffer *b = &data->buffer[out];
     Arena *arena = arena_new();
     double *x = NEW_ARRAY(arena, double, b->count), *y = NEW_ARRAY(arena, double, b->count);
-    double unit = b->scalar == S_HALF ? 0x1p-11 : b->scalar == S_DOUBLE ? 0x1p-53 : 0x1p-24;
+    double unit = b->scalar == S_BF16     ? 0x1p-8
+                  : b->scalar == S_HALF   ? 0x1p-11
+                  : b->scalar == S_DOUBLE ? 0x1p-53
+                                          : 0x1p-24;
     double most = 0, size = 0;
     scalar_unpack(b->scalar, raw[out], b->count, x);
     scalar_unpack(b->scalar, plain[out], b->count, y);

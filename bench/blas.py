@@ -132,6 +132,7 @@ def torch_ns(scalar, size, arrays, text):
 def products(folder):
     print(f"\n{'product':18} {'sizes':22} {'time us':>9} {'Tflop/s':>8} {'torch us':>9} {'share':>7} "
           f"{'tuned in':>8}  point")
+    failed = None
     for number, (name, text, full, scalar, arrays, rival) in enumerate(PRODUCTS):
         if only and not any(word == f"{name} {full}" or word == name for word in only):
             continue
@@ -144,6 +145,7 @@ def products(folder):
             r = run(folder, "tune", path, "-s", sizes, "-q", "-b", seconds + "s", "-o", folder)
         except subprocess.CalledProcessError as error:
             print(f"{name:18} {sizes:22} {error}", flush=True)
+            failed = error
             continue
         ns, flops = r["best"]["time_ns"], flops_of(size)
         try:
@@ -153,6 +155,8 @@ def products(folder):
             beside = f"{'-':>9} {'-':>7}"
         print(f"{name:18} {sizes:22} {ns / 1e3:9.1f} {flops / ns / 1e3:8.1f} {beside} "
               f"{r['elapsed_s']:6.1f} s  {r['best']['point']}", flush=True)
+    if failed:
+        raise failed
 
 
 def main(folder):

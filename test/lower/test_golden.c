@@ -137,7 +137,8 @@ static void see_pass(const Golden *golden, const char *path, Seen *seen)
     assert_true(device_model_find("nvidia-h200", &model));
     describe_model(&model, &device);
     // Lanes exchange registers there, and copies go on by themselves.
-    if (strstr(path, "/stream") || strstr(path, "/ring"))
+    // Lanes exchange registers there, and copies go on by themselves.
+    if (strstr(path, "/stream") || strstr(path, "/ring") || strstr(path, "/pairs"))
         describe_target("cuda", &device);
     problem->bound->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = derive_new(problem->bound, &device, &diags);

@@ -341,6 +341,7 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
         int64_t lx, ly, bx, by, cx, cy, stage, resident;
         const char *load, *tiles;
     } first[] = {
+        {8, 16, 4, 8, 4, 1, 8, 2, "ahead", "unroll"},
         {16, 8, 4, 8, 2, 2, 8, 2, "ahead", "unroll"},
         {16, 8, 4, 8, 2, 1, 16, 0, "ahead", "unroll"},
         {32, 8, 4, 4, 2, 2, 16, 2, "ahead", "unroll"},

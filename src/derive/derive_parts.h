@@ -94,6 +94,7 @@ void derive_passes(const Derivation *derivation, const Point *point, TimeLoop *p
 // What the time loops of a program are, of its expression at host level.
 void note_steps(Derivation *derivation, Expr *expr);
 bool has_stream(const Derivation *derivation);
+bool streams_rows(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
 // stream_first.c: valid points to try first, likely the fastest first; how many.
 int stream_first(const Derivation *derivation, Point *point, int max);

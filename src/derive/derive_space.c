@@ -568,7 +568,8 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     bool stream =
         derive_param(d, point, "fuse") > 1 || derive_word(d, point, "scheme", "stream");
     if (stream) {
-        options.vector = stream_vector(d, point);
+        options.in_rows = streams_rows(d);
+        options.vector = options.in_rows ? 1 : stream_vector(d, point);
         options.unroll_cap = STEPS_COPIES;
     }
     options.warps = (int)derive_param(d, point, "warps");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parameters of iterated stencils: how many steps a kernel does (fuse), outputs a lane
-// along x (cols), and rows, or planes, that a group walks along (rows); with shuffles, how
-// many warps a multiprocessor is to hold (warps). In three dimensions ly is the warps of a
-// group, one below another, and by the rows of a lane. A point that does one step at a time
-// has the parameters of a single sweep, and the others not, and the reverse.
+// along x (cols; 0: sweeps, a step a kernel), and rows, or planes, that a group walks along
+// (rows); with shuffles, how many warps a multiprocessor is to hold (warps). In three
+// dimensions ly is the warps of a group, one below another, and by the rows of a lane.
+// Sweeps have the parameters of a single one, and the others not, and the reverse.
 
 #include "derive/derive_parts.h"
 
@@ -27,6 +27,7 @@ void merge_loops(TimeLoop *all, const TimeLoop *found)
     all->bytes = MAX(all->bytes, found->bytes);
     all->words = MAX(all->words, found->words);
     all->met = MAX(all->met, found->met);
+    all->kept = MAX(all->kept, found->kept);
     all->reads = MAX(all->reads, found->reads);
     all->ops = MAX(all->ops, found->ops);
     all->wide = MAX(all->wide, found->wide);
@@ -63,12 +64,17 @@ static void add_steps(Derivation *d)
     space_add_ints(d->space, "fuse", step_counts, n);
 }
 
-// On a CPU, where lanes meet at barriers, streams are slow, and take minutes to compile.
+// On a processor a stream is one thread, and its rows are in arrays.
+bool streams_rows(const Derivation *d)
+{
+    return d->device.is_cpu || d->device.lanes == 0;
+}
+
 bool has_stream(const Derivation *d)
 {
     const TimeLoop *s = &d->shape.steps;
-    return s->count > 1 && !s->why && d->device.lanes > 0 && !d->device.is_cpu &&
-           d->shape.dims >= s->dims && (s->dims < 3 || d->shape.rectangular);
+    return s->count > 1 && !s->why && d->shape.dims >= s->dims &&
+           (s->dims < 3 || d->shape.rectangular);
 }
 
 const char *derive_unfused(const Derivation *d)
@@ -76,9 +82,7 @@ const char *derive_unfused(const Derivation *d)
     const TimeLoop *s = &d->shape.steps;
     return s->count < 2 || has_stream(d) ? NULL
            : s->why                      ? s->why
-           : d->device.is_cpu ? "the device is a processor, where lanes do not run together"
-           : d->device.lanes == 0 ? "how many work-items run together is not known"
-                                  : "the axes of its maps are not those of its state";
+                    : "the axes of its maps are not those of its state";
 }
 
 static void constrain(Derivation *d, Diags *diags, const char *format, ...) FW_PRINTF(3, 4);
@@ -150,6 +154,36 @@ static void add_relay(Derivation *d, Diags *diags)
     constrain(d, diags, "cols in (1, 2, 4, 8) or relay > 1");
 }
 
+// All rows of a group stay in cache: 1 MiB, or what a device gives a group.
+static void add_row_params(Derivation *d, Diags *diags)
+{
+    const TimeLoop *s = &d->shape.steps;
+    const char *lines = is_deep(d) ? " * ly * by" : "";
+    int64_t most = 1 << 20;
+    if (d->device.lanes)
+        most = MIN(most, d->device.local_bytes);
+    add_steps(d);
+    space_add_ints(d->space, "cols",
+                   (const int64_t[]){1, 64, 128, 256, 512, 1024, 2048, 4096}, 8);
+    space_add_ints(d->space, "rows",
+                   (const int64_t[]){ROWS_LEAST, 128, 256, 512, 1024, 4096}, 6);
+    constrain_sweeps(d, "fuse == 1", diags);
+    if (space_find(d->space, "scheme") >= 0)
+        constrain(d, diags, "fuse == 1 or scheme == 'global'");
+    if (space_find(d->space, "cover") >= 0)
+        constrain(d, diags, "fuse == 1 or cover == '%s'",
+                  cover_stored(d) ? cover_stored(d) : "");
+    constrain(d, diags, "fuse == 1 or cols >= 64");
+    constrain(d, diags, "fuse == 1 or lx == 1");
+    constrain(d, diags, "fuse == 1 or (fuse + 1) * cols%s * %lld <= %lld", lines,
+              (long long)s->kept, (long long)most);
+    constrain(d, diags, "fuse == 1 or fuse * %lld <= cols",
+              (long long)(4 * s->beyond[s->dims - 1]));
+    if (is_deep(d))
+        constrain(d, diags, "fuse == 1 or fuse * %lld <= ly * by",
+                  (long long)(4 * s->beyond[1]));
+}
+
 static void add_walk_params(Derivation *d, bool relays)
 {
     static const int64_t cols[] = {1, 2, 4, 8, 5, 6, 7, 9, 10, 11, 12, 13, 14, 16, 20, 24};
@@ -167,6 +201,10 @@ static void add_walk_params(Derivation *d, bool relays)
 
 void add_stream_params(Derivation *d, Diags *diags)
 {
+    if (streams_rows(d)) {
+        add_row_params(d, diags);
+        return;
+    }
     const TimeLoop *s = &d->shape.steps;
     const char *steps = has_relay(d) ? "fuse / relay" : "fuse";
     const char *by = is_deep(d) ? " * by" : "";

@@ -87,7 +87,7 @@ static double iteration(const Search *s, const Stream *p, const Covering *c, int
                          : steps * met * (double)loop->met / (double)MAX(loop->bytes, 1));
     double moved = p->n[RELAY] > 1 ? 14 * cells / (double)c->team : 2 * cells * words;
     double most = MIN(255, floor(2048.0 / (double)p->n[WARPS] / 8) * 8);
-    double registers = steps * cells * (double)loop->words + cells * words + 44;
+    double registers = 1.2 * steps * cells * (double)loop->words + 1.5 * cells * words + 50;
     double spilt = 2.3 * MAX(registers - most, 0);
     double issued = 1.06 * arithmetic + shuffled + shared / 3 + moved + spilt + 30;
     double row = (double)(s->d->device.lanes * p->n[COLS]);
@@ -175,11 +175,29 @@ static bool is_like(const Stream *a, const Stream *b)
     return differ < 2;
 }
 
+// On a processor: columns, lines and steps that caches of some sizes hold.
+static int rows_first(const Derivation *d, Point *point, int max)
+{
+    static const int64_t cols[] = {1024, 512, 2048, 256, 128}, fuse[] = {8, 4, 16, 2};
+    int n = 0;
+    for (int i = 0; i < COUNTOF(cols) * COUNTOF(fuse) && n < max; i++) {
+        Stream stream = {.n = {fuse[i / COUNTOF(cols)], cols[i % COUNTOF(cols)], 1, 1, 32,
+                               1, i % 2 ? 256 : 1024}};
+        memset(&point[n], 0, sizeof *point);
+        set_stream(d, &stream, &point[n]);
+        set_number(d, &point[n], "lx", 1);
+        if (d->shape.steps.dims < 3)
+            set_number(d, &point[n], "ly", 1);
+        n += space_valid(d->space, &point[n]);
+    }
+    return n;
+}
+
 int stream_first(const Derivation *d, Point *point, int max)
 {
     enum { FIRST = 16 };
-    if (!has_stream(d))
-        return 0;
+    if (!has_stream(d) || streams_rows(d))
+        return has_stream(d) ? rows_first(d, point, max) : 0;
     Search s = {.d = d, .loop = &d->shape.steps, .arena = arena_new()};
     s.deep = s.loop->dims == 3;
     choose(&s, &(Stream){.cost = 0}, 0);

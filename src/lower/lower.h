@@ -210,6 +210,7 @@ typedef struct {
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
     int warps;         // of streams that a multiprocessor should hold at once; 0: not said
+    bool in_rows;      // of streams: a group is one thread, whose rows are in arrays
     int relay;         // of streams in two: warps that each do a part of the steps; 0: one
     int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
     bool matrix;       // reduceMatrix is done by matrix units; items are 4 x 8 a warp
@@ -270,6 +271,7 @@ typedef struct {
     int64_t wide;             // words of its widest numbers
     // What one step more adds, or the only one has, for each cell of a lane.
     int64_t words; // of 4 bytes: kept from one row to the next
+    int64_t kept;  // bytes of rows in arrays
     int64_t met;   // bytes of those that lanes publish in local memory
     int64_t ring;  // bytes of a cell of all rows between a warp and the next, of a relay
     int64_t reads; // cells read, in an iteration of the walk

@@ -48,18 +48,22 @@ static void plan_relay(Stream *s, const Expr *expr)
 static bool plan(Stream *s, const Expr *expr)
 {
     const LowerOptions *options = s->l->options;
-    if (!options->lanes || !arith_is_const(expr->num[2], &s->cols) ||
+    s->in_rows = options->in_rows;
+    if ((!options->lanes && !s->in_rows) || !arith_is_const(expr->num[2], &s->cols) ||
         !arith_is_const(expr->num[3], &s->rows) || s->cols < 1 || s->rows < 1 ||
-        s->cols > COLS_MAX || !stream_probe(s, expr->type))
+        (s->cols > COLS_MAX && !s->in_rows) || !stream_probe(s, expr->type))
         return false;
-    s->lanes = options->lanes;
+    s->lanes = s->in_rows ? 1 : options->lanes;
     plan_relay(s, expr);
     s->jam = s->dims == 3 ? MAX(options->lane_rows, 1) : 1;
-    s->warps = s->dims == 3       ? MAX(options->local[1], 1)
+    if (s->in_rows && s->dims == 3)
+        s->jam *= MAX(options->local[1], 1);
+    s->warps = s->in_rows         ? 1
+               : s->dims == 3     ? MAX(options->local[1], 1)
                : s->relay > 1     ? 1
                : options->shuffle ? MAX(options->local[0] / s->lanes, 1)
                                   : 1;
-    if (s->steps < 1 || s->steps > STEPS_MAX || s->jam > JAM_MAX)
+    if (s->steps < 1 || s->steps > STEPS_MAX || (s->jam > JAM_MAX && !s->in_rows))
         return false;
     stream_schedule(s);
     return stream_tiles(s);
@@ -106,8 +110,8 @@ static void name_places(Stream *s, const char *name, const Arith *first, int axi
 {
     ArithCtx *c = s->l->ctx;
     int64_t size = s->size[axis];
-    int64_t step = axis == s->dims - 1 ? s->cols : 1; // what `first` is a multiple of
-    bool whole = size % n == 0 && step == n;          // all are within, or none
+    int64_t step = axis == s->dims - 1 ? s->grain : 1; // what `first` is a multiple of
+    bool whole = size % n == 0 && step == n;           // all are within, or none
     const Arith *base = NULL;
     if (inside)
         base = name_index(s, name, first, s->lo[axis], size - s->hi[axis] - n, step);
@@ -116,6 +120,14 @@ static void name_places(Stream *s, const char *name, const Arith *first, int axi
     for (int64_t k = 0; k < n; k++)
         at[k] = base ? arith_addc(c, base, k)
                      : name_moved(s, name, arith_addc(c, first, k), axis, 1, 1);
+}
+
+const Arith *stream_place(Stream *s, const char *name, const Arith *place, int axis,
+                          bool inside)
+{
+    if (inside)
+        return name_index(s, name, place, s->lo[axis], s->size[axis] - 1 - s->hi[axis], 1);
+    return name_moved(s, name, place, axis, 1, 1);
 }
 
 // Code --------------------------------------------------------------------------------
@@ -142,10 +154,10 @@ static int64_t ahead_of(const Stream *s, int g, int64_t j, int64_t c)
     return (g * s->jam + j) * s->cols + c;
 }
 
-// Is there a next row to be loaded early?
-static bool is_ahead(const Stream *s)
+// How many rows before their use the input is loaded.
+static int64_t rows_ahead(const Stream *s)
 {
-    return s->times * s->phases > 1;
+    return s->relay > 1 ? s->batch : s->times * s->phases > 1;
 }
 
 static const Arith *row_of(Stream *s, const Arith *row, const Way *way)
@@ -176,6 +188,8 @@ static void load_cell(Stream *s, int g, int64_t j, int64_t c)
 // The rows that come next, into registers of their own, early. newest: of all.
 static void load_ahead(Stream *s, const Arith *newest, const Way *way)
 {
+    if (s->in_rows)
+        return;
     for (int g = 0; g < s->nstate; g++) {
         if (!s->field[g].used)
             continue;
@@ -223,12 +237,18 @@ static void enter_pieces(Stream *s)
     for (int g = 0; g < s->nstate; g++)
         for (int64_t k = 0; s->field[g].used && k < relay_pieces(s); k++)
             relay_enter(s, g, k, k_var(s->l, s->ahead[ahead_of(s, g, 0, k)]));
-    add_barrier(s->l);
 }
 
 // The next row of each grid of the state becomes the newest.
-static void take_ahead(Stream *s)
+static void take_ahead(Stream *s, const Arith *newest, const Way *way)
 {
+    for (int g = 0; s->in_rows && g < s->nstate; g++)
+        if (s->field[g].used) {
+            const Arith *row = arith_addc(s->l->ctx, newest, -s->field[g].delay);
+            rows_take(s, g, row_of(s, row, way), way->part);
+        }
+    if (s->in_rows)
+        return;
     if (s->relay > 1) {
         relay_take(s);
         return;
@@ -274,7 +294,10 @@ static void open_writes(Stream *s, const Arith *row, const Way *way)
                            arith_sub(c, arith_const(c, s->lanes - side - 1), s->lane),
                            arith_sub(c, arith_const(c, width_of(s) - 1), s->x),
                            arith_sub(c, arith_const(c, s->size[0] - 1), row)};
-    open_if(s, cond, way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6);
+    if (s->in_rows) // its columns are those of loops
+        open_if(s, (const Arith *[]){cond[0], cond[1], cond[5]}, 3);
+    else
+        open_if(s, cond, way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6);
 }
 
 // In three dimensions, for row j of the lane.
@@ -309,7 +332,7 @@ static void write_cell(Stream *s, int g, const KExpr *value, const Arith *row, i
     l->block = here;
 }
 
-static const KExpr *cell_value(Stream *s, const Field *field)
+const KExpr *stream_value(Stream *s, const Field *field)
 {
     const View *cell = stream_element(s, s->grid[field->grid].value, s->at);
     return stream_unmoved(s, view_read(s->l, cell));
@@ -325,13 +348,15 @@ static void write_row(Stream *s, int g, const Field *field, bool computed,
     if (s->relay == 1)
         open_writes(s, row, way);
     const Arith *at = computed ? row : row_of(s, row, way);
-    for (int64_t j = 0; j < s->jam; j++) {
+    if (s->in_rows)
+        rows_write(s, g, field, at, way->part);
+    for (int64_t j = 0; j < s->jam && !s->in_rows; j++) {
         Block *here = l->block;
         open_line(s, j, way);
         for (int64_t c = 0; c < s->cols; c++) {
             set_cell(s, at, j, c, way);
             const KExpr *value =
-                computed ? k_var(l, cell_var(s, field, 0, j, c)) : cell_value(s, field);
+                computed ? k_var(l, cell_var(s, field, 0, j, c)) : stream_value(s, field);
             if (s->relay > 1)
                 relay_pass(s, g, c, value);
             else
@@ -353,10 +378,14 @@ static void write_rows(Stream *s, const Field *field, const Arith *newest, const
 static void compute_row(Stream *s, const Field *field, const Arith *newest, const Way *way)
 {
     const Arith *row = row_of(s, arith_addc(s->l->ctx, newest, -field->delay), way);
+    if (s->in_rows) {
+        rows_compute(s, field, row, way->part);
+        return;
+    }
     for (int64_t j = 0; j < s->jam; j++)
         for (int64_t c = 0; c < s->cols; c++) {
             set_cell(s, row, j, c, way);
-            const KExpr *value = cell_value(s, field);
+            const KExpr *value = stream_value(s, field);
             stream_assign(s, cell_var(s, field, 0, j, c), value);
         }
 }
@@ -381,7 +410,7 @@ static int compute_rows(Stream *s, int64_t step, int i, const Arith *newest, con
     return end;
 }
 
-// What left the last ring in the iteration before is written.
+// What left the last warp a barrier ago is written.
 static void write_pieces(Stream *s, const Arith *newest, const Way *way)
 {
     Lower *l = s->l;
@@ -389,7 +418,7 @@ static void write_pieces(Stream *s, const Arith *newest, const Way *way)
     int64_t across = s->lanes * s->cols;
     for (int g = 0; g < s->nstate; g++) {
         const Field *field = stream_field(s, s->steps, g);
-        const Arith *row = arith_addc(c, newest, -1 - s->behind - field->delay);
+        const Arith *row = arith_addc(c, newest, -s->batch - s->behind - field->delay);
         const Arith *from_start = arith_sub(c, row, s->first);
         for (int64_t k = 0; k < relay_pieces(s); k++) {
             Block *here = l->block;
@@ -426,15 +455,15 @@ static void gen_rows(Stream *s, const Way *way, const Arith *y)
 {
     for (s->phase = 0; s->phase < s->phases && !s->l->failed; s->phase++) {
         const Arith *newest = arith_addc(s->l->ctx, y, s->phase);
-        const Arith *next = arith_addc(s->l->ctx, newest, 1);
+        const Arith *next = arith_addc(s->l->ctx, newest, rows_ahead(s));
         exchange_older(s);
         if (s->relay > 1) {
             load_pieces(s, next, way);
             write_pieces(s, newest, way);
             newest = own_row(s, newest, way);
         }
-        take_ahead(s);
-        if (s->relay == 1 && is_ahead(s))
+        take_ahead(s, newest, way);
+        if (s->relay == 1 && rows_ahead(s))
             load_ahead(s, next, way);
         for (int g = 0; g < s->nstate; g++)
             if (s->field[g].used)
@@ -444,6 +473,8 @@ static void gen_rows(Stream *s, const Way *way, const Arith *y)
                 i = compute_rows(s, t, i, newest, way);
         if (s->relay > 1)
             enter_pieces(s);
+        if (s->relay > 1 && (s->phase + 1) % s->batch == 0)
+            add_barrier(s->l);
     }
 }
 
@@ -464,7 +495,7 @@ static int64_t first_inside(const Stream *s)
 
 static int64_t last_inside(const Stream *s)
 {
-    return s->size[0] - s->phases - s->hi[0] - is_ahead(s);
+    return s->size[0] - s->phases - s->hi[0] - rows_ahead(s);
 }
 
 // Any rows: those near the border in a way of their own.
@@ -473,7 +504,7 @@ static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
     Lower *l = s->l;
     Block *here = l->block;
     // Barriers under a condition, even one that all agree on, go wrong on PoCL 3.1.
-    if (l->options->shuffle && first_inside(s) <= last_inside(s)) {
+    if ((l->options->shuffle || s->in_rows) && first_inside(s) <= last_inside(s)) {
         const Arith *cond[] = {arith_addc(l->ctx, y, -first_inside(s)),
                                arith_sub(l->ctx, arith_const(l->ctx, last_inside(s)), y)};
         Stm *branch = open_choice(s, cond, 2);
@@ -495,17 +526,20 @@ static void gen_walk(Stream *s, Part part)
     const Arith *from[COLS_MAX], *to[COLS_MAX];
     Way way = {part, col, line, from, to};
     memset(s->cell, 0, (size_t)s->ncell * sizeof(Var *));
-    memset(s->ahead, 0, (size_t)(s->nstate * s->jam * s->cols) * sizeof(Var *));
-    name_places(s, "col", s->x, s->dims - 1, s->cols, inside, col);
-    if (s->dims == 3)
+    memset(s->ahead, 0, (size_t)s->nahead * sizeof(Var *));
+    if (!s->in_rows)
+        name_places(s, "col", s->x, s->dims - 1, s->cols, inside, col);
+    if (s->dims == 3 && !s->in_rows)
         name_places(s, "line", s->y, 1, s->jam, inside, line);
     s->phase = 0;
     if (s->relay > 1) { // what the first iteration takes was to enter in one before it
         name_pieces(s, inside, from, to);
-        load_pieces(s, above, &way);
         s->turn = arith_const(c, 0);
-        s->phase = -1;
-        enter_pieces(s);
+        for (s->phase = -s->batch; s->phase < 0; s->phase++) {
+            load_pieces(s, arith_addc(c, above, s->phase + s->batch), &way);
+            enter_pieces(s);
+        }
+        add_barrier(l);
     } else {
         load_ahead(s, above, &way);
     }
@@ -548,7 +582,7 @@ static void name_place(Stream *s)
     s->first = arith_mulc(c, s->stream, s->rows);
     s->start = arith_addc(c, arith_mulc(c, s->strip, across - 2 * s->halo), -s->halo);
     s->x = name_index(s, "x", arith_add(c, s->start, arith_mulc(c, s->lane, s->cols)),
-                      -s->halo, width_of(s) + across, s->cols);
+                      -s->halo, width_of(s) + across, s->grain);
     if (s->dims != 3)
         return;
     s->tile = last_first(s, "tile", s->tile, s->tiles);
@@ -589,7 +623,7 @@ static void gen_ways(Stream *s)
     const Arith *cond[2 * DIMS_MAX];
     name_place(s);
     stream_open(s);
-    int n = l->options->shuffle ? inside_conds(s, cond) : 0;
+    int n = l->options->shuffle || s->in_rows ? inside_conds(s, cond) : 0;
     if (n) {
         Stm *branch = open_choice(s, cond, n);
         gen_walk(s, PART_INSIDE);
@@ -710,6 +744,7 @@ static void add_steps(Stream *s, int64_t steps, int sign, TimeLoop *found)
             continue;
         found->words += sign * (bytes / 4 * MAX(field->depth - 1, 0));
         found->met += sign * (field->shared ? bytes : 0);
+        found->kept += sign * (field->depth ? s->phases * bytes : 0);
         found->reads += sign * s->phases * grid->reads.len;
         for (int d = 0; d < s->dims; d++)
             most[d] = MAX(most[d], MAX(field->beyond[0][d], field->beyond[1][d]));
@@ -741,7 +776,7 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
         add_steps(&s, found->count > 1 ? 3 : 1, 1, found);
         relay_plan(&s);
         for (int g = 0; g < s.nstate; g++)
-            found->ring += (s.late[g] + 1) * scalar_info[s.grid[g].scalar->scalar].bytes;
+            found->ring += ring_rows(&s, g) * scalar_info[s.grid[g].scalar->scalar].bytes;
         found->wide = 1;
         for (int g = 0; g < s.ngrid; g++) {
             found->ops += s.grid[g].reads.len;
@@ -774,15 +809,17 @@ void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const
     Stream s = {.l = l, .f = expr->fun, .env = env, .from = from, .to = to, .steps = steps};
     if (l->failed || !plan(&s, expr))
         return;
-    int64_t lanes = s.nstate * s.jam * s.cols;
-    s.ncell = s.nfield * s.phases * (s.cols + 2 * reach_x(&s)) * (s.jam + 2 * reach_y(&s));
+    s.nahead = s.in_rows ? 0 : s.nstate * s.jam * s.cols;
+    s.ncell = s.in_rows ? 0
+                        : s.nfield * s.phases * (s.cols + 2 * reach_x(&s)) *
+                              (s.jam + 2 * reach_y(&s));
     s.cell = NEW_ARRAY(l->arena, Var *, s.ncell);
     s.names = NEW_ARRAY(l->arena, const char *, s.ncell);
-    s.nexts = NEW_ARRAY(l->arena, const char *, lanes);
-    s.ahead = NEW_ARRAY(l->arena, Var *, lanes);
+    s.nexts = NEW_ARRAY(l->arena, const char *, s.nahead);
+    s.ahead = NEW_ARRAY(l->arena, Var *, s.nahead);
     kernel_begin(l, expr);
     shape_launch(&s, l->kernel);
-    make_shared(&s);
+    (s.in_rows ? make_windows : make_shared)(&s);
     if (s.relay > 1)
         make_rings(&s);
     gen_loop(l, LOOP_WRG, s.dims == 3 ? 2 : 1, false, arith_const(l->ctx, s.streams),

@@ -10,6 +10,7 @@
 #include "lower/internal.h"
 
 enum {
+    BATCH_MOST = 5,
     REACH_MAX = 8,
     GRIDS_MAX = 32,
     READS_MAX = 1024,
@@ -70,15 +71,18 @@ struct Stream {
     int dims, shift;        // shift: axes that the grids do not have
     int64_t size[DIMS_MAX]; // of the grid, by axis
     int64_t steps, cols, rows, lanes;
+    bool in_rows;  // windows are arrays of a group that is one thread
     int64_t jam;   // rows of a lane
     int64_t warps; // of a group: two dimensions: side by side along x; three: along y
-    int64_t ncell;
+    int64_t ncell, nahead; // variables of windows, and of the rows that come next
     int64_t strips, tiles, streams;
     int64_t halo;         // columns at each end of a strip that are not written
+    int64_t grain;        // the first column of a lane is a multiple of it
     int64_t border;       // rows at each end of a tile that are not written
     int64_t above, after; // rows read before the first written, newest after the last
     int64_t delay;        // of the last field
     int64_t relay;        // warps that do `steps` each, one after another; 1: one does all
+    int64_t batch;        // rows from one barrier to the next
     int64_t lag, behind;  // rows that one is behind the one before, and the last the first
     int64_t late[GRIDS_MAX]; // iterations from what a warp gives to when the next takes it
     const Buffer *ring[GRIDS_MAX];
@@ -99,6 +103,7 @@ struct Stream {
     // The cell being computed.
     const Field *reader;
     int64_t phase, j, c;
+    const Arith *line_at, *col_at; // in the arrays
     const Arith *at[DIMS_MAX];
     // The code being made.
     Block *top;                  // declarations
@@ -164,6 +169,7 @@ bool stream_tiles(Stream *s);
 // How far warps are apart; what is read before and after the rows written.
 void relay_plan(Stream *s);
 void make_rings(Stream *s);
+int64_t ring_rows(const Stream *s, int g);
 // Cells of a row that an item moves between a ring and memory, and which each is.
 int64_t relay_pieces(const Stream *s);
 const Arith *relay_cell(Stream *s, int64_t piece);
@@ -172,6 +178,24 @@ const KExpr *relay_left(Stream *s, int g, int64_t piece);
 // The warp's rows from the one before it; a cell for the one after it.
 void relay_take(Stream *s);
 void relay_pass(Stream *s, int g, int64_t c, const KExpr *value);
+
+// stream.c --------------------------------------------------------------------------------
+
+// A place along an axis, by a name; inside: it is in the grid, and so is what it reads.
+const Arith *stream_place(Stream *s, const char *name, const Arith *place, int axis,
+                          bool inside);
+// What a field is computed as at the cell.
+const KExpr *stream_value(Stream *s, const Field *field);
+
+// stream_rows.c: needs in_rows ------------------------------------------------------------
+
+void make_windows(Stream *s);
+// A cell of a window, as seen from the one computed.
+const KExpr *window_load(Stream *s, const Field *field, int64_t age, int64_t j, int64_t c);
+// Loops over a row: of the input, of a field, and from a field to an array of the result.
+void rows_take(Stream *s, int g, const Arith *row, Part part);
+void rows_compute(Stream *s, const Field *field, const Arith *row, Part part);
+void rows_write(Stream *s, int g, const Field *field, const Arith *row, Part part);
 
 // stream_cells.c ------------------------------------------------------------------------
 

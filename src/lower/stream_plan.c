@@ -109,7 +109,7 @@ static void keep_rows(Stream *s, const Field *reader)
         if (!row && !column)
             continue;
         from->age = from->age < 0 ? age : MIN(from->age, age);
-        from->shared |= row || !s->l->options->shuffle;
+        from->shared |= !s->in_rows && (row || !s->l->options->shuffle);
     }
 }
 
@@ -175,8 +175,10 @@ static int64_t most_beyond(const Stream *s, int axis)
 bool stream_tiles(Stream *s)
 {
     s->halo = most_beyond(s, s->dims - 1);
-    if (s->relay == 1) // a lane writes all its columns or none
+    if (s->relay == 1 && !s->in_rows) // a lane writes all its columns or none
         s->halo = (s->halo + s->cols - 1) / s->cols * s->cols;
+    for (int64_t a = s->cols, b = s->halo; a; a = b % a, b = s->grain)
+        s->grain = a;
     s->border = s->dims == 3 ? most_beyond(s, 1) : 0;
     int64_t own = s->lanes * s->cols - 2 * s->halo;
     int64_t lines = s->dims == 3 ? s->warps * s->jam - 2 * s->border : 1;

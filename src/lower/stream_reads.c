@@ -268,6 +268,8 @@ static const KExpr *read_cell(Stream *s, const View *view, const int64_t *off)
     const Field *from =
         stream_field(s, s->reader->step - (s->reader->grid < s->nstate), view->field);
     int64_t age = s->reader->delay - off[0] - from->delay;
+    if (s->in_rows)
+        return window_load(s, from, age, s->dims == 3 ? off[1] : 0, off[s->dims - 1]);
     int64_t j = s->dims == 3 ? s->j + off[1] : 0;
     return k_var(s->l, cell_var(s, from, age, j, s->c + off[s->dims - 1]));
 }

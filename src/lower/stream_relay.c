@@ -8,7 +8,8 @@
 //           what leaves the last one, all items of the group move between it and memory,
 //           neighbours by neighbours, a row ahead of its use. So all warps run the same
 //           code, columns of a lane are neighbours, however many, and nothing but the two
-//           ends of a strip is computed twice along x. An iteration has one barrier.
+//           ends of a strip is computed twice along x. Where rings of so many rows are not
+//           large, all rows of an iteration have one barrier, which costs 200 cycles or so.
 //   source  warps as time levels: what is known of the fastest stencils in double
 //           precision (FastStencil, SC 2026)
 
@@ -18,21 +19,22 @@
 void relay_plan(Stream *s)
 {
     int64_t before = 0, last = 0;
-    s->lag = 1;
+    s->batch = s->phases <= BATCH_MOST ? s->phases : 1;
+    s->lag = s->batch;
     for (int g = 0; g < s->nstate; g++) {
         const Field *in = &s->field[g], *out = stream_field(s, s->steps, g);
         if (in->used)
-            s->lag = MAX(s->lag, out->delay - in->delay + 1);
+            s->lag = MAX(s->lag, out->delay - in->delay + s->batch);
         before = MAX(before, in->beyond[0][0]);
         last = MAX(last, out->delay);
     }
     for (int g = 0; g < s->nstate; g++) {
         const Field *in = &s->field[g], *out = stream_field(s, s->steps, g);
-        s->late[g] = in->used ? s->lag + in->delay - out->delay : 1;
+        s->late[g] = in->used ? s->lag + in->delay - out->delay : s->batch;
     }
     s->behind = (s->relay - 1) * s->lag;
     s->above = s->relay * before;
-    s->after = s->behind + last + 1;
+    s->after = s->behind + last + s->batch;
 }
 
 static int64_t row_cells(const Stream *s)
@@ -61,11 +63,17 @@ int64_t relay_pieces(const Stream *s)
     return (row_cells(s) + items - 1) / items;
 }
 
+// What a warp gives is taken after a barrier, and what is taken is overwritten after one.
+int64_t ring_rows(const Stream *s, int g)
+{
+    return s->late[g] + s->batch;
+}
+
 void make_rings(Stream *s)
 {
     Lower *l = s->l;
     for (int g = 0; g < s->nstate; g++) {
-        int64_t cells = (s->relay + 1) * (s->late[g] + 1) * ring_cells(s, g);
+        int64_t cells = (s->relay + 1) * ring_rows(s, g) * ring_cells(s, g);
         const Type *type =
             type_array(l->arena, arith_const(l->ctx, cells), s->grid[g].scalar);
         s->ring[g] = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "ring")->buffer;
@@ -76,7 +84,7 @@ void make_rings(Stream *s)
 static const Arith *ring_row(Stream *s, int g, const Arith *ring, int64_t before)
 {
     ArithCtx *c = s->l->ctx;
-    int64_t rows = s->late[g] + 1;
+    int64_t rows = ring_rows(s, g);
     const Arith *turn = arith_addc(c, arith_mulc(c, s->turn, s->phases),
                                    s->phase + floor_mod(-before, rows));
     const Arith *row = arith_mod(c, turn, arith_const(c, rows));
@@ -128,22 +136,22 @@ const Arith *relay_cell(Stream *s, int64_t piece)
     return arith_min(c, arith_addc(c, at, piece * items), arith_const(c, last));
 }
 
-// Where a piece of the row that enters next is put.
+// Where a piece of the row is put that enters a barrier from now.
 void relay_enter(Stream *s, int g, int64_t piece, const KExpr *value)
 {
     ArithCtx *c = s->l->ctx;
     Stm *store = stm_add(s->l, ST_STORE);
     store->buffer = s->ring[g];
-    store->index = arith_add(c, ring_row(s, g, arith_const(c, 0), s->late[g] - 1),
+    store->index = arith_add(c, ring_row(s, g, arith_const(c, 0), s->late[g] - s->batch),
                              cell_place(s, g, relay_cell(s, piece)));
     store->value = value;
 }
 
-// A piece of the row that left the last warp in the iteration before.
+// A piece of the row that left the last warp a barrier ago.
 const KExpr *relay_left(Stream *s, int g, int64_t piece)
 {
     ArithCtx *c = s->l->ctx;
-    const Arith *row = ring_row(s, g, arith_const(c, s->relay), 1);
+    const Arith *row = ring_row(s, g, arith_const(c, s->relay), s->batch);
     return k_load(s->l, s->ring[g],
                   arith_add(c, row, cell_place(s, g, relay_cell(s, piece))),
                   s->grid[g].scalar);

@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.." || exit 2
 out=$(mktemp -d) || exit 2
 trap 'rm -rf "$out"' EXIT
 export forewarp out
-flat=N=11616,M=11616,T=64
+flat=N=11616,M=11616,T=96
 wide=N=8192,M=8192,T=48
 deep=N=512,M=512,K=512,T=24
 rows=${ROWS:-"an5d/star2d1r float 5 8 $flat

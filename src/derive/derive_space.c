@@ -520,12 +520,25 @@ static bool cover_start(const Derivation *d, const Start *start, int i, Point *p
     return cover_choose(d, point, i / 2, i % 2);
 }
 
+// Loops that streams serve badly have sweeps tried soon, too.
+static void mix_sweeps(Point *point, int streams, int n)
+{
+    enum { AHEAD = 3, SWEEPS = 2 };
+    Point sweep[SWEEPS];
+    if (streams <= AHEAD || n < streams + SWEEPS)
+        return;
+    memcpy(sweep, &point[streams], sizeof sweep);
+    memmove(&point[AHEAD + SWEEPS], &point[AHEAD],
+            (size_t)(streams - AHEAD) * sizeof *point);
+    memcpy(&point[AHEAD], sweep, sizeof sweep);
+}
+
 int derive_first(const Derivation *d, Point *point, int max)
 {
     const Start *start = d->device.is_cpu     ? start_cpu
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
-    int n = stream_first(d, point, max);
+    int n = stream_first(d, point, max), streams = n;
     for (int i = 0; n < max && pass_start(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; i < 2 * COVER_STARTS && n < max && d->pipeline; i++)
@@ -546,6 +559,7 @@ int derive_first(const Derivation *d, Point *point, int max)
         space_set(d->space, &point[n], "border", "split");
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
+    mix_sweeps(point, streams, n);
     return n;
 }
 

@@ -57,6 +57,9 @@ FORMATTED = $(sort $(wildcard src/*/*.[ch] include/*.h test/*/*.[ch] bench/*.[ch
 FORMATTER ?= $(firstword $(wildcard /usr/bin/clang-format-14) clang-format)
 FUZZ_SECONDS ?= 60
 
+# Whoever says nothing about it builds on all cores.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
+
 .PHONY: python print-libs all lib tests check unit lint format deps demo bench install uninstall clean fuzz soak
 .PHONY: force
 .DELETE_ON_ERROR:
@@ -149,11 +152,11 @@ python: lib $(B)/forewarp
 
 # A test that does not build is a failed test, so the building goes on too.
 check:
-	@$(MAKE) --no-print-directory -k all tests $(if $(SAN),,python) || true
+	@$(MAKE) $(PARALLEL) --no-print-directory -k all tests $(if $(SAN),,python) || true
 	@FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) tools/check $(TESTS) $(SCRIPTS)
 
 unit:
-	@$(MAKE) --no-print-directory -k $(B)/forewarp $(UNIT) || true
+	@$(MAKE) $(PARALLEL) --no-print-directory -k $(B)/forewarp $(UNIT) || true
 	@FOREWARP=$(abspath $(B))/forewarp tools/check $(UNIT)
 
 lint:
@@ -169,7 +172,7 @@ deps:
 	@tools/deps $(if $(filter 1,$(MPI)),all mpi,all)
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) $(PARALLEL) --no-print-directory all
 	$(B)/forewarp tune examples/jacobi2d.fw -s N=2048,M=2048 --device opencl:0 \
 	    --budget 30s --fresh --store $(B)/demo/trials.db --out $(B)/demo
 

@@ -99,7 +99,7 @@ ISL_CRASHES=0
 many "report" 16 "$FOREWARP" report test/fuzz/seeds/jacobi2d.run.json --html "$tmp/p.html"
 many "replay" 20 "$FOREWARP" replay test/fuzz/seeds/recorded-t4.json --repeat 2 -q
 
-passes "a store" tune --budget 4t
+passes "a store" tune --budget 2t
 "$PYTHON" -c 'import sqlite3, sys
 for row in sqlite3.connect(sys.argv[1]).execute("SELECT point, status FROM trial"): print(*row, sep="|")' "$store" >"$tmp/before"
 calls="clCreateBuffer clBuildProgram clCreateKernel clCreateSubBuffer clEnqueueMapBuffer"
@@ -110,15 +110,15 @@ if [ "${FW_FAULTS:-}" = all ]; then
     places="$places $(for n in 2 3 5 8 10 12 15 18 25 30 40 50; do echo write:$n; done) sync:2 sync:3 sync:4 sync:7 rename:2 rename:3 mkdir:1 mkdir:2 mkdir:9 mkdir:12"
     allocations=$(seq 1 211 6000)
 fi
-for n in $allocations; do survives "malloc:$n" controller "0 1" tune --budget 6t; done
-for place in $places; do survives "$place" controller "0 1" tune --budget 8t --seed 2; done
+for n in $allocations; do survives "malloc:$n" controller "0 1" tune --budget 3t; done
+for place in $places; do survives "$place" controller "0 1" tune --budget 4t --seed 2; done
 seed=3
 for call in $calls; do
-    survives "$call:1" worker "0 1" tune --budget 5t --seed $seed
-    [ "${FW_FAULTS:-}" = all ] && survives "$call:3" worker "0 1" tune --budget 5t --seed $seed
+    survives "$call:1" worker "0 1" tune --budget 3t --seed $seed
+    [ "${FW_FAULTS:-}" = all ] && survives "$call:3" worker "0 1" tune --budget 3t --seed $seed
     seed=$((seed + 1))
 done
-passes "the same command without the faults" tune --budget 8t
+passes "the same command without the faults" tune --budget 4t
 
 # A compiler that finds the disk full, or is killed: the command fails, and succeeds when there
 # is room again.
@@ -154,10 +154,10 @@ done
 # Workers are killed at random, but those that still open their device, of which three in a row
 # would be the device's fault: their jobs are tried again.
 : >"$tmp/kills"
-"$FOREWARP" tune examples/jacobi2d.fw -s N=256,M=256 -q -b 40t --fresh --store "$tmp/k.db" -o "$tmp/killed" --json "$tmp/j" \
+"$FOREWARP" tune examples/jacobi2d.fw -s N=256,M=256 -q -b 16t --fresh --store "$tmp/k.db" -o "$tmp/killed" --json "$tmp/j" \
     >"$tmp/stdout" 2>"$tmp/stderr" &
 tuner=$!
-(while kill -0 $tuner && [ "$(wc -l <"$tmp/kills")" -lt 6 ]; do
+(while kill -0 $tuner && [ "$(wc -l <"$tmp/kills")" -lt 3 ]; do
         worker=$("$PYTHON" -c 'import glob, os, random
 found = []
 for folder in glob.glob("/proc/[0-9]*"):

@@ -19,7 +19,7 @@ programs() {
     fi
 }
 
-programs "random programs" --seed 3030 --programs 40
+programs "random programs" --seed 3030 --programs 20
 if commit=$(git rev-parse --verify --short=7 HEAD 2>/dev/null); then
     programs "random programs of commit $commit" --commit "$commit" --programs 10
 else

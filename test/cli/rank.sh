@@ -3,7 +3,7 @@
 stores "$tmp/knn.db" "$tmp/boost.db" "$tmp/again.db" "$tmp/r.db" "$tmp/d.db"
 
 explore() {
-    "$FOREWARP" explore "examples/$1.fw" -s "$2" -n 20 --sample 30 -d opencl:0 -q \
+    "$FOREWARP" explore "examples/$1.fw" -s "$2" -n 20 --sample 16 -d opencl:0 -q \
         --csv "$tmp/$1.csv"
 }
 passes "explore scal" explore scal N=4096
@@ -26,7 +26,7 @@ cmp -s "$tmp/boost.json" "$tmp/again.json" && ok "the same model" || not_ok "the
 passes "fit the paper's features" "$FOREWARP" fit boost "$tmp/data.csv" --features paper -o "$tmp/p.json"
 holds "boost on Table 1" "$tmp/p.json" 'len(j["features"]) == 15'
 passes "leave one out" "$FOREWARP" fit boost "$tmp/data.csv" --leave-out jacobi2d -o "$tmp/out.json"
-grep -q "on 30 points" "$tmp/stdout" && ok "half of the rows" || not_ok "half of the rows"
+grep -q "on 16 points" "$tmp/stdout" && ok "half of the rows" || not_ok "half of the rows"
 
 tune="$FOREWARP tune examples/jacobi2d.fw -s N=96,M=64 -q --strategy ranked --budget 5t -o $tmp/tuned"
 for kind in knn boost; do
@@ -54,7 +54,7 @@ cp "$FOREWARP" "$tmp/alone"
 fails 2 "needs --model FILE; make one with \`forewarp fit" "$tmp/alone" tune examples/scal.fw \
     -s N=4096 -q --strategy ranked --budget 2t --store "$tmp/r.db" -o "$tmp/tuned"
 passes "points of the derivation" "$FOREWARP" explore examples/jacobi2d.fw -s N=64,M=64 -n 9 \
-    --derived -d opencl:0 --sample 3 -q --csv "$tmp/points.csv"
+    --derived -d opencl:0 --sample 2 -q --csv "$tmp/points.csv"
 grep -q '"lx=.*,ok$' "$tmp/points.csv" && ok "their times" || not_ok "their times"
 passes "the best rows again" "$FOREWARP" explore examples/jacobi2d.fw -s N=64,M=64 -d opencl:0 -q \
     --again "$tmp/jacobi2d.csv" --csv "$tmp/again.csv"
@@ -65,7 +65,7 @@ point "$tmp/again.csv" >"$tmp/some"
     not_ok "they are what they were"
 cat "$tmp/jacobi2d.csv" "$tmp/again.csv" >"$tmp/joined.csv"
 passes "joined" "$FOREWARP" fit knn "$tmp/joined.csv" -o "$tmp/j.json"
-grep -q "on 30 points" "$tmp/stdout" && ok "each point once" || not_ok "each point once"
+grep -q "on 16 points" "$tmp/stdout" && ok "each point once" || not_ok "each point once"
 fails 1 "no row of this program and size" "$FOREWARP" explore examples/jacobi2d.fw -s N=32,M=64 \
     --again "$tmp/jacobi2d.csv" -q
 fails 1 "cannot read $tmp/none" $tune --store "$tmp/r.db" --model "$tmp/none"

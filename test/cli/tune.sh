@@ -3,7 +3,7 @@
 stores "$tmp/r.db" "$tmp/b.db" "$tmp/c.db" "$tmp/d.db" "$tmp/e.db" # a.db is of a new user
 
 tune() {
-    "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 12t "$@"
+    "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 8t "$@"
 }
 
 passes "tune" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --seed 5
@@ -14,7 +14,7 @@ for fact in \
     'j["elapsed_s"] > 0 and j["reused"] == 0' \
     'set(j["trials"]) == {"ok", "build-failed", "out-of-resources", "crashed", "timed-out",
                           "wrong-result", "failed"}' \
-    'sum(j["trials"].values()) == 12 and j["trials"]["ok"] > 0' \
+    'sum(j["trials"].values()) == 8 and j["trials"]["ok"] > 0' \
     'j["trials"]["wrong-result"] == 0' \
     'j["best"]["point"].count("=") >= 4' \
     '0 < j["best"]["time_ns"] and 0 < j["baseline_ns"]' \
@@ -32,9 +32,9 @@ done
 cp "$tmp/j" "$tmp/first"
 
 rows "$tmp/a.db" >"$tmp/rows"
-[ "$(wc -l <"$tmp/rows")" = 12 ] && ok "a row a trial" || not_ok "a row a trial"
+[ "$(wc -l <"$tmp/rows")" = 8 ] && ok "a row a trial" || not_ok "a row a trial"
 passes "tune again" tune --store "$tmp/a.db" -o "$tmp/out" --json "$tmp/j" --seed 5
-holds "all trials come from the store" "$tmp/j" 'j["reused"] == 12'
+holds "all trials come from the store" "$tmp/j" 'j["reused"] == 8'
 trials() { cut -d '|' -f 1-3,5; } # without times: the best few are measured again
 trials <"$tmp/rows" >"$tmp/trials"
 rows "$tmp/a.db" | trials | cmp -s - "$tmp/trials" && ok "no trial is new" || not_ok "no trial is new"
@@ -68,18 +68,17 @@ grep -q "plan of jacobi2d N=96 M=64, predicted" "$tmp/stderr" && ok "says of whi
 fails 1 "nothing is stored" "$FOREWARP" run examples/jacobi2d9.fw -s N=95,M=64 --best --store "$tmp/b.db"
 for strategy in $("$FOREWARP" help strategies | awk '!/needs / {print $1}'); do
     passes "strategy $strategy" tune --strategy "$strategy" --store "$tmp/d.db" --fresh \
-        -o "$tmp/out" --budget 6t
+        -o "$tmp/out" --budget 3t
 done
 passes "tune on the host" "$FOREWARP" tune examples/dot.fw -s N=4096 -d host -q --budget 4t \
     --store "$tmp/d.db" -o "$tmp/host"
 ls "$tmp"/host/*.c >/dev/null 2>&1 && ok "a C kernel" || not_ok "a C kernel"
-# Without waiting in loops, which takes 36 s instead of 7 where others share the cores.
-passes "many steps in three dimensions have a reference" \
-    env OMP_WAIT_POLICY=passive "$FOREWARP" tune \
-    examples/an5d/star3d1r.fw -s N=130,M=130,K=130,T=26 -d host -q --budget 1t \
+# Too large for the interpreter, and for that also when the sizes are first made small.
+passes "many steps in three dimensions have a reference" "$FOREWARP" tune \
+    examples/an5d/star3d1r.fw -s N=55,M=55,K=55,T=26 -d host -q --budget 1t \
     --store "$tmp/d.db" -o "$tmp/host"
 
-passes "a budget of 20 s" "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --budget 20s \
+passes "a budget of 4 s" "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 -q --budget 4s \
     --store "$tmp/e.db" -o "$tmp/out" --json "$tmp/j"
 holds "ends the search" "$tmp/j" '0 < sum(j["trials"].values()) < j["space"]'
 # What takes longer than the budget is ended, and said; nothing that was not done is stored.

@@ -3,7 +3,7 @@
 // Programs of several stages: what may be one kernel, counted by hand (blur, srad) and by
 // an enumeration written apart from this program (harris: all 511 sets of its nine stages);
 // every cover of the space with every placement, built, run on OpenCL and compared with the
-// interpreter at odd sizes, with every kind of border, float and double.
+// interpreter at odd sizes, with every kind of border, and one of them with doubles.
 
 #include "../problem/bed.h"
 #include "derive/derive_parts.h"
@@ -360,7 +360,7 @@ static void try_borders(const char *path, int first, int last, int types, int le
     bed_open(&bed,
              (RigConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
     for (int b = first; b < last; b++)
-        for (int wide = 0; wide < types; wide++) {
+        for (int wide = 0; wide < (b == 0 ? types : 1); wide++) {
             const char *const word[][2] = {
                 {"clamp", borders[b]},
                 {"float", "double"},
@@ -391,7 +391,7 @@ static void test_srad(void **state)
 static void test_harris(void **state)
 {
     (void)state;
-    try_borders("examples/harris.fw", 0, 1, 2, 28);
+    try_borders("examples/harris.fw", 0, 1, 1, 28);
 }
 
 // What follows a result by name, stages without one, several results, and an iterate.

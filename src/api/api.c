@@ -209,7 +209,7 @@ static bool find_device(const char *id, const char *worker, DeviceInfo *info, Di
 {
     Arena *arena = arena_new();
     const char *program = api_worker(worker, arena, diags);
-    bool found = program && devices_find(arena, program, id, info, diags);
+    bool found = program && devices_find(arena, program, NULL, id, info, diags);
     arena_free(arena);
     return found;
 }

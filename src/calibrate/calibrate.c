@@ -462,7 +462,8 @@ bool calibrate(const CalibrateOptions *options, Arena *arena, Calibration *out,
                     .arena = arena,
                     .diags = diags,
                     .deadline_s = clock_s() + options->budget_s};
-    if (!devices_find(c.arena, options->place.worker, options->device, &out->device, diags))
+    if (!devices_find(c.arena, options->place.worker, options->place.stop, options->device,
+                      &out->device, diags))
         return false;
     c.most_bytes = MIN(out->device.is_cpu ? BYTES_CPU : BYTES_GPU, out->device.alloc_bytes);
     bool ok = open_pool(&c) && measure_all(&c);

@@ -65,8 +65,9 @@ static bool find_ceilings(Options *o, const DeviceInfo *device, Ceilings *c)
 int cmd_devices(Options *o)
 {
     DeviceInfo one, *info = &one;
-    int n = !o->device_given ? devices_list(o->arena, NULL, &info, &o->diags)
-                             : devices_find(o->arena, NULL, o->device, &one, &o->diags);
+    int n = !o->device_given
+                ? devices_list(o->arena, NULL, cli_stop(), &info, &o->diags)
+                : devices_find(o->arena, NULL, cli_stop(), o->device, &one, &o->diags);
     json_t *all = json_array();
     bool stored = true; // a store that cannot be read is told of once
     for (int i = 0; i < n; i++) {

@@ -244,7 +244,7 @@ int cmd_predict(Options *o)
     DeviceInfo *all;
     Diags quiet;
     diags_init(&quiet, o->arena);
-    int n = o->model ? 0 : devices_list(o->arena, NULL, &all, &quiet);
+    int n = o->model ? 0 : devices_list(o->arena, NULL, cli_stop(), &all, &quiet);
     const char *asked = o->device;
     for (int i = 0; i < n; i++)
         if (strcmp(all[i].id, o->device) == 0)

@@ -55,7 +55,7 @@ static bool make_data(Options *o, Run *run)
 // What can be wrong without running anything.
 static bool choose(Options *o, Run *run)
 {
-    return devices_find(o->arena, NULL, o->device, &run->device, &o->diags) &&
+    return devices_find(o->arena, NULL, cli_stop(), o->device, &run->device, &o->diags) &&
            problem_fits(run->problem, &run->device, &o->diags) &&
            ways_open(&run->ways, run->problem, &run->device, &o->diags) &&
            cli_point(o, &run->ways, &run->device, &run->point);

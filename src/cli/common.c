@@ -82,13 +82,13 @@ static bool add_devices(Options *o, const char *item, const char **device, int *
     DeviceInfo *all;
     int index, before = *n;
     if (len > 2 && strcmp(item + len - 2, ":*") == 0) {
-        int found = devices_list(o->arena, NULL, &all, &o->diags);
+        int found = devices_list(o->arena, NULL, cli_stop(), &all, &o->diags);
         for (int i = 0; i < found && *n < CLI_LIST_MAX; i++)
             if (strncmp(all[i].id, item, len - 1) == 0)
                 device[(*n)++] = all[i].id;
         DeviceInfo first; // if there is none, the reason is that of its first
         return *n > before ||
-               (devices_find(o->arena, NULL,
+               (devices_find(o->arena, NULL, cli_stop(),
                              arena_printf(o->arena, "%.*s0", (int)len - 1, item), &first,
                              &o->diags) &&
                 false);
@@ -314,7 +314,7 @@ bool cli_device(Options *o, DeviceInfo *info)
         describe_model(&model, info);
         return true;
     }
-    return devices_find(o->arena, NULL, o->device, info, &o->diags);
+    return devices_find(o->arena, NULL, cli_stop(), o->device, info, &o->diags);
 }
 
 bool cli_no_target(Options *o, const char *target)

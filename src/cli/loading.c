@@ -23,7 +23,7 @@ static const Loadings *read_loadings(Options *o)
     const char **device; // those that search together are of one kind
     const char *folder = cli_share(o, "stencils", "../data/stencils");
     if (!cli_devices(o, o->device, &device) ||
-        !devices_find(o->arena, NULL, device[0], &info, &o->diags))
+        !devices_find(o->arena, NULL, cli_stop(), device[0], &info, &o->diags))
         return NULL;
     if (folder)
         return loadings_read(arena_printf(o->arena, "%s/%s/loading.csv", folder,

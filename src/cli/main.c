@@ -125,6 +125,15 @@ void cli_command_help(const Command *command)
     argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~(unsigned)ARGP_HELP_EXIT_OK, name);
 }
 
+// The exit status, once what was printed is out.
+static int flushed(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "forewarp: cannot write standard output: %s\n", strerror(errno));
+    return 1;
+}
+
 static int run_command(const Command *command, int argc, char **argv)
 {
     struct argp_option table[OPTIONS + 1];
@@ -154,13 +163,8 @@ static int run_command(const Command *command, int argc, char **argv)
     problem_free(options.problem);
     script_free(options.script);
     arena_free(options.arena);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "forewarp: cannot write standard output: %s\n", strerror(errno));
-        return 1;
-    }
-    if (cli_signal())
-        return 128 + cli_signal();
-    return worst ? worst : status;
+    status = flushed(worst ? worst : status);
+    return cli_signal() ? 128 + cli_signal() : status;
 }
 
 static int no_command(const char *name)
@@ -191,9 +195,9 @@ static int run(int argc, char **argv)
         return 2;
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
-        return puts("forewarp " FW_VERSION) < 0;
+        return flushed(puts("forewarp " FW_VERSION) < 0);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)
-        return cli_help(stdout);
+        return flushed(cli_help(stdout));
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return run_command(&commands[i], argc - 1, argv + 1);

@@ -13,6 +13,8 @@ typedef VEC(DeviceInfo) Infos;
 
 typedef struct {
     Arena *arena;
+    const char *worker; // its program
+    const Stop *stop;
     Infos found;
     const char *only; // the one that is looked for; NULL: all
     int index;        // its number in its kind
@@ -38,7 +40,10 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
     Buf why;
     buf_init(&why);
     while (worker->state == CREW_BUSY) {
-        worker_wait(worker, 1, NULL, &message);
+        if (!worker_wait(worker, 1, listing->stop, &message)) {
+            worker_end(worker, NULL);
+            break;
+        }
         const json_t *device = json_object_get(message, "device");
         if (device) {
             DeviceInfo info;
@@ -70,8 +75,7 @@ static void list_kind(Listing *listing, const char *kind, const WorkerPlace *pla
     listen_for(listing, &worker, kind, diags);
 }
 
-static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n,
-                       const char *worker, Diags *diags)
+static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n, Diags *diags)
 {
     TempFolder folder;
     if (!temp_open(&folder, temp_parent(), "forewarp-list")) {
@@ -79,34 +83,35 @@ static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n,
                    "cannot make a temporary folder: set TMPDIR to a writable one");
         return;
     }
-    WorkerPlace place = {.program = worker,
+    WorkerPlace place = {.program = listing->worker,
                          .cache = folder.path,
                          .temp = folder.path,
                          .log = arena_printf(listing->arena, "%s/log", folder.path)};
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && !stop_due(listing->stop); i++)
         list_kind(listing, kind[i]->name, &place, diags);
     temp_close(&folder);
 }
 
-int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags)
+int devices_list(Arena *arena, const char *worker, const Stop *stop, DeviceInfo **info,
+                 Diags *diags)
 {
     int n;
     const DeviceKind *const *kind = device_kinds(&n);
-    Listing listing = {.arena = arena};
-    list_kinds(&listing, kind, n, worker, diags);
+    Listing listing = {.arena = arena, .worker = worker, .stop = stop};
+    list_kinds(&listing, kind, n, diags);
     *info = listing.found.at;
     return listing.found.len;
 }
 
 // There is no such device: why, and which there are. False.
-static bool none_such(const Listing *listing, const char *worker, Diags *diags)
+static bool none_such(const Listing *listing, Diags *diags)
 {
     Buf present;
     Diags ignored;
     DeviceInfo *info;
     buf_init(&present);
     diags_init(&ignored, listing->arena);
-    int n = devices_list(listing->arena, worker, &info, &ignored);
+    int n = devices_list(listing->arena, listing->worker, listing->stop, &info, &ignored);
     for (int i = 0; i < n; i++)
         buf_printf(&present, "%s-d %s (%s)", i ? ", " : "; try ", info[i].id, info[i].name);
     diag_world(diags, "C007", "there is no device %s%s%s%s", listing->only,
@@ -115,18 +120,21 @@ static bool none_such(const Listing *listing, const char *worker, Diags *diags)
     return false;
 }
 
-bool devices_find(Arena *arena, const char *worker, const char *id, DeviceInfo *info,
-                  Diags *diags)
+bool devices_find(Arena *arena, const char *worker, const Stop *stop, const char *id,
+                  DeviceInfo *info, Diags *diags)
 {
     const DeviceKind *kind;
-    Listing listing = {.arena = arena, .only = id};
+    Listing listing = {.arena = arena, .worker = worker, .stop = stop, .only = id};
     int errors = diags->errors;
     if (!device_parse(id, &kind, &listing.index))
         return diag_error(diags, span_none, "C006",
                           "a device is opencl:N, cuda:N or host: `%s`", id);
-    list_kinds(&listing, &kind, 1, worker, diags);
+    list_kinds(&listing, &kind, 1, diags);
+    if (listing.found.len == 0 && stop_due(stop))
+        return diag_world(diags, "C007", "the device %s was not looked for: %s", id,
+                          stop_text(stop));
     if (listing.found.len == 0)
-        return diags->errors == errors && none_such(&listing, worker, diags);
+        return diags->errors == errors && none_such(&listing, diags);
     *info = listing.found.at[0];
     return true;
 }

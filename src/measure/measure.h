@@ -258,11 +258,14 @@ bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out
 // that of one run.
 bool rig_compute(Rig *rig, const Job *job, Trial *trial, void **out, Diags *diags);
 
-// The devices of all kinds, asked for in a short-lived worker: an array in arena.
-int devices_list(Arena *arena, const char *worker, DeviceInfo **info, Diags *diags);
-// The one of a name, "opencl:0". False with a diagnostic: no such name, no such device.
-bool devices_find(Arena *arena, const char *worker, const char *id, DeviceInfo *info,
-                  Diags *diags);
+// The devices of all kinds, asked for in a short-lived worker: an array in arena. When stop
+// is due (NULL: never) it ends with what was found until then.
+int devices_list(Arena *arena, const char *worker, const Stop *stop, DeviceInfo **info,
+                 Diags *diags);
+// The one of a name, "opencl:0". False with a diagnostic: no such name, no such device,
+// stopped.
+bool devices_find(Arena *arena, const char *worker, const Stop *stop, const char *id,
+                  DeviceInfo *info, Diags *diags);
 
 // The body of a worker process: argv[1] is WORKER_COMMAND. Returns the exit status.
 #define WORKER_COMMAND "--worker"

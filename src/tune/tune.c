@@ -63,8 +63,8 @@ static void set_device(Tune *t, const DeviceInfo *device)
 static bool look_at_device(Tune *t)
 {
     DeviceInfo *device = NEW(t->arena, DeviceInfo);
-    if (!devices_find(t->arena, t->options->place.worker, t->options->device, device,
-                      t->diags))
+    if (!devices_find(t->arena, t->options->place.worker, t->options->place.stop,
+                      t->options->device, device, t->diags))
         return false;
     set_device(t, device);
     return true;

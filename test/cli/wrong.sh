@@ -230,6 +230,11 @@ if (: >/dev/full) 2>/dev/null; then
     sh -c "$FOREWARP emit $jacobi $sizes >/dev/full" 2>"$tmp/stderr"
     [ $? = 1 ] && grep -q "cannot write standard output" "$tmp/stderr" &&
         ok "a full standard output" || not_ok "a full standard output"
+    for word in --version --help help; do
+        sh -c "$FOREWARP $word >/dev/full" 2>"$tmp/stderr"
+        [ $? = 1 ] && grep -q "cannot write standard output" "$tmp/stderr" &&
+            ok "a full standard output of $word" || not_ok "a full standard output of $word"
+    done
     fails 1 "/dev/full" "$FOREWARP" check $jacobi --json /dev/full/j
 fi
 mkdir "$tmp/small"

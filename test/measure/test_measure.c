@@ -130,7 +130,7 @@ static bool no_opencl(void)
     Diags diags;
     DeviceInfo *info;
     diags_init(&diags, arena);
-    int n = devices_list(arena, NULL, &info, &diags), found = 0;
+    int n = devices_list(arena, NULL, NULL, &info, &diags), found = 0;
     for (int i = 0; i < n; i++)
         found += strncmp(info[i].id, "opencl:", 7) == 0;
     arena_free(arena);
@@ -843,7 +843,7 @@ static void test_list(void **state)
     assert_true(file_mkdirs(left)); // by one that was killed
     assert_true(file_write(arena_printf(f->arena, "%s/lock", left), "", 0));
     setenv("TMPDIR", f->folder, 1);
-    int n = devices_list(f->arena, NULL, &info, &f->diags), hosts = 0, opencl = 0;
+    int n = devices_list(f->arena, NULL, NULL, &info, &f->diags), hosts = 0, opencl = 0;
     assert_int_equal(count_entries(f->folder, "forewarp-list-"), 0);
     unsetenv("TMPDIR");
     for (int i = 0; i < n; i++) {
@@ -855,7 +855,7 @@ static void test_list(void **state)
     assert_int_equal(opencl > 0, !no_opencl());
     assert_int_equal(f->diags.errors, 0);
     // A worker that cannot even start is a warning for each kind, and no device.
-    n = devices_list(f->arena, "/no/such/program", &info, &f->diags);
+    n = devices_list(f->arena, "/no/such/program", NULL, &info, &f->diags);
     assert_int_equal(n, 0);
     assert_true(f->diags.list.len >= 2);
 }

@@ -3,10 +3,10 @@
 . test/cli/common
 stores "$tmp/s.db"
 
-passes "tune" "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 24t --seed 3 \
+passes "tune" "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --budget 36t --seed 3 \
     --store "$tmp/s.db" -o "$tmp/out"
 record=$tmp/out/jacobi2d.run.json
-holds "the record: all trials" "$record" 'len(j["trials"]) == 24 and j["problem"] == "jacobi2d N=96 M=64"'
+holds "the record: all trials" "$record" 'len(j["trials"]) == 36 and j["problem"] == "jacobi2d N=96 M=64"'
 holds "the record: the best is one of them" "$record" \
     'any(" ".join(p["name"] + "=" + p["values"][c] for p, c in zip(j["parameters"], t[0])) == j["best_point"] for t in j["trials"])'
 holds "the record: the command" "$record" '"examples/jacobi2d.fw" in j["command"] and j["seed"] == 3'
@@ -74,7 +74,7 @@ done
 odd="$tmp/o & <b>'\"; x.json"
 cp templates/transpose.json "$odd"
 cp templates/transpose.cl templates/transpose_reference.c "$tmp"
-passes "tune a template" "$FOREWARP" tune "$odd" -s H=64,W=48 -q --budget 24t --strategy random \
+passes "tune a template" "$FOREWARP" tune "$odd" -s H=64,W=48 -q --budget 34t --strategy random \
     --store "$tmp/s.db" -o "$tmp/odd out"
 passes "report of it" "$FOREWARP" report "$tmp/odd out" --html "$tmp/odd.html"
 passes "the page is whole" "$PYTHON" "$tmp/page.py" "$tmp/odd.html" "$tmp/odd out/"*.run.json

@@ -2,6 +2,7 @@
 # lost, none is repeated, and in the end the points are those of a run left alone. No worker
 # and no compiler outlives its tuner.
 . test/cli/common
+export XDG_CACHE_HOME="$tmp/cache" # what a killed tuner had open is emptied: not the one that all share
 stores "$tmp/killed.db" "$tmp/alone.db"
 
 tune() {

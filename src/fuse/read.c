@@ -24,6 +24,7 @@ typedef struct {
     bool failed;
     char *defs; // the copy for the language's parser
     bool any_def;
+    int names;           // taken so far
     const Binding *size; // as the user has them
     int nsize;
 } Reader;
@@ -76,9 +77,23 @@ static bool need_word(Reader *r, const char *word)
     return accept_word(r, word) || expected(r, word);
 }
 
+enum { NAMES_MAX = 10000 }; // of a text: each is looked for among others
+
+// Reads no further.
+static void too_many_names(Reader *r)
+{
+    diag_error(r->diags, look(r)->span, "F039", "the text has more than %d names",
+               NAMES_MAX);
+    r->failed = true;
+    while (look(r)->kind != TOK_END)
+        r->at++;
+}
+
 static Name take_name(Reader *r, const char *what)
 {
     const Token *t = look(r);
+    if (t->kind == TOK_NAME && ++r->names > NAMES_MAX)
+        too_many_names(r);
     if (r->failed || t->kind != TOK_NAME) {
         expected(r, what);
         return (Name){"", span_none};
@@ -521,6 +536,7 @@ static bool read_text(Reader *r, const Source *source)
     r->source = source;
     r->at = 0;
     r->any_def = false;
+    r->names = 0;
     r->token = lex(r->script->arena, source, r->diags);
     r->defs = arena_alloc(r->script->arena, source->len + 1);
     for (size_t i = 0; i < source->len; i++)

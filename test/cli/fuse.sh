@@ -51,6 +51,8 @@ script large 'type BIG = [128][128]float; BIG x, y; input x;
 def scale(a: [128][128]float): [128][128]float = a |> map2(\w -> 2 * w);
 y = scale(x); return y;'
 fails 2 'large.fws:1:33: error F017: `x` has 16384 words' "$FOREWARP" fuse "$tmp/large.fws"
+echo "SCALAR x$(seq -f ', x%g' -s '' 20000); input x; return x;" >"$tmp/names.fws"
+fails 2 'names.fws:1:68890: error F039: the text has more than 10000 names' "$FOREWARP" check "$tmp/names.fws"
 script row 'type ROW = [256]float; ROW x, y, r; input x, y; r = addrow(x, y); return r;'
 passes "as many threads in strips and without" "$FOREWARP" fuse "$tmp/row.fws" -p '1/256 x1 strips'
 passes "without" "$FOREWARP" fuse "$tmp/row.fws" -p '1/256 x1 words'

@@ -152,7 +152,7 @@ static void solve(Solver *s, Set rest, double cost)
     int v = lowest(rest);
     for (int i = s->first[v]; i < s->first[v + 1]; i++) {
         int u = s->by_cost[i];
-        if (++s->steps > s->steps_most && s->best.n)
+        if (++s->steps > s->steps_most)
             return;
         if (s->refused[u] || (s->unit[u].set & ~rest))
             continue;
@@ -160,6 +160,50 @@ static void solve(Solver *s, Set rest, double cost)
         solve(s, rest & ~s->unit[u].set, cost + s->unit[u].cost);
         s->nchosen--;
     }
+}
+
+// Whether the chosen units, and the calls of rest one by one, can run in some order.
+static bool has_order(const Solver *s, Set rest)
+{
+    Set all = all_calls(s->graph), done = 0, before;
+    do {
+        before = done;
+        for (Set m = rest & ~done; m; m &= m - 1)
+            if (!(s->graph->pred[lowest(m)] & ~done))
+                done |= m & -m;
+        for (int k = 0; k < s->nchosen; k++) {
+            Set set = s->unit[s->chosen[k]].set, pred = 0;
+            for (Set m = set; m; m &= m - 1)
+                pred |= s->graph->pred[lowest(m)];
+            if (!(pred & ~set & ~done))
+                done |= set;
+        }
+    } while (done != before);
+    return done == all;
+}
+
+// Where the limit was met before any cover was found, as where most sets wait for each
+// other: the cheapest unit a call that still leaves an order, without a step back.
+static void descend(Solver *s, Set rest, double cost)
+{
+    while (rest) {
+        int v = lowest(rest), i = s->first[v];
+        for (; i < s->first[v + 1]; i++) {
+            int u = s->chosen[s->nchosen] = s->by_cost[i];
+            Set set = s->unit[u].set;
+            if (s->refused[u] || (set & ~rest))
+                continue;
+            s->nchosen++;
+            if (has_order(s, rest & ~set))
+                break;
+            s->nchosen--;
+        }
+        if (i == s->first[v + 1])
+            return;
+        rest &= ~s->unit[s->by_cost[i]].set;
+        cost += s->unit[s->by_cost[i]].cost;
+    }
+    take_cover(s, cost);
 }
 
 // Preparation -------------------------------------------------------------------------
@@ -230,6 +274,9 @@ static void add_part(Partition *p, const Cover *from, int kept, const int *refus
     for (int i = 0; i < nrefused; i++)
         s->refused[refused[i]] = 1;
     solve(s, rest, cost);
+    s->nchosen = kept;
+    if (!s->best.n && s->steps > s->steps_most)
+        descend(s, rest, cost);
     p->steps += s->steps;
     for (int i = 0; i < nrefused; i++)
         s->refused[refused[i]] = 0;

@@ -74,6 +74,21 @@ passes "48 calls with one input" "$FOREWARP" fuse "$tmp/shared.fws" --json "$tmp
 grep -q 'warning F035: there are more than 20000 sets of up to 8 calls' "$tmp/stderr" &&
     ok "said" || not_ok "said"
 holds "with a lower limit" "$tmp/s.json" "j['limit'] == 3"
+# Dense graphs, most of whose sets wait for each other: there is an answer all the same.
+for calls in 48 63; do
+    "$PYTHON" -c 'import random, sys
+n = int(sys.argv[1])
+random.seed(3)
+v = ["x"]
+print("SCALAR x, " + ", ".join(f"y{i}" for i in range(n)) + "; input x;")
+for i in range(n):
+    print(f"y{i} = {{}}({random.choice(v[-6:])}, {random.choice(v)});".format(random.choice(["add", "mul"])))
+    v.append(f"y{i}")
+print("return " + ", ".join(v[-4:]) + ";")' $calls >"$tmp/dense.fws"
+    passes "a dense graph of $calls calls" "$FOREWARP" fuse "$tmp/dense.fws" --json "$tmp/d.json"
+    holds "each call once" "$tmp/d.json" "j['covers'] and all(
+        sorted(c for k in cover['kernels'] for c in k) == list(range(1, len(j['calls']) + 1)) for cover in j['covers'])"
+done
 fails 2 'there is nothing to launch' "$FOREWARP" tune $paper -s T=0
 fails 2 'size T has no value' "$FOREWARP" tune $paper
 fails 2 'there is no size `N`' "$FOREWARP" tune $paper -s N=4

@@ -96,7 +96,7 @@ typedef struct fw_problem fw_problem;
 /* Reads a program (.fw), a script (.fws) or a problem file (.json), or parses a program
  * from a text (name is shown in messages), and binds its sizes.
  *   sizes   "N=4096,M=4096"; "" or NULL for a program without sizes, or for the sizes
- *           that a problem file says
+ *           that a problem file says; "N=1024:16384" for a range (fw_size)
  *   error   NULL: a syntax or type error, an unbound (also a generic) or wrong size, an
  *           unreadable file
  *   owner   the caller: fw_problem_free
@@ -137,6 +137,23 @@ FW_API int fw_problem_argument(const fw_problem *problem, int i, fw_argument *ar
  *   extent   set to as many as there are and there is room for; NULL if room is 0
  *   returns  how many there are; -1: there is no such array */
 FW_API int fw_problem_shape(const fw_problem *problem, int i, int64_t *extent, int room);
+
+/* A size of which the kernels are not made for one value: they take it as an argument. One
+ * that the program declares generic, or that is given with a range: "N=1024:16384", all of
+ * them, "N=1024:16384:64", multiples of 64, "N=4096@1024:16384". The arrays above have the
+ * value, which of a range alone is one in the middle. */
+typedef struct {
+    const char *name;
+    int64_t low, high, multiple; /* it is from low to high, and a multiple of that */
+    int64_t value;
+} fw_size;
+
+FW_API int fw_problem_sizes(const fw_problem *problem); /* how many are generic */
+/* The i-th of them. error   0: there is none, and *size is left alone */
+FW_API int fw_problem_size(const fw_problem *problem, int i, fw_size *size);
+/* An extent of an array as a formula of the sizes: "N", "2*N + 1", "64".
+ *   error   NULL: there is no such array or extent, or the problem is no program */
+FW_API const char *fw_problem_extent(const fw_problem *problem, int i, int extent);
 
 /* Devices ---------------------------------------------------------------------------- */
 
@@ -297,6 +314,14 @@ typedef struct fw_executable fw_executable;
  *           The plan must live as long. */
 FW_API fw_executable *fw_load(const fw_plan *plan, void *queue, char **message);
 FW_API void fw_executable_free(fw_executable *executable);
+
+/* Sets the generic sizes of all executions that follow; before, they are those of the
+ * problem. Of a plan for ranges it chooses the kernels, too. Where the sizes stay, it costs
+ * next to nothing; buffers between kernels grow.
+ *   size    n values in the order of fw_problem_size
+ *   error   0: another number of sizes, one that is not in its range or for which the
+ *           program is not right, no memory. 1: done */
+FW_API int fw_resize(fw_executable *executable, const int64_t *size, int n, char **message);
 
 /* Puts the kernels into a queue, in order, and returns without waiting.
  *   queue   OpenCL: a cl_command_queue of the same context and device, ordered or not;

@@ -90,13 +90,10 @@ static bool parse_sizes(const char *sizes, Arena *arena, Binding *binding, int m
     char *save = NULL, *text = arena_strdup(arena, sizes ? sizes : "");
     for (char *item = strtok_r(text, ", ", &save); item;
          item = strtok_r(NULL, ", ", &save)) {
-        char *eq = strchr(item, '='), *end = NULL;
-        long long value = eq ? strtoll(eq + 1, &end, 10) : 0;
-        if (!eq || eq == item || end == eq + 1 || *end || *n == most)
-            return diag_error(diags, span_none, "C002", "sizes are NAME=VALUE,...: `%s`",
-                              item);
-        *eq = 0;
-        binding[(*n)++] = (Binding){item, value};
+        if (*n == most || !binding_parse(item, arena, &binding[*n]))
+            return diag_error(diags, span_none, "C002",
+                              "sizes are NAME=VALUE,... or NAME=LOW:HIGH: `%s`", item);
+        (*n)++;
     }
     return true;
 }
@@ -107,6 +104,20 @@ typedef struct {
     char **message;
     fw_problem *made;
 } Loading;
+
+static void find_sizes(fw_problem *made)
+{
+    const Problem *problem = made->problem;
+    int n = problem_is_generic(problem) ? problem->general->sizes.len : 0;
+    made->size = NEW_ARRAY(problem->arena, fw_size, n + 1);
+    for (int i = 0; i < n; i++) {
+        const SizeDecl *size = &problem->general->sizes.at[i];
+        if (!arith_is_const(size->arith, NULL))
+            made->size[made->nsize++] =
+                (fw_size){size->name, size->range.low, size->range.high,
+                          size->range.multiple, problem_number(problem, size->arith)};
+    }
+}
 
 static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char **message)
 {
@@ -124,6 +135,7 @@ static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char
     made->problem = problem;
     made->argument = problem->kind->arguments(problem, problem->arena, &made->nargument);
     made->label = problem_label(problem);
+    find_sizes(made);
     return made;
 }
 
@@ -201,6 +213,30 @@ int fw_problem_shape(const fw_problem *problem, int i, int64_t *extent, int room
     for (int d = 0; d < MIN(a->rank, room); d++)
         extent[d] = a->shape[d];
     return a->rank;
+}
+
+int fw_problem_sizes(const fw_problem *problem)
+{
+    return problem ? problem->nsize : 0;
+}
+
+int fw_problem_size(const fw_problem *problem, int i, fw_size *size)
+{
+    if (!problem || !size || i < 0 || i >= problem->nsize)
+        return 0;
+    *size = problem->size[i];
+    return 1;
+}
+
+const char *fw_problem_extent(const fw_problem *problem, int i, int extent)
+{
+    if (!problem || i < 0 || i >= problem->nargument || extent < 0 ||
+        extent >= problem->argument[i].rank || !problem->argument[i].extent)
+        return NULL;
+    Buf text;
+    buf_init(&text);
+    arith_print(&text, problem->argument[i].extent[extent]);
+    return buf_keep(&text, problem->problem->arena);
 }
 
 // Devices -----------------------------------------------------------------------------

@@ -14,6 +14,8 @@ struct fw_problem {
     Argument *argument;
     int nargument;
     const char *label;
+    fw_size *size; // generic ones
+    int nsize;
 };
 
 struct fw_device {

@@ -69,11 +69,12 @@ typedef struct {
     bool ok;
 } Making;
 
-static bool set_plan(Making *m, const Point *point, fw_origin origin, double time_ns)
+static bool set_plan(Making *m, const Point *point, const char *rule, fw_origin origin,
+                     double time_ns)
 {
     m->plan->origin = origin;
     m->plan->time_ns = isfinite(time_ns) ? time_ns : 0;
-    return recipe_make(&m->ways, point, m->plan->arena, &m->plan->recipe, m->diags);
+    return recipe_make(&m->ways, point, rule, m->plan->arena, &m->plan->recipe, m->diags);
 }
 
 // 1: the plan is that of the store; 0: there is none; -1: failed.
@@ -100,8 +101,8 @@ static int take_wisdom(Making *m, int reach, Rigor least)
     plan->found_for = found.other_size ? found.problem : NULL;
     plan->foreign = found.other_device ? found.device : NULL;
     plan_warn(&found, &m->ways, &m->device->info, m->diags);
-    bool ok =
-        set_plan(m, &found.point, found.other_size ? FW_NEAREST : FW_WISDOM, found.time_ns);
+    bool ok = set_plan(m, &found.point, found.rule,
+                       found.other_size ? FW_NEAREST : FW_WISDOM, found.time_ns);
     return ok ? 1 : -1;
 }
 
@@ -135,11 +136,11 @@ static bool estimate(Making *m)
     if (rank(m, &ranking))
         for (int i = 0; i < ranking.n; i++)
             if (space_valid(m->ways.space, &ranking.point[i]))
-                return set_plan(m, &ranking.point[i], FW_PREDICTED, 0);
+                return set_plan(m, &ranking.point[i], NULL, FW_PREDICTED, 0);
     ways_first(&m->ways, &plain, 1);
     if (!space_valid(m->ways.space, &plain))
         space_point(m->ways.space, 0, &plain);
-    return set_plan(m, &plain, FW_PLAIN, 0);
+    return set_plan(m, &plain, NULL, FW_PLAIN, 0);
 }
 
 static bool hook_trial(void *user, const char *point, const Trial *trial)
@@ -167,22 +168,34 @@ static bool hook_accept(void *user, const char *point, const RigBuffer *buffer, 
 static bool run_search(Making *m, fw_origin origin)
 {
     TuneResult result;
+    RangeResult range;
     TuneOptions *options = &m->options;
+    const Problem *problem = m->problem->problem;
+    bool spans = problem_spans(problem);
     Point point;
     options->on_trial = m->o->on_trial ? hook_trial : NULL;
     options->accept = m->o->verify ? hook_accept : NULL;
     options->user = m;
     options->place.worker = api_worker(m->o->worker, m->arena, m->diags);
     if (!options->place.worker ||
-        !tune(m->problem->problem, options, m->arena, &result, m->diags))
+        !(spans ? tune_range(problem, options, m->arena, &range, m->diags)
+                : tune(problem, options, m->arena, &result, m->diags)))
         return false;
+    if (spans)
+        result = range.base;
     if (strcmp(result.fingerprint, m->device->info.fingerprint) != 0)
         return diag_world(m->diags, "C051", "%s is now another device: %s",
                           m->device->info.id, result.device);
     if (!point_parse(m->ways.space, result.point, &point))
         BUG("the point of a search is not of its space");
     m->plan->baseline_ns = isfinite(result.baseline_ns) ? result.baseline_ns : 0;
-    return set_plan(m, &point, origin, result.best_ns);
+    Buf rule;
+    buf_init(&rule);
+    if (spans)
+        rule_print(&rule, &range.rule);
+    bool ok = set_plan(m, &point, spans ? rule.text : NULL, origin, result.best_ns);
+    buf_release(&rule);
+    return ok;
 }
 
 static bool search(Making *m, const RigorInfo *rigor)

@@ -108,6 +108,17 @@ void fw_executable_free(fw_executable *executable)
     free(executable);
 }
 
+int fw_resize(fw_executable *executable, const int64_t *size, int n, char **message)
+{
+    Buf log;
+    if (!api_given(executable, "executable", message) ||
+        (n != 0 && !api_given(size, "list of sizes", message)))
+        return 0;
+    buf_init(&log);
+    bool ok = loaded_resize(executable->loaded, size, n, &log);
+    return finish(ok, &log, "resize", message);
+}
+
 int fw_execute(fw_executable *executable, void *queue, void *const *buffer, int n,
                char **message)
 {

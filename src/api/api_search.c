@@ -187,7 +187,7 @@ static bool make_plan(fw_search *s, const char *text, fw_plan *plan, Diags *diag
         point = best;
     plan->origin = tune_measured(s->tune, &point, &ns) ? FW_MEASURED : FW_PREDICTED;
     plan->time_ns = plan->origin == FW_MEASURED ? ns : 0;
-    return recipe_make(tune_ways(s->tune), &point, plan->arena, &plan->recipe, diags);
+    return recipe_make(tune_ways(s->tune), &point, NULL, plan->arena, &plan->recipe, diags);
 }
 
 fw_plan *fw_search_plan(fw_search *s, const char *point, char **message)

@@ -75,58 +75,421 @@ static bool reads_images(const Job *job)
     return false;
 }
 
-bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *recipe,
-                 Diags *diags)
+// What is put together: launches and scratch buffers of all points of a rule.
+typedef struct {
+    const Ways *ways;
+    Arena *arena;
+    Recipe *recipe;
+    VEC(JobLaunch) launch;
+    VEC(int64_t) scratch;
+    VEC(OpenNumber) open;
+    Buf source;
+} Joining;
+
+static const char *arith_text(const Arith *a, Arena *arena)
 {
-    const Problem *problem = ways->problem;
-    Candidate candidate;
-    if (!ways_candidate(ways, point, problem->name, arena, &candidate, diags))
-        return false;
-    if (reads_images(&candidate.job)) {
-        candidate_release(&candidate);
-        return diag_error(diags, span_none, "C056",
-                          "a kernel that reads images runs in forewarp only");
-    }
     Buf text;
     buf_init(&text);
-    ways_text(ways, &candidate, &text);
+    arith_print(&text, a);
+    return buf_keep(&text, arena);
+}
+
+static void add_open(Joining *j, OpenKind kind, int i, int k, const Arith *a, int64_t scale)
+{
+    if (arith_is_const(a, NULL))
+        return;
+    OpenNumber number = {kind, i, k, arith_text(a, j->arena), scale};
+    VEC_PUSH(j->arena, &j->open, number);
+}
+
+// The numbers of a unit's launches, which become those from `first` on.
+static void open_unit(Joining *j, const Unit *unit, int first, int first_scratch)
+{
+    for (int i = 0; i < unit->launches.len; i++) {
+        const Kernel *kernel = unit->launches.at[i].kernel;
+        for (int d = 0; d < 3; d++)
+            add_open(j, OPEN_GLOBAL, first + i, d, kernel->global[d], 1);
+        for (int k = 0; k < kernel->sizes.len; k++)
+            add_open(j, OPEN_ARG, first + i, kernel->params.len + k, kernel->sizes.at[k],
+                     1);
+    }
+    for (int i = unit->ninput + unit->noutput; i < unit->buffers.len; i++) {
+        const Buffer *buffer = unit->buffers.at[i];
+        if (!buffer->formal)
+            add_open(j, OPEN_SCRATCH, first_scratch++, 0, buffer->count,
+                     target_bytes(j->ways->target, buffer->scalar));
+    }
+}
+
+static JobLaunch moved(const JobLaunch *from, int callers, int by, Arena *arena)
+{
+    JobLaunch to = *from;
+    JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(from->narg, 1));
+    for (int k = 0; k < from->narg; k++) {
+        arg[k] = from->arg[k];
+        if (job_reads(&arg[k]) && arg[k].buffer >= callers)
+            arg[k].buffer += by;
+    }
+    to.arg = arg;
+    return to;
+}
+
+static bool add_point(Joining *j, const Point *point, int number, bool alone, Diags *diags)
+{
+    Recipe *recipe = j->recipe;
+    const Problem *problem = j->ways->problem;
+    const char *name =
+        alone ? problem->name : arena_printf(j->arena, "%s_v%d", problem->name, number);
+    Candidate candidate;
+    if (!ways_candidate(j->ways, point, name, j->arena, &candidate, diags))
+        return false;
+    const Job *job = &candidate.job;
+    bool ok = !reads_images(job) ||
+              diag_error(diags, span_none, "C056",
+                         "a kernel that reads images runs in forewarp only");
+    if (alone)
+        ways_text(j->ways, &candidate, &j->source);
+    else
+        buf_puts(&j->source, candidate.source.text);
+    Variant *variant = &recipe->variant[number];
+    *variant = (Variant){j->launch.len, job->nlaunch, j->scratch.len, job->nscratch};
+    if (candidate.unit && problem_is_generic(problem))
+        open_unit(j, candidate.unit, variant->first, variant->first_scratch);
+    for (int i = 0; i < job->nlaunch; i++) {
+        JobLaunch launch =
+            moved(&job->launch[i], recipe->nargument, j->scratch.len, j->arena);
+        launch.kernel = arena_strdup(j->arena, launch.kernel);
+        VEC_PUSH(j->arena, &j->launch, launch);
+    }
+    for (int i = 0; i < job->nscratch; i++)
+        VEC_PUSH(j->arena, &j->scratch, job->scratch_bytes[i]);
+    recipe->options = arena_strdup(j->arena, job->options);
+    recipe->job.named = job->named;
+    candidate_release(&candidate);
+    return ok;
+}
+
+static void add_sizes(Joining *j)
+{
+    const Problem *problem = j->ways->problem;
+    const Program *program = problem->general;
+    RecipeSize *size = NEW_ARRAY(j->arena, RecipeSize, program->sizes.len + 1);
+    OpenCondition *condition =
+        NEW_ARRAY(j->arena, OpenCondition, program->conditions.len + 1);
+    for (int i = 0; i < program->sizes.len; i++) {
+        const SizeDecl *from = &program->sizes.at[i];
+        if (arith_is_const(from->arith, NULL))
+            continue;
+        size[j->recipe->nsize++] =
+            (RecipeSize){arena_strdup(j->arena, from->name), from->range,
+                         problem_number(problem, from->arith)};
+    }
+    for (int i = 0; i < program->conditions.len; i++) {
+        const Condition *c = &program->conditions.at[i];
+        condition[j->recipe->ncondition++] = (OpenCondition){
+            arith_text(c->lhs, j->arena), c->rhs ? arith_text(c->rhs, j->arena) : NULL,
+            arena_strdup(j->arena, c->why)};
+    }
+    j->recipe->size = size;
+    j->recipe->condition = condition;
+    for (int i = 0; i < j->recipe->nargument; i++)
+        for (int k = 0; k < j->recipe->argument[i].rank; k++)
+            add_open(j, OPEN_SHAPE, i, k, j->recipe->argument[i].extent[k], 1);
+}
+
+// Each of the rule's points once, whose rows then know its number.
+static bool add_rule(Joining *j, const char *text, Diags *diags)
+{
+    Recipe *recipe = j->recipe;
+    const char *point[RULE_ROWS];
+    if (!rule_parse(text, j->arena, &recipe->rule))
+        return diag_world(diags, "C096", "the stored rule is damaged: %s", text);
+    recipe->nvariant = rule_points(&recipe->rule, point);
+    for (int v = 0; v < recipe->nvariant; v++) {
+        Point at;
+        for (int i = 0; i < recipe->rule.n; i++)
+            if (strcmp(recipe->rule.row[i].point, point[v]) == 0)
+                recipe->of_row[i] = v;
+        if (!point_parse(j->ways->space, point[v], &at) ||
+            !space_valid(j->ways->space, &at))
+            return diag_world(diags, "C096",
+                              "the stored rule has no point of this space: %s", point[v]);
+        if (!add_point(j, &at, v, recipe->nvariant == 1, diags))
+            return false;
+    }
+    return true;
+}
+
+static const char *rule_head(const Joining *j)
+{
+    Buf text;
+    buf_init(&text);
+    buf_printf(&text, "// %s\n//\n// Which kernels for which sizes:\n",
+               problem_label(j->ways->problem));
+    for (int i = 0; i < j->recipe->rule.n; i++) {
+        const RuleRow *row = &j->recipe->rule.row[i];
+        buf_puts(&text, "//   ");
+        for (int k = 0; k < row->ntest; k++)
+            buf_printf(&text, "%s%s %s %lld", k ? ", " : "", row->test[k].size,
+                       row->test[k].below ? "<" : ">=", (long long)row->test[k].than);
+        buf_printf(&text, "%s: %s_v%d, %s\n", row->ntest ? "" : "else",
+                   j->ways->problem->name, j->recipe->of_row[i], row->point);
+    }
+    buf_printf(&text, "\n%s\n", j->ways->prelude.text);
+    return buf_keep(&text, j->arena);
+}
+
+bool recipe_make(const Ways *ways, const Point *point, const char *rule, Arena *arena,
+                 Recipe *recipe, Diags *diags)
+{
+    Buf text;
+    const Problem *problem = ways->problem;
+    Joining j = {.ways = ways, .arena = arena, .recipe = recipe};
     *recipe = (Recipe){.problem = arena_strdup(arena, problem_label(problem)),
                        .target = ways->target,
-                       .source = arena_strdup(arena, text.text),
-                       .options = arena_strdup(arena, candidate.job.options),
-                       .job = candidate.job};
-    buf_clear(&text);
-    point_print(&text, ways->space, point);
-    recipe->point = buf_keep(&text, arena);
-    recipe->job.prelude = recipe->job.source = recipe->job.options = NULL;
-    candidate_release(&candidate);
+                       .nvariant = 1};
     Argument *argument = problem->kind->arguments(problem, arena, &recipe->nargument);
     name_arguments(argument, recipe->nargument, arena);
     recipe->argument = argument;
-    return true;
+    buf_init(&text);
+    point_print(&text, ways->space, point);
+    recipe->point = rule ? arena_strdup(arena, rule) : buf_keep(&text, arena);
+    if (rule)
+        buf_release(&text);
+    recipe->rule = (Rule){.row = {{.point = recipe->point}}, .n = 1};
+    buf_init(&j.source);
+    bool ok = rule ? add_rule(&j, rule, diags) : add_point(&j, point, 0, true, diags);
+    if (ok && problem_is_generic(problem))
+        add_sizes(&j);
+    const char *head = ok && recipe->nvariant > 1 ? rule_head(&j) : "";
+    recipe->source = arena_printf(arena, "%s%s", head, j.source.text);
+    recipe->job.launch = j.launch.at;
+    recipe->job.nlaunch = j.launch.len;
+    recipe->job.scratch_bytes = j.scratch.at;
+    recipe->job.nscratch = j.scratch.len;
+    recipe->open = j.open.at;
+    recipe->nopen = j.open.len;
+    buf_release(&j.source);
+    return ok;
 }
 
 // Loading -----------------------------------------------------------------------------
 
+// A copy of what depends on the sizes of a call is its own.
 struct Loaded {
     const Recipe *recipe;
     const DeviceKind *kind;
     Device *device;
     Module *module;
     Mem **scratch;
+    int64_t *held; // bytes of those
+    Arena *arena;
+    ArithCtx *arith; // NULL: no size is generic
+    const Arith **open, **lhs, **rhs;
+    int64_t *size;
+    Argument *argument;
+    JobLaunch *launch;
+    JobArg **arg; // of each
+    int64_t *scratch_bytes;
+    int variant;
 };
 
+static void copy_job(Loaded *loaded)
+{
+    const Recipe *recipe = loaded->recipe;
+    const Job *job = &recipe->job;
+    Arena *arena = loaded->arena;
+    loaded->argument = NEW_ARRAY(arena, Argument, recipe->nargument + 1);
+    loaded->launch = NEW_ARRAY(arena, JobLaunch, job->nlaunch + 1);
+    loaded->arg = NEW_ARRAY(arena, JobArg *, job->nlaunch + 1);
+    loaded->scratch_bytes = NEW_ARRAY(arena, int64_t, job->nscratch + 1);
+    for (int i = 0; i < recipe->nargument; i++) {
+        Argument *to = &loaded->argument[i];
+        *to = recipe->argument[i];
+        int64_t *shape = NEW_ARRAY(arena, int64_t, to->rank + 1);
+        for (int k = 0; k < to->rank; k++)
+            shape[k] = to->shape[k];
+        to->shape = shape;
+    }
+    for (int i = 0; i < job->nlaunch; i++) {
+        loaded->launch[i] = moved(&job->launch[i], 0, 0, arena);
+        loaded->arg[i] = (JobArg *)loaded->launch[i].arg; // made here
+    }
+    for (int i = 0; i < job->nscratch; i++)
+        loaded->scratch_bytes[i] = job->scratch_bytes[i];
+}
+
+static void parse_open(Loaded *loaded)
+{
+    const Recipe *recipe = loaded->recipe;
+    ArithCtx *arith = loaded->arith = arith_ctx_new();
+    loaded->open = NEW_ARRAY(loaded->arena, const Arith *, recipe->nopen + 1);
+    loaded->lhs = NEW_ARRAY(loaded->arena, const Arith *, recipe->ncondition + 1);
+    loaded->rhs = NEW_ARRAY(loaded->arena, const Arith *, recipe->ncondition + 1);
+    loaded->size = NEW_ARRAY(loaded->arena, int64_t, recipe->nsize);
+    for (int i = 0; i < recipe->nopen; i++)
+        loaded->open[i] = arith_parse(arith, recipe->open[i].text);
+    for (int i = 0; i < recipe->ncondition; i++) {
+        const OpenCondition *c = &recipe->condition[i];
+        loaded->lhs[i] = arith_parse(arith, c->lhs);
+        loaded->rhs[i] = c->rhs ? arith_parse(arith, c->rhs) : NULL;
+    }
+}
+
+static bool look_up(void *user, const Arith *var, int64_t *value)
+{
+    const Loaded *loaded = user;
+    for (int i = 0; i < loaded->recipe->nsize; i++)
+        if (strcmp(var->name, loaded->recipe->size[i].name) == 0) {
+            *value = loaded->size[i];
+            return true;
+        }
+    return false;
+}
+
+static int64_t number_of(const Loaded *loaded, const Arith *a)
+{
+    int64_t value;
+    if (!arith_eval(a, look_up, (void *)loaded, &value))
+        BUG("a number of a recipe without a value");
+    return value;
+}
+
+static void set_numbers(Loaded *loaded)
+{
+    const Recipe *recipe = loaded->recipe;
+    for (int i = 0; i < recipe->nopen; i++) {
+        const OpenNumber *open = &recipe->open[i];
+        int64_t value = number_of(loaded, loaded->open[i]) * open->scale;
+        switch (open->kind) {
+        case OPEN_GLOBAL: loaded->launch[open->i].global[open->k] = value; break;
+        case OPEN_ARG: loaded->arg[open->i][open->k].number = value; break;
+        case OPEN_SCRATCH: loaded->scratch_bytes[open->i] = value; break;
+        case OPEN_SHAPE:
+            ((int64_t *)loaded->argument[open->i].shape)[open->k] = value;
+            break;
+        }
+    }
+    for (int i = 0; i < recipe->nargument; i++) {
+        Argument *a = &loaded->argument[i];
+        int64_t element = a->bytes / MAX(a->count, 1), count = 1;
+        for (int k = 0; k < a->rank; k++)
+            count *= a->shape[k];
+        if (recipe->nsize) {
+            a->bytes = count * element;
+            a->count = count;
+        }
+    }
+}
+
+static void choose_variant(Loaded *loaded)
+{
+    const Recipe *recipe = loaded->recipe;
+    Binding *binding = xcalloc((size_t)recipe->nsize + 1, sizeof *binding);
+    for (int i = 0; i < recipe->nsize; i++)
+        binding[i] = (Binding){.name = recipe->size[i].name, .value = loaded->size[i]};
+    loaded->variant = recipe->of_row[rule_choose(&recipe->rule, binding, recipe->nsize)];
+    free(binding);
+}
+
+// Those of the variant at work, where they are not large enough yet.
 static bool make_scratch(Loaded *loaded, Buf *log)
 {
-    const Job *job = &loaded->recipe->job;
-    loaded->scratch = xcalloc((size_t)job->nscratch + 1, sizeof *loaded->scratch);
-    for (int i = 0; i < job->nscratch; i++) {
-        size_t bytes = (size_t)job->scratch_bytes[i];
-        loaded->scratch[i] = loaded->kind->mem_new(loaded->device, bytes, log);
+    const Variant *variant = &loaded->recipe->variant[loaded->variant];
+    for (int n = 0; n < variant->nscratch; n++) {
+        int i = variant->first_scratch + n;
+        int64_t bytes = loaded->scratch_bytes[i];
+        if (loaded->scratch[i] && loaded->held[i] >= bytes)
+            continue;
+        if (loaded->scratch[i])
+            loaded->kind->mem_free(loaded->device, loaded->scratch[i]);
+        loaded->scratch[i] = loaded->kind->mem_new(loaded->device, (size_t)bytes, log);
+        loaded->held[i] = bytes;
         if (!loaded->scratch[i])
             return false;
     }
     return true;
+}
+
+static bool in_range(const Loaded *loaded, const int64_t *size, Buf *log)
+{
+    const Recipe *recipe = loaded->recipe;
+    for (int i = 0; i < recipe->nsize; i++) {
+        const RecipeSize *s = &recipe->size[i];
+        if (size_within(&s->range, size[i]))
+            continue;
+        buf_printf(log, "%s: size %s must be from %lld to %lld", recipe->problem, s->name,
+                   (long long)s->range.low, (long long)s->range.high);
+        if (s->range.multiple > 1)
+            buf_printf(log, " and a multiple of %lld", (long long)s->range.multiple);
+        buf_printf(log, ", here %lld\n", (long long)size[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool fulfils(const Loaded *loaded, Buf *log)
+{
+    for (int i = 0; i < loaded->recipe->ncondition; i++) {
+        int64_t lhs = number_of(loaded, loaded->lhs[i]);
+        int64_t rhs = loaded->rhs[i] ? number_of(loaded, loaded->rhs[i]) : 0;
+        if (loaded->rhs[i] ? rhs > 0 && lhs % rhs == 0 : lhs >= 0)
+            continue;
+        buf_printf(log, "%s: %s\n", loaded->recipe->problem,
+                   loaded->recipe->condition[i].why);
+        return false;
+    }
+    return true;
+}
+
+bool loaded_resize(Loaded *loaded, const int64_t *size, int n, Buf *log)
+{
+    const Recipe *recipe = loaded->recipe;
+    if (n != recipe->nsize) {
+        buf_printf(log, "%s has %d generic sizes, not %d\n", recipe->problem, recipe->nsize,
+                   n);
+        return false;
+    }
+    size_t bytes = (size_t)n * sizeof *size;
+    if (n == 0 || memcmp(size, loaded->size, bytes) == 0)
+        return true;
+    if (!in_range(loaded, size, log))
+        return false;
+    int64_t *before = xcalloc((size_t)n, sizeof *before);
+    memcpy(before, loaded->size, bytes);
+    memcpy(loaded->size, size, bytes);
+    bool ok = fulfils(loaded, log);
+    if (!ok)
+        memcpy(loaded->size, before, bytes);
+    free(before);
+    if (!ok)
+        return false;
+    set_numbers(loaded);
+    choose_variant(loaded);
+    return make_scratch(loaded, log);
+}
+
+// The sizes of the problem, to begin with.
+static bool prepare(Loaded *loaded, Buf *log)
+{
+    const Recipe *recipe = loaded->recipe;
+    size_t n = (size_t)recipe->job.nscratch + 1;
+    loaded->arena = arena_new();
+    loaded->scratch = xcalloc(n, sizeof *loaded->scratch);
+    loaded->held = NEW_ARRAY(loaded->arena, int64_t, recipe->job.nscratch + 1);
+    copy_job(loaded);
+    if (!recipe->nsize)
+        return make_scratch(loaded, log);
+    parse_open(loaded);
+    int64_t *size = NEW_ARRAY(loaded->arena, int64_t, recipe->nsize);
+    for (int i = 0; i < recipe->nsize; i++)
+        size[i] = recipe->size[i].value;
+    return loaded_resize(loaded, size, recipe->nsize, log);
+}
+
+const Argument *loaded_arguments(const Loaded *loaded)
+{
+    return loaded->argument;
 }
 
 static bool build(Loaded *loaded, Buf *log)
@@ -146,7 +509,7 @@ Loaded *loaded_new(const Recipe *recipe, void *queue, Buf *log)
     loaded->recipe = recipe;
     loaded->kind = device_kind_of(target_name(recipe->target));
     loaded->device = loaded->kind->adopt(queue, log);
-    if (loaded->device && make_scratch(loaded, log) && build(loaded, log))
+    if (loaded->device && prepare(loaded, log) && build(loaded, log))
         return loaded;
     loaded_free(loaded);
     return NULL;
@@ -164,6 +527,9 @@ void loaded_free(Loaded *loaded)
     if (loaded->device)
         loaded->kind->close(loaded->device);
     free(loaded->scratch);
+    arith_ctx_free(loaded->arith);
+    if (loaded->arena)
+        arena_free(loaded->arena);
     free(loaded);
 }
 
@@ -187,7 +553,7 @@ static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg
 {
     const Recipe *recipe = loaded->recipe;
     for (int i = 0; i < n; i++) {
-        size_t bytes = (size_t)recipe->argument[i].bytes, before = log->len;
+        size_t bytes = (size_t)loaded->argument[i].bytes, before = log->len;
         if (loaded->kind->lend(loaded->device, &buffer[i], bytes, &lent[i], log))
             continue;
         Buf why;
@@ -224,7 +590,7 @@ static void set_args(const Loaded *loaded, const JobLaunch *from, const DeviceAr
             break;
         case ARG_SYMBOL:
             to[k] = lent[arg->buffer];
-            to[k].bytes = (size_t)loaded->recipe->argument[arg->buffer].bytes;
+            to[k].bytes = (size_t)loaded->argument[arg->buffer].bytes;
             to[k].symbol = job_symbol(arg, arena);
             break;
         case ARG_SCALAR:
@@ -258,10 +624,10 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
 
 static bool run_all(const Loaded *loaded, void *queue, const DeviceArg *arg, Buf *log)
 {
-    const Job *job = &loaded->recipe->job;
+    const Variant *variant = &loaded->recipe->variant[loaded->variant];
     bool ok = true;
-    for (int i = 0; ok && i < job->nlaunch; i++)
-        ok = run_launch(loaded, queue, &job->launch[i], arg, log);
+    for (int i = 0; ok && i < variant->n; i++)
+        ok = run_launch(loaded, queue, &loaded->launch[variant->first + i], arg, log);
     return ok;
 }
 
@@ -324,11 +690,11 @@ bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log)
     DeviceArg *arg = xcalloc((size_t)MAX(n, 1), sizeof *arg);
     bool *wrapped = xcalloc((size_t)MAX(n, 1), sizeof *wrapped), ok = true;
     for (int i = 0; ok && i < n; i++)
-        ok = (arg[i].mem = take_in(loaded, &recipe->argument[i], array[i], &wrapped[i],
+        ok = (arg[i].mem = take_in(loaded, &loaded->argument[i], array[i], &wrapped[i],
                                    log)) != NULL;
     ok = ok && run_all(loaded, kind->queue(loaded->device), arg, log);
     for (int i = 0; i < n; i++) {
-        const Argument *a = &recipe->argument[i];
+        const Argument *a = &loaded->argument[i];
         if (ok && a->out)
             ok = take_out(loaded, a, arg[i].mem, array[i], wrapped[i], log);
     }

@@ -8,19 +8,56 @@
 
 #include "tune/tune.h"
 
+// A number of a job or an argument that depends on generic sizes.
+typedef enum { OPEN_GLOBAL, OPEN_ARG, OPEN_SCRATCH, OPEN_SHAPE } OpenKind;
+typedef struct {
+    OpenKind kind;
+    int i, k;         // of launch i: extent or argument k; scratch i; argument i: extent k
+    const char *text; // as arith_print writes it; of scratch: elements
+    int64_t scale;    // times this: bytes of an element of scratch; else 1
+} OpenNumber;
+
+// What a size must satisfy: the first is a multiple of the second, or, where that is NULL,
+// not negative.
+typedef struct {
+    const char *lhs, *rhs, *why;
+} OpenCondition;
+
+typedef struct {
+    const char *name;
+    SizeRange range;
+    int64_t value; // of the problem
+} RecipeSize;
+
+// The launches, and the scratch buffers, of one of the rule's points.
+typedef struct {
+    int first, n, first_scratch, nscratch;
+} Variant;
+
 typedef struct {
     const char *problem; // "jacobi2d N=4096 M=4096"
-    const char *point;
+    const char *point;   // or the rule
     const Target *target;
     const char *source, *options;
     const Argument *argument; // in the order of a job's buffers
     int nargument;
     Job job; // its launches and scratch buffers; the texts are NULL
+    // Of generic sizes, which the caller gives with each call.
+    const RecipeSize *size;
+    int nsize;
+    const OpenNumber *open;
+    int nopen;
+    const OpenCondition *condition;
+    int ncondition;
+    Rule rule; // of one row, where there is one point
+    Variant variant[RULE_ROWS];
+    int of_row[RULE_ROWS]; // the variant of a row
+    int nvariant;
 } Recipe;
 
-// All of it in arena; false with diagnostics.
-bool recipe_make(const Ways *ways, const Point *point, Arena *arena, Recipe *recipe,
-                 Diags *diags);
+// All of it in arena; false with diagnostics. rule: as text, or NULL: the point alone.
+bool recipe_make(const Ways *ways, const Point *point, const char *rule, Arena *arena,
+                 Recipe *recipe, Diags *diags);
 
 // Loaded: compiled for a queue of the caller's, in this process ------------------------
 
@@ -31,6 +68,12 @@ typedef struct Loaded Loaded;
 Loaded *loaded_new(const Recipe *recipe, void *queue, Buf *log);
 void loaded_free(Loaded *loaded); // accepts NULL
 const DeviceInfo *loaded_device(const Loaded *loaded);
+// Generic sizes of the calls that follow, in the order of the recipe's; before, they are
+// those of the problem. False with a log: there are not so many, or one is not in its
+// range.
+bool loaded_resize(Loaded *loaded, const int64_t *size, int n, Buf *log);
+// The arguments with their extents and bytes at these sizes.
+const Argument *loaded_arguments(const Loaded *loaded);
 // Puts the launches into the queue, and does not wait. buffer: a handle an argument
 // (DeviceKind.lend). False with a log: nothing or not all was put there.
 bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log);

@@ -170,6 +170,9 @@ const Arith *node_make(ArithCtx *c, ArithKind kind, int64_t value, int n,
     }
     Arith *a = alloc_node(c, kind, n);
     a->value = value;
+    a->fixed = true;
+    for (int i = 0; i < n; i++)
+        a->fixed &= t[i].arg->fixed;
     if (n)
         memcpy(a->term, t, (size_t)n * sizeof *t);
     return add_node(c, a, hash);
@@ -207,6 +210,7 @@ static const Arith *new_var(ArithCtx *c, const char *name, const Arith *lo, cons
     a->lo = lo;
     a->hi = hi;
     a->multiple = multiple;
+    a->fixed = size;
     if (c->n_vars == c->cap_vars) {
         c->cap_vars = c->cap_vars ? 2 * c->cap_vars : 16;
         c->var = xrealloc(c->var, (size_t)c->cap_vars * sizeof *c->var);
@@ -233,11 +237,23 @@ const Arith *arith_var_multiple(ArithCtx *c, const char *name, const Arith *lo,
 
 const Arith *arith_size(ArithCtx *c, const char *name)
 {
-    for (int i = 0; i < c->n_vars; i++)
+    for (int i = c->n_vars - 1; i >= 0; i--) // the last one counts
         if (c->var[i].size && strcmp(c->var[i].node->name, name) == 0)
             return c->var[i].node;
-    const Arith *lo = arith_const(c, 1);
-    return new_var(c, name, lo, arith_const(c, INT32_MAX), 1, true);
+    return arith_size_within(c, name, 1, INT32_MAX, 1);
+}
+
+const Arith *arith_size_within(ArithCtx *c, const char *name, int64_t lo, int64_t hi,
+                               int64_t multiple)
+{
+    const Arith *least = arith_const(c, lo), *most = arith_const(c, hi);
+    for (int i = c->n_vars - 1; i >= 0; i--) {
+        const Arith *var = c->var[i].node;
+        if (c->var[i].size && strcmp(var->name, name) == 0 && var->lo == least &&
+            var->hi == most && var->multiple == multiple)
+            return var;
+    }
+    return new_var(c, name, least, most, multiple, true);
 }
 
 // Sums and products -----------------------------------------------------------------
@@ -351,6 +367,32 @@ bool arith_overflowed(ArithCtx *c)
 int arith_parts(const ArithCtx *c, const Arith *a)
 {
     return info_of(c, a)->parts;
+}
+
+static int64_t least_of(const Arith *a)
+{
+    return a->kind == A_CONST                                    ? a->value
+           : a->kind == A_VAR && a->lo && a->lo->kind == A_CONST ? a->lo->value
+                                                                 : 0;
+}
+
+int64_t arith_most(const Arith *a)
+{
+    if (a->kind == A_CONST)
+        return a->value;
+    if (a->kind == A_VAR)
+        return a->hi ? arith_most(a->hi) : INT64_MAX;
+    if (a->kind != A_SUM && a->kind != A_PROD)
+        return INT64_MAX;
+    double most = a->kind == A_SUM ? (double)a->value : 1;
+    for (int i = 0; i < a->n; i++) {
+        int64_t coef = a->term[i].coef, atom = arith_most(a->term[i].arg);
+        if (atom == INT64_MAX && coef > 0)
+            return INT64_MAX;
+        double x = coef > 0 ? (double)atom : (double)least_of(a->term[i].arg);
+        most = a->kind == A_SUM ? most + (double)coef * x : most * x;
+    }
+    return most < 0x1p53 ? (int64_t)most : INT64_MAX;
 }
 
 // A node is younger than all it mentions, so older ones need no search.

@@ -43,6 +43,7 @@ typedef struct {
 // Immutable and interned; the fields may be read anywhere, made only by this module.
 struct Arith {
     ArithKind kind;
+    bool fixed;           // made of constants and sizes
     uint32_t id;          // order of creation: terms are sorted by it
     int64_t value;        // CONST, SUM
     const char *name;     // VAR
@@ -77,6 +78,9 @@ const Arith *arith_var_multiple(ArithCtx *ctx, const char *name, const Arith *lo
                                 const Arith *hi, int64_t multiple);
 // The variable of a size symbol: one for each name, at least 1 and below 2^31.
 const Arith *arith_size(ArithCtx *ctx, const char *name);
+// The one of that name with these bounds; a new one is what arith_size gives from then on.
+const Arith *arith_size_within(ArithCtx *ctx, const char *name, int64_t lo, int64_t hi,
+                               int64_t multiple);
 
 const Arith *arith_add(ArithCtx *ctx, const Arith *a, const Arith *b);
 const Arith *arith_sub(ArithCtx *ctx, const Arith *a, const Arith *b);
@@ -109,6 +113,8 @@ const Arith *arith_upper_bound(ArithCtx *ctx, const Arith *a, const Arith *const
 int64_t arith_multiple(ArithCtx *ctx,
                        const Arith *a); // a is a multiple of this; 0 if a is 0
 bool arith_mentions(const Arith *a, const Arith *var);
+// What it is at most, by the constant bounds of its variables alone; INT64_MAX: not known.
+int64_t arith_most(const Arith *a);
 // The nodes of a written out as a tree, which may be far more than there are in memory;
 // INT_MAX from there on.
 int arith_parts(const ArithCtx *ctx, const Arith *a);

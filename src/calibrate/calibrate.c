@@ -139,9 +139,9 @@ static bool make(const KernelRow *row, int64_t n, const char *shape,
     buf_init(&prelude);
     const Target *target = target_find(device->target);
     emit_prelude(&prelude, target, made->problem->bound);
-    bool ok = body && candidate_build(made->problem, body, &options, target,
-                                      arena_strdup(made->arena, prelude.text), made->arena,
-                                      &made->candidate, &quiet);
+    bool ok = body && candidate_build(made->problem, made->problem->bound, body, &options,
+                                      target, arena_strdup(made->arena, prelude.text),
+                                      made->arena, &made->candidate, &quiet);
     buf_release(&prelude);
     return ok;
 }

@@ -172,6 +172,9 @@ bool cli_json(Options *options,
               json_t *json);   // takes json; true if there is nothing to write
 json_t *cli_set_json(Set set); // the numbers of a set of calls, from 1
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
+// *rule: of a stored plan for ranges of sizes; else NULL.
+bool cli_rule(Options *o, const Ways *ways, const DeviceInfo *device, Point *point,
+              const char **rule);
 bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.
 bool cli_device(Options *options, DeviceInfo *info);

@@ -43,7 +43,7 @@ static bool read_derivation(Emission *e)
         return diag_error(&o->diags, span_none, "C016", "cannot read %s: %s", o->derivation,
                           why);
     const Rewriting *steps = derivation_parse(o->arena, source, &o->diags);
-    e->body = steps ? derivation_apply(e->problem->bound, steps, &o->diags) : NULL;
+    e->body = steps ? derivation_apply(e->problem->general, steps, &o->diags) : NULL;
     if (!e->body)
         return false;
     e->steps = *steps;
@@ -70,7 +70,7 @@ static bool make_expression(Emission *e)
 static bool print_kernel(Emission *e, Buf *text)
 {
     Options *o = e->o;
-    Unit *unit = lower(e->problem->bound, e->body, &e->options, o->arena, &o->diags);
+    Unit *unit = lower(e->problem->general, e->body, &e->options, o->arena, &o->diags);
     for (int i = 0; unit && i < unit->kernels.len; i++)
         if (!target_has_threads(e->target) && kernel_needs_threads(unit->kernels.at[i]))
             return diag_error(&o->diags, span_none, "C033",
@@ -88,7 +88,7 @@ static bool print_kernel(Emission *e, Buf *text)
 // The program with the lowered expression in place of what it says, for these sizes.
 static bool print_expression(Emission *e, Buf *text)
 {
-    const Program *bound = e->problem->bound;
+    const Program *bound = e->problem->general;
     Program lowered = *bound;
     Function main = *bound->main;
     main.body = e->body;
@@ -194,8 +194,9 @@ static bool emit_host(Emission *e)
     if (o->derivation || o->print)
         return diag_error(&o->diags, span_none, "C059",
                           "--host goes with neither --derivation nor --print");
-    return cli_point(o, &e->ways, &e->device, &e->point) &&
-           recipe_make(&e->ways, &e->point, o->arena, &recipe, &o->diags) &&
+    const char *rule;
+    return cli_rule(o, &e->ways, &e->device, &e->point, &rule) &&
+           recipe_make(&e->ways, &e->point, rule, o->arena, &recipe, &o->diags) &&
            write_host(o, &recipe);
 }
 

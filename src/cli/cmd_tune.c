@@ -185,6 +185,82 @@ static void print_result(const Problem *problem, const TuneResult *r)
     printf("  record   %s  (`forewarp report` makes a page of it)\n", r->record_path);
 }
 
+// Ranges of sizes -----------------------------------------------------------------------
+
+static json_t *range_json(const RangeResult *r)
+{
+    json_t *sizes = json_array(), *rows = json_array();
+    for (int i = 0; i < r->nsize; i++)
+        json_array_append_new(sizes,
+                              json_pack("{s:s, s:o, s:o, s:o}", "problem", r->size[i].label,
+                                        "best_ns", json_finite(r->size[i].best_ns),
+                                        "chosen_ns", json_finite(r->size[i].chosen_ns),
+                                        "plain_ns", json_finite(r->size[i].plain_ns)));
+    for (int i = 0; i < r->rule.n; i++) {
+        const RuleRow *row = &r->rule.row[i];
+        json_t *tests = json_array();
+        for (int k = 0; k < row->ntest; k++)
+            json_array_append_new(tests,
+                                  json_pack("{s:s, s:s, s:I}", "size", row->test[k].size,
+                                            "is", row->test[k].below ? "<" : ">=", "than",
+                                            (json_int_t)row->test[k].than));
+        json_array_append_new(rows,
+                              json_pack("{s:o, s:s}", "where", tests, "point", row->point));
+    }
+    return json_pack("{s:s, s:s, s:f, s:I, s:I, s:i, s:o, s:o}", "problem", r->base.problem,
+                     "device", r->base.device, "elapsed_s", r->base.elapsed_s, "trials",
+                     (json_int_t)r->base.trials, "reused", (json_int_t)r->base.reused,
+                     "kernels", r->kernels, "rule", rows, "sizes", sizes);
+}
+
+static void print_range_row(const RangeSize *size)
+{
+    Buf best, chosen;
+    buf_init(&best);
+    buf_init(&chosen);
+    cli_time(&best, size->best_ns);
+    cli_time(&chosen, size->chosen_ns);
+    printf("  %-36s %12s %12s %8.1f %%\n", strchr(size->label, ' ') + 1, best.text,
+           chosen.text, 100 * size->best_ns / size->chosen_ns);
+    buf_release(&best);
+    buf_release(&chosen);
+}
+
+static void print_range(const RangeResult *r)
+{
+    Buf counts;
+    buf_init(&counts);
+    trial_counts(&counts, r->base.count);
+    printf("%s on %s\n  %lld trials (%lld from the store) in %.1f s:%s\n", r->base.problem,
+           r->base.device, (long long)r->base.trials, (long long)r->base.reused,
+           r->base.elapsed_s, counts.text);
+    buf_release(&counts);
+    printf("  %-36s %12s %12s\n", "size", "best", "by the rule");
+    for (int i = 0; i < r->nsize; i++)
+        print_range_row(&r->size[i]);
+    printf("  %d kernel%s; the first row that holds says which:\n", r->kernels,
+           r->kernels == 1 ? "" : "s");
+    for (int i = 0; i < r->rule.n; i++) {
+        const RuleRow *row = &r->rule.row[i];
+        printf("    ");
+        for (int k = 0; k < row->ntest; k++)
+            printf("%s%s %s %lld", k ? ", " : "", row->test[k].size,
+                   row->test[k].below ? "<" : ">=", (long long)row->test[k].than);
+        printf("%s: %s\n", row->ntest ? "" : i ? "else" : "all", row->point);
+    }
+}
+
+static bool lead_range(Options *o, const Problem *problem, const TuneOptions *options,
+                       Screen *screen)
+{
+    RangeResult *result = NEW(o->arena, RangeResult);
+    bool ok = tune_range(problem, options, o->arena, result, &o->diags);
+    screen_close(screen);
+    if (ok && cli_prints(o))
+        print_range(result);
+    return ok && cli_json(o, range_json(result));
+}
+
 // What would only fail at the end, or after the reference was computed, is tried first.
 static bool is_ready(Options *o, const char *out)
 {
@@ -278,7 +354,9 @@ int cmd_tune(Options *o)
                            .samples = (int)o->samples,
                            .sample = (int)o->sample,
                            .seed = o->seed,
-                           .budget_s = unbounded ? 30 : o->budget_s,
+                           .budget_s = !unbounded               ? o->budget_s
+                                       : problem_spans(problem) ? INFINITY
+                                                                : 30,
                            .budget_trials = o->budget_trials,
                            .enough = o->share,
                            .quiet_trials = o->quiet_trials,
@@ -298,6 +376,6 @@ int cmd_tune(Options *o)
         ok = ok ? tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags)
                 : remote_serve(NULL, NULL, mpi_leader(crew.mpi), &o->diags);
     else if (ok)
-        ok = lead(o, problem, &options, &screen);
+        ok = (problem_spans(problem) ? lead_range : lead)(o, problem, &options, &screen);
     return mpi_close(crew.mpi, ok ? 0 : 1);
 }

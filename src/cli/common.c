@@ -262,7 +262,8 @@ static bool set_point(Options *o, const Ways *ways, Point *point)
 }
 
 // Commands that hand out no kernel take the plan as it is.
-static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
+static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point,
+                       const char **rule)
 {
     PlanFound found;
     Workplace place;
@@ -287,15 +288,26 @@ static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, P
                      "the plan was not checked: no kernel for target %s runs on %s",
                      target_name(ways->target), device->name);
     *point = found.point;
+    *rule = found.rule;
     return true;
+}
+
+bool cli_rule(Options *o, const Ways *ways, const DeviceInfo *device, Point *point,
+              const char **rule)
+{
+    *rule = NULL;
+    ways_first(ways, point, 1);
+    if (o->best && !best_point(o, ways, device, point, rule))
+        return false;
+    if (o->point)
+        *rule = NULL; // parts of it are the user's
+    return !o->point || set_point(o, ways, point);
 }
 
 bool cli_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
 {
-    ways_first(ways, point, 1);
-    if (o->best && !best_point(o, ways, device, point))
-        return false;
-    return !o->point || set_point(o, ways, point);
+    const char *rule;
+    return cli_rule(o, ways, device, point, &rule);
 }
 
 static bool no_model(Options *o)

@@ -29,13 +29,11 @@ static bool parse_sizes(Options *o, char *text)
     char *save = NULL;
     for (char *item = strtok_r(text, ", ", &save); item;
          item = strtok_r(NULL, ", ", &save)) {
-        char *eq = strchr(item, '=');
-        bool negative = eq && eq[1] == '-';
-        if (!eq || eq == item || !is_whole(eq + 1 + negative) ||
-            o->nbinding == CLI_LIST_MAX)
-            return wrong(o, "-s takes NAME=VALUE,..., whole numbers", item);
-        *eq = 0;
-        o->binding[o->nbinding++] = (Binding){item, atoll(eq + 1)};
+        if (o->nbinding == CLI_LIST_MAX ||
+            !binding_parse(item, o->arena, &o->binding[o->nbinding]))
+            return wrong(o, "-s takes NAME=VALUE,..., whole numbers, or NAME=LOW:HIGH",
+                         item);
+        o->nbinding++;
     }
     return true;
 }

@@ -28,6 +28,7 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
 // it has no time loop.
 const char *derive_unfused(const Derivation *derivation);
 void derive_free(Derivation *derivation);
+const Program *derive_program(const Derivation *derivation);
 const Space *derive_space(const Derivation *derivation);
 
 // The plain point: one output a work-item, 256, 32 x 8 or 64 x 4 x 1 of them in a group (on

@@ -76,13 +76,13 @@ bool has_chain(const Expr *expr)
 
 static int64_t bytes_of(const Type *type)
 {
-    int64_t count = 1, len;
+    double count = 1;
     for (; type->kind == T_ARRAY; type = type->elem)
-        count *= arith_is_const(type->len, &len) ? len : 0;
+        count *= (double)arith_most(type->len);
     int64_t bytes = type->kind == T_SCALAR ? scalar_info[type->scalar].bytes : 0;
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
         bytes += bytes_of(type->item[i]);
-    return count * bytes;
+    return (int64_t)MIN(count * (double)bytes, 0x1p50);
 }
 
 int64_t chain_split(const Expr *map)
@@ -200,7 +200,7 @@ int64_t chain_bytes(const Expr *map)
 // Neighbours as vectors where they divide the length: nothing sticks out that way.
 static void derive_elements(Walk *w, Path at)
 {
-    int64_t x = 0, one = 1, len;
+    int64_t x = 0, one = 1;
     if (!is_map(walk_node(w, at)))
         walk_apply(w, RULE_COPY, at, &one, 1);
     walk_apply_plain(w, RULE_MAP_NEST, at);
@@ -208,7 +208,8 @@ static void derive_elements(Walk *w, Path at)
         walk_apply_plain(w, RULE_MAP_SEQ, at);
         return;
     }
-    bool even = arith_is_const(walk_node(w, at)->type->len, &len) && len % w->lanes == 0;
+    const Arith *len = walk_node(w, at)->type->len;
+    bool even = arith_multiple(w->r.ir->arith, len) % w->lanes == 0;
     if (w->lanes > 1 && even && walk_apply(w, RULE_SPLIT_JOIN, at, &w->lanes, 1)) {
         at = walk_below(w, at, 0);
         walk_apply_plain(w, RULE_MAP_UNROLL, walk_below(w, at, CHILD_FUN));

@@ -418,6 +418,11 @@ void derive_free(Derivation *d)
     free(d);
 }
 
+const Program *derive_program(const Derivation *d)
+{
+    return d->program;
+}
+
 const Space *derive_space(const Derivation *d)
 {
     return d->space;

@@ -528,8 +528,8 @@ static const Job *next_job(void *user, int number)
     LowerOptions options = flight->row->options;
     options.name = arena_printf(flight->arena, "%.80s_c%d", x->problem->name, number);
     Expr *body = body_of(x, flight->row, &quiet);
-    if (!body || !candidate_build(x->problem, body, &options, m->target, m->prelude,
-                                  flight->arena, &flight->candidate, &quiet))
+    if (!body || !candidate_build(x->problem, x->problem->bound, body, &options, m->target,
+                                  m->prelude, flight->arena, &flight->candidate, &quiet))
         BUG("a row that was lowered before cannot be");
     release(x, before);
     return &flight->candidate.job;

@@ -8,6 +8,8 @@
 #include "ir/ir.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -16,7 +18,10 @@ typedef struct {
     Diags *diags;
     const Arith **var, **value; // what replaces what, n of them
     int n;
-    bool all; // every size must have a value
+    const Binding *binding; // what was asked, nbinding of them
+    int nbinding;
+    bool all;  // every size must have a value
+    bool open; // but for generic ones, which stay
 } Bind;
 
 // Copying ------------------------------------------------------------------------------
@@ -97,6 +102,91 @@ static void copy_functions(Bind *b)
     to->main = from->main ? bound_callee(b, from->main) : NULL;
 }
 
+// Ranges -------------------------------------------------------------------------------
+
+const SizeRange size_any = {1, INT32_MAX, 1};
+
+bool size_within(const SizeRange *range, int64_t value)
+{
+    return value >= range->low && value <= range->high && value % range->multiple == 0;
+}
+
+bool size_range_settle(SizeRange *range)
+{
+    if (range->low < 1 || range->high > INT32_MAX || range->multiple < 1 ||
+        range->multiple > INT32_MAX)
+        return false;
+    range->low += (range->multiple - range->low % range->multiple) % range->multiple;
+    range->high -= range->high % range->multiple;
+    return range->low <= range->high;
+}
+
+int64_t size_at(const SizeRange *range, double part)
+{
+    double low = (double)range->low, high = (double)range->high;
+    int64_t steps = llround(low * pow(high / low, part) / (double)range->multiple);
+    return MAX(range->low, MIN(range->high, steps * range->multiple));
+}
+
+void size_range_print(Buf *out, const SizeRange *range)
+{
+    if (range->low > range->multiple || range->high < INT32_MAX - range->multiple)
+        buf_printf(out, " %" PRId64 "..%" PRId64, range->low, range->high);
+    if (range->multiple > 1)
+        buf_printf(out, " multiple %" PRId64, range->multiple);
+}
+
+// Reads a whole number; false if there is none that could be a size.
+static bool read_number(const char **text, int64_t *value)
+{
+    bool negative = **text == '-';
+    size_t digits = strspn(*text + negative, "0123456789");
+    *value = digits && digits < 19 ? strtoll(*text, NULL, 10) : 0;
+    *text += negative + digits;
+    return digits && digits < 19;
+}
+
+static bool read_range(const char **text, int64_t low, SizeRange *range)
+{
+    *range = (SizeRange){low, 0, 1};
+    if (*(*text)++ != ':' || !read_number(text, &range->high))
+        return false;
+    if (**text == ':' && ((*text)++, !read_number(text, &range->multiple)))
+        return false;
+    return size_range_settle(range);
+}
+
+bool binding_parse(const char *text, Arena *arena, Binding *binding)
+{
+    const char *eq = strchr(text, '='), *at = eq ? eq + 1 : text;
+    int64_t low;
+    *binding = (Binding){0};
+    if (!eq || eq == text || !read_number(&at, &binding->value))
+        return false;
+    binding->name = arena_strndup(arena, text, (size_t)(eq - text));
+    if (*at == ':') {
+        low = binding->value;
+        binding->value = 0;
+        return read_range(&at, low, &binding->range) && !*at;
+    }
+    if (*at == '@' &&
+        (at++, !read_number(&at, &low) || !read_range(&at, low, &binding->range)))
+        return false;
+    return !*at;
+}
+
+void binding_print(Buf *out, const Binding *binding)
+{
+    const SizeRange *range = &binding->range;
+    buf_printf(out, "%s=", binding->name);
+    if (!binding->spans && (binding->value || !range->high))
+        buf_printf(out, "%" PRId64 "%s", binding->value, range->high ? "@" : "");
+    if (range->high)
+        buf_printf(out, "%" PRId64 ":%" PRId64, range->low, range->high);
+    if (range->multiple > 1)
+        buf_printf(out, ":%" PRId64, range->multiple);
+}
+
 // Sizes --------------------------------------------------------------------------------
 
 static const char *size_names(const Program *p)
@@ -116,6 +206,46 @@ static const SizeDecl *find_size(const Program *p, const char *name)
     return NULL;
 }
 
+static bool same_range(const SizeRange *a, const SizeRange *b)
+{
+    return a->low == b->low && a->high == b->high && a->multiple == b->multiple;
+}
+
+// That of the binding, which says nothing of multiples where the program does.
+static SizeRange binding_range(const SizeDecl *size, const Binding *binding)
+{
+    SizeRange range = binding->range.high ? binding->range : size->range;
+    if (range.multiple == 1)
+        range.multiple = size->range.multiple;
+    size_range_settle(&range);
+    return range;
+}
+
+static bool check_range(const Bind *b, const SizeDecl *size, const Binding *binding)
+{
+    SizeRange range = binding_range(size, binding);
+    bool inside = size_within(&size->range, range.low) &&
+                  size_within(&size->range, range.high) &&
+                  range.multiple % size->range.multiple == 0;
+    const SizeRange *broken = inside ? &range : &size->range;
+    if (inside &&
+        (size_within(&range, binding->value) || (!binding->value && binding->range.high)))
+        return true;
+    Buf multiple;
+    buf_init(&multiple);
+    if (broken->multiple > 1)
+        buf_printf(&multiple, " and a multiple of %" PRId64, broken->multiple);
+    if (inside)
+        buf_printf(&multiple, ", here %" PRId64, binding->value);
+    else
+        buf_printf(&multiple, ", here %" PRId64 " to %" PRId64, range.low, range.high);
+    diag_error(b->diags, size->span, "T022",
+               "size %s must be from %" PRId64 " to %" PRId64 "%s", binding->name,
+               broken->low, broken->high, multiple.text);
+    buf_release(&multiple);
+    return false;
+}
+
 static bool add_binding(Bind *b, const Binding *binding)
 {
     const SizeDecl *size = find_size(b->from, binding->name);
@@ -126,17 +256,31 @@ static bool add_binding(Bind *b, const Binding *binding)
     if (size->arith->kind != A_VAR)
         return diag_error(b->diags, size->span, "T022", "size %s has a value already",
                           binding->name);
-    if (binding->value < 1 || binding->value > INT32_MAX)
-        return diag_error(b->diags, size->span, "T022",
-                          "size %s must be from 1 to %d, here %" PRId64, binding->name,
-                          INT32_MAX, binding->value);
-    for (int i = 0; i < b->n; i++)
-        if (b->var[i] == size->arith)
+    if (!check_range(b, size, binding))
+        return false;
+    for (int i = 0; &b->binding[i] != binding; i++)
+        if (!strcmp(b->binding[i].name, binding->name))
             return diag_error(b->diags, size->span, "T022", "size %s is given twice",
                               binding->name);
+    SizeRange range = binding_range(size, binding);
+    bool ranges = b->open && (size->generic || binding->range.high);
+    if (!ranges && !binding->value)
+        return true;
+    if (ranges && same_range(&range, &size->range) && size->generic)
+        return true;
     b->var[b->n] = size->arith;
-    b->value[b->n++] = arith_const(b->to->ir->arith, binding->value);
+    b->value[b->n++] = ranges ? arith_size_within(b->to->ir->arith, binding->name,
+                                                  range.low, range.high, range.multiple)
+                              : arith_const(b->to->ir->arith, binding->value);
     return true;
+}
+
+static const Binding *find_binding(const Bind *b, const char *name)
+{
+    for (int i = 0; i < b->nbinding; i++)
+        if (!strcmp(b->binding[i].name, name))
+            return &b->binding[i];
+    return NULL;
 }
 
 static bool copy_sizes(Bind *b)
@@ -144,8 +288,17 @@ static bool copy_sizes(Bind *b)
     bool ok = true;
     for (int i = 0; i < b->from->sizes.len; i++) {
         SizeDecl size = b->from->sizes.at[i];
+        const Binding *binding = find_binding(b, size.name);
         size.arith = bind_arith(b, size.arith);
-        if (b->all && !size.generic && !arith_is_const(size.arith, NULL))
+        if (b->open && binding && binding->range.high) {
+            size.range = binding_range(&size, binding);
+            size.generic = true;
+        }
+        bool number = arith_is_const(size.arith, NULL);
+        b->to->generic |= number && (size.generic || (binding && binding->range.high));
+        size.generic &= !number;
+        bool open = size.generic && (b->open || !binding);
+        if (b->all && !open && !arith_is_const(size.arith, NULL))
             ok = diag_error(b->diags, size.span, "T021",
                             "size %s has no value: give one, as in -s %s=1024", size.name,
                             size.name);
@@ -177,7 +330,7 @@ static bool main_fits(const Bind *b)
 }
 
 static Program *bind(const Program *program, const Binding *binding, int n, bool all,
-                     Diags *diags)
+                     bool open, Diags *diags)
 {
     Arena *arena = program->ir->arena;
     Program *to = NEW(arena, Program);
@@ -191,7 +344,10 @@ static Program *bind(const Program *program, const Binding *binding, int n, bool
               NEW_ARRAY(arena, const Arith *, n),
               NEW_ARRAY(arena, const Arith *, n),
               0,
-              all};
+              binding,
+              n,
+              all,
+              open};
     (void)arith_overflowed(program->ir->arith);
     bool ok = true;
     for (int i = 0; i < n; i++)
@@ -204,10 +360,15 @@ static Program *bind(const Program *program, const Binding *binding, int n, bool
 
 Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags)
 {
-    return bind(program, binding, n, true, diags);
+    return bind(program, binding, n, true, false, diags);
 }
 
 Program *ir_bind_some(const Program *program, const Binding *binding, int n, Diags *diags)
 {
-    return bind(program, binding, n, false, diags);
+    return bind(program, binding, n, false, false, diags);
+}
+
+Program *ir_bind_open(const Program *program, const Binding *binding, int n, Diags *diags)
+{
+    return bind(program, binding, n, true, true, diags);
 }

@@ -183,11 +183,24 @@ struct Function {
     double operations;  // set by inference: of the body, and of the funs that it calls
 };
 
+// What a size may be: from low to high, a multiple of a number.
+typedef struct {
+    int64_t low, high, multiple;
+} SizeRange;
+extern const SizeRange size_any; // 1 to 2^31 - 1
+bool size_within(const SizeRange *range, int64_t value);
+// Moves the ends to multiples within; false if none is left, or one is no size.
+bool size_range_settle(SizeRange *range);
+// The size that is a part of the way through the range, from 0 to 1, by ratios.
+int64_t size_at(const SizeRange *range, double part);
+void size_range_print(Buf *out, const SizeRange *range); // "1..65536 multiple 4"
+
 typedef struct {
     const char *name;
     const Arith *arith;
     Span span;
-    bool generic; // stays a kernel argument
+    bool generic;    // stays a kernel argument
+    SizeRange range; // of a generic one
 } SizeDecl;
 
 // Everything of one parsed text lives in its arena and arithmetic context.
@@ -227,6 +240,7 @@ typedef struct {
     const Source *source;
     Math math;      // not said in the text: the user's choice
     unsigned extra; // likewise: a bit each of Extra
+    bool generic;   // bound to numbers, with generic sizes among them
     VEC(SizeDecl) sizes;
     VEC(Function *) funs; // in order of declaration
     VEC(Function *) defs;
@@ -327,11 +341,19 @@ bool ir_infer(Program *program, Diags *diags);
 // condition fails, or an array would exceed 2^40 elements.
 typedef struct {
     const char *name;
-    int64_t value;
+    int64_t value;   // 0: none, only a range
+    SizeRange range; // makes the size generic in this range; high 0: it does not
+    bool spans;      // stands for the whole range; the value is one of it
 } Binding;
+// "N=4096", "N=4096@1024:16384", "N=1024:16384:64": a value, a value in a range, a range
+// of multiples of 64. False: the text is none; the name is the arena's.
+bool binding_parse(const char *text, Arena *arena, Binding *binding);
+void binding_print(Buf *out, const Binding *binding);
 Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags);
 // The same, with sizes that have no value left as they are.
 Program *ir_bind_some(const Program *program, const Binding *binding, int n, Diags *diags);
+// The same, with generic sizes left open, whose values are checked only.
+Program *ir_bind_open(const Program *program, const Binding *binding, int n, Diags *diags);
 // Infers the type of a (lowered) expression whose free params have types.
 bool ir_infer_expr(Ir *ir, Expr *expr, Diags *diags);
 

@@ -115,7 +115,7 @@ static bool take_fraction(Lexer *l)
 // What is glued to a number (1.0f, 2x, 1.) is an error, not a second token.
 static bool take_junk(Lexer *l, bool component)
 {
-    bool dot = peek(l, 0) == '.' && !component;
+    bool dot = peek(l, 0) == '.' && peek(l, 1) != '.' && !component; // 1..8 is a range
     if (!dot && !is_letter(peek(l, 0)))
         return false;
     while (is_letter(peek(l, 0)) || is_digit(peek(l, 0)) || (dot && peek(l, 0) == '.'))

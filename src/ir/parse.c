@@ -368,15 +368,51 @@ const Type *parse_type(Parser *p)
 
 // Declarations ------------------------------------------------------------------------
 
+static bool accept_word(Parser *p, const char *word)
+{
+    const Token *next = look(p);
+    bool is = next->kind == TOK_NAME && !strcmp(next->text, word);
+    if (is)
+        take(p);
+    return is;
+}
+
+static int64_t take_integer(Parser *p, const char *what)
+{
+    if (look(p)->kind != TOK_INT)
+        fail_expected(p, what, "");
+    return take(p).integer;
+}
+
+// `1..65536 multiple 4`, or nothing: any.
+static SizeRange parse_range(Parser *p)
+{
+    SizeRange range = size_any;
+    Span span = look(p)->span;
+    if (look(p)->kind == TOK_INT) {
+        range.low = take_integer(p, "the least value of the size");
+        expect(p, TOK_DOT, " and another one before the largest value of the size");
+        expect(p, TOK_DOT, " before the largest value of the size");
+        range.high = take_integer(p, "the largest value of the size");
+    }
+    if (accept_word(p, "multiple"))
+        range.multiple = take_integer(p, "what the size is a multiple of");
+    if (!p->failed && !size_range_settle(&range))
+        fail(p, span_since(p, span), "P019", "no size from 1 to %d is in this range",
+             INT32_MAX);
+    return range;
+}
+
 static void parse_sizes(Parser *p)
 {
     do {
         Token name = take_new_name(p, "the name of a size");
-        const Arith *size = arith_size(p->ir->arith, name.text);
-        SizeDecl decl = {name.text, size, name.span, false};
-        const Token *next = look(p);
-        if (next->kind == TOK_NAME && !strcmp(next->text, "generic"))
-            decl.generic = take(p).kind == TOK_NAME;
+        SizeDecl decl = {.name = name.text, .span = name.span, .range = size_any};
+        decl.generic = accept_word(p, "generic");
+        if (decl.generic)
+            decl.range = parse_range(p);
+        const Arith *size = decl.arith = arith_size_within(
+            p->ir->arith, name.text, decl.range.low, decl.range.high, decl.range.multiple);
         declare(p, name, size, NULL);
         if (!p->failed)
             VEC_PUSH(p->ir->arena, &p->program->sizes, decl);

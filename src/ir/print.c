@@ -424,6 +424,8 @@ static void put_sizes(Buf *out, const Program *program)
         const SizeDecl *size = &program->sizes.at[i];
         buf_printf(out, "%s%s%s", i ? ", " : "size ", size->name,
                    size->generic ? " generic" : "");
+        if (size->generic)
+            size_range_print(out, &size->range);
     }
     if (program->sizes.len)
         buf_puts(out, "\n\n");

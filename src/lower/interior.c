@@ -51,6 +51,7 @@ static void need(Split *s, const Arith *cond)
         return;
     }
     int64_t lo, hi;
+    cond = cond_rounded(ctx, cond);
     if (arith_nonneg(ctx, cond))
         return;
     arith_range(ctx, cond, &lo, &hi);
@@ -64,10 +65,16 @@ static void need(Split *s, const Arith *cond)
 // Replaces every boundary operation by the side that holds in the interior.
 static const Arith *inside(Split *s, const Arith *a);
 
-// Does it grow with the innermost variable? Mirrored positions fall, constants stay.
+// Does it grow with the innermost variable? Mirrored positions fall, what is made of
+// constants and sizes stays.
 static bool grows(const Arith *a)
 {
-    return a->kind == A_SUM ? a->term[a->n - 1].coef > 0 : a->kind != A_CONST;
+    if (a->kind != A_SUM)
+        return !a->fixed;
+    for (int i = a->n - 1; i >= 0; i--)
+        if (!a->term[i].arg->fixed)
+            return a->term[i].coef > 0;
+    return false;
 }
 
 static const Arith *inside_choice(Split *s, const Arith *a, const Arith *x, const Arith *y)
@@ -79,7 +86,7 @@ static const Arith *inside_choice(Split *s, const Arith *a, const Arith *x, cons
     const Arith *margin = a->kind == A_MAX ? arith_sub(ctx, x, y) : arith_sub(ctx, y, x);
     int64_t lo, hi;
     arith_range(ctx, margin, &lo, &hi);
-    bool first = grows(x) != grows(y) ? grows(x) : lo != INT64_MIN && hi > -lo;
+    bool rises = grows(x), first = rises != grows(y) ? rises : lo != INT64_MIN && hi > -lo;
     need(s, first ? margin : arith_mulc(ctx, margin, -1));
     return first ? x : y;
 }

@@ -95,11 +95,21 @@ const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
     return k;
 }
 
+// A sum that is a multiple of g but for its constant is >= 0 just where it is with the next
+// multiple below in place of the constant: so neighbours have one condition.
+const Arith *cond_rounded(ArithCtx *ctx, const Arith *cond)
+{
+    int64_t c = cond->kind == A_SUM ? cond->value : 0;
+    int64_t g = c ? arith_multiple(ctx, arith_addc(ctx, cond, -c)) : 1;
+    return g > 1 ? arith_addc(ctx, cond, -((c % g + g) % g)) : cond;
+}
+
 const KExpr *k_cond(Lower *l, const Arith *const *cond, int n)
 {
     KExpr *k = k_new(l, K_COND, type_scalar(S_BOOL));
     const Arith **copy = NEW_ARRAY(l->arena, const Arith *, n);
-    memcpy(copy, cond, (size_t)n * sizeof *copy);
+    for (int i = 0; i < n; i++)
+        copy[i] = cond_rounded(l->ctx, cond[i]);
     k->cond = copy;
     k->n = n;
     return k;

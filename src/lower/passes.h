@@ -20,6 +20,9 @@ const KExpr *kexpr_var(Arena *arena, const Var *var);
 bool kexpr_maybe(const KExpr *e, int i);
 const Side *kexpr_side(const KExpr *e, int i);
 
+// kir.c: the same condition (a >= 0) in the form that it has for all neighbours.
+const Arith *cond_rounded(ArithCtx *ctx, const Arith *cond);
+
 // guard.c: whether evaluating it does no harm whatever any condition says. Only such values
 // may move to where the sides they are on are not.
 bool may_go_ahead(ArithCtx *ctx, const KExpr *e);

@@ -27,6 +27,7 @@ typedef struct {
     int64_t start;
     bool within;                   // if one of them is in the buffer, all are
     unsigned loaded, stored;       // one bit a lane
+    unsigned guarded;              // likewise, loads behind conditions of indices
     const Var *vector;             // the loaded chunk
     const KExpr *value[LANES_MAX]; // what is to be stored
     int seen;                      // of its stores
@@ -117,6 +118,11 @@ static Chunk *chunk_of(Vectors *v, const Buffer *buffer, const Arith *index,
     return &v->chunk[v->nchunk++];
 }
 
+static const Arith *chunk_index(const Vectors *v, const Chunk *chunk)
+{
+    return arith_addc(v->pass->ctx, chunk->base, chunk->start);
+}
+
 static Chunk *load_chunk(Vectors *v, const KExpr *e, int *lane)
 {
     const Buffers *written =
@@ -135,17 +141,31 @@ static Chunk *store_chunk(Vectors *v, const Stm *stm, int *lane)
     return chunk_of(v, stm->buffer, stm->index, stm->value->type, lane);
 }
 
-static void note_value(Vectors *v, const KExpr *e)
+// Of a chunk behind a condition, all is loaded from where there is such a chunk: from its
+// own place, or else the last one. That it does not begin in front of the buffer must be
+// known.
+static bool can_move(const Vectors *v, const Chunk *chunk)
+{
+    ArithCtx *ctx = v->pass->ctx;
+    return v->pass->options->eager && chunk->within && chunk->buffer->space == MEM_GLOBAL &&
+           arith_nonneg(ctx, chunk_index(v, chunk)) &&
+           arith_nonneg(ctx, arith_addc(ctx, chunk->buffer->count, -v->width));
+}
+
+static void note_value(Vectors *v, const KExpr *e, bool guarded)
 {
     int lane;
     Chunk *chunk = load_chunk(v, e, &lane);
-    if (chunk) {
+    if (chunk && guarded && can_move(v, chunk))
+        chunk->guarded |= 1u << lane;
+    if (chunk && !guarded) {
         chunk->loaded |= 1u << lane;
         chunk->side = e->side;
     }
+    bool of_indices = e->kind == K_OP && e->op == OP_SELECT && e->arg[0]->kind == K_COND;
     for (int i = 0; i < kexpr_args(e); i++)
-        if (!kexpr_maybe(e, i))
-            note_value(v, e->arg[i]);
+        if (!kexpr_maybe(e, i) || of_indices)
+            note_value(v, e->arg[i], guarded || kexpr_maybe(e, i));
 }
 
 static void note_block(Vectors *v, const Block *block, int from, int to)
@@ -154,7 +174,7 @@ static void note_block(Vectors *v, const Block *block, int from, int to)
         const Stm *stm = block->at[i];
         int lane;
         if (stm->value)
-            note_value(v, stm->value);
+            note_value(v, stm->value, false);
         Chunk *chunk = store_chunk(v, stm, &lane);
         if (chunk) // an element stored twice is left as it stands
             chunk->stored =
@@ -175,7 +195,7 @@ static int lanes(unsigned bits)
 // two).
 static bool loads_whole(const Vectors *v, const Chunk *chunk)
 {
-    return chunk && lanes(chunk->loaded) >= (chunk->within ? 2 : v->width);
+    return chunk && lanes(chunk->loaded | chunk->guarded) >= (chunk->within ? 2 : v->width);
 }
 
 static bool stores_whole(const Vectors *v, const Chunk *chunk)
@@ -204,11 +224,6 @@ static const Var *declare(Vectors *v, const Buffer *buffer, const KExpr *value)
     return decl->var;
 }
 
-static const Arith *chunk_index(Vectors *v, const Chunk *chunk)
-{
-    return arith_addc(v->pass->ctx, chunk->base, chunk->start);
-}
-
 // Local memory is aligned to its widest access.
 static void note_width(Vectors *v, const Buffer *buffer)
 {
@@ -219,6 +234,15 @@ static void note_width(Vectors *v, const Buffer *buffer)
     }
 }
 
+static const Arith *chunk_place(const Vectors *v, const Chunk *chunk)
+{
+    ArithCtx *ctx = v->pass->ctx;
+    const Arith *index = chunk_index(v, chunk);
+    return chunk->loaded
+               ? index
+               : arith_min(ctx, index, arith_addc(ctx, chunk->buffer->count, -v->width));
+}
+
 static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *type)
 {
     if (!chunk->vector) {
@@ -227,7 +251,7 @@ static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *t
         *load = (KExpr){.kind = K_LOAD,
                         .type = type_vector(type->scalar, v->width),
                         .buffer = chunk->buffer,
-                        .arith = chunk_index(v, chunk),
+                        .arith = chunk_place(v, chunk),
                         .side = chunk->side};
         chunk->vector = declare(v, chunk->buffer, load);
     }
@@ -238,12 +262,12 @@ static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *t
     return e;
 }
 
-// Conditional operands use a vector that is loaded anyway, but load none themselves.
+// Conditional operands use a vector that is loaded anyway, or that can be.
 static const KExpr *rewrite(Vectors *v, const KExpr *e, bool certain)
 {
     int lane, n = kexpr_args(e);
     Chunk *chunk = load_chunk(v, e, &lane);
-    if (loads_whole(v, chunk) && (certain || chunk->vector))
+    if (loads_whole(v, chunk) && (certain || chunk->vector || chunk->guarded))
         return lane_value(v, chunk, lane, e->type);
     if (n == 0)
         return e;

@@ -72,11 +72,11 @@ static void make_job(const Problem *problem, const Unit *unit, const Target *tar
     job->nlaunch = unit->launches.len;
 }
 
-bool candidate_build(const Problem *problem, Expr *body, const LowerOptions *options,
-                     const Target *target, const char *prelude, Arena *arena,
-                     Candidate *candidate, Diags *diags)
+bool candidate_build(const Problem *problem, const Program *program, Expr *body,
+                     const LowerOptions *options, const Target *target, const char *prelude,
+                     Arena *arena, Candidate *candidate, Diags *diags)
 {
-    *candidate = (Candidate){.unit = lower(problem->bound, body, options, arena, diags)};
+    *candidate = (Candidate){.unit = lower(program, body, options, arena, diags)};
     if (!candidate->unit)
         return false;
     buf_init(&candidate->source);
@@ -94,8 +94,8 @@ bool candidate_make(const Problem *problem, const Derivation *derivation,
         return false;
     LowerOptions options = derive_options(derivation, point);
     options.name = name;
-    bool ok =
-        candidate_build(problem, body, &options, target, prelude, arena, candidate, diags);
+    bool ok = candidate_build(problem, derive_program(derivation), body, &options, target,
+                              prelude, arena, candidate, diags);
     candidate->point = point;
     return ok;
 }

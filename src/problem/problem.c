@@ -93,17 +93,58 @@ void problem_free(Problem *problem)
 bool problem_bind_open(Problem *problem, const Binding *binding, int n, Diags *diags)
 {
     Binding *copy = NEW_ARRAY(problem->arena, Binding, MAX(n, 1));
-    for (int i = 0; i < n; i++)
-        copy[i] =
-            (Binding){arena_strdup(problem->arena, binding[i].name), binding[i].value};
+    for (int i = 0; i < n; i++) {
+        copy[i] = binding[i];
+        copy[i].name = arena_strdup(problem->arena, binding[i].name);
+    }
     problem->binding = copy;
     problem->nbinding = n;
+    for (int i = 0; i < n; i++)
+        if (problem->kind && !problem->program && copy[i].range.high)
+            return diag_error(diags, span_none, "C094",
+                              "%s: a range of sizes is for programs, not for a %s",
+                              copy[i].name, problem->kind->name);
     return problem->kind && problem->kind->bind(problem, diags);
+}
+
+// What has no value stands for all of its range: that given, or else that which the program
+// declares.
+static int add_spans(const Problem *problem, const Binding *binding, int n, Binding *all)
+{
+    const Program *program = problem->program;
+    for (int i = 0; i < n; i++)
+        all[i] = binding[i];
+    for (int i = 0; program && i < program->sizes.len; i++) {
+        const SizeDecl *size = &program->sizes.at[i];
+        bool declared =
+            size->generic && size->range.high < INT32_MAX - size->range.multiple;
+        for (int k = 0; k < n; k++)
+            declared &= strcmp(binding[k].name, size->name) != 0;
+        if (declared)
+            all[n++] = (Binding){.name = size->name, .range = size->range};
+    }
+    for (int i = 0; i < n; i++)
+        if (all[i].range.high && !all[i].value) {
+            all[i].spans = true;
+            all[i].value = size_at(&all[i].range, 0.5);
+        }
+    return n;
+}
+
+bool problem_spans(const Problem *problem)
+{
+    for (int i = 0; i < problem->nbinding; i++)
+        if (problem->binding[i].spans)
+            return true;
+    return false;
 }
 
 bool problem_bind(Problem *problem, const Binding *binding, int n, Diags *diags)
 {
-    bool ok = problem_bind_open(problem, binding, n, diags);
+    int sizes = problem->program ? problem->program->sizes.len : 0;
+    Binding *all = NEW_ARRAY(problem->arena, Binding, n + sizes + 1);
+    n = add_spans(problem, binding, n, all);
+    bool ok = problem_bind_open(problem, all, n, diags);
     const Program *bound = ok ? problem->bound : NULL;
     for (int i = 0; bound && i < bound->sizes.len; i++) {
         const SizeDecl *size = &bound->sizes.at[i];
@@ -140,6 +181,25 @@ Goal *problem_goal(const Problem *problem, const Space *space, Diags *diags)
                          .flops = work.float_flops + work.double_flops,
                          .bytes = work.bytes};
     return goal_open(&config, diags);
+}
+
+bool problem_is_generic(const Problem *problem)
+{
+    return problem->bound && problem->general != problem->bound;
+}
+
+Problem *problem_again(const Problem *problem, Diags *diags)
+{
+    Problem *own = problem->program
+                       ? problem_parse(problem->source.name, problem->source.text, diags)
+                       : problem_load(problem->source.name, diags);
+    own->limit = problem->limit;
+    if (own->program) {
+        own->program->math = problem->program->math;
+        own->program->extra = problem->program->extra;
+        own->goal = problem->goal;
+    }
+    return own;
 }
 
 uint64_t problem_hash(const Problem *problem)
@@ -187,9 +247,10 @@ const char *problem_label(const Problem *problem)
     Buf text;
     buf_init(&text);
     buf_puts(&text, problem->name);
-    for (int i = 0; i < problem->nbinding; i++)
-        buf_printf(&text, " %s=%lld", problem->binding[i].name,
-                   (long long)problem->binding[i].value);
+    for (int i = 0; i < problem->nbinding; i++) {
+        buf_putc(&text, ' ');
+        binding_print(&text, &problem->binding[i]);
+    }
     const char *label = arena_strdup(problem->arena, text.text);
     buf_release(&text);
     return label;
@@ -199,7 +260,7 @@ static bool lookup_size(void *user, const Arith *var, int64_t *value)
 {
     const Problem *problem = user;
     for (int i = 0; i < problem->nbinding; i++)
-        if (var == arith_size(problem->ir->arith, problem->binding[i].name)) {
+        if (strcmp(var->name, problem->binding[i].name) == 0) {
             *value = problem->binding[i].value;
             return true;
         }

@@ -28,6 +28,7 @@ typedef struct {
     Source source;
     Program *program;   // as parsed and inferred; NULL if it is wrong or no program
     Program *bound;     // with its sizes; NULL if only checked, or no program
+    Program *general;   // what kernels are made of: generic sizes are left open; else bound
     Template *template; // NULL: no template
     Script *script;     // NULL: no script, or its sizes are not bound
     int64_t instances;  // of a script
@@ -58,9 +59,18 @@ bool problem_bind_open(Problem *problem, const Binding *binding, int n, Diags *d
 // What its trials are judged by, in the space of its points; NULL with diagnostics. Owner:
 // goal_close.
 Goal *problem_goal(const Problem *problem, const Space *space, Diags *diags);
-uint64_t problem_hash(const Problem *problem);      // of the bound program as printed
+// Has a bound problem generic sizes, so that its kernels are right for others, too?
+bool problem_is_generic(const Problem *problem);
+// Does it stand for all sizes of ranges? What needs numbers is told those of one in the
+// middle. (Its sizes are bound to ranges without a value.)
+bool problem_spans(const Problem *problem);
+// The same problem read anew, not bound. Owner: the caller, problem_free.
+Problem *problem_again(const Problem *problem, Diags *diags);
+uint64_t problem_hash(const Problem *problem); // of the bound program as printed
+// Of one with generic sizes: of the problem that stands for all of them.
+uint64_t problem_span_hash(const Problem *problem);
 const char *problem_kernel(const Problem *problem); // what other tuners call it
-const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
+const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
 // A number of the program, all of whose sizes are bound.
@@ -119,10 +129,10 @@ typedef struct {
 bool candidate_make(const Problem *problem, const Derivation *derivation,
                     const Point *point, const char *name, const Target *target,
                     const char *prelude, Arena *arena, Candidate *candidate, Diags *diags);
-// The same of an expression that is lowered already; options name its kernels.
-bool candidate_build(const Problem *problem, Expr *body, const LowerOptions *options,
-                     const Target *target, const char *prelude, Arena *arena,
-                     Candidate *candidate, Diags *diags);
+// The same of an expression of a program that is lowered already; options name its kernels.
+bool candidate_build(const Problem *problem, const Program *program, Expr *body,
+                     const LowerOptions *options, const Target *target, const char *prelude,
+                     Arena *arena, Candidate *candidate, Diags *diags);
 void candidate_release(Candidate *candidate);
 
 // program.c, template.c, script.c: the kinds of problem ---------------------------------
@@ -153,9 +163,10 @@ typedef struct {
     const char *name, *type; // of an element: "float", "uchar4"
     int64_t count, bytes;    // elements, and all of them
     const int64_t
-        *shape;   // extents in scalars, outermost first: a vector's width is the last
-    int rank;     // how many; 0: a scalar
-    bool in, out; // read by the kernels, written by them
+        *shape; // extents in scalars, outermost first: a vector's width is the last
+    int rank;   // how many; 0: a scalar
+    const Arith *const *extent; // of a program: the same, in generic sizes; else NULL
+    bool in, out;               // read by the kernels, written by them
     bool image;
 } Argument;
 

@@ -10,8 +10,13 @@
 
 static bool program_bind(Problem *problem, Diags *diags)
 {
-    problem->bound = ir_bind(problem->program, problem->binding, problem->nbinding, diags);
-    return problem->bound != NULL;
+    const Binding *binding = problem->binding;
+    Program *bound = ir_bind(problem->program, binding, problem->nbinding, diags);
+    problem->bound = problem->general = bound;
+    if (bound && bound->generic)
+        problem->general =
+            ir_bind_open(problem->program, binding, problem->nbinding, diags);
+    return problem->general != NULL;
 }
 
 static void program_free(Problem *problem)
@@ -19,16 +24,30 @@ static void program_free(Problem *problem)
     (void)problem; // all of it is the arena's
 }
 
-static uint64_t program_hash(const Problem *problem)
+// sizes: with the values of generic ones.
+static uint64_t hash_of(const Problem *problem, bool sizes)
 {
     Buf text;
     buf_init(&text);
-    ir_print(&text, problem->bound);
+    ir_print(&text, problem->general);
+    for (int i = 0; sizes && i < problem->nbinding; i++)
+        buf_printf(&text, "%s=%lld\n", problem->binding[i].name,
+                   (long long)problem->binding[i].value);
     if (problem->bound->math != MATH_STANDARD)
         buf_printf(&text, "math %s\n", math_info[problem->bound->math].text);
     uint64_t hash = hash_bytes(text.text, text.len, 0);
     buf_release(&text);
     return hash;
+}
+
+static uint64_t program_hash(const Problem *problem)
+{
+    return hash_of(problem, problem_is_generic(problem) && !problem_spans(problem));
+}
+
+uint64_t problem_span_hash(const Problem *problem)
+{
+    return hash_of(problem, false);
 }
 
 static double type_bytes(const Problem *problem, const Type *type)
@@ -65,11 +84,15 @@ static void set_shape(const Problem *problem, const Type *type, Arena *arena,
     for (const Type *t = type; t->kind == T_ARRAY; t = t->elem)
         n++;
     int64_t *shape = NEW_ARRAY(arena, int64_t, n + 1);
+    const Arith **extent = NEW_ARRAY(arena, const Arith *, n + 1);
     for (n = 0; type->kind == T_ARRAY; type = type->elem)
-        shape[n++] = problem_number(problem, type->len);
+        extent[n++] = type->len;
     if (type->kind == T_VECTOR)
-        shape[n++] = type->width;
+        extent[n++] = arith_const(problem->ir->arith, type->width);
+    for (int i = 0; i < n; i++)
+        shape[i] = problem_number(problem, extent[i]);
     argument->shape = shape;
+    argument->extent = extent;
     argument->rank = n;
 }
 
@@ -98,7 +121,7 @@ static int add_arguments(const Problem *problem, const char *name, const Type *t
 
 static Argument *program_arguments(const Problem *problem, Arena *arena, int *n)
 {
-    const Function *main = problem->bound->main;
+    const Function *main = problem->general->main;
     Argument *argument = NULL;
     for (int round = 0; round < 2; round++) { // the first counts
         *n = 0;
@@ -177,8 +200,8 @@ static bool program_write(const Problem *problem, const ProblemData *data, int o
 
 static bool program_open(Ways *ways, const DeviceInfo *device, Diags *diags)
 {
-    emit_prelude(&ways->prelude, ways->target, ways->problem->bound);
-    ways->derivation = derive_new(ways->problem->bound, device, diags);
+    emit_prelude(&ways->prelude, ways->target, ways->problem->general);
+    ways->derivation = derive_new(ways->problem->general, device, diags);
     ways->space = ways->derivation ? derive_space(ways->derivation) : NULL;
     return ways->space != NULL;
 }

@@ -172,7 +172,7 @@ static bool open_program(Kernels *k, const Run *run, Diags *diags)
     math_find(run->math, &k->problem->program->math);
     if (!problem_bind(k->problem, binding, run->nsize, diags))
         return false;
-    k->derivation = derive_new(k->problem->bound, &run->device, diags);
+    k->derivation = derive_new(k->problem->general, &run->device, diags);
     describe_device(&run->device, &k->device);
     k->setting = (FeatureSetting){&k->device, k->problem->binding, k->problem->nbinding};
     return k->derivation != NULL;

@@ -142,6 +142,8 @@ bool is_operation(const Expr *reduce)
 bool reduce_shares(const Expr *reduce)
 {
     int side = accumulated(reduce->fun);
+    if (keeps_order(reduce) && !arith_is_const(len_of(reduce->arg[1], 0), NULL))
+        return false; // shares of neighbours are held, so their length must be known
     return side >= 0
                ? one_scalar_type(reduce->fun->arg[0]->arg[side]->type, reduce->type)
                : is_operation(reduce) || adds_up_tuple(reduce) || folds_by_parts(reduce);

@@ -166,7 +166,7 @@ static void open_worker(Worker *w)
     if (!w->own ||
         !problem_bind(w->own, rank->problem->binding, rank->problem->nbinding, &quiet))
         BUG("a program that was read cannot be read again");
-    w->derivation = derive_new(w->own->bound, rank->device, &quiet);
+    w->derivation = derive_new(w->own->general, rank->device, &quiet);
     w->setting = (FeatureSetting){&rank->described, w->own->binding, w->own->nbinding};
     w->x = xcalloc(MAX(TERMS, rank->by.model ? rank->by.model->d : 0), sizeof *w->x);
 }
@@ -304,7 +304,7 @@ bool rank_points(const Problem *problem, const DeviceInfo *device, const Predict
     double start = clock_s();
     if (!check_model(by, diags))
         return false;
-    Derivation *derivation = derive_new(problem->bound, device, diags);
+    Derivation *derivation = derive_new(problem->general, device, diags);
     if (!derivation)
         return false;
     const Space *space = derive_space(derivation);

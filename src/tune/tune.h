@@ -181,6 +181,68 @@ bool tune_measured(Tune *t, const Point *point, double *ns);
 // The fastest that was measured or told; false: none.
 bool tune_best(const Tune *t, Point *point, double *ns);
 
+// rule.c: which point for which sizes ---------------------------------------------------
+
+// A list of rows: the first whose tests hold says the point. The last one has no tests.
+typedef struct {
+    const char *size;
+    bool below; // size < than; else size >= than
+    int64_t than;
+} RuleTest;
+enum { RULE_TESTS = 6, RULE_ROWS = 16 };
+typedef struct {
+    RuleTest test[RULE_TESTS];
+    int ntest;
+    const char *point;
+} RuleRow;
+typedef struct {
+    RuleRow row[RULE_ROWS];
+    int n;
+} Rule;
+
+// "N < 2896: lx=64 ly=4; N < 8192, M >= 512: lx=32 ly=8; lx=32 ly=16", and from it; false:
+// it is none. Texts: arena's.
+void rule_print(Buf *out, const Rule *rule);
+bool rule_parse(const char *text, Arena *arena, Rule *rule);
+bool is_rule(const char *text);
+// The row for these sizes.
+int rule_choose(const Rule *rule, const Binding *binding, int n);
+// The kernels of a rule: its rows' points, each once. Returns how many.
+int rule_points(const Rule *rule, const char *point[RULE_ROWS]);
+
+// Times of points at sizes: from them the rule. time[p * nsize + s] in ns, INFINITY: it
+// cannot be used there. size[s] is a list of nbinding values.
+typedef struct {
+    const char *const *name; // of nname sizes that vary
+    int nname;
+    const int64_t *const *size; // nsize of them, each nname values
+    int nsize;
+    const char *const *point;
+    int npoint;
+    const double *time;
+} RuleTimes;
+void rule_learn(const RuleTimes *times, Rule *rule);
+
+// range.c: tuning for ranges of sizes ----------------------------------------------------
+
+typedef struct {
+    const char *label; // of the problem at these sizes
+    const int64_t *size;
+    double best_ns, chosen_ns, plain_ns; // of all points tried there, and of the rule's
+} RangeSize;
+typedef struct {
+    TuneResult base; // its texts and counts; times are those in the middle
+    Rule rule;
+    const RangeSize *size;
+    int nsize;
+    int kernels;
+} RangeResult;
+// Tunes a problem that stands for ranges of sizes (problem_spans): at some of its sizes as
+// tune() does, and the best few of each at all others; and keeps the rule that these times
+// give. The budget is that of all of it. False with diagnostics.
+bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena,
+                RangeResult *result, Diags *diags);
+
 // wisdom.c: plans that are stored ------------------------------------------------------
 
 enum { RIGOR_PATIENT_S = 300 }; // of search, from which on it is patient
@@ -202,7 +264,8 @@ typedef struct {
 } PlanAsked;
 
 typedef struct {
-    Point point;
+    Point point;      // of a problem that spans ranges: for sizes in the middle
+    const char *rule; // of such a problem: which point for which sizes; else NULL
     bool checked; // for this problem on this device, by a search or now, and it was right
     bool other_size, other_device;
     const char *problem, *device; // the label and device it was found for; owner: arena

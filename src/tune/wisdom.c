@@ -41,12 +41,7 @@ static int label_sizes(const char *label, Arena *arena, Binding *binding)
     int n = 0;
     strtok_r(text, " ", &save);
     for (char *item; (item = strtok_r(NULL, " ", &save));) {
-        char *eq = strchr(item, '='), *end = NULL;
-        if (!eq || eq == item || n == SIZES_MOST)
-            return -1;
-        *eq = 0;
-        binding[n++] = (Binding){item, strtoll(eq + 1, &end, 10)};
-        if (*end)
+        if (n == SIZES_MOST || !binding_parse(item, arena, &binding[n++]))
             return -1;
     }
     return n;
@@ -89,6 +84,7 @@ typedef struct {
     const PlanAsked *asked;
     const DeviceInfo *device;
     uint64_t space;
+    uint64_t span_hash; // of the problem that stands for all sizes; 0: there is none
     Arena *arena;
     Diags *diags;
     StoreKey key;
@@ -102,6 +98,7 @@ typedef struct {
 } Hunt;
 
 static const double DEVICE_APART = 1e6; // farther than any size
+static const double RULE_APART = -0.5;  // a rule for this size, too: nearer than others
 
 static double session_distance(const Hunt *s, Near *near)
 {
@@ -117,6 +114,8 @@ static double session_distance(const Hunt *s, Near *near)
     near->binding = NEW_ARRAY(s->arena, Binding, SIZES_MOST);
     near->nbinding = label_sizes(key->problem, s->arena, near->binding);
     bool same = key->problem_hash == s->key.problem_hash;
+    if (device && s->span_hash && key->problem_hash == s->span_hash)
+        return same ? -1 : RULE_APART;
     double far = same ? 0 : distance(problem, near->binding, near->nbinding);
     if (same && device && key->space_hash == s->space)
         return -1; // the very same
@@ -154,27 +153,17 @@ static int compare_near(const void *a, const void *b)
 
 // Whose it is ---------------------------------------------------------------------------
 
-static Problem *read_again(const Problem *problem, Diags *diags)
-{
-    Problem *own = problem->program
-                       ? problem_parse(problem->source.name, problem->source.text, diags)
-                       : problem_load(problem->source.name, diags);
-    own->limit = problem->limit;
-    if (own->program)
-        own->program->math = problem->program->math;
-    return own;
-}
-
 // Is the session of this program, at its sizes? Then bytes are those of its problem.
 static bool is_same_program(const Hunt *s, const Near *near, double *bytes)
 {
     const Problem *problem = s->ways->problem;
     *bytes = problem_bytes(problem);
-    if (near->best.key.problem_hash == s->key.problem_hash)
+    if (near->best.key.problem_hash == s->key.problem_hash ||
+        near->best.key.problem_hash == s->span_hash)
         return true;
     Diags quiet;
     diags_init(&quiet, arena_new());
-    Problem *own = read_again(problem, &quiet);
+    Problem *own = problem_again(problem, &quiet);
     bool same = own->kind && problem_bind(own, near->binding, near->nbinding, &quiet) &&
                 problem_hash(own) == near->best.key.problem_hash;
     if (same)
@@ -302,6 +291,7 @@ static const char *point_text(const Hunt *s, const Point *point)
 typedef struct {
     Hunt *s;
     const char *stray; // one that is no point of the space here
+    const char *rule;  // that the point is from
     Point point;
     double cost; // by the goal, INFINITY: there is none
     double ns;
@@ -329,9 +319,16 @@ static void keep_fastest(void *user, const StoreTrial *trial)
     Fastest *fastest = user;
     Hunt *s = fastest->s;
     Point point;
+    const char *text = trial->point;
+    Rule rule;
     if (trial->status != TRIAL_OK)
         return;
-    if (!point_parse(s->ways->space, trial->point, &point) ||
+    if (is_rule(text) && rule_parse(text, s->arena, &rule)) {
+        const Problem *problem = s->ways->problem;
+        text = rule.row[rule_choose(&rule, problem->binding, problem->nbinding)].point;
+        fastest->rule = arena_strdup(s->arena, trial->point);
+    }
+    if (!point_parse(s->ways->space, text, &point) ||
         !space_valid(s->ways->space, &point)) {
         fastest->stray = arena_strdup(s->arena, trial->point);
         return;
@@ -384,9 +381,11 @@ static int take(Hunt *s, const Near *near, PlanFound *found)
         return got;
     const StoreKey *key = &near->best.key;
     double scale = bytes > 0 ? problem_bytes(s->ways->problem) / bytes : 1;
-    bool other_size = key->problem_hash != s->key.problem_hash;
+    bool other_size =
+        key->problem_hash != s->key.problem_hash && key->problem_hash != s->span_hash;
     *found =
         (PlanFound){.point = fastest.point,
+                    .rule = problem_spans(s->ways->problem) ? fastest.rule : NULL,
                     .checked = fastest.checked,
                     .other_size = other_size,
                     .other_device = strcmp(key->fingerprint, s->device->fingerprint) != 0,
@@ -417,6 +416,8 @@ int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound 
               .asked = asked,
               .device = asked->device,
               .space = space_hash(ways->space),
+              .span_hash =
+                  problem_is_generic(ways->problem) ? problem_span_hash(ways->problem) : 0,
               .arena = arena,
               .diags = diags};
     if (access(asked->store, F_OK) != 0)

@@ -64,7 +64,7 @@ static inline Derivation *bed_derive(const Bed *bed, const Problem *problem, Dia
 {
     DeviceInfo info = *rig_device(bed->rig);
     info.is_cpu = false;
-    Derivation *derivation = derive_new(problem->bound, &info, diags);
+    Derivation *derivation = derive_new(problem->general, &info, diags);
     assert_non_null(derivation);
     return derivation;
 }

@@ -45,6 +45,8 @@ static double on_done(void *user, int job, Trial *trial)
 // Sizes that tiles and vectors do not divide, and sizes that they do.
 enum { SIZES = 4 };
 static const int64_t odd[SIZES] = {37, 29, 23, 3}, even[SIZES] = {1024, 128, 32, 3};
+// Those of kernels that take them as arguments, from 1 to 4096, multiples of 4.
+static const int64_t ranged[SIZES] = {36, 28, 24, 3};
 
 static Problem *load(const char *path, const int64_t *sizes, Diags *diags)
 {
@@ -54,6 +56,8 @@ static Problem *load(const char *path, const int64_t *sizes, Diags *diags)
     for (; problem && n < problem->program->sizes.len && n < SIZES; n++) {
         const char *name = problem->program->sizes.at[n].name;
         binding[n] = (Binding){name, strcmp(name, "T") == 0 ? 3 : sizes[n]};
+        if (sizes == ranged && binding[n].value > 3)
+            binding[n].range = (SizeRange){4, 4096, 4};
     }
     if (problem && problem_bind(problem, binding, n, diags))
         return problem;
@@ -112,12 +116,12 @@ static int try_points(Problem *problem, const char *name, Bed *bed, bool first,
     Rig *rig = bed->rig;
     if (!runs_half(problem, rig_device(rig)))
         return 0;
-    problem->bound->extra |= 1u << EXTRA_BANKS;
+    problem->general->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = bed_derive(bed, problem, diags);
     const Target *target = target_find(rig_device(rig)->target);
     Buf prelude;
     buf_init(&prelude);
-    emit_prelude(&prelude, target, problem->bound);
+    emit_prelude(&prelude, target, problem->general);
     Point *point;
     int n = choose_points(derivation, bed->config.device, first, arena, &point);
     Candidate *candidate = NEW_ARRAY(arena, Candidate, n);
@@ -201,7 +205,8 @@ static void borders(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void one_folder(const char *folder, Bed *bed, int *wrong, int *tried)
+static void one_folder(const char *folder, const int64_t *sizes, Bed *bed, int *wrong,
+                       int *tried)
 {
     DIR *dir = opendir(folder);
     assert_non_null(dir);
@@ -213,7 +218,7 @@ static void one_folder(const char *folder, Bed *bed, int *wrong, int *tried)
             continue;
         char path[512];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        *wrong += try_example(path, odd, bed);
+        *wrong += try_example(path, sizes, bed);
         (*tried)++;
     }
     closedir(dir);
@@ -227,10 +232,10 @@ static void all_examples(const char *device)
     int wrong = 0, tried = 0;
     Bed bed;
     bed_open(&bed, limits_on(device));
-    one_folder("examples", &bed, &wrong, &tried);
+    one_folder("examples", odd, &bed, &wrong, &tried);
     if (strcmp(device, "host") != 0 || points_wanted() > 1)
-        one_folder("examples/an5d", &bed, &wrong, &tried);
-    one_folder("test/programs", &bed, &wrong, &tried);
+        one_folder("examples/an5d", odd, &bed, &wrong, &tried);
+    one_folder("test/programs", odd, &bed, &wrong, &tried);
     bed_close(&bed);
     assert_true(tried > 0);
     assert_int_equal(wrong, 0);
@@ -246,6 +251,17 @@ static void on_opencl(void **state)
 {
     (void)state;
     all_examples("opencl:0");
+}
+
+static void in_ranges(void **state)
+{
+    (void)state;
+    int wrong = 0, tried = 0;
+    Bed bed;
+    bed_open(&bed, limits_on("opencl:0"));
+    one_folder("examples", ranged, &bed, &wrong, &tried);
+    bed_close(&bed);
+    assert_int_equal(wrong, 0);
 }
 
 // The points to try first of folds and products, at sizes at which all their rules match.
@@ -281,6 +297,6 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_host), cmocka_unit_test(on_opencl), cmocka_unit_test(borders),
-        cmocka_unit_test(folds), cmocka_unit_test(on_gpu)};
+        cmocka_unit_test(folds),   cmocka_unit_test(in_ranges), cmocka_unit_test(on_gpu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

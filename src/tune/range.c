@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tuning for ranges of sizes: a few kernels, and the rule that chooses among them.
+//
+//   method  a few sizes stand for the range: some along its diagonal, by equal ratios, and
+//           where several sizes vary those at which one is small and the others are large.
+//           The first, the middle and the last of the diagonal are tuned as any problem is;
+//           the best few kernels of each are run at all of these sizes; from the times a
+//           rule is learnt (rule.c). All trials are stored under the size they were made
+//           at.
+//
+// Kernels take their sizes as arguments, so any kernel is right at any size of the range.
+
+#include "tune/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIAGONAL = 6, TUNED = 3, KEPT = 4, POOL = TUNED * KEPT, NAMES = 4 };
+enum { SIZES = DIAGONAL + NAMES };
+// Of the budget of a kernel's trials, what is left to the runs at other sizes.
+enum { TRIALS = 60, CROSS_SHARE = 5 };
+
+typedef struct {
+    const Problem *problem;
+    const TuneOptions *options;
+    Arena *arena;
+    RangeResult *result;
+    Diags *diags;
+    const char *name[NAMES];
+    int nname;
+    int64_t *size[SIZES];
+    Problem *at[SIZES];
+    int nsize;
+    const char *point[POOL];
+    int npoint;
+    double time[POOL * SIZES];
+    double plain_ns[SIZES], begun_s;
+} Range;
+
+// Sizes -------------------------------------------------------------------------------
+
+static Problem *problem_at(const Range *r, const int64_t *size)
+{
+    const Problem *problem = r->problem;
+    Binding *binding = NEW_ARRAY(r->arena, Binding, problem->nbinding + 1);
+    for (int i = 0, k = 0; i < problem->nbinding; i++) {
+        binding[i] = problem->binding[i];
+        if (binding[i].spans)
+            binding[i].value = size[k++];
+        binding[i].spans = false;
+    }
+    Problem *own = problem_again(problem, r->diags);
+    if (own->kind && problem_bind(own, binding, problem->nbinding, r->diags))
+        return own;
+    problem_free(own);
+    return NULL;
+}
+
+// A size for each part of the way through the ranges; once each.
+static bool add_size(Range *r, const double *part)
+{
+    int64_t *size = NEW_ARRAY(r->arena, int64_t, NAMES);
+    for (int i = 0, k = 0; i < r->problem->nbinding; i++)
+        if (r->problem->binding[i].spans) {
+            size[k] = size_at(&r->problem->binding[i].range, part[k]);
+            k++;
+        }
+    for (int s = 0; s < r->nsize; s++)
+        if (memcmp(r->size[s], size, (size_t)r->nname * sizeof *size) == 0)
+            return true;
+    r->at[r->nsize] = problem_at(r, size);
+    r->size[r->nsize] = size;
+    return r->at[r->nsize++] != NULL;
+}
+
+static bool choose_sizes(Range *r)
+{
+    double part[NAMES];
+    for (int i = 0; i < r->problem->nbinding; i++) {
+        if (!r->problem->binding[i].spans)
+            continue;
+        if (r->nname == NAMES)
+            return diag_error(r->diags, span_none, "C095",
+                              "at most %d sizes can be ranges in a tuning", NAMES);
+        r->name[r->nname++] = r->problem->binding[i].name;
+    }
+    for (int s = 0; s < DIAGONAL; s++) {
+        for (int k = 0; k < r->nname; k++)
+            part[k] = (double)s / (DIAGONAL - 1);
+        if (!add_size(r, part))
+            return false;
+    }
+    for (int small = 0; r->nname > 1 && small < r->nname; small++) {
+        for (int k = 0; k < r->nname; k++)
+            part[k] = k == small ? 0 : 1;
+        if (!add_size(r, part))
+            return false;
+    }
+    return true;
+}
+
+// Trials ------------------------------------------------------------------------------
+
+// Those of the options, for a part of the whole.
+static TuneOptions share_options(const Range *r, double seconds, int64_t trials)
+{
+    TuneOptions options = *r->options;
+    double left = r->begun_s + r->options->budget_s - clock_s();
+    options.budget_s = MIN(seconds, MAX(left, 1));
+    options.budget_trials = trials;
+    options.out = NULL;
+    options.command = options.t4 = options.cache = NULL;
+    options.no_floor = true;
+    return options;
+}
+
+typedef struct {
+    const Problem *problem;
+    Range *r;
+    struct {
+        const char *point;
+        double ns;
+    } best[KEPT];
+    int n;
+} Best;
+
+static void keep_best(void *user, const StoreTrial *trial)
+{
+    Best *b = user;
+    if (trial->status != TRIAL_OK)
+        return;
+    int at = b->n < KEPT ? b->n++ : KEPT - 1;
+    if (at == KEPT - 1 && b->best[at].point && !(trial->time_ns < b->best[at].ns))
+        return;
+    for (; at > 0 && trial->time_ns < b->best[at - 1].ns; at--)
+        b->best[at] = b->best[at - 1];
+    b->best[at].point = arena_strdup(b->r->arena, trial->point);
+    b->best[at].ns = trial->time_ns;
+}
+
+static void add_point(Range *r, const char *point)
+{
+    for (int i = 0; i < r->npoint; i++)
+        if (strcmp(r->point[i], point) == 0)
+            return;
+    if (r->npoint < POOL)
+        r->point[r->npoint++] = point;
+}
+
+static int64_t trials_each(const Range *r)
+{
+    int64_t most = r->options->budget_trials ? r->options->budget_trials : TRIALS;
+    return MAX(most * (CROSS_SHARE - 1) / CROSS_SHARE, 1);
+}
+
+static bool tune_at(Range *r, int s, const DeviceInfo *device)
+{
+    TuneResult one;
+    double all = r->options->budget_s * (CROSS_SHARE - 1) / CROSS_SHARE;
+    TuneOptions options = share_options(r, all / TUNED, trials_each(r));
+    if (!tune(r->at[s], &options, r->arena, &one, r->diags))
+        return false;
+    Best best = {.r = r};
+    StoreKey key;
+    Ways ways;
+    bool ok = ways_open(&ways, r->at[s], device, r->diags);
+    if (ok)
+        plan_key(r->at[s], space_hash(ways.space), device, &key);
+    ways_close(&ways);
+    Store *store = ok ? store_open(options.store, r->diags) : NULL;
+    int64_t session = store ? store_session(store, &key, r->diags) : 0;
+    ok = session && store_each(store, session, keep_best, &best, r->diags);
+    store_close(store);
+    for (int i = 0; i < best.n; i++)
+        add_point(r, best.best[i].point);
+    r->plain_ns[s] = one.baseline_ns;
+    TuneResult *base = &r->result->base;
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        one.count[i] += base->count[i];
+    one.trials += base->trials;
+    one.reused += base->reused;
+    *base = one;
+    return ok;
+}
+
+// The pool at a size; what is stored is not run again.
+static bool run_pool(Range *r, int s, const DeviceInfo *device)
+{
+    TuneOptions options = share_options(r, INFINITY, 0);
+    TuneResult one;
+    Trial trial;
+    Point point;
+    Tune *t = tune_open(r->at[s], &options, device, r->arena, &one, r->diags);
+    bool ok = t != NULL;
+    for (int p = 0; ok && p < r->npoint; p++) {
+        double *ns = &r->time[p * r->nsize + s];
+        *ns = INFINITY;
+        if (!point_parse(tune_ways(t)->space, r->point[p], &point) ||
+            !space_valid(tune_ways(t)->space, &point))
+            continue;
+        ok = tune_measure(t, &point, &trial, r->diags);
+        *ns = ok ? trial.time_ns : INFINITY;
+    }
+    for (int i = 0; ok && i < TRIAL_STATUS_COUNT; i++)
+        r->result->base.count[i] += one.count[i];
+    r->result->base.trials += ok ? one.trials : 0;
+    r->result->base.reused += ok ? one.reused : 0;
+    if (t)
+        tune_close(t);
+    return ok;
+}
+
+// The rule ----------------------------------------------------------------------------
+
+static void conclude(Range *r)
+{
+    RangeResult *result = r->result;
+    RuleTimes times = {.name = r->name,
+                       .nname = r->nname,
+                       .size = (const int64_t *const *)r->size,
+                       .nsize = r->nsize,
+                       .point = r->point,
+                       .npoint = r->npoint,
+                       .time = r->time};
+    rule_learn(&times, &result->rule);
+    RangeSize *size = NEW_ARRAY(r->arena, RangeSize, r->nsize);
+    for (int s = 0; s < r->nsize; s++) {
+        const Problem *at = r->at[s];
+        int row = rule_choose(&result->rule, at->binding, at->nbinding);
+        size[s] = (RangeSize){arena_strdup(r->arena, problem_label(at)), r->size[s],
+                              INFINITY, INFINITY, r->plain_ns[s]};
+        for (int p = 0; p < r->npoint; p++) {
+            double ns = r->time[p * r->nsize + s];
+            size[s].best_ns = fmin(size[s].best_ns, ns);
+            if (strcmp(r->point[p], result->rule.row[row].point) == 0)
+                size[s].chosen_ns = ns;
+        }
+    }
+    const char *kernel[RULE_ROWS];
+    result->size = size;
+    result->nsize = r->nsize;
+    result->kernels = rule_points(&result->rule, kernel);
+}
+
+// The rule as a trial of the problem that stands for all sizes: its point is the rule.
+static bool store_rule(Range *r, const DeviceInfo *device)
+{
+    Buf text;
+    StoreKey key;
+    Ways ways;
+    double ns = r->result->size[r->nsize / 2].chosen_ns;
+    bool ok = ways_open(&ways, r->problem, device, r->diags);
+    if (ok)
+        plan_key(r->problem, space_hash(ways.space), device, &key);
+    ways_close(&ways);
+    buf_init(&text);
+    rule_print(&text, &r->result->rule);
+    StoreTrial trial = {.point = text.text,
+                        .status = TRIAL_OK,
+                        .time_ns = ns,
+                        .log = "",
+                        .sample_ns = &ns,
+                        .nsample = 1,
+                        .seed = r->options->seed};
+    Store *store = ok ? store_open(r->options->store, r->diags) : NULL;
+    int64_t session = store ? store_session(store, &key, r->diags) : 0;
+    ok = session && store_forget(store, session, r->diags) &&
+         store_put(store, session, &trial, r->diags) &&
+         store_put_rigor(store, session, r->result->base.rigor, r->diags);
+    store_close(store);
+    buf_release(&text);
+    return ok;
+}
+
+bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena,
+                RangeResult *result, Diags *diags)
+{
+    DeviceInfo device;
+    Range r = {.problem = problem,
+               .options = options,
+               .arena = arena,
+               .result = result,
+               .diags = diags,
+               .begun_s = clock_s()};
+    *result = (RangeResult){0};
+    bool ok = devices_find(arena, options->place.worker, options->device, &device, diags) &&
+              problem_fits(problem, &device, diags) && choose_sizes(&r);
+    int diagonal = MIN(DIAGONAL, r.nsize);
+    for (int i = 0; ok && i < MIN(TUNED, diagonal); i++)
+        ok = tune_at(&r, i * (diagonal - 1) / MAX(MIN(TUNED, diagonal) - 1, 1), &device);
+    for (int s = 0; ok && s < r.nsize; s++)
+        ok = run_pool(&r, s, &device);
+    if (ok) {
+        conclude(&r);
+        ok = store_rule(&r, &device);
+        result->base.problem = problem_label(problem);
+        result->base.elapsed_s = clock_s() - r.begun_s;
+    }
+    for (int s = 0; s < r.nsize; s++)
+        problem_free(r.at[s]);
+    return ok;
+}

@@ -23,6 +23,9 @@ typedef struct {
     Buf bytes;        // $b: the sizes as macros
     Buf tables;       // $t
     Buf values;       // $v: "a, out"
+    Buf sizes;        // $z: "long long N, "; of generic sizes
+    Buf named;        // $y: ", N"
+    Buf resize;       // $r: what sets all that depends on them
 } Host;
 
 // A text inside a comment, which it neither ends nor breaks.
@@ -50,6 +53,9 @@ static void put_text(Buf *out, const Host *host, const char *text)
         case 'b': buf_puts(out, host->bytes.text); break;
         case 't': buf_puts(out, host->tables.text); break;
         case 'v': buf_puts(out, host->values.text); break;
+        case 'z': buf_puts(out, host->sizes.text); break;
+        case 'y': buf_puts(out, host->named.text); break;
+        case 'r': buf_puts(out, host->resize.text); break;
         case 's': buf_puts(out, host->stem); break;
         case 'k': buf_puts(out, host->recipe->source); break;
         case 'P': put_comment(out, host->recipe->problem); break;
@@ -226,6 +232,28 @@ static void put_options(Buf *out, const Recipe *recipe)
     free(options);
 }
 
+// The first argument of a launch among all.
+static int first_arg(const Job *job, int launch)
+{
+    int first = 0;
+    for (int i = 0; i < launch; i++)
+        first += job->launch[i].narg;
+    return first;
+}
+
+static void put_variants(Buf *out, const Recipe *recipe)
+{
+    buf_puts(out, "/* For sizes of a kind: launches and buffers between kernels, the first "
+                  "and how many. */\nstatic const struct {\n    int first, n, first_scratch, "
+                  "scratch;\n} fw_variant[] = {\n");
+    for (int i = 0; i < recipe->nvariant; i++) {
+        const Variant *v = &recipe->variant[i];
+        buf_printf(out, "    {%d, %d, %d, %d},\n", v->first, v->n, v->first_scratch,
+                   v->nscratch);
+    }
+    buf_puts(out, "};\n\n");
+}
+
 static void put_tables(Host *host)
 {
     const Recipe *recipe = host->recipe;
@@ -236,9 +264,10 @@ static void put_tables(Host *host)
         kernels += is_first(job, i);
     buf_printf(out,
                "enum {\n    FW_KERNELS = %d,\n    FW_LAUNCHES = %d,\n    "
-               "FW_BUFFERS = %d, /* the caller's */\n    FW_SCRATCH = %d /* between "
-               "kernels */\n};\n\n",
-               kernels, job->nlaunch, recipe->nargument, job->nscratch);
+               "FW_BUFFERS = %d, /* the caller's */\n    FW_SCRATCH = %d, /* between "
+               "kernels */\n    FW_ARGS = %d\n};\n\n",
+               kernels, job->nlaunch, recipe->nargument, job->nscratch,
+               MAX(first_arg(job, job->nlaunch), 1));
     if (strcmp(target_name(recipe->target), "c") != 0) {
         buf_puts(out, "static const char *const fw_source[] = {\n");
         put_literals(out, recipe->source);
@@ -249,17 +278,234 @@ static void put_tables(Host *host)
     put_options(out, recipe);
     put_args(out, job);
     put_bytes(out, recipe);
+    put_variants(out, recipe);
+}
+
+// Generic sizes -------------------------------------------------------------------------
+
+static const char *size_name(const Recipe *recipe, const char *name)
+{
+    for (int i = 0; i < recipe->nsize; i++)
+        if (strcmp(recipe->size[i].name, name) == 0)
+            return recipe->size[i].c_name;
+    BUG("no size %s", name);
+}
+
+static void put_number(Buf *out, const Recipe *recipe, const Arith *a)
+{
+    static const char *const fun[] = {[A_DIV] = "fw_div",
+                                      [A_MOD] = "fw_mod",
+                                      [A_MIN] = "fw_min",
+                                      [A_MAX] = "fw_max"};
+    switch (a->kind) {
+    case A_CONST: buf_printf(out, "%" PRId64, a->value); return;
+    case A_VAR: buf_printf(out, "(%s)", size_name(recipe, a->name)); return;
+    case A_SUM:
+    case A_PROD:
+        buf_putc(out, '(');
+        for (int i = 0; i < a->n; i++) {
+            buf_puts(out, !i ? "" : a->kind == A_SUM ? " + " : "*");
+            if (a->term[i].coef != 1)
+                buf_printf(out, "%" PRId64 "*", a->term[i].coef);
+            put_number(out, recipe, a->term[i].arg);
+        }
+        if (a->kind == A_SUM && a->value)
+            buf_printf(out, " + %" PRId64, a->value);
+        buf_putc(out, ')');
+        return;
+    case A_DIV:
+    case A_MOD:
+    case A_MIN:
+    case A_MAX:
+        buf_printf(out, "%s(", fun[a->kind]);
+        put_number(out, recipe, a->term[0].arg);
+        buf_puts(out, ", ");
+        put_number(out, recipe, a->term[1].arg);
+        buf_putc(out, ')');
+        return;
+    }
+}
+
+// A formula of the sizes as C.
+static void put_formula(Buf *out, const Recipe *recipe, const char *text)
+{
+    ArithCtx *ctx = arith_ctx_new();
+    put_number(out, recipe, arith_parse(ctx, text));
+    arith_ctx_free(ctx);
+}
+
+static const OpenNumber *find_open(const Recipe *recipe, OpenKind kind, int i, int k)
+{
+    for (int n = 0; n < recipe->nopen; n++) {
+        const OpenNumber *open = &recipe->open[n];
+        if (open->kind == kind && open->i == i && open->k == k)
+            return open;
+    }
+    return NULL;
+}
+
+static void put_open(Buf *out, const Recipe *recipe, const OpenNumber *open)
+{
+    if (open->scale != 1)
+        buf_printf(out, "%" PRId64 "*", open->scale);
+    put_formula(out, recipe, open->text);
+}
+
+// Bytes of an argument, of its extents.
+static void put_argument_bytes(Buf *out, const Recipe *recipe, int i)
+{
+    const Argument *a = &recipe->argument[i];
+    buf_printf(out, "%" PRId64, a->bytes / MAX(a->count, 1));
+    for (int k = 0; k < a->rank; k++) {
+        const OpenNumber *open = find_open(recipe, OPEN_SHAPE, i, k);
+        buf_putc(out, '*');
+        if (open)
+            put_open(out, recipe, open);
+        else
+            buf_printf(out, "%" PRId64, a->shape[k]);
+    }
+}
+
+static void put_checks(Buf *out, const Recipe *recipe)
+{
+    for (int i = 0; i < recipe->nsize; i++) {
+        const RecipeSize *size = &recipe->size[i];
+        buf_printf(out, "    if (%s < %" PRId64 " || %s > %" PRId64, size->c_name,
+                   size->range.low, size->c_name, size->range.high);
+        if (size->range.multiple > 1)
+            buf_printf(out, " || %s %% %" PRId64 " != 0", size->c_name,
+                       size->range.multiple);
+        buf_puts(out, ")\n        return 0;\n");
+    }
+    for (int i = 0; i < recipe->ncondition; i++) {
+        const OpenCondition *c = &recipe->condition[i];
+        buf_puts(out, "    if (");
+        put_formula(out, recipe, c->lhs);
+        if (c->rhs) {
+            buf_puts(out, " % ");
+            put_formula(out, recipe, c->rhs);
+        }
+        buf_puts(out, c->rhs ? " != 0)" : " < 0)");
+        buf_puts(out, "\n        return 0;\n");
+    }
+}
+
+// The row of the rule that holds as an if; of the body's variant.
+static void put_row(Buf *out, const Recipe *recipe, int i)
+{
+    const RuleRow *row = &recipe->rule.row[i];
+    buf_puts(out, i ? "    else " : "    ");
+    for (int k = 0; k < row->ntest; k++)
+        buf_printf(out, "%s%s %s %" PRId64, k ? " && " : "if (",
+                   size_name(recipe, row->test[k].size), row->test[k].below ? "<" : ">=",
+                   row->test[k].than);
+    buf_puts(out, row->ntest ? ")\n        " : recipe->rule.n > 1 ? "\n        " : "");
+}
+
+static void put_choice(Buf *out, const Recipe *recipe)
+{
+    for (int i = 0; i < recipe->rule.n; i++) {
+        put_row(out, recipe, i);
+        buf_printf(out, "variant = %d; /* ", recipe->of_row[i]);
+        put_comment(out, recipe->rule.row[i].point);
+        buf_puts(out, " */\n");
+    }
+}
+
+static void put_settings(Buf *out, const Recipe *recipe)
+{
+    for (int i = 0; i < recipe->nargument; i++) {
+        buf_printf(out, "    self->bytes[%d] = (size_t)(", i);
+        put_argument_bytes(out, recipe, i);
+        buf_puts(out, ");\n");
+    }
+    for (int n = 0; n < recipe->nopen; n++) {
+        const OpenNumber *open = &recipe->open[n];
+        switch (open->kind) {
+        case OPEN_GLOBAL:
+            buf_printf(out, "    self->global[%d][%d] = (size_t)(", open->i, open->k);
+            break;
+        case OPEN_ARG:
+            buf_printf(out, "    self->value[%d] = (unsigned long long)(",
+                       first_arg(&recipe->job, open->i) + open->k);
+            break;
+        case OPEN_SCRATCH:
+            buf_printf(out, "    self->bytes[%d] = (size_t)(", recipe->nargument + open->i);
+            break;
+        case OPEN_SHAPE: continue;
+        }
+        put_open(out, recipe, open);
+        buf_puts(out, ");\n");
+    }
+}
+
+// The functions that formulas call, as far as text has calls.
+static void put_helpers(Buf *out, const char *text)
+{
+    static const struct {
+        const char *name, *body;
+    } helper[] = {{"fw_div", "a / b - (a % b < 0)"},
+                  {"fw_mod", "(a % b + b) % b"},
+                  {"fw_min", "a < b ? a : b"},
+                  {"fw_max", "a > b ? a : b"}};
+    for (int i = 0; i < COUNTOF(helper); i++)
+        if (strstr(text, helper[i].name))
+            buf_printf(out,
+                       "static long long %s(long long a, long long b)\n{\n    return %s;\n}\n\n",
+                       helper[i].name, helper[i].body);
+}
+
+static void describe_sizes(Host *host)
+{
+    const Recipe *recipe = host->recipe;
+    for (int i = 0; i < recipe->nsize; i++) {
+        buf_printf(&host->sizes, "long long %s, ", recipe->size[i].c_name);
+        buf_printf(&host->named, ", %s", recipe->size[i].c_name);
+    }
+}
+
+static void put_resize(Host *host)
+{
+    const Recipe *recipe = host->recipe;
+    Buf body;
+    buf_init(&body);
+    put_checks(&body, recipe);
+    if (recipe->nvariant > 1) {
+        buf_puts(&body, "    int variant;\n");
+        put_choice(&body, recipe);
+    }
+    if (recipe->nsize)
+        put_settings(&body, recipe);
+    if (recipe->nvariant > 1)
+        buf_puts(&body, "    self->variant = variant;\n");
+    put_helpers(&host->resize, body.text);
+    buf_printf(&host->resize,
+               "/* Sets what depends on the sizes; 0: one is not in its range. */\n"
+               "static int fw_resize(%s *self", host->name);
+    for (int i = 0; i < recipe->nsize; i++)
+        buf_printf(&host->resize, ", long long %s", recipe->size[i].c_name);
+    buf_printf(&host->resize, ")\n{\n%s%s    return 1;\n}\n",
+               recipe->nsize ? "" : "    (void)self;\n", body.text);
+    buf_release(&body);
 }
 
 // C -----------------------------------------------------------------------------------
 
-static void put_c_call(Buf *out, const JobLaunch *launch, const Host *host)
+static void put_c_call(Buf *out, int number, const Host *host)
 {
+    const JobLaunch *launch = &host->recipe->job.launch[number];
     int callers = host->recipe->nargument;
-    for (int k = 0; k < launch->narg; k++)
-        if (launch->arg[k].kind != ARG_BUFFER)
+    for (int k = 0; k < launch->narg; k++) {
+        const OpenNumber *open = find_open(host->recipe, OPEN_ARG, number, k);
+        if (launch->arg[k].kind != ARG_BUFFER && !open)
             buf_printf(out, "    const unsigned long long v%d = 0x%" PRIx64 "u;\n", k,
                        (uint64_t)launch->arg[k].number);
+        if (open) {
+            buf_printf(out, "    const unsigned long long v%d = (unsigned long long)(", k);
+            put_open(out, host->recipe, open);
+            buf_puts(out, ");\n");
+        }
+    }
     buf_puts(out, "    void *const arg[] = {");
     for (int k = 0; k < launch->narg; k++) {
         const JobArg *arg = &launch->arg[k];
@@ -290,42 +536,93 @@ static void put_c_kernels(Buf *out, const Recipe *recipe)
     buf_putc(out, '\n');
 }
 
+// A parameter more for each size, of which not all launches ask.
+static void put_size_params(Buf *out, const Recipe *recipe, bool uses)
+{
+    for (int i = 0; i < recipe->nsize; i++)
+        buf_printf(out, uses ? ", (void)%s" : ", long long %s", recipe->size[i].c_name);
+}
+
+static void put_c_variant(Buf *out, const Recipe *recipe, int variant, const char *named)
+{
+    const Variant *v = &recipe->variant[variant];
+    for (int i = 0; i < v->n; i++)
+        buf_printf(out, "%s        fw_launch%d(caller, scratch%s);\n",
+                   recipe->nvariant > 1 ? "    " : "", v->first + i, named);
+}
+
+// Memory for what lies between kernels, of the variants in use.
+static void put_c_scratch(Buf *out, const Recipe *recipe)
+{
+    const Job *job = &recipe->job;
+    buf_puts(out, "    const size_t bytes[] = {");
+    for (int i = 0; i < job->nscratch; i++) {
+        const OpenNumber *open = find_open(recipe, OPEN_SCRATCH, i, 0);
+        buf_puts(out, open ? "(size_t)(" : "");
+        if (open)
+            put_open(out, recipe, open);
+        else
+            buf_printf(out, "%" PRId64, job->scratch_bytes[i]);
+        buf_puts(out, open ? "), " : ", ");
+    }
+    buf_printf(out, "0};\n    void *scratch[%d] = {NULL};\n    int ok = 1;\n",
+               job->nscratch + 1);
+}
+
+static void put_c_run(Buf *out, const Host *host)
+{
+    const Recipe *recipe = host->recipe;
+    int n = recipe->job.nscratch;
+    put_text(out, host, "int $n_run($z$h)\n{\n");
+    put_c_scratch(out, recipe);
+    buf_puts(out, recipe->nvariant > 1 ? "    int variant;\n" : "");
+    buf_puts(out, "    void *const caller[] = {");
+    for (int i = 0; i < recipe->nargument; i++)
+        buf_printf(out, "%s(void *)%s", i ? ", " : "", recipe->argument[i].name);
+    buf_puts(out, "};\n");
+    put_checks(out, recipe);
+    if (recipe->nvariant > 1)
+        put_choice(out, recipe);
+    buf_printf(out,
+               "    for (int i = 0; i < %d; i++)\n        ok = ok && caller[i];\n"
+               "    for (int i = 0; i < %d; i++)\n        ok = (scratch[i] = "
+               "malloc(bytes[i])) && ok;\n    if (ok) {\n",
+               recipe->nargument, n);
+    for (int v = 0; v < recipe->nvariant; v++) {
+        if (recipe->nvariant > 1)
+            buf_printf(out, "        if (variant == %d) {\n", v);
+        put_c_variant(out, recipe, v, host->named.text);
+        buf_puts(out, recipe->nvariant > 1 ? "        }\n" : "");
+    }
+    buf_printf(out,
+               "    }\n    for (int i = 0; i < %d; i++)\n        free(scratch[i]);\n"
+               "    return ok;\n}\n",
+               n);
+}
+
 // Each launch is a function of its own: there may be thousands, of few kinds.
 static void put_c_body(Buf *out, const Host *host)
 {
     const Recipe *recipe = host->recipe;
-    const Job *job = &recipe->job;
+    Buf rest;
+    buf_init(&rest);
+    for (int i = 0; i < recipe->job.nlaunch; i++) {
+        buf_printf(&rest, "static void fw_launch%d(void *const *caller, void *const *scratch", i);
+        put_size_params(&rest, recipe, false);
+        buf_puts(&rest, ")\n{\n    (void)caller, (void)scratch");
+        put_size_params(&rest, recipe, true);
+        buf_puts(&rest, ";\n");
+        put_c_call(&rest, i, host);
+        buf_puts(&rest, "}\n\n");
+    }
+    put_c_run(&rest, host);
     put_text(out, host,
              "/* Generated by forewarp $V: see $s.h. */\n#include \"$s.h\"\n\n"
              "#include <stdlib.h>\n\n");
     put_c_kernels(out, recipe);
-    for (int i = 0; i < job->nlaunch; i++) {
-        buf_printf(out,
-                   "static void fw_launch%d(void *const *caller, void *const *scratch)\n"
-                   "{\n    (void)caller, (void)scratch;\n",
-                   i);
-        put_c_call(out, &job->launch[i], host);
-        buf_puts(out, "}\n\n");
-    }
-    put_text(out, host, "int $n_run($h)\n{\n    static const size_t bytes[] = {");
-    for (int i = 0; i < job->nscratch; i++)
-        buf_printf(out, "%" PRId64 ", ", job->scratch_bytes[i]);
-    buf_printf(out, "0};\n    void *scratch[%d] = {NULL};\n    int ok = 1;\n",
-               job->nscratch + 1);
-    buf_puts(out, "    void *const caller[] = {");
-    for (int i = 0; i < recipe->nargument; i++)
-        buf_printf(out, "%s(void *)%s", i ? ", " : "", recipe->argument[i].name);
-    buf_printf(out,
-               "};\n    for (int i = 0; i < %d; i++)\n        ok = ok && caller[i];\n"
-               "    for (int i = 0; i < %d; i++)\n        ok = (scratch[i] = "
-               "malloc(bytes[i])) && ok;\n    if (ok) {\n",
-               recipe->nargument, job->nscratch);
-    for (int i = 0; i < job->nlaunch; i++)
-        buf_printf(out, "        fw_launch%d(caller, scratch);\n", i);
-    buf_printf(out,
-               "    }\n    for (int i = 0; i < %d; i++)\n        free(scratch[i]);\n"
-               "    return ok;\n}\n",
-               job->nscratch);
+    put_helpers(out, rest.text);
+    buf_puts(out, rest.text);
+    buf_release(&rest);
 }
 
 // Targets -----------------------------------------------------------------------------
@@ -392,14 +689,18 @@ static void describe(Host *host, const char *in, const char *out)
         const Argument *a = &recipe->argument[i];
         buf_printf(&host->handles, "%s%s%s", i ? ", " : "", a->out ? out : in, a->name);
         buf_printf(&host->values, "%s%s", i ? ", " : "", a->name);
+        const char *way = a->in && a->out ? "in and out" : a->out ? "out" : "in";
         buf_printf(&host->bytes, "#define %s_", host->upper.text);
         put_upper(&host->bytes, a->name);
+        if (recipe->nsize) {
+            buf_printf(&host->bytes, "_BYTES(%s) ((size_t)", host->named.text + 2);
+            put_argument_bytes(&host->bytes, recipe, i);
+            buf_printf(&host->bytes, ") /* %s, of %s */\n", way, a->type);
+            continue;
+        }
         buf_printf(&host->bytes,
                    "_BYTES ((size_t)%" PRId64 ") /* %s, %" PRId64 " of %s%s */\n", a->bytes,
-                   a->in && a->out ? "in and out"
-                   : a->out        ? "out"
-                                   : "in",
-                   a->count, a->type, a->image ? ", an image" : "");
+                   way, a->count, a->type, a->image ? ", an image" : "");
     }
 }
 
@@ -444,16 +745,18 @@ bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
         return diag_error(diags, span_none, "C057", "no host program for target %s",
                           target_name(recipe->target));
     Host host = {.recipe = recipe, .stem = stem};
-    Buf *const part[] = {&host.upper, &host.handles, &host.bytes, &host.tables,
-                         &host.values};
+    Buf *const part[] = {&host.upper,  &host.handles, &host.bytes, &host.tables,
+                         &host.values, &host.sizes,   &host.named, &host.resize};
     for (int i = 0; i < COUNTOF(part); i++)
         buf_init(part[i]);
     set_name(stem, recipe, host.name, sizeof host.name);
     put_upper(&host.upper, host.name);
+    describe_sizes(&host);
     describe(&host, hosts[at].in, hosts[at].out);
     put_lines(header, &host, hosts[at].header);
     if (hosts[at].body) {
         put_tables(&host);
+        put_resize(&host);
         put_lines(body, &host, hosts[at].body);
     } else {
         put_c_body(body, &host);

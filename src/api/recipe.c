@@ -18,7 +18,7 @@ static bool is_ours(const char *name)
 {
     static const char *const word[] = {"self",  "queue",   "stream",    "buffer", "caller",
                                        "error", "bytes",   "out_error", "i",      "arg",
-                                       "ok",    "scratch", "malloc",    "free",   "size_t",
+                                       "ok",    "scratch", "variant", "malloc",    "free",   "size_t",
                                        "NULL",  "stdin",   "stdout",    "stderr"};
     static const char *const prefix[] = {"cl_", "CL_", "CU", "FW_"};
     for (int i = 0; i < COUNTOF(word); i++)
@@ -180,9 +180,10 @@ static void add_sizes(Joining *j)
         const SizeDecl *from = &program->sizes.at[i];
         if (arith_is_const(from->arith, NULL))
             continue;
-        size[j->recipe->nsize++] =
-            (RecipeSize){arena_strdup(j->arena, from->name), from->range,
-                         problem_number(problem, from->arith)};
+        const char *name = arena_strdup(j->arena, from->name), *c_name = name;
+        while (is_taken(j->recipe->argument, j->recipe->nargument, c_name))
+            c_name = arena_printf(j->arena, "%s_", c_name);
+        size[j->recipe->nsize++] = (RecipeSize){name, c_name, from->range, problem_number(problem, from->arith)};
     }
     for (int i = 0; i < program->conditions.len; i++) {
         const Condition *c = &program->conditions.at[i];

@@ -24,7 +24,7 @@ typedef struct {
 } OpenCondition;
 
 typedef struct {
-    const char *name;
+    const char *name, *c_name; // c_name: none of the arguments', and none of a word of C
     SizeRange range;
     int64_t value; // of the problem
 } RecipeSize;

@@ -243,9 +243,10 @@ static int first_arg(const Job *job, int launch)
 
 static void put_variants(Buf *out, const Recipe *recipe)
 {
-    buf_puts(out, "/* For sizes of a kind: launches and buffers between kernels, the first "
-                  "and how many. */\nstatic const struct {\n    int first, n, first_scratch, "
-                  "scratch;\n} fw_variant[] = {\n");
+    buf_puts(out,
+             "/* For sizes of a kind: launches and buffers between kernels, the first "
+             "and how many. */\nstatic const struct {\n    int first, n, first_scratch, "
+             "scratch;\n} fw_variant[] = {\n");
     for (int i = 0; i < recipe->nvariant; i++) {
         const Variant *v = &recipe->variant[i];
         buf_printf(out, "    {%d, %d, %d, %d},\n", v->first, v->n, v->first_scratch,
@@ -293,10 +294,8 @@ static const char *size_name(const Recipe *recipe, const char *name)
 
 static void put_number(Buf *out, const Recipe *recipe, const Arith *a)
 {
-    static const char *const fun[] = {[A_DIV] = "fw_div",
-                                      [A_MOD] = "fw_mod",
-                                      [A_MIN] = "fw_min",
-                                      [A_MAX] = "fw_max"};
+    static const char *const fun[] = {
+        [A_DIV] = "fw_div", [A_MOD] = "fw_mod", [A_MIN] = "fw_min", [A_MAX] = "fw_max"};
     switch (a->kind) {
     case A_CONST: buf_printf(out, "%" PRId64, a->value); return;
     case A_VAR: buf_printf(out, "(%s)", size_name(recipe, a->name)); return;
@@ -397,8 +396,8 @@ static void put_row(Buf *out, const Recipe *recipe, int i)
     buf_puts(out, i ? "    else " : "    ");
     for (int k = 0; k < row->ntest; k++)
         buf_printf(out, "%s%s %s %" PRId64, k ? " && " : "if (",
-                   size_name(recipe, row->test[k].size), row->test[k].below ? "<" : ">=",
-                   row->test[k].than);
+                   size_name(recipe, row->test[k].size),
+                   row->test[k].below ? "<" : ">=", row->test[k].than);
     buf_puts(out, row->ntest ? ")\n        " : recipe->rule.n > 1 ? "\n        " : "");
 }
 
@@ -450,9 +449,10 @@ static void put_helpers(Buf *out, const char *text)
                   {"fw_max", "a > b ? a : b"}};
     for (int i = 0; i < COUNTOF(helper); i++)
         if (strstr(text, helper[i].name))
-            buf_printf(out,
-                       "static long long %s(long long a, long long b)\n{\n    return %s;\n}\n\n",
-                       helper[i].name, helper[i].body);
+            buf_printf(
+                out,
+                "static long long %s(long long a, long long b)\n{\n    return %s;\n}\n\n",
+                helper[i].name, helper[i].body);
 }
 
 static void describe_sizes(Host *host)
@@ -481,7 +481,8 @@ static void put_resize(Host *host)
     put_helpers(&host->resize, body.text);
     buf_printf(&host->resize,
                "/* Sets what depends on the sizes; 0: one is not in its range. */\n"
-               "static int fw_resize(%s *self", host->name);
+               "static int fw_resize(%s *self",
+               host->name);
     for (int i = 0; i < recipe->nsize; i++)
         buf_printf(&host->resize, ", long long %s", recipe->size[i].c_name);
     buf_printf(&host->resize, ")\n{\n%s%s    return 1;\n}\n",
@@ -607,7 +608,8 @@ static void put_c_body(Buf *out, const Host *host)
     Buf rest;
     buf_init(&rest);
     for (int i = 0; i < recipe->job.nlaunch; i++) {
-        buf_printf(&rest, "static void fw_launch%d(void *const *caller, void *const *scratch", i);
+        buf_printf(&rest,
+                   "static void fw_launch%d(void *const *caller, void *const *scratch", i);
         put_size_params(&rest, recipe, false);
         buf_puts(&rest, ")\n{\n    (void)caller, (void)scratch");
         put_size_params(&rest, recipe, true);

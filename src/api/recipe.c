@@ -16,10 +16,10 @@
 // reserved anyway).
 static bool is_ours(const char *name)
 {
-    static const char *const word[] = {"self",  "queue",   "stream",    "buffer", "caller",
-                                       "error", "bytes",   "out_error", "i",      "arg",
-                                       "ok",    "scratch", "variant", "malloc",    "free",   "size_t",
-                                       "NULL",  "stdin",   "stdout",    "stderr"};
+    static const char *const word[] = {
+        "self",      "queue",  "stream", "buffer", "caller",  "error",   "bytes",
+        "out_error", "i",      "arg",    "ok",     "scratch", "variant", "malloc",
+        "free",      "size_t", "NULL",   "stdin",  "stdout",  "stderr"};
     static const char *const prefix[] = {"cl_", "CL_", "CU", "FW_"};
     for (int i = 0; i < COUNTOF(word); i++)
         if (strcmp(word[i], name) == 0)
@@ -183,7 +183,8 @@ static void add_sizes(Joining *j)
         const char *name = arena_strdup(j->arena, from->name), *c_name = name;
         while (is_taken(j->recipe->argument, j->recipe->nargument, c_name))
             c_name = arena_printf(j->arena, "%s_", c_name);
-        size[j->recipe->nsize++] = (RecipeSize){name, c_name, from->range, problem_number(problem, from->arith)};
+        size[j->recipe->nsize++] =
+            (RecipeSize){name, c_name, from->range, problem_number(problem, from->arith)};
     }
     for (int i = 0; i < program->conditions.len; i++) {
         const Condition *c = &program->conditions.at[i];

@@ -118,6 +118,37 @@ def _of_pyopencl(array: Any) -> View:
                 tuple(array.strides), False, array, array.queue.int_ptr)  # fmt: skip
 
 
+def _probe_numpy(array: Any) -> tuple[int, Any]:
+    seen = array.__array_interface__
+    pointer, readonly = seen["data"]
+    return pointer, (seen["typestr"], array.shape, array.strides, readonly)
+
+
+def _probe_torch(array: Any) -> tuple[int, Any]:
+    return array.data_ptr(), (array.dtype, array.shape, array.stride(), array.device, array.requires_grad)
+
+
+def _probe_cupy(array: Any) -> tuple[int, Any]:
+    return array.data.ptr, (array.dtype, array.shape, array.strides, array.device.id)
+
+
+_PROBES: dict[type, Any] = {}
+
+
+def probe(array: Any) -> tuple[int, Any] | None:
+    """The address of an array, and a value that is equal where all else is the same.
+
+    None: it takes view() to tell. What is pending on the array must be on the stream that its
+    package names, which the caller uses; for another stream view() orders it.
+    """
+    kind = type(array)
+    if kind not in _PROBES:
+        names = {"numpy": _probe_numpy, "torch": _probe_torch, "cupy": _probe_cupy}
+        _PROBES[kind] = names.get(library(array)) if hasattr(array, "shape") else None
+    found = _PROBES[kind]
+    return found(array) if found else None
+
+
 def view(array: Any, stream: int | None = None) -> View:
     """Where an array is. stream: of a GPU, where its pending work is to be ordered before ours.
 

@@ -69,6 +69,17 @@ class Argument:
 
 
 @dataclasses.dataclass(frozen=True)
+class Size:
+    """A size that kernels take with each call: of a range, or declared generic."""
+
+    name: str
+    low: int
+    high: int
+    multiple: int  # it is a multiple of this
+    value: int  # of the problem's arguments; of a range alone, one in the middle
+
+
+@dataclasses.dataclass(frozen=True)
 class Trial:
     """A candidate that was tried."""
 
@@ -192,16 +203,24 @@ def python_verify(user: Any, result: Any) -> int:
     return hooks.guard(lambda: hooks.accept(result), False)
 
 
+def _size_text(size: Any) -> str:
+    if isinstance(size, (tuple, list)):
+        return ":".join(str(operator.index(n)) for n in size)
+    return str(operator.index(size))
+
+
 class Problem:
     """What to compute, with its sizes.
 
     source: a program's text, or the path of a program (.fw), a script (.fws) or a problem file
-    (.json); name: of a text, in messages. The other arguments are sizes: N=4096.
+    (.json); name: of a text, in messages. The other arguments are sizes: N=4096; or ranges of
+    them, N=(1024, 16384) or N=(1024, 16384, 64) for the multiples of 64: a kernel then takes
+    arrays of any size in the range.
     Error: a wrong program, or sizes that are missing or wrong; the text shows the place.
     """
 
-    def __init__(self, source: Union[str, os.PathLike[str]], /, *, name: str = "program", **sizes: int):
-        bound = packed(",".join(f"{size}={operator.index(n)}" for size, n in sizes.items()))
+    def __init__(self, source: Union[str, os.PathLike[str]], /, *, name: str = "program", **sizes: Any):
+        bound = packed(",".join(f"{size}={_size_text(n)}" for size, n in sizes.items()))
         if isinstance(source, os.PathLike) or ("\n" not in source and source.endswith(_FILES)):
             made = call(lib.fw_problem_load, packed(source), bound)
         else:
@@ -211,6 +230,55 @@ class Problem:
         self.arguments = tuple(self._argument(i) for i in range(lib.fw_problem_arguments(made)))
         self.inputs = tuple(a for a in self.arguments if a.input)
         self.outputs = tuple(a for a in self.arguments if a.output and not a.input)
+        self.sizes = tuple(self._size(i) for i in range(lib.fw_problem_sizes(made)))
+        self._shapes, self._told = self._formulas() if self.sizes else (None, {})
+
+    def _size(self, i: int) -> Size:
+        size = ffi.new("fw_size *")
+        lib.fw_problem_size(self._c, i, size)
+        return Size(text(size.name) or "", size.low, size.high, size.multiple, size.value)
+
+    def _formulas(self) -> tuple[Any, dict[str, tuple[int, int]]]:
+        """The shapes of all arguments as a function of the sizes; which extent tells a size."""
+        told: dict[str, tuple[int, int]] = {}
+        shapes = []
+        for i, argument in enumerate(self.arguments):
+            extents = [text(lib.fw_problem_extent(self._c, i, k)) or "" for k in range(len(argument.shape))]
+            for k, extent in enumerate(extents):
+                if argument.input and extent.isidentifier():
+                    told.setdefault(extent, (i, k))
+            shapes.append("(" + "".join(extent.replace("/", "//") + ", " for extent in extents) + ")")
+        names = ", ".join(size.name for size in self.sizes)
+        # What the library prints of sizes: + - * / % min max, names and numbers.
+        return eval(f"lambda {names}: ({', '.join(shapes)},)", {"min": min, "max": max}), told
+
+    def sizes_of(self, shapes: Sequence[Sequence[int]], **given: int) -> tuple[int, ...]:
+        """The generic sizes, in the order of `sizes`, that shapes of the inputs tell.
+
+        TypeError: they do not tell one that is not given.
+        """
+        position = {self.arguments.index(a): i for i, a in enumerate(self.inputs)}
+        values = []
+        for size in self.sizes:
+            at = self._told.get(size.name)
+            if size.name not in given and at is None:
+                raise TypeError(f"no shape tells the size {size.name} of {self.label}: give it, {size.name}=...")
+            if size.name in given:
+                values.append(operator.index(given.pop(size.name)))
+            else:
+                shape = shapes[position[at[0]]]
+                rank = len(self.arguments[at[0]].shape)
+                if len(shape) != rank:
+                    name = self.arguments[at[0]].name
+                    raise ValueError(f"{name} of {self.label} has {rank} dimensions, not {len(shape)}")
+                values.append(shape[at[1]])
+        if given:
+            raise TypeError(f"{self.label} has no generic size {', '.join(given)}")
+        return tuple(values)
+
+    def shapes(self, *sizes: int) -> tuple[tuple[int, ...], ...]:
+        """The shapes of all arguments at generic sizes."""
+        return self._shapes(*sizes) if self._shapes else tuple(a.shape for a in self.arguments)
 
     def _argument(self, i: int) -> Argument:
         a = ffi.new("fw_argument *")
@@ -370,33 +438,80 @@ class Kernel:
             self._handle = ffi.cast("void *", getattr(queue, "int_ptr", queue))
         made = call(lib.fw_load, plan._c, self._handle)
         self._c = own(made, lib.fw_executable_free, plan._c, self._queue)
+        # What the last call found: of each argument its layout, shape, device, index, queue. A
+        # call with arrays of the same layouts checks nothing again.
+        arguments = self.problem.arguments
+        self._inputs = [arguments.index(a) for a in self.problem.inputs]
+        self._outputs = [arguments.index(a) for a in self.problem.outputs]
+        self._known: list[Any] = [None] * len(arguments)
+        self._shapes = tuple(a.shape for a in arguments)
+        self._stale, self._given, self._copies, self._ordered = True, False, True, False
+        self._keep: list[Any] = []
+        self._pointers = ffi.new("uintptr_t[]", len(arguments) + 1)
+        self._addresses = ffi.cast("void **", self._pointers)
+        self._message = ffi.new("char **")
 
     def __repr__(self) -> str:
         return f"<forewarp.Kernel {self.problem.label} on {self.plan.device.id}>"
 
-    def __call__(self, *arrays: Any, out: Any = None, stream: int | None = None) -> Any:
+    def __call__(self, *arrays: Any, out: Any = None, stream: int | None = None, **sizes: int) -> Any:
         inputs, outputs = self.problem.inputs, self.problem.outputs
         if len(arrays) != len(inputs):
             names = ", ".join(a.name for a in inputs)
             raise TypeError(f"{self.problem.label} takes {len(inputs)} inputs ({names}), not {len(arrays)}")
         like = next((a for a in arrays if not isinstance(a, (int, float))), None)
-        if out is None:
-            made = [_arrays.empty(like, a.shape, a.dtype) for a in outputs]
-        else:
-            made = list(out) if isinstance(out, (tuple, list)) else [out]
-        if len(made) != len(outputs):
-            names = ", ".join(a.name for a in outputs)
-            raise TypeError(f"{self.problem.label} has {len(outputs)} outputs ({names}), not {len(made)}")
-        given = {
-            a.name: _arrays.scalar(like, x, a.dtype) if isinstance(x, (int, float)) and not a.shape else x
-            for a, x in [*zip(inputs, arrays), *zip(outputs, made)]
-        }
+        ordered = stream is not None
         if stream is None and like is not None:
             stream = _arrays.current_stream(like)
-        fresh = out is None
-        views = [self._view(a, given[a.name], stream, fresh) for a in self.problem.arguments]
-        self._run(views, stream)
+        with self._lock:
+            self._keep, self._ordered = [], ordered
+            for place, argument, array in zip(self._inputs, inputs, arrays):
+                if isinstance(array, (int, float)) and not argument.shape:
+                    array = _arrays.scalar(like, array, argument.dtype)
+                self._look(place, array, stream, False)
+            if self._stale or sizes or self._given:
+                self._settle(sizes)
+            if out is None:
+                made = [_arrays.empty(like, self._shapes[i], a.dtype) for i, a in zip(self._outputs, outputs)]
+            else:
+                made = list(out) if isinstance(out, (tuple, list)) else [out]
+            if len(made) != len(outputs):
+                names = ", ".join(a.name for a in outputs)
+                raise TypeError(f"{self.problem.label} has {len(outputs)} outputs ({names}), not {len(made)}")
+            for place, array in zip(self._outputs, made):
+                self._look(place, array, stream, out is None)
+            if self._stale:
+                self._check()
+            self._run(stream)
+            self._keep = []
         return made[0] if len(made) == 1 else tuple(made) if made else None
+
+    def _look(self, place: int, array: Any, stream: int | None, fresh: bool) -> None:
+        """Takes the address of an array, and what there is to know of it if that is new."""
+        seen = None if self._ordered else _arrays.probe(array)
+        known = self._known[place]
+        if seen is not None and known is not None and known[0] == seen[1]:
+            self._pointers[place] = seen[0]
+            if fresh:
+                self._keep.append(array)
+            return
+        view = self._view(self.problem.arguments[place], array, stream, fresh)
+        self._stale = True  # until all is checked
+        self._known[place] = (seen and seen[1], view.shape, view.device, view.index, view.queue)
+        self._pointers[place] = view.pointer
+        self._keep.append(view)
+
+    def _settle(self, given: Mapping[str, int]) -> None:
+        """Sizes of this call, by the shapes of the inputs."""
+        problem = self.problem
+        self._stale, self._given = True, bool(given)
+        if not problem.sizes:
+            if given:
+                raise TypeError(f"{problem.label} has no generic sizes")
+            return
+        values = problem.sizes_of([self._known[i][1] for i in self._inputs], **given)
+        call(lib.fw_resize, self._c, values, len(values))
+        self._shapes = problem.shapes(*values)
 
     def _view(self, argument: Argument, array: Any, stream: int | None, fresh: bool) -> _arrays.View:
         name, label = argument.name, self.problem.label
@@ -406,32 +521,38 @@ class Kernel:
             raise type(wrong)(f"{name} of {label}: {wrong}") from wrong
         if seen.dtype != argument.dtype and (seen.dtype, argument.dtype) != ("bool", "uint8"):
             raise TypeError(f"{name} of {label} has elements of {argument.dtype}, not {seen.dtype}")
-        if seen.shape != argument.shape and not (argument.shape == () and seen.shape == (1,)):
-            raise ValueError(f"{name} of {label} has shape {argument.shape}, not {seen.shape}")
         if not seen.dense:
             raise ValueError(f"{name} of {label} is not dense (strides {seen.strides}): make a copy")
         if argument.output and seen.readonly and not (fresh and not argument.input):
             raise ValueError(f"{name} of {label} is written, and this array is read-only")
         return seen
 
-    def _run(self, views: list[_arrays.View], stream: int | None) -> None:
-        kinds = {v.device for v in views}
-        pointers = ffi.new("void *[]", [ffi.cast("void *", v.pointer) for v in views])
-        target = self.plan.target
+    def _check(self) -> None:
+        """Shapes and devices of all arrays."""
+        label, target, device = self.problem.label, self.plan.target, self.plan.device.id
+        for argument, shape, known in zip(self.problem.arguments, self._shapes, self._known):
+            if known[1] != shape and not (shape == () and known[1] == (1,)):
+                raise ValueError(f"{argument.name} of {label} has shape {shape}, not {known[1]}")
+        kinds = {known[2] for known in self._known}
         if len(kinds) > 1:
             raise TypeError(f"the arrays are on several kinds of devices: {', '.join(sorted(kinds))}")
-        if kinds == {"cpu"} or not views:
-            with self._lock:
-                call(lib.fw_run, self._c, pointers, len(views))
-            return
-        if kinds != {target}:
-            raise TypeError(f"the kernel is for {self.plan.device.id}, the arrays are on {kinds.pop()}")
-        other = {v.index for v in views if f"{target}:{v.index}" != self.plan.device.id}
-        if target == "cuda" and other:
-            raise TypeError(f"the kernel is for {self.plan.device.id}, an array is on cuda:{other.pop()}")
-        queue = views[0].queue if target == "opencl" else stream or 0
-        with self._lock:
-            call(lib.fw_execute, self._c, ffi.cast("void *", queue), pointers, len(views))
+        self._copies = kinds == {"cpu"} or not kinds
+        if not self._copies and kinds != {target}:
+            raise TypeError(f"the kernel is for {device}, the arrays are on {kinds.pop()}")
+        other = {known[3] for known in self._known if f"{target}:{known[3]}" != device}
+        if not self._copies and target == "cuda" and other:
+            raise TypeError(f"the kernel is for {device}, an array is on cuda:{other.pop()}")
+        self._stale = any(known[0] is None for known in self._known)
+
+    def _run(self, stream: int | None) -> None:
+        n = len(self._known)
+        if self._copies:
+            done = lib.fw_run(self._c, self._addresses, n, self._message)
+        else:
+            queue = self._known[0][4] if self.plan.target == "opencl" else stream or 0
+            done = lib.fw_execute(self._c, ffi.cast("void *", queue), self._addresses, n, self._message)
+        if not done:
+            raise Error((taken(self._message[0]) or "").rstrip("\n"))
 
 
 class Program:
@@ -440,7 +561,7 @@ class Program:
     def __init__(self, source: str, name: str = "program"):
         self.source, self.__name__ = textwrap.dedent(source), name
 
-    def __call__(self, **sizes: int) -> Problem:
+    def __call__(self, **sizes: Any) -> Problem:
         return Problem(self.source, name=self.__name__, **sizes)
 
     def __repr__(self) -> str:

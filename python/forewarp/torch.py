@@ -38,7 +38,10 @@ def register(name: str, kernel: Kernel) -> Any:
 
     def shapes(*arrays: Any) -> Any:
         like = next(a for a in arrays if isinstance(a, torch.Tensor))
-        made = [like.new_empty(a.shape, dtype=getattr(torch, a.dtype)) for a in kernel.problem.outputs]
+        problem = kernel.problem
+        sizes = problem.sizes_of([getattr(a, "shape", ()) for a in arrays])
+        shape = dict(zip(problem.arguments, problem.shapes(*sizes)))
+        made = [like.new_empty(shape[a], dtype=getattr(torch, a.dtype)) for a in problem.outputs]
         return made[0] if len(made) == 1 else tuple(made)
 
     library = torch.library.Library(namespace, "FRAGMENT")

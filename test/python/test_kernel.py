@@ -31,6 +31,23 @@ def jacobi(a):
     return (5 * n + 12 * w + 15 * c + 12 * e + 5 * s) / 118
 
 
+def test_sizes_of_each_call(store):
+    problem = forewarp.Problem(JACOBI, N=(16, 1024, 4), M=(8, 512))
+    assert [(s.name, s.low, s.high, s.multiple) for s in problem.sizes] == [("N", 16, 1024, 4), ("M", 8, 512, 1)]
+    kernel = problem.load("host", store=store)
+    for n, m in (16, 8), (100, 333), (16, 8):
+        a = numpy.random.rand(n, m).astype("float32")
+        assert numpy.allclose(kernel(a), jacobi(a), rtol=1e-5)
+    with pytest.raises(forewarp.Error, match="N must be from 16 to 1024 and a multiple of 4, here 18"):
+        kernel(numpy.zeros((18, 8), "float32"))
+    with pytest.raises(ValueError, match="dimensions"):
+        kernel(numpy.zeros(16, "float32"))
+    with pytest.raises(TypeError, match="float64"):
+        kernel(numpy.zeros((16, 8)))
+    with pytest.raises(ValueError, match="shape"):
+        kernel(numpy.zeros((16, 8), "float32"), out=numpy.zeros((16, 9), "float32"))
+
+
 @pytest.fixture(params=["host", "opencl:0"])
 def device(request):
     try:

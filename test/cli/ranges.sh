@@ -1,0 +1,41 @@
+# Sizes in ranges: one kernel for all of them, checked; tuning finds a few kernels and the rule
+# that chooses; run, emit --host and wisdom know it.
+. test/cli/common
+store=$tmp/trials.db
+cat >"$tmp/sums.fw" <<'END'
+size N, M
+def sums(a: [N][M]float): [N]float = a |> map(\row -> row |> reduce(+, 0))
+END
+sums=$tmp/sums.fw
+range=N=8:512:4,M=16:256:16
+
+passes "a kernel for a range" "$FOREWARP" emit "$sums" -s "$range" -o "$tmp/k.cl"
+passes "takes its sizes" grep -q 'const int M' "$tmp/k.cl"
+for at in N=8,M=16 N=508,M=240 N=44,M=256; do
+    n=${at%,*} m=${at#*,}
+    passes "is right at $at" "$FOREWARP" run "$sums" -s "$n@8:512:4,$m@16:256:16" --check
+done
+fails 2 "size N must be from 8 to 512 and a multiple of 4, here 10" \
+    "$FOREWARP" run "$sums" -s N=10@8:512:4,M=16
+fails 2 "size N must be from 8 to 512, here 513" "$FOREWARP" run "$sums" -s N=513@8:512,M=16
+fails 2 "NAME=LOW:HIGH" "$FOREWARP" run "$sums" -s N=512:8,M=16
+
+sed 's/^size.*/size N generic 4..4096 multiple 4, M/' "$sums" >"$tmp/declared.fw"
+passes "a declared range" "$FOREWARP" run "$tmp/declared.fw" -s N=64,M=48 --check
+fails 2 "declared.fw:1:6: error T022: size N must be from 4 to 4096 and a multiple of 4, here 6" \
+    "$FOREWARP" run "$tmp/declared.fw" -s N=6,M=48
+echo 'size N generic 5..7 multiple 4
+def f(a: [N]float) = a' >"$tmp/none.fw"
+fails 2 "none.fw:1:16: error P019" "$FOREWARP" check "$tmp/none.fw"
+
+passes "tuning for a range" "$FOREWARP" tune "$sums" -s N=16:64:4,M=16:64:16 -b 2t -q \
+    --store "$store" -o "$tmp/out" --json="$tmp/range.json"
+passes "finds a rule" grep -q '"rule"' "$tmp/range.json"
+passes "which run uses" "$FOREWARP" run "$sums" -s N=20@16:64:4,M=48@16:64:16 --best --check \
+    --store "$store"
+passes "and emit --host" "$FOREWARP" emit "$sums" -s N=16:64:4,M=16:64:16 --best --host \
+    --store "$store" -o "$tmp/sums_host.c"
+passes "as parameters" grep -q 'long long N, long long M, ' "$tmp/sums_host.h"
+passes "wisdom holds it" "$FOREWARP" wisdom export --store "$store" -o "$tmp/wisdom.txt"
+passes "as a plan of the range" grep -q 'sums N=16:64:4 M=16:64:16' "$tmp/wisdom.txt"
+finish

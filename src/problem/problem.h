@@ -70,7 +70,7 @@ uint64_t problem_hash(const Problem *problem); // of the bound program as printe
 // Of one with generic sizes: of the problem that stands for all of them.
 uint64_t problem_span_hash(const Problem *problem);
 const char *problem_kernel(const Problem *problem); // what other tuners call it
-const char *problem_label(const Problem *problem); // "jacobi2d N=4096 M=4096"
+const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
 // A number of the program, all of whose sizes are bound.

@@ -11,7 +11,11 @@
 static bool program_bind(Problem *problem, Diags *diags)
 {
     const Binding *binding = problem->binding;
-    Program *bound = ir_bind(problem->program, binding, problem->nbinding, diags);
+    bool open = false; // a range alone: no number for it is known
+    for (int i = 0; i < problem->nbinding; i++)
+        open |= binding[i].range.high && !binding[i].value;
+    Program *bound = (open ? ir_bind_open : ir_bind)(problem->program, binding,
+                                                     problem->nbinding, diags);
     problem->bound = problem->general = bound;
     if (bound && bound->generic)
         problem->general =

@@ -81,6 +81,19 @@ bool wisdom_plausible(const StoreBest *plan)
     return ok;
 }
 
+// A point, or a rule: points behind tests of sizes, "N < 64: lx=8; lx=16".
+static bool is_plan(const char *text)
+{
+    char *copy = xstrdup(text), *save = NULL;
+    bool ok = *text != 0;
+    for (char *row = strtok_r(copy, ";", &save); row; row = strtok_r(NULL, ";", &save)) {
+        const char *colon = strchr(row, ':'), *point = colon ? colon + 1 : row;
+        ok = ok && point_is_text(point + strspn(point, " "));
+    }
+    free(copy);
+    return ok;
+}
+
 static bool read_text(const Line *line, const char *key, const char **text)
 {
     const json_t *value = json_object_get(line->json, key);
@@ -94,7 +107,7 @@ static bool read_text(const Line *line, const char *key, const char **text)
 static bool read_point(const Line *line, const char **point)
 {
     return read_text(line, "point", point) &&
-           (point_is_text(*point) ||
+           (is_plan(*point) ||
             wrong(line, "\"point\" must be NAME=VALUE ..., each name once"));
 }
 
@@ -236,7 +249,7 @@ static void load_best(void *user, const StoreBest *best)
     const Load *load = user;
     StoreBest copy = *best;
     // Times of routines are no plans; and what is damaged could not be read again.
-    if (!wisdom_plausible(best) || !is_line(best->point) || !point_is_text(best->point))
+    if (!wisdom_plausible(best) || !is_line(best->point) || !is_plan(best->point))
         return;
     copy.session = 0;
     copy.key.problem = arena_strdup(load->arena, best->key.problem);

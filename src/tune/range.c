@@ -285,7 +285,8 @@ bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena
                .diags = diags,
                .begun_s = clock_s()};
     *result = (RangeResult){0};
-    bool ok = devices_find(arena, options->place.worker, options->place.stop, options->device, &device, diags) &&
+    bool ok = devices_find(arena, options->place.worker, options->place.stop,
+                           options->device, &device, diags) &&
               problem_fits(problem, &device, diags) && choose_sizes(&r);
     int diagonal = MIN(DIAGONAL, r.nsize);
     for (int i = 0; ok && i < MIN(TUNED, diagonal); i++)

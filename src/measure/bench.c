@@ -640,18 +640,20 @@ typedef struct {
     bool restores, idle;  // idle: it restores and does nothing else
 } Work;
 
+// What restores does so before each run; else all runs are one queue.
 static bool work(void *user, int runs)
 {
     const Work *w = user;
-    const Piece *piece = w->piece;
+    const int n = w->piece->job->nlaunch, queued = w->restores ? 1 : runs;
+    const Buffers *held = &w->bench->held;
     Buf unsaid;
     double time_ns;
+    bool ok = true;
     buf_init(&unsaid);
-    bool ok = !w->restores || reset(w->bench, w->piece, POISON_AGAIN) == DEV_OK;
-    if (ok && !w->idle)
-        ok = w->bench->held.kind->run(w->bench->held.device, piece->built->module,
-                                      w->launch, piece->job->nlaunch * runs, &time_ns,
-                                      &unsaid) == DEV_OK;
+    for (int i = 0; ok && i < runs; i += queued)
+        ok = (!w->restores || reset(w->bench, w->piece, POISON_AGAIN) == DEV_OK) &&
+             (w->idle || held->kind->run(held->device, w->piece->built->module, w->launch,
+                                         n * queued, &time_ns, &unsaid) == DEV_OK);
     buf_release(&unsaid);
     return ok;
 }
@@ -678,7 +680,7 @@ static void tell_energy(Bench *bench, Piece *piece)
     const int n = piece->job->nlaunch;
     Work w = {.bench = bench, .piece = piece, .restores = restores(piece)};
     double fits = fmin(BATCH_NS / piece->trial.time_ns, (double)LAUNCHES_MOST / n);
-    Meter meter = {work, read_energy, &w, w.restores ? 1 : (int)fmax(fits, 1)};
+    Meter meter = {work, read_energy, &w, (int)fmax(fits, 1)};
     double joules, seconds, idle[2] = {0};
     if (!bench->held.kind->energy)
         return;

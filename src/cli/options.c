@@ -31,7 +31,7 @@ static bool parse_sizes(Options *o, char *text)
          item = strtok_r(NULL, ", ", &save)) {
         if (o->nbinding == CLI_LIST_MAX ||
             !binding_parse(item, o->arena, &o->binding[o->nbinding]))
-            return wrong(o, "-s takes NAME=VALUE,..., whole numbers, or NAME=LOW:HIGH",
+            return wrong(o, "-s takes NAME=VALUE,... or NAME=LOW:HIGH, whole numbers",
                          item);
         o->nbinding++;
     }

@@ -62,7 +62,7 @@ static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRol
                        .row = space == MEM_LOCAL ? padded_row(l, type) : 0,
                        .role = role};
     buffer->count = mem_count(l, buffer, type);
-    if (space == MEM_LOCAL && arith_most(buffer->count) < INT32_MAX)
+    if (space != MEM_GLOBAL && arith_most(buffer->count) < INT32_MAX)
         buffer->count = arith_const(l->ctx, arith_most(buffer->count));
     if (space == MEM_GLOBAL) {
         buffer->number = l->unit->buffers.len;

@@ -67,7 +67,7 @@ static bool parse_end(Options *o, const char *text)
 static bool parse_budget(Options *o, char *text)
 {
     char *save = NULL, *item = strtok_r(text, ",", &save);
-    bool ok = item || wrong(o, "a budget is 30s, 5m, 1h or 200t, above 0", text);
+    bool ok = item || parse_end(o, "");
     for (; ok && item; item = strtok_r(NULL, ",", &save))
         ok = parse_end(o, item);
     return ok;

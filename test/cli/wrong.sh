@@ -185,7 +185,7 @@ fails 2 "is written in cuda" "$FOREWARP" tune templates/convolution_cuda.json -d
 fails_tune 2 "no strategy" --strategy oracle9 --store "$tmp/s.db" -o "$tmp/out"
 [ ! -e "$tmp/s.db" ] && ok "nothing was tried" || not_ok "nothing was tried"
 for budget in 5parsecs 0t 0s -1s infs 1e30t nanm t ''; do
-    fails_tune 2 "a budget is 30s, 5m, 1h or 200t, above 0: \`$budget\`" --budget "$budget"
+    fails_tune 2 "a budget is 30s, 5m, 1h, 200t, 95% or quiet:50t, above 0: \`$budget\`" --budget "$budget"
 done
 fails 2 "a budget of calibrate is 30s" "$FOREWARP" calibrate -b 5t
 fails_tune 2 "--samples takes a whole number from 1 to 32" --samples 0

@@ -456,13 +456,6 @@ static const Helper cuda_over[MATHS] = {
          "{\n"
          "    return fma(a, high, a*low);\n"
          "}\n"},
-    [MATH_EXACT] =
-        {{"fw_over(", NULL},
-         "__device__ __forceinline__ double fw_over(double a, double d, double high, "
-         "double low)\n"
-         "{\n"
-         "    return a / d;\n"
-         "}\n"},
     [MATH_FAST] = {
         {"fw_over(", NULL},
         "__device__ __forceinline__ double fw_over(double a, double d, double high, "
@@ -510,7 +503,7 @@ static void put_matrix_text(Buf *out, const Program *program, const Uses *uses)
 
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
 {
-    if (program_uses(program, S_DOUBLE))
+    if (program_uses(program, S_DOUBLE) && cuda_over[program->math].text)
         put_helpers(out, &cuda_over[program->math], 1, "", uses);
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);

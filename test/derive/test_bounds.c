@@ -183,10 +183,33 @@ static void test_device(void **state)
     }
 }
 
+// What a program's kernels may need, when they are not known yet: of doubles, which have
+// helpers that only some arithmetic does.
+static void test_preludes(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = problem_parse(
+        "f.fw", "size N\ndef f(a: [N]double) = a |> map(\\x -> x / 3.0)\n", &diags);
+    for (int math = 0; math < MATHS; math++)
+        for (int i = 0; target_at(i); i++) {
+            Buf text;
+            buf_init(&text);
+            problem->program->math = (Math)math;
+            emit_prelude(&text, target_at(i), problem->program);
+            buf_release(&text);
+        }
+    problem_free(problem);
+    arena_free(arena);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device),
+                                       cmocka_unit_test(test_preludes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

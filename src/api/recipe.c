@@ -231,9 +231,7 @@ static const char *rule_head(const Joining *j)
     for (int i = 0; i < j->recipe->rule.n; i++) {
         const RuleRow *row = &j->recipe->rule.row[i];
         buf_puts(&text, "//   ");
-        for (int k = 0; k < row->ntest; k++)
-            buf_printf(&text, "%s%s %s %lld", k ? ", " : "", row->test[k].size,
-                       row->test[k].below ? "<" : ">=", (long long)row->test[k].than);
+        rule_print_tests(&text, row);
         buf_printf(&text, "%s: %s_v%d, %s\n", row->ntest ? "" : "else",
                    j->ways->problem->name, j->recipe->of_row[i], row->point);
     }

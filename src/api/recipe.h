@@ -42,7 +42,7 @@ typedef struct {
     const Argument *argument; // in the order of a job's buffers
     int nargument;
     Job job; // its launches and scratch buffers; the texts are NULL
-    // Of generic sizes, which the caller gives with each call.
+    // The generic sizes, which the caller gives with each call.
     const RecipeSize *size;
     int nsize;
     const OpenNumber *open;

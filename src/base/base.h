@@ -124,6 +124,9 @@ void thread_defaults(void);
 // Calls work where the stack is deep enough for any expression that the parser takes: here,
 // or in a thread of that kind, for which it waits.
 void deep_call(void (*work)(void *), void *user);
+// Calls work(user) in as many threads as there are processors, this one among them; returns
+// when all are done.
+void threads_call(void *(*work)(void *), void *user);
 // Calls work for parts of 0 to n, which begin at multiples of grain, in as many threads as
 // there are processors if n is large; returns when all are done.
 typedef void PartWork(void *user, int64_t from, int64_t to);
@@ -157,8 +160,8 @@ void user_folder(Buf *out, const char *variable, const char *in_home);
 
 // temp.c: temporary folders --------------------------------------------------------
 
-// Of this process, and removed with all in it when it is closed; if the process is killed,
-// by the next that opens one of this prefix there.
+// A folder of this process, which is removed with all in it when it is closed. If the
+// process is killed, the next that opens one of this prefix there removes it.
 typedef struct {
     char *path;
     int lock; // held while the process lives

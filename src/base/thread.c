@@ -80,7 +80,22 @@ void deep_call(void (*work)(void *), void *user)
         work(user);
 }
 
-// Parts ---------------------------------------------------------------------------------
+// Several -------------------------------------------------------------------------------
+
+enum { THREADS_MOST = 16 };
+
+void threads_call(void *(*work)(void *), void *user)
+{
+    pthread_t thread[THREADS_MOST];
+    bool started[THREADS_MOST];
+    int n = MIN(processors(), THREADS_MOST);
+    for (int i = 1; i < n; i++)
+        started[i] = thread_start(&thread[i], work, user);
+    work(user);
+    for (int i = 1; i < n; i++)
+        if (started[i])
+            pthread_join(thread[i], NULL);
+}
 
 typedef struct {
     PartWork *work;

@@ -49,8 +49,9 @@ void describe_target(const char *target, DeviceInfo *info)
         info->lanes = 0;
     if (strcmp(target, "opencl") == 0 && strcmp(info->target, "opencl") != 0)
         info->shuffle = false;
-    info->matrix = strcmp(target, "cuda") == 0 ? 2 : 0; // as a Hopper has them
+    info->matrix = 0;
     if (strcmp(target, "cuda") == 0) {
+        info->matrix = 2; // as a Hopper has them
         info->is_cpu = false;
         info->lanes = 32;
         info->shuffle = true;

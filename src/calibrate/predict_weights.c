@@ -219,7 +219,7 @@ static bool of_kind(int property, int first)
     return property >= first && property < first + COUNT_WIDTHS * COUNT_STRIDES;
 }
 
-// Of accesses: the nearest class of the same width, then the other widths by their bytes.
+// The nearest class of accesses of the same width, then the other widths by their bytes.
 static int like_access(const Weights *w, int first, int property, double *factor)
 {
     int width = (property - first) / COUNT_STRIDES,

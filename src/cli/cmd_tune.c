@@ -242,11 +242,11 @@ static void print_range(const RangeResult *r)
            r->kernels == 1 ? "" : "s");
     for (int i = 0; i < r->rule.n; i++) {
         const RuleRow *row = &r->rule.row[i];
-        printf("    ");
-        for (int k = 0; k < row->ntest; k++)
-            printf("%s%s %s %lld", k ? ", " : "", row->test[k].size,
-                   row->test[k].below ? "<" : ">=", (long long)row->test[k].than);
-        printf("%s: %s\n", row->ntest ? "" : i ? "else" : "all", row->point);
+        Buf tests;
+        buf_init(&tests);
+        rule_print_tests(&tests, row);
+        printf("    %s: %s\n", row->ntest ? tests.text : i ? "else" : "all", row->point);
+        buf_release(&tests);
     }
 }
 

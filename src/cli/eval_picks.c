@@ -12,7 +12,6 @@
 #include "evaluate/picks.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,17 +91,8 @@ static void *leave_classes(void *user)
 
 static void by_slowness(const Picking *p, TermRange terms, double *before)
 {
-    enum { THREADS_MOST = 16 };
-    pthread_t thread[THREADS_MOST];
-    bool started[THREADS_MOST];
     Leaving l = {.p = p, .terms = terms, .before = before};
-    int threads = MIN(processors(), THREADS_MOST);
-    for (int i = 1; i < threads; i++)
-        started[i] = thread_start(&thread[i], leave_classes, &l);
-    leave_classes(&l);
-    for (int i = 1; i < threads; i++)
-        if (started[i])
-            pthread_join(thread[i], NULL);
+    threads_call(leave_classes, &l);
 }
 
 enum { SHARES = RESOURCES + DEMANDS };

@@ -72,7 +72,7 @@ void add_product_params(Derivation *derivation, Diags *diags);
 bool derive_product_first(const Derivation *derivation, int i, Point *point);
 // What a group cannot do in local memory is no chain for it.
 void settle_rows(Derivation *derivation);
-// Of reductions, and of folds of rows.
+// Parameters of reductions and of folds of rows.
 void add_fold_params(Derivation *derivation, Diags *diags);
 // How many groups share a reduction. Needs: add_fold_params came before.
 void add_group_params(Derivation *derivation, Diags *diags);

@@ -172,10 +172,10 @@ void add_product_params(Derivation *d, Diags *diags)
 
 // First points ---------------------------------------------------------------------------
 //
-// Of all tiles the ones that a multiprocessor would be done with soonest, by what limits
-// it: its matrix units, what it loads from the second-level cache, and a part of what is
-// loaded from local memory; or, with few groups at once, waiting. One point a shape of
-// tiles. Its constants are fitted to 47 points of 4096 x 4096 x 4096 on an H200.
+// The tiles that a multiprocessor would be done with soonest, by what limits it: its matrix
+// units, what it loads from the second-level cache, and a part of what is loaded from local
+// memory; or, with few groups at once, waiting. One point a shape of tiles. The constants
+// are fitted to 47 points of 4096 x 4096 x 4096 on an H200.
 
 typedef struct {
     int64_t lx, ly, mx, my, stage, stages;

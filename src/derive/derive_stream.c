@@ -154,6 +154,17 @@ static void add_relay(Derivation *d, Diags *diags)
     constrain(d, diags, "cols in (1, 2, 4, 8) or relay > 1");
 }
 
+// Steps that are fused are neither staged in tiles nor covered in another way.
+static void constrain_fused(Derivation *d, Diags *diags)
+{
+    constrain_sweeps(d, "fuse == 1", diags);
+    if (space_find(d->space, "scheme") >= 0)
+        constrain(d, diags, "fuse == 1 or scheme == 'global'");
+    if (space_find(d->space, "cover") >= 0)
+        constrain(d, diags, "fuse == 1 or cover == '%s'",
+                  cover_stored(d) ? cover_stored(d) : "");
+}
+
 // All rows of a group stay in cache: 1 MiB, or what a device gives a group.
 static void add_row_params(Derivation *d, Diags *diags)
 {
@@ -167,12 +178,7 @@ static void add_row_params(Derivation *d, Diags *diags)
                    (const int64_t[]){1, 64, 128, 256, 512, 1024, 2048, 4096}, 8);
     space_add_ints(d->space, "rows",
                    (const int64_t[]){ROWS_LEAST, 128, 256, 512, 1024, 4096}, 6);
-    constrain_sweeps(d, "fuse == 1", diags);
-    if (space_find(d->space, "scheme") >= 0)
-        constrain(d, diags, "fuse == 1 or scheme == 'global'");
-    if (space_find(d->space, "cover") >= 0)
-        constrain(d, diags, "fuse == 1 or cover == '%s'",
-                  cover_stored(d) ? cover_stored(d) : "");
+    constrain_fused(d, diags);
     constrain(d, diags, "fuse == 1 or cols >= 64");
     constrain(d, diags, "fuse == 1 or lx == 1");
     constrain(d, diags, "fuse == 1 or (fuse + 1) * cols%s * %lld <= %lld", lines,
@@ -213,12 +219,7 @@ void add_stream_params(Derivation *d, Diags *diags)
     add_walk_params(d, relays);
     if (relays)
         add_relay(d, diags);
-    constrain_sweeps(d, "fuse == 1", diags);
-    if (space_find(d->space, "scheme") >= 0)
-        constrain(d, diags, "fuse == 1 or scheme == 'global'");
-    if (space_find(d->space, "cover") >= 0)
-        constrain(d, diags, "fuse == 1 or cover == '%s'",
-                  cover_stored(d) ? cover_stored(d) : "");
+    constrain_fused(d, diags);
     constrain(d, diags,
               d->device.shuffle && !is_deep(d) ? "fuse == 1 or lx >= %d"
                                                : "fuse == 1 or lx == %d",

@@ -9,7 +9,6 @@
 #include "search/numbers.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 // Reading -------------------------------------------------------------------------------
@@ -207,21 +206,12 @@ static void complete_device(DeviceInfo *info)
 
 void sweep_terms(Sweep *s, const Weights *weights, Arena *arena)
 {
-    enum { THREADS_MOST = 16 };
-    pthread_t thread[THREADS_MOST];
-    bool started[THREADS_MOST];
     Lowering l = {.sweep = s, .weights = weights, .info = weights->device};
-    int threads = MIN(processors(), THREADS_MOST);
     complete_device(&l.info);
     describe_device(&l.info, &l.device);
     s->known = NEW_ARRAY(arena, bool, s->n + 1);
     s->predicted = NEW_ARRAY(arena, double, s->n + 1);
     s->turn = NEW_ARRAY(arena, int, s->n + 1);
     s->term = (Matrix){s->n, TERMS, NEW_ARRAY(arena, double, (size_t)s->n *TERMS + 1)};
-    for (int i = 1; i < threads; i++)
-        started[i] = thread_start(&thread[i], lower_runs, &l);
-    lower_runs(&l);
-    for (int i = 1; i < threads; i++)
-        if (started[i])
-            pthread_join(thread[i], NULL);
+    threads_call(lower_runs, &l);
 }

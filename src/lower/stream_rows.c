@@ -28,11 +28,6 @@ static int64_t lines_of(const Stream *s)
     return s->dims == 3 ? s->jam : 1;
 }
 
-static int64_t across(const Stream *s)
-{
-    return s->cols;
-}
-
 void make_windows(Stream *s)
 {
     Lower *l = s->l;
@@ -40,7 +35,7 @@ void make_windows(Stream *s)
         Field *field = &s->field[i];
         if (!field->used || field->same >= 0 || !field->depth)
             continue;
-        int64_t cells = s->phases * lines_of(s) * across(s);
+        int64_t cells = s->phases * lines_of(s) * s->cols;
         const Type *type =
             type_array(l->arena, arith_const(l->ctx, cells), s->grid[field->grid].scalar);
         field->buffer = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "row")->buffer;
@@ -53,7 +48,7 @@ static const Arith *window_cell(Stream *s, int64_t age, int64_t j, int64_t c)
     ArithCtx *a = s->l->ctx;
     int64_t slot = floor_mod(s->phase - age, s->phases);
     const Arith *line = arith_addc(a, s->line_at, slot * lines_of(s) + j);
-    return arith_addc(a, arith_add(a, arith_mulc(a, line, across(s)), s->col_at), c);
+    return arith_addc(a, arith_add(a, arith_mulc(a, line, s->cols), s->col_at), c);
 }
 
 const KExpr *window_load(Stream *s, const Field *field, int64_t age, int64_t j, int64_t c)
@@ -109,7 +104,7 @@ static const Arith *extent_along(const Loop *loop, int axis)
     ArithCtx *a = s->l->ctx;
     bool column = axis == s->dims - 1;
     int64_t skipped = column ? s->halo : s->border;
-    int64_t all = column ? across(s) : lines_of(s);
+    int64_t all = column ? s->cols : lines_of(s);
     int64_t n = all - 2 * skipped + loop->far[0][axis] + loop->far[1][axis];
     const Arith *from = arith_addc(a, column ? s->start : s->top_row, skipped);
     if (loop->cell != write_cell || loop->part == PART_INSIDE)

@@ -402,7 +402,7 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
 // `keep`; NULL if its conditions do not allow them.
 static Problem *shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags)
 {
-    Problem *small = problem_parse(problem->source.name, problem->source.text, diags);
+    Problem *small = problem_again(problem, diags);
     Binding binding[64];
     int n = MIN(problem->nbinding, COUNTOF(binding));
     for (int i = 0; i < n; i++) {

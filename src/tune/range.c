@@ -117,7 +117,6 @@ static TuneOptions share_options(const Range *r, double seconds, int64_t trials)
 }
 
 typedef struct {
-    const Problem *problem;
     Range *r;
     struct {
         const char *point;
@@ -155,6 +154,20 @@ static int64_t trials_each(const Range *r)
     return MAX(most * (CROSS_SHARE - 1) / CROSS_SHARE, 1);
 }
 
+// The store, and the session in it of trials of a problem; 0: neither.
+static int64_t open_session(const Range *r, const Problem *problem,
+                            const DeviceInfo *device, Store **store)
+{
+    StoreKey key;
+    Ways ways;
+    bool ok = ways_open(&ways, problem, device, r->diags);
+    if (ok)
+        plan_key(problem, space_hash(ways.space), device, &key);
+    ways_close(&ways);
+    *store = ok ? store_open(r->options->store, r->diags) : NULL;
+    return *store ? store_session(*store, &key, r->diags) : 0;
+}
+
 static bool tune_at(Range *r, int s, const DeviceInfo *device)
 {
     TuneResult one;
@@ -163,15 +176,9 @@ static bool tune_at(Range *r, int s, const DeviceInfo *device)
     if (!tune(r->at[s], &options, r->arena, &one, r->diags))
         return false;
     Best best = {.r = r};
-    StoreKey key;
-    Ways ways;
-    bool ok = ways_open(&ways, r->at[s], device, r->diags);
-    if (ok)
-        plan_key(r->at[s], space_hash(ways.space), device, &key);
-    ways_close(&ways);
-    Store *store = ok ? store_open(options.store, r->diags) : NULL;
-    int64_t session = store ? store_session(store, &key, r->diags) : 0;
-    ok = session && store_each(store, session, keep_best, &best, r->diags);
+    Store *store;
+    int64_t session = open_session(r, r->at[s], device, &store);
+    bool ok = session && store_each(store, session, keep_best, &best, r->diags);
     store_close(store);
     for (int i = 0; i < best.n; i++)
         add_point(r, best.best[i].point);
@@ -248,13 +255,8 @@ static void conclude(Range *r)
 static bool store_rule(Range *r, const DeviceInfo *device)
 {
     Buf text;
-    StoreKey key;
-    Ways ways;
+    Store *store;
     double ns = r->result->size[r->nsize / 2].chosen_ns;
-    bool ok = ways_open(&ways, r->problem, device, r->diags);
-    if (ok)
-        plan_key(r->problem, space_hash(ways.space), device, &key);
-    ways_close(&ways);
     buf_init(&text);
     rule_print(&text, &r->result->rule);
     StoreTrial trial = {.point = text.text,
@@ -264,11 +266,10 @@ static bool store_rule(Range *r, const DeviceInfo *device)
                         .sample_ns = &ns,
                         .nsample = 1,
                         .seed = r->options->seed};
-    Store *store = ok ? store_open(r->options->store, r->diags) : NULL;
-    int64_t session = store ? store_session(store, &key, r->diags) : 0;
-    ok = session && store_forget(store, session, r->diags) &&
-         store_put(store, session, &trial, r->diags) &&
-         store_put_rigor(store, session, r->result->base.rigor, r->diags);
+    int64_t session = open_session(r, r->problem, device, &store);
+    bool ok = session && store_forget(store, session, r->diags) &&
+              store_put(store, session, &trial, r->diags) &&
+              store_put_rigor(store, session, r->result->base.rigor, r->diags);
     store_close(store);
     buf_release(&text);
     return ok;

@@ -4,12 +4,11 @@
 // what is known of its kernels. Nothing is compiled or run.
 //
 //   method  a model of throughput predicts how near a candidate of one kernel comes to the
-//   best
-//           of its program: the time of a kernel is taken to be the bytes of its buffers
-//           over that, and the time of a candidate the sum of those of its kernels. Weights
-//           predict times from demands, and a model of slowness how many times longer it
-//           takes. After a pool at random come the neighbours of the best, round after
-//           round, as long as they are better.
+//           best of its program: the time of a kernel is taken to be the bytes of its
+//           buffers over that, and the time of a candidate the sum of those of its kernels.
+//           Weights predict times from demands, and a model of slowness how many times
+//           longer it takes. After a pool at random come the neighbours of the best, round
+//           after round, as long as they are better.
 //
 // A program's terms are not shared between threads, so each thread reads the program again.
 #include "tune/internal.h"
@@ -162,7 +161,7 @@ static void open_worker(Worker *w)
     w->scratch = arena_new();
     w->text = arena_new();
     diags_init(&quiet, w->text);
-    w->own = problem_parse(rank->problem->source.name, rank->problem->source.text, &quiet);
+    w->own = problem_again(rank->problem, &quiet);
     if (!w->own ||
         !problem_bind(w->own, rank->problem->binding, rank->problem->nbinding, &quiet))
         BUG("a program that was read cannot be read again");

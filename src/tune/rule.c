@@ -20,14 +20,19 @@ bool is_rule(const char *text)
     return strstr(text, ": ") != NULL;
 }
 
+void rule_print_tests(Buf *out, const RuleRow *row)
+{
+    for (int k = 0; k < row->ntest; k++)
+        buf_printf(out, "%s%s %s %lld", k ? ", " : "", row->test[k].size,
+                   row->test[k].below ? "<" : ">=", (long long)row->test[k].than);
+}
+
 void rule_print(Buf *out, const Rule *rule)
 {
     for (int i = 0; i < rule->n; i++) {
         const RuleRow *row = &rule->row[i];
         buf_puts(out, i ? "; " : "");
-        for (int k = 0; k < row->ntest; k++)
-            buf_printf(out, "%s%s %s %lld", k ? ", " : "", row->test[k].size,
-                       row->test[k].below ? "<" : ">=", (long long)row->test[k].than);
+        rule_print_tests(out, row);
         buf_printf(out, "%s%s", row->ntest || rule->n == 1 ? ": " : "", row->point);
     }
 }

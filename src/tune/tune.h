@@ -200,6 +200,7 @@ typedef struct {
     int n;
 } Rule;
 
+void rule_print_tests(Buf *out, const RuleRow *row); // "N < 8192, M >= 512"
 // "N < 2896: lx=64 ly=4; N < 8192, M >= 512: lx=32 ly=8; lx=32 ly=16", and from it; false:
 // it is none. Texts: arena's.
 void rule_print(Buf *out, const Rule *rule);

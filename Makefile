@@ -60,13 +60,13 @@ FUZZ_SECONDS ?= 60
 # Whoever says nothing about it builds on all cores.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
 
-.PHONY: python print-libs all lib tests check unit lint format deps demo bench install uninstall clean fuzz soak
+.PHONY: site python print-libs all lib tests check unit lint format deps demo bench install uninstall clean fuzz soak
 .PHONY: force
 .DELETE_ON_ERROR:
 all: $(B)/forewarp
 
 # Without its libraries nothing can be built: say so before the compiler does.
-ifneq ($(filter-out deps demo format lint clean uninstall,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps demo format lint clean uninstall site,$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PKGS) 2>/dev/null && echo found),found)
 MISSING  := $(foreach p,$(PKGS),$(shell pkg-config --exists $p 2>/dev/null || echo $p))
 $(error pkg-config does not find $(MISSING): `make deps` installs what is missing)
@@ -87,13 +87,18 @@ $(B)/%.o: %.c $(B)/flags
 	$(if $(V),,@echo '  CC   $<')
 	$(Q)$(COMPILE) $(EXTRA) -MMD -MP -c -o $@ $<
 
-# The texts of host programs, of kernels and of the reference's arithmetic, as C takes them in.
+# The texts of host programs, kernels, the reference's arithmetic and reports, as C takes them in.
+AS_STRINGS = @mkdir -p $(@D) && sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
 HOSTS := $(patsubst src/%.txt,$(B)/text/%.inc,$(wildcard src/api/host/*.txt src/emit/cuda/*.txt))
 DOUBT := $(B)/text/emit/doubt.inc
 $(B)/text/%.inc: src/%.txt Makefile
-	@mkdir -p $(@D)
-	@sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $< >$@
-$(B)/src/api/host_text.o $(B)/src/emit/doubt.o $(B)/src/emit/head.o: EXTRA := -I$(B)/text
+	$(AS_STRINGS)
+PAGE := $(patsubst src/%,$(B)/text/%.inc,$(wildcard src/report/*.js src/report/*.css))
+$(B)/text/%.inc: src/% Makefile
+	$(AS_STRINGS)
+$(B)/src/api/host_text.o $(B)/src/emit/doubt.o $(B)/src/emit/head.o $(B)/src/report/page.o: \
+	EXTRA := -I$(B)/text
+$(B)/src/report/page.o: $(PAGE)
 ifneq ($(MPI),)
 MPI_PKG := $(if $(filter 1,$(MPI)),mpi-c,$(MPI))
 $(B)/src/cli/mpi.o: EXTRA := -DFW_MPI $(shell pkg-config --cflags $(MPI_PKG))
@@ -148,6 +153,10 @@ print-libs:
 python: lib $(B)/forewarp
 	@FOREWARP_BUILD=$(B) $(PYTHON) setup.py --quiet build --build-base $(B)/python-build --build-lib $(B)/python
 
+# The pages as a site; `pip install mkdocs-material` provides what makes it.
+site:
+	tools/site $(B)/site
+
 -include $(OBJ:.o=.d) $(TESTS:=.d) $(wildcard $(B)/bench/*.d)
 
 # A test that does not build is a failed test, so the building goes on too.
@@ -189,7 +198,7 @@ bench: $(B)/forewarp $(BENCHES)
 # only some of: points of the examples, covers and granularities of the scripts.
 SOAK_TRIALS ?= 10000
 SOAK_POINTS ?= 8
-LONG := $(B)/test/problem/test_candidates $(B)/test/fuse/test_sequences $(B)/test/fuse/test_kernels
+LONG := $(B)/test/problem/test_candidates $(B)/test/derive/test_derive
 soak: $(B)/forewarp $(LONG)
 	FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) test/soak.sh $(SOAK_TRIALS)
 	FW_FAULTS=all FOREWARP=$(abspath $(B))/forewarp PYTHON=$(PYTHON) sh test/cli/faults.sh

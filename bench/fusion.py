@@ -3,19 +3,17 @@
 #
 # Fused kernels on GPUs, beside what others reach: bench/fusion.py [FOREWARP] [NAME ...].
 # Tunes the eleven BLAS sequences and the worked example of examples/fusion and the programs
-# of bench/fusion (20 solutions in predicted order, 24 at random; of the first twelve also 60
-# without fusions), and each cover of the pipelines PIPELINES. PyTorch's calls (cuBLAS) and
+# of bench/fusion (of the first twelve also without fusions), and each cover of the pipelines
+# PIPELINES, each for so many SECONDS (6). PyTorch's calls (cuBLAS) and
 # torch.compile of the twelve are timed by fusion_rivals.py where PyTorch is.
 #   DEVICE="cuda:0 cuda:1"  what to run on (cuda:0): a task at a time each, in order of weight
 #   MINUTES=7     no task is begun later than that, and none lasts longer than 90 s more
 #   OUT=out       keeps what was found: rows.jsonl a line a task, written when it is done,
-#                 what `tune --json` wrote, stores of trials, fusion.csv as in data/
+#                 what `tune --json` wrote, stores of trials
 #   SMALL=1       few instances: does it run?  (DEVICE="opencl:0 opencl:0" is a dry run)
 # Then, or when it is interrupted, tables: what each reaches, as a share of a copy of as many
 # bytes as must be moved (of gemvt 2n^2 words, of gemver 3n^2: two passes), against the best
-# without fusions and against the rivals; how well times were predicted: the place, in the
-# order of prediction, of the best and of the first within 3 % of the best of all that were
-# timed, and the rank correlation over all; covers of pipelines; what was to be reached.
+# without fusions and against the rivals; covers of pipelines; what was to be reached.
 # `OUT=out bench/fusion.py tables` prints them of what an earlier run left.
 # Exit status 1 if something could not be tuned.
 import glob
@@ -23,7 +21,6 @@ import json
 import os
 import queue
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -47,8 +44,8 @@ VECTORS = ["axpydot", "vadd", "waxpby", "sscal", "madd"]
 ROWS = ["sgemv", "atax", "bicgk", "gemvt", "gesummv", "gemver"]
 PIPELINES = ["blur", "srad", "harris"]
 PASSES = {"gemvt": 2, "gemver": 1.5}  # by how much that is more than each list once
-RANKED, RANDOM = (3, 3) if small else (20, 24)
-UNFUSED, COVER = ("4t", "3t") if small else ("60t", "40t")
+SECONDS = os.environ.get("SECONDS", "6")
+BUDGET = "4t" if small else SECONDS + "s"
 LAST_S = 900 if small else 90  # that a task may take
 # What is wanted (doc/fusion.md): shares of copy in per cent, instances a second, factors.
 SHARES = {"axpydot": 95, "vadd": 95, "waxpby": 95, "bicgk": 90, "atax": 80, "gemver": 90}
@@ -88,16 +85,10 @@ def sizes_of(name, instances):
 
 
 def run_script(place, name, path, instances):
-    # Two more: the best without fusions and as one kernel, to compare with.
-    r = tune(place, path, sizes_of(name, instances), name, "--budget", f"{RANKED + 2}t",
-             "--sample", str(RANDOM))
+    r = tune(place, path, sizes_of(name, instances), name, "--budget", BUDGET)
     return {"instances": instances, "ns": r["best"]["time_ns"], "bytes": r["bytes"],
-            "copy_ns": r["copy_ns"], "unfused_ns": r["unfused_ns"],
-            "solution": r["best"]["solution"], "rank": r["best"]["rank"],
-            "wrong": r["trials"]["wrong-result"],
-            "solutions": [[s["predicted_ns"], s["time_ns"], s["solution"]]
-                          for s in r["solutions"]],
-            "random": [[s["predicted_ns"], s["time_ns"], s["solution"]] for s in r["random"]]}
+            "copy_ns": r["copy_ns"], "solution": r["best"]["point"],
+            "wrong": r["trials"]["wrong-result"]}
 
 
 def run_unfused(place, name, path, instances):
@@ -106,10 +97,10 @@ def run_unfused(place, name, path, instances):
                                                         else []), "-n", "1000", "--json",
                               "-"]))["covers"]
     kernels = max((c["kernels"] for c in covers), key=len)
-    apart = "|".join("".join(map(str, k)) for k in kernels)
+    apart = "|".join("+".join(map(str, k)) for k in kernels)
     r = tune(place, path, sizes_of(name, instances), name + "-unfused", "--where",
-             f"cover == '{apart}'", "--strategy", "auto", "--budget", UNFUSED)
-    return {"ns": r["best"]["time_ns"], "solution": r["best"]["solution"]}
+             f"cover == '{apart}'", "--budget", BUDGET)
+    return {"ns": r["best"]["time_ns"], "solution": r["best"]["point"]}
 
 
 def run_rival(place, name, instances):
@@ -122,7 +113,7 @@ def run_rival(place, name, instances):
 
 def run_cover(place, name, path, cover, predicted):
     r = tune(place, path, f"N={SIDE},M={SIDE}", f"{name}-{cover}".replace("|", "-"),
-             "--budget", COVER, "--where", f"cover == '{cover}'")
+             "--budget", BUDGET, "--where", f"cover == '{cover}'")
     return {"cover": cover, "predicted_ns": predicted, "ns": r["best"]["time_ns"],
             "copy_ns": r["copy_ns"], "point": r["best"]["point"]}
 
@@ -229,10 +220,6 @@ def correlation(pairs):
     return cov / norm if norm else float("nan")
 
 
-def median(values):
-    return sorted(values)[len(values) // 2] if values else float("nan")
-
-
 def place_within(times, best, share):
     """The place, from 1, of the first within a share of the best; None: none is."""
     return next((i + 1 for i, ns in enumerate(times) if ns and ns <= share * best), None)
@@ -255,9 +242,8 @@ class Found:
         self.names = sorted(self.script, key=lambda n: order.index(n) if n in order else 99)
 
     def factor_unfused(self, name):
-        row = self.script[name]
-        ns = [v for v in (row["unfused_ns"], self.unfused.get(name)) if v]
-        return min(ns) / row["ns"] if ns else None
+        ns = self.unfused.get(name)
+        return ns / self.script[name]["ns"] if ns else None
 
     def factor_rival(self, name, key):
         us = self.rival.get(name, {}).get(key)
@@ -287,28 +273,6 @@ def table_reached(f):
               f"{r['solution']}")
 
 
-def judge(row):
-    """Place of the best of all and of the first within 3 % of it, correlation over those at
-    random and over all, median error, number."""
-    ranked = [t for _, t, _ in row["solutions"]]
-    at_random = [(p, t) for p, t, _ in row["random"] if t]
-    timed = [(p, t) for p, t, _ in row["solutions"] if t] + at_random
-    best = min(t for _, t in timed)
-    return (place_within(ranked, best, 1), place_within(ranked, best, 1.03),
-            correlation(at_random), correlation(timed),
-            median([abs(p / t - 1) for p, t in timed]), len(timed))
-
-
-def table_predicted(f):
-    print(f"\n{'script':10} {'best is number':>14} {'within 3 %':>10} {'correlation':>11} "
-          f"{'over all':>8} {'median error':>12} {'timed':>5} {'wrong':>5}")
-    found = {name: judge(f.script[name]) for name in f.names}
-    for name, (first, within, rho, every, error, timed) in found.items():
-        print(f"{name:10} {first or 'none':>14} {within or 'none':>10} {rho:11.2f} {every:8.2f} "
-              f"{100 * error:11.0f}% {timed:5} {f.script[name]['wrong']:5}")
-    return found
-
-
 def table_covers(f):
     for name in PIPELINES:
         own = sorted((r for r in f.cover if r["name"] == name),
@@ -323,12 +287,11 @@ def table_covers(f):
                   f"{r['point']}")
         ns = [r["ns"] for r in own]
         apart = max(own, key=lambda r: r["cover"].count("|"))["ns"]
-        print(f"first within 3 %: {place_within(ns, min(ns), 1.03)} of {len(ns)}, correlation "
-              f"{correlation([(r['predicted_ns'], r['ns']) for r in own]):.2f}, "
+        print(f"first within 3 %: {place_within(ns, min(ns), 1.03)} of {len(ns)}, "
               f"{apart / min(ns):.2f}x against most kernels")
 
 
-def table_wanted(f, found):
+def table_wanted(f):
     print(f"\n{'wanted':52} {'reached':>9} {'at least':>9}")
 
     def line(what, value, least, unit=""):
@@ -345,46 +308,13 @@ def table_wanted(f, found):
         row = f.script["paper"]
         line("worked example: G instances/s", row["instances"] / row["ns"], 9)
         line("worked example: against our best unfused", f.factor_unfused("paper"), 2.3, "x")
-    if found:
-        n = len(found)
-        among = sum(bool(j[1]) and j[1] <= 5 for j in found.values())
-        line(f"of {n} programs, within 3 % among the first five", 100 * among / n, 90, "%")
-        line("median rank correlation, over those at random", median([j[2] for j in found.values()]),
-             0.9)
-        line("median rank correlation, over all", median([j[3] for j in found.values()]), 0.9)
-        line(f"of {n} programs, with at least 0.9 at random",
-             100 * sum(j[2] >= 0.9 for j in found.values()) / n, 90, "%")
-
-
-def write_data(f):
-    """Times of routines and of solutions, as data/h200-fusion.csv.gz has them."""
-    with open(os.path.join(folder, "fusion.csv"), "w") as out:
-        print("what,script,instances,of,ns", file=out)
-        routines = {}
-        for path in sorted(glob.glob(os.path.join(folder, "trials-*.db"))):
-            db = sqlite3.connect(path)
-            for key, ns in db.execute(
-                    "SELECT point, time_ns FROM trial JOIN session ON session = session.id "
-                    "WHERE problem = 'fuse: routines' AND status = 'ok'"):
-                routines.setdefault(key.split(" #")[0], ns)
-            db.close()
-        for key, ns in sorted(routines.items()):
-            print(f"routine,,,{key},{ns:.6g}", file=out)
-        for name in f.names:
-            for what, list_ in (("ranked", "solutions"), ("random", "random")):
-                for _, ns, solution in f.script[name][list_]:
-                    if ns:
-                        print(f"{what},{name},{f.script[name]['instances']},{solution},{ns:.7g}",
-                              file=out)
 
 
 def tables(rows):
     f = Found(rows)
     table_reached(f)
-    found = table_predicted(f)
     table_covers(f)
-    table_wanted(f, found)
-    write_data(f)
+    table_wanted(f)
     return any("failed" in r or r.get("wrong") for r in rows)
 
 

@@ -231,8 +231,7 @@ typedef struct {
     double budget_s; /* seconds of all that the call does, but for a minute of grace until a
                         first kernel is right [by rigor] */
     long budget_trials;   /* trials, those taken from the store included [no bound] */
-    const char *strategy; /* a name of `forewarp help strategies` ["auto"; of a script
-                             "predicted"] */
+    const char *strategy; /* a name of `forewarp help strategies` ["auto"] */
     const char *where;    /* a constraint on the points, "lx >= 32" [none] */
     uint64_t seed;        /* of inputs and search [1] */
     const char *store;  /* database of trials [$FOREWARP_STORE, or forewarp/trials.db under

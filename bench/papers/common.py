@@ -34,6 +34,12 @@ def forewarp(*arguments):
             return json.load(file)
 
 
+def kinds_of_models():
+    """As `forewarp help models` lists them."""
+    text = subprocess.run([program(), "help", "models"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
+
+
 def read_bytes(path):
     """A file, unpacked if it is gzipped."""
     try:

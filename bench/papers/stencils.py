@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 
-from common import FILES_MOST, Mean, Record, fail, forewarp, number, print_table, ratio
+from common import FILES_MOST, Mean, Record, fail, forewarp, kinds_of_models, number, print_table, ratio
 from study import ANY, LOADS, STUDIED, Found, Study
 
 # Section 5 ---------------------------------------------------------------------------------
@@ -426,11 +426,12 @@ def by_weights(s, predicted):
 def second_stages(stencils, records):
     """By model: for each of TAKEN the geometric mean over stencils, then each record."""
     files, slowdown = [s.record.path for s in stencils] + [r.path for r in records], {}
-    for at in range(0, len(files), FILES_MOST):
-        for run in forewarp("eval", "stages", *files[at:at + FILES_MOST], "-n", str(FIRST)):
-            cells = {cell["second"]: cell["slowdown"] for cell in run["first_stages"][0]["second"]}
-            slowdown.setdefault(run["model"], []).append(
-                [math.nan if cells[m] is None else cells[m] for m in TAKEN])
+    for model in kinds_of_models():
+        for at in range(0, len(files), FILES_MOST):
+            for run in forewarp("eval", model, *files[at:at + FILES_MOST], "-n", str(FIRST)):
+                cells = {cell["second"]: cell["slowdown"] for cell in run["first_stages"][0]["second"]}
+                slowdown.setdefault(model, []).append(
+                    [math.nan if cells[m] is None else cells[m] for m in TAKEN])
     n = len(stencils)
     return {model: [[geometric(column) for column in zip(*rows[:n])], *rows[n:]]
             for model, rows in slowdown.items()}

@@ -4,6 +4,8 @@
 another; and plots of what forewarp eval MODEL RECORD... says of them.
 
   two_stages.py best RECORD...                 Figure 1; records are cache files
+  two_stages.py pickers RECORD...              what each kind of model does with the same first
+                                               stages, of the most points up to 2,000
   two_stages.py plot MODEL FOLDER RECORD...    Figures 4 to 14: errors, predicted and actual
                                                times, slowdowns
 
@@ -14,7 +16,7 @@ import os
 import sys
 
 import svg
-from common import Record, fail, forewarp, print_table
+from common import Record, fail, forewarp, kinds_of_models, print_table
 
 
 def foreign(of, on):
@@ -44,6 +46,38 @@ def best(files):
     print_table(rows, "Figure 1: what the best configuration of one device costs on another")
 
 
+def picked(run):
+    """Of the only first stage of an evaluation: what a table shows."""
+    first = run["first_stages"][0]
+    second = first["second"]
+    slow = [second[i]["slowdown"] for i in (0, 1, 2, -1)]
+    return [100 * first["error"], first["rank"], *slow, 100 * second[-1]["failed"],
+            100 * first["failures_right"], first["training_s"]]
+
+
+def pickers(files):
+    """A row a record and kind; then the means of each kind."""
+    digits = [1, 3, 3, 3, 3, 3, 1, 1, 2]
+    kinds = kinds_of_models()
+    runs = [(kind, forewarp("eval", kind, *files, "-n", "2000")) for kind in kinds]
+    rows = [["record", "model", "training points", "mean error %", "rank", "M = 10", "M = 50", "M = 100", "M = 200",
+             "failing %", "failures right %", "training s"]]
+
+    def add(name, kind, points, values):
+        rows.append([name, kind, points, *(f"{v:.{d}f}" for v, d in zip(values, digits))])
+
+    for i, record in enumerate(runs[0][1]):
+        for kind, all_of_kind in runs:
+            run = all_of_kind[i]
+            add(record["record"], kind, str(run["first_stages"][0]["first"]),
+                [math.nan if v is None else v for v in picked(run)])
+    if len(runs[0][1]) > 1:
+        for kind, all_of_kind in runs:
+            columns = zip(*([math.nan if v is None else v for v in picked(run)] for run in all_of_kind))
+            add(f"mean of {len(all_of_kind)}", kind, "", [sum(c) / len(all_of_kind) for c in columns])
+    print_table(rows, "second stages of M points picked by each model: the best point over the best not seen before")
+
+
 def plot(model, folder, files):
     runs = forewarp("eval", model, *files)
     os.makedirs(folder, exist_ok=True)
@@ -66,6 +100,8 @@ def main(arguments):
     match arguments:
         case ["best", *records] if records:
             best(records)
+        case ["pickers", *records] if records:
+            pickers(records)
         case ["plot", model, folder, *records] if records:
             plot(model, folder, records)
         case _:

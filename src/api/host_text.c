@@ -215,7 +215,7 @@ static void put_kernels(Buf *out, const Job *job)
 // For NVRTC one by one.
 static void put_options(Buf *out, const Recipe *recipe)
 {
-    if (strcmp(target_name(recipe->target), "cuda") != 0) {
+    if (!language_is(target_name(recipe->target), LANGUAGE_CUDA)) {
         buf_puts(out, "static const char fw_options[] = ");
         put_literal(out, recipe->options);
         buf_puts(out, ";\n\n");
@@ -269,7 +269,7 @@ static void put_tables(Host *host)
                "kernels */\n    FW_ARGS = %d\n};\n\n",
                kernels, job->nlaunch, recipe->nargument, job->nscratch,
                MAX(first_arg(job, job->nlaunch), 1));
-    if (strcmp(target_name(recipe->target), "c") != 0) {
+    if (!language_is(target_name(recipe->target), LANGUAGE_C)) {
         buf_puts(out, "static const char *const fw_source[] = {\n");
         put_literals(out, recipe->source);
         buf_puts(out, "};\n\n");
@@ -646,12 +646,12 @@ static const char *const c_header[] = {
     NULL};
 
 static const struct {
-    const char *target, *in, *out;           // types of the caller's buffers
+    const char *in, *out;                    // types of the caller's buffers
     const char *const *header, *const *body; // body NULL: put_c_body
-} hosts[] = {
-    {"opencl", "cl_mem ", "cl_mem ", opencl_header, opencl_body},
-    {"cuda", "CUdeviceptr ", "CUdeviceptr ", cuda_header, cuda_body},
-    {"c", "const void *", "void *", c_header, NULL},
+} hosts[LANGUAGES] = {
+    [LANGUAGE_OPENCL] = {"cl_mem ", "cl_mem ", opencl_header, opencl_body},
+    [LANGUAGE_CUDA] = {"CUdeviceptr ", "CUdeviceptr ", cuda_header, cuda_body},
+    [LANGUAGE_C] = {"const void *", "void *", c_header, NULL},
 };
 
 // Is there a function stem_run in a text of C?
@@ -669,7 +669,7 @@ static bool runs_already(const char *source, const char *stem)
 // stands in the same file, is first.
 static void set_name(const char *stem, const Recipe *recipe, char *name, size_t size)
 {
-    bool c = strcmp(target_name(recipe->target), "c") == 0;
+    bool c = language_is(target_name(recipe->target), LANGUAGE_C);
     bool bare = isalpha((unsigned char)stem[0]) && !recipe_reserved(stem) &&
                 !(c && runs_already(recipe->source, stem));
     snprintf(name, size, "%s%s", bare ? "" : "fw_", stem);
@@ -733,7 +733,7 @@ static bool can_print(const Job *job)
 bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
                  Diags *diags)
 {
-    int at = 0;
+    Language at = 0;
     if (!check_stem(stem, diags))
         return false;
     if (!can_print(&recipe->job))
@@ -741,9 +741,9 @@ bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
                           "--host prints no launches with variables of a module, local "
                           "memory as an argument, or values of "
                           "more than 8 bytes");
-    while (at < COUNTOF(hosts) && strcmp(hosts[at].target, target_name(recipe->target)))
+    while (at < LANGUAGES && !language_is(target_name(recipe->target), at))
         at++;
-    if (at == COUNTOF(hosts))
+    if (at == LANGUAGES)
         return diag_error(diags, span_none, "C057", "no host program for target %s",
                           target_name(recipe->target));
     Host host = {.recipe = recipe, .stem = stem};

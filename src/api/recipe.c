@@ -487,11 +487,6 @@ static bool prepare(Loaded *loaded, Buf *log)
     return loaded_resize(loaded, size, recipe->nsize, log);
 }
 
-const Argument *loaded_arguments(const Loaded *loaded)
-{
-    return loaded->argument;
-}
-
 static bool build(Loaded *loaded, Buf *log)
 {
     const Recipe *recipe = loaded->recipe;

@@ -72,8 +72,6 @@ const DeviceInfo *loaded_device(const Loaded *loaded);
 // those of the problem. False with a log: there are not so many, or one is not in its
 // range.
 bool loaded_resize(Loaded *loaded, const int64_t *size, int n, Buf *log);
-// The arguments with their extents and bytes at these sizes.
-const Argument *loaded_arguments(const Loaded *loaded);
 // Puts the launches into the queue, and does not wait. buffer: a handle an argument
 // (DeviceKind.lend). False with a log: nothing or not all was put there.
 bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log);

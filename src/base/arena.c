@@ -153,14 +153,6 @@ void arena_reset(Arena *arena, ArenaMark mark)
     arena->last->used = mark.used;
 }
 
-size_t arena_bytes(const Arena *arena)
-{
-    size_t bytes = 0;
-    for (const Block *block = arena->first; block; block = block->next)
-        bytes += sizeof *block + block->size;
-    return bytes;
-}
-
 void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap)
 {
     *cap = *cap ? 2 * *cap : 8;

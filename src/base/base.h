@@ -60,7 +60,6 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args) FW_PRINTF(2,
 // arena_reset gives back everything allocated after the mark.
 ArenaMark arena_mark(const Arena *arena);
 void arena_reset(Arena *arena, ArenaMark mark);
-size_t arena_bytes(const Arena *arena); // unit: bytes held from the system
 
 #define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
@@ -124,9 +123,12 @@ void thread_defaults(void);
 // Calls work where the stack is deep enough for any expression that the parser takes: here,
 // or in a thread of that kind, for which it waits.
 void deep_call(void (*work)(void *), void *user);
-// Calls work(user) in as many threads as there are processors, this one among them; returns
-// when all are done.
-void threads_call(void *(*work)(void *), void *user);
+// Calls work for each task from 0 to n - 1, in as many threads as there are processors,
+// this one among them; returns when all are done. thread: which of them, less than
+// THREADS_MOST.
+enum { THREADS_MOST = 16 };
+typedef void TaskWork(void *user, int thread, int task);
+void tasks_call(int n, TaskWork *work, void *user);
 // Calls work for parts of 0 to n, which begin at multiples of grain, in as many threads as
 // there are processors if n is large; returns when all are done.
 typedef void PartWork(void *user, int64_t from, int64_t to);
@@ -297,5 +299,15 @@ void guess_offer(Guess *guess, const char *candidate);
 void guess_print(Buf *out, const Guess *guess);
 // The same among n known names; all of them, where none is near.
 void guess_print_known(Buf *out, const char *name, const char *const *known, int n);
+
+// language.c: languages of kernels, by the names that they have everywhere.
+typedef enum {
+#define LANGUAGE(id, name) LANGUAGE_##id,
+#include "base/languages.def"
+#undef LANGUAGE
+    LANGUAGES
+} Language;
+extern const char *const language_name[LANGUAGES];
+bool language_is(const char *name, Language language);
 
 #endif

@@ -6,8 +6,9 @@
 //   method  a lock (flock) on a file in the folder says that its process is alive, since it
 //           ends with the process however that ends. Whoever gets it removes the folder.
 //
-// A folder whose process was killed before it had made the lock stays, and so does one on
-// a file system that knows no locks. Those of other users are never touched.
+// An empty one is of a process that was killed before it had made the lock, or is about to:
+// it is removed, too, and who is about to makes another. One on a file system that knows no
+// locks stays. Those of other users are never touched.
 #include "base/base.h"
 
 #include <dirent.h>
@@ -38,6 +39,22 @@ static int seize(int fd)
     return result;
 }
 
+// The lock last: whoever is killed before it is gone leaves a folder that others remove.
+static void remove_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, lock_name) != 0) {
+            char *inner = join(path, entry->d_name);
+            remove_tree(inner);
+            free(inner);
+        }
+    if (dir)
+        closedir(dir);
+    remove_tree(path);
+}
+
 static void sweep_one(const char *path)
 {
     struct stat about;
@@ -45,8 +62,10 @@ static void sweep_one(const char *path)
         return;
     char *lock = join(path, lock_name);
     int fd = open(lock, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && seize(fd) == 0)
-        remove_tree(path);
+    if (fd < 0)
+        rmdir(path); // if it is empty
+    else if (seize(fd) == 0)
+        remove_folder(path);
     if (fd >= 0)
         close(fd);
     free(lock);
@@ -58,7 +77,8 @@ static void sweep(const char *parent, const char *prefix)
     DIR *dir = opendir(parent);
     const struct dirent *entry;
     while (dir && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, prefix, len) == 0 && entry->d_name[len] == '-') {
+        if (strncmp(entry->d_name, prefix, len) == 0 && entry->d_name[len] == '-' &&
+            strlen(entry->d_name + len) == sizeof "-XXXXXX" - 1) {
             char *path = join(parent, entry->d_name);
             sweep_one(path);
             free(path);
@@ -118,7 +138,7 @@ bool temp_open(TempFolder *folder, const char *parent, const char *prefix)
 void temp_close(TempFolder *folder)
 {
     if (folder->path)
-        remove_tree(folder->path);
+        remove_folder(folder->path);
     if (folder->lock >= 0)
         close(folder->lock);
     free(folder->path);

@@ -6,6 +6,7 @@
 #include "base/base.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 static const size_t deep_bytes = (size_t)64 << 20, usual_bytes = (size_t)8 << 20,
                     enough_bytes = (size_t)6 << 20;
@@ -82,53 +83,56 @@ void deep_call(void (*work)(void *), void *user)
 
 // Several -------------------------------------------------------------------------------
 
-enum { THREADS_MOST = 16 };
+typedef struct {
+    TaskWork *work;
+    void *user;
+    int n;
+    atomic_int next, threads;
+} Tasks;
 
-void threads_call(void *(*work)(void *), void *user)
+static void *do_tasks(void *user)
 {
+    Tasks *tasks = user;
+    int thread = atomic_fetch_add(&tasks->threads, 1);
+    for (int i; (i = atomic_fetch_add(&tasks->next, 1)) < tasks->n;)
+        tasks->work(tasks->user, thread, i);
+    return NULL;
+}
+
+// A thread that cannot be started leaves its share to the others.
+void tasks_call(int n, TaskWork *work, void *user)
+{
+    Tasks tasks = {.work = work, .user = user, .n = n};
     pthread_t thread[THREADS_MOST];
-    bool started[THREADS_MOST];
-    int n = MIN(processors(), THREADS_MOST);
-    for (int i = 1; i < n; i++)
-        started[i] = thread_start(&thread[i], work, user);
-    work(user);
-    for (int i = 1; i < n; i++)
-        if (started[i])
-            pthread_join(thread[i], NULL);
+    int wanted = MIN(MIN(processors(), THREADS_MOST), n) - 1, started = 0;
+    while (started < wanted && thread_start(&thread[started], do_tasks, &tasks))
+        started++;
+    do_tasks(&tasks);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
 }
 
 typedef struct {
     PartWork *work;
     void *user;
-    int64_t from, to;
-} Part;
+    int64_t n, each;
+} Parts;
 
-static void *do_part(void *user)
+static void do_part(void *user, int thread, int i)
 {
-    const Part *part = user;
-    part->work(part->user, part->from, part->to);
-    return NULL;
+    const Parts *parts = user;
+    (void)thread;
+    int64_t from = i * parts->each;
+    if (from < parts->n)
+        parts->work(parts->user, from, MIN(from + parts->each, parts->n));
 }
 
 // Threads are worth starting from so many elements each.
-enum { PART_LEAST = 1 << 18, PARTS_MOST = 32 };
+enum { PART_LEAST = 1 << 18 };
 
 void parts_call(int64_t n, int64_t grain, PartWork *work, void *user)
 {
-    pthread_t thread[PARTS_MOST];
-    Part part[PARTS_MOST];
-    bool started[PARTS_MOST] = {false};
-    int64_t most = MIN(n / PART_LEAST, MIN(processors(), PARTS_MOST));
-    int parts = (int)MAX(most, 1);
-    int64_t each = (n / parts + grain - 1) / grain * grain;
-    for (int i = parts - 1; i >= 0; i--) {
-        part[i] = (Part){work, user, MIN(i * each, n),
-                         i + 1 == parts ? n : MIN((i + 1) * each, n)};
-        started[i] = i > 0 && pthread_create(&thread[i], NULL, do_part, &part[i]) == 0;
-        if (!started[i])
-            do_part(&part[i]);
-    }
-    for (int i = 1; i < parts; i++)
-        if (started[i])
-            pthread_join(thread[i], NULL);
+    int parts = (int)MAX(MIN(n / PART_LEAST, processors()), 1);
+    int64_t each = (n / parts + grain) / grain * grain;
+    tasks_call(parts, do_part, &(Parts){work, user, n, each});
 }

@@ -131,7 +131,7 @@ static bool make(const KernelRow *row, int64_t n, const char *shape,
                   made->arena, point)
             ? derive_body(made->derivation, point, &quiet)
             : NULL;
-    LowerOptions options = derive_options(made->derivation, point);
+    KernelOptions options = derive_options(made->derivation, point);
     options.name = arena_printf(made->arena, "m%d", number);
     for (int d = 0; row->class == CLASS_EMPTY && d < 2; d++)
         options.global[d] = n;

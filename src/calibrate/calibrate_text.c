@@ -221,7 +221,8 @@ bool calibration_read(const char *path, Arena *arena, Calibration *c, Diags *dia
     int line = 0;
     *c = (Calibration){.launch_ns = INFINITY};
     // Counts do not depend on it; a derivation wants one.
-    snprintf(c->device.target, sizeof c->device.target, "opencl");
+    snprintf(c->device.target, sizeof c->device.target, "%s",
+             language_name[LANGUAGE_OPENCL]);
     buf_init(&text);
     bool ok = file_read(path, FILE_DATA_MOST, &text) ||
               diag_world(diags, "M002", "cannot read %s: %s", path, text.text);

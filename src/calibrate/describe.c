@@ -4,6 +4,8 @@
 
 #include "calibrate/describe.h"
 
+#include "emit/emit.h"
+
 #include <string.h>
 
 void describe_device(const DeviceInfo *info, DeviceModel *model)
@@ -39,26 +41,21 @@ void describe_model(const DeviceModel *model, DeviceInfo *info)
         info->max_item[d] = d < 2 ? model->max_group : MIN(model->max_group, 64);
     snprintf(info->id, sizeof info->id, "%s", model->id ? model->id : "");
     snprintf(info->name, sizeof info->name, "%s", model->name);
-    snprintf(info->target, sizeof info->target, "opencl");
+    snprintf(info->target, sizeof info->target, "%s", language_name[LANGUAGE_OPENCL]);
 }
 
 void describe_target(const char *target, DeviceInfo *info)
 {
     DeviceModel model;
-    if (strcmp(target, "c") == 0)
-        info->lanes = 0;
-    if (strcmp(target, "opencl") == 0 && strcmp(info->target, "opencl") != 0)
-        info->shuffle = false;
-    info->matrix = 0;
-    if (strcmp(target, "cuda") == 0) {
-        info->matrix = 2; // as a Hopper has them
-        info->is_cpu = false;
-        info->lanes = 32;
-        info->shuffle = true;
-        // What a group gets that asks for it: all that a multiprocessor has but 1 KiB.
-        if (device_model_find(info->id, &model))
-            info->local_bytes = MAX(info->local_bytes, model.mp_local_bytes - 1024);
-    }
+    const Target *t = target_find(target);
+    int warp = target_warp(t);
+    if (strcmp(info->target, target) != 0)
+        info->shuffle = warp > 0;
+    info->matrix = target_matrix_units(t);
+    info->lanes = warp < 0 ? info->lanes : warp;
+    info->is_cpu &= warp <= 0;
+    if (target_whole_local(t) && device_model_find(info->id, &model))
+        info->local_bytes = MAX(info->local_bytes, model.mp_local_bytes - 1024);
     snprintf(info->target, sizeof info->target, "%s", target);
 }
 

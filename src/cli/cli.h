@@ -85,8 +85,8 @@ struct Options {
     Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *device_model, *json, *strategy, *point, *target, *store, *svg,
-        *html, *t4, *cache;
+    const char *device, *device_model, *json, *strategy, *point, *target, *store, *html,
+        *t4, *cache;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;
@@ -111,15 +111,17 @@ struct Options {
     unsigned extra; // a bit each of Extra
     uint64_t given; // a bit each of OptionId
     enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
-    bool best, any_device, host, check, fresh, measure, mpi, quiet, sandbox, bad;
+    bool best, any_device, host, check, fresh, live, measure, mpi, quiet, sandbox, bad;
 };
 
 // replay_steps.c: replay of a heuristic file.
 int cli_replay_steps(Options *options);
-// tune_script.c: what is said of a tuned script besides; on standard output, and as JSON,
-// added to that of any problem.
-void cli_print_fused(const Problem *problem, const TuneResult *result);
-void cli_fused_json(const Problem *problem, const TuneResult *result, json_t *json);
+// cmd_report.c: the page of n records, at path or (NULL) beside the first; where it is, or
+// NULL with a diagnostic.
+const char *cli_report(Options *options, const char *const *record, int n,
+                       const char *path);
+// NAME.html in the folder, of a run that goes on.
+void cli_report_live(const struct Run *run, const char *folder);
 // fuse_stages.c: fuse of a program.
 int cli_fuse_program(Options *options);
 

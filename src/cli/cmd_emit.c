@@ -21,7 +21,7 @@ typedef struct {
     Point point;
     Rewriting steps;
     Expr *body;
-    LowerOptions options;
+    KernelOptions options;
 } Emission;
 
 static bool write_text(Options *o, const Buf *text)

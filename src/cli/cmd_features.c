@@ -20,7 +20,7 @@ static bool find_features(Options *o, const Problem *problem, const Ways *ways,
         return false;
     const Derivation *derivation = ways->derivation;
     Expr *body = derive_body(derivation, &found->point, &o->diags);
-    LowerOptions options = derive_options(derivation, &found->point);
+    KernelOptions options = derive_options(derivation, &found->point);
     Unit *unit = body ? lower(problem->bound, body, &options, o->arena, &o->diags) : NULL;
     FeatureSetting setting = {model, problem->binding, problem->nbinding};
     if (!unit)
@@ -28,8 +28,8 @@ static bool find_features(Options *o, const Problem *problem, const Ways *ways,
     if (!features_unit(unit, &setting, found->kernels))
         return diag_error(&o->diags, span_none, "C031",
                           "give every size a value with -s, generic ones too");
-    return features_expression(problem->bound, body, &options, &setting, &o->diags,
-                               found->expression);
+    unit = lower_as_written(problem->bound, body, &options, o->arena, &o->diags);
+    return unit && features_unit(unit, &setting, found->expression);
 }
 
 static void print_group(const Found *found, FeatureGroup group)

@@ -5,8 +5,6 @@
 
 #include "cli/cli.h"
 
-#include "calibrate/describe.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,11 +53,11 @@ static json_t *calls_json(const Script *script)
         const Call *call = &script->call[v];
         json_t *threads = json_array();
         for (int i = 0; i < call->function->nimpl; i++)
-            json_array_append_new(threads, json_integer(call->function->impl[i].lanes));
-        json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:f, s:o}", "number", v + 1,
-                                              "result", script->elem[call->out].name,
-                                              "function", call->function->name, "flops",
-                                              call->function->flops, "threads", threads));
+            json_array_append_new(threads, json_integer(call->function->threads[i]));
+        json_array_append_new(list,
+                              json_pack("{s:i, s:s, s:s, s:o}", "number", v + 1, "result",
+                                        script->elem[call->out].name, "function",
+                                        call->function->name, "threads", threads));
     }
     return list;
 }
@@ -187,65 +185,39 @@ static int cover_by_words(const FuseSpace *space, int k, Arena *arena, Cover **c
     return cover_best(&space->graph, unit, n, k, arena, cover);
 }
 
-// The kernels of a solution, for a target.
-static int print_kernels(Options *o, const FuseSpace *space, const DeviceInfo *device)
+static int print_text(Options *o)
 {
-    Solution *solution = NEW(o->arena, Solution);
-    const char *target = o->target ? o->target : device ? device->target : "opencl";
-    int64_t instances = 1 << 20;
-    for (int i = 0; i < o->nbinding; i++)
-        if (strcmp(o->binding[i].name, "T") == 0 &&
-            !script_instances(o->binding, o->nbinding, &instances, &o->diags))
-            return 2;
-    if (!target_find(target))
-        return cli_no_target(o, target) ? 0 : 2;
-    if (!solution_parse(space, o->point, device, solution, &o->diags))
+    bool ok, library = strcmp(o->print, "library") == 0;
+    if (!library && (strcmp(o->print, "program") != 0 || path_is_program(o->file))) {
+        diag_error(&o->diags, span_none, "C034",
+                   "fuse --print takes library, or program of a script: `%s`", o->print);
         return 2;
-    for (int i = 0; i < solution->n; i++)
-        if (solution->kernel[i].choice.copy == COPY_STRIPS && strcmp(target, "c") == 0) {
-            diag_error(&o->diags, span_none, "F034",
-                       "`strips` are for OpenCL and CUDA: C has no threads that hold "
-                       "registers");
-            return 2;
-        }
+    }
+    if (library) {
+        fputs(fuse_library, stdout);
+        return 0;
+    }
+    o->script = script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
+    if (!ok)
+        return 2;
     Buf text;
     buf_init(&text);
-    solution_source(space->graph.script, solution, instances, target, &text);
-    bool ok = cli_put(o, &text);
+    script_print(&text, o->script);
+    fputs(text.text, stdout);
     buf_release(&text);
-    return !ok;
-}
-
-// The device asked for, whose blocks are as large as it says; NULL: any GPU.
-static bool find_device(Options *o, DeviceInfo *info, const DeviceInfo **device)
-{
-    *device = o->device_given || o->device_model ? info : NULL;
-    if (!*device || !cli_device(o, info))
-        return !*device;
-    if (o->target && target_find(o->target))
-        describe_target(o->target, info);
-    return true;
+    return 0;
 }
 
 int cmd_fuse(Options *o)
 {
-    DeviceInfo info;
-    const DeviceInfo *device;
-    if (o->print && strcmp(o->print, "library") == 0) {
-        fputs(fuse_library, stdout);
-        return 0;
-    }
-    if (o->print) {
-        diag_error(&o->diags, span_none, "C034", "fuse --print takes library: `%s`",
-                   o->print);
-        return 2;
-    }
+    if (o->print)
+        return print_text(o);
     if (path_is_program(o->file))
         return cli_fuse_program(o);
     bool ok;
     Script *script = o->script =
         script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
-    if (!ok || !find_device(o, &info, &device))
+    if (!ok)
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
     if (space->limit < space->asked)
@@ -253,11 +225,6 @@ int cmd_fuse(Options *o)
                      "there are more than %d sets of up to %d calls: those of up to %d are "
                      "looked at",
                      SETS_MOST, space->asked, space->limit);
-    if (!fused_fits(space, device ? fused_local_bytes(device) : ON_CHIP_BYTES,
-                    device ? device->max_group : THREADS_MAX, &o->diags))
-        return 2;
-    if (o->point)
-        return print_kernels(o, space, device);
     Cover *cover;
     double start = clock_s();
     int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);

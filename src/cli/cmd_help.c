@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-// One row of a topic: a name, and what it is.
+// One row of a topic: a name (NULL after the last one), and what it is.
 typedef struct {
     const char *name;
     const char *suffix; // what may follow the name: "xyz", "123"; "": nothing
@@ -21,43 +21,50 @@ typedef struct {
 static Row pattern_row(int i)
 {
     const PatternInfo *info = &pattern_info[i];
+    if (i == PATTERNS)
+        return (Row){0};
     return (Row){info->text, info->suffix == SUFFIX_DIMS ? "23" : "", info->doc, NULL};
 }
 
 static Row operation_row(int i)
 {
-    return (Row){op_info[i].text, "", op_info[i].doc, NULL};
+    return i == OPS ? (Row){0} : (Row){op_info[i].text, "", op_info[i].doc, NULL};
 }
 
 static Row strategy_row(int i)
 {
     int n;
-    const SearchKind *kind = search_all(&n)[i];
-    return (Row){kind->name, "", kind->doc, NULL};
+    const SearchKind *const *kind = search_all(&n);
+    return i == n ? (Row){0} : (Row){kind[i]->name, "", kind[i]->doc, NULL};
 }
 
 static Row feature_row(int i)
 {
+    if (i == FEATURES)
+        return (Row){0};
     const char *unit = feature_info[i].unit;
     return (Row){feature_info[i].name, "", feature_info[i].doc, unit[0] ? unit : NULL};
 }
 
 static Row rule_row(int i)
 {
+    if (i == RULES)
+        return (Row){0};
     return (Row){rule_info[i].name, "", rule_family_name[rule_info[i].family], NULL};
 }
 
 static Row model_row(int i)
 {
     int n;
-    const ModelKind *kind = model_all(&n)[i];
-    return (Row){kind->name, "", kind->doc, NULL};
+    const ModelKind *const *kind = model_all(&n);
+    return i == n ? (Row){0} : (Row){kind[i]->name, "", kind[i]->doc, NULL};
 }
 
 static Row device_row(int i)
 {
     int n;
-    return (Row){device_model_ids(&n)[i], "", "", NULL};
+    const char *const *id = device_model_ids(&n);
+    return i == n ? (Row){0} : (Row){id[i], "", "", NULL};
 }
 
 static Row parameter_row(int i)
@@ -76,59 +83,10 @@ static Row metric_row(int i)
                                    "--objective";
     if (i == 0)
         return (Row){"time", "", time_doc, "ms"};
+    if (i == 1 + MEASURES)
+        return (Row){0};
     const MeasureRow *row = &measure_row[i - 1];
     return (Row){row->name, "", row->doc, row->unit[0] ? row->unit : NULL};
-}
-
-static int metric_count(void)
-{
-    return 1 + MEASURES;
-}
-
-static int parameter_count(void)
-{
-    int n = 0;
-    while (parameter_row(n).name)
-        n++;
-    return n;
-}
-
-static int strategy_count(void)
-{
-    int n;
-    search_all(&n);
-    return n;
-}
-
-static int model_count(void)
-{
-    int n;
-    model_all(&n);
-    return n;
-}
-
-static int device_count(void)
-{
-    int n;
-    device_model_ids(&n);
-    return n;
-}
-
-static int pattern_count(void)
-{
-    return PATTERNS;
-}
-static int operation_count(void)
-{
-    return OPS;
-}
-static int feature_count(void)
-{
-    return FEATURES;
-}
-static int rule_count(void)
-{
-    return RULES;
 }
 
 static void put_row(int width, Row row)
@@ -158,22 +116,21 @@ static void put_rule(int i, bool family)
 enum { TOPICS = 9, RULE_TOPIC = 4 };
 static const struct {
     const char *name;
-    int width; // of the names
-    int (*count)(void);
-    Row (*row)(int i);
-} topics[TOPICS] = {{"patterns", 16, pattern_count, pattern_row},
-                    {"operations", 8, operation_count, operation_row},
-                    {"strategies", 12, strategy_count, strategy_row},
-                    {"features", 22, feature_count, feature_row},
-                    {"rules", 0, rule_count, rule_row},
-                    {"models", 12, model_count, model_row},
-                    {"device-models", 20, device_count, device_row},
-                    {"parameters", 12, parameter_count, parameter_row},
-                    {"metrics", 9, metric_count, metric_row}};
+    int width;         // of the names
+    Row (*row)(int i); // after the last one a row without a name
+} topics[TOPICS] = {{"patterns", 16, pattern_row},
+                    {"operations", 8, operation_row},
+                    {"strategies", 12, strategy_row},
+                    {"features", 22, feature_row},
+                    {"rules", 0, rule_row},
+                    {"models", 12, model_row},
+                    {"device-models", 20, device_row},
+                    {"parameters", 12, parameter_row},
+                    {"metrics", 9, metric_row}};
 
 static int list_topic(int topic)
 {
-    for (int i = 0; i < topics[topic].count(); i++)
+    for (int i = 0; topics[topic].row(i).name; i++)
         if (topic == RULE_TOPIC)
             put_rule(i, i == 0 || rule_info[i].family != rule_info[i - 1].family);
         else
@@ -199,7 +156,7 @@ static bool explain(const char *word)
 {
     bool found = false;
     for (int topic = 0; topic < TOPICS; topic++)
-        for (int i = 0; i < topics[topic].count(); i++)
+        for (int i = 0; topics[topic].row(i).name; i++)
             if (names(topics[topic].row(i), word)) {
                 printf("%s (`forewarp help %s`)\n", word, topics[topic].name);
                 if (topic == RULE_TOPIC)
@@ -211,13 +168,17 @@ static bool explain(const char *word)
     return found;
 }
 
-const char *const *help_topics(int *n)
+void help_put_names(Buf *out, const char *topic)
 {
-    static const char *name[TOPICS];
+    for (int t = 0; t < TOPICS; t++)
+        for (int i = 0; strcmp(topics[t].name, topic) == 0 && topics[t].row(i).name; i++)
+            buf_printf(out, "%s%s", out->len ? " " : "", topics[t].row(i).name);
+}
+
+void help_put_topics(Buf *out)
+{
     for (int i = 0; i < TOPICS; i++)
-        name[i] = topics[i].name;
-    *n = TOPICS;
-    return name;
+        buf_printf(out, "%s%s", i ? " " : "", topics[i].name);
 }
 
 // A name and what it is, in lines of 80 columns.

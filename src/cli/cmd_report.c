@@ -1,52 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forewarp report: the record of a tuning as a page, or its plots one by one.
+// forewarp report: the records of one tuning or several as a page.
 
 #include "cli/cli.h"
-#include "report/run.h"
+#include "report/page.h"
 
 #include <errno.h>
 #include <string.h>
 
-// NAME.html beside the record's kernel, where no file is named.
-static const char *page_path(Options *o, const Run *run)
+// NAME.html beside the kernel of a record.
+static const char *page_path(const char *record, const Run *run, Arena *arena)
 {
-    size_t n = strlen(o->file), end = strlen(RUN_SUFFIX);
-    if (o->html)
-        return o->html;
-    if (n > end && strcmp(o->file + n - end, RUN_SUFFIX) == 0)
-        return arena_printf(o->arena, "%.*s.html", (int)(n - end), o->file);
-    return arena_printf(o->arena, "%s/%s.html", o->file, run->name);
+    size_t n = strlen(record), end = strlen(RUN_SUFFIX);
+    if (path_ends(record, RUN_SUFFIX))
+        return arena_printf(arena, "%.*s.html", (int)(n - end), record);
+    return arena_printf(arena, "%s/%s.html", record, run->name);
 }
 
-static bool write_page(Options *o, const Analysis *analysis)
+static bool write_page(Options *o, const char *path, const Buf *page)
 {
-    Buf page;
-    buf_init(&page);
-    report_run_page(&page, analysis, o->arena);
-    const char *path = page_path(o, analysis->run);
-    bool ok = true;
     if (strcmp(path, "-") == 0)
-        ok = cli_put(o, &page);
-    else if (!(ok = file_write(path, page.text, page.len)))
-        diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
-    else
-        printf("%s: %d trials of %s\n", path, analysis->run->n, analysis->run->problem);
+        return cli_put(o, page);
+    return file_write(path, page->text, page->len) ||
+           diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
+}
+
+const char *cli_report(Options *o, const char *const *record, int n, const char *path)
+{
+    Analysis a[CLI_LIST_MAX] = {{0}};
+    const Analysis *of[CLI_LIST_MAX];
+    Buf page;
+    bool ok = true;
+    buf_init(&page);
+    for (int i = 0; i < n && ok; i++) {
+        const Run *run = run_read(record[i], o->arena, &o->diags);
+        ok =
+            run && analyse(run, o->model, cli_models_folder(o), o->arena, &a[i], &o->diags);
+        of[i] = &a[i];
+    }
+    if (ok) {
+        report_page(&page, of, n, false);
+        path = path ? path : page_path(record[0], of[0]->run, o->arena);
+        ok = write_page(o, path, &page);
+    }
+    for (int i = 0; i < n; i++)
+        analysis_release(&a[i]);
     buf_release(&page);
-    return ok;
+    return ok ? path : NULL;
+}
+
+// The next time is soon: a page that cannot be written is left out.
+void cli_report_live(const Run *run, const char *folder)
+{
+    const Analysis unknown = {.run = run};
+    Buf page, path;
+    buf_init(&page);
+    buf_init(&path);
+    buf_printf(&path, "%s/%s.html", folder, run->name);
+    report_page(&page, (const Analysis *[]){&unknown}, 1, true);
+    file_write(path.text, page.text, page.len);
+    buf_release(&path);
+    buf_release(&page);
 }
 
 int cmd_report(Options *o)
 {
-    Analysis analysis;
-    const Run *run = run_read(o->file, o->arena, &o->diags);
-    if (!run)
-        return 1;
-    bool ok = analyse(run, o->model, cli_models_folder(o), o->arena, &analysis, &o->diags);
-    if (ok && o->svg)
-        ok = report_run_svg(&analysis, o->svg, o->arena, &o->diags);
-    if (ok && (o->html || !o->svg))
-        ok = write_page(o, &analysis);
-    analysis_release(&analysis);
-    return ok ? 0 : 1;
+    const char *path = cli_report(o, o->list, o->nlist, o->html);
+    if (path && strcmp(path, "-") != 0)
+        printf("%s\n", path);
+    return path ? 0 : 1;
 }

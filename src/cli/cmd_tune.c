@@ -9,9 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
+// What is shown while it searches.
+typedef struct {
+    Screen screen;
+    const char *folder; // of the live page
+} Watch;
+
+static void follow(void *user, const struct Run *run)
+{
+    cli_report_live(run, ((Watch *)user)->folder);
+}
+
 static void show(void *user, const Progress *p)
 {
-    Screen *screen = user;
+    Screen *screen = &((Watch *)user)->screen;
     bool search = strcmp(p->stage, "search") == 0;
     screen_show(screen, &(Moment){.stage = p->stage,
                                   .what = "trials",
@@ -143,7 +154,7 @@ static void print_objectives(const TuneResult *r)
                r->values.objective[i]);
 }
 
-static void print_result(const Problem *problem, const TuneResult *r)
+static void print_result(const TuneResult *r)
 {
     Buf counts;
     buf_init(&counts);
@@ -179,8 +190,6 @@ static void print_result(const Problem *problem, const TuneResult *r)
     if (r->in_flight_bytes > 0)
         printf("  in flight  %.1f KiB a multiprocessor, estimated\n",
                r->in_flight_bytes / 1024);
-    if (r->fused)
-        cli_print_fused(problem, r);
     printf("  point    %s\n  kernel   %s\n", r->point, r->kernel_path);
     printf("  record   %s  (`forewarp report` makes a page of it)\n", r->record_path);
 }
@@ -288,24 +297,24 @@ static bool is_ready(Options *o, const char *out)
 typedef struct {
     Mpi *mpi; // NULL: one process
     RigPeer peer[CLI_LIST_MAX];
-} Crew;
+} Team;
 
-static bool find_crew(Options *o, TuneOptions *options, Crew *crew)
+static bool find_team(Options *o, TuneOptions *options, Team *team)
 {
     const char **device;
-    if (o->mpi && !(crew->mpi = mpi_open(o)))
+    if (o->mpi && !(team->mpi = mpi_open(o)))
         return false;
     int n = cli_devices(o, o->device, &device), share = n;
     if (n == 0)
         return false;
-    if (crew->mpi) {
-        options->device = device[mpi_local(crew->mpi, &share) % n];
-        options->peer = mpi_peers(crew->mpi, &options->npeer);
+    if (team->mpi) {
+        options->device = device[mpi_local(team->mpi, &share) % n];
+        options->peer = mpi_peers(team->mpi, &options->npeer);
     } else {
         options->device = device[0];
         for (int i = 1; i < n; i++)
-            crew->peer[i - 1] = (RigPeer){.kind = &peer_local, .device = device[i]};
-        options->peer = crew->peer;
+            team->peer[i - 1] = (RigPeer){.kind = &peer_local, .device = device[i]};
+        options->peer = team->peer;
         options->npeer = n - 1;
     }
     options->share = share;
@@ -318,13 +327,12 @@ static bool lead(Options *o, const Problem *problem, const TuneOptions *options,
     TuneResult result;
     bool ok = tune(problem, options, o->arena, &result, &o->diags);
     screen_close(screen);
+    if (o->live && result.record_path)
+        ok &= cli_report(o, &result.record_path, 1, NULL) != NULL;
     if (ok) {
         if (cli_prints(o))
-            print_result(problem, &result);
-        json_t *json = result_json(&result);
-        if (result.fused)
-            cli_fused_json(problem, &result, json);
-        ok = cli_json(o, json);
+            print_result(&result);
+        ok = cli_json(o, result_json(&result));
     }
     return ok;
 }
@@ -337,12 +345,13 @@ int cmd_tune(Options *o)
     if (problem && !o->strategy)
         o->strategy = problem->kind->strategy;
     if (!problem || !cli_steps(o, &steps) || !is_ready(o, out) ||
-        (o->loading && !cli_loading(o, problem)))
+        (o->loading && !cli_loading(o, problem)) ||
+        (problem_spans(problem) && !cli_refuse(o, "ranges of sizes", GIVEN(LIVE))))
         return 2;
     Workplace place;
     if (!cli_place(o, problem, &place))
         return 1;
-    Screen screen = screen_open(o);
+    Watch watch = {screen_open(o), out};
     bool unbounded = !isfinite(o->budget_s) && !o->budget_trials;
     TuneOptions options = {.device = o->device,
                            .strategy = o->strategy,
@@ -352,7 +361,6 @@ int cmd_tune(Options *o)
                            .where = o->where,
                            .stage = {o->stage[0], o->stage[1]},
                            .samples = (int)o->samples,
-                           .sample = (int)o->sample,
                            .seed = o->seed,
                            .budget_s = !unbounded               ? o->budget_s
                                        : problem_spans(problem) ? INFINITY
@@ -369,13 +377,15 @@ int cmd_tune(Options *o)
                            .place = place,
                            .fresh = o->fresh,
                            .progress = show,
-                           .user = &screen};
-    Crew crew = {0};
-    bool ok = find_crew(o, &options, &crew);
-    if (mpi_rank(crew.mpi) > 0)
-        ok = ok ? tune_serve(problem, &options, mpi_leader(crew.mpi), &o->diags)
-                : remote_serve(NULL, NULL, mpi_leader(crew.mpi), &o->diags);
+                           .follow = o->live ? follow : NULL,
+                           .user = &watch};
+    Team team = {0};
+    bool ok = find_team(o, &options, &team);
+    if (mpi_rank(team.mpi) > 0)
+        ok = ok ? tune_serve(problem, &options, mpi_leader(team.mpi), &o->diags)
+                : remote_serve(NULL, NULL, mpi_leader(team.mpi), &o->diags);
     else if (ok)
-        ok = (problem_spans(problem) ? lead_range : lead)(o, problem, &options, &screen);
-    return mpi_close(crew.mpi, ok ? 0 : 1);
+        ok = (problem_spans(problem) ? lead_range : lead)(o, problem, &options,
+                                                          &watch.screen);
+    return mpi_close(team.mpi, ok ? 0 : 1);
 }

@@ -47,14 +47,20 @@ Problem *cli_problem(Options *o, CliSizes sizes)
     if (!problem->kind)
         return NULL;
     choose_device(o, problem);
-    problem->limit = (int)o->limit;
     set_goal(o, problem);
+    if (o->unchecked && problem->template)
+        template_uncheck(problem->template);
     if (problem->program) {
         problem->program->math = o->math;
         problem->program->extra = o->extra;
     } else if (o->math != MATH_STANDARD) {
         diag_error(&o->diags, span_none, "C035",
                    "--math is for programs; a template says it in \"options\"");
+        return NULL;
+    }
+    if (o->unchecked && !problem->template && strcmp(o->command->name, "explore") != 0) {
+        diag_error(&o->diags, span_none, "C036",
+                   "--unchecked is for problem files; what a program must give is known");
         return NULL;
     }
     bool bound = sizes == SIZES_LATER ||
@@ -254,8 +260,6 @@ static bool set_point(Options *o, const Ways *ways, Point *point)
         if (!space_set(space, point, item, eq + 1))
             return no_value(o, space, param, eq + 1);
     }
-    if (!space_valid(space, point) && ways->problem->kind->complete)
-        ways->problem->kind->complete(ways, named, point);
     return space_valid(space, point) ||
            diag_error(&o->diags, span_none, "C004", "the point breaks the constraint `%s`",
                       space_broken(space, point));
@@ -363,7 +367,7 @@ bool cli_no_strategy(Options *o, const char *strategy)
 }
 
 // What else can stand for a model: weights of counts; and what eval alone takes.
-static const char *const besides[] = {"linear", "loading", "stages"};
+static const char *const besides[] = {"linear", "loading"};
 
 const char **cli_model_names(const Command *command, Arena *arena, int *n)
 {

@@ -4,7 +4,6 @@
 // tables that the program reads.
 #include "cli/completion.h"
 
-#include "cost/device_model.h"
 #include "device/device.h"
 #include "emit/emit.h"
 
@@ -16,14 +15,6 @@
 static void put_word(Buf *out, const char *word)
 {
     buf_printf(out, "%s%s", out->len ? " " : "", word);
-}
-
-static void put_strategies(Buf *out)
-{
-    int n;
-    const SearchKind *const *kind = search_all(&n);
-    for (int i = 0; i < n; i++)
-        put_word(out, kind[i]->name);
 }
 
 static void put_models(Buf *out, const Command *command)
@@ -42,17 +33,9 @@ static void put_devices(Buf *out)
     const DeviceKind *const *kind = device_kinds(&n);
     for (int i = 0; i < n; i++) {
         put_word(out, kind[i]->name);
-        if (strcmp(kind[i]->name, "host") != 0)
+        if (!device_is_host(kind[i]->name))
             buf_puts(out, ":0");
     }
-}
-
-static void put_device_models(Buf *out)
-{
-    int n;
-    const char *const *id = device_model_ids(&n);
-    for (int i = 0; i < n; i++)
-        put_word(out, id[i]);
 }
 
 static void put_math(Buf *out)
@@ -75,10 +58,8 @@ static void put_column_sets(Buf *out)
 
 static void put_targets(Buf *out)
 {
-    static const char *const language[] = {"opencl", "cuda", "c"};
-    for (int i = 0; i < COUNTOF(language); i++)
-        if (target_find(language[i]))
-            put_word(out, language[i]);
+    for (int i = 0; target_at(i); i++)
+        put_word(out, target_name(target_at(i)));
 }
 
 static void put_commands(Buf *out)
@@ -89,11 +70,9 @@ static void put_commands(Buf *out)
 
 static void put_topics(Buf *out)
 {
-    int n;
-    const char *const *topic = help_topics(&n);
     put_commands(out);
-    for (int i = 0; i < n; i++)
-        put_word(out, topic[i]);
+    buf_putc(out, ' ');
+    help_put_topics(out);
 }
 
 // Values that are words; the others are files, or nothing is known of them.
@@ -101,9 +80,7 @@ static const struct {
     const char *option;
     void (*put)(Buf *out); // or:
     const char *words;
-} values[] = {{"strategy", put_strategies, NULL},
-              {"device", put_devices, NULL},
-              {"device-model", put_device_models, NULL},
+} values[] = {{"device", put_devices, NULL},
               {"math", put_math, NULL},
               {"extra", put_extras, NULL},
               {"features", put_column_sets, NULL},
@@ -116,6 +93,10 @@ static const struct {
 static void value_words(Buf *out, const OptionRow *row)
 {
     buf_clear(out);
+    if (strcmp(row->name, "strategy") == 0)
+        help_put_names(out, "strategies");
+    if (strcmp(row->name, "device-model") == 0)
+        help_put_names(out, "device-models");
     for (int i = 0; i < COUNTOF(values); i++)
         if (strcmp(values[i].option, row->name) == 0) {
             if (values[i].put)

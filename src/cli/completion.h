@@ -9,7 +9,8 @@
 
 // Prints the script of a shell to standard output; false if there is none for it.
 bool completion_print(const char *shell);
-// cmd_help.c: the topics of help, without the commands.
-const char *const *help_topics(int *n);
+// cmd_help.c: the topics of help, without the commands; the names that one explains.
+void help_put_topics(Buf *out);
+void help_put_names(Buf *out, const char *topic);
 
 #endif

@@ -73,26 +73,22 @@ typedef struct {
     const Picking *p;
     TermRange terms;
     double *before;
-    atomic_int next; // class
 } Leaving;
 
-static void *leave_classes(void *user)
+static void leave_class(void *user, int thread, int task)
 {
     Leaving *l = user;
-    const Sweep *judged = l->p->judged;
-    for (int c; (c = atomic_fetch_add(&l->next, 1)) < judged->classes.len;) {
-        Model *model =
-            picks_fit(l->p->sweep, judged->classes.at[c], l->terms, l->p->o->seed);
-        picks_predict(judged, model, judged->classes.at[c], l->terms, l->before);
-        model_free(model);
-    }
-    return NULL;
+    (void)thread;
+    const char *class = l->p->judged->classes.at[task];
+    Model *model = picks_fit(l->p->sweep, class, l->terms, l->p->o->seed);
+    picks_predict(l->p->judged, model, class, l->terms, l->before);
+    model_free(model);
 }
 
 static void by_slowness(const Picking *p, TermRange terms, double *before)
 {
     Leaving l = {.p = p, .terms = terms, .before = before};
-    threads_call(leave_classes, &l);
+    tasks_call(p->judged->classes.len, leave_class, &l);
 }
 
 enum { SHARES = RESOURCES + DEMANDS };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forewarp eval MODEL on recorded spaces: paper 002's figures; `eval stages`: all models
-// on the same first stages.
+// forewarp eval MODEL on recorded spaces: paper 002's figures.
 
 #include "cli/cli.h"
 
@@ -10,12 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { REPEATS = 2, COMPARED = 2000 }; // training points that kinds are compared with
+enum { REPEATS = 2 };
 
 bool eval_takes_records(const Options *o)
 {
-    return strcmp(o->file, "stages") == 0 || path_ends(o->data, ".json") ||
-           path_ends(o->data, ".json.gz");
+    return path_ends(o->data, ".json") || path_ends(o->data, ".json.gz");
 }
 
 static json_t *cells_json(const StageCell *cell)
@@ -61,13 +59,8 @@ static json_t *stages_json(const Stages *s)
                      scatter);
 }
 
-static int most_compared(const Options *o)
-{
-    return o->number ? (int)o->number : COMPARED;
-}
-
-// The largest first stage, up to that of the comparison, that the record has points for.
-static int compared_with(const Recorded *r, int most)
+// The largest first stage of at most so many points that the record allows, as a set.
+static int largest_first(const Recorded *r, int64_t most)
 {
     int found = 0;
     for (int f = 0; f < STAGE_FIRSTS; f++)
@@ -80,9 +73,7 @@ typedef struct {
     Options *o;
     const Recorded *record[CLI_LIST_MAX];
     int nrecord;
-    const ModelKind *const *kind;
-    int nkind;
-    Stages *stages; // nkind a record
+    Stages *stages; // one a record that is not too small
     int n;
 } Sheet;
 
@@ -98,21 +89,17 @@ static bool read_records(Sheet *sheet)
 }
 
 // A record that is too small is said to be so, and the others are shown.
-static bool run_all(Sheet *sheet)
+static bool run_all(Sheet *sheet, const ModelKind *kind)
 {
     Options *o = sheet->o;
     int repeats = o->repeat ? (int)o->repeat : REPEATS;
     bool ok = true;
-    sheet->stages = NEW_ARRAY(o->arena, Stages, sheet->nrecord * sheet->nkind);
+    sheet->stages = NEW_ARRAY(o->arena, Stages, sheet->nrecord);
     for (int i = 0; i < sheet->nrecord; i++) {
-        bool fits = true;
-        int firsts = sheet->nkind > 1 ? compared_with(sheet->record[i], most_compared(o))
-                                      : STAGE_ALL;
-        for (int k = 0; k < sheet->nkind && fits; k++) {
-            fits = stages_run(sheet->record[i], sheet->kind[k], firsts, repeats, o->seed,
-                              &sheet->stages[sheet->n], &o->diags);
-            sheet->n += fits;
-        }
+        int firsts = o->number ? largest_first(sheet->record[i], o->number) : STAGE_ALL;
+        bool fits = stages_run(sheet->record[i], kind, firsts, repeats, o->seed,
+                               &sheet->stages[sheet->n], &o->diags);
+        sheet->n += fits;
         ok &= fits;
     }
     return ok;
@@ -126,11 +113,8 @@ static bool show(const Sheet *sheet)
     buf_init(&text);
     for (int i = 0; i < sheet->n; i++) {
         json_array_append_new(json, stages_json(&sheet->stages[i]));
-        if (sheet->nkind == 1)
-            report_stages(&text, &sheet->stages[i]);
+        report_stages(&text, &sheet->stages[i]);
     }
-    if (sheet->nkind > 1)
-        report_pickers(&text, sheet->stages, sheet->n, most_compared(o));
     if (cli_prints(o))
         fputs(text.text, stdout);
     buf_release(&text);
@@ -139,14 +123,12 @@ static bool show(const Sheet *sheet)
 
 int eval_stages(Options *o)
 {
-    const ModelKind *one;
-    Sheet sheet = {.o = o, .kind = &one, .nkind = 1};
-    if (strcmp(o->file, "stages") == 0)
-        sheet.kind = model_all(&sheet.nkind);
-    else if (!(one = cli_model_kind(o)) || !cli_refuse(o, "one model", GIVEN(NUMBER)))
+    const ModelKind *kind = cli_model_kind(o);
+    Sheet sheet = {.o = o};
+    if (!kind)
         return 2;
     bool ok = read_records(&sheet);
-    bool whole = ok && run_all(&sheet);
+    bool whole = ok && run_all(&sheet, kind);
     ok = ok && show(&sheet) && whole;
     for (int i = 0; i < sheet.nrecord; i++)
         recorded_free((Recorded *)(uintptr_t)sheet.record[i]);

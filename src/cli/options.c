@@ -205,7 +205,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_STORE: return parse_file(o, option, arg, &o->store);
     case OPTION_FRESH: o->fresh = true; return true;
     case OPTION_DEVICE_MODEL: o->device_model = arg; return true;
-    case OPTION_SVG: o->svg = arg; return true;
+    case OPTION_LIVE: return o->live = true;
     case OPTION_HTML: o->html = arg; return true;
     case OPTION_RANDOM_REPEAT:
         o->random_repeat = atoi(arg);

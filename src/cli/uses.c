@@ -18,11 +18,6 @@ static bool is_script(const Options *o)
     return path_is_script(o->file);
 }
 
-static bool is_program(const Options *o)
-{
-    return !is_template(o) && !is_script(o);
-}
-
 // Does the strategy work without a model? A heuristic file does.
 static bool asks_no_model(const Options *o)
 {
@@ -39,16 +34,6 @@ static bool is_one_stage(const Options *o)
 static bool takes_no_best(const Options *o)
 {
     return !o->best;
-}
-
-static bool has_point(const Options *o)
-{
-    return o->point;
-}
-
-static bool has_no_point(const Options *o)
-{
-    return !o->point;
 }
 
 static bool has_points(const Options *o)
@@ -109,10 +94,8 @@ static const struct {
     uint64_t refused;
 } uses[] = {
     {FOR_RUN | FOR_TUNE | FOR_EMIT, is_template, "templates",
-     GIVEN(EXTRA) | GIVEN(LOADING) | GIVEN(LIMIT) | GIVEN(SAMPLE)},
-    {FOR_RUN | FOR_TUNE | FOR_EMIT, is_script, "scripts",
-     GIVEN(EXTRA) | GIVEN(LOADING) | GIVEN(MODEL)},
-    {FOR_TUNE, is_program, "programs", GIVEN(LIMIT) | GIVEN(SAMPLE)},
+     GIVEN(EXTRA) | GIVEN(LOADING)},
+    {FOR_RUN | FOR_TUNE | FOR_EMIT, is_script, "scripts", GIVEN(EXTRA) | GIVEN(LOADING)},
     {FOR_TUNE, asks_no_model, "strategies but ranked and predicted", GIVEN(MODEL)},
     {FOR_TUNE, is_one_stage, "strategies but two-stage", GIVEN(STAGES)},
     {FOR_RUN | FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best",
@@ -120,10 +103,8 @@ static const struct {
     {FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best", GIVEN(STORE)},
     {FOR_EMIT | FOR_FEATURES | FOR_COUNT | FOR_FUSE, is_described, "a described device",
      GIVEN(DEVICE)},
-    {FOR_FUSE, prints_library, "--print", ~(GIVEN(PRINT) | GIVEN(COLOUR))},
-    {FOR_FUSE, is_program, "the stages of a program", GIVEN(TARGET)},
-    {FOR_FUSE, has_point, "the kernels of a solution", GIVEN(JSON) | GIVEN(NUMBER)},
-    {FOR_FUSE, has_no_point, "a list of covers", GIVEN(TARGET)},
+    {FOR_FUSE, prints_library, "--print", ~(GIVEN(PRINT) | GIVEN(COLOUR) | GIVEN(SIZES))},
+    {FOR_FUSE, is_script, "the calls of a script", GIVEN(DEVICE) | GIVEN(DEVICE_MODEL)},
     {FOR_EXPLORE, runs_nothing, "use without --device", GIVEN(SAMPLE) | GIVEN(UNCHECKED)},
     {FOR_EXPLORE, explores_expressions, "random expressions", GIVEN(MODEL)},
     {FOR_EXPLORE, is_again, "rows measured again",

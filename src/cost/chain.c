@@ -175,9 +175,7 @@ static void add_loops(Chainer *c, const Block *block, double around, Chain *sum)
 {
     for (int i = 0; i < block->len; i++) {
         const Stm *stm = block->at[i];
-        int64_t extent = 1;
-        if (is_loop(stm))
-            scope_constant(c->scope, stm->extent, &extent);
+        int64_t extent = is_loop(stm) ? scope_extent(c->scope, stm->extent) : 1;
         double here = around * (double)MAX(extent, 0);
         if (is_loop(stm)) {
             c->names.len = 0;

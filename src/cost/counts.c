@@ -131,7 +131,7 @@ static bool add_piece(Counts *c, Pieces *to, const Piece *piece, Ratio factor)
 static void add_count(Counts *c, Count *count, const Pieces *pieces, const char *refused,
                       int halves, int64_t times)
 {
-    Ratio factor = ratio(times, (Wide)1 << MIN(halves, 100));
+    Ratio factor = ratio_new(times, (Wide)1 << MIN(halves, 100));
     count->refused = count->refused ? count->refused : refused;
     count->halved |= halves > 0;
     for (int i = 0; i < pieces->len && !count->refused; i++)

@@ -19,7 +19,7 @@ static Wide wide_gcd(Wide a, Wide b)
     return a;
 }
 
-Ratio ratio(Wide num, Wide den)
+Ratio ratio_new(Wide num, Wide den)
 {
     Wide g = wide_gcd(num, den);
     g = den < 0 ? -g : g;
@@ -28,7 +28,7 @@ Ratio ratio(Wide num, Wide den)
 
 bool ratio_mul(Ratio *a, Ratio b)
 {
-    Ratio x = ratio(a->num, b.den), y = ratio(b.num, a->den);
+    Ratio x = ratio_new(a->num, b.den), y = ratio_new(b.num, a->den);
     return !__builtin_mul_overflow(x.num, y.num, &a->num) &&
            !__builtin_mul_overflow(x.den, y.den, &a->den);
 }
@@ -41,7 +41,7 @@ bool ratio_add(Ratio *a, Ratio b)
         __builtin_add_overflow(left, right, &num) ||
         __builtin_mul_overflow(a->den, b.den / g, &den))
         return false;
-    *a = ratio(num, den);
+    *a = ratio_new(num, den);
     return true;
 }
 
@@ -173,7 +173,7 @@ static Ratio binomial(int n, int k)
 {
     Ratio r = {1, 1};
     for (int i = 0; i < k; i++)
-        ratio_mul(&r, ratio(n - i, i + 1));
+        ratio_mul(&r, ratio_new(n - i, i + 1));
     return r;
 }
 
@@ -188,7 +188,7 @@ static Ratio bernoulli(int n)
             ratio_mul(&part, b[j]);
             ratio_add(&sum, part);
         }
-        b[m] = m ? ratio(-sum.num, sum.den * (m + 1)) : (Ratio){1, 1};
+        b[m] = m ? ratio_new(-sum.num, sum.den * (m + 1)) : (Ratio){1, 1};
     }
     return n == 1 ? (Ratio){1, 2} : b[n];
 }

@@ -433,7 +433,7 @@ static bool by_factor(Sum *s, Todo *t, bool *done)
         in->at[MIN(lower, upper)] = in->at[in->len - 2];
         in->len -= 2;
         Poly poly = {0};
-        if (!qpoly_add(s->arena, &poly, &t->poly, ratio((width + 1) / c, 1)))
+        if (!qpoly_add(s->arena, &poly, &t->poly, ratio_new((width + 1) / c, 1)))
             return overflow(s);
         t->poly = poly;
         t->alive = without(t->alive, v);

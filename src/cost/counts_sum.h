@@ -97,7 +97,7 @@ bool sum_count(Sum *sum, const System *system, Pieces *pieces);
 // counts_poly.c -----------------------------------------------------------------------
 
 bool row_scale_add(Row *to, const Row *from, int64_t factor); // false on overflow
-Ratio ratio(Wide num, Wide den);
+Ratio ratio_new(Wide num, Wide den);
 bool ratio_add(Ratio *a, Ratio b);
 bool ratio_mul(Ratio *a, Ratio b);
 bool qpoly_add(Arena *arena, Poly *to, const Poly *from, Ratio factor);

@@ -219,9 +219,7 @@ static void tally_for(Tally *t, const Stm *stm)
 {
     const Domain *before = t->domain;
     double unguarded = t->unguarded;
-    int64_t extent = 1;
-    if (!scope_constant(&t->scope, stm->extent, &extent))
-        BUG("the extent of a loop depends on more than sizes");
+    int64_t extent = scope_extent(&t->scope, stm->extent);
     scope_declare(&t->scope, stm, extent);
     t->unguarded *= (double)MAX(extent, 0) / threads_of(t, stm);
     VEC_PUSH(t->arena, &t->loops, stm);

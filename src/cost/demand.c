@@ -123,9 +123,7 @@ static bool is_global_store(const Stm *stm, const void *of)
 // Iterations of one work-item.
 static double turns_of(Scope *s, const Stm *stm)
 {
-    int64_t extent = 1;
-    scope_constant(s, stm->extent, &extent);
-    double n = (double)MAX(extent, 1);
+    double n = (double)MAX(scope_extent(s, stm->extent), 1);
     switch (stm->loop) {
     case LOOP_SEQ: return n;
     case LOOP_GLB: return ceil(n / (double)s->global[stm->dim]);

@@ -4,10 +4,10 @@
 //
 //   source  paper 000, sections 4.1 to 4.4 and Table 1
 //
-// The same features are found in two ways: features_expression on the lowered functional
-// expression, as the paper does it, and features_unit on the kernels as they are emitted,
-// after duplicate loads are gone and the border is split off; ranking uses the second.
-// Counts are averages over all work-items of all launches.
+// Features are read off kernels. Models see those of the kernels that are emitted, after
+// duplicate loads are gone and the border is split off; those of kernels that keep each
+// loop and load of the expression (lower_as_written) are the counts of the paper's
+// Algorithm 1. Counts are averages over all work-items of all launches.
 //
 // It measures nothing and predicts nothing.
 
@@ -15,7 +15,7 @@
 #define FW_COST_FEATURES_H
 
 #include "cost/device_model.h"
-#include "lower/lower.h"
+#include "kir/kir.h"
 
 typedef enum {
     FEATURES_PARALLELISM,
@@ -56,10 +56,5 @@ bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[F
 // times its launches. False if a size is not bound.
 bool features_kernel(const Unit *unit, int number, const FeatureSetting *setting,
                      double out[FEATURES], double *bytes);
-
-// The features of Table 1 of a lowered expression (as for lower); the others are 0. False
-// with a diagnostic if it cannot be lowered, false without one if a size is not bound.
-bool features_expression(const Program *program, Expr *body, const LowerOptions *options,
-                         const FeatureSetting *setting, Diags *diags, double out[FEATURES]);
 
 #endif

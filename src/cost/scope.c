@@ -283,3 +283,15 @@ int lanes_lines(const Lanes *lanes, int n, int width, int64_t line)
         }
     return count;
 }
+
+int64_t scope_extent(Scope *s, const Arith *extent)
+{
+    Lanes lanes;
+    int64_t n = 1;
+    if (scope_constant(s, extent, &n) || !scope_lanes(s, extent, &lanes))
+        return n;
+    n = lanes.v[0];
+    for (int i = 1; !lanes.uniform && i < s->lanes; i++)
+        n = MAX(n, lanes.v[i]);
+    return n;
+}

@@ -7,7 +7,7 @@
 #define FW_COST_SCOPE_H
 
 #include "cost/features.h"
-#include "lower/table.h"
+#include "kir/table.h"
 
 typedef struct {
     bool uniform; // v[0] stands for all
@@ -58,6 +58,9 @@ Bound *scope_find(Scope *scope, const Arith *var); // NULL if neither declared n
 void scope_look_at(Scope *scope, Bound *loop, int64_t at);
 // The value of a, of sizes only; false if it is more than that.
 bool scope_constant(Scope *scope, const Arith *a, int64_t *value);
+// The iterations of a loop; where they differ by group or item, the most that an item of
+// the warp does; of a loop whose iterations depend on data, 1.
+int64_t scope_extent(Scope *scope, const Arith *extent);
 // The values for the lanes of the warp; lanes without an iteration do the last one. False
 // if they depend on data.
 bool scope_lanes(Scope *scope, const Arith *a, Lanes *out);

@@ -192,9 +192,7 @@ static double spread_of(const Walk *w, const Stm *stm, double extent)
 
 static void walk_for(Walk *w, const Stm *stm)
 {
-    int64_t extent = 1;
-    if (!scope_constant(&w->scope, stm->extent, &extent))
-        BUG("the extent of a loop depends on more than sizes");
+    int64_t extent = scope_extent(&w->scope, stm->extent);
     scope_declare(&w->scope, stm, extent);
     double exec = w->exec, unguarded = w->unguarded, spread = w->spread;
     double factor = (double)extent / threads_of(w, stm);

@@ -25,6 +25,14 @@ Path walk_below(Walk *w, Path at, int child)
     return at;
 }
 
+Path walk_under_layout(Walk *w, Path at)
+{
+    const Expr *under = w->deep ? NULL : under_layout(walk_node(w, at));
+    while (!w->deep && walk_node(w, at) != under)
+        at = walk_below(w, at, 0);
+    return at;
+}
+
 // Inside the functions of a nest.
 static Path inside_nest(Walk *w, Path at, int dims)
 {
@@ -60,13 +68,28 @@ static void unroll_inner(Walk *w, Path at, int64_t most)
 {
     if (w->deep)
         return;
-    int64_t length = reduce_length(walk_node(w, at));
+    int64_t length = nested_length(walk_node(w, at));
     if (length && length <= most)
         walk_apply_plain(w, RULE_REDUCE_UNROLL, at);
     if (walk_node(w, at)->fun)
         unroll_inner(w, walk_below(w, at, CHILD_FUN), most);
     for (int i = 0; i < walk_node(w, at)->narg; i++)
         unroll_inner(w, walk_below(w, at, i), most);
+}
+
+// Folds of joined arrays that are too long to be written out become loops in loops, whose
+// indices need no division.
+static void nest_folds(Walk *w, Path at)
+{
+    if (w->deep)
+        return;
+    if (!w->unroll || reduce_length(walk_node(w, at)) > UNROLL_MOST)
+        while (walk_apply_plain(w, RULE_REDUCE_ROWS, at))
+            ;
+    if (walk_node(w, at)->fun)
+        nest_folds(w, walk_below(w, at, CHILD_FUN));
+    for (int i = 0; i < walk_node(w, at)->narg; i++)
+        nest_folds(w, walk_below(w, at, i));
 }
 
 static bool stream_loop(Walk *w, Path at, int64_t steps)
@@ -255,50 +278,24 @@ static void derive_nested(Walk *w, Path at, int depth)
     for (int64_t d = depth - 1; d >= 0; d--) {
         walk_apply(w, RULE_MAP_GLB, at, &d, 1);
         at = walk_below(w, at, CHILD_FUN);
-        while (d > 0 && !w->deep && walk_node(w, at)->kind == E_LET)
-            at = walk_below(w, at, 1);
+        while (d > 0 && !w->deep && !is_map(walk_node(w, at)))
+            at = walk_below(w, at, walk_node(w, at)->kind == E_LET);
     }
 }
 
-// A name for what is used once goes.
-static bool inline_once(Walk *w, Path at)
+// The map that a step of the fold is, for the outputs of an item.
+static void unroll_outputs(Walk *w, Path at)
 {
-    const Expr *let = w->deep ? NULL : walk_node(w, at);
-    return let && let->kind == E_LET && expr_uses(let->arg[1], let->param) <= 1 &&
-           walk_apply_plain(w, RULE_LET_INLINE, at);
+    while (!w->deep && !is_map(walk_node(w, at)))
+        at = walk_below(w, at, walk_node(w, at)->kind == E_LET ? 1 : CHILD_FUN);
+    walk_apply_plain(w, RULE_MAP_UNROLL, at);
 }
 
-// What a product or a chain is part of moves into its function: a map of what it gives,
-// alone or beside other arrays in a zip. A map that only reads it would compute it again
-// for each element.
-static bool fuse_into(Walk *w, Path at, bool (*has)(const Expr *expr))
+// Of the array that a pattern goes through; what is not known is long.
+static int64_t shared_length(const Expr *expr)
 {
-    const Expr *map = walk_node(w, at);
-    Path in = walk_below(w, at, 0);
-    if (!is_map(map) || w->deep)
-        return false;
-    if (has != has_chain && inline_once(w, walk_below(w, at, CHILD_FUN)))
-        return true;
-    if (!has(map->arg[0]))
-        return false;
-    if (map->arg[0]->kind == E_LET)
-        return walk_apply_plain(w, RULE_LET_INLINE, in);
-    if (map->dims > 1)
-        return walk_apply_plain(w, RULE_MAP_NEST, at);
-    if (is_map(map->arg[0]))
-        return walk_apply_plain(w, RULE_MAP_NEST, in) ||
-               walk_apply_plain(w, RULE_MAP_FUSION, at);
-    if (walk_apply_plain(w, RULE_ZIP_NEST, at))
-        return true;
-    for (int64_t i = 0; is_zip(map->arg[0], 1) && i < map->arg[0]->narg; i++) {
-        const Expr *part = map->arg[0]->arg[i];
-        if (has(part) && part->kind == E_LET)
-            return walk_apply_plain(w, RULE_LET_INLINE, walk_below(w, in, (int)i));
-        if (has(part))
-            return walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, in, (int)i)) ||
-                   walk_apply(w, RULE_MAP_ZIP_FUSION, at, &i, 1);
-    }
-    return false;
+    int64_t len;
+    return arith_is_const(expr->arg[expr->narg - 1]->type->len, &len) ? len : INT64_MAX;
 }
 
 // A product: tiles for groups, blocks of outputs in registers for items. What does not
@@ -328,35 +325,18 @@ static void derive_product(Walk *w, Path at)
         walk_apply(w, RULE_MATRIX_TILES, block, &w->stage, 1);
     else if (w->stage)
         walk_apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
-    while (!w->deep && !is_map(walk_node(w, block)))
-        block = walk_below(w, block, walk_node(w, block)->kind == E_LET ? 1 : CHILD_FUN);
-    walk_apply_plain(w, RULE_MAP_UNROLL, block);
-}
-
-// Arrays of the outer element that the inner map reads beside the other operand: by index.
-static void index_rows(Walk *w, Path at)
-{
-    Path inner = walk_below(w, at, CHILD_FUN);
-    const Expr *map = walk_node(w, at);
-    for (int64_t i = 0; !w->deep && is_map(map) && is_map(walk_node(w, inner)); i++) {
-        const Expr *in = walk_node(w, inner)->arg[0];
-        if (!is_zip(in, 1) || i >= in->narg)
-            return;
-        map = walk_node(w, at);
-        if (expr_mentions(in->arg[i], map->fun->params[0]))
-            walk_apply(w, RULE_ZIP_INDEX, inner, &i, 1);
-    }
+    else if (w->unroll && shared_length(walk_node(w, block)) <= UNROLL_MOST)
+        walk_apply_plain(w, RULE_REDUCE_UNROLL, block);
+    const Expr *before = walk_node(w, block)->narg ? walk_node(w, block)->arg[0] : NULL;
+    if (before && before->kind == E_PATTERN && before->pattern == P_REDSEQ)
+        unroll_outputs(w, walk_below(w, block, 0));
+    unroll_outputs(w, block);
 }
 
 // A product in blocks, or a batch of them; false if it is none.
 static bool derive_blocks(Walk *w, Path at)
 {
     Path inner = walk_below(w, at, CHILD_FUN);
-    for (Path p = at; !w->deep && is_map(walk_node(w, p)); p = walk_below(w, p, CHILD_FUN))
-        while (fuse_into(w, p, p.n == at.n ? has_product : has_fold))
-            ;
-    if (!w->deep && has_fold(walk_node(w, at)->fun))
-        index_rows(w, at);
     if (is_product(walk_node(w, at)))
         derive_product(w, at);
     else if (is_map(walk_node(w, at)) && is_product(walk_node(w, inner)) &&
@@ -387,28 +367,15 @@ static bool derive_fold_parts(Walk *w, Path at)
     return true;
 }
 
-// Maps of rows that a chain begins with, where what follows it has moved in: they would
-// keep its folds from getting names.
-static void inline_first(Walk *w, Path at)
-{
-    Path in = walk_below(w, walk_below(w, at, CHILD_FUN), 0);
-    while (!w->deep && is_map(walk_node(w, at)->fun->arg[0])) {
-        const Expr *let = walk_node(w, in);
-        if (let->kind != E_LET || !is_map(let->arg[0]) || has_fold(let->arg[0]) ||
-            !walk_apply_plain(w, RULE_LET_INLINE, in))
-            return;
-    }
-}
+enum { LIST_NEAR = 4 }; // words that an item copies at once
 
 static void derive_map(Walk *w, Path at)
 {
     if (stream_map(w, at))
         return;
-    bool fused = false;
-    while (fuse_into(w, at, has_chain))
-        fused = true;
-    if (fused && is_map(walk_node(w, at)))
-        inline_first(w, at);
+    if (w->lists &&
+        walk_apply(w, RULE_TILE_LIST, at, (int64_t[]){w->local[0], LIST_NEAR}, 2))
+        return;
     if (derive_scan_rows(w, at) || derive_fold_parts(w, at))
         return;
     if (derive_chain(w, at))
@@ -416,8 +383,10 @@ static void derive_map(Walk *w, Path at)
     cover_pull(&w->r, at, &w->unstored);
     if (w->blocks && derive_blocks(w, at))
         return;
+    if (walk_node(w, at)->fun)
+        nest_folds(w, walk_below(w, at, CHILD_FUN));
     if (w->unroll)
-        unroll_inner(w, walk_below(w, at, CHILD_FUN), INNER_MOST);
+        unroll_inner(w, walk_below(w, at, CHILD_FUN), UNROLL_MOST);
     const Expr *map = walk_node(w, at);
     int depth = map->dims == 1 ? nested_depth(map) : 1;
     if (depth > 1)
@@ -448,15 +417,24 @@ static void join_folds(Walk *w, Path at)
     } while (walk_apply_plain(w, RULE_JOIN_REDUCE, at));
 }
 
+// Of what parts gave, which are few.
+static bool of_parts(const Walk *w, const Expr *expr)
+{
+    for (int i = 0; i < w->unstored.ntogether; i++)
+        if (expr_mentions(expr, w->unstored.together[i].param))
+            return true;
+    return false;
+}
+
 static void derive_reduce(Walk *w, Path at)
 {
     if (!reduce_shares(walk_node(w, at)))
         return;
-    join_folds(w, at);
-    bool ok = reduce_parts(w, at, w->groups, w->lanes);
+    int64_t groups = of_parts(w, walk_node(w, at)) ? 1 : w->groups;
+    bool ok = reduce_parts(w, at, groups, w->lanes);
     bool hold = w->hold;
     w->hold = false; // there may be more parts than fit
-    if (ok && w->groups > 1)
+    if (ok && groups > 1)
         ok = reduce_parts(w, at, 1, 1);
     w->hold = hold;
     if (ok)
@@ -467,6 +445,7 @@ static void derive_reduce(Walk *w, Path at)
 
 static void walk(Walk *w, Path at, bool root);
 static void walk_apart(Walk *w, Path at);
+static void walk_step(Walk *w, Path at);
 
 static void walk_args(Walk *w, Path at)
 {
@@ -482,36 +461,51 @@ static void parallel_copy(Walk *w, Path at)
         derive_map(w, at);
 }
 
+enum { PARTS_TOGETHER = 16 };
+
 // A fold of rows element by element is one fold for each column. It is written to memory,
 // as every fold is.
-static void walk_columns(Walk *w, Path at, bool root)
+static void walk_columns(Walk *w, Path at, bool root, bool of_parts)
 {
+    int64_t parts = w->parts;
+    bool rows = w->rows;
+    if (of_parts) { // by items, each a few of them
+        w->parts = PARTS_TOGETHER;
+        w->rows = false;
+    }
     if (!root)
         walk_apply_plain(w, RULE_TO_GLOBAL, at);
     derive_map(w, root ? at : walk_below(w, at, 0));
+    w->parts = parts;
+    w->rows = rows;
 }
 
 static void walk_pattern(Walk *w, Path at, bool root)
 {
     const Expr *expr = walk_node(w, at);
     Pattern pattern = expr->pattern;
-    if (root && is_relayout(expr)) {
+    if (root && (is_relayout(expr) || pattern == P_SCATTER)) {
         walk_apart(w, walk_below(w, at, 0));
         return;
     }
+    if (pattern == P_REDUCE && reduce_shares(expr))
+        join_folds(w, at);
     walk_args(w, at);
     if (pattern == P_ITERATE && fuse_steps(w, at))
         return;
     if (pattern == P_ITERATE)
-        walk_apart(w, walk_below(w, at, CHILD_FUN));
+        walk_step(w, at);
     else if (pattern == P_REDUCE && walk_apply_plain(w, RULE_REDUCE_MAP_INTERCHANGE, at))
-        walk_columns(w, at, root);
+        walk_columns(w, at, root, of_parts(w, walk_node(w, at)));
     else if (pattern == P_REDUCE)
         derive_reduce(w, at);
     else if (root && moves_rows(walk_node(w, at)))
         parallel_copy(w, at);
     else if (pattern == P_MAP && root)
         derive_map(w, at);
+    else if (pattern == P_MAP && is_costly(walk_node(w, at)) &&
+             walk_apply_plain(w, RULE_TO_GLOBAL, at)) // who reads it would compute it again
+        derive_map(w, walk_below(w, at, 0));
     else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))
         derive_map(w, walk_below(w, at, 0));
     else if (pattern == P_SCAN)
@@ -520,12 +514,12 @@ static void walk_pattern(Walk *w, Path at, bool root)
         parallel_copy(w, at);
 }
 
-// A stage that its kernel does not store, of which a product is part: it has one reader.
-static bool is_unstored_product(const Walk *w, const Expr *let)
+// A stage that its kernel does not store, and must not compute again: it has one reader.
+static bool is_unstored_costly(const Walk *w, const Expr *let)
 {
     for (int i = 0; i < w->unstored.n; i++)
         if (w->unstored.at[i].param == let->param)
-            return expr_uses(let->arg[1], let->param) == 1 && has_product(let->arg[0]);
+            return expr_uses(let->arg[1], let->param) == 1 && is_costly(let->arg[0]);
     return false;
 }
 
@@ -566,14 +560,35 @@ static void walk_apart(Walk *w, Path at)
     w->outside = outside;
 }
 
+static void walk_step(Walk *w, Path at)
+{
+    const Param *outer = w->state;
+    w->state = walk_node(w, at)->fun->params[0];
+    walk_apart(w, walk_below(w, at, CHILD_FUN));
+    w->state = outer;
+}
+
+static const Together *find_together(const Walk *w, const Param *param)
+{
+    for (int i = 0; i < w->unstored.ntogether; i++)
+        if (w->unstored.together[i].param == param)
+            return &w->unstored.together[i];
+    return NULL;
+}
+
 static void walk_let(Walk *w, Path at, bool root)
 {
-    if (w->blocks && is_unstored_product(w, walk_node(w, at)) &&
+    if (is_unstored_costly(w, walk_node(w, at)) &&
         walk_apply_plain(w, RULE_LET_INLINE, at)) {
+        derive_normalise(w, at);
         walk(w, at, root);
         return;
     }
-    walk(w, walk_below(w, at, 0), false);
+    const Together *parts = find_together(w, walk_node(w, at)->param);
+    if (parts)
+        derive_together(w, walk_map_below(w, walk_below(w, at, 0)), parts);
+    else
+        walk(w, walk_below(w, at, 0), false);
     const Expr *let = w->deep ? NULL : walk_node(w, at), *value = let ? let->arg[0] : NULL;
     if (root && value && value->kind == E_PATTERN && value->pattern == P_TOGLOBAL &&
         w->nstored < COUNTOF(w->stored))
@@ -588,7 +603,7 @@ static void walk(Walk *w, Path at, bool root)
     if (w->deep)
         return;
     const Expr *expr = walk_node(w, at);
-    if (root && is_placed(w, expr))
+    if (root && (is_placed(w, expr) || is_carried(expr, w->state)))
         return;
     switch (expr->kind) {
     case E_LET: walk_let(w, at, root); return;
@@ -626,6 +641,7 @@ static Walk walk_of(const Derivation *d, const Point *point)
     w.blocks = w.matrix || derive_word(d, point, "product", "blocks");
     w.rows = derive_word(d, point, "fold", "group");
     w.hold = derive_word(d, point, "hold", "local");
+    w.beside = w.rows ? derive_number(d, point, "l", 1) : 1;
     if (space_find(d->space, "lanes") >= 0)
         w.lanes = space_int(d->space, point, "lanes");
     if (space_find(d->space, "stage") >= 0)
@@ -639,6 +655,8 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.steps = space_int(d->space, point, "walk");
     w.stream = derive_word(d, point, "scheme", "stream");
     w.shuffle = d->device.shuffle;
+    w.host = !has_items(d);
+    w.lists = derive_word(d, point, "lists", "tiles");
     w.fused = derive_param(d, point, "fuse");
     w.cols = derive_param(d, point, "cols");
     w.strip = derive_param(d, point, "rows");
@@ -660,7 +678,7 @@ static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diag
     *w = walk_of(d, point);
     rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
     if (!d->shape.lowered)
-        derive_normalise(&w->r);
+        derive_normalise(w, (Path){0});
     cover_begin(d, point, &w->r, &w->unstored);
     if (!d->shape.lowered)
         walk(w, (Path){0}, true);
@@ -695,7 +713,7 @@ Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *ar
                   Diags *diags)
 {
     Expr *body = derive_body(d, point, diags);
-    LowerOptions options = derive_options(d, point);
+    KernelOptions options = derive_options(d, point);
     options.quick = quick;
     return body ? lower(d->program, body, &options, arena, diags) : NULL;
 }

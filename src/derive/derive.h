@@ -39,6 +39,10 @@ void derive_plain(const Derivation *derivation, Point *point);
 // A point that computes the same as the plain one as C in bearable time: products in blocks
 // (1024 x 1024 x 1024 on two cores: 60 ms against more than 10 s).
 void derive_reference(const Derivation *derivation, Point *point);
+// Where that point's items share folds: terms of the longest fold, each sum of which any
+// point may add in any order, in whole arrays as many as one accumulator adds; else 0: the
+// sums of an item are whole.
+int64_t derive_terms(const Derivation *derivation);
 // Points that are often good, to try first, each once and not the plain one; returns how
 // many were written.
 int derive_first(const Derivation *derivation, Point *point, int max);
@@ -51,9 +55,9 @@ bool derive_rewriting(const Derivation *derivation, const Point *point,
 // The work-group that the mapLcl of a lowered expression are written for, at most that many
 // work-items; 1 where they do not say. False, and nothing set, if there are none.
 bool derive_natural(const Expr *body, int64_t most, int64_t local[3]);
-LowerOptions derive_options(const Derivation *derivation, const Point *point);
+KernelOptions derive_options(const Derivation *derivation, const Point *point);
 // The kernels of a point, in arena; quick: to be looked at, not to be printed
-// (LowerOptions). NULL with a diagnostic.
+// (KernelOptions). NULL with a diagnostic.
 Unit *derive_unit(const Derivation *derivation, const Point *point, bool quick,
                   Arena *arena, Diags *diags);
 

@@ -11,10 +11,29 @@ int64_t reduce_length(const Expr *expr)
     return reduce && arith_is_const(expr->arg[1]->type->len, &len) ? len : 0;
 }
 
+// The length of a row of a joined array; 0: it is none, or its length is not known.
+static int64_t joined_length(const Expr *expr)
+{
+    int64_t len;
+    bool join = expr->kind == E_PATTERN && expr->pattern == P_JOIN;
+    return join && arith_is_const(expr->arg[0]->type->elem->len, &len) ? len : 0;
+}
+
 int64_t inner_length(const Expr *expr)
 {
+    int64_t len = reduce_length(expr), all = 1, most = 0, row;
+    if (len <= UNROLL_MOST)
+        return len;
+    for (const Expr *e = expr->arg[1]; (row = joined_length(e)); e = e->arg[0])
+        most = (all *= row) <= UNROLL_MOST ? all : most;
+    return most;
+}
+
+int64_t nested_length(const Expr *expr)
+{
     int64_t len = reduce_length(expr);
-    return len <= INNER_MOST ? len : 0;
+    return len && reduce_length(expr->fun->arg[0]) ? len * nested_length(expr->fun->arg[0])
+                                                   : len;
 }
 
 bool is_window(const Expr *expr, int dims)
@@ -40,19 +59,20 @@ bool is_map(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_MAP;
 }
 
+bool folds_pairs(const Expr *map, const Expr *inner)
+{
+    const Expr *body = is_map(inner) && inner->dims == 1 ? inner->fun->arg[0] : NULL;
+    if (!body || !type_is_scalar(body->type))
+        return false;
+    const Expr *fold = fold_is_long(body, 0) ? body : fold_to_name(body, 0);
+    return fold && type_is_scalar(fold->type) && expr_mentions(fold, map->fun->params[0]) &&
+           expr_mentions(fold, inner->fun->params[0]);
+}
+
 bool is_product(const Expr *map)
 {
-    if (!is_map(map) || map->dims != 1)
-        return false;
-    const Expr *inner = map->fun->arg[0], *body = is_map(inner) ? inner->fun->arg[0] : NULL;
-    const Param *x = map->fun->params[0];
-    if (!body || inner->dims != 1 || expr_mentions(inner->arg[0], x))
-        return false;
-    if (fold_is_long(body, 0))
-        return type_is_scalar(body->type);
-    const Expr *fold = fold_to_name(body, 0);
-    return fold && type_is_scalar(fold->type) && type_is_scalar(body->type) &&
-           expr_mentions(fold, x) && expr_mentions(fold, inner->fun->params[0]);
+    return is_map(map) && map->dims == 1 && folds_pairs(map, map->fun->arg[0]) &&
+           !expr_mentions(map->fun->arg[0]->arg[0], map->fun->params[0]);
 }
 
 bool has_fold(const Expr *expr)
@@ -75,79 +95,23 @@ bool has_product(const Expr *expr)
     return expr->fun && has_product(expr->fun->arg[0]);
 }
 
-// Maps of a map that folds nothing are one map.
-static bool is_flat(const Expr *map)
+static bool is_laid_out(const Expr *expr)
 {
-    const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;
-    const Type *type = inner && is_map(inner) ? inner->fun->arg[0]->type : NULL;
-    return !type || type->kind == T_ARRAY || has_fold(inner->fun->arg[0]);
+    return expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_VIEW &&
+           writes_itself(expr);
 }
 
-static bool has_window(const Expr *in, int dims)
+const Expr *under_layout(const Expr *expr)
 {
-    bool found = is_window(in, dims);
-    for (int i = 0; is_zip(in, dims) && i < in->narg; i++)
-        found |= is_window(in->arg[i], dims);
-    return found;
-}
-
-// A map in several dimensions whose function folds rows or has their prefixes is a nest of
-// maps, whose innermost is a chain.
-static void nest_at(Rewriter *r, Path at)
-{
-    const Expr *map = path_find(r->expr, &at);
-    while (is_map(map) && map->dims > 1 && is_chain_body(map->fun->arg[0]) &&
-           !has_window(map->arg[0], map->dims) &&
-           rewriter_rule(r, &at, RULE_MAP_NEST, &(RuleArgs){0}) &&
-           path_push(&at, CHILD_FUN))
-        map = path_find(r->expr, &at);
-}
-
-static void flatten_at(Rewriter *r, Path at)
-{
-    while (!is_flat(path_find(r->expr, &at)) &&
-           rewriter_rule(r, &at, RULE_MAP_FLATTEN, &(RuleArgs){0}))
-        ;
-    nest_at(r, at);
-    const Expr *expr = path_find(r->expr, &at);
-    Path below = at;
-    if (expr->kind == E_PATTERN && expr->pattern == P_ITERATE &&
-        path_push(&below, CHILD_FUN))
-        flatten_at(r, below);
-    for (int i = 0; i < path_find(r->expr, &at)->narg; i++) {
-        below = at;
-        if (path_push(&below, i))
-            flatten_at(r, below);
-    }
-}
-
-// A prefix that items cannot share as it stands may be one of what a map makes.
-static void split_scans(Rewriter *r, Path at)
-{
-    const Expr *expr = path_find(r->expr, &at);
-    if (expr->kind == E_PATTERN && expr->pattern == P_SCAN && !folds_by_parts(expr) &&
-        rewriter_rule(r, &at, RULE_SCAN_FISSION, &(RuleArgs){0}))
-        expr = path_find(r->expr, &at);
-    Path below = at;
-    if (expr->fun && path_push(&below, CHILD_FUN))
-        split_scans(r, below);
-    for (int i = 0; i < path_find(r->expr, &at)->narg; i++) {
-        below = at;
-        if (path_push(&below, i))
-            split_scans(r, below);
-    }
-}
-
-void derive_normalise(Rewriter *r)
-{
-    flatten_at(r, (Path){0});
-    split_scans(r, (Path){0});
+    while (is_laid_out(expr))
+        expr = expr->arg[0];
+    return expr;
 }
 
 static const Expr *tail_of_lets(const Expr *expr)
 {
-    while (expr->kind == E_LET)
-        expr = expr->arg[1];
+    while (expr->kind == E_LET || is_laid_out(expr))
+        expr = expr->arg[expr->kind == E_LET];
     return expr;
 }
 

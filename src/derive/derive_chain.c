@@ -16,37 +16,56 @@ static bool is_scan(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_SCAN;
 }
 
-static bool shares(const Expr *expr)
+static bool can_share(const Expr *expr, int64_t least)
 {
     if (is_scan(expr)) // in local memory, so of a length that is known
-        return scan_is_long(expr, INNER_MOST + 1) && folds_by_parts(expr) &&
+        return scan_is_long(expr, least) && folds_by_parts(expr) &&
                arith_is_const(expr->type->len, NULL);
-    return fold_is_long(expr, INNER_MOST + 1) && reduce_shares(expr);
+    return fold_is_long(expr, least) && reduce_shares(expr);
+}
+
+static bool shares(const Expr *expr)
+{
+    return can_share(expr, INNER_MOST + 1);
+}
+
+// Elements of a fold that is worth sharing: where an array is made, each of its elements
+// would fold them again.
+static int64_t least_of(const Expr *body)
+{
+    double count = 1;
+    const Type *type = body->type;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        count *= (double)arith_most(type->len);
+    return body->type->kind == T_ARRAY && count <= INNER_MOST * INNER_MOST
+               ? MAX(8, (int64_t)count / INNER_MOST)
+               : INNER_MOST + 1;
 }
 
 // A prefix that items cannot share would be computed by all of them.
-static bool has_alone(const Expr *expr)
+static bool has_alone(const Expr *expr, int64_t least)
 {
-    if (is_scan(expr) && !shares(expr))
+    if (is_scan(expr) && !can_share(expr, least))
         return true;
     for (int i = 0; i < expr->narg; i++)
-        if (has_alone(expr->arg[i]))
+        if (has_alone(expr->arg[i], least))
             return true;
-    return expr->fun && has_alone(expr->fun->arg[0]);
+    return expr->fun && has_alone(expr->fun->arg[0], least);
 }
 
 // Does a body fold at its own level what items may share?
-static bool folds(const Expr *body)
+static bool folds(const Expr *body, int64_t least)
 {
-    const Expr *fold = fold_to_name(body, INNER_MOST + 1);
-    if (shares(body) || (fold && shares(fold)))
+    const Expr *fold = fold_to_name(body, least);
+    if (can_share(body, least) || (fold && can_share(fold, least)))
         return true;
-    return body->kind == E_LET && (shares(body->arg[0]) || folds(body->arg[1]));
+    return body->kind == E_LET &&
+           (can_share(body->arg[0], least) || folds(body->arg[1], least));
 }
 
 bool is_chain_body(const Expr *body)
 {
-    return folds(body) && !has_alone(body);
+    return folds(body, least_of(body)) && !has_alone(body, least_of(body));
 }
 
 // Maps around it are places only where each runs over what the one around it is given: a
@@ -55,8 +74,9 @@ int chain_depth(const Expr *map)
 {
     for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
         const Expr *body = map->fun->arg[0];
-        if (folds(body))
+        if (folds(body, least_of(body)))
             return is_chain_body(body) ? depth : 0;
+        body = under_layout(body);
         if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]))
             return 0;
         map = body;
@@ -131,7 +151,7 @@ bool reads_columns(const Expr *map)
     for (int depth = chain_depth(map); depth > 1; depth--) {
         if (turns_elements(map->arg[0]))
             return true;
-        map = map->fun->arg[0];
+        map = under_layout(map->fun->arg[0]);
     }
     return is_turned(map->arg[0]) || indexes_rows(map->fun->arg[0], map->fun->params[0]);
 }
@@ -180,6 +200,25 @@ static int64_t scan_bytes(const Expr *expr, bool inputs)
     return expr->fun ? bytes + scan_bytes(expr->fun->arg[0], inputs) : bytes;
 }
 
+static int64_t longest(const Expr *expr)
+{
+    int64_t len = 0, most = 0;
+    if (can_share(expr, 0))
+        arith_is_const(expr->arg[expr->narg - 1]->type->len, &most);
+    for (int i = expr->fun ? -1 : 0; i < expr->narg; i++) {
+        len = longest(i < 0 ? expr->fun->arg[0] : expr->arg[i]);
+        most = MAX(most, len);
+    }
+    return most;
+}
+
+int64_t chain_length(const Expr *map)
+{
+    for (int depth = chain_depth(map); depth > 1; depth--)
+        map = under_layout(map->fun->arg[0]);
+    return longest(map->fun->arg[0]);
+}
+
 int64_t chain_scan_bytes(const Expr *map)
 {
     return chain_depth(map) ? scan_bytes(map->fun->arg[0], false) : 0;
@@ -188,7 +227,7 @@ int64_t chain_scan_bytes(const Expr *map)
 int64_t chain_bytes(const Expr *map)
 {
     for (int depth = chain_depth(map); depth > 1; depth--)
-        map = map->fun->arg[0];
+        map = under_layout(map->fun->arg[0]);
     int64_t bytes = bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true);
     for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1])
         bytes += e->arg[0]->type->kind == T_ARRAY ? bytes_of(e->arg[0]->type) : 0;
@@ -227,16 +266,18 @@ static bool is_held(const Expr *value)
            (of->kind == E_PARAM || (writes_itself(value) && value->pattern != P_TOLOCAL));
 }
 
+enum { ALONE_MOST = 16 }; // elements that an item folds by itself
+
 // A fold or a prefix by the items of the group: lets around it, one for each level.
 static bool derive_shared(Walk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
-    if (fold_is_long(value, INNER_MOST + 1)) {
+    if (fold_is_long(value, ALONE_MOST + 1)) {
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
         return w->rows &&
                walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
     }
-    return w->rows && scan_is_long(value, INNER_MOST + 1) &&
+    return w->rows && scan_is_long(value, 0) &&
            walk_apply(w, RULE_SCAN_LCL, at, &w->local[0], 1);
 }
 
@@ -252,6 +293,7 @@ static void derive_value(Walk *w, Path at)
 
 static void derive_result(Walk *w, Path at)
 {
+    at = walk_under_layout(w, at);
     const Expr *result = walk_node(w, at);
     if (result->kind == E_TUPLE) {
         for (int i = 0; i < result->narg; i++)
@@ -275,28 +317,43 @@ static bool needs_no_name(const Expr *let, const Param *row)
            value->arg[0]->pattern == P_ARRAY && expr_uses(let->arg[1], let->param) <= 1;
 }
 
-static void derive_body_of_chain(Walk *w, Path at, const Param *row)
+void derive_lets(Walk *w, Path *at, const Param *row, void (*hold)(Walk *w, Path value))
 {
-    const int64_t least = INNER_MOST + 1;
+    const int64_t least = w->deep ? 0 : least_of(walk_node(w, *at));
     while (!w->deep) {
-        if (walk_apply(w, RULE_NAME_FOLD, at, &least, 1))
+        if (walk_apply_plain(w, RULE_LET_OUT, *at) ||
+            walk_apply(w, RULE_NAME_FOLD, *at, &least, 1))
             continue;
-        bool let = walk_node(w, at)->kind == E_LET;
-        bool shared = derive_shared(w, let ? walk_below(w, at, 0) : at);
-        while (let && walk_apply_plain(w, RULE_LET_OF_LET, at))
-            ;
-        if (shared)
+        bool let = walk_node(w, *at)->kind == E_LET;
+        if (derive_shared(w, let ? walk_below(w, *at, 0) : *at))
             continue;
         if (!let)
             break;
-        if (needs_no_name(walk_node(w, at), row) &&
-            walk_apply_plain(w, RULE_LET_INLINE, at))
+        if (needs_no_name(walk_node(w, *at), row) &&
+            walk_apply_plain(w, RULE_LET_INLINE, *at))
             continue;
-        derive_value(w, walk_below(w, at, 0));
-        at = walk_below(w, at, 1);
+        hold(w, walk_below(w, *at, 0));
+        *at = walk_below(w, *at, 1);
     }
+}
+
+static void derive_body_of_chain(Walk *w, Path at, const Param *row)
+{
+    derive_lets(w, &at, row, derive_value);
     if (!w->deep)
         derive_result(w, at);
+}
+
+// Several short rows a group, each by the items of one y; the map of them.
+static Path rows_beside(Walk *w, Path at)
+{
+    if (!w->rows || w->beside < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &w->beside, 1))
+        return at;
+    at = walk_map_below(w, at);
+    Path row = walk_below(w, at, CHILD_FUN);
+    walk_apply(w, RULE_MAP_WRG, at, (int64_t[]){0}, 1);
+    walk_apply(w, RULE_MAP_LCL, row, (int64_t[]){1}, 1);
+    return row;
 }
 
 bool derive_chain(Walk *w, Path at)
@@ -305,15 +362,19 @@ bool derive_chain(Walk *w, Path at)
     if (!depth)
         return false;
     for (int64_t d = depth - 1; d >= 0; d--) {
-        walk_apply(w, w->rows ? RULE_MAP_WRG : RULE_MAP_GLB, at, &d, 1);
+        if (d == 0 && depth == 1)
+            at = rows_beside(w, at);
+        if (walk_node(w, at)->pattern == P_MAP)
+            walk_apply(w, w->rows ? RULE_MAP_WRG : RULE_MAP_GLB, at, &d, 1);
         if (d == 0 && w->rows && w->hold)
             walk_apply_plain(w, RULE_NAME_ROWS, at);
+        const Param *row = w->deep ? NULL : walk_node(w, at)->fun->params[0];
         at = walk_below(w, at, CHILD_FUN);
+        if (d > 0)
+            at = walk_under_layout(w, at);
+        else
+            derive_body_of_chain(w, at, row);
     }
-    Path map = at;
-    map.n--;
-    const Param *row = w->deep ? NULL : walk_node(w, map)->fun->params[0];
-    derive_body_of_chain(w, at, row);
     return true;
 }
 
@@ -321,9 +382,12 @@ bool derive_chain(Walk *w, Path at)
 static bool derive_group(Walk *w, Path at)
 {
     bool rows = w->rows;
+    int64_t beside = w->beside;
     w->rows = true;
+    w->beside = 1;
     bool ok = derive_chain(w, at);
     w->rows = rows;
+    w->beside = beside;
     return ok;
 }
 

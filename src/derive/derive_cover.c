@@ -163,6 +163,8 @@ typedef struct {
     const Derivation *d;
     const Pipeline *p;
     Rewriter *r;
+    const Point *point;
+    Unstored *unstored;
     Set local; // stages with a tile
     int n;
     Set item[CALLS_MAX]; // stages that a let holds; 0: something else
@@ -250,20 +252,94 @@ static void one_map(Chain *c, const int *stage, int n)
             (size_t)(c->n - first - 1) * sizeof *c->item);
 }
 
+static bool is_sum(const Chain *c, int stage)
+{
+    return folds_together(c->p->stage[stage].expr);
+}
+
+// What a fold folds becomes a map that a let holds, a stage with a number of its own.
+static bool name_folded(Chain *c, int stage, int number)
+{
+    int k = find_item(c, stage);
+    Path let = let_at(c, k), value = let;
+    path_push(&value, 0);
+    if (k == c->n || c->n == CALLS_MAX ||
+        !rewriter_rule(c->r, &value, RULE_NAME_FOLDED, &(RuleArgs){0}) ||
+        !rewriter_rule(c->r, &let, RULE_LET_OUT, &(RuleArgs){0}))
+        return false;
+    memmove(c->item + k + 1, c->item + k, (size_t)(c->n++ - k) * sizeof *c->item);
+    c->item[k] = bit(number);
+    return true;
+}
+
+// Maps that the map at a position reads move into its function.
+static void fuse_read(Rewriter *r, const Path *at)
+{
+    bool fused = true;
+    while (fused) {
+        const Expr *in = path_find(r->expr, at)->arg[0];
+        fused = rewriter_rule(r, at, RULE_ZIP_FLATTEN, &(RuleArgs){0}) ||
+                (is_map(in) && rewriter_rule(r, at, RULE_MAP_FUSION, &(RuleArgs){0}));
+        for (int64_t i = 0; !fused && is_zip(in, 1) && i < in->narg; i++)
+            fused = is_map(in->arg[i]) &&
+                    rewriter_rule(r, at, RULE_MAP_ZIP_FUSION, &(RuleArgs){1, {i}});
+    }
+}
+
+// The folds that a kernel stores, and what it stores besides, as parts by one map. Where
+// the point cannot do that the folds have kernels of their own.
+static void fold_together(Chain *c, const int *stored, int n)
+{
+    int made[CALLS_MAX], number = c->p->script.ncall;
+    Set folds = 0;
+    for (int i = 0; i < n; i++) {
+        bool sum = is_sum(c, stored[i]);
+        made[i] = sum ? number++ : stored[i];
+        folds |= sum ? bit(stored[i]) : 0;
+        if (number > CALLS_MAX || (sum && !name_folded(c, stored[i], made[i])))
+            return;
+    }
+    if (n > 1)
+        one_map(c, made, n);
+    int first = find_item(c, made[0]);
+    Path let = let_at(c, first), value = let;
+    Together parts;
+    path_push(&value, 0);
+    fuse_read(c->r, &value);
+    if (!together_parts(c->d, c->point, path_find(c->r->expr, &let)->arg[0], &parts) ||
+        !rewriter_rule(c->r, &let, RULE_FOLD_TOGETHER,
+                       &(RuleArgs){2, {parts.rows, parts.near}}))
+        return;
+    c->item[first] |= folds; // it is stored
+    parts.param = path_find(c->r->expr, &let)->param;
+    c->unstored->together[c->unstored->ntogether++] = parts;
+}
+
 // What lies between the stores of a kernel, or between it and a tile, moves to its readers.
 static void make_kernel(Chain *c, Set set)
 {
     int stored[CALLS_MAX], n = 0;
     const Graph *graph = &c->p->graph;
+    bool sums = false, lists = derive_word(c->d, c->point, "lists", "tiles");
     for (int v = 0; v < c->p->script.ncall; v++)
-        if (pipeline_stores(c->p, set, v) && c->p->stage[v].let >= 0)
+        if (pipeline_stores(c->p, set, v) && c->p->stage[v].let >= 0) {
+            sums |= is_sum(c, v) && (set & ~bit(v));
             stored[n++] = v;
+        }
     for (int v = 0; v < c->p->script.ncall; v++)
         if ((set & ~c->local & bit(v)) && !pipeline_stores(c->p, set, v) &&
-            c->p->stage[v].let >= 0 && (n > 1 || (graph->anc[v] & set & c->local)))
+            c->p->stage[v].let >= 0 &&
+            (n > 1 || sums || lists || (graph->anc[v] & set & c->local)))
             inline_let(c, v);
-    if (n > 1)
+    if (sums)
+        fold_together(c, stored, n);
+    else if (n > 1)
         one_map(c, stored, n);
+    if (lists && n && !sums) {
+        Path value = let_at(c, find_item(c, stored[0]));
+        path_push(&value, 0);
+        fuse_read(c->r, &value);
+    }
 }
 
 static void to_global(Chain *c, const Path *path)
@@ -309,7 +385,7 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
     *unstored = (Unstored){0};
     if (!p)
         return;
-    Chain c = {.d = d, .p = p, .r = r};
+    Chain c = {.d = d, .p = p, .r = r, .point = point, .unstored = unstored};
     const Cover *cover = &p->cover[chosen_cover(d, point)];
     pipeline_normalise(r, &p->region);
     begin_chain(&c, point, (int)(cover - p->cover));

@@ -22,9 +22,20 @@ void settle_rows(Derivation *d)
 
 static void add_row_params(Derivation *d, Diags *diags)
 {
-    space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
-    if (d->shape.dims > 1)
+    // Items that are a loop cannot wait for each other.
+    bool threads = !language_is(d->device.target, LANGUAGE_C) && d->shape.row < 2048 &&
+                   !d->shape.open_rows;
+    char text[160];
+    if (!threads)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
+    else if (d->shape.dims == 1)
+        space_constrain(d->space, "fold == 'group' or ly == 1", diags);
+    snprintf(text, sizeof text,
+             "fold == 'item' or ly * ((hold == 'local') * %lld + %lld) <= %lld",
+             (long long)d->shape.row_bytes, (long long)d->shape.scan_bytes,
+             (long long)fold_room(d));
+    if (threads)
+        space_constrain(d->space, text, diags);
     if (d->shape.dims > 2)
         space_constrain(d->space, "fold == 'item' or lz == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
@@ -53,18 +64,34 @@ static void add_scan_params(Derivation *d, Diags *diags)
     space_constrain(d->space, text, diags);
 }
 
+static void add_turns(Derivation *d)
+{
+    static const int64_t turns[] = {1, 8, 16, 32, 64, 128, 256, 1024};
+    const Pipeline *p = d->pipeline;
+    bool folds = false;
+    for (int v = 0; p && v < p->script.ncall && p->ncover > 1; v++)
+        folds |= folds_together(p->stage[v].expr);
+    if (folds)
+        space_add_ints(d->space, "turns", turns, COUNTOF(turns));
+}
+
 void add_fold_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
+    add_turns(d);
     space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
+    bool fits = shape->row_bytes <= fold_room(d);
+    if (shape->rows)
+        space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
+    if (shape->rows || shape->scan || shape->order) {
+        add_parts(d);
+        space_add_words(d->space, "hold", (const char *const[]){"again", "local"},
+                        1 + (fits || shape->scan));
+    }
     if (shape->rows)
         add_row_params(d, diags);
     if (!shape->rows && !shape->scan && !shape->order)
         return;
-    add_parts(d);
-    bool fits = shape->row_bytes <= fold_room(d);
-    space_add_words(d->space, "hold", (const char *const[]){"again", "local"},
-                    1 + (fits || shape->scan));
     if (shape->scan)
         add_scan_params(d, diags);
     if (shape->scan && !fits)
@@ -83,14 +110,28 @@ void add_fold_params(Derivation *d, Diags *diags)
         space_constrain(d->space, text, diags);
 }
 
+// In a single accumulator 2^26 floats near 1 stop growing at half of their sum.
+int64_t longest_chain(int64_t terms)
+{
+    enum {
+        CHAIN = 1 << 15,
+        PLAIN_ITEMS = 64 * 64
+    }; // those of the plain point on a processor
+    return MAX(CHAIN, terms / PLAIN_ITEMS);
+}
+
 // A fold that keeps its order has its parts in local memory where there are enough of them.
 void add_group_params(Derivation *d, Diags *diags)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096, 16384, 65536};
     space_add_ints(d->space, "groups", groups, d->shape.order ? 10 : 8);
+    char text[160];
+    snprintf(text, sizeof text, "groups * lx * lanes * %lld >= %lld",
+             (long long)longest_chain(d->shape.whole), (long long)d->shape.whole);
+    if (d->shape.whole > longest_chain(d->shape.whole))
+        space_constrain(d->space, text, diags);
     if (!d->shape.order)
         return;
-    char text[160];
     snprintf(text, sizeof text,
              "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
              (long long)d->shape.ordered, (long long)d->shape.order,
@@ -115,15 +156,31 @@ static void choose_share(const Derivation *d, Point *point, int64_t most)
     set_number(d, point, "share", 0);
 }
 
+// As many items for a row as have so many elements of it each, and rows beside it that fill
+// a group.
+static void set_row_items(const Derivation *d, Point *point, int64_t each)
+{
+    int64_t items = 8, most = MIN(d->device.max_group, 1024);
+    while (items < most && items * each < d->shape.row)
+        items *= 2;
+    set_number(d, point, "lx", items);
+    for (int64_t rows = 256 / MIN(items, 256); rows > 1; rows /= 2)
+        if (set_number(d, point, "ly", rows) && space_valid(d->space, point))
+            return;
+    set_number(d, point, "ly", 1);
+}
+
 bool derive_fold_first(const Derivation *d, int i, Point *point)
 {
-    // Measured on an H200: reductions of 2^26 elements, rows of 2^14.
+    // Measured on an H200: reductions of 2^26 elements, rows of 2^14. Items of a row take
+    // so many times their lanes of it.
     static const struct {
-        int lx, lanes, groups, share, parts; // parts: of columns
+        int lx, lanes, groups, share, parts, times; // parts: of columns
         const char *hold;
-    } first[] = {{256, 4, 1024, 16, 16, "local"},
-                 {256, 4, 2048, 16, 64, "again"},
-                 {128, 4, 4096, 32, 4, "local"}};
+    } first[] = {{256, 4, 1024, 16, 16, 4, "local"},
+                 {256, 4, 2048, 16, 64, 1, "again"},
+                 {128, 4, 4096, 32, 4, 2, "local"},
+                 {512, 2, 2048, 16, 64, 4, "again"}};
     if (!(d->shape.reduction || d->shape.rows || d->shape.scan) || i >= COUNTOF(first))
         return false;
     derive_plain(d, point);
@@ -133,6 +190,8 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     set_number(d, point, "groups", first[i].groups);
     space_set(d->space, point, "fold", "group");
     space_set(d->space, point, "hold", first[i].hold);
+    if (d->shape.rows && !d->shape.columns)
+        set_row_items(d, point, (int64_t)first[i].lanes * first[i].times);
     if (d->shape.columns) {
         space_set(d->space, point, "fold", "item");
         space_set(d->space, point, "hold", "again");
@@ -169,6 +228,8 @@ void fold_plain(const Derivation *d, Point *point)
     if (d->shape.columns)
         return;
     space_set(d->space, point, "fold", "group");
+    if (d->shape.rows && d->shape.row < 512 && !d->shape.near)
+        set_row_items(d, point, 2);
     // An item reads neighbours, which lie far apart for the others.
     if (d->shape.near || d->shape.scan || d->shape.order)
         space_set(d->space, point, "hold", "local");

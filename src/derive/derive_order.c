@@ -15,7 +15,7 @@
 static const DeviceInfo usual_device = {.target = "opencl",
                                         .max_group = 256,
                                         .max_item = {256, 256, 64},
-                                        .local_bytes = 32 << 10,
+                                        .local_bytes = 48 << 10,
                                         .lanes = 32};
 
 static const char *const order_names[ORDER_PARAMS] = {"fold",  "parts",  "share",

@@ -16,14 +16,17 @@ typedef struct {
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
     bool reduction;         // a whole array is reduced
+    int64_t whole;          // elements of the longest such fold, with those of folds in it
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
     int64_t order, ordered; // bytes of an element of folds that keep their order; how many
     bool rows;              // a chain of nests, of which some fold
     int64_t fold;           // length of folds that are all that a chain does; 0: none
     int64_t folds;          // how many there are of them
     bool columns;           // what neighbouring ones read are neighbours
+    bool open_rows;         // it is not known how many: no group has several
     bool long_rows;         // prefixes of rows that a group cannot hold, or of few
     bool near;              // items of a chain read neighbours
+    int64_t row;            // elements of the longest of these
     int64_t row_bytes;      // what a group may hold of it
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
@@ -72,6 +75,8 @@ void add_product_params(Derivation *derivation, Diags *diags);
 bool derive_product_first(const Derivation *derivation, int i, Point *point);
 // What a group cannot do in local memory is no chain for it.
 void settle_rows(Derivation *derivation);
+// Terms of a fold of that many that one accumulator of any point adds.
+int64_t longest_chain(int64_t terms);
 // Parameters of reductions and of folds of rows.
 void add_fold_params(Derivation *derivation, Diags *diags);
 // How many groups share a reduction. Needs: add_fold_params came before.
@@ -82,7 +87,7 @@ bool derive_fold_first(const Derivation *derivation, int i, Point *point);
 // Whether a product of the program can be done on matrix units is tried.
 void settle_matrix(Derivation *derivation, Diags *diags);
 void product_options(const Derivation *derivation, const Point *point,
-                     LowerOptions *options);
+                     KernelOptions *options);
 bool set_number(const Derivation *derivation, Point *point, const char *name,
                 int64_t value); // false where there is no such parameter or value
 // derive.c: an iterate as iterateStream, with all that is short written out; NULL: it is
@@ -114,9 +119,16 @@ typedef struct {
     const Param *param;
     bool local; // it has a tile in local memory
 } UnstoredStage;
+// A let whose map makes parts of folds, and stores what is made with them.
 typedef struct {
-    int n;
+    const Param *param;
+    bool group;         // a group does a part, else an item
+    int64_t rows, near; // as of the rule foldTogether
+} Together;
+typedef struct {
+    int n, ntogether;
     UnstoredStage at[CALLS_MAX];
+    Together together[CALLS_MAX];
 } Unstored;
 bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?
 // What must hold where there are tiles.
@@ -135,6 +147,15 @@ void cover_pull(Rewriter *r, Path at, const Unstored *unstored);
 // Is what the windows look at copied to local memory? inputs: whether inputs are.
 bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 
+// Points to try first of lists of small arrays; likewise.
+bool list_first(const Derivation *derivation, int i, Point *point);
+bool has_items(const Derivation *derivation); // of a group; else these are loops
+// derive_together.c: how a point does folds together with the map that makes what they
+// fold; false: it cannot.
+bool together_parts(const Derivation *derivation, const Point *point, const Expr *map,
+                    Together *parts);
+bool together_first(const Derivation *derivation, int i, Point *point); // likewise
+
 // derive_chain.c: how many maps are around a chain of nests, the one of the chain included;
 // 0: a map is none.
 int chain_depth(const Expr *map);
@@ -143,6 +164,7 @@ bool has_chain(const Expr *expr); // in what it reads, or itself
 bool is_chain_body(const Expr *body);
 // The bytes of all arrays of such a map that a group may hold.
 int64_t chain_bytes(const Expr *map);
+int64_t chain_length(const Expr *map); // elements of its longest fold or prefix
 // A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
 // none.
 int64_t chain_split(const Expr *map);
@@ -165,25 +187,30 @@ bool is_window(const Expr *expr, int dims);
 // A map in a map, over arrays that do not depend on each other, of a fold to a scalar,
 // which goes on with it or not.
 bool is_product(const Expr *map);
+// Does an inner map fold something of both its element and that of the outer one?
+bool folds_pairs(const Expr *map, const Expr *inner);
 bool has_product(const Expr *expr); // anywhere
 bool has_fold(const Expr *expr);    // likewise
-// Maps of the host level that are written inside one another become one, as far as they
-// are seen to be; prefixes of what they compute themselves become prefixes of a map.
-void derive_normalise(Rewriter *r);
 // Maps written inside one another: one thread dimension each, outermost slowest.
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line
 // code; 0 if it is none.
 int64_t reduce_length(const Expr *expr); // a constant one; 0: none
-int64_t inner_length(const Expr *expr);
-enum { INNER_MOST = 64 };         // elements of a short reduction
+int64_t
+inner_length(const Expr *expr); // of a longer one of a joined array: of its last loops
+int64_t nested_length(const Expr *expr); // with those that it goes through at each element
+// Elements of a short reduction, and of one that may be straight-line code.
+enum { INNER_MOST = 64, UNROLL_MOST = 128 };
 int array_dims(const Type *type); // at most DIMS_MAX
 // Thread dimensions of mapGlb, mapWrg and mapLcl in an expression; 0 if it has none.
 int lowered_dims(const Expr *expr);
 // Does lowering write the value to memory by itself, or only look at it?
 bool writes_itself(const Expr *expr);
+// What is computed, whatever layout it is written in.
+const Expr *under_layout(const Expr *expr);
 // Is there a pattern in it that is more than layout?
 bool computes(const Expr *expr);
+bool is_view(const Expr *value); // an array, or several, of which nothing is computed
 // A map that only moves each row of what it is given, which computes nothing either.
 bool moves_rows(const Expr *expr);
 // Is it only another layout of what is written where it ends up: transposed, or each row?

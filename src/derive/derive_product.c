@@ -148,7 +148,7 @@ void add_product_params(Derivation *d, Diags *diags)
     space_add_words(space, "product", (const char *const[]){"plain", "blocks", "matrix"},
                     2 + units);
     // Items that are a loop cannot wait for each other.
-    bool threads = strcmp(d->device.target, "c") != 0;
+    bool threads = !language_is(d->device.target, LANGUAGE_C);
     space_add_ints(space, "stage", (const int64_t[]){0, 8, 16, 32, 64},
                    threads ? 4 + units : 1);
     space_add_words(space, "load", (const char *const[]){"now", "ahead"}, 2);
@@ -359,6 +359,7 @@ bool derive_product_first(const Derivation *d, int i, Point *point)
         return false;
     derive_plain(d, point);
     space_set(d->space, point, "product", "blocks");
+    space_set(d->space, point, "inner", "unroll");
     set_number(d, point, "lx", first[i].lx);
     set_number(d, point, "ly", first[i].ly);
     set_number(d, point, "bx", first[i].bx);
@@ -386,7 +387,7 @@ void derive_reference(const Derivation *d, Point *point)
     order_plain(d, point);
 }
 
-void product_options(const Derivation *d, const Point *point, LowerOptions *options)
+void product_options(const Derivation *d, const Point *point, KernelOptions *options)
 {
     if (space_find(d->space, "lanes") >= 0)
         options->vector = MAX(options->vector, (int)space_int(d->space, point, "lanes"));

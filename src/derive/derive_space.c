@@ -2,7 +2,7 @@
 //
 // The space of a derivation: what a program is made of decides which parameters there are.
 
-#include "derive/derive_parts.h"
+#include "derive/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +65,7 @@ static void note_scan_rows(Shape *shape, const Expr *map)
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
+    int64_t rows;
     shape->dims = MAX(shape->dims, depth);
     find_inner(shape, map->fun);
     shape->product |= is_product(map) || is_product(map->fun->arg[0]);
@@ -73,6 +74,8 @@ static void note_map(Shape *shape, Expr *map)
         shape->near |= reads_near(map);
         note_folds(shape, map);
         note_scan_rows(shape, map);
+        shape->row = MAX(shape->row, chain_length(map));
+        shape->open_rows |= !arith_is_const(map->type->len, &rows);
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
         shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
     }
@@ -105,6 +108,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         note_map(shape, expr);
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
+        shape->whole = MAX(shape->whole, expr_fold_terms(expr));
         shape->dims = MAX(shape->dims, 1);
         note_rows(shape, expr);
         if (fold_elem_bytes(expr) > shape->order &&
@@ -204,7 +208,7 @@ static void constrain_product(Derivation *d, const char *const *stem, int n, int
 
 // 64 outputs an item: unrolling further makes build times explode (PoCL: 1024 copies, 38
 // s).
-enum { ITEM_OUTPUTS = 64, UNROLL_CAP = 64 };
+enum { ITEM_OUTPUTS = 64, UNROLL_CAP = UNROLL_MOST };
 
 // Steps that a work-item walks along the outermost dimension. Strided elements of an item
 // lie between those of its neighbours, and a tile has no room for a walk.
@@ -253,9 +257,15 @@ static void add_nest_params(Derivation *d, Diags *diags)
     // All items of a group may work on one long row.
     const int64_t most_local[DIMS_MAX] = {shape->rows ? 1024 : 256, 64, 16};
     int64_t group = MIN(d->device.max_group, 1024);
-    for (int x = 0; x < shape->dims; x++)
+    bool beside = shape->rows && shape->dims == 1; // rows of one group
+    for (int x = 0; x < shape->dims + beside; x++)
         add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
     constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
+    if (beside) {
+        char text[64];
+        snprintf(text, sizeof text, "lx * ly <= %lld", (long long)group);
+        space_constrain(d->space, text, diags);
+    }
     if (!shape->rectangular && !shape->product)
         return;
     for (int x = 0; x < shape->dims; x++) {
@@ -292,7 +302,8 @@ static void add_nest_params(Derivation *d, Diags *diags)
     constrain_tile(d, add_cover_params(d, diags), diags);
 }
 
-// Straight-line code for a short reduction, as long as an item stays below 512 copies.
+// Straight-line code for a short reduction, as long as an item stays below so many copies.
+// A processor's OpenCL compiler takes minutes for 1,024.
 static void add_inner(Derivation *d, Diags *diags)
 {
     Buf text;
@@ -300,7 +311,8 @@ static void add_inner(Derivation *d, Diags *diags)
     buf_puts(&text, "inner == 'loop' or ");
     for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
         buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
-    buf_printf(&text, "%lld <= 512", (long long)d->shape.inner);
+    buf_printf(&text, "%lld <= %d", (long long)d->shape.inner,
+               d->device.is_cpu ? 512 : 1024);
     space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
     space_constrain(d->space, text.text, diags);
     buf_release(&text);
@@ -312,6 +324,43 @@ static void find_pipeline(Derivation *d, const Expr *body, bool streams)
     pipeline_free(d->pipeline);
     d->pipeline = pipeline_new(d->program->ir, body, main->params, main->nparam,
                                &stage_rates, COVERS_KEPT, 0, streams);
+}
+
+// The bytes of an element of long lists of small arrays, all in a type together.
+static int64_t list_bytes(const Type *type)
+{
+    enum { LIST_LEAST = 4096, WORDS_MOST = 64 };
+    int64_t bytes = 0, len, words = 1;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        bytes += list_bytes(type->item[i]);
+    if (type->kind != T_ARRAY || type->elem->kind != T_ARRAY ||
+        !arith_is_const(type->len, &len) || len < LIST_LEAST)
+        return bytes;
+    for (type = type->elem; type->kind == T_ARRAY; type = type->elem)
+        words = arith_is_const(type->len, &len) ? MIN(words * len, WORDS_MOST + 1)
+                                                : WORDS_MOST + 1;
+    return type->kind == T_SCALAR && words <= WORDS_MOST
+               ? words * scalar_info[type->scalar].bytes
+               : 0;
+}
+
+static void add_lists(Derivation *d, Diags *diags)
+{
+    const Function *main = d->program->main;
+    char text[96];
+    int64_t bytes = list_bytes(main->body->type);
+    for (int i = 0; i < main->nparam; i++)
+        bytes += list_bytes(main->params[i]->type);
+    if (!bytes || !has_items(d) || d->shape.lowered)
+        return;
+    space_add_words(d->space, "lists", (const char *const[]){"direct", "tiles"}, 2);
+    snprintf(text, sizeof text, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes,
+             (long long)d->device.local_bytes);
+    space_constrain(d->space, text, diags);
+    for (int x = 1; x < d->shape.dims; x++) {
+        snprintf(text, sizeof text, "lists == 'direct' or l%s == 1", axis[x]);
+        space_constrain(d->space, text, diags);
+    }
 }
 
 static Space *make_space(Derivation *d, Diags *diags)
@@ -330,6 +379,8 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_inner(d, diags);
     if (space_find(d->space, "cover") < 0)
         add_cover_params(d, diags);
+    if (shape->dims)
+        add_lists(d, diags);
     settle_rows(d);
     if (shape->reduction || shape->rows || shape->scan)
         add_fold_params(d, diags);
@@ -342,6 +393,16 @@ static Space *make_space(Derivation *d, Diags *diags)
     if (!space_params(d->space)) // a program with nothing to choose has one point
         space_add_ints(d->space, "lx", (const int64_t[]){1}, 1);
     return d->space;
+}
+
+int64_t derive_terms(const Derivation *d)
+{
+    const Shape *shape = &d->shape;
+    if (shape->product ||
+        !(shape->reduction || ((shape->rows || shape->scan) && !d->device.is_cpu)))
+        return 0;
+    int64_t terms = expr_fold_terms(d->program->main->body);
+    return shape->reduction ? MIN(terms, longest_chain(shape->whole)) : terms;
 }
 
 int64_t derive_param(const Derivation *d, const Point *point, const char *name)
@@ -373,20 +434,20 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->device = *device;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
-    Rewriter r;
-    rewriter_init(&r, program->ir, program->ir->arena, program->main->body);
+    Walk w = {0};
+    rewriter_init(&w.r, program->ir, program->ir->arena, program->main->body);
     if (!d->shape.lowered) {
-        derive_normalise(&r);
-        find_shape(&d->shape, r.expr, true);
-        note_steps(d, r.expr);
-        find_pipeline(d, r.expr, may_stream(d));
+        derive_normalise(&w, (Path){0});
+        find_shape(&d->shape, w.r.expr, true);
+        note_steps(d, w.r.expr);
+        find_pipeline(d, w.r.expr, may_stream(d));
     }
     int errors = diags->errors;
     d->shape.stream = d->pipeline && d->pipeline->streams;
     make_space(d, diags);
     if (d->shape.stream && !settle_passes(d, diags)) {
         d->shape.stream = false;
-        find_pipeline(d, r.expr, false);
+        find_pipeline(d, w.r.expr, false);
         make_space(d, diags);
     }
     settle_matrix(d, diags);
@@ -528,7 +589,7 @@ static bool cover_start(const Derivation *d, const Start *start, int i, Point *p
 // Loops that streams serve badly have sweeps tried soon, too.
 static void mix_sweeps(Point *point, int streams, int n)
 {
-    enum { AHEAD = 3, SWEEPS = 2 };
+    enum { AHEAD = 3, SWEEPS = 4 };
     Point sweep[SWEEPS];
     if (streams <= AHEAD || n < streams + SWEEPS)
         return;
@@ -546,6 +607,10 @@ int derive_first(const Derivation *d, Point *point, int max)
     int n = stream_first(d, point, max), streams = n;
     for (int i = 0; n < max && pass_start(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; n < max && list_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; n < max && together_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; i < 2 * COVER_STARTS && n < max && d->pipeline; i++)
         n += cover_start(d, &start[0], i, &point[n]) && space_valid(d->space, &point[n]) &&
              is_new(d, point, n);
@@ -553,13 +618,13 @@ int derive_first(const Derivation *d, Point *point, int max)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    // Cells of a time loop that ask where they are load by vectors, and keep what the next
+    // one loads, only where the border is split off.
     for (int i = 0; i < STARTS && n < max; i++) {
         set_start(d, &start[i], &point[n]);
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
-    }
-    // Cells of a time loop that ask where they are load by vectors only where the border is
-    // split off.
-    for (int i = 0; i < STARTS && n < max && d->shape.steps.count > 1; i++) {
+        if (n == max || d->shape.steps.count < 2)
+            continue;
         set_start(d, &start[i], &point[n]);
         space_set(d->space, &point[n], "border", "split");
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
@@ -575,15 +640,17 @@ static int stream_vector(const Derivation *d, const Point *point)
     return (int)MIN(space_int(d->space, point, "cols"), most);
 }
 
-LowerOptions derive_options(const Derivation *d, const Point *point)
+KernelOptions derive_options(const Derivation *d, const Point *point)
 {
-    LowerOptions options = {.unroll_cap = UNROLL_CAP};
+    KernelOptions options = {.unroll_cap = UNROLL_CAP};
     for (int x = 0; x < DIMS_MAX; x++) {
         options.local[x] = derive_number(d, point, "l", x);
         options.item[x] = derive_number(d, point, "b", x);
     }
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
+    if (derive_word(d, point, "lists", "tiles"))
+        options.vector = MAX(options.vector, 4);
     bool stream =
         derive_param(d, point, "fuse") > 1 || derive_word(d, point, "scheme", "stream");
     if (stream) {
@@ -593,6 +660,7 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     }
     options.warps = (int)derive_param(d, point, "warps");
     options.relay = (int)derive_param(d, point, "relay");
+    options.copies = d->device.matrix > 0; // who has the one has the other
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;
     options.shuffle = d->device.shuffle;
@@ -600,11 +668,17 @@ LowerOptions derive_options(const Derivation *d, const Point *point)
     options.all_loads = derive_word(d, point, "loads", "all");
     options.images = derive_word(d, point, "scheme", "image");
     options.padded = derive_word(d, point, "scheme", "padded");
+    // Items that go through a row each have several loads on their way.
+    options.unroll_part =
+        derive_word(d, point, "fold", "item") && !d->device.is_cpu ? 16 : 0;
+    options.eager = !d->device.is_cpu && !stream;
     // Without windows only vectors gain from it: what guards each element keeps them apart.
     options.interior = space_find(d->space, "border") >= 0
                            ? derive_word(d, point, "border", "split")
                            : options.vector > 1;
-    options.eager = !d->device.is_cpu && !stream;
     product_options(d, point, &options);
+    // The last rows of several in a group, too.
+    options.interior |= derive_word(d, point, "fold", "group") && options.local[1] > 1 &&
+                        options.vector > 1;
     return options;
 }

@@ -26,6 +26,7 @@ void merge_loops(TimeLoop *all, const TimeLoop *found)
     all->count = MIN(all->count, found->count);
     all->bytes = MAX(all->bytes, found->bytes);
     all->words = MAX(all->words, found->words);
+    all->around = MAX(all->around, found->around);
     all->met = MAX(all->met, found->met);
     all->kept = MAX(all->kept, found->kept);
     all->reads = MAX(all->reads, found->reads);
@@ -149,6 +150,12 @@ static void add_relay(Derivation *d, Diags *diags)
     constrain(d, diags, "relay == 1 or warps %% relay == 0");
     constrain(d, diags, "relay == 1 or (relay + 1) * cols * %lld <= %lld",
               (long long)(d->device.lanes * s->ring), (long long)d->device.local_bytes);
+    int64_t pad = 4 / s->wide; // so that lanes' vectors lie in different banks
+    constrain(
+        d, diags,
+        "relay == 1 or cols %% %lld > 0 or (relay + 1) * (cols + %lld) * %lld <= %lld",
+        (long long)(2 * pad), (long long)pad, (long long)(d->device.lanes * s->ring),
+        (long long)d->device.local_bytes);
     constrain(d, diags, "fuse > 1 or relay == 1");
     constrain(d, diags, "fuse <= 16 or relay > 1");
     constrain(d, diags, "cols in (1, 2, 4, 8) or relay > 1");

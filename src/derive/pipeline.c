@@ -21,10 +21,24 @@ const StageRates stage_rates = {4000, 30000, 3000};
 
 // A chain of lets -------------------------------------------------------------------------
 
+// Does a function only show what it is given, in another layout?
+static bool only_shows(const Expr *expr)
+{
+    bool view = expr->kind == E_PATTERN && expr->pattern != P_ARRAY &&
+                pattern_info[expr->pattern].group == G_VIEW;
+    if (expr->kind == E_PATTERN && expr->pattern == P_MAP)
+        view = only_shows(expr->fun->arg[0]);
+    for (int i = 0; view && i < expr->narg; i++)
+        view = expr->arg[i]->kind == E_LITERAL || only_shows(expr->arg[i]);
+    return view || expr->kind == E_PARAM ||
+           (expr->kind == E_GET && only_shows(expr->arg[0]));
+}
+
 bool computes(const Expr *expr)
 {
     if (expr->kind == E_PATTERN &&
-        (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY))
+        (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY) &&
+        !(expr->pattern == P_MAP && only_shows(expr->fun->arg[0])))
         return true;
     for (int i = 0; i < expr->narg; i++)
         if (computes(expr->arg[i]))
@@ -40,17 +54,22 @@ static bool holds_array(const Type *type)
     return found;
 }
 
+bool is_view(const Expr *value)
+{
+    return holds_array(value->type) && !computes(value);
+}
+
 void pipeline_normalise(Rewriter *r, const Path *region)
 {
     Path at = *region;
     for (const Expr *let = path_find(r->expr, &at); let && let->kind == E_LET;
          let = path_find(r->expr, &at)) {
         const Expr *value = let->arg[0];
-        bool view = holds_array(value->type) && !computes(value);
+        bool view = is_view(value);
         bool unused = !expr_mentions(let->arg[1], let->param);
         bool ok =
             (value->kind == E_LET && !unused &&
-             rewriter_rule(r, &at, RULE_LET_OF_LET, &(RuleArgs){0})) ||
+             rewriter_rule(r, &at, RULE_LET_OUT, &(RuleArgs){0})) ||
             ((view || unused) && rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
         if (ok && unused)
             at = *region; // what it alone has used is unused now
@@ -327,7 +346,6 @@ static int add_stage(Finder *f, const Expr *expr, const char *name, int let,
     call->out = new_elem(f, stage->name, v, expr->type);
     Elementary *function = (Elementary *)(uintptr_t)call->function; // ours
     function->nparam = reads.n;
-    function->flops = reads.work;
     for (int i = 0; i < reads.n; i++) {
         call->in[i] = reads.at[i].elem;
         p->script.elem[call->in[i]].users |= (Set)1 << v;
@@ -422,8 +440,18 @@ static double type_bytes(const Type *type)
     return scalars(type, SIZE_GUESS) * scalar_bytes(type);
 }
 
+// The axis that a map or a fold of one dimension goes along; NULL: of others.
+static const Arith *axis_of(const Stage *stage)
+{
+    if (folds_together(stage->expr))
+        return stage->expr->arg[1]->type->len;
+    return stage->is_map && stage->dims == 1 ? stage->expr->type->len : NULL;
+}
+
 static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
 {
+    if (axis_of(a) && axis_of(b))
+        return arith_equal(ctx, axis_of(a), axis_of(b));
     if (!a->is_map || !b->is_map || a->dims != b->dims)
         return false;
     for (int k = 0; k < a->dims; k++)

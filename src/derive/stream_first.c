@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BYTES = 18 }; // that memory moves in a cycle of a multiprocessor
 enum { FUSE, COLS, RELAY, WARPS, LY, BY, ROWS, NUMBERS };
 static const char *const number_name[NUMBERS] = {"fuse", "cols", "relay", "warps",
                                                  "ly",   "by",   "rows"};
@@ -70,7 +71,23 @@ static bool cover(const Search *s, const Stream *p, Covering *c)
     return true;
 }
 
-// Cycles of an iteration on a multiprocessor that has so many groups.
+// Registers of a lane: what steps keep from row to row, also of other lanes' cells where
+// these are read again, and what one row needs for a moment.
+static double registers(const Search *s, const Stream *p)
+{
+    const TimeLoop *loop = s->loop;
+    double steps = (double)(p->n[FUSE] / p->n[RELAY]), words = (double)loop->bytes / 4;
+    double lines = s->deep ? (double)p->n[BY] : 1, cols = (double)p->n[COLS];
+    double x = 2 * (double)loop->beyond[loop->dims - 1];
+    double y = s->deep ? 2 * (double)loop->beyond[1] : 0;
+    double around = x * lines + y * cols + (loop->around ? x * y : 0);
+    return steps *
+               (1.2 * cols * lines * (double)loop->words + around * (double)loop->around) +
+           1.5 * cols * lines * words + (double)loop->wide * around + 50;
+}
+
+// Cycles of an iteration on a multiprocessor that has so many groups: what arithmetic and
+// what local memory and shuffles need is not done at once by so few warps.
 static double iteration(const Search *s, const Stream *p, const Covering *c, int64_t groups)
 {
     const TimeLoop *loop = s->loop;
@@ -81,22 +98,23 @@ static double iteration(const Search *s, const Stream *p, const Covering *c, int
     double shuffled = steps * lines * 2 * (double)loop->beyond[loop->dims - 1] * words;
     double met =
         s->deep ? MIN(lines, 2 * (double)loop->beyond[1]) + 2 * (double)loop->beyond[1] : 0;
-    double shared =
-        words * (double)p->n[COLS] *
-        (p->n[RELAY] > 1 ? 2
-                         : steps * met * (double)loop->met / (double)MAX(loop->bytes, 1));
+    double shared = words * (double)p->n[COLS] *
+                    (p->n[RELAY] > 1 ? 2 + 3 / (double)c->team
+                                     : 2 * lines + steps * met * (double)loop->met /
+                                                       (double)MAX(loop->bytes, 1));
     double moved = p->n[RELAY] > 1 ? 14 * cells / (double)c->team : 2 * cells * words;
     double most = MIN(255, floor(2048.0 / (double)p->n[WARPS] / 8) * 8);
-    double registers = 1.2 * steps * cells * (double)loop->words + 1.5 * cells * words + 50;
-    double spilt = 2.3 * MAX(registers - most, 0);
+    double spilt = 2.3 * MAX(registers(s, p) - most, 0);
     double issued = 1.06 * arithmetic + shuffled + shared / 3 + moved + spilt + 30;
     double row = (double)(s->d->device.lanes * p->n[COLS]);
     double bytes =
         (double)(groups * loop->bytes) *
         (row * (s->deep ? (double)p->n[LY] * lines : 1) + (double)(c->own * c->lines));
-    double time = MAX(warps * issued / 4, warps * arithmetic * (double)loop->wide / 4);
-    time = MAX(time, warps * (shuffled + shared + spilt));
-    time = MAX(time, MAX(bytes / 18, steps * 60));
+    double computed = warps * MAX(issued, arithmetic * (double)loop->wide) / 4;
+    double exchanged = warps * (shuffled + shared + spilt);
+    double time = MAX(computed, exchanged) + 0.5 * MIN(computed, exchanged);
+    double arrives = p->n[RELAY] > 1 ? 0 : 900; // what was loaded an iteration before
+    time = MAX(MAX(time, arrives), MAX(bytes / BYTES, steps * 60));
     return time + (c->team > 1 ? 90 : 20);
 }
 
@@ -166,6 +184,16 @@ static void set_stream(const Derivation *d, const Stream *stream, Point *point)
     cover_plain(d, point); // stages of a step are named
 }
 
+// All steps as sweeps: what memory takes for them, which they reach two thirds of.
+static double sweeps(const Search *s)
+{
+    const TimeLoop *loop = s->loop;
+    double bytes = 2 * (double)(loop->count * loop->bytes);
+    for (int k = 0; k < loop->dims; k++)
+        bytes *= (double)loop->size[k];
+    return 1.5 * bytes / (BYTES * (double)MAX(s->d->device.compute_units, 1));
+}
+
 // Shapes that differ in little are about as good: few of each kind are tried.
 static bool is_like(const Stream *a, const Stream *b)
 {
@@ -195,7 +223,7 @@ static int rows_first(const Derivation *d, Point *point, int max)
 
 int stream_first(const Derivation *d, Point *point, int max)
 {
-    enum { FIRST = 16 };
+    enum { FIRST = 16, FEW = 2 }; // FEW: where sweeps are faster
     if (!has_stream(d) || streams_rows(d))
         return has_stream(d) ? rows_first(d, point, max) : 0;
     Search s = {.d = d, .loop = &d->shape.steps, .arena = arena_new()};
@@ -205,6 +233,8 @@ int stream_first(const Derivation *d, Point *point, int max)
         qsort(s.found.at, (size_t)s.found.len, sizeof *s.found.at, compare);
     int n = 0, taken[FIRST];
     for (int i = 0; i < s.found.len && n < MIN(max, FIRST); i++) {
+        if (n == FEW && s.found.at[i].cost > 1.5 * sweeps(&s))
+            break;
         bool like = false;
         for (int k = 0; k < n; k++)
             like |= is_like(&s.found.at[taken[k]], &s.found.at[i]);

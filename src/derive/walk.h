@@ -16,12 +16,21 @@ typedef struct {
     uint64_t placed;
 } StoredLet;
 
+// Along which folds of rows go.
+typedef struct {
+    int n;
+    const Arith *length[16];
+} Axes;
+
 typedef struct {
     Rewriter r;
+    Axes axes;
     bool tiled, unroll, blocks;
     bool matrix;     // of fragments, for matrix units
     bool stream;     // warps walk along the first axis with the rows of all stages
-    bool shuffle;    // as in LowerOptions
+    bool shuffle;    // as in KernelOptions
+    bool host;       // items are loops
+    bool lists;      // of small arrays are computed in local memory
     TimeLoop passes; // what all kernels that they make so have in common
     bool any_group;  // of any shape
     int64_t stage;   // elements of each row that a product copies to local memory; 0: none
@@ -33,10 +42,12 @@ typedef struct {
     int64_t parts;              // of each fold under a map, for groups
     int64_t share;              // elements of an item in a prefix of an array; 0: one loop
     bool rows;                  // a work-group does a chain of nests, else a work-item
+    int64_t beside;             // chains that a group does side by side
     bool hold;                  // what a chain reads and makes stays in local memory
     Unstored unstored;          // stages that are computed where they are read
     StoredLet stored[CALLS_MAX];
     int nstored, outside; // outside: those that are out of reach here
+    const Param *state;   // of the loop whose step this is
     bool deep;            // a position is too deep to be written
 } Walk;
 
@@ -47,7 +58,15 @@ Path walk_below(Walk *w, Path at, int child);
 bool walk_apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n);
 bool walk_apply_plain(Walk *w, RuleId rule, Path at);
 
+Path walk_under_layout(Walk *w, Path at); // as under_layout
 Path walk_map_below(Walk *w, Path at); // under the take, if parts stick out, and the join
+
+// derive_normal.c: the form that the shape of a program is found in, and its points begin
+// with, from a position of the host level on.
+void derive_normalise(Walk *w, Path at);
+// Is it a map that must not be computed again for each element that reads it, or another
+// layout of one?
+bool is_costly(const Expr *expr);
 
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
 bool derive_chain(Walk *w, Path at);
@@ -56,5 +75,12 @@ bool derive_folds(Walk *w, Path at, int64_t lanes);
 // A prefix of a whole array; likewise.
 bool derive_scan(Walk *w, Path at);
 bool derive_scan_rows(Walk *w, Path at); // of long rows; likewise
+
+// The lets of a chain's function: folds get names and are shared by the items; hold is told
+// of every other value. *at is then what follows them.
+void derive_lets(Walk *w, Path *at, const Param *row, void (*hold)(Walk *w, Path value));
+
+// derive_together.c: the map of parts that foldTogether made.
+void derive_together(Walk *w, Path at, const Together *parts);
 
 #endif

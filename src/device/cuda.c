@@ -171,7 +171,7 @@ static void describe(Device *device, int index)
     DeviceInfo *info = &device->info;
     size_t bytes = 0;
     snprintf(info->id, sizeof info->id, "cuda:%d", index);
-    snprintf(info->target, sizeof info->target, "cuda");
+    snprintf(info->target, sizeof info->target, "%s", language_name[LANGUAGE_CUDA]);
     const int major = attribute(device, ATTR_MAJOR), minor = attribute(device, ATTR_MINOR);
     // What four warps do together is of this architecture alone.
     snprintf(device->arch, sizeof device->arch, "sm_%d%d%s", major, minor,

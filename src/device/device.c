@@ -31,6 +31,13 @@ const DeviceKind *device_kind(const char *name)
     return NULL;
 }
 
+const char device_host_id[] = "host";
+
+bool device_is_host(const char *id)
+{
+    return strcmp(id, device_host_id) == 0;
+}
+
 const DeviceKind *device_kind_of(const char *target)
 {
     for (int i = 0; i < COUNTOF(kinds); i++)

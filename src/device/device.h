@@ -161,6 +161,9 @@ typedef struct {
 } DeviceKind;
 
 const DeviceKind *device_kind(const char *name);
+// The processor that this runs on: one device, which needs no number and no driver.
+extern const char device_host_id[];
+bool device_is_host(const char *id);
 const DeviceKind *device_kind_of(const char *target); // that takes it; NULL: none
 const DeviceKind *const *device_kinds(int *n);
 // Splits "opencl:1" into kind and index; false if the kind is unknown or the text wrong.

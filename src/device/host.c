@@ -192,7 +192,7 @@ static void describe(DeviceInfo *info, const char *version)
 {
     char mhz[32] = "0";
     snprintf(info->id, sizeof info->id, "host");
-    snprintf(info->target, sizeof info->target, "c");
+    snprintf(info->target, sizeof info->target, "%s", language_name[LANGUAGE_C]);
     snprintf(info->name, sizeof info->name, "CPU");
     snprintf(info->platform, sizeof info->platform, "C compiler");
     snprintf(info->driver, sizeof info->driver, "%.*s", (int)strcspn(version, "\n"),

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FLAGS_MAX = 32, KEY = 16 };
 
@@ -16,7 +17,8 @@ struct Nvrtc {
 #include "device/cuda.def"
 #undef NVRTC
     int major, minor;
-    char include[512]; // option that names the toolkit's headers; empty: it has none here
+    // Options that name the toolkit's headers; empty: it has none here.
+    char include[512], cccl[512];
 };
 
 // Loading -----------------------------------------------------------------------------
@@ -45,14 +47,53 @@ static void *open_library(void)
     return library ? library : open_in(default_toolkit);
 }
 
-// Only programs of halfs include a header: cuda_fp16.h.
+static bool is_there(const char *folder, const char *name)
+{
+    Buf path;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s", folder, name);
+    bool there = access(path.text, R_OK) == 0;
+    buf_release(&path);
+    return there;
+}
+
+// Takes root/part for the toolkit's headers if they are there.
+static bool try_headers(Nvrtc *nvrtc, const char *root, const char *part)
+{
+    Buf folder;
+    buf_init(&folder);
+    buf_printf(&folder, "%s/%s", root, part);
+    bool found = root[0] && is_there(folder.text, "cuda_runtime.h") &&
+                 folder.len < COUNTOF(nvrtc->include) - sizeof "-I/cccl";
+    if (found) {
+        memcpy(nvrtc->include, "-I", 2);
+        memcpy(nvrtc->include + 2, folder.text, folder.len + 1);
+        memcpy(nvrtc->cccl, nvrtc->include, folder.len + 2);
+        memcpy(nvrtc->cccl + folder.len + 2, "/cccl", sizeof "/cccl");
+    }
+    buf_release(&folder);
+    return found;
+}
+
+// What the environment names, else what lies beside the library, as in the toolkit's tree
+// or in that of Python's packages. CUDA 13 has C++'s headers and CUB's in a folder of their
+// own.
 static void find_headers(Nvrtc *nvrtc)
 {
-    const char *toolkit = default_toolkit;
-    for (int i = COUNTOF(toolkit_variable) - 1; i >= 0; i--)
-        if (getenv(toolkit_variable[i]) && *getenv(toolkit_variable[i]))
-            toolkit = getenv(toolkit_variable[i]);
-    snprintf(nvrtc->include, sizeof nvrtc->include, "-I%s/include", toolkit);
+    static const char *const part[] = {"include", "../include",
+                                       "../../cuda_runtime/include"};
+    char beside[512] = "";
+    Dl_info info;
+    if (dladdr((void *)(uintptr_t)nvrtc->nvrtcVersion, &info) && info.dli_fname)
+        snprintf(beside, sizeof beside, "%s", info.dli_fname);
+    char *name = strrchr(beside, '/');
+    *(name ? name : beside) = 0;
+    const char *root[] = {getenv(toolkit_variable[0]), getenv(toolkit_variable[1]), beside,
+                          default_toolkit, "/usr"};
+    for (int i = 0; i < COUNTOF(root); i++)
+        for (int k = 0; root[i] && k < COUNTOF(part); k++)
+            if (try_headers(nvrtc, root[i], part[k]))
+                return;
 }
 
 bool library_find(void *library, const char *name, const char *what, void *slot, Buf *log)
@@ -180,16 +221,39 @@ static int run_compiler(const Nvrtc *nvrtc, void *program, const char *arch,
                         const char *options)
 {
     char *copy = xstrdup(options), *rest = copy, gpu[64], *word;
-    const char *argv[FLAGS_MAX + 2];
+    const char *argv[FLAGS_MAX + 3];
     int n = 0;
     snprintf(gpu, sizeof gpu, "--gpu-architecture=%s", arch);
     argv[n++] = gpu;
-    argv[n++] = nvrtc->include;
+    if (nvrtc->include[0]) {
+        argv[n++] = nvrtc->include;
+        argv[n++] = nvrtc->cccl;
+    }
     while (n < COUNTOF(argv) && (word = next_option(&rest)))
         argv[n++] = word;
     int error = nvrtc->nvrtcCompileProgram(program, n, argv);
     free(copy);
     return error;
+}
+
+static int create(const Nvrtc *nvrtc, const char *source, void **program)
+{
+    static const struct {
+        const char *name;
+        bool of_toolkit;
+        const char *text;
+    } header[] = {
+#define HEADER(name, of_toolkit, text) {name, of_toolkit, text},
+#include "device/nvrtc_headers.def"
+    };
+    const char *name[COUNTOF(header)], *text[COUNTOF(header)];
+    int n = 0;
+    for (int i = 0; i < COUNTOF(header); i++)
+        if (!header[i].of_toolkit || !nvrtc->include[0]) {
+            name[n] = header[i].name;
+            text[n++] = header[i].text;
+        }
+    return nvrtc->nvrtcCreateProgram(program, source, "kernel.cu", n, text, name);
 }
 
 // The names must be said before the text is compiled.
@@ -249,8 +313,7 @@ static DeviceStatus compile(const Nvrtc *nvrtc, const DeviceText *text, const ch
 {
     void *program;
     size_t before = log->len;
-    int error =
-        nvrtc->nvrtcCreateProgram(&program, text->source, "kernel.cu", 0, NULL, NULL);
+    int error = create(nvrtc, text->source, &program);
     if (error != 0) {
         buf_printf(log, "nvrtcCreateProgram failed: error %d\n", error);
         return DEV_FAILED;

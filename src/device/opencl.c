@@ -253,7 +253,7 @@ static void describe(cl_device_id id, int index, DeviceInfo *info)
     cl_device_type type = 0;
     cl_platform_id platform = NULL;
     snprintf(info->id, sizeof info->id, "opencl:%d", index);
-    snprintf(info->target, sizeof info->target, "opencl");
+    snprintf(info->target, sizeof info->target, "%s", language_name[LANGUAGE_OPENCL]);
     get_text(id, CL_DEVICE_NAME, info->name, sizeof info->name);
     get_text(id, CL_DRIVER_VERSION, info->driver, sizeof info->driver);
     if (clGetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) ==

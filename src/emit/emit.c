@@ -53,6 +53,21 @@ const char *target_extension(const Target *target)
     return target->extension;
 }
 
+int target_warp(const Target *target)
+{
+    return target->warp;
+}
+
+int target_matrix_units(const Target *target)
+{
+    return target->units;
+}
+
+bool target_whole_local(const Target *target)
+{
+    return target->whole_local;
+}
+
 int64_t target_bytes(const Target *target, Scalar scalar)
 {
     int64_t bytes = scalar_info[scalar].bytes;
@@ -95,17 +110,6 @@ void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel 
     printer_init(&p, out, target, unit->program);
     p.decides = target->doubts && unit_decides(unit);
     put_kernel(&p, kernel);
-    printer_release(&p);
-}
-
-void emit_statements(Buf *out, const Target *target, const Program *program,
-                     const Kernel *kernel, int from, int to, int indent)
-{
-    Printer p;
-    printer_init(&p, out, target, program);
-    p.kernel = kernel;
-    p.indent = indent;
-    put_statements(&p, &kernel->body, from, to);
     printer_release(&p);
 }
 

@@ -6,11 +6,11 @@
 #ifndef FW_EMIT_H
 #define FW_EMIT_H
 
-#include "lower/lower.h"
+#include "kir/kir.h"
 
 typedef struct Target Target;
 
-const Target *target_find(const char *name); // "opencl", "cuda", "c"; NULL: unknown
+const Target *target_find(const char *name); // "opencl", "cuda", ...; NULL: unknown
 const Target *target_at(int i);              // the i-th; NULL: there are no more
 // C++ whose numbers carry bounds of their rounding (doubt.txt), for the devices of the
 // target of that name; NULL: it has none.
@@ -19,6 +19,10 @@ const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers
 const char *target_extension(const Target *target); // "cl", "cu", "c"
+// Of a device that is not present, as columns of the table say: -1: as it is described.
+int target_warp(const Target *target);
+int target_matrix_units(const Target *target);
+bool target_whole_local(const Target *target);
 // The bytes of a scalar in the buffers of kernels. A reference keeps two numbers for each,
 // a value and the bound of its error, except in inputs that kernels only read, which hold
 // the value alone. Halfs are floats there.
@@ -33,12 +37,6 @@ bool emit_reserved(const char *name);
 // What all kernels of a program share: pragmas, helpers, the program's functions. The same
 // text for every candidate of a program, so that many can be built as one.
 void emit_prelude(Buf *out, const Target *target, const Program *program);
-// What scalar operations need of the language: the same for all.
-void emit_scalar_prelude(Buf *out, const Target *target);
-// Statements of a kernel that somebody else prints around them: from the first to the one
-// before `to` of its body.
-void emit_statements(Buf *out, const Target *target, const Program *program,
-                     const Kernel *kernel, int from, int to, int indent);
 // One kernel. Target c: threads become loops (one after another, so barriers vanish; the
 // outermost one is an OpenMP loop) and `void NAME_entry(void *const *arg)` is added, where
 // arg[i] points to a buffer's data, or to the value of an int argument.

@@ -342,8 +342,6 @@ static void put_place(Printer *p, const TilePlaces *places, const Arith *index)
 void put_element(Printer *p, const Buffer *buffer, const Arith *index)
 {
     put_name(p, buffer->name);
-    if (buffer->bare)
-        return;
     put(p, "[");
     if (buffer->places)
         put_place(p, buffer->places, index);

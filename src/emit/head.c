@@ -381,6 +381,9 @@ static const char cuda_operators[] =
 static const char *const instructions[] = {
 #include "emit/cuda/instructions.h.inc"
     NULL};
+static const char *const copies[] = {
+#include "emit/cuda/copies.h.inc"
+    NULL};
 static const char *const together[] = {
 #include "emit/cuda/together.h.inc"
     NULL};
@@ -421,7 +424,9 @@ static void put_cuda_macros(Buf *out, const Program *program, const VectorSet *v
     buf_puts(out, any ? cuda_operators : "");
 }
 
-static void put_cuda_vectors(Buf *out, const Program *program, const VectorSet *vectors)
+// own: the widest vectors that have arithmetic in the language; of halfs those of two.
+static void put_cuda_vectors(Buf *out, const Program *program, const VectorSet *vectors,
+                             int own)
 {
     size_t before = out->len;
     put_cuda_macros(out, program, vectors);
@@ -430,7 +435,8 @@ static void put_cuda_vectors(Buf *out, const Program *program, const VectorSet *
             if (!has_type(program, (Scalar)s) || !any_vector(vectors, (Scalar)s, n))
                 continue;
             put_cuda_type(out, (Scalar)s, n);
-            if (any_arithmetic(vectors, (Scalar)s, n) && vector_arithmetic((Scalar)s))
+            if (any_arithmetic(vectors, (Scalar)s, n) && vector_arithmetic((Scalar)s) &&
+                n > (s == S_HALF ? own / 2 : own))
                 buf_printf(out, "FW_ARITHMETIC(%s, %s, %d)\n", scalar_info[s].c,
                            scalar_info[s].name, n);
         }
@@ -464,15 +470,23 @@ static const Helper cuda_over[MATHS] = {
         "    return a*(high + low);\n"
         "}\n"}};
 
-// Does a program fold, so that its kernels may add up products?
-static bool folds(const Expr *expr)
+// Does a program fold, so that its kernels may add up products; or, loop: does it have time
+// loops, whose kernels may copy rows?
+static bool may_need(const Expr *expr, bool loop)
 {
-    if (expr->kind == E_PATTERN && pattern_info[expr->pattern].fun == 2)
+    if (expr->kind == E_PATTERN &&
+        (loop ? expr->pattern == P_ITERATE : pattern_info[expr->pattern].fun == 2))
         return true;
     for (int i = 0; i < expr->narg; i++)
-        if (folds(expr->arg[i]))
+        if (may_need(expr->arg[i], loop))
             return true;
-    return expr->fun && folds(expr->fun->arg[0]);
+    return expr->fun && may_need(expr->fun->arg[0], loop);
+}
+
+static bool is_used(const Program *program, const Uses *uses, const char *name, bool loop)
+{
+    return uses->text ? strstr(uses->text, name) != NULL
+                      : program->main && may_need(program->main->body, loop);
 }
 
 static void put_lines(Buf *out, const char *const *line)
@@ -483,8 +497,9 @@ static void put_lines(Buf *out, const char *const *line)
 
 static void put_matrix_text(Buf *out, const Program *program, const Uses *uses)
 {
-    bool any = uses->text ? strstr(uses->text, "fw_multiply") != NULL
-                          : program->main && folds(program->main->body);
+    bool any = is_used(program, uses, "fw_multiply", false);
+    if (any || is_used(program, uses, "fw_copy", true))
+        put_lines(out, copies);
     if (!any)
         return;
     const bool half = program_uses(program, S_HALF);
@@ -508,6 +523,29 @@ void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);
     put_strict_c(out, COUNTOF(strict_helper), "__device__ __forceinline__ ", program, uses);
-    put_cuda_vectors(out, program, &uses->vectors);
+    put_cuda_vectors(out, program, &uses->vectors, 0);
     put_matrix_text(out, program, uses);
+}
+
+// HIP: CUDA's words, with vectors that have arithmetic, and warps of 32 or 64 lanes
+// ---------
+
+static const Helper hip_shuffle = {
+    {"fw_shuffle(", NULL},
+    "template <class T> __device__ __forceinline__ T fw_shuffle(T x, int lane)\n"
+    "{\n"
+    "    return __shfl(x, lane, 32);\n"
+    "}\n"};
+
+void put_hip_head(Buf *out, const Program *program, const Uses *uses)
+{
+    buf_puts(out, "#ifndef __HIPCC_RTC__\n#include <hip/hip_runtime.h>\n");
+    buf_puts(out, program_uses(program, S_HALF) ? "#include <hip/hip_fp16.h>\n" : "");
+    buf_puts(out, "#endif\n\n");
+    if (program_uses(program, S_DOUBLE) && cuda_over[program->math].text)
+        put_helpers(out, &cuda_over[program->math], 1, "", uses);
+    put_helpers(out, &cuda_constants, 1, "", uses);
+    put_helpers(out, &hip_shuffle, 1, "", uses);
+    put_strict_c(out, COUNTOF(strict_helper), "__device__ __forceinline__ ", program, uses);
+    put_cuda_vectors(out, program, &uses->vectors, 4);
 }

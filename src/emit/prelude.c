@@ -225,14 +225,6 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
     buf_release(&text);
 }
 
-void emit_scalar_prelude(Buf *out, const Target *target)
-{
-    const Program none = {0};
-    const Uses uses = {.text = "fw_div( fw_min( fw_max( fw_rsqrtf( INFINITY"};
-    target->put_head(out, &none, &uses);
-    put_scalar_helpers(out, target, &none, &uses);
-}
-
 void emit_prelude(Buf *out, const Target *target, const Program *program)
 {
     Uses everything = {.text = NULL};

@@ -11,24 +11,30 @@
 // Names -------------------------------------------------------------------------------
 
 static const char *const reserved[] = {
-#define KEYWORD(word)  #word,
-#define BUILTIN(word)  #word,
-#define RESERVED(word) #word,
+#define KEYWORD(words)  words,
+#define BUILTIN(words)  words,
+#define RESERVED(words) words,
 #include "emit/reserved.def"
 #undef KEYWORD
 #undef BUILTIN
 #undef RESERVED
 };
 
-static int compare_word(const void *key, const void *entry)
+static bool has_word(const char *words, const char *word)
 {
-    return strcmp(key, *(const char *const *)entry);
+    size_t len = strlen(word);
+    for (const char *at = words; len && (at = strstr(at, word)); at++)
+        if ((at == words || at[-1] == ' ') && (at[len] == ' ' || !at[len]))
+            return true;
+    return false;
 }
 
 bool emit_reserved(const char *name)
 {
-    return !strncmp(name, "fw_", 3) || !strncmp(name, "__", 2) ||
-           bsearch(name, reserved, COUNTOF(reserved), sizeof *reserved, compare_word);
+    bool found = !strncmp(name, "fw_", 3) || !strncmp(name, "__", 2);
+    for (int i = 0; i < COUNTOF(reserved) && !found; i++)
+        found = has_word(reserved[i], name);
+    return found;
 }
 
 void put_function_name(Printer *p, const char *name)

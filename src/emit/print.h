@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the files of emit, and with fuse, which prints kernels itself: a target, the
-// state of printing, and the printers of the parts of a statement.
+// Shared by the files of emit: a target, the state of printing, and the printers of the
+// parts of a statement.
 
 #ifndef FW_EMIT_PRINT_H
 #define FW_EMIT_PRINT_H
@@ -37,6 +37,8 @@ struct Target {
     const char *id[4], *dim, *id_close, *group_size;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
     const char *math[MATHS], *unroll;
+    bool resident, whole_local;
+    int warp, units;
     const char *image, *image_read[2], *image_close;
     const char
         *over; // divides a double by a constant of which it knows the inverse, or NULL
@@ -85,6 +87,7 @@ void put_scalar_helpers(Buf *out, const Target *target, const Program *program,
 // What stands before everything else.
 void put_opencl_head(Buf *out, const Program *program, const Uses *uses);
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses);
+void put_hip_head(Buf *out, const Program *program, const Uses *uses);
 void put_c_head(Buf *out, const Program *program, const Uses *uses);
 void put_doubt_head(Buf *out, const Program *program, const Uses *uses);
 

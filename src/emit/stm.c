@@ -680,7 +680,7 @@ void put_cuda_start(Printer *p, const Kernel *kernel)
         return;
     }
     put(p, " __launch_bounds__(%lld", (long long)items);
-    if (kernel->resident)
+    if (kernel->resident && p->target->resident)
         put(p, ", %d", kernel->resident);
     put_line(p, ")");
 }

@@ -31,7 +31,7 @@ static const double RUN_LIMIT_S = 5, UNCHECKED_LIMIT_S = 0.25, SAMPLED_BYTES = 1
 typedef struct {
     const Explored *of; // NULL: the point
     Point point;
-    LowerOptions options;
+    KernelOptions options;
     int64_t global[3], local[3]; // of its first launch
     double feature[FEATURES];
     double time_ns;
@@ -59,12 +59,12 @@ static int vector_of(const Explored *found)
     return found->hash & 1 ? 4 : 1;
 }
 
-static LowerOptions options_of(const Explored *found)
+static KernelOptions options_of(const Explored *found)
 {
-    LowerOptions options = {.unroll_cap = UNROLL_CAP,
-                            .name = "k",
-                            .interior = true,
-                            .vector = vector_of(found)};
+    KernelOptions options = {.unroll_cap = UNROLL_CAP,
+                             .name = "k",
+                             .interior = true,
+                             .vector = vector_of(found)};
     for (int d = 0; d < 3; d++)
         options.local[d] = found->local[d];
     return options;
@@ -78,11 +78,11 @@ static Expr *body_of(Explorer *x, const Lowered *row, Diags *diags)
 
 // Lowers in scratch memory; the caller releases the mark. NULL if it cannot be. Verified
 // once, when an expression is found, not quickly.
-static Unit *lowered(Explorer *x, Expr *expr, const LowerOptions *options, bool quickly)
+static Unit *lowered(Explorer *x, Expr *expr, const KernelOptions *options, bool quickly)
 {
     Diags quiet;
     diags_init(&quiet, x->scratch);
-    LowerOptions quick = *options;
+    KernelOptions quick = *options;
     quick.quick = quickly;
     return lower(x->problem->bound, expr, &quick, x->scratch, &quiet);
 }
@@ -127,7 +127,7 @@ static bool accept(void *user, const Explored *found)
     Explorer *x = user;
     int64_t global[3], local[3];
     Mark m = mark(x);
-    LowerOptions options = options_of(found);
+    KernelOptions options = options_of(found);
     const Unit *unit = lowered(x, found->expr, &options, false);
     bool ok = unit && first_launch(unit, global, local) && has_items(x, global);
     release(x, m);
@@ -196,7 +196,7 @@ static void draw_local(Explorer *x, const bool used[3], int64_t local[3])
 }
 
 // Fewer threads than elements in up to two dimensions, now and then.
-static void draw_global(Explorer *x, const int64_t natural[3], LowerOptions *options)
+static void draw_global(Explorer *x, const int64_t natural[3], KernelOptions *options)
 {
     if (rng_below(&x->rng, 3) != 0)
         return;
@@ -477,11 +477,11 @@ typedef struct {
     Lowered *row;
     Arena *arena;
     Candidate candidate;
-} Flight;
+} Pending;
 
 typedef struct {
     Explorer *x;
-    Flight *flight; // one a row to measure
+    Pending *pending; // one a row to measure
     const Target *target;
     const char *prelude;
     double best_ns;
@@ -493,9 +493,9 @@ static double on_trial(void *user, int job, Trial *trial)
     Measuring *m = user;
     const ExploreRequest *request = m->x->request;
     ExploreResult *result = m->x->result;
-    Flight *flight = &m->flight[job];
-    flight->row->status = trial_status_name[trial->status];
-    flight->row->time_ns = trial->time_ns;
+    Pending *pending = &m->pending[job];
+    pending->row->status = trial_status_name[trial->status];
+    pending->row->time_ns = trial->time_ns;
     result->count[trial->status]++;
     result->measured++;
     result->compilation_s += trial->build_s;
@@ -503,11 +503,11 @@ static double on_trial(void *user, int job, Trial *trial)
     if (trial->status == TRIAL_OK)
         m->best_ns = fmin(m->best_ns, trial->time_ns);
     else if (trial->log && result->count[trial->status] <= 3)
-        diag_warning(m->x->diags, span_none, "X002", "%s: %.200s", flight->row->status,
+        diag_warning(m->x->diags, span_none, "X002", "%s: %.200s", pending->row->status,
                      trial->log);
-    candidate_release(&flight->candidate);
-    arena_free(flight->arena);
-    flight->arena = NULL;
+    candidate_release(&pending->candidate);
+    arena_free(pending->arena);
+    pending->arena = NULL;
     m->done++;
     if (request->progress)
         request->progress(request->user, "measure", m->done, m->of);
@@ -520,36 +520,36 @@ static const Job *next_job(void *user, int number)
     Explorer *x = m->x;
     if (number >= m->of)
         return NULL;
-    Flight *flight = &m->flight[number];
+    Pending *pending = &m->pending[number];
     Mark before = mark(x);
     Diags quiet;
-    flight->arena = arena_new();
-    diags_init(&quiet, flight->arena);
-    LowerOptions options = flight->row->options;
-    options.name = arena_printf(flight->arena, "%.80s_c%d", x->problem->name, number);
-    Expr *body = body_of(x, flight->row, &quiet);
+    pending->arena = arena_new();
+    diags_init(&quiet, pending->arena);
+    KernelOptions options = pending->row->options;
+    options.name = arena_printf(pending->arena, "%.80s_c%d", x->problem->name, number);
+    Expr *body = body_of(x, pending->row, &quiet);
     if (!body || !candidate_build(x->problem, x->problem->bound, body, &options, m->target,
-                                  m->prelude, flight->arena, &flight->candidate, &quiet))
+                                  m->prelude, pending->arena, &pending->candidate, &quiet))
         BUG("a row that was lowered before cannot be");
     release(x, before);
-    return &flight->candidate.job;
+    return &pending->candidate.job;
 }
 
 // The rows to measure, in the order to do so: shuffled, so that the cut-off is soon good.
-static Flight *chosen_rows(Explorer *x, int64_t *n)
+static Pending *chosen_rows(Explorer *x, int64_t *n)
 {
     int64_t all = x->rows.len, want = x->request->sample;
-    Flight *flight = NEW_ARRAY(x->arena, Flight, MAX(all, 1));
+    Pending *pending = NEW_ARRAY(x->arena, Pending, MAX(all, 1));
     for (int64_t i = 0; i < all; i++)
-        flight[i].row = &x->rows.at[i];
+        pending[i].row = &x->rows.at[i];
     for (int64_t i = all - 1; i > 0; i--) {
         int64_t k = (int64_t)rng_below(&x->rng, (uint64_t)i + 1);
-        Lowered *swapped = flight[i].row;
-        flight[i].row = flight[k].row;
-        flight[k].row = swapped;
+        Lowered *swapped = pending[i].row;
+        pending[i].row = pending[k].row;
+        pending[k].row = swapped;
     }
     *n = want && want < all ? want : all;
-    return flight;
+    return pending;
 }
 
 static bool measure_rows(Explorer *x, Rig *rig)
@@ -560,12 +560,12 @@ static bool measure_rows(Explorer *x, Rig *rig)
         .x = x, .target = target_find(rig_device(rig)->target), .best_ns = INFINITY};
     emit_prelude(&prelude, m.target, x->problem->bound);
     m.prelude = prelude.text;
-    m.flight = chosen_rows(x, &m.of);
+    m.pending = chosen_rows(x, &m.of);
     bool ok = rig_stream(rig, next_job, INFINITY, on_trial, &m, x->diags);
     for (int64_t i = 0; i < m.of; i++)
-        if (m.flight[i].arena) {
-            candidate_release(&m.flight[i].candidate);
-            arena_free(m.flight[i].arena);
+        if (m.pending[i].arena) {
+            candidate_release(&m.pending[i].candidate);
+            arena_free(m.pending[i].arena);
         }
     buf_release(&prelude);
     return ok;
@@ -584,8 +584,9 @@ static bool measure(Explorer *x, Buf *device)
     ProblemData *data = data_random(x->problem, 1, x->arena);
     const char *how;
     const ExploreRequest *request = x->request;
-    if (!request->unchecked && !reference_compute(x->problem, data, "host", &request->place,
-                                                  x->arena, &how, x->diags))
+    if (!request->unchecked &&
+        !reference_compute(x->problem, data, device_host_id, &request->place, x->arena,
+                           &how, x->diags))
         return false;
     RigConfig config = {.device = request->device,
                         .worker = request->place.worker,

@@ -12,7 +12,6 @@
 #include "search/encode.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,7 +19,7 @@
 const int stage_first[STAGE_FIRSTS] = {100, 200, 500, 1000, 2000, 3000, 4000};
 const int stage_second[STAGE_SECONDS] = {10, 50, 100, 150, 200};
 
-enum { UNSEEN_LEAST = 100, THREADS_MOST = 16, REPEATS_MOST = 100 };
+enum { UNSEEN_LEAST = 100, REPEATS_MOST = 100 };
 
 // All points of a record as a model sees them.
 typedef struct {
@@ -38,12 +37,6 @@ typedef struct {
     StageFirst result;
     bool scatters;
 } Task;
-
-typedef struct {
-    Task *task;
-    int n, next;
-    pthread_mutex_t lock;
-} Tasks;
 
 // A repetition -------------------------------------------------------------------------
 
@@ -205,30 +198,10 @@ static void do_task(Task *task)
 
 // All of them --------------------------------------------------------------------------
 
-static void *do_tasks(void *user)
+static void do_one(void *user, int thread, int task)
 {
-    Tasks *tasks = user;
-    for (;;) {
-        pthread_mutex_lock(&tasks->lock);
-        int i = tasks->next++;
-        pthread_mutex_unlock(&tasks->lock);
-        if (i >= tasks->n)
-            return NULL;
-        do_task(&tasks->task[i]);
-    }
-}
-
-// A thread that cannot be started leaves its share to the others.
-static void run_tasks(Task *task, int n)
-{
-    Tasks tasks = {.task = task, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
-    pthread_t thread[THREADS_MOST];
-    int wanted = MIN(processors(), THREADS_MOST) - 1, started = 0;
-    while (started < wanted && thread_start(&thread[started], do_tasks, &tasks))
-        started++;
-    do_tasks(&tasks);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
+    (void)thread;
+    do_task((Task *)user + task);
 }
 
 static void add_cells(const StageCell *from, double weight, StageCell *to)
@@ -325,7 +298,7 @@ bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int
     open_view(recorded, stages, seed, &view);
     Task *task = xcalloc((size_t)(STAGE_FIRSTS * stages->repeats), sizeof *task);
     int n = list_tasks(&view, firsts, task);
-    run_tasks(task, n);
+    tasks_call(n, do_one, task);
     for (int i = 0; i < n; i += stages->repeats)
         for (int f = 0; f < STAGE_FIRSTS; f++)
             if (stage_first[f] == task[i].first)

@@ -129,7 +129,6 @@ typedef struct {
     const Weights *weights;
     DeviceInfo info;
     DeviceModel device;
-    atomic_int next; // run
 } Lowering;
 
 static int turn_of(const Space *space, const Point *first, int nfirst, const Point *point)
@@ -169,22 +168,20 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
     derive_free(derivation);
 }
 
-static void *lower_runs(void *user)
+static void lower_one(void *user, int thread, int task)
 {
     Lowering *l = user;
-    for (int r; (r = atomic_fetch_add(&l->next, 1)) < l->sweep->runs.len;) {
-        const SweepRun *run = &l->sweep->runs.at[r];
-        Arena *scratch = arena_new();
-        Diags quiet;
-        diags_init(&quiet, arena_new());
-        Problem *problem = problem_parse("sweep.fw", run->text, &quiet);
-        if (problem->kind && problem_bind(problem, run->binding, run->nbinding, &quiet))
-            lower_run(l, run, problem, scratch, &quiet);
-        problem_free(problem);
-        arena_free(quiet.arena);
-        arena_free(scratch);
-    }
-    return NULL;
+    (void)thread;
+    const SweepRun *run = &l->sweep->runs.at[task];
+    Arena *scratch = arena_new();
+    Diags quiet;
+    diags_init(&quiet, arena_new());
+    Problem *problem = problem_parse("sweep.fw", run->text, &quiet);
+    if (problem->kind && problem_bind(problem, run->binding, run->nbinding, &quiet))
+        lower_run(l, run, problem, scratch, &quiet);
+    problem_free(problem);
+    arena_free(quiet.arena);
+    arena_free(scratch);
 }
 
 // Files of measured kernels name a device, and do not say what its target can. Of a
@@ -213,5 +210,5 @@ void sweep_terms(Sweep *s, const Weights *weights, Arena *arena)
     s->predicted = NEW_ARRAY(arena, double, s->n + 1);
     s->turn = NEW_ARRAY(arena, int, s->n + 1);
     s->term = (Matrix){s->n, TERMS, NEW_ARRAY(arena, double, (size_t)s->n *TERMS + 1)};
-    threads_call(lower_runs, &l);
+    tasks_call(s->runs.len, lower_one, &l);
 }

@@ -34,6 +34,43 @@ static bool set_type(Elementary *f, int i, const Type *type, Diags *diags)
     return true;
 }
 
+static bool mentions(const Expr *expr, const Arith *size)
+{
+    bool found = expr->kind == E_NUM && arith_mentions(expr->num[0], size);
+    for (int i = 0; i < expr->nnum && !found; i++)
+        found = arith_mentions(expr->num[i], size);
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = mentions(expr->arg[i], size);
+    return found || (expr->fun && mentions(expr->fun, size));
+}
+
+// All sizes of its body have values.
+static bool is_known(const Program *program, const Function *def, Diags *diags)
+{
+    for (int i = 0; i < program->sizes.len; i++) {
+        const SizeDecl *size = &program->sizes.at[i];
+        if (size->arith && size->arith->kind == A_VAR && mentions(def->body, size->arith))
+            return diag_error(diags, def->span, "F016",
+                              "the size `%s` has no value, and the lengths of the "
+                              "parameters do not say it",
+                              size->name);
+    }
+    return true;
+}
+
+// By one thread, and by as many as the leading dimensions of the result have elements.
+static void count_threads(Elementary *f)
+{
+    int64_t threads = 1;
+    for (const Type *type = f->type[f->nparam]; threads <= THREADS_MAX; type = type->elem) {
+        if (f->nimpl < IMPLS_MAX)
+            f->threads[f->nimpl++] = (int)threads;
+        if (type->kind != T_ARRAY)
+            return;
+        threads *= type->len->value;
+    }
+}
+
 Elementary *define_function(Script *script, const Program *program, const Function *def,
                             Diags *diags)
 {
@@ -50,9 +87,10 @@ Elementary *define_function(Script *script, const Program *program, const Functi
         if (!set_type(f, i, def->params[i]->type, diags))
             return NULL;
     }
-    bool ok = set_type(f, f->nparam, def->result, diags) &&
-              routine_implementations(script, f, diags);
-    return ok ? f : NULL;
+    if (!set_type(f, f->nparam, def->result, diags) || !is_known(program, def, diags))
+        return NULL;
+    count_threads(f);
+    return f;
 }
 
 // Generic definitions -------------------------------------------------------------------

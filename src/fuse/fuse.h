@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fuse: a sequence of calls of elementary functions, mapped over a list of instances, as
-// few kernels: the dependence graph, its fusible subgraphs, orders and on-chip allocations,
-// the cheapest covers, their prediction, the kernels.
+// fuse: a sequence of calls of elementary functions, mapped over a list of instances: the
+// dependence graph, its fusible subgraphs, orders and on-chip allocations, the cheapest
+// covers. The calls are those of a script, or the stages of a program.
 //
 //   source  paper 004 (Fousek, Filipovic, Madzin, SIGARCH CAN 39(4), 2011), sections 3 and
 //   4
 //
-// An element is a value of one instance, stored as an array of structures: instance t of x
-// lies at t * words(x). All words are floats. It does not know how a time is measured.
+// An element is a value of one instance. It does not know kernels: those of a script are
+// those of the program that it is (program.c).
 
 #ifndef FW_FUSE_H
 #define FW_FUSE_H
@@ -24,30 +24,10 @@ enum {
     IMPLS_MAX = 8,
     MEMBERS_MAX = 16,         // calls of a fusion
     THREADS_MAX = 1024,       // of an instance
-    ELEM_WORDS_MAX = 1 << 17, // of an element: the reference has a call's on the stack
+    ELEM_WORDS_MAX = 1 << 17, // of an element
 };
 
 // read.c: scripts and libraries -----------------------------------------------------------
-
-// Which words of an element each of the threads of an instance touches: bit w of the row
-// of lane l. Whoever asks whether two accesses are by the same threads compares rows.
-typedef struct {
-    int lanes, words;
-    const uint64_t *bit; // lanes rows of map_row_words(words)
-} WordMap;
-int map_row_words(int words);
-bool map_has(const WordMap *map, int lane, int word);
-
-// One way to compute a function: by how many threads, and which of them touches what.
-typedef struct {
-    int lanes; // threads an instance: the paper's granularity
-    int strip; // 0: threads share the leading dimensions; else those of an array's words
-               // that a thread takes at a time, thread after thread, again and again: all
-               // arrays in the same way, so that each thread has words of its own
-    const char *text;           // the compute routine; NULL: made from the function's def
-    WordMap map[ARITY_MAX + 1]; // of each parameter, then of the result
-    bool is_static; // every index is known when the kernel is compiled: registers will do
-} Impl;
 
 // A map makes an element of each instance; a sum adds its argument's over all instances, so
 // that its result is known when its kernel ends; what stands alone shares no kernel.
@@ -61,11 +41,10 @@ typedef struct {
     const char *param[ARITY_MAX];
     const Type *type[ARITY_MAX + 1]; // of each parameter, then of the result
     int words[ARITY_MAX + 1];
-    const Function *def;    // NULL: implementations are text
+    const Function *def;    // of a map
     const Program *program; // that the def is in
-    double flops;           // an instance
-    int nimpl;
-    Impl impl[IMPLS_MAX];
+    int nimpl;              // implementations, the paper's: by how many threads an
+    int threads[IMPLS_MAX]; // instance, which share the leading dimensions of the result
 } Elementary;
 
 typedef struct {
@@ -118,10 +97,6 @@ struct Script {
     double (*impls)(const Script *script, const Fusion *fusion);
 };
 
-// How many instances of an element or of a set of calls there are, of a list this long.
-int64_t elem_count(const Elem *elem, int64_t instances);
-int64_t call_count(const Call *call, int64_t instances);
-
 // Reads a script; NULL with diagnostics that point into its source. Owner: the caller,
 // script_free after the diagnostics were printed.
 // size: values for the script's sizes, in place of those that it says; T, the number of
@@ -133,8 +108,9 @@ Script *script_parse(const char *name, const char *text, const Binding *size, in
 void script_free(Script *script); // accepts NULL
 // What a script in this file is called: its name without folder and suffix, made a name.
 const char *script_name(Arena *arena, const char *path);
+// program.c: the program that a script is, with T open, in the language.
+void script_print(Buf *out, const Script *script);
 extern const char *const fuse_library; // the text of the functions that are shipped
-uint64_t script_hash(const Script *script);
 
 // space.c: what may be fused -------------------------------------------------------------
 

@@ -9,7 +9,6 @@
 
 #include "fuse/read.h"
 
-#include "emit/emit.h"
 #include "ir/lex.h"
 
 #include <string.h>
@@ -70,11 +69,6 @@ static bool accept_word(Reader *r, const char *word)
     bool is = !r->failed && at_word(r, word);
     r->at += is;
     return is;
-}
-
-static bool need_word(Reader *r, const char *word)
-{
-    return accept_word(r, word) || expected(r, word);
 }
 
 enum { NAMES_MAX = 10000 }; // of a text: each is looked for among others
@@ -210,90 +204,7 @@ static void read_type(Reader *r)
     VEC_PUSH(r->script->arena, &r->draft->types, made);
 }
 
-// Functions whose implementations are text ---------------------------------------------
-
-static uint64_t *new_rows(Reader *r, WordMap *map)
-{
-    uint64_t *bit =
-        NEW_ARRAY(r->script->arena, uint64_t, map->lanes * map_row_words(map->words));
-    map->bit = bit;
-    return bit;
-}
-
-static void touch(const WordMap *map, uint64_t *bit, int lane, int64_t word)
-{
-    bit[lane * map_row_words(map->words) + word / 64] |= (uint64_t)1 << word % 64;
-}
-
-// [all], or [3*lane + 1*k : k < 3]
-static void read_map(Reader *r, WordMap *map, const char *name)
-{
-    Span span = look(r)->span;
-    uint64_t *bit = new_rows(r, map);
-    int by_lane = 0, step = 1, count = map->words;
-    need(r, TOK_LBRACKET);
-    if (!accept_word(r, "all")) {
-        by_lane = take_count(r, "a stride", WORDS_MAX);
-        need(r, TOK_TIMES);
-        need_word(r, "lane");
-        need(r, TOK_PLUS);
-        step = take_count(r, "a stride", WORDS_MAX);
-        need(r, TOK_TIMES);
-        need_word(r, "k");
-        need(r, TOK_COLON);
-        need_word(r, "k");
-        need(r, TOK_LT);
-        count = take_count(r, "a count", WORDS_MAX);
-    }
-    need(r, TOK_RBRACKET);
-    for (int lane = 0; lane < map->lanes && !r->failed; lane++)
-        for (int k = 0; k < count && !r->failed; k++) {
-            int64_t word = (int64_t)by_lane * lane + (int64_t)step * k;
-            if (word < map->words)
-                touch(map, bit, lane, word);
-            else
-                r->failed = !diag_error(r->diags, span, "F005",
-                                        "`%s` has %d words: there is no word %lld", name,
-                                        map->words, (long long)word);
-        }
-}
-
-// threads 3 (a[3*lane + 1*k : k < 3], b[all], out[..]) c"..."
-static void read_impl(Reader *r, Elementary *f)
-{
-    Span span = look(r)->span;
-    if (f->nimpl == IMPLS_MAX) {
-        r->failed = !diag_error(r->diags, span, "F006",
-                                "a function has at most %d implementations", IMPLS_MAX);
-        return;
-    }
-    Impl *impl = &f->impl[f->nimpl++];
-    impl->lanes = take_count(r, "a number of threads", 1024);
-    if (!r->failed && impl->lanes < 1)
-        expected(r, "at least one thread");
-    need(r, TOK_LPAREN);
-    for (int p = 0; p <= f->nparam && !r->failed; p++) {
-        const char *name = p < f->nparam ? f->param[p] : "out";
-        need_word(r, name);
-        impl->map[p] = (WordMap){impl->lanes, f->words[p], NULL};
-        read_map(r, &impl->map[p], name);
-        need(r, p < f->nparam ? TOK_COMMA : TOK_RPAREN);
-    }
-    const Token *text = look(r);
-    if (need(r, TOK_STRING))
-        impl->text = text->text;
-}
-
-static const Type *take_type_name(Reader *r, int *words)
-{
-    Name name = take_name(r, "a type");
-    const TypeName *type = r->failed ? NULL : find_type(r, name.text);
-    if (!r->failed && !type)
-        r->failed =
-            !diag_error(r->diags, name.span, "F007", "there is no type `%s`", name.text);
-    *words = type ? type_words(type->type) : 0;
-    return type ? type->type : NULL;
-}
+// Functions -----------------------------------------------------------------------------
 
 static const Elementary *find_function(const Script *script, const char *name)
 {
@@ -310,56 +221,6 @@ static void add_function(Reader *r, Elementary *f)
                    f->name);
     else
         VEC_PUSH(r->script->arena, &r->script->functions, f);
-}
-
-// The text has it literally, so that it must be a name there too.
-static const char *take_parameter(Reader *r, const Elementary *f)
-{
-    Name name = take_name(r, "a parameter");
-    bool taken = strcmp(name.text, "out") == 0 || strcmp(name.text, "lane") == 0;
-    for (int p = 0; p < f->nparam; p++)
-        taken = taken || strcmp(name.text, f->param[p]) == 0;
-    if (!r->failed && taken)
-        r->failed = !diag_error(
-            r->diags, name.span, "F004",
-            "the parameter `%s` is there already: `out` and `lane` always are", name.text);
-    else if (!r->failed && emit_reserved(name.text))
-        r->failed = !diag_error(r->diags, name.span, "F004",
-                                "`%s` means something in C, CUDA or OpenCL: call the "
-                                "parameter otherwise",
-                                name.text);
-    return name.text;
-}
-
-// function f(a: MATRIX33, b: MATRIX33): MATRIX33 flops 45 threads ... threads ... ;
-static void read_function(Reader *r)
-{
-    Elementary *f = NEW(r->script->arena, Elementary);
-    Name name = take_name(r, "a name of a function");
-    f->name = name.text;
-    f->span = name.span;
-    need(r, TOK_LPAREN);
-    do {
-        if (f->nparam == ARITY_MAX)
-            expected(r, "at most 8 parameters");
-        else {
-            f->param[f->nparam] = take_parameter(r, f);
-            need(r, TOK_COLON);
-            f->type[f->nparam] = take_type_name(r, &f->words[f->nparam]);
-            f->nparam++;
-        }
-    } while (accept(r, TOK_COMMA));
-    need(r, TOK_RPAREN);
-    need(r, TOK_COLON);
-    f->type[f->nparam] = take_type_name(r, &f->words[f->nparam]);
-    need_word(r, "flops");
-    f->flops = take_count(r, "a number of operations", WORDS_MAX);
-    do {
-        need_word(r, "threads");
-        read_impl(r, f);
-    } while (!r->failed && at_word(r, "threads"));
-    if (!r->failed)
-        add_function(r, f);
 }
 
 // Functions that are definitions of the language ----------------------------------------
@@ -517,8 +378,6 @@ static void read_statement(Reader *r)
         read_call(r);
     else if (accept_word(r, "type"))
         read_type(r);
-    else if (accept_word(r, "function"))
-        read_function(r);
     else if (accept_word(r, "input"))
         read_names(r, "an input", &r->draft->inputs);
     else if (accept_word(r, "uniform"))
@@ -635,33 +494,4 @@ void script_free(Script *script)
 {
     if (script)
         ir_free(script->ir);
-}
-
-uint64_t script_hash(const Script *script)
-{
-    uint64_t hash = hash_bytes(script->source.text, script->source.len,
-                               hash_bytes(fuse_library, strlen(fuse_library), 0));
-    for (int i = 0; i < script->sizes.len; i++)
-        hash = hash_mix(hash, (uint64_t)script->sizes.at[i].value);
-    return hash;
-}
-
-int64_t elem_count(const Elem *elem, int64_t instances)
-{
-    return elem->is_uniform ? 1 : instances;
-}
-
-int64_t call_count(const Call *call, int64_t instances)
-{
-    return call->is_uniform ? 1 : instances;
-}
-
-int map_row_words(int words)
-{
-    return (words + 63) / 64;
-}
-
-bool map_has(const WordMap *map, int lane, int word)
-{
-    return map->bit[lane * map_row_words(map->words) + word / 64] >> word % 64 & 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the reader (read.c) hands to the checks (script.c): statements with names; and what
-// makes functions (define.c, routine.c).
+// makes functions (define.c).
 
 #ifndef FW_FUSE_READ_H
 #define FW_FUSE_READ_H
@@ -38,15 +38,8 @@ typedef struct {
 
 int type_words(const Type *type); // scalars in a type of constant lengths
 
-// routine.c: the implementations that the def of a function has: by one thread, and by as
-// many as the leading dimensions of its result have elements. False with diagnostics if the
-// def has what no routine can be made of.
-bool routine_implementations(Script *script, Elementary *function, Diags *diags);
-// Adds those of long arrays in strips, by whole warps.
-void routine_strips(Script *script, Elementary *function);
-
 // define.c: the function that a definition of a bound program is; NULL with diagnostics if
-// its types are no elements, or nothing implements it. Owner: the script.
+// its types are no elements. Owner: the script.
 Elementary *define_function(Script *script, const Program *program, const Function *def,
                             Diags *diags);
 // The function that a generic definition is for arguments of these types, made at

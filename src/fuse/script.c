@@ -51,14 +51,8 @@ static const Elementary *sum_function(Resolver *r, const Type *type)
                       .param = {"x"},
                       .type = {type, type},
                       .words = {type_words(type), type_words(type)},
-                      .flops = type_words(type),
-                      .nimpl = 1};
-    uint64_t *row = NEW_ARRAY(r->script->arena, uint64_t, map_row_words(f->words[0]));
-    for (int w = 0; w < f->words[0]; w++)
-        row[w / 64] |= (uint64_t)1 << w % 64;
-    WordMap map = {1, f->words[0], row};
-    f->impl[0] = (Impl){.lanes = 1, .map = {map, map}, .is_static = f->words[0] == 1};
-    routine_strips(r->script, f);
+                      .nimpl = 1,
+                      .threads = {1}};
     return f;
 }
 

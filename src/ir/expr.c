@@ -230,6 +230,16 @@ bool expr_decides(const Expr *expr)
     return expr->fun && expr_decides(expr->fun);
 }
 
+int64_t expr_fold_terms(const Expr *expr)
+{
+    int64_t most = expr->fun ? expr_fold_terms(expr->fun) : 1, len = 1;
+    for (int i = 0; i < expr->narg; i++)
+        most = MAX(most, expr_fold_terms(expr->arg[i]));
+    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
+        arith_is_const(expr->arg[1]->type->len, &len);
+    return most * MAX(len, 1);
+}
+
 int expr_uses(const Expr *expr, const Param *param)
 {
     int n = expr->kind == E_PARAM && expr->param == param;

@@ -320,6 +320,8 @@ bool expr_mentions(const Expr *expr, const Param *param);
 // Functions without a body may.
 bool op_decides(Op op, const Type *arg);
 bool expr_decides(const Expr *expr);
+// Terms of the longest fold, folds of folds being one; 1: there is none.
+int64_t expr_fold_terms(const Expr *expr);
 int expr_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
 
 // parse.c, print.c ---------------------------------------------------------------------
@@ -372,9 +374,15 @@ typedef struct {
 
 Value *value_new(Arena *arena, const Type *type); // zero
 // Seeded normal-looking data: floats uniform in [0.5, 1.5), ints in [0, 8), bools; each is
-// exact in its type. That of a value is one sequence over its planes.
+// exact in its type. Every RANDOM_CHUNK numbers of a plane have a generator of their own,
+// seeded by random_seed of the first, so that threads can share the work.
+enum { RANDOM_CHUNK = 4096 };
 void value_random(Value *value, uint64_t seed);
-void scalar_random(Rng *rng, Scalar scalar, double *to, int64_t n);
+double scalar_random(Rng *rng, Scalar scalar);
+static inline uint64_t random_seed(uint64_t seed, int plane, int64_t first)
+{
+    return hash_mix(hash_mix(seed, (uint64_t)plane), (uint64_t)first);
+}
 // To the nearest value of the type; of integers toward zero, not-a-number as 0.
 double scalar_round(Scalar scalar, double x);
 // The bits of a number that is a value of the type, and the number of bits. Of integers of

@@ -7,6 +7,33 @@
 #include <math.h>
 #include <string.h>
 
+enum { DOUBLE_DIGITS = 53, DOUBLE_TOP = 1023 }; // DOUBLE_TOP: the largest exponent
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static double of_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+// A power of two that a double holds as a number that is not subnormal.
+static double power(int exponent)
+{
+    return of_bits((uint64_t)(exponent + DOUBLE_TOP) << (DOUBLE_DIGITS - 1));
+}
+
+static int exponent_of(double x)
+{
+    return (int)(bits_of(x) >> (DOUBLE_DIGITS - 1) & 2047) - DOUBLE_TOP;
+}
+
 // The largest exponent of a floating type of 16 bits.
 static int top_exponent(Scalar scalar)
 {
@@ -14,15 +41,17 @@ static int top_exponent(Scalar scalar)
 }
 
 // To a floating type of 16 bits, ties to even; beyond its largest number and a half step:
-// infinite.
+// infinite. A number so large that its last place is one step of the type rounds the sum.
 static double round_narrow(Scalar scalar, double x)
 {
     int digits = scalar_info[scalar].digits, top = top_exponent(scalar);
     if (x == 0 || !isfinite(x))
         return x;
-    int exponent = MAX(ilogb(x), 1 - top);
-    double step = ldexp(1, exponent - digits + 1), r = nearbyint(x / step) * step;
-    return fabs(r) >= ldexp(1, top + 1) ? copysign(INFINITY, x) : r;
+    int exponent = MAX(exponent_of(x), 1 - top);
+    if (exponent > top)
+        return copysign(INFINITY, x);
+    double large = 1.5 * power(exponent + DOUBLE_DIGITS - digits), r = (x + large) - large;
+    return fabs(r) >= power(top + 1) ? copysign(INFINITY, x) : copysign(r, x);
 }
 
 // The largest of 64 bits is the largest double below it.
@@ -31,8 +60,8 @@ static double round_integer(Scalar scalar, double x)
     const ScalarInfo *info = &scalar_info[scalar];
     int bits = 8 * info->bytes;
     bool is_signed = info->kind == SCALAR_SIGNED;
-    double top = ldexp(1, bits - is_signed);
-    double last = bits == 64 ? nextafter(top, 0) : top - 1;
+    double top = power(bits - is_signed);
+    double last = bits == 64 ? top - top / power(DOUBLE_DIGITS) : top - 1;
     if (isnan(x))
         return 0;
     return trunc(fmax(is_signed ? -top : 0, fmin(last, x))) + 0.0;
@@ -50,6 +79,7 @@ double scalar_round(Scalar scalar, double x)
 
 // Bits ---------------------------------------------------------------------------------
 
+// Of a number that the type has: a double's exponent and digits, moved.
 static uint64_t narrow_bits(Scalar scalar, double x)
 {
     int digits = scalar_info[scalar].digits, top = top_exponent(scalar);
@@ -60,22 +90,23 @@ static uint64_t narrow_bits(Scalar scalar, double x)
         return sign | endless | one >> 1;
     if (isinf(x))
         return sign | endless;
-    if (a < ldexp(1, 1 - top))
-        return sign | (uint64_t)ldexp(a, top + digits - 2);
-    int e = ilogb(a);
-    return sign | ((uint64_t)(e + top) * one + (uint64_t)ldexp(a, digits - 1 - e) - one);
+    if (a < power(1 - top))
+        return sign | (uint64_t)(a * power(top + digits - 2));
+    uint64_t less = (uint64_t)(DOUBLE_TOP - top) << (DOUBLE_DIGITS - 1);
+    return sign | (bits_of(a) - less) >> (DOUBLE_DIGITS - digits);
 }
 
 static double narrow_of_bits(Scalar scalar, uint64_t bits)
 {
     int digits = scalar_info[scalar].digits, top = top_exponent(scalar);
-    int e = (int)((bits & 0x7fff) >> (digits - 1));
-    double fraction = (double)(bits & ((1u << (digits - 1)) - 1));
-    double one = ldexp(1, digits - 1);
-    double a = e == 0             ? ldexp(fraction, 2 - top - digits)
-               : e == 2 * top + 1 ? (fraction > 0 ? (double)NAN : (double)INFINITY)
-                                  : ldexp(one + fraction, e - top - digits + 1);
-    return bits & 0x8000 ? -a : a;
+    uint64_t sign = (bits & 0x8000) << 48, all = bits & 0x7fff;
+    uint64_t fraction = all & ((1u << (digits - 1)) - 1);
+    int e = (int)(all >> (digits - 1));
+    uint64_t more = (uint64_t)(DOUBLE_TOP - top) << (DOUBLE_DIGITS - 1);
+    double a = e == 0             ? (double)fraction * power(2 - top - digits)
+               : e == 2 * top + 1 ? (fraction ? (double)NAN : (double)INFINITY)
+                                  : of_bits((all << (DOUBLE_DIGITS - digits)) + more);
+    return of_bits(bits_of(a) | sign);
 }
 
 uint64_t scalar_bits(Scalar scalar, double x)
@@ -167,7 +198,7 @@ Value *value_new(Arena *arena, const Type *type)
 }
 
 // Floats below 1.5 also after rounding to the type.
-static double random_scalar(Rng *rng, Scalar scalar)
+double scalar_random(Rng *rng, Scalar scalar)
 {
     const ScalarInfo *info = &scalar_info[scalar];
     if (scalar == S_DOUBLE)
@@ -178,16 +209,13 @@ static double random_scalar(Rng *rng, Scalar scalar)
     return 0.5 + (double)rng_below(rng, steps) / (double)steps;
 }
 
-void scalar_random(Rng *rng, Scalar scalar, double *to, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        to[i] = random_scalar(rng, scalar);
-}
-
 void value_random(Value *value, uint64_t seed)
 {
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = {0};
     for (int p = 0; p < value->nplane; p++)
-        scalar_random(&rng, value->scalar[p], value->plane[p], value->count[p]);
+        for (int64_t i = 0; i < value->count[p]; i++) {
+            if (i % RANDOM_CHUNK == 0)
+                rng_seed(&rng, random_seed(seed, p, i));
+            value->plane[p][i] = scalar_random(&rng, value->scalar[p]);
+        }
 }

@@ -33,8 +33,13 @@ static const View *variable(Lower *l, const View *init, const Type *type)
     return view_var(l, decl->var);
 }
 
-static const View *accumulator(Lower *l, const View *init, const Type *type)
+// What was stored for the fold to begin with is what it changes.
+static const View *accumulator(Lower *l, const Expr *expr, const View *init,
+                               const Type *type)
 {
+    if (expr->kind == E_PATTERN && init->kind == V_MEM &&
+        (expr->pattern == P_TOPRIVATE || expr->pattern == P_TOLOCAL))
+        return init;
     return copied(l, init, type, "acc", variable);
 }
 
@@ -63,40 +68,47 @@ typedef struct {
 
 // Changes in place --------------------------------------------------------------------
 
-static bool is_loop_over(const Expr *map, const Param *param)
+static bool is_loop(const Expr *expr)
 {
-    return map->kind == E_PATTERN &&
-           (map->pattern == P_MAPSEQ || map->pattern == P_MAPUNROLL) &&
-           map->arg[0]->kind == E_PARAM && map->arg[0]->param == param;
+    return expr->kind == E_PATTERN &&
+           (expr->pattern == P_MAPSEQ || expr->pattern == P_MAPUNROLL ||
+            expr->pattern == P_MAPLCL);
 }
 
-// Is it elementwise in a parameter of that many dimensions: loops over a zip of it, which
-// is not mentioned elsewhere?
-static bool is_elementwise(const Expr *map, const Param *param, int dims)
+// Rows of it are what is joined again.
+static const Expr *below(const Expr *expr, Pattern pattern)
 {
-    const Expr *zip = map->arg[0];
+    while (expr->kind == E_PATTERN && expr->pattern == pattern)
+        expr = expr->arg[expr->narg - 1];
+    return expr;
+}
+
+// Loops over a parameter or rows of it, down to scalars.
+static bool is_spread(const Expr *body, const Param *param)
+{
+    if (type_is_scalar(body->type))
+        return true;
+    const Expr *map = below(body, P_JOIN);
+    if (!is_loop(map))
+        return false;
+    const Expr *in = below(map->arg[0], P_SPLIT);
+    return in->kind == E_PARAM && in->param == param &&
+           is_spread(map->fun->arg[0], map->fun->params[0]);
+}
+
+// Is it elementwise in a parameter: loops over a zip of it, which is not mentioned
+// elsewhere?
+static bool is_elementwise(const Expr *body, const Param *param)
+{
+    const Expr *map = below(body, P_JOIN);
+    const Expr *zip = is_loop(map) ? below(map->arg[0], P_SPLIT) : map;
     int found = 0;
-    if (map->kind != E_PATTERN ||
-        (map->pattern != P_MAPSEQ && map->pattern != P_MAPUNROLL) ||
-        zip->kind != E_PATTERN || zip->pattern != P_ZIP || expr_uses(map, param) != 1)
+    if (!is_loop(map) || zip->kind != E_PATTERN || zip->pattern != P_ZIP ||
+        expr_uses(map, param) != 1)
         return false;
     for (int i = 0; i < zip->narg; i++)
         found += zip->arg[i]->kind == E_PARAM && zip->arg[i]->param == param;
-    for (; dims > 1; dims--) {
-        const Param *row = map->fun->params[0];
-        map = map->fun->arg[0];
-        if (!is_loop_over(map, row) || expr_mentions(map->fun, row))
-            return false;
-    }
-    return found == 1;
-}
-
-static int dims_of(const Type *type)
-{
-    int dims = 0;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        dims++;
-    return dims;
+    return found == 1 && is_spread(map->fun->arg[0], map->fun->params[0]);
 }
 
 // Can a step change an array of registers where it is: element by element, perhaps many
@@ -113,7 +125,7 @@ static bool changes_in_place(const Expr *body, const Param *param, const Type *t
         return body->arg[0]->kind == E_PARAM && body->arg[0]->param == param &&
                expr_uses(body, param) == 1 &&
                changes_in_place(body->fun->arg[0], body->fun->params[0], type);
-    return body->narg > 0 && is_elementwise(body, param, dims_of(type));
+    return body->narg > 0 && is_elementwise(body, param);
 }
 
 static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *acc);
@@ -134,21 +146,43 @@ static void change_in_place(Lower *l, const Expr *body, const Env *env, const Vi
     }
 }
 
+// Is it a fold that goes on from what was folded so far?
+static bool goes_further(const Expr *body, const Param *param)
+{
+    bool fold = body->kind == E_PATTERN &&
+                (body->pattern == P_REDUCE || body->pattern == P_REDSEQ ||
+                 body->pattern == P_REDUNROLL);
+    return fold && body->arg[0]->kind == E_PARAM && body->arg[0]->param == param &&
+           expr_uses(body, param) == 1;
+}
+
+void fold_element(Lower *l, const Expr *expr, const Env *env, const View *acc,
+                  const View *value)
+{
+    const View *arg[] = {acc, value};
+    const Expr *f = expr->fun;
+    bool further = goes_further(f->arg[0], f->params[0]);
+    if (further ||
+        (acc->kind == V_MEM && changes_in_place(f->arg[0], f->params[0], acc->type))) {
+        env = env_bind(l, env, f->params[0], acc);
+        env = env_bind_named(l, env, f->params[1], value, f->arg[0]);
+        (further ? fold_into : change_in_place)(l, f->arg[0], env, acc);
+        return;
+    }
+    update(l, acc, apply(l, f, env, arg));
+}
+
 static void fold_step(Lower *l, void *user, const Arith *iter)
 {
     Fold *fold = user;
-    const View *arg[] = {fold->acc, view_elem(l, fold->in, iter)};
-    const Expr *f = fold->expr->fun;
-    if (!fold->out && fold->acc->kind == V_MEM &&
-        changes_in_place(f->arg[0], f->params[0], fold->acc->type)) {
-        const Env *env = env_bind(l, fold->env, f->params[0], arg[0]);
-        env = env_bind_named(l, env, f->params[1], arg[1], f->arg[0]);
-        change_in_place(l, f->arg[0], env, fold->acc);
+    const View *value = view_elem(l, fold->in, iter);
+    if (!fold->out) {
+        fold_element(l, fold->expr, fold->env, fold->acc, value);
         return;
     }
-    update(l, fold->acc, apply(l, f, fold->env, arg));
-    if (fold->out)
-        gen_copy(l, fold->acc, view_elem(l, fold->out, iter));
+    const View *arg[] = {fold->acc, value};
+    update(l, fold->acc, apply(l, fold->expr->fun, fold->env, arg));
+    gen_copy(l, fold->acc, view_elem(l, fold->out, iter));
 }
 
 static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *acc)
@@ -158,13 +192,31 @@ static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *ac
              &fold);
 }
 
+const View *fold_begin(Lower *l, const Expr *expr, const Env *env)
+{
+    return accumulator(l, expr->arg[0], eval(l, expr->arg[0], env), expr->type);
+}
+
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out)
 {
     const Type *type = out ? out->type->elem : expr->type;
-    Fold fold = {expr, env, in, accumulator(l, init, type), out};
+    Fold fold = {expr, env, in, accumulator(l, expr->arg[0], init, type), out};
     gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
     return fold.acc;
+}
+
+const KExpr *fold_ahead(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    bool fold = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
+    if (!fold || out->kind != V_GUARD || !l->options->eager || !l->block)
+        return NULL;
+    int before = l->block->len;
+    const KExpr *value = view_read(l, eval(l, expr, env));
+    if (may_go_ahead(l->ctx, value) && block_may_go_ahead(l, l->block, before))
+        return value;
+    l->block->len = before;
+    return NULL;
 }
 
 // Repeated steps --------------------------------------------------------------------------
@@ -241,7 +293,7 @@ static void repeat_step(Lower *l, void *user, const Arith *iter)
 
 const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init)
 {
-    Repeat r = {.expr = expr, .acc = accumulator(l, init, expr->type)};
+    Repeat r = {.expr = expr, .acc = accumulator(l, expr->arg[0], init, expr->type)};
     r.env = env_bind(l, env, expr->fun->params[0], r.acc);
     if (repeat_ends(expr)) {
         const KExpr *first = goes_on(l, &r);

@@ -6,8 +6,8 @@
 //   method  destination-passing translation of the functional patterns (Lift, CGO 2017,
 //           section 5; Atkey, Steuwer et al., "Strategy preserving compilation", 2017)
 
+#include "kir/passes.h"
 #include "lower/internal.h"
-#include "lower/passes.h"
 
 #include <string.h>
 
@@ -184,18 +184,6 @@ static bool loads(const KExpr *value, const Block *block, int from)
     return any;
 }
 
-// May these statements run whatever any condition says?
-static bool statements_may_go_ahead(Lower *l, const Block *block, int from)
-{
-    for (int i = from; i < block->len; i++) {
-        const Stm *stm = block->at[i];
-        bool names = stm->kind == ST_DECL || stm->kind == ST_INT;
-        if (!names || !stm->value || !may_go_ahead(l->ctx, stm->value))
-            return false;
-    }
-    return true;
-}
-
 // A side of an `if` before it is known whether it is wanted, so that its loads wait for no
 // condition and may be merged; NULL where they could be out of bounds, or there are none.
 // Within a side that is tried so itself, what is out of bounds is so for that one too: its
@@ -209,7 +197,7 @@ static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const
     const KExpr *value = read_part(l, expr, env, part);
     l->ahead--;
     bool safe = !l->unsafe && may_go_ahead(l->ctx, value) &&
-                statements_may_go_ahead(l, l->block, before);
+                block_may_go_ahead(l, l->block, before);
     if (safe && loads(value, l->block, before))
         return k_named(l, value, "ahead");
     l->block->len = before;
@@ -232,7 +220,7 @@ static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const 
 static const KExpr *unbranched(Lower *l, Block *side, const KExpr *value)
 {
     if (!l->stream || !l->block || !value->n || loads(value, side, 0) ||
-        !may_go_ahead(l->ctx, value) || !statements_may_go_ahead(l, side, 0))
+        !may_go_ahead(l->ctx, value) || !block_may_go_ahead(l, side, 0))
         return value;
     for (int i = 0; i < side->len; i++)
         VEC_PUSH(l->arena, l->block, side->at[i]);
@@ -287,7 +275,7 @@ static const KExpr *eval_logic(Lower *l, const Expr *expr, const Env *env)
     Outside outside = side_open(l, &sides[!and], &right);
     const KExpr *b = view_read(l, eval(l, expr->arg[1], env));
     side_close(l, outside);
-    if (right.len && !statements_may_go_ahead(l, &right, 0))
+    if (right.len && !block_may_go_ahead(l, &right, 0))
         return and? k_choose(l, sides, &right, b, &nothing, truth(l, false))
                   : k_choose(l, sides, &nothing, truth(l, true), &right, b);
     for (int i = 0; i < right.len; i++) {
@@ -344,19 +332,8 @@ static const KExpr *call_lanes(Lower *l, const Expr *expr, const KExpr *const *a
     return k_vector(l, expr->type, lane);
 }
 
-static const View *eval_written_out(Lower *l, const Expr *expr, const Env *env)
-{
-    const Function *f = expr->callee;
-    const Env *inner = NULL;
-    for (int i = 0; i < expr->narg; i++)
-        inner = env_bind_named(l, inner, f->params[i], eval(l, expr->arg[i], env), f->body);
-    return eval(l, f->body, inner);
-}
-
 static const View *eval_call(Lower *l, const Expr *expr, const Env *env)
 {
-    if (l->routine)
-        return eval_written_out(l, expr, env);
     const KExpr *arg[32] = {0};
     if (expr->narg > COUNTOF(arg))
         return lower_fail(l, expr->span, "L013", "a function of more than 32 arguments");
@@ -404,7 +381,7 @@ const Arith *eval_index(Lower *l, const Expr *expr, const Env *env)
 
 static AddrSpace default_space(const Lower *l)
 {
-    if (l->inside[LOOP_LCL] || l->inside[LOOP_GLB])
+    if ((l->inside[LOOP_LCL] && !in_rows(l)) || l->inside[LOOP_GLB])
         return MEM_PRIVATE;
     return l->inside[LOOP_WRG] ? MEM_LOCAL : l->kernel ? MEM_PRIVATE : MEM_GLOBAL;
 }
@@ -415,6 +392,8 @@ const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace sp
         return view_value(l, k_named(l, view_read(l, eval(l, expr, env)), "t"));
     static const char *const name[] = {"temp", "tile", "own"};
     const View *memory = buffers_new(l, expr->type, space, ROLE_TEMP, 0, name[space]);
+    if (space == MEM_PRIVATE && is_shared_out(l, expr))
+        memory = own_memory(l, expr, memory);
     gen(l, expr, env, memory);
     if (space != MEM_PRIVATE && l->kernel) {
         add_barrier(l);
@@ -428,10 +407,10 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
 {
     if (!l->kernel)
         return materialise(l, expr, env, MEM_GLOBAL);
-    if (l->strips)
-        return strips_fold(l, expr, env);
-    const View *init = eval(l, expr->arg[0], env);
-    return gen_fold(l, expr, env, init, eval(l, expr->arg[1], env), NULL);
+    const View *in = eval(l, expr->arg[1], env);
+    if (in->kind == V_FOLD)
+        return in->src;
+    return gen_fold(l, expr, env, eval(l, expr->arg[0], env), in, NULL);
 }
 
 static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
@@ -564,7 +543,7 @@ static void store(Lower *l, const View *out, const KExpr *value)
     } else if (out->kind == V_MEM) {
         Stm *stm = stm_add(l, ST_STORE);
         stm->buffer = out->buffer;
-        stm->index = l->strips ? strips_index(l, out->buffer, out->offset) : out->offset;
+        stm->index = own_index(l, out->buffer, out->offset);
         stm->value = value;
         stm->side = l->side;
     } else if (!l->failed) {
@@ -621,11 +600,11 @@ void gen_copy(Lower *l, const View *from, const View *out)
     if (from->type->kind == T_TUPLE) {
         for (int i = 0; i < from->type->n; i++)
             gen_copy(l, view_get(l, from, i), view_get(l, out, i));
-    } else if (from->type->kind == T_ARRAY) {
+    } else if (from->type->kind == T_ARRAY && !own_copy(l, from, out)) {
         Copy copy = {from, out};
         gen_loop(l, LOOP_SEQ, 0, is_own(from) || is_own(out), from->type->len, copy_step,
                  &copy);
-    } else {
+    } else if (from->type->kind != T_ARRAY) {
         copy_scalar(l, from, out);
     }
 }
@@ -739,7 +718,7 @@ static void gen_slide(Lower *l, const Expr *expr, const Env *env, const View *ou
 static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const View *from = eval(l, expr, env);
-    if (l->failed || (!l->kernel && in_place(from, out)))
+    if (l->failed || from == out || (!l->kernel && in_place(from, out)))
         return;
     bool begun = kernel_begin(l, expr);
     gen_copy(l, from, out);
@@ -751,11 +730,13 @@ static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out
 static void gen_steps(Lower *l, const Expr *expr, const Env *env, bool prefixes,
                       const View *out)
 {
-    const View *init = eval(l, expr->arg[0], env), *in = eval(l, expr->arg[1], env);
+    const View *in = eval(l, expr->arg[1], env);
+    const View *init = in->kind == V_FOLD ? NULL : eval(l, expr->arg[0], env);
     if (l->failed)
         return;
     bool begun = kernel_begin(l, expr);
-    const View *last = gen_fold(l, expr, env, init, in, prefixes ? out : NULL);
+    const View *last =
+        init ? gen_fold(l, expr, env, init, in, prefixes ? out : NULL) : in->src;
     if (!prefixes)
         gen_copy(l, last, out);
     if (begun)
@@ -835,9 +816,10 @@ static void gen_scalar(Lower *l, const Expr *expr, const Env *env, const View *o
 {
     if (never_written(l, out))
         return;
+    const KExpr *value = fold_ahead(l, expr, env, out);
     Outside outside = {l->block, l->side, arith_facts(l->ctx)};
     out = open_guards(l, out);
-    store(l, out, view_read(l, eval(l, expr, env)));
+    store(l, out, value ? value : view_read(l, eval(l, expr, env)));
     side_close(l, outside);
 }
 
@@ -855,7 +837,7 @@ static bool gen_only(Lower *l, const Expr *expr, const Env *env, const View *out
 
 static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    const View *value = let_place(l, expr, out);
+    const View *value = let_place(l, expr, env, out);
     if (value)
         gen(l, expr->arg[0], env, value);
     else
@@ -878,11 +860,21 @@ void gen(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     if (l->failed)
         return;
-    if (l->kernel && out->kind == V_MEM && is_of_one_item(expr)) {
+    if (out->kind == V_FOLD && out->nindex) {
+        fold_element(l, out->expr, out->env, out->src, eval(l, expr, env));
+        return;
+    }
+    const View *place = out;
+    while (place->kind == V_GUARD)
+        place = place->src;
+    if (l->kernel && place->kind == V_MEM && is_of_one_item(expr)) {
+        // What the items share is done by all of them, whatever guards the result.
+        Outside outside = {l->block, l->side, arith_facts(l->ctx)};
         if (expr->kind == E_LET)
             gen_let(l, expr, env, out);
         else
-            gen_only(l, expr, env, out);
+            gen_only(l, expr, env, open_guards(l, out));
+        side_close(l, outside);
         return;
     }
     if (expr->kind == E_LET && (!l->kernel || !type_is_scalar(expr->type)))

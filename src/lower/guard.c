@@ -10,8 +10,8 @@
 //           side is open (V_LATER). The passes keep what a load says; verify.c compares it
 //           with where the load has come to stand.
 
+#include "kir/passes.h"
 #include "lower/internal.h"
-#include "lower/passes.h"
 
 // Sides -------------------------------------------------------------------------------
 
@@ -63,67 +63,16 @@ const KExpr *side_left(Lower *l, const KExpr *e)
     return copy;
 }
 
-// What needs no guard -----------------------------------------------------------------
-
-static bool load_exists(ArithCtx *ctx, const KExpr *load)
+bool block_may_go_ahead(Lower *l, const Block *block, int from)
 {
-    int64_t lo, hi, count;
-    arith_range(ctx, load->arith, &lo, &hi);
-    int width = load->type->kind == T_VECTOR ? load->type->width : 1;
-    return lo >= 0 && arith_is_const(load->buffer->count, &count) && hi <= count - width;
-}
-
-static bool is_division(Op op, const Type *type)
-{
-    return (op == OP_DIV || op == OP_MOD) && !scalar_info[type->scalar].floating;
-}
-
-// Integers cannot be divided by 0, nor the least one by -1.
-static bool divides(ArithCtx *ctx, const KExpr *by)
-{
-    int64_t lo, hi;
-    if (by->kind == K_LITERAL)
-        return by->number != 0 && by->number != -1;
-    if (by->kind != K_INDEX)
-        return false;
-    arith_range(ctx, by->arith, &lo, &hi);
-    return lo > 0 || hi < -1;
-}
-
-// The body of a function of scalars; what it is called with is not known.
-static bool body_divides(const Expr *e)
-{
-    const Expr *by = e->kind == E_OP && e->narg == 2 ? e->arg[1] : NULL;
-    bool known = by && by->kind == E_LITERAL && by->number != 0 && by->number != -1;
-    if (by && is_division(e->op, e->type) && !known)
-        return true;
-    if (e->kind == E_CALL && (!e->callee->body || body_divides(e->callee->body)))
-        return true;
-    for (int i = 0; i < e->narg; i++)
-        if (body_divides(e->arg[i]))
-            return true;
-    return e->fun && body_divides(e->fun);
-}
-
-// A text in C divides integers only if it is given some.
-static bool call_divides(const Function *f)
-{
-    if (f->body)
-        return body_divides(f->body);
-    for (int i = 0; i < f->nparam; i++)
-        if (!scalar_info[f->params[i]->type->scalar].floating)
-            return true;
-    return false;
-}
-
-bool may_go_ahead(ArithCtx *ctx, const KExpr *e)
-{
-    if ((e->kind == K_LOAD && !load_exists(ctx, e)) ||
-        (e->kind == K_OP && is_division(e->op, e->type) && !divides(ctx, e->arg[1])) ||
-        (e->kind == K_CALL && call_divides(e->callee)))
-        return false;
-    for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        if (!may_go_ahead(ctx, e->arg[i]))
+    for (int i = from; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        bool loop = stm->kind == ST_FOR && stm->loop == LOOP_SEQ && !stm->value;
+        bool names = stm->kind == ST_DECL || stm->kind == ST_INT || stm->kind == ST_ASSIGN;
+        if (!loop && (!names || !stm->value || !may_go_ahead(l->ctx, stm->value)))
             return false;
+        if (!block_may_go_ahead(l, &stm->body, 0))
+            return false;
+    }
     return true;
 }

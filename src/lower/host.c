@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host level: buffers, kernels and their launch shapes, iterate as repeated launches, and
-// the entry of the module.
+// Host level: buffers, kernels and their launch shapes, and the entry of the module.
 
+#include "kir/passes.h"
 #include "lower/internal.h"
-#include "lower/passes.h"
 
 #include <string.h>
 
@@ -27,7 +26,7 @@ static int64_t fragment_row(const Type *type, int64_t depth)
 // Elements from one row of a tile to the next, where they are padded; else 0.
 static int64_t padded_row(const Lower *l, const Type *type)
 {
-    const LowerOptions *o = l->options;
+    const KernelOptions *o = l->options;
     TileShape tile = {.vector = MAX(o->vector, 1), .length = {1, 1, 1}};
     int dims = 0;
     for (const Type *t = type; t->kind == T_ARRAY; t = t->elem)
@@ -94,6 +93,11 @@ static const View *planes_new(Lower *l, const Type *type, AddrSpace space, Buffe
     return view_mem(l, buffer, arith_const(l->ctx, 0), type);
 }
 
+bool in_rows(const Lower *l)
+{
+    return l->inside[LOOP_LCL] == 1 && l->item[1] && !l->item[0];
+}
+
 const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
                         int param, const char *name)
 {
@@ -104,7 +108,10 @@ const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole 
         space = MEM_GLOBAL;
     if (space == MEM_GLOBAL && role == ROLE_TEMP)
         name = arena_printf(l->arena, "%s%d", name, l->unit->buffers.len);
-    return planes_new(l, type, space, role, param, name, &plane);
+    if (space != MEM_LOCAL || !in_rows(l))
+        return planes_new(l, type, space, role, param, name, &plane);
+    type = type_array(l->arena, arith_const(l->ctx, l->kernel->local[1]), type);
+    return view_elem(l, planes_new(l, type, space, role, param, name, &plane), l->item[1]);
 }
 
 // Kernels ---------------------------------------------------------------------------------
@@ -136,7 +143,7 @@ static void find_extents(Lower *l, const Expr *expr, bool arguments, Extents *fo
         find_extents(l, expr->arg[i], true, found);
 }
 
-static const Arith *round_up(Lower *l, const Arith *n, int64_t to)
+const Arith *round_up(Lower *l, const Arith *n, int64_t to)
 {
     return arith_mulc(l->ctx, arith_ceil_div(l->ctx, n, arith_const(l->ctx, to)), to);
 }
@@ -186,36 +193,6 @@ bool kernel_begin(Lower *l, const Expr *expr)
     return true;
 }
 
-// After each pass: what the kernel uses, and that it is still one.
-static void check_pass(Lower *l, Kernel *kernel, const char *pass)
-{
-    if (l->options->quick)
-        return;
-    kernel_collect(l, kernel);
-    if (l->options->observe)
-        l->options->observe(l->options->user, pass, kernel);
-    l->failed |= !kernel_verify_pass(l->ctx, kernel, l->diags);
-}
-
-static void run_passes(Lower *l, Kernel *kernel)
-{
-    const LowerOptions *options = l->options;
-    Pass pass = {l->ctx, l->arena, options};
-    kernel_collect(l, kernel);
-    check_pass(l, kernel, "start");
-#define PASS(name, condition)                                                              \
-    if (!l->failed && (condition)) {                                                       \
-        pass_##name(&pass, kernel);                                                        \
-        check_pass(l, kernel, #name);                                                      \
-    }
-#include "lower/passes.def"
-#undef PASS
-    if (l->options->quick)
-        kernel_collect(l, kernel);
-    else if (!l->failed)
-        l->failed = !kernel_verify(l->ctx, kernel, l->diags);
-}
-
 // About 150 KB of text: compilers take longer than a search waits, and the passes, of which
 // some are not linear, longer than all other points together.
 enum { QUICK_NODES = 20000 };
@@ -229,163 +206,10 @@ void kernel_end(Lower *l)
         lower_fail(l, span_none, "L029", "the kernel is too long to be looked at");
     if (l->failed)
         return;
-    run_passes(l, kernel);
+    Pass pass = {l->ctx, l->arena, l->unit->program, l->options};
+    l->failed = !kernel_finish(&pass, kernel, l->diags);
     Launch launch = {kernel, kernel->params.at};
     VEC_PUSH(l->arena, &l->launches, launch);
-}
-
-// Iterate -----------------------------------------------------------------------------
-
-enum { PLANES_MAX = 32 }; // as streams have
-
-// The buffers of a view that is nothing but whole buffers; false if it is more.
-static bool whole_buffers(const View *view, Buffer **buffer, int *n)
-{
-    if (view->kind == V_TUPLE) {
-        int items = type_tuple_of(view->type)->n;
-        for (int i = 0; i < items; i++)
-            if (!whole_buffers(view->item[i], buffer, n))
-                return false;
-        return true;
-    }
-    int64_t offset;
-    if (view->kind != V_MEM || view->buffer->space != MEM_GLOBAL || *n == PLANES_MAX ||
-        !arith_is_const(view->offset, &offset) || offset != 0)
-        return false;
-    buffer[(*n)++] = (Buffer *)view->buffer;
-    return true;
-}
-
-static void gen_view_kernel(Lower *l, const Expr *expr, const View *from, const View *out)
-{
-    bool begun = kernel_begin(l, expr);
-    gen_copy(l, from, out);
-    if (begun)
-        kernel_end(l);
-}
-
-static Buffer *rebound(Buffer *buffer, Buffer **formal, Buffer **actual, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (buffer == formal[i])
-            return actual[i];
-    return buffer;
-}
-
-static void launch_again(Lower *l, const Launches *step, Buffer **formal, Buffer **actual,
-                         int n)
-{
-    for (int i = 0; i < step->len; i++) {
-        const Launch *from = &step->at[i];
-        Buffer **buffer = NEW_ARRAY(l->arena, Buffer *, from->kernel->params.len);
-        for (int k = 0; k < from->kernel->params.len; k++)
-            buffer[k] = rebound(from->buffer[k], formal, actual, n);
-        Launch launch = {from->kernel, buffer};
-        VEC_PUSH(l->arena, &l->launches, launch);
-    }
-}
-
-static const View *state_new(Lower *l, const Expr *expr, const char *name, Buffer **buffer)
-{
-    int n = 0;
-    const View *own = buffers_new(l, expr->type, MEM_GLOBAL, ROLE_TEMP, 0, name);
-    whole_buffers(own, buffer, &n);
-    return own;
-}
-
-// A state in buffers of its own: what a step reads and writes.
-static const View *state_buffers(Lower *l, const View *view, const Expr *expr,
-                                 Buffer **buffer, bool copy)
-{
-    int n = 0;
-    if (whole_buffers(view, buffer, &n))
-        return view;
-    const View *own = state_new(l, expr, "state", buffer);
-    if (copy)
-        gen_view_kernel(l, expr, view, own);
-    return own;
-}
-
-// The launches of some steps at once, from buffers to buffers; stream: in one kernel.
-static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool stream,
-                              int64_t steps, const View *from, const View *to)
-{
-    const Expr *f = expr->fun;
-    Launches before = l->launches;
-    l->launches = (Launches){0};
-    if (stream)
-        gen_stream(l, expr, env, steps, from, to);
-    else
-        gen(l, f->arg[0], env_bind(l, env, f->params[0], from), to);
-    Launches step = l->launches;
-    l->launches = before;
-    return step;
-}
-
-// How often the steps of a loop are launched, and the launches of each time: as many steps
-// as go at once, then as many parts of them as are left, then single ones that are.
-enum { KINDS = 3 };
-typedef struct {
-    int64_t times[KINDS];
-    Launches launches[KINDS];
-} Passes;
-
-static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t count,
-                          const View *from, const View *to)
-{
-    Passes passes = {0};
-    int64_t fused = stream_steps(l, expr, env, from, to), most = MAX(fused, 1);
-    int64_t part = l->options->relay > 1 && most % l->options->relay == 0
-                       ? most / l->options->relay
-                       : most;
-    int64_t steps[KINDS] = {most, count % most / part * part, count % most % part};
-    for (int i = 0; i < KINDS; i++) {
-        passes.times[i] = i == 0 ? count / most : steps[i] > 0;
-        if (passes.times[i])
-            passes.launches[i] = step_launches(l, expr, env, fused > 0, steps[i], from, to);
-    }
-    return passes;
-}
-
-// Kernels of one step are made once, reading the first state and writing the second; step
-// k binds their parameters to the buffers it really reads and writes. The last one writes
-// the destination, so states alternate between it and one temporary. A stream does several
-// steps in a kernel, and what is left of the count in others.
-const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out)
-{
-    int64_t steps;
-    if (!arith_is_const(expr->num[0], &steps) || steps > 1000000)
-        return lower_fail(l, expr->span, "L021", "iterate needs a constant count");
-    const View *in = eval(l, expr->arg[0], env);
-    if (steps == 0 || l->failed) {
-        gen_view_kernel(l, expr, in, out);
-        return out;
-    }
-    Buffer *first[PLANES_MAX], *final[PLANES_MAX], *other[PLANES_MAX];
-    Buffer *formal[2 * PLANES_MAX], *actual[2 * PLANES_MAX];
-    state_buffers(l, in, expr, first, true);
-    const View *dest = state_buffers(l, out, expr, final, false);
-    int n = 0;
-    whole_buffers(dest, final, &n);
-    state_new(l, expr, "state", other);
-    const View *from = state_new(l, expr, "from", formal);
-    const View *to = state_new(l, expr, "to", formal + n);
-    for (int i = 0; i < 2 * n; i++)
-        formal[i]->formal = true;
-    Passes passes = step_passes(l, expr, env, steps, from, to);
-    steps = passes.times[0] + passes.times[1] + passes.times[2];
-    for (int64_t k = 0; k < steps && !l->failed; k++) {
-        int kind = k < passes.times[0] ? 0 : k < passes.times[0] + passes.times[1] ? 1 : 2;
-        bool even = (steps - 1 - k) % 2 == 0;
-        for (int i = 0; i < n; i++) {
-            actual[i] = k == 0 ? first[i] : even ? other[i] : final[i];
-            actual[n + i] = even ? final[i] : other[i];
-        }
-        launch_again(l, &passes.launches[kind], formal, actual, 2 * n);
-    }
-    if (dest != out)
-        gen_view_kernel(l, expr, dest, out);
-    return out;
 }
 
 // Entry -------------------------------------------------------------------------------
@@ -417,7 +241,7 @@ static const char *output_name(const Lower *l)
     return name;
 }
 
-Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Arena *arena,
+Unit *lower(const Program *program, Expr *body, const KernelOptions *options, Arena *arena,
             Diags *diags)
 {
     Unit *unit = NEW(arena, Unit);
@@ -440,4 +264,21 @@ Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Are
     unit->launches.at = l.launches.at;
     unit->launches.len = l.launches.len;
     return unit;
+}
+
+Unit *lower_as_written(const Program *program, Expr *body, const KernelOptions *options,
+                       Arena *arena, Diags *diags)
+{
+    KernelOptions kept = *options;
+    Diags unseen;
+    diags_init(&unseen, arena);
+    kept.interior = false;
+    kept.as_written = true;
+    kept.vector = 1;
+    kept.unroll_cap = 1;
+    Unit *unit = lower(program, body, &kept, arena, &unseen);
+    if (unit)
+        return unit;
+    kept.unroll_cap = options->unroll_cap; // some loop must be unrolled
+    return lower(program, body, &kept, arena, diags);
 }

@@ -25,6 +25,7 @@ typedef enum {
     V_CROP,   // the writing side of take: `dims` more indices are to be guarded
     V_UNMAP,  // the writing side of a map of a layout function
     V_LATER,  // an element or a component of src, which is looked for when it is read
+    V_FOLD,   // written, an element is folded by the reduceSeq expr; src: the fold so far
     V_WINDOW, // one grid of the state of a stream, in registers around the cell computed
 } ViewKind;
 
@@ -56,7 +57,7 @@ struct View {
     const Arith *const *num;          // LAYOUT, CROP: the pattern's integers
     const Env *env;                   // of expr
     int dims;                         // dimensions still to be indexed
-    int nindex;                       // LAYOUT, MAP, ARRAY, WINDOW: indices so far
+    int nindex;                       // LAYOUT, MAP, ARRAY, FOLD, WINDOW: indices so far
     const Arith *index[2 * DIMS_MAX]; // LATER: one, or the field
     int ncond;                        // COND, GUARD
     const Arith *cond[CONDS_MAX];
@@ -74,21 +75,12 @@ typedef struct {
     bool open; // sequential: we are inside such a loop
 } LoopVar;
 
-// The threads of a routine that have words of their own of every array (routine.c).
-typedef struct {
-    int lanes, strip;
-    const Arith *lane;
-    const Arith *word, *own; // at hand, and its place among the thread's; NULL: none is
-    struct Routine *routine;
-    Span span;
-} Strips;
-
 typedef struct {
     Ir *ir;
     ArithCtx *ctx;
     Arena *arena;
     Unit *unit;
-    const LowerOptions *options;
+    const KernelOptions *options;
     Diags *diags;
     bool failed;
     Kernel *kernel;       // NULL between kernels (host level)
@@ -102,8 +94,6 @@ typedef struct {
     bool stream;          // of a time loop: its stages stay where its cells are
     bool unsafe;          // what they load may not be there
     Launches launches;    // of the part being lowered
-    bool routine;         // in a text that has no functions: calls are written out
-    Strips *strips;       // NULL: nothing is in strips
 } Lower;
 
 // view.c
@@ -113,6 +103,8 @@ const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type);
 const View *view_value(Lower *l, const KExpr *value);
 const View *view_var(Lower *l, const Var *var);
 const View *view_tuple(Lower *l, const Type *type, const View *const *item);
+const View *view_fold(Lower *l, const Type *type, const Expr *fold, const Env *env,
+                      const View *acc);
 const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const *num,
                         const View *src, const Type *type);
 const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src);
@@ -146,6 +138,10 @@ const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *i
 // Folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out);
+// What a fold begins with, in registers, and one step of it.
+const View *fold_begin(Lower *l, const Expr *expr, const Env *env);
+void fold_element(Lower *l, const Expr *expr, const Env *env, const View *acc,
+                  const View *value);
 // matrix.c: reduceMatrix as a statement that adds to acc; false, and nothing done, where it
 // is to be a loop.
 bool gen_matrix(Lower *l, const Expr *expr, const Env *env, const View *acc);
@@ -153,9 +149,9 @@ const View *lower_fail(Lower *l, Span span, const char *code, const char *format
     FW_PRINTF(4, 5);
 const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace space);
 
-// place.c: where the value of a let goes because it, or components of it, are results;
-// NULL: they are not.
-const View *let_place(Lower *l, const Expr *let, const View *out);
+// place.c: where the value of a let goes because it, or components of it, are results or
+// are only folded; NULL: they are not.
+const View *let_place(Lower *l, const Expr *let, const Env *env, const View *out);
 // Is it there already: a view, or a component of each element of one?
 bool in_place(const View *from, const View *out);
 bool map_in_place(const Expr *map, const View *in, const View *out);
@@ -171,16 +167,30 @@ const Side *sides_new(Lower *l, const KExpr *cond);
 Outside side_open(Lower *l, const Side *side, Block *block);
 void side_assume(Lower *l, const Side *side); // until it is closed
 void side_close(Lower *l, Outside outside);
+// fold.c: a fold in front of the guards of what it is stored to, if all that it reads
+// exists whatever they say: the folds of all outputs of an item then stand in one block,
+// where they may become one loop. NULL: it is no fold, or may not.
+const KExpr *fold_ahead(Lower *l, const Expr *expr, const Env *env, const View *out);
+// May the statements from there on run whatever any condition says?
+bool block_may_go_ahead(Lower *l, const Block *block, int from);
 // The value made on a side, for a place that is not on it. Needs: it may go ahead.
 const KExpr *side_left(Lower *l, const KExpr *e);
 
 // host.c
+// Have the items of a group, by y, rows of their own, each done by the items along x? Then
+// local memory is for each row.
+bool in_rows(const Lower *l);
 const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
                         int param, const char *name);
-const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
+const Arith *round_up(Lower *l, const Arith *n, int64_t to);
 // Begins a kernel for a pattern met at host level, if we are there; true if it did.
 bool kernel_begin(Lower *l, const Expr *expr);
 void kernel_end(Lower *l);
+
+// iterate.c: arrays of scalars that a type is made of: one, or those of a tuple's
+// components.
+int parts_of(const Type *type);
+const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
 
 // stream_reads.c: what reading the state of a stream means.
 const View *window_elem(Lower *l, const View *view, const Arith *index);
@@ -193,15 +203,19 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
 void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
                 const View *to);
 
-// routine.c: where the thread has the element at that index of a buffer.
-const Arith *strips_index(Lower *l, const Buffer *buffer, const Arith *index);
-// A fold of all threads' words, to be joined after the statements so far.
-const View *strips_fold(Lower *l, const Expr *expr, const Env *env);
+// own.c: arrays whose elements the items of a group have in registers, neighbours by turns.
+// Is it an array that all items of the group write, before they do something else?
+bool is_shared_out(const Lower *l, const Expr *expr);
+// The memory of each item for its elements of what expr writes.
+const View *own_memory(Lower *l, const Expr *expr, const View *whole);
+// Where an item has the element at that index of a buffer: the index, but of such memory.
+const Arith *own_index(Lower *l, const Buffer *buffer, const Arith *index);
+// All items copy theirs to where an array goes; false, and nothing done, of other arrays.
+bool own_copy(Lower *l, const View *from, const View *out);
+// Asks for a loop over such elements to be written out.
+void own_unroll(Stm *loop);
 
-// uses.c: fills params, sizes, funs and wide of a kernel from its statements.
-void kernel_collect(Lower *l, Kernel *kernel);
-
-// kir.c
+// build.c: kernel IR.
 const KExpr *k_literal(Lower *l, double number, const Type *type);
 const KExpr *k_index(Lower *l, const Arith *arith);
 const KExpr *k_var(Lower *l, const Var *var);

@@ -104,10 +104,18 @@ static void gen_inside(Lower *l, LoopKind kind, int dim, bool all, const Arith *
         l->item[dim] = outer;
 }
 
-// Iterations that the compiler is asked to write out: all or none.
+// Iterations that the compiler is asked to write out: all, some or none.
 static int asks_unrolling(const Lower *l, LoopKind kind, bool known, int64_t n)
 {
-    return kind == LOOP_SEQ && known && n <= l->options->unroll_loops ? (int)n : 0;
+    if (kind != LOOP_SEQ || (known && n <= l->options->unroll_loops))
+        return kind == LOOP_SEQ ? (int)n : 0;
+    return !known || n > l->options->unroll_part ? l->options->unroll_part : 0;
+}
+
+static bool is_loop(const Stm *stm, const void *user)
+{
+    (void)user;
+    return stm->kind == ST_FOR;
 }
 
 void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent,
@@ -145,6 +153,9 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     gen_inside(l, kind, dim, loop->form == FORM_ONCE,
                n == 1 ? arith_const(l->ctx, 0) : loop->iter, body, user);
     l->loops.at[var].open = false;
+    if (block_any(&loop->body, is_loop, NULL) && loop->unroll == l->options->unroll_part)
+        loop->unroll = 0; // only innermost loops in part
+    own_unroll(loop);
     // The next iteration may overwrite a tile that slower work-items still read.
     if (l->shared_tile && loop->form == FORM_LOOP && kind != LOOP_LCL) {
         l->block = group_block(&loop->body);

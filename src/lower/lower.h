@@ -14,223 +14,7 @@
 #ifndef FW_LOWER_H
 #define FW_LOWER_H
 
-#include "arith/arith.h"
-#include "base/base.h"
-#include "ir/ir.h"
-
-// Kernel IR -------------------------------------------------------------------------
-
-typedef enum { MEM_GLOBAL, MEM_LOCAL, MEM_PRIVATE } AddrSpace;
-
-typedef enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_TEMP } BufferRole;
-
-// One array of scalars. Global ones belong to the unit, the others to a kernel.
-typedef struct {
-    const char *name;
-    AddrSpace space;
-    Scalar scalar;
-    const Arith *count; // scalars
-    BufferRole role;    // GLOBAL only
-    int number;         // GLOBAL: index in Unit.buffers
-    bool formal;        // stands for what a launch binds to it; never allocated
-    int plane;          // INPUT, OUTPUT: which plane of which parameter or result
-    int param;
-    int vector;  // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
-    int64_t row; // LOCAL: elements from one row to the next; 0: as many as are in one
-    const struct TilePlaces *places; // LOCAL: where elements lie; NULL: in order
-    bool bare;                       // one scalar, which is written without an index
-} Buffer;
-
-// Where four warps look for the elements of a tile of halfs: in rows of 128 bytes, eight of
-// which are a block. Such a row is 64 elements of the fold at a place, or of 64 places at
-// an element. In row r of a block piece i of 16 bytes is where i ^ r would be.
-typedef struct TilePlaces {
-    int64_t count;  // places of a tile: rows or columns of the group
-    bool turned;    // the tile is [fold][places]
-    int warps;      // of the group, for rows: those of each four lie together; 0: in order
-    int64_t groups; // of 8 rows of a warp
-} TilePlaces;
-
-// A variable of one work-item.
-typedef struct {
-    const char *name;
-    const Type *type; // scalar or vector
-    bool is_const;
-} Var;
-
-typedef enum {
-    K_LITERAL, // number of the scalar type
-    K_INDEX,   // arith, an int
-    K_VAR,     // var
-    K_LOAD,    // buffer[arith]; a vector type loads that many neighbours
-    K_OP,      // op of arg[]
-    K_CALL,    // callee of arg[]
-    K_COND,    // every arith of cond[] is >= 0
-    K_VECTOR,  // a vector of arg[]
-    K_LANE,    // component lane of arg[0]
-    K_TILE,    // buffer from arith on: an operand of
-    K_MATRIX,  // sums of products of tiles arg[0] and arg[1], which a warp adds up together
-    K_SHUFFLE, // arg[0] as work-item arith of the same warp has it; all of them take part
-} KExprKind;
-
-typedef struct KExpr KExpr;
-
-// One side of a condition that stands before a value: of an `if`, of `&&` or `||`, of a
-// pad. What is on it is evaluated only where the condition holds, or does not.
-typedef struct Side Side;
-struct Side {
-    const Side *outer; // what the condition itself is on; NULL: nothing
-    const KExpr *cond;
-    bool holds;
-};
-
-// How a warp goes over two tiles of local memory, [0] of rows and [1] of columns. A warp
-// has groups of 8 of both.
-typedef struct {
-    bool together; // four warps do it, of tiles that lie in TilePlaces
-    int groups[2];
-    int64_t step;     // products an output
-    int64_t apart[2]; // rows or columns from one group of the warp to the next
-    int64_t row[2];   // elements of the tile from one row in memory to the next
-    bool turned[2];   // such a row holds what is at one place of the fold
-} Fragments;
-
-struct KExpr {
-    KExprKind kind;
-    const Type *type;
-    double number;
-    const Arith *arith;
-    const Var *var;
-    const Buffer *buffer;
-    Op op;
-    const Function *callee;
-    int lane;
-    int n;
-    const KExpr *const *arg;
-    const Arith *const *cond;
-    const Fragments *fragments; // MATRIX
-    const Side *side; // LOAD: what it is on; OP select, && and ||: both sides, or NULL
-};
-
-typedef enum {
-    ST_DECL,    // type var = value; value NULL: not initialised
-    ST_ASSIGN,  // var = value
-    ST_STORE,   // buffer[index] = value; a vector value stores that many neighbours
-    ST_MATRIX,  // adds a K_MATRIX to a private buffer of [rows][columns], from index on
-    ST_ARRAY,   // declares a private buffer
-    ST_INT,     // const int index-variable `iter` = index, or = value if that is not NULL
-    ST_FOR,     // for iter in [0, extent), as long as value holds if that is not NULL
-    ST_IF,      // if value: body, else: other
-    ST_BARRIER, // all work-items of the group; memory of `fence`
-    ST_COMMIT,  // ends a batch of asynchronous stores
-    ST_WAIT, // until at most `keep` batches of the item's are under way; with a buffer: of
-             // what adds to it, of which a MATRIX is one
-} StmKind;
-
-typedef enum { LOOP_SEQ, LOOP_GLB, LOOP_WRG, LOOP_LCL } LoopKind;
-
-// How a loop is written (paper 000, section 4.3).
-typedef enum {
-    FORM_ONCE,  // as many threads as iterations: no loop
-    FORM_GUARD, // more threads than iterations: an if
-    FORM_LOOP,  // fewer: a loop with the threads as stride
-} LoopForm;
-
-typedef struct Stm Stm;
-typedef VEC(Stm *) Block;
-
-struct Stm {
-    StmKind kind;
-    Var *var;
-    const Buffer *buffer;
-    const Arith *index;
-    const KExpr *value;
-    const Side *side;     // STORE: what it is on; IF: both sides, or NULL
-    const Arith *iter;    // FOR, INT: an A_VAR
-    const Arith *extent;  // FOR
-    const Arith *threads; // FOR of threads: how many there are
-    LoopKind loop;
-    LoopForm form;
-    int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
-    int dim;    // FOR of threads
-    bool fence_local, fence_global; // BARRIER
-    bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;
-                // MATRIX: is only begun
-    int keep;   // WAIT
-    int apart;  // STORE of four: two pairs so many elements apart, of which the item stores
-                // one with its neighbour's; 0: four neighbours
-    Block body, other;
-};
-
-typedef struct {
-    const char *name;
-    Block body;
-    VEC(Buffer *) params;     // global buffers, in order of first use
-    VEC(const Arith *) sizes; // generic sizes it needs as int arguments, after the buffers
-    VEC(Buffer *) locals;
-    VEC(const Function *) funs; // used, in order of declaration
-    const Arith *global[3];     // work-items; a multiple of local
-    int64_t local[3];
-    VEC(const Buffer *) images; // params that are read as images, an element at a time
-    int resident;               // as in LowerOptions
-    bool group;                 // four warps read tiles together, not as their items do
-    bool matrix;                // items are 4 x 8 a warp, x fastest
-    int band;                   // rows of groups that are numbered together; 0: one
-    bool any_group;             // its text holds for work-groups of any shape
-    bool wide;                  // some buffer needs 64-bit indices
-    Map names;                  // taken by buffers, variables and loops
-} Kernel;
-
-// One launch: buffer[i] is bound to the kernel's params.at[i].
-typedef struct {
-    const Kernel *kernel;
-    Buffer *const *buffer;
-} Launch;
-
-// A lowered program: its buffers, kernels, and the launches in order.
-typedef struct {
-    Ir *ir;
-    Arena *arena;
-    const Program *program;
-    VEC(Buffer *) buffers; // inputs (plane by plane), outputs, temporaries
-    int ninput, noutput;
-    VEC(Kernel *) kernels;
-    VEC(Launch) launches;
-} Unit;
-
-typedef struct {
-    int64_t local[3];  // work-group shape; 0: 1
-    int64_t global[3]; // work-items; 0: one an element, rounded up to local
-    bool any_group;    // kernels that need no group's shape do not name it
-    bool all_loads;    // equal loads are left
-    bool images;       // inputs are read as images, where all reads are of single elements
-    bool interior;     // split work-items into interior and border
-    bool padded;       // rows of tiles in local memory are apart as their banks want it
-    int64_t item[3];   // of padded tiles: neighbouring outputs of an item; 0: 1
-    int vector;        // most neighbours one load or store moves; 0 or 1: one
-    int lanes;         // work-items that walk along y together; 0: iterateStream is iterate
-    int warps;         // of streams that a multiprocessor should hold at once; 0: not said
-    bool in_rows;      // of streams: a group is one thread, whose rows are in arrays
-    int relay;         // of streams in two: warps that each do a part of the steps; 0: one
-    int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
-    bool matrix;       // reduceMatrix is done by matrix units; items are 4 x 8 a warp
-    bool group;        // of four warps together, where they can
-    int64_t depth;     // of the fold that their tiles hold at a time
-    bool shuffle;      // they are a warp and exchange registers; else through local memory
-    int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
-    int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
-    bool eager;        // an `if` about indices does not keep its first side from loading
-    bool ahead;        // tiles are loaded while the ones before are in use
-    int stages; // pieces of a ring of tiles that are copied asynchronously; 0, 1: none
-    int band; // rows of groups that run at about the same time; 0, 1: as they are numbered
-    int resident;     // groups a multiprocessor should hold, which bounds registers; 0: any
-    const char *name; // prefix of kernel names; NULL: the definition's name
-    bool quick; // for features alone: not verified, indices as they are, and not at all
-                // where there is more than a compiler could bear (QUICK_NODES)
-    // Sees each kernel before the first pass ("start") and after each; NULL: nobody does.
-    void (*observe)(void *user, const char *pass, const Kernel *kernel);
-    void *user;
-} LowerOptions;
+#include "kir/kir.h"
 
 // banks.c: rows of a tile in local memory without bank conflicts ----------------------
 
@@ -250,8 +34,12 @@ double tile_turns(const TileShape *tile, int64_t row);
 // is bound and inferred, the body inferred. NULL with a diagnostic when the expression
 // cannot be lowered so (mapLcl outside mapWrg, a barrier in divergent code, ...).
 // Owner: arena.
-Unit *lower(const Program *program, Expr *body, const LowerOptions *options, Arena *arena,
+Unit *lower(const Program *program, Expr *body, const KernelOptions *options, Arena *arena,
             Diags *diags);
+// The same, but all loops and accesses of the expression stay: no pass joins or removes
+// any.
+Unit *lower_as_written(const Program *program, Expr *body, const KernelOptions *options,
+                       Arena *arena, Diags *diags);
 
 // The param that a result is, or of which it is a component (`*field`; -1: all); NULL: it
 // is something else. The first such result of each is written when a let stores the param.
@@ -270,14 +58,18 @@ typedef struct {
     int64_t ops;              // cells that a step reads for each cell
     int64_t wide;             // words of its widest numbers
     // What one step more adds, or the only one has, for each cell of a lane.
-    int64_t words; // of 4 bytes: kept from one row to the next
-    int64_t kept;  // bytes of rows in arrays
-    int64_t met;   // bytes of those that lanes publish in local memory
-    int64_t ring;  // bytes of a cell of all rows between a warp and the next, of a relay
-    int64_t reads; // cells read, in an iteration of the walk
+    int64_t words;  // of 4 bytes: kept from one row to the next
+    int64_t around; // the same of cells that other lanes have
+    int64_t kept;   // bytes of rows in arrays
+    int64_t met;    // bytes of those that lanes publish in local memory
+    int64_t ring;   // bytes of a cell of all rows between a warp and the next, of a relay
+    int64_t reads;  // cells read, in an iteration of the walk
 } TimeLoop;
-// Of an iterateStream, whose reductions are written out; shuffle: as in LowerOptions.
+// Of an iterateStream, whose reductions are written out; shuffle: as in KernelOptions.
 void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found);
+
+// Is a result of a step its state, or a part of it, as it stands? It is not copied.
+bool is_carried(const Expr *result, const Param *state);
 
 // May an iterate in a kernel end before all its steps are done: is its function an `if`
 // whose one side gives back the state? Then it is a loop, however few they are.
@@ -286,37 +78,5 @@ bool repeat_ends(const Expr *iterate);
 // True of a function that is only layouts of its parameter, all of them invertible: a map
 // of it over what is written is where the results go.
 bool layout_function(const Expr *lambda);
-
-// Kernel IR by text, for golden files and for people: one statement a line.
-void kir_print(Buf *out, const Kernel *kernel);
-
-// Checks a kernel: every variable declared before use, barriers in uniform code only,
-// every access on the sides where it was put or provably within its buffer, none always
-// outside, no store to an input. False with a diagnostic. Run at the end.
-bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
-// The same but for indices that are always outside, which take most of the time. Run after
-// each pass.
-bool kernel_verify_pass(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
-
-// Do items of a group wait for each other inside what one of them runs? Where items are a
-// loop that cannot be.
-bool kernel_needs_threads(const Kernel *kernel);
-
-// Does the kernel read the buffer as an image?
-bool kernel_reads_image(const Kernel *kernel, const Buffer *buffer);
-
-// Static facts used before building: bytes of local memory, and of private arrays of an
-// item.
-int64_t kernel_local_bytes(const Kernel *kernel);
-int64_t kernel_private_bytes(const Kernel *kernel);
-
-// find.c: does it hold for a value (NULL: no) or one that it is made of, for a statement or
-// one in it, for any statement of a block? of: what the test is told.
-typedef bool KExprTest(const KExpr *e, const void *of);
-typedef bool StmTest(const Stm *stm, const void *of);
-bool kexpr_any(const KExpr *e, KExprTest *holds, const void *of);
-bool stm_any(const Stm *stm, StmTest *holds, const void *of);
-bool block_any(const Block *block, StmTest *holds, const void *of);
-int64_t block_nodes(const Block *block); // statements and parts of values
 
 #endif

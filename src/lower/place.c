@@ -27,6 +27,8 @@ static bool takes_field(const Expr *map, int *field)
 const Param *placed_result(const Expr *result, int *field)
 {
     *field = -1;
+    while (is_pattern(result, P_JOIN))
+        result = result->arg[0];
     if (result->kind == E_GET) {
         *field = result->index;
         result = result->arg[0];
@@ -53,13 +55,70 @@ static const View *destination(Lower *l, const Expr *result, const Param *param,
         if (item)
             return item;
     }
-    bool memory = out->kind == V_MEM || out->kind == V_TUPLE;
-    return memory && placed_result(result, &found) == param && found == field ? out : NULL;
+    bool memory = l->kernel || out->kind == V_MEM || out->kind == V_TUPLE;
+    if (!memory || placed_result(result, &found) != param || found != field)
+        return NULL;
+    for (; is_pattern(result, P_JOIN); result = result->arg[0])
+        out = view_inverse(l, result, NULL, out);
+    return out;
 }
 
-const View *let_place(Lower *l, const Expr *let, const View *out)
+// The fold of a component (-1: all) of the param that a let's body names.
+static const Expr *find_fold(const Expr *expr, const Param *param, int field)
+{
+    const Expr *found = NULL;
+    if (is_pattern(expr, P_REDSEQ)) {
+        const Expr *in = expr->arg[1];
+        if (in->kind == E_GET && in->index == field && is_pattern(in->arg[0], P_UNZIP))
+            in = in->arg[0]->arg[0];
+        else if (field >= 0)
+            return NULL;
+        return in->kind == E_PARAM && in->param == param ? expr : NULL;
+    }
+    for (int i = 0; (expr->kind == E_TUPLE || expr->kind == E_LET) && i < expr->narg; i++)
+        found = found ? found : find_fold(expr->arg[i], param, field);
+    return found;
+}
+
+static int count_uses(const Expr *expr, const Param *param)
+{
+    int n = expr->kind == E_PARAM && expr->param == param;
+    for (int i = 0; i < expr->narg; i++)
+        n += count_uses(expr->arg[i], param);
+    return expr->fun ? n + count_uses(expr->fun, param) : n;
+}
+
+// Where the elements go that a loop of a kernel makes: results, or what folds them there
+// and then, so that they are nowhere. NULL: one is wanted otherwise.
+static const View *folded_place(Lower *l, const Expr *let, const Env *env, const View *out)
+{
+    const Expr *value = let->arg[0], *body = let->arg[1];
+    const Type *tuple = value->type->elem->kind == T_TUPLE ? value->type->elem : NULL;
+    int n = tuple ? tuple->n : 1, nfold = 0;
+    const Expr **fold = NEW_ARRAY(l->arena, const Expr *, n);
+    const View **item = NEW_ARRAY(l->arena, const View *, n);
+    if (count_uses(body, let->param) != n)
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        fold[i] = find_fold(body, let->param, tuple ? i : -1);
+        item[i] = fold[i] ? NULL : destination(l, body, let->param, tuple ? i : -1, out);
+        nfold += fold[i] != NULL;
+        if (!fold[i] && !item[i])
+            return NULL;
+    }
+    for (int i = 0; nfold && i < n; i++)
+        if (fold[i])
+            item[i] =
+                view_fold(l, tuple ? type_field(l->arena, value->type, i) : value->type,
+                          fold[i], env, fold_begin(l, fold[i], env));
+    return !nfold ? NULL : tuple ? view_tuple(l, value->type, item) : item[0];
+}
+
+const View *let_place(Lower *l, const Expr *let, const Env *env, const View *out)
 {
     const Type *type = let->arg[0]->type, *tuple = type_tuple_of(type);
+    if (l->kernel && is_pattern(let->arg[0], P_MAPSEQ))
+        return folded_place(l, let, env, out);
     if (l->kernel || !is_pattern(let->arg[0], P_TOGLOBAL))
         return NULL;
     const View *whole = destination(l, let->arg[1], let->param, -1, out);

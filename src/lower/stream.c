@@ -47,7 +47,7 @@ static void plan_relay(Stream *s, const Expr *expr)
 
 static bool plan(Stream *s, const Expr *expr)
 {
-    const LowerOptions *options = s->l->options;
+    const KernelOptions *options = s->l->options;
     s->in_rows = options->in_rows;
     if ((!options->lanes && !s->in_rows) || !arith_is_const(expr->num[2], &s->cols) ||
         !arith_is_const(expr->num[3], &s->rows) || s->cols < 1 || s->rows < 1 ||
@@ -218,7 +218,8 @@ static void name_pieces(Stream *s, bool inside, const Arith **from, const Arith 
     }
 }
 
-// The rows that enter the first ring next, into registers. newest: of all.
+// The rows that enter the first ring next, into registers, or at once, by copies that go on
+// by themselves. newest: of all.
 static void load_pieces(Stream *s, const Arith *newest, const Way *way)
 {
     for (int g = 0; g < s->nstate; g++) {
@@ -227,7 +228,10 @@ static void load_pieces(Stream *s, const Arith *newest, const Way *way)
         s->at[0] = row_of(s, arith_addc(s->l->ctx, newest, -s->field[g].delay), way);
         for (int64_t k = 0; k < relay_pieces(s); k++) {
             s->at[1] = way->from[k];
-            load_cell(s, g, 0, k);
+            if (s->copies)
+                relay_enter(s, g, k, input_cell(s, g));
+            else
+                load_cell(s, g, 0, k);
         }
     }
 }
@@ -235,8 +239,25 @@ static void load_pieces(Stream *s, const Arith *newest, const Way *way)
 static void enter_pieces(Stream *s)
 {
     for (int g = 0; g < s->nstate; g++)
-        for (int64_t k = 0; s->field[g].used && k < relay_pieces(s); k++)
+        for (int64_t k = 0; s->field[g].used && !s->copies && k < relay_pieces(s); k++)
             relay_enter(s, g, k, k_var(s->l, s->ahead[ahead_of(s, g, 0, k)]));
+}
+
+// Copies of the rows that enter from here to the next barrier are begun together.
+static void begin_copies(Stream *s, const Arith *next, const Way *way)
+{
+    int64_t first = s->phase;
+    for (; s->phase < first + s->batch; s->phase++)
+        load_pieces(s, arith_addc(s->l->ctx, next, s->phase - first), way);
+    s->phase = first;
+    stm_add(s->l, ST_COMMIT);
+}
+
+static void meet(Stream *s)
+{
+    if (s->copies)
+        stm_add(s->l, ST_WAIT);
+    add_barrier(s->l);
 }
 
 // The next row of each grid of the state becomes the newest.
@@ -367,11 +388,18 @@ static void write_row(Stream *s, int g, const Field *field, bool computed,
     l->block = outer;
 }
 
+// Is a grid of the result one of the input that stays where it is?
+static bool stays(Stream *s, int g, const Field *field)
+{
+    return field->step == 0 && field->grid < s->nstate &&
+           in_place(stream_part(s, s->from, field->grid), stream_part(s, s->to, g));
+}
+
 // The grids of the result that a field is; it is computed for nothing else if it is last.
 static void write_rows(Stream *s, const Field *field, const Arith *newest, const Way *way)
 {
     for (int g = 0; g < s->nstate; g++)
-        if (stream_field(s, s->steps, g) == field)
+        if (stream_field(s, s->steps, g) == field && !stays(s, g, field))
             write_row(s, g, field, field->depth > 0 || field->step == 0, newest, way);
 }
 
@@ -457,8 +485,11 @@ static void gen_rows(Stream *s, const Way *way, const Arith *y)
         const Arith *newest = arith_addc(s->l->ctx, y, s->phase);
         const Arith *next = arith_addc(s->l->ctx, newest, rows_ahead(s));
         exchange_older(s);
+        if (s->copies && s->phase % s->batch == 0)
+            begin_copies(s, next, way);
         if (s->relay > 1) {
-            load_pieces(s, next, way);
+            if (!s->copies)
+                load_pieces(s, next, way);
             write_pieces(s, newest, way);
             newest = own_row(s, newest, way);
         }
@@ -474,7 +505,7 @@ static void gen_rows(Stream *s, const Way *way, const Arith *y)
         if (s->relay > 1)
             enter_pieces(s);
         if (s->relay > 1 && (s->phase + 1) % s->batch == 0)
-            add_barrier(s->l);
+            meet(s);
     }
 }
 
@@ -517,6 +548,67 @@ static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
     l->block = here;
 }
 
+// Iterations of the walk from number `first` on. near: their rows may be near the border.
+static void gen_iterations(Stream *s, const Way *way, const Arith *first,
+                           const Arith *count, bool near)
+{
+    Lower *l = s->l;
+    ArithCtx *c = l->ctx;
+    Block *here = l->block;
+    bool inside = way->part == PART_INSIDE;
+    Stm *loop = NEW(l->arena, Stm);
+    *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = count};
+    loop->iter = ranged(s, name_new(l, "i"), 0, MAX(s->times - 1, 1), 1);
+    l->block = &loop->body;
+    s->turn = loop->iter;
+    if (first != arith_const(c, 0))
+        s->turn = name_index(s, "turn", arith_add(c, first, loop->iter), 0,
+                             MAX(s->times - 1, 1), 1);
+    const Arith *y =
+        arith_add(c, arith_addc(c, s->first, -s->above), arith_mulc(c, s->turn, s->phases));
+    y = name_index(s, "y", y, inside ? first_inside(s) : -s->above,
+                   inside ? last_inside(s) : s->size[0] + s->rows + s->after, 1);
+    if (inside || near)
+        gen_rows(s, way, y);
+    else
+        gen_any_rows(s, way, y);
+    l->block = here;
+    VEC_PUSH(l->arena, here, loop);
+}
+
+// How many of the iterations begin before a row.
+static const Arith *iterations_before(Stream *s, const char *name, int64_t row)
+{
+    ArithCtx *c = s->l->ctx;
+    const Arith *rows = arith_sub(c, arith_const(c, row + s->above), s->first);
+    rows = arith_max(c, rows, arith_const(c, 0));
+    const Arith *n = arith_ceil_div(c, rows, arith_const(c, s->phases));
+    return name_index(s, name, arith_min(c, n, arith_const(c, s->times)), 0, s->times, 1);
+}
+
+// Columns that no border is near: the rows near it have a loop of their own, which runs
+// before and after the one of all others. So these two are in one that runs twice, the
+// others' the second time: models look at the later of two iterations.
+static void gen_inside(Stream *s, const Way *way, const Way *any)
+{
+    Lower *l = s->l;
+    ArithCtx *c = l->ctx;
+    const Arith *all = arith_const(c, s->times);
+    const Arith *begin = iterations_before(s, "begin", first_inside(s));
+    const Arith *end = iterations_before(s, "end", last_inside(s) + 1);
+    Stm *twice = NEW(l->arena, Stm);
+    *twice = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, 2)};
+    twice->iter = ranged(s, name_new(l, "side"), 0, 1, 1);
+    l->block = &twice->body;
+    const Arith *last = arith_sub(c, arith_sub(c, all, end), begin);
+    gen_iterations(s, way, begin, arith_mul(c, twice->iter, arith_sub(c, end, begin)),
+                   false);
+    gen_iterations(s, any, arith_mul(c, twice->iter, end),
+                   arith_add(c, begin, arith_mul(c, twice->iter, last)), true);
+    l->block = s->top;
+    VEC_PUSH(l->arena, s->top, twice);
+}
+
 static void gen_walk(Stream *s, Part part)
 {
     Lower *l = s->l;
@@ -524,7 +616,8 @@ static void gen_walk(Stream *s, Part part)
     bool inside = part == PART_INSIDE;
     const Arith *col[COLS_MAX], *line[JAM_MAX], *above = arith_addc(c, s->first, -s->above);
     const Arith *from[COLS_MAX], *to[COLS_MAX];
-    Way way = {part, col, line, from, to};
+    Way way = {part, col, line, from, to}, any = way;
+    any.part = PART_ANY;
     memset(s->cell, 0, (size_t)s->ncell * sizeof(Var *));
     memset(s->ahead, 0, (size_t)s->nahead * sizeof(Var *));
     if (!s->in_rows)
@@ -536,29 +629,20 @@ static void gen_walk(Stream *s, Part part)
         name_pieces(s, inside, from, to);
         s->turn = arith_const(c, 0);
         for (s->phase = -s->batch; s->phase < 0; s->phase++) {
-            load_pieces(s, arith_addc(c, above, s->phase + s->batch), &way);
+            load_pieces(s, arith_addc(c, above, s->phase + s->batch), &any);
             enter_pieces(s);
         }
-        add_barrier(l);
+        if (s->copies)
+            stm_add(l, ST_COMMIT);
+        meet(s);
     } else {
-        load_ahead(s, above, &way);
+        load_ahead(s, above, &any);
     }
     s->top = l->block;
-    Stm *loop = NEW(l->arena, Stm);
-    *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, s->times)};
-    loop->iter = ranged(s, name_new(l, "i"), 0, MAX(s->times - 1, 1), 1);
-    l->block = &loop->body;
-    s->turn = loop->iter;
-    const Arith *y =
-        name_index(s, "y", arith_add(c, above, arith_mulc(c, loop->iter, s->phases)),
-                   inside ? first_inside(s) : -s->above,
-                   inside ? last_inside(s) : s->size[0] + s->rows + s->after, 1);
     if (inside)
-        gen_rows(s, &way, y);
+        gen_inside(s, &way, &any);
     else
-        gen_any_rows(s, &way, y);
-    l->block = s->top;
-    VEC_PUSH(l->arena, s->top, loop);
+        gen_iterations(s, &any, arith_const(c, 0), arith_const(c, s->times), false);
 }
 
 // The last of n comes first, and then the first, so that what takes longest, at the border,
@@ -591,7 +675,7 @@ static void name_place(Stream *s)
                       -s->border, s->size[1] + along, 1);
 }
 
-// Conditions for all cells that a group reads being within the grid; 0: none ever are.
+// Conditions for all columns that a group reads being within the grid; 0: none ever are.
 static int inside_conds(Stream *s, const Arith **cond)
 {
     ArithCtx *c = s->l->ctx;
@@ -600,11 +684,9 @@ static int inside_conds(Stream *s, const Arith **cond)
         const Arith *at;
         int64_t first, last;
     } span[] = {{s->start, s->lo[x], width_of(s) - s->hi[x] - s->lanes * s->cols},
-                {s->first, first_inside(s) + s->above,
-                 last_inside(s) - (s->times - 1) * s->phases + s->above},
                 {s->top_row, s->lo[1], s->size[1] - s->hi[1] - s->warps * s->jam}};
     int n = 0;
-    for (int i = 0; i < s->dims; i++) {
+    for (int i = 0; i < s->dims - 1 && first_inside(s) <= last_inside(s); i++) {
         if (span[i].first > span[i].last)
             return 0;
         cond[n++] = arith_addc(c, span[i].at, -span[i].first);
@@ -716,79 +798,6 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
         !arith_is_const(expr->num[1], &s.steps))
         return 0;
     return plan(&s, expr) ? s.steps * s.relay : 0;
-}
-
-// Every name that is mentioned stands for arrays in memory.
-static const Env *env_of_all(Lower *l, const Expr *expr, const Env *env)
-{
-    if (expr->kind == E_PARAM)
-        env = env_bind(l, env, expr->param,
-                       buffers_new(l, expr->param->type, MEM_GLOBAL, ROLE_TEMP, 0, "any"));
-    for (int i = 0; i < expr->narg; i++)
-        env = env_of_all(l, expr->arg[i], env);
-    return expr->fun ? env_of_all(l, expr->fun->arg[0], env) : env;
-}
-
-// What so many steps keep, publish and read, and how far they reach: sign times that.
-static void add_steps(Stream *s, int64_t steps, int sign, TimeLoop *found)
-{
-    int64_t most[DIMS_MAX] = {0};
-    s->steps = steps;
-    s->relay = 1;
-    stream_schedule(s);
-    for (int i = 0; i < s->nfield; i++) {
-        const Field *field = &s->field[i];
-        const Grid *grid = &s->grid[field->grid];
-        int64_t bytes = MAX(scalar_info[grid->scalar->scalar].bytes, 4);
-        if (!field->used || field->same >= 0)
-            continue;
-        found->words += sign * (bytes / 4 * MAX(field->depth - 1, 0));
-        found->met += sign * (field->shared ? bytes : 0);
-        found->kept += sign * (field->depth ? s->phases * bytes : 0);
-        found->reads += sign * s->phases * grid->reads.len;
-        for (int d = 0; d < s->dims; d++)
-            most[d] = MAX(most[d], MAX(field->beyond[0][d], field->beyond[1][d]));
-    }
-    for (int d = s->shift; d < s->dims; d++)
-        found->beyond[d - s->shift] += sign * most[d];
-}
-
-void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found)
-{
-    Unit unit = {.ir = ir, .arena = arena};
-    LowerOptions options = {.shuffle = shuffle, .unroll_cap = STEPS_COPIES};
-    Diags quiet;
-    diags_init(&quiet, arena);
-    Lower l = {.ir = ir,
-               .ctx = ir->arith,
-               .arena = arena,
-               .unit = &unit,
-               .options = &options,
-               .diags = &quiet};
-    Stream s = {.l = &l, .f = stream->fun};
-    *found = (TimeLoop){.count = 0};
-    arith_is_const(stream->num[0], &found->count);
-    s.env = env_of_all(&l, stream->fun->arg[0], NULL);
-    s.from = buffers_new(&l, stream->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
-    if (stream_probe(&s, stream->type)) {
-        if (found->count > 1)
-            add_steps(&s, 2, -1, found); // the first one or two differ
-        add_steps(&s, found->count > 1 ? 3 : 1, 1, found);
-        relay_plan(&s);
-        for (int g = 0; g < s.nstate; g++)
-            found->ring += ring_rows(&s, g) * scalar_info[s.grid[g].scalar->scalar].bytes;
-        found->wide = 1;
-        for (int g = 0; g < s.ngrid; g++) {
-            found->ops += s.grid[g].reads.len;
-            found->wide = MAX(found->wide, scalar_info[s.grid[g].scalar->scalar].bytes / 4);
-        }
-        memcpy(found->size, s.size + s.shift,
-               sizeof found->size - (size_t)s.shift * sizeof *s.size);
-        for (int g = 0; g < s.nstate; g++)
-            found->bytes += scalar_info[s.grid[g].scalar->scalar].bytes;
-    }
-    found->dims = s.dims - s.shift;
-    found->why = s.refused;
 }
 
 static void shape_launch(Stream *s, Kernel *kernel)

@@ -50,6 +50,7 @@ typedef struct {
     int64_t beyond[2][DIMS_MAX]; // cells before and after those written that must be right
     bool diagonal;               // of those read some differ in row and column
     int64_t age;          // iterations after which neighbours' cells of a row are fetched
+    int64_t oldest;       // and after which they are last read
     bool shared, fetched; // through local memory; in this iteration
     const Buffer *buffer;
 } Field;
@@ -83,6 +84,7 @@ struct Stream {
     int64_t delay;        // of the last field
     int64_t relay;        // warps that do `steps` each, one after another; 1: one does all
     int64_t batch;        // rows from one barrier to the next
+    bool copies;          // rows enter the first ring by themselves
     int64_t lag, behind;  // rows that one is behind the one before, and the last the first
     int64_t late[GRIDS_MAX]; // iterations from what a warp gives to when the next takes it
     const Buffer *ring[GRIDS_MAX];
@@ -173,6 +175,7 @@ int64_t ring_rows(const Stream *s, int g);
 // Cells of a row that an item moves between a ring and memory, and which each is.
 int64_t relay_pieces(const Stream *s);
 const Arith *relay_cell(Stream *s, int64_t piece);
+// A value in memory is copied, where copies are.
 void relay_enter(Stream *s, int g, int64_t piece, const KExpr *value);
 const KExpr *relay_left(Stream *s, int g, int64_t piece);
 // The warp's rows from the one before it; a cell for the one after it.

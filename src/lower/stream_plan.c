@@ -109,6 +109,7 @@ static void keep_rows(Stream *s, const Field *reader)
         if (!row && !column)
             continue;
         from->age = from->age < 0 ? age : MIN(from->age, age);
+        from->oldest = MAX(from->oldest, age);
         from->shared |= !s->in_rows && (row || !s->l->options->shuffle);
     }
 }

@@ -40,16 +40,6 @@ const View *stream_element(Stream *s, const View *grid, const Arith *const *at)
     return grid;
 }
 
-// Arrays of scalars that a type is made of: one, or those of a tuple's components.
-static int parts_of(const Type *type)
-{
-    const Type *tuple = type_tuple_of(type);
-    int n = 0;
-    for (int i = 0; tuple && i < tuple->n; i++)
-        n += parts_of(tuple->item[i]);
-    return tuple ? n : 1;
-}
-
 const View *stream_part(Stream *s, const View *state, int k)
 {
     const Type *tuple = type_tuple_of(state->type);
@@ -162,6 +152,7 @@ static const View *stages_inside(Stream *s, const View *view, bool spread)
     case V_CROP:
     case V_UNMAP:
     case V_LATER:
+    case V_FOLD:
     case V_WINDOW: break;
     }
     return view;

@@ -6,7 +6,8 @@
 //   method  rows of the state go from warp to warp through rings in local memory: one store
 //           and one load of a cell for all steps of a warp. What enters the first ring, and
 //           what leaves the last one, all items of the group move between it and memory,
-//           neighbours by neighbours, a row ahead of its use. So all warps run the same
+//           neighbours by neighbours, a row ahead of its use; where memory can go to local
+//           memory by itself, all rows up to the next barrier. So all warps run the same
 //           code, columns of a lane are neighbours, however many, and nothing but the two
 //           ends of a strip is computed twice along x. Where rings of so many rows are not
 //           large, all rows of an iteration have one barrier, which costs 200 cycles or so.
@@ -32,6 +33,10 @@ void relay_plan(Stream *s)
         const Field *in = &s->field[g], *out = stream_field(s, s->steps, g);
         s->late[g] = in->used ? s->lag + in->delay - out->delay : s->batch;
     }
+    // One row is not there so soon: a warp would wait where registers let it go on.
+    s->copies = s->l->options->copies && s->batch > 1;
+    for (int g = 0; g < s->nstate; g++) // of 4 bytes and more
+        s->copies &= scalar_info[s->grid[g].scalar->scalar].bytes >= 4;
     s->behind = (s->relay - 1) * s->lag;
     s->above = s->relay * before;
     s->after = s->behind + last + s->batch;
@@ -145,6 +150,7 @@ void relay_enter(Stream *s, int g, int64_t piece, const KExpr *value)
     store->index = arith_add(c, ring_row(s, g, arith_const(c, 0), s->late[g] - s->batch),
                              cell_place(s, g, relay_cell(s, piece)));
     store->value = value;
+    store->async = s->copies;
 }
 
 // A piece of the row that left the last warp a barrier ago.

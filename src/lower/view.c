@@ -82,9 +82,21 @@ const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const 
     return view;
 }
 
+const View *view_fold(Lower *l, const Type *type, const Expr *fold, const Env *env,
+                      const View *acc)
+{
+    View *view = view_new(l, V_FOLD, type, acc);
+    view->expr = fold;
+    view->env = env;
+    return view;
+}
+
 // A pattern over an evaluated source: layout, lazy map or generated array.
 const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src)
 {
+    if (expr->pattern == P_JOIN && src->kind == V_LAYOUT && src->pattern == P_SPLIT &&
+        src->dims == expr->dims && !src->nindex)
+        return src->src; // as it was
     ViewKind kind = expr->pattern == P_MAP     ? V_MAP
                     : expr->pattern == P_ARRAY ? V_ARRAY
                                                : V_LAYOUT;
@@ -154,6 +166,7 @@ static bool is_plain(const View *view)
     case V_VALUE:
     case V_FILL:
     case V_LATER:
+    case V_FOLD:
     case V_WINDOW: return true;
     case V_TUPLE:
         for (int i = 0; i < type_tuple_of(view->type)->n; i++)
@@ -403,6 +416,11 @@ const View *view_elem(Lower *l, const View *view, const Arith *index)
                          view_elem(l, view->src, index), view->fill);
     case V_CROP: return at_part(l, view, index);
     case V_LATER: return view_later(l, view, elem, index, 0);
+    case V_FOLD: {
+        View *each = view_copy(l, view, elem);
+        each->nindex = 1;
+        return each;
+    }
     case V_WINDOW: return window_elem(l, view, index);
     case V_UNMAP: return at_unmap(l, view, index);
     case V_VAR:
@@ -466,6 +484,7 @@ const KExpr *view_read(Lower *l, const View *view)
     case V_MAP:
     case V_ARRAY:
     case V_CROP:
+    case V_FOLD:
     case V_UNMAP: break;
     }
     BUG("reading a view that is not a scalar");

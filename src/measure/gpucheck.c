@@ -135,8 +135,8 @@ static const char *kernel_for(Scalar scalar)
 GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
 {
     const DeviceInfo *info = kind->info(device);
-    bool cuda = strcmp(info->target, "cuda") == 0;
-    if (!cuda && strcmp(info->target, "opencl") != 0)
+    bool cuda = language_is(info->target, LANGUAGE_CUDA);
+    if (!cuda && !language_is(info->target, LANGUAGE_OPENCL))
         return NULL;
     Buf text, log;
     buf_init(&text);

@@ -25,7 +25,7 @@ bool judge_open(const json_t *message, Judge **made, Buf *log)
     if (!json)
         return true;
     Judge *judge = xcalloc(1, sizeof *judge);
-    judge->kind = device_kind("host");
+    judge->kind = device_kind(device_host_id);
     judge->n = (int)json_array_size(list);
     judge->buffer = xcalloc((size_t)judge->n + 1, sizeof *judge->buffer);
     for (int i = 0; i < judge->n; i++)

@@ -39,7 +39,7 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
     json_t *message;
     Buf why;
     buf_init(&why);
-    while (worker->state == CREW_BUSY) {
+    while (worker->state == WORKER_BUSY) {
         if (!worker_wait(worker, 1, listing->stop, &message)) {
             worker_end(worker, NULL);
             break;

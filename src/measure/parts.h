@@ -3,7 +3,7 @@
 // measure, inside: what the files of this folder share and nobody else includes.
 //
 //   both sides      protocol.c (messages), pack.c (layouts)
-//   the controller  rig.c (the interface), round.c (the pipeline), crew.c (worker
+//   the controller  rig.c (the interface), round.c (the pipeline), processes.c (worker
 //                   processes), usage.c (their time), folder.c (files), list.c (the
 //                   devices there are)
 //   the worker      worker.c (commands), bench.c (one job), buffers.c (what it may write
@@ -285,12 +285,13 @@ json_t *sandbox_to_json(const Sandbox *sandbox, const Folder *folder);
 // The worker's side: fd stays open. False with a log.
 bool sandbox_enter(const json_t *wanted, int fd, Buf *log);
 
-// crew.c: worker processes ------------------------------------------------------------
+// processes.c: worker processes
+// ------------------------------------------------------------
 
 enum {
     WORKER_STACK_BYTES = 256 << 20
 }; // of PoCL's threads: they hold a group's private memory
-typedef enum { CREW_OFF, CREW_BUSY, CREW_IDLE } CrewState;
+typedef enum { WORKER_OFF, WORKER_BUSY, WORKER_IDLE } WorkerState;
 typedef enum {
     STAGE_NONE,
     STAGE_QUIT, // it said that it will end
@@ -307,7 +308,7 @@ extern const char *const stage_name[];
 // that does not work is given up after many times as long. Where it only waits, for a
 // driver or a device, the limit is one of the clock.
 typedef struct {
-    CrewState state;
+    WorkerState state;
     pid_t pid;
     int fd, log; // the socket; the file that holds what it prints
     Buf in;

@@ -267,7 +267,7 @@ static bool write_files(Rig *rig, const RigConfig *config, Diags *diags)
 // The first worker tells what the device is.
 static bool open_first(Rig *rig, Diags *diags)
 {
-    return crew_add(rig, diags) && crew_settle(rig, diags);
+    return workers_add(rig, diags) && workers_settle(rig, diags);
 }
 
 // As many as cores, and as their copies of the buffers leave room for (a compiler has
@@ -295,9 +295,9 @@ static void choose_crew(Rig *rig)
     int index;
     device_parse(rig->config.device, &kind, &index);
     rig->ahead = !rig->info.is_cpu && kind->compile && rig->config.workers != 1;
-    rig->crew = choose_workers(rig);
+    rig->most_workers = choose_workers(rig);
     if (rig->config.batch <= 0)
-        rig->config.batch = SHARE * rig->crew;
+        rig->config.batch = SHARE * rig->most_workers;
 }
 
 static bool check_device(const char *device, Diags *diags)
@@ -355,7 +355,7 @@ bool rig_fill(Rig *rig, const RigConfig *config, Diags *diags)
     json_decref(rig->open_message);
     rig->config.nbuffer = config->nbuffer;
     rig->config.tolerance = config->tolerance;
-    return write_files(rig, config, diags) && crew_fill(rig, diags);
+    return write_files(rig, config, diags) && workers_fill(rig, diags);
 }
 
 const DeviceInfo *rig_device(const Rig *rig)

@@ -57,7 +57,7 @@ struct Rig {
     Folder folder;
     char *turn; // the file by which controllers take turns on the device
     json_t *open_message;
-    int crew, nworker; // workers there may be, and those there are
+    int most_workers, nworker; // workers there may be, and those there are
     Worker worker[WORKERS_MAX];
     Cache cache[WORKERS_MAX];
     int failed[WORKERS_MAX]; // starts of each since the last that succeeded
@@ -70,11 +70,11 @@ struct Rig {
 // round.c -----------------------------------------------------------------------------
 
 // Starts one more worker, which opens its device.
-bool crew_add(Rig *rig, Diags *diags);
+bool workers_add(Rig *rig, Diags *diags);
 // Gives the workers that hold buffers the present ones.
-bool crew_fill(Rig *rig, Diags *diags);
+bool workers_fill(Rig *rig, Diags *diags);
 // Until every worker is idle or off. False: none is left that can run a job.
-bool crew_settle(Rig *rig, Diags *diags);
+bool workers_settle(Rig *rig, Diags *diags);
 // Runs the round's jobs with at most so many workers where they compile ahead; frees its
 // items. True too if it is halted.
 bool round_run(Rig *rig, int workers, Round *round, Diags *diags);

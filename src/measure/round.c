@@ -119,7 +119,7 @@ static bool start(Rig *rig, Worker *worker, Diags *diags)
 static bool any_alive(const Rig *rig)
 {
     for (int i = 0; i < (rig->ahead ? 1 : rig->nworker); i++)
-        if (rig->worker[i].state != CREW_OFF)
+        if (rig->worker[i].state != WORKER_OFF)
             return true;
     return false;
 }
@@ -127,7 +127,7 @@ static bool any_alive(const Rig *rig)
 static bool any_busy(const Rig *rig)
 {
     for (int i = 0; i < rig->nworker; i++)
-        if (rig->worker[i].state == CREW_BUSY)
+        if (rig->worker[i].state == WORKER_BUSY)
             return true;
     return false;
 }
@@ -211,7 +211,7 @@ static void blame(const Rig *rig, Item *item, const Death *death)
 }
 
 // What becomes of another that it had. One that is given up did nothing itself.
-static void bereave(Item *item, const Death *death)
+static void note_death(Item *item, const Death *death)
 {
     bool joint = death->was.stage == STAGE_BUILD && death->was.job == JOINT_BUILD;
     item->deaths += death->was.stage != STAGE_QUIT;
@@ -234,7 +234,7 @@ static void settle_jobs(Rig *rig, int number, const Death *death)
         if (death->was.stage >= STAGE_BUILD && death->was.job == i)
             blame(rig, item, death);
         else
-            bereave(item, death);
+            note_death(item, death);
     }
 }
 
@@ -324,7 +324,7 @@ static bool take_end(Rig *rig, Worker *worker, const json_t *message, Diags *dia
         buf_clear(&rig->trouble);
     }
     worker_enter(worker, STAGE_NONE, 0, INFINITY);
-    worker->state = CREW_IDLE;
+    worker->state = WORKER_IDLE;
     return true;
 }
 
@@ -462,7 +462,7 @@ static int count_free(const Rig *rig)
 {
     int n = 0;
     for (int i = rig->ahead; i < rig->nworker; i++)
-        n += rig->worker[i].state != CREW_OFF && rig->worker[i].stage <= STAGE_OPEN;
+        n += rig->worker[i].state != WORKER_OFF && rig->worker[i].stage <= STAGE_OPEN;
     return n;
 }
 
@@ -496,7 +496,7 @@ static bool hand_out(Rig *rig, Diags *diags)
     bool ok = true;
     for (int i = rig->ahead; i < rig->nworker && ok; i++) {
         Worker *worker = &rig->worker[i];
-        if (worker->state != CREW_IDLE || !first_waiting(rig->round, false))
+        if (worker->state != WORKER_IDLE || !first_waiting(rig->round, false))
             continue;
         if (worker->sent >= rig->config.builds && !holds_jobs(rig, worker))
             ok = renew(rig, worker, diags);
@@ -506,7 +506,7 @@ static bool hand_out(Rig *rig, Diags *diags)
     return ok;
 }
 
-bool crew_settle(Rig *rig, Diags *diags)
+bool workers_settle(Rig *rig, Diags *diags)
 {
     bool ok = true;
     while (ok && any_busy(rig))
@@ -528,9 +528,9 @@ static bool freshen(Rig *rig, Diags *diags)
 {
     bool ok = true;
     for (int i = 0; i < rig->nworker && ok; i++)
-        if (rig->worker[i].state == CREW_IDLE && rig->worker[i].sent > 0)
+        if (rig->worker[i].state == WORKER_IDLE && rig->worker[i].sent > 0)
             ok = renew(rig, &rig->worker[i], diags);
-    return ok && crew_settle(rig, diags);
+    return ok && workers_settle(rig, diags);
 }
 
 // As many as workers, but one that is to be alone by itself.
@@ -539,12 +539,12 @@ static bool prepare_suspects(Rig *rig, Diags *diags)
     bool ok = freshen(rig, diags), alone = false;
     for (int i = 0; i < rig->nworker && ok && !alone; i++) {
         const Item *item = first_waiting(rig->round, true);
-        if (rig->worker[i].state != CREW_IDLE || !item || (item->alone && any_busy(rig)))
+        if (rig->worker[i].state != WORKER_IDLE || !item || (item->alone && any_busy(rig)))
             continue;
         alone = item->alone;
         send_jobs(rig, &rig->worker[i], true, 1);
     }
-    return ok && crew_settle(rig, diags);
+    return ok && workers_settle(rig, diags);
 }
 
 // Timing ------------------------------------------------------------------------------
@@ -568,7 +568,7 @@ static void send_time(Rig *rig, Item *item)
 static bool time_one(Rig *rig, Item *item, Diags *diags)
 {
     send_time(rig, item);
-    bool ok = crew_settle(rig, diags);
+    bool ok = workers_settle(rig, diags);
     if (ok && item->state == ITEM_PREPARED)
         BUG("a prepared job was not timed");
     return ok;
@@ -677,7 +677,7 @@ static bool send_parcel(Rig *rig)
 static bool any_compiler(const Rig *rig)
 {
     for (int i = 1; i < rig->nworker; i++)
-        if (rig->worker[i].state != CREW_OFF)
+        if (rig->worker[i].state != WORKER_OFF)
             return true;
     return false;
 }
@@ -688,7 +688,7 @@ static bool keep_running(Rig *rig, Diags *diags)
 {
     Round *round = rig->round;
     Item *prepared = first_item(round, ITEM_PREPARED);
-    if (rig->worker->state != CREW_IDLE)
+    if (rig->worker->state != WORKER_IDLE)
         return true;
     if (prepared)
         send_time(rig, prepared);
@@ -711,15 +711,15 @@ static bool run_ahead(Rig *rig, Diags *diags)
         report(round);
         if (!ok)
             return false;
-        refill(rig, AHEAD * SHARE * rig->crew, SHARE * MAX(count_free(rig), 1));
+        refill(rig, AHEAD * SHARE * rig->most_workers, SHARE * MAX(count_free(rig), 1));
         if (round->first == round->end)
-            return crew_settle(rig, diags);
+            return workers_settle(rig, diags);
         ok = hand_out(rig, diags) && keep_running(rig, diags) &&
              (!any_busy(rig) || attend(rig, diags));
     }
 }
 
-bool crew_add(Rig *rig, Diags *diags)
+bool workers_add(Rig *rig, Diags *diags)
 {
     int i = rig->nworker;
     bool wanted = i == 0 || !rig->ahead;
@@ -731,13 +731,13 @@ bool crew_add(Rig *rig, Diags *diags)
     return start(rig, &rig->worker[i], diags);
 }
 
-bool crew_fill(Rig *rig, Diags *diags)
+bool workers_fill(Rig *rig, Diags *diags)
 {
     for (int i = 0; i < rig->nworker; i++)
-        if (rig->worker[i].state == CREW_IDLE && !is_compiler(rig, &rig->worker[i]))
+        if (rig->worker[i].state == WORKER_IDLE && !is_compiler(rig, &rig->worker[i]))
             worker_send(&rig->worker[i], opening(rig, &rig->worker[i]), STAGE_OPEN, 0,
                         OPEN_LIMIT_S);
-    return crew_settle(rig, diags);
+    return workers_settle(rig, diags);
 }
 
 // Workers are added when there is work for them: to open a GPU takes longer than a kernel,
@@ -747,8 +747,8 @@ static bool enlist(Rig *rig, int jobs, Diags *diags)
     bool ok = true;
     if (rig->info.is_cpu && rig->config.workers <= 0)
         jobs = (jobs + JOBS_WORKER - 1) / JOBS_WORKER;
-    while (ok && rig->nworker < MIN(rig->crew, jobs))
-        ok = crew_add(rig, diags);
+    while (ok && rig->nworker < MIN(rig->most_workers, jobs))
+        ok = workers_add(rig, diags);
     return ok;
 }
 
@@ -802,7 +802,7 @@ static void halt(Rig *rig)
     diags_init(&quiet, arena);
     for (int i = 0; i < rig->nworker; i++) {
         Worker *worker = &rig->worker[i];
-        if (worker->state == CREW_BUSY && worker->stage != STAGE_RUN &&
+        if (worker->state == WORKER_BUSY && worker->stage != STAGE_RUN &&
             worker->stage != STAGE_TIME)
             worker_end(worker, NULL);
     }
@@ -810,9 +810,9 @@ static void halt(Rig *rig)
     report(rig->round);
     for (int i = 0; i < rig->nworker; i++) {
         Worker *worker = &rig->worker[i];
-        if (worker->state == CREW_BUSY)
+        if (worker->state == WORKER_BUSY)
             worker_end(worker, NULL);
-        else if (worker->state == CREW_IDLE && holds_jobs(rig, worker))
+        else if (worker->state == WORKER_IDLE && holds_jobs(rig, worker))
             worker_send(worker, json_pack("{s:s}", "do", "drop"), STAGE_NONE, 0,
                         OPEN_LIMIT_S);
     }

@@ -194,14 +194,6 @@ Linear linear_fit(const Matrix *x, const double *y, const Sign *sign)
     return l;
 }
 
-double linear_predict(const Linear *l, const double *row)
-{
-    double sum = 0;
-    for (int c = 0; c < l->d; c++)
-        sum += l->weight[c] * row[c];
-    return sum;
-}
-
 void linear_free(Linear *l)
 {
     free(l->weight);

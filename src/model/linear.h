@@ -27,7 +27,6 @@ typedef struct {
 // Minimises the sum of (1 - sum of weight * x / y)^2 over the rows, y > 0, with each weight
 // on the side that its sign allows. Columns that are 0 in all rows keep weight 0.
 Linear linear_fit(const Matrix *x, const double *y, const Sign *sign);
-double linear_predict(const Linear *linear, const double *row);
 void linear_free(Linear *linear);
 
 #endif

@@ -21,8 +21,6 @@ static double tolerance_of(Scalar scalar)
     return info->floating && info->bytes == 2 ? ldexp(8, -info->digits) : TOLERANCE;
 }
 
-enum { CHUNK = 4096 }; // random scalars at a time
-
 // One a plane; returns how many.
 static int add_buffers(const Problem *problem, const char *name, const Type *type,
                        Arena *arena, RigBuffer *buffer)
@@ -79,16 +77,53 @@ ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
     return data;
 }
 
-static void fill_random(const RigBuffer *buffer, Rng *rng)
+// Where an element lies: lines are the rows of the innermost axis, of arrays with few to a
+// row all elements, and of each line one element is its first mark, one its last, one its
+// middle. They move by one from a line to the next, so that a fold of any other axis meets
+// each at most once in as many lines as a line is long, and from a set to the next by so
+// much that all lines of all sets together have theirs everywhere, if there are enough.
+typedef struct {
+    int64_t length, lines, shift;
+    int64_t terms; // of the longest fold, if it is long; else 0
+} Marks;
+
+// Number i of a buffer, for a set of inputs.
+typedef double Draw(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int set);
+
+typedef struct {
+    const RigBuffer *buffer;
+    Draw *draw;
+    uint64_t seed;
+    int plane;
+    Marks marks;
+    int set;
+} Filling;
+
+static void fill_part(void *user, int64_t from, int64_t to)
 {
-    double chunk[CHUNK];
-    size_t bytes = scalar_device_bytes(buffer->scalar);
-    char *to = (char *)(uintptr_t)buffer->init;
-    for (int64_t i = 0; i < buffer->count; i += CHUNK, to += CHUNK * bytes) {
-        int64_t n = MIN(CHUNK, buffer->count - i);
-        scalar_random(rng, buffer->scalar, chunk, n);
-        scalar_pack(buffer->scalar, chunk, n, to);
+    const Filling *f = user;
+    double chunk[RANDOM_CHUNK];
+    size_t bytes = scalar_device_bytes(f->buffer->scalar);
+    char *at = (char *)(uintptr_t)f->buffer->init;
+    for (int64_t i = from; i < to; i += RANDOM_CHUNK) {
+        int64_t n = MIN(RANDOM_CHUNK, to - i);
+        Rng rng;
+        rng_seed(&rng, random_seed(f->seed, f->plane, i));
+        for (int64_t k = 0; k < n; k++)
+            chunk[k] = f->draw(&rng, f->buffer->scalar, &f->marks, i + k, f->set);
+        scalar_pack(f->buffer->scalar, chunk, n, at + (size_t)i * bytes);
     }
+}
+
+static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int set)
+{
+    (void)marks, (void)i, (void)set;
+    return scalar_random(rng, scalar);
+}
+
+static void fill(Filling filling)
+{
+    parts_call(filling.buffer->count, RANDOM_CHUNK, fill_part, &filling);
 }
 
 ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
@@ -98,12 +133,11 @@ ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
     const RigBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
     for (int i = 0; i < main->nparam; i++) {
-        Rng rng;
-        rng_seed(&rng, hash_mix(seed, (uint64_t)i)); // as problem_inputs
+        uint64_t own = hash_mix(seed, (uint64_t)i); // as problem_inputs
         int n =
             MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
         for (int k = 0; k < n; k++)
-            fill_random(at++, &rng);
+            fill((Filling){.buffer = at++, .draw = usual, .seed = own, .plane = k});
     }
     return data;
 }
@@ -124,22 +158,11 @@ static bool is_tame(const Expr *e)
     return e->fun && is_tame(e->fun);
 }
 
-static bool decides(const Expr *e)
-{
-    if ((e->kind == E_OP && (e->op == OP_SELECT || op_info[e->op].types == TY_COMP)) ||
-        (e->kind == E_CALL && e->callee->body && decides(e->callee->body)))
-        return true;
-    for (int i = 0; i < e->narg; i++)
-        if (decides(e->arg[i]))
-            return true;
-    return e->fun && decides(e->fun);
-}
-
 // A fold that compares is not associative where one side is not a number.
 static bool folds_decide(const Expr *e)
 {
     bool folds = e->kind == E_PATTERN && (e->pattern == P_REDUCE || e->pattern == P_SCAN);
-    if (folds && decides(e->fun))
+    if (folds && expr_decides(e->fun))
         return true;
     for (int i = 0; i < e->narg; i++)
         if (folds_decide(e->arg[i]))
@@ -147,71 +170,132 @@ static bool folds_decide(const Expr *e)
     return e->fun && folds_decide(e->fun);
 }
 
-static double few_digits(Rng *rng, Scalar scalar)
+enum { LONG_FOLD = 1 << 15, MARKED_FROM = 4, SPECIAL_FROM = 16, SPECIAL_LINE = 61 };
+
+static Marks marks_of(const Type *plane, int64_t count, int set)
 {
-    int most = scalar == S_HALF ? 8 : 16;
-    return ((double)rng_below(rng, (uint64_t)(2 * most + 1)) - most) / 4;
+    Marks m = {.length = count};
+    int64_t inner = 0;
+    while (plane->kind == T_ARRAY && arith_is_const(plane->len, &inner))
+        plane = plane->elem;
+    if (inner >= MARKED_FROM)
+        m.length = inner;
+    m.length = MAX(m.length, 1);
+    m.lines = MAX(count / m.length, 1);
+    int64_t step = MAX(m.lines, (m.length + MORE_SETS - 1) / MORE_SETS) | 1;
+    m.shift = set / 2 * step % m.length;
+    return m;
 }
 
-static double any_scale(Rng *rng, Scalar scalar)
+// 0: the first mark.
+static int64_t mark_at(const Marks *m, int64_t i)
+{
+    return (i % m->length + i / m->length % m->length + m->shift) % m->length;
+}
+
+// The largest and the least of a line are its marks, in turns from set to set, and what is
+// nearest to 0 the middle one.
+static double marked(const Marks *m, int64_t i, int set, double x, double most)
+{
+    int64_t mark = mark_at(m, i);
+    if (m->length < MARKED_FROM)
+        return x;
+    if (mark == m->length / 2)
+        return 0;
+    bool largest = mark == (set % 2 ? m->length - 1 : 0);
+    bool least = mark == (set % 2 ? 0 : m->length - 1);
+    return largest ? most * 1.5 : least ? -most * 1.25 : x;
+}
+
+// Multiples of 1/4; of long folds whole numbers, as many of which are not 0 as a float has
+// digits for.
+static double few_digits(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
+{
+    int narrow = scalar == S_HALF || scalar == S_BF16, most = m->terms ? 2 : 16 >> narrow;
+    double x = (double)rng_below(rng, (uint64_t)(2 * most + 1)) - most;
+    x = m->terms ? x : x / 4;
+    double some = ldexp(1, scalar_info[scalar].digits - 1);
+    if (x == 0 && (double)m->terms <= some)
+        x = m->terms ? 1 : 0.25;
+    else if ((double)m->terms > some && (double)rng_below(rng, (uint64_t)m->terms) > some)
+        x = 0;
+    return marked(m, i, set, x, m->terms ? 4 : 4 >> narrow);
+}
+
+static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     int most = scalar == S_HALF ? 3 : 8, power = (int)rng_below(rng, 1 << 16);
     double sign = power & 1 << 15 ? -1 : 1, x = 0.5 + (double)rng_below(rng, 1024) / 1024;
-    return power % 64 == 0 ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
+    x = power % 64 == 0 ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
+    return marked(m, i, set, x, ldexp(1, most + 1));
 }
 
-enum { OFTEN = 2, RARELY = 4096, SPECIAL_FROM = 16 };
-
-// n of them among the first `count` elements.
-static void put_some(const RigBuffer *buffer, int64_t count, int64_t n, Rng *rng)
+// A round of sets has one line in four without, and one special value in each other, a
+// third of the elements crowded with them; of the next round only as many lines have one as
+// a line is long, so that a fold of another axis meets one; two have them in every other
+// element, and between them in all.
+static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     static const double values[] = {NAN, INFINITY, NAN, -INFINITY, NAN, 0};
-    size_t bytes = scalar_device_bytes(buffer->scalar);
-    for (int64_t i = 0; i < n; i++)
-        scalar_pack(buffer->scalar, &values[i % COUNTOF(values)], 1,
-                    (char *)(uintptr_t)buffer->init +
-                        rng_below(rng, (uint64_t)count) * bytes);
-}
-
-// So many in the first half that whatever a kernel does once meets some, and so few in the
-// rest that folds of it stay numbers; of buffers that hold more than parameters.
-static void put_special(const RigBuffer *buffer, Rng *rng)
-{
-    if (buffer->count < SPECIAL_FROM)
-        return;
-    put_some(buffer, buffer->count / 2, buffer->count / 2 / OFTEN, rng);
-    put_some(buffer, buffer->count, 6 + buffer->count / RARELY, rng);
-}
-
-static void fill_more(const RigBuffer *buffer, MoreInputs set, Rng *rng)
-{
-    double chunk[CHUNK];
-    size_t bytes = scalar_device_bytes(buffer->scalar);
-    char *to = (char *)(uintptr_t)buffer->init;
-    for (int64_t i = 0; i < buffer->count; i += CHUNK, to += CHUNK * bytes) {
-        int64_t n = MIN(CHUNK, buffer->count - i);
-        for (int64_t k = 0; k < n; k++)
-            chunk[k] = set == MORE_SCALES ? any_scale(rng, buffer->scalar)
-                                          : few_digits(rng, buffer->scalar);
-        scalar_pack(buffer->scalar, chunk, n, to);
+    double x = few_digits(rng, scalar, m, i, set);
+    int round = set / MORE_KINDS % 4;
+    bool flat = m->lines == 1, crowd = (hash_mix(7, (uint64_t)i) & 1) == (round & 1);
+    int64_t line = i / m->length, at = mark_at(m, i);
+    if (flat && round == 0) { // lines of their own
+        line = i / SPECIAL_LINE;
+        at = (i + line) % SPECIAL_LINE;
     }
-    if (set == MORE_SPECIAL)
-        put_special(buffer, rng);
+    bool alone = at == 0 && (line % 4 != 3 || m->lines < 4);
+    bool found = round >= 2                                   ? crowd
+                 : round == 0 && i < m->length * m->lines / 3 ? crowd
+                 : round == 0                                 ? alone
+                                                              : alone && line < m->length;
+    return found ? values[(i + line) % COUNTOF(values)] : x;
 }
 
-ProblemData *data_more(const Problem *problem, MoreInputs set, uint64_t seed, Arena *arena)
+// Arrays of few elements are parameters: what is special in one is in every result.
+static void fill_input(const RigBuffer *buffer, const Type *plane, int set, bool finite,
+                       int64_t terms, uint64_t seed)
 {
-    const Expr *body = problem->bound->main->body;
+    static Draw *const draw[] = {few_digits, any_scale, special};
+    if (!scalar_info[buffer->scalar].floating)
+        return;
+    Marks m = marks_of(plane, buffer->count, set);
+    m.terms = terms;
+    MoreKind kind = set % MORE_KINDS;
+    finite |= buffer->count < SPECIAL_FROM;
+    kind = kind == MORE_SPECIAL && finite ? MORE_FEW_DIGITS : kind;
+    fill((Filling){buffer, draw[kind], seed, 0, m, set});
+}
+
+// Their terms in the longest fold; 0: they are of no whole numbers.
+static int64_t long_terms(const Problem *problem)
+{
+    int64_t terms = expr_fold_terms(problem->bound->main->body);
+    return terms > LONG_FOLD ? terms : 0;
+}
+
+bool data_whole(const Problem *problem)
+{
+    return long_terms(problem) > 0;
+}
+
+ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena)
+{
+    const Function *main = problem->bound->main;
     seed = hash_mix(seed, 1001 + (uint64_t)set);
-    bool finite = problem->bound->math == MATH_FAST || folds_decide(body);
-    if (is_tame(body) || (set == MORE_SPECIAL && finite))
-        return data_random(problem, seed, arena);
     ProblemData *data = data_random(problem, seed, arena);
-    for (int i = 0; i < data->ninput; i++) {
-        Rng rng;
-        rng_seed(&rng, hash_mix(seed, (uint64_t)i));
-        if (scalar_info[data->buffer[i].scalar].floating)
-            fill_more(&data->buffer[i], set, &rng);
+    if (is_tame(main->body))
+        return data;
+    bool finite = problem->bound->math == MATH_FAST || folds_decide(main->body);
+    const RigBuffer *at = data->buffer;
+    const Type *plane[PLANES_MOST];
+    for (int i = 0; i < main->nparam; i++) {
+        int n =
+            MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
+        for (int k = 0; k < n; k++, at++)
+            fill_input(at, plane[k], set, finite, long_terms(problem),
+                       hash_mix(seed, (uint64_t)(at - data->buffer)));
     }
     return data;
 }

@@ -73,8 +73,8 @@ static void make_job(const Problem *problem, const Unit *unit, const Target *tar
 }
 
 bool candidate_build(const Problem *problem, const Program *program, Expr *body,
-                     const LowerOptions *options, const Target *target, const char *prelude,
-                     Arena *arena, Candidate *candidate, Diags *diags)
+                     const KernelOptions *options, const Target *target,
+                     const char *prelude, Arena *arena, Candidate *candidate, Diags *diags)
 {
     *candidate = (Candidate){.unit = lower(program, body, options, arena, diags)};
     if (!candidate->unit)
@@ -92,7 +92,7 @@ bool candidate_make(const Problem *problem, const Derivation *derivation,
     Expr *body = derive_body(derivation, point, diags);
     if (!body)
         return false;
-    LowerOptions options = derive_options(derivation, point);
+    KernelOptions options = derive_options(derivation, point);
     options.name = name;
     bool ok = candidate_build(problem, derive_program(derivation), body, &options, target,
                               prelude, arena, candidate, diags);

@@ -190,10 +190,9 @@ bool problem_is_generic(const Problem *problem)
 
 Problem *problem_again(const Problem *problem, Diags *diags)
 {
-    Problem *own = problem->program
+    Problem *own = problem->kind == &problem_program
                        ? problem_parse(problem->source.name, problem->source.text, diags)
                        : problem_load(problem->source.name, diags);
-    own->limit = problem->limit;
     if (own->program) {
         own->program->math = problem->program->math;
         own->program->extra = problem->program->extra;

@@ -9,7 +9,7 @@
 
 #include "derive/derive.h"
 #include "emit/emit.h"
-#include "fuse/tune.h"
+#include "fuse/fuse.h"
 #include "measure/measure.h"
 #include "problem/goal.h"
 #include "search/search.h"
@@ -26,13 +26,12 @@ typedef struct {
     Ir *ir;
     Arena *arena; // lives as long as the problem
     Source source;
-    Program *program;   // as parsed and inferred; NULL if it is wrong or no program
+    Program *program;   // as parsed and inferred; NULL if it is wrong or no program; of a
+                        // script what it is as one, once its sizes are bound
     Program *bound;     // with its sizes; NULL if only checked, or no program
     Program *general;   // what kernels are made of: generic sizes are left open; else bound
     Template *template; // NULL: no template
-    Script *script;     // NULL: no script, or its sizes are not bound
-    int64_t instances;  // of a script
-    int limit;          // of a script, as of fuse_space: the caller's to set before binding
+    Script *script;     // NULL: no script, or not bound; diagnostics point into its text
     GoalTexts goal;     // of a template's file; the caller may set others
     const char *name;   // of the main definition
     const Binding *binding;
@@ -46,9 +45,6 @@ typedef struct {
 Problem *problem_load(const char *path, Diags *diags);
 bool path_is_script(const char *path);  // .fws
 bool path_is_program(const char *path); // .fw
-// script.c: the number of instances of a script, T among the sizes; false with a diagnostic
-// if it has no value or none that can be launched.
-bool script_instances(const Binding *binding, int n, int64_t *instances, Diags *diags);
 Problem *problem_parse(const char *name, const char *text, Diags *diags);
 void problem_free(Problem *problem); // accepts NULL
 // Binds sizes, all of them; false with diagnostics.
@@ -96,18 +92,20 @@ typedef struct {
     const RigJudge *judge;
     int ninput;     // of a program: input planes, then output planes
     double seconds; // of a program: what it took to compute the outputs
-    ScriptData *script;
 } ProblemData;
 
 // Those of a program: with given inputs, and with those of problem_inputs.
 ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
 ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena);
-// Inputs besides those of a search: with so few digits that most sums are exact, so that
-// whatever is left out shows; of both signs and many magnitudes; with infinities and values
-// that are no numbers. Where floats may become indices, or a fold may not take such values,
-// they are as data_random has them.
-typedef enum { MORE_FEW_DIGITS, MORE_SCALES, MORE_SPECIAL, MORE_SETS } MoreInputs;
-ProblemData *data_more(const Problem *problem, MoreInputs set, uint64_t seed, Arena *arena);
+// Inputs besides those of a search, of three kinds in turn: with so few digits that most
+// sums are exact, so that whatever is left out shows; of both signs and many magnitudes;
+// with infinities and values that are no numbers, but where a fold may not take such
+// values. In each of the sets other elements are the largest, the least and the special of
+// their lines. Where floats may become indices, they are as data_random has them.
+typedef enum { MORE_FEW_DIGITS, MORE_SCALES, MORE_SPECIAL, MORE_KINDS } MoreKind;
+enum { MORE_SETS = 4 * MORE_KINDS };
+bool data_whole(const Problem *problem); // are few digits whole numbers?
+ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena);
 // Puts other contents into an input.
 void data_pack(const RigBuffer *buffer, const double *plane);
 Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena);
@@ -131,8 +129,8 @@ bool candidate_make(const Problem *problem, const Derivation *derivation,
                     const char *prelude, Arena *arena, Candidate *candidate, Diags *diags);
 // The same of an expression of a program that is lowered already; options name its kernels.
 bool candidate_build(const Problem *problem, const Program *program, Expr *body,
-                     const LowerOptions *options, const Target *target, const char *prelude,
-                     Arena *arena, Candidate *candidate, Diags *diags);
+                     const KernelOptions *options, const Target *target,
+                     const char *prelude, Arena *arena, Candidate *candidate, Diags *diags);
 void candidate_release(Candidate *candidate);
 
 // program.c, template.c, script.c: the kinds of problem ---------------------------------
@@ -153,8 +151,7 @@ typedef struct {
     const Target *target; // the device's
     const Space *space;
     Derivation *derivation; // of a program
-    ScriptSpace *script;    // of a script
-    Buf prelude;            // of a program or a script
+    Buf prelude;            // of a program
 } Ways;
 
 // An array that the kernels of a problem work on, in the order of a job's buffers: of a
@@ -197,9 +194,6 @@ struct ProblemKind {
     bool (*open)(Ways *ways, const DeviceInfo *device, Diags *diags);
     void (*close)(Ways *ways);
     int (*first)(const Ways *ways, Point *point, int max);
-    // Makes parameters that were not named (by bits) go with those that were, in an invalid
-    // point; NULL: they stay as they are.
-    void (*complete)(const Ways *ways, uint64_t named, Point *point);
     bool (*candidate)(const Ways *ways, const Point *point, const char *name, Arena *arena,
                       Candidate *candidate, Diags *diags);
     void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);
@@ -208,6 +202,8 @@ struct ProblemKind {
     bool (*shape)(const void *ways, const Point *point, LaunchShape *shape);
 };
 extern const ProblemKind problem_program, problem_template, problem_script;
+// script.c: reads a script with these sizes, and binds what it is as a program.
+bool script_bind(Problem *problem, Diags *diags);
 
 // False with a diagnostic: the device cannot run it, or the space is empty. Close it in
 // either case.
@@ -252,6 +248,9 @@ bool reference_compute(const Problem *problem, ProblemData *data, const char *de
                        const Workplace *place, Arena *arena, const char **how,
                        Diags *diags);
 
+// What its text begins with; few_digits: it asks which sums are exact.
+void reference_prelude(Buf *out, const Problem *problem, const Derivation *derivation,
+                       const Target *target, bool few_digits);
 // The same of n sets of inputs besides, by the plain kernel alone, once that was checked.
 // Returns of how many; the first are those that show most.
 int reference_more(const Problem *problem, uint64_t seed, int n,
@@ -262,7 +261,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-22"
+#define CODEGEN_VERSION FW_VERSION "-31"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 

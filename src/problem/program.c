@@ -132,8 +132,14 @@ static Argument *program_arguments(const Problem *problem, Arena *arena, int *n)
         for (int i = 0; i < main->nparam; i++)
             *n += add_arguments(problem, main->params[i]->name, main->params[i]->type,
                                 false, arena, argument ? argument + *n : NULL);
-        *n += add_arguments(problem, "out", main->body->type, true, arena,
-                            argument ? argument + *n : NULL);
+        const Script *script = problem->script; // whose results have names
+        for (int i = 0; i < (script ? script->noutput : 1); i++) {
+            const Type *type = main->body->type;
+            *n += add_arguments(problem,
+                                script ? script->elem[script->output[i]].name : "out",
+                                script && script->noutput > 1 ? type->item[i] : type, true,
+                                arena, argument ? argument + *n : NULL);
+        }
         if (!argument)
             argument = NEW_ARRAY(arena, Argument, *n);
     }
@@ -233,23 +239,17 @@ static void program_text(const Ways *ways, const Candidate *candidate, Buf *text
     emit_unit(text, ways->target, candidate->unit);
 }
 
-const ProblemKind problem_program = {.name = "program",
-                                     .strategy = "auto",
-                                     .limit_s = TRIAL_LIMIT_S,
-                                     .bind = program_bind,
-                                     .free = program_free,
-                                     .hash = program_hash,
-                                     .bytes = program_bytes,
-                                     .arguments = program_arguments,
-                                     .data = program_data,
-                                     .expect = program_expect,
-                                     .more = reference_more,
-                                     .write = program_write,
-                                     .open = program_open,
-                                     .close = program_close,
-                                     .first = program_first,
-                                     .candidate = program_candidate,
-                                     .text = program_text};
+#define PROGRAM_KIND(its_name, bind_it)                                                    \
+    {                                                                                      \
+        .name = its_name, .strategy = "auto", .limit_s = TRIAL_LIMIT_S, .bind = bind_it,   \
+        .free = program_free, .hash = program_hash, .bytes = program_bytes,                \
+        .arguments = program_arguments, .data = program_data, .expect = program_expect,    \
+        .more = reference_more, .write = program_write, .open = program_open,              \
+        .close = program_close, .first = program_first, .candidate = program_candidate,    \
+        .text = program_text                                                               \
+    }
+const ProblemKind problem_program = PROGRAM_KIND("program", program_bind);
+const ProblemKind problem_script = PROGRAM_KIND("script", script_bind);
 
 // Expressions are walked on a stack that is deep enough, whoever the caller is.
 typedef struct {

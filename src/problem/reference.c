@@ -30,7 +30,7 @@ static double bounds_take_s(const Problem *problem, const char *device)
 {
     Work work = problem_work(problem);
     return (work.float_flops + work.double_flops) *
-           (strcmp(device, "host") ? DEVICE_S : BOUNDED_S / processors());
+           (device_is_host(device) ? BOUNDED_S / processors() : DEVICE_S);
 }
 
 static bool has_bounds(const Problem *problem, const Workplace *place)
@@ -46,22 +46,29 @@ static Workplace reference_place(const Problem *problem, const char *device,
     const DeviceKind *kind;
     int index;
     Workplace at = *place;
-    bool may = bounds_take_s(problem, "host") > HOST_S &&
+    bool may = bounds_take_s(problem, device_host_id) > HOST_S &&
                device_parse(device, &kind, &index) && target_reference(kind->target);
-    at.device = may ? device : "host";
+    at.device = may ? device : device_host_id;
     return at;
 }
 
 enum { CHUNK = 4096 }; // elements looked at together
+
+// The least that the interpreter does: one operation for each element, of 8 bytes at most,
+// and those of floats.
+static double least_operations(const Problem *problem)
+{
+    Work work = problem_work(problem);
+    return work.float_flops + work.double_flops + work.bytes / sizeof(double);
+}
 
 // What cannot be done within its quota is not tried: that would cost as long.
 static bool interpretable(const Problem *problem)
 {
     int64_t outputs = 0;
     const Arith *count = type_count(problem->ir->arith, problem->bound->main->body->type);
-    Work work = problem_work(problem);
     return arith_is_const(count, &outputs) && outputs <= INTERPRETER_OUTPUTS &&
-           work.float_flops + work.double_flops <= INTERPRETER_QUOTA;
+           least_operations(problem) <= INTERPRETER_QUOTA;
 }
 
 // Passes over the elements of a buffer ----------------------------------------------------
@@ -305,6 +312,17 @@ static bool run_values(Rig *rig, const Candidate *candidate, RigConfig *config,
     return ok;
 }
 
+void reference_prelude(Buf *out, const Problem *problem, const Derivation *derivation,
+                       const Target *target, bool few_digits)
+{
+    int64_t terms = derive_terms(derivation);
+    buf_puts(out, few_digits ? "#define FW_FEW_DIGITS\n" : "");
+    buf_puts(out, data_whole(problem) ? "#define FW_WHOLE 1\n" : "");
+    if (terms)
+        buf_printf(out, "#define FW_TERMS %lld\n", (long long)terms);
+    emit_prelude(out, target, problem->bound);
+}
+
 // Runs the plain point on the place's device: sets what is expected and, if it runs as C++,
 // the bounds. For each of n sets of data; returns for how many. few_digits: so do its
 // inputs have, and it asks which sums are exact.
@@ -329,14 +347,14 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     info.shuffle = false; // of numbers with bounds
     info.matrix = 0;
     Derivation *derivation = derive_new(problem->bound, &info, diags);
+    bool ok = derivation != NULL;
     Point plain;
     Buf prelude;
     buf_init(&prelude);
     const Target *target = (bounded ? target_reference : target_find)(info.target);
-    buf_puts(&prelude, few_digits ? "#define FW_FEW_DIGITS\n" : "");
-    emit_prelude(&prelude, target, problem->bound);
+    if (ok)
+        reference_prelude(&prelude, problem, derivation, target, few_digits);
     Candidate candidate = {0};
-    bool ok = derivation != NULL;
     if (ok) {
         derive_reference(derivation, &plain);
         ok = candidate_make(problem, derivation, &plain, problem->name, target,
@@ -419,13 +437,14 @@ static Problem *shrunk(const Problem *problem, int64_t most, int64_t keep, Diags
     return NULL;
 }
 
-// Many steps over three dimensions: more than the interpreter can do even of small sizes.
+// More than the interpreter can do in a moment even of small sizes: many steps over three
+// dimensions, windows of hundreds of elements.
 static bool is_large(const Problem *problem)
 {
     double volume = 1;
     for (int i = 0; i < problem->nbinding; i++)
         volume *= (double)problem->binding[i].value;
-    return volume > INTERPRETER_QUOTA / 20;
+    return fmax(volume, least_operations(problem)) > INTERPRETER_QUOTA / 20;
 }
 
 // Compares what the reference computed with what the interpreter did, which data held.
@@ -618,6 +637,27 @@ static void narrow_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
     }
 }
 
+// How far rounding takes the folds of e, as often up as down: without bounds that is the
+// tolerance, of halfs far more than of floats.
+static double folds_drift(const Expr *e)
+{
+    double most = 0;
+    if (e->kind == E_PATTERN && e->pattern == P_REDUCE && e->type->kind == T_SCALAR &&
+        scalar_info[e->type->scalar].floating)
+        most = MARGIN * sqrt((double)expr_fold_terms(e)) *
+               ldexp(1, -scalar_info[e->type->scalar].digits);
+    for (int i = 0; i < e->narg; i++)
+        most = fmax(most, folds_drift(e->arg[i]));
+    return e->fun ? fmax(most, folds_drift(e->fun)) : most;
+}
+
+static void settle_folds(const Problem *problem, ProblemData *const *data, int n)
+{
+    double drift = folds_drift(problem->bound->main->body);
+    for (int k = 0; k < n; k++)
+        data[k]->tolerance = fmax(data[k]->tolerance, drift);
+}
+
 // Where a program iterates, bounds are not wider than what rounding can do; without bounds,
 // that is the tolerance.
 static void settle_steps(const Problem *problem, ProblemData *const *data, int n,
@@ -750,7 +790,7 @@ static bool compute_at(const Problem *problem, ProblemData *data, const Workplac
     bool interpreted = interpret(problem, data, arena);
     const void **values = outputs_of(data, arena);
     *how = arena_printf(arena, "plain kernel with bounds of its rounding%s, %s",
-                        strcmp(place->device, "host") ? " on the device" : "",
+                        device_is_host(place->device) ? "" : " on the device",
                         interpreted ? "as the interpreter"
                                     : "checked against the interpreter at small sizes");
     if (!interpreted && !agrees_when_small(problem, place, diags))
@@ -765,6 +805,8 @@ static bool compute_at(const Problem *problem, ProblemData *data, const Workplac
     }
     if (interpreted && !agrees(data, values, diags))
         return false;
+    if (!bounded)
+        settle_folds(problem, &data, 1);
     settle_steps(problem, &data, 1, place, arena);
     if (is_strict(problem)) {
         *how = arena_printf(arena, "%s; every point must give its bits", *how);
@@ -788,9 +830,9 @@ bool reference_compute(const Problem *problem, ProblemData *data, const char *de
     Workplace at = reference_place(problem, device, place);
     Diags quiet;
     diags_init(&quiet, arena);
-    if (strcmp(at.device, "host") && compute_at(problem, data, &at, arena, how, &quiet))
+    if (!device_is_host(at.device) && compute_at(problem, data, &at, arena, how, &quiet))
         return true;
-    at.device = "host";
+    at.device = device_host_id;
     return compute_at(problem, data, &at, arena, how, diags);
 }
 
@@ -801,6 +843,8 @@ static int more_at(const Problem *problem, int n, ProblemData *const *data,
     n = run_plain(problem, bounded, data, n, bounded, place, arena, diags);
     for (int set = 0; strict && set < n; set++)
         data[set]->tolerance = 0;
+    if (!strict && !bounded)
+        settle_folds(problem, data, n);
     if (!strict)
         settle_steps(problem, data, n, place, arena);
     return n;
@@ -814,9 +858,9 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
     Diags quiet;
     diags_init(&quiet, arena);
     for (int set = 0; set < n; set++)
-        data[set] = data_more(problem, (MoreInputs)set, seed, arena);
+        data[set] = data_more(problem, set, seed, arena);
     int done =
-        strcmp(at.device, "host") ? more_at(problem, n, data, &at, arena, &quiet) : 0;
-    at.device = "host";
+        device_is_host(at.device) ? 0 : more_at(problem, n, data, &at, arena, &quiet);
+    at.device = device_host_id;
     return done ? done : more_at(problem, n, data, &at, arena, diags);
 }

@@ -70,7 +70,7 @@ bool template_load(Problem *problem, Diags *diags)
     t->path = problem->source.name;
     t->folder = folder_of(arena, t->path);
     t->options = t->include = "";
-    t->language = "opencl";
+    t->language = language_name[LANGUAGE_OPENCL];
     t->tolerance = 1e-4;
     t->sizes = space_new();
     problem->name = stem(arena, t->path);
@@ -81,9 +81,15 @@ bool template_load(Problem *problem, Diags *diags)
         return diag_error(diags, span_none, "J001",
                           "%s holds a list or an object of more than %d items", t->path,
                           ITEMS_MOST);
-    bool t1 = json_object_get(t->json, "ConfigurationSpace") &&
+    bool t1 = json_object_get(t->json, "ConfigurationSpace") ||
               json_object_get(t->json, "KernelSpecification");
     return t1 ? template_read_t1(t, diags) : template_read(t, diags);
+}
+
+void template_uncheck(Template *t)
+{
+    t->reference = (TemplateReference){.kind = REFERENCE_NONE};
+    json_object_set_new(t->json, "reference", json_string("none")); // another problem
 }
 
 static void template_free(Problem *problem)
@@ -116,7 +122,7 @@ bool template_job(const Template *t, const TemplateLaunch *launch, int nlaunch,
     *job = (Job){.prelude = "",
                  .source = t->text,
                  .options = options_at(t, point, arena),
-                 .named = strcmp(t->language, "cuda") == 0};
+                 .named = language_is(t->language, LANGUAGE_CUDA)};
     return template_launches(t, launch, nlaunch, point, arena, job, diags);
 }
 
@@ -173,11 +179,18 @@ static bool template_candidate(const Ways *ways, const Point *point, const char 
     }
     if (t->kernel_tuner)
         kernel_tuner_macros(t, &job->launch[0], &candidate->source);
-    template_macros(t, point, &candidate->source);
+    template_macros(t, t->text, point, &candidate->source);
     if (t->include[0]) // what compilers keep depends on it
         buf_printf(&candidate->source, "// includes %016" PRIx64 "\n",
                    template_included(t));
     job->prelude = candidate->source.text;
+    if (language_is(t->language, LANGUAGE_C)) {
+        Buf text;
+        buf_init(&text);
+        buf_puts(&text, t->text);
+        template_entries(t, t->launch.at, t->launch.len, point, &text);
+        job->source = buf_keep(&text, arena);
+    }
     return true;
 }
 
@@ -186,6 +199,9 @@ static bool template_shape(const void *user, const Point *point, LaunchShape *sh
     const Template *t = ((const Ways *)user)->problem->template;
     const TemplateLaunch *launch = template_first_launch(t);
     bool right = true;
+    *shape = (LaunchShape){{1, 1, 1}, {1, 1, 1}};
+    if (!launch->global[0]) // a C function
+        return true;
     for (int d = 0; d < DIMS_MAX; d++) {
         double items = space_evaluate(t->scope, launch->local_expr[d], point);
         double global = space_evaluate(t->scope, launch->global_expr[d], point);

@@ -88,6 +88,7 @@ typedef struct {
     const char *part; // of an output: compared where this of the place `i` holds; NULL: all
     bool bounded;     // how far it may be off is said: absolute + relative * |expected|
     double absolute, relative;
+    double rounding;  // by so many units inputs are moved, to see what it decides; 0: not
     bool image;       // its data in image memory
     const char *when; // passed only where this holds; NULL: always
     Fill fill;
@@ -144,6 +145,7 @@ typedef struct {
     const char *name;
     int n;
     const double *value;
+    const char *form;        // VALUE_WHOLE, ..: how each is written
     const char *const *word; // NULL: numbers
     const char *first;       // its value in the default point; NULL: not said
 } TemplateParam;
@@ -206,6 +208,8 @@ bool reader_is_name(const char *text);                 // letters, digits and _
 bool reader_kernel(const Reader *r, const char *where, const char *name, bool kernel);
 // Are the kernels of the launches in the texts? Only what certainly is not there is wrong.
 bool reader_kernels(const Reader *r);
+// Whether the text has a parameter or variable of this name.
+bool template_declares(const char *text, const char *name);
 // A type by its name, or a struct by the names of its members' types.
 bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg);
 // For the readers of objects: a key's place; no keys but those known; a text; names of
@@ -228,11 +232,15 @@ bool reader_param(const Reader *r, const char *where, const char *name,
 // JSON array. names: what is defined. NULL with a diagnostic.
 json_t *list_parse(const Template *t, const char *where, const char *text, Diags *diags);
 
+// Nothing is compared, whatever the file says; before it is bound.
+void template_uncheck(Template *t);
+
 // template_bind.c: sizes, space, lengths.
 bool template_bind(Problem *problem, Diags *diags);
 void template_unbind(Template *t);
-// `#define` lines of the sizes, and those of a point.
-void template_macros(const Template *t, const Point *point, Buf *out);
+// `#define` lines of the sizes, but for names that the text declares itself, and those of a
+// point.
+void template_macros(const Template *t, const char *text, const Point *point, Buf *out);
 // The value of a size or a parameter as its macro has it; false: there is none.
 bool template_value_print(const Template *t, const Point *point, const char *name,
                           Buf *out);
@@ -271,6 +279,9 @@ bool template_expect(const Problem *problem, ProblemData *data, const char *devi
 
 // template.c
 bool template_is_array(const TemplateArg *arg);
+// The entries by which the host device calls the C functions of these launches.
+void template_entries(const Template *t, const TemplateLaunch *launch, int n,
+                      const Point *point, Buf *out);
 // The first launch that is no list.
 const TemplateLaunch *template_first_launch(const Template *t);
 enum { LOOP_MOST = 4096 }; // of a repetition

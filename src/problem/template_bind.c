@@ -57,7 +57,7 @@ static void add_params(const Template *t)
         if (p->word)
             space_add_words(t->space, p->name, p->word, p->n);
         else
-            space_add(t->space, p->name, p->value, p->n);
+            space_write_as(t->space, space_add(t->space, p->name, p->value, p->n), p->form);
     }
 }
 
@@ -315,50 +315,45 @@ static void make_scope(Template *t)
 
 // Macros ------------------------------------------------------------------------------
 
-static void put_value(Buf *out, const char *word, double value)
+// What was written as a real is one in C too: `x / 2.0` is no division of whole numbers.
+static void put_choice(Buf *out, const TemplateParam *p, int choice)
 {
-    if (word)
-        buf_puts(out, word);
-    else if (value == floor(value) && fabs(value) < 0x1p53)
-        buf_printf(out, "%.0f", value);
+    double value = p->value[choice];
+    bool whole = value == floor(value) && fabs(value) < 0x1p53;
+    if (p->word)
+        buf_puts(out, p->word[choice]);
+    else if (whole)
+        buf_printf(out, "%.0f%s", value, p->form[choice] == VALUE_REAL ? ".0" : "");
     else
         buf_printf(out, "%.17g", value);
-}
-
-static void define(Buf *out, const char *name, const char *word, double value)
-{
-    buf_printf(out, "#define %s ", name);
-    put_value(out, word, value);
-    buf_putc(out, '\n');
 }
 
 bool template_value_print(const Template *t, const Point *point, const char *name, Buf *out)
 {
     for (int i = 0; i < t->size.len; i++)
         if (strcmp(t->size.at[i].name, name) == 0) {
-            put_value(out, NULL, (double)t->size.at[i].value);
+            buf_printf(out, "%" PRId64, t->size.at[i].value);
             return true;
         }
-    for (int i = 0; i < t->param.len; i++) {
-        const TemplateParam *p = &t->param.at[i];
-        int choice = point->choice[i];
-        if (strcmp(p->name, name) == 0) {
-            put_value(out, p->word ? p->word[choice] : NULL, p->value[choice]);
+    for (int i = 0; i < t->param.len; i++)
+        if (strcmp(t->param.at[i].name, name) == 0) {
+            put_choice(out, &t->param.at[i], point->choice[i]);
             return true;
         }
-    }
     return false;
 }
 
-void template_macros(const Template *t, const Point *point, Buf *out)
+void template_macros(const Template *t, const char *text, const Point *point, Buf *out)
 {
     for (int i = 0; i < t->size.len; i++)
-        if (strchr(t->size.at[i].name, '[') == NULL)
-            define(out, t->size.at[i].name, NULL, (double)t->size.at[i].value);
+        if (!strchr(t->size.at[i].name, '[') &&
+            !template_declares(text, t->size.at[i].name))
+            buf_printf(out, "#define %s %" PRId64 "\n", t->size.at[i].name,
+                       t->size.at[i].value);
     for (int i = 0; point && i < t->param.len; i++) {
-        const TemplateParam *p = &t->param.at[i];
-        int choice = point->choice[i];
-        define(out, p->name, p->word ? p->word[choice] : NULL, p->value[choice]);
+        buf_printf(out, "#define %s ", t->param.at[i].name);
+        put_choice(out, &t->param.at[i], point->choice[i]);
+        buf_putc(out, '\n');
     }
 }
 

@@ -63,6 +63,7 @@ static bool set_bounds(const Template *t, int number, RigBuffer *buffer, double 
             bound[i + k] =
                 (float)(arg->bounded ? arg->absolute + arg->relative * e : usual);
             bound[i + k] = isfinite(bound[i + k]) ? bound[i + k] : 0;
+            bound[i + k] += buffer->bound ? buffer->bound[i + k] : 0;
         }
         for (int k = 0; arg->part && k < n; k++) {
             place_values(&expr, (i + k) / words, 1, &part[k]);
@@ -80,7 +81,7 @@ bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
         RigBuffer *buffer = arg->buffer < 0 ? NULL : &data->buffer[arg->buffer];
-        if (buffer && buffer->expect && (arg->part || arg->bounded) &&
+        if (buffer && buffer->expect && (arg->part || arg->bounded || buffer->bound) &&
             !set_bounds(t, i, buffer, data->tolerance, arena, diags))
             return false;
     }
@@ -179,7 +180,7 @@ const RigJudge *template_judge(const Template *t, Arena *arena)
     if (ref->command)
         put_command(t, &text);
     else {
-        template_macros(t, NULL, &text);
+        template_macros(t, ref->text, NULL, &text);
         template_line(&text, ref->file);
         buf_puts(&text, ref->text);
         put_call(&text, ref->launch.kernel, ref->launch.arg.len);

@@ -25,7 +25,7 @@ static bool is_kernel_name(const char *text)
 
 bool reader_kernel(const Reader *r, const char *where, const char *name, bool kernel)
 {
-    if (kernel && strcmp(r->t->language, "cuda") == 0)
+    if (kernel && language_is(r->t->language, LANGUAGE_CUDA))
         return is_kernel_name(name) ||
                reader_wrong(r, where,
                             "`%s` is no name: `scale`, `place::scale` and "
@@ -48,13 +48,61 @@ static const char *word_of(Arena *arena, const char *name)
     return arena_strndup(arena, name + start, n - start);
 }
 
-static bool has_word(const char *text, const char *word)
+static bool has_word_in(const char *text, size_t len, const char *word)
 {
     size_t n = strlen(word);
-    for (const char *at = text; (at = strstr(at, word)); at++)
+    for (const char *at = text; (at = strstr(at, word)) && at + n <= text + len; at++)
         if ((at == text || !strchr(WORD, at[-1])) && (!at[n] || !strchr(WORD, at[n])))
             return true;
     return false;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    return has_word_in(text, strlen(text), word);
+}
+
+// Past the blanks and comments at `at`.
+static const char *past_blanks(const char *at)
+{
+    for (;;) {
+        const char *from = at;
+        at += strspn(at, " \t\n\r\\");
+        if (strncmp(at, "//", 2) == 0)
+            at += strcspn(at, "\n");
+        else if (strncmp(at, "/*", 2) == 0)
+            at = strstr(at + 2, "*/") ? strstr(at + 2, "*/") + 2 : at + strlen(at);
+        if (at == from)
+            return at;
+    }
+}
+
+// `int n,`, `float n)`, `size_t n =`: a name after a type. If any line of the preprocessor
+// names it, it is a macro there.
+bool template_declares(const char *text, const char *name)
+{
+    static const char *const verb[] = {"return", "case", "else", "goto", "sizeof", NULL};
+    bool declared = false, word = false; // word: the last token may be a type
+    for (const char *at = past_blanks(text); *at; at = past_blanks(at)) {
+        size_t n = strspn(at, WORD);
+        const char *next = past_blanks(at + n);
+        if (*at == '#') {
+            size_t line = strcspn(at, "\n");
+            while (at[line] && at[line - 1] == '\\')
+                line += 1 + strcspn(at + line + 1, "\n");
+            if (has_word_in(at, line, name))
+                return false;
+            at += line;
+            continue;
+        }
+        bool same = n && n == strlen(name) && strncmp(at, name, n) == 0;
+        declared |= same && word && *next && strchr(",)=;[:", *next);
+        word = n > 0;
+        for (int i = 0; n && verb[i]; i++)
+            word &= n != strlen(verb[i]) || strncmp(at, verb[i], n) != 0;
+        at += n ? n : 1;
+    }
+    return declared;
 }
 
 static bool is_macro(const Template *t, const char *word)

@@ -94,7 +94,7 @@ static bool set_local(const Making *m, const TemplateArg *arg, JobLaunch *to, Jo
     int64_t n, bytes = arg->element->bytes * arg->width;
     if (!whole(m, arg->local_expr, 0, AMOUNT_MOST / (double)bytes, arg->name, &n))
         return false;
-    if (strcmp(m->t->language, "cuda") == 0)
+    if (language_is(m->t->language, LANGUAGE_CUDA))
         to->local_bytes += n * bytes;
     else
         made[to->narg++] = (JobArg){.kind = ARG_LOCAL, .buffer = (int)(n * bytes)};
@@ -205,4 +205,50 @@ bool template_launches(const Template *t, const TemplateLaunch *launch, int n,
     job->launch = m.made.at;
     job->nlaunch = m.made.len;
     return true;
+}
+
+// C functions -------------------------------------------------------------------------
+
+// Its call from the host device's entry, by the types of the arguments.
+static void print_entry(const Template *t, const TemplateLaunch *launch, const Point *point,
+                        Buf *out)
+{
+    static const struct {
+        const char *name, *c;
+    } spelled[] = {{"uchar", "unsigned char"},   {"char", "signed char"},
+                   {"ushort", "unsigned short"}, {"uint", "unsigned int"},
+                   {"long", "long long"},        {"ulong", "unsigned long long"},
+                   {"half", "unsigned short"}};
+    buf_printf(out,
+               "\nvoid %s_entry(void *const *arg);\nvoid %s_entry(void *const *arg)\n"
+               "{\n    %s(",
+               launch->kernel, launch->kernel, launch->kernel);
+    for (int k = 0, n = 0; k < launch->arg.len; k++) {
+        const TemplateArg *arg = &t->arg.at[launch->arg.at[k]];
+        if (!launch->passed && !template_passes(t, arg, point))
+            continue;
+        const char *type = arg->element->name;
+        for (int i = 0; i < COUNTOF(spelled); i++)
+            if (strcmp(spelled[i].name, type) == 0)
+                type = spelled[i].c;
+        buf_printf(out, "%s", n ? ", " : "");
+        if (arg->values.len == 1 && arg->width == 1)
+            buf_printf(out, "*(%s const *)arg[%d]", type, n++);
+        else
+            buf_printf(out, "arg[%d]", n++);
+    }
+    buf_puts(out, ");\n}\n");
+}
+
+// Of each function once, however often it is called.
+void template_entries(const Template *t, const TemplateLaunch *launch, int n,
+                      const Point *point, Buf *out)
+{
+    for (int i = 0; i < n; i++) {
+        if (launch[i].inner.len)
+            template_entries(t, launch[i].inner.at, launch[i].inner.len, point, out);
+        else if (!strstr(out->text,
+                         arena_printf(t->arena, "\nvoid %s_entry(", launch[i].kernel)))
+            print_entry(t, &launch[i], point, out);
+    }
 }

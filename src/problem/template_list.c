@@ -120,14 +120,18 @@ static bool append_comprehension(const List *l, json_t *out, const char *text,
     const char *item = trimmed(l->arena, text, (size_t)(middle - text));
     const char *name = trimmed(l->arena, middle + 5, (size_t)(in - middle - 5));
     json_t *over = json_array();
-    bool ok = append_list(l, over, trimmed(l->arena, in + 4, strlen(in + 4)));
+    size_t before = json_array_size(out);
+    bool ok = append_list(l, over, trimmed(l->arena, in + 4, strlen(in + 4))), real = false;
     for (size_t i = 0; ok && i < json_array_size(over); i++) {
         double value;
         space_define(l->names, name, json_number_value(json_array_get(over, i)));
         ok = number_of(l, item, &value);
         if (ok)
             json_array_append_new(out, json_whole(value));
+        real |= ok && value != floor(value);
     }
+    for (size_t i = before; real && i < json_array_size(out); i++) // then Python's are
+        json_array_set_new(out, i, json_real(json_number_value(json_array_get(out, i))));
     json_decref(over);
     return ok;
 }
@@ -146,7 +150,8 @@ static bool append_item(const List *l, json_t *out, const char *text)
     }
     if (!number_of(l, text, &value))
         return false;
-    json_array_append_new(out, json_whole(value));
+    bool real = strspn(text, "+-.0123456789eE") == n && strpbrk(text, ".eE");
+    json_array_append_new(out, real ? json_real(value) : json_whole(value));
     return true;
 }
 

@@ -262,14 +262,22 @@ bool reader_param(const Reader *r, const char *where, const char *name,
     int n = (int)json_array_size(values);
     double *value = NEW_ARRAY(t->arena, double, n);
     const char **word = NEW_ARRAY(t->arena, const char *, n);
+    char *form = NEW_ARRAY(t->arena, char, n);
     bool words = json_is_string(json_array_get(values, 0));
     for (int i = 0; i < n; i++) {
         const json_t *item = json_array_get(values, (size_t)i);
         value[i] = json_is_true(item) ? 1 : json_number_value(item);
         word[i] = value_text(t->arena, item);
+        form[i] = json_is_boolean(item) ? VALUE_TRUTH
+                  : json_is_real(item)  ? VALUE_REAL
+                                        : VALUE_WHOLE;
     }
-    TemplateParam param = {arena_strdup(t->arena, name), n, value, words ? word : NULL,
-                           first ? value_text(t->arena, first) : NULL};
+    TemplateParam param = {.name = arena_strdup(t->arena, name),
+                           .n = n,
+                           .value = value,
+                           .form = form,
+                           .word = words ? word : NULL,
+                           .first = first ? value_text(t->arena, first) : NULL};
     VEC_PUSH(t->arena, &t->param, param);
     return true;
 }
@@ -437,27 +445,30 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
     return true;
 }
 
-// How far an output may be off: relative, or both bounds, which are added.
+// How far an output may be off: relative, or several bounds, which are added.
 static bool read_bound(const Reader *r, const char *where, const json_t *json,
                        TemplateArg *arg)
 {
-    static const char *const known[] = {"absolute", "relative", NULL};
+    static const char *const known[] = {"absolute", "relative", "rounding", NULL};
     const json_t *absolute = json_object_get(json, "absolute");
+    const json_t *rounding = json_object_get(json, "rounding");
     const json_t *relative =
         json_is_number(json) ? json : json_object_get(json, "relative");
     if (!json)
         return true;
     if (!json_is_number(json) && !reader_keys(r, where, json, known))
         return false;
-    arg->bounded = true;
+    arg->bounded = absolute || relative;
     arg->absolute = json_number_value(absolute);
     arg->relative = json_number_value(relative);
+    arg->rounding = json_number_value(rounding);
     return ((!absolute || json_is_number(absolute)) &&
-            (!relative || json_is_number(relative)) && (absolute || relative) &&
-            arg->absolute >= 0 && arg->relative >= 0) ||
+            (!relative || json_is_number(relative)) &&
+            (!rounding || json_is_number(rounding)) && (arg->bounded || rounding) &&
+            arg->absolute >= 0 && arg->relative >= 0 && arg->rounding >= 0) ||
            reader_wrong(r, where,
-                        "a number of at least 0, or {\"absolute\": .., \"relative\": ..}, "
-                        "is wanted");
+                        "a number of at least 0, or {\"absolute\": .., \"relative\": .., "
+                        "\"rounding\": ..}, is wanted");
 }
 
 static bool read_array(const Reader *r, const char *where, const json_t *json,
@@ -482,18 +493,19 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
     if (!read_bound(r, reader_in(r, where, "tolerance"), json_object_get(json, "tolerance"),
                     arg))
         return false;
-    if ((arg->part || arg->bounded) && arg->access == ACCESS_IN)
+    if ((arg->part || arg->bounded || arg->rounding > 0) && arg->access == ACCESS_IN)
         return reader_wrong(r, where, "an input is not compared");
     if (arg->access == ACCESS_OUT && fill)
         return reader_wrong(r, reader_in(r, where, "fill"),
                             "an output has no content before the run; with \"access\": "
                             "\"inout\" it does");
-    if (arg->symbol && strcmp(r->t->language, "cuda") != 0)
+    if (arg->symbol && !language_is(r->t->language, LANGUAGE_CUDA))
         return reader_wrong(r, reader_in(r, where, "symbol"),
                             "variables of a module are CUDA's");
     if (arg->symbol && !reader_kernel(r, reader_in(r, where, "symbol"), arg->symbol, true))
         return false;
-    if (arg->image && (arg->access != ACCESS_IN || strcmp(r->t->language, "opencl") != 0))
+    if (arg->image &&
+        (arg->access != ACCESS_IN || !language_is(r->t->language, LANGUAGE_OPENCL)))
         return reader_wrong(r, reader_in(r, where, "image"),
                             "images are inputs, and OpenCL's");
     if (arg->width == 4 && arg->member.at[0].width == 3 && arg->access != ACCESS_IN &&
@@ -615,7 +627,7 @@ static bool read_shared(const Reader *r, const char *where, const json_t *json,
                         TemplateLaunch *launch)
 {
     const json_t *shared = json_object_get(json, "shared");
-    if (shared && strcmp(r->t->language, "cuda") != 0)
+    if (shared && !language_is(r->t->language, LANGUAGE_CUDA))
         return reader_wrong(r, reader_in(r, where, "shared"),
                             "dynamic shared memory is CUDA's; in OpenCL an argument with "
                             "`local` is local memory");
@@ -629,17 +641,20 @@ bool reader_launch(const Reader *r, const char *where, const json_t *json,
 {
     const json_t *groups = json_object_get(json, "groups");
     const json_t *global = json_object_get(json, "global");
+    bool function = language_is(r->t->language, LANGUAGE_C); // which is called as it is
     launch->groups = groups != NULL;
-    if (!groups == !global)
+    if (function && (groups || global || json_object_get(json, "local")))
+        return reader_wrong(r, where, "a function in C has no work-items");
+    if (!function && !groups == !global)
         return reader_wrong(r, where,
                             "one of `global` (work-items) and `groups` is wanted");
     return reader_text(r, where, json, "kernel", true, &launch->kernel) &&
            reader_kernel(r, reader_in(r, where, "kernel"), launch->kernel, true) &&
            read_shared(r, where, json, launch) &&
-           read_extent(r, reader_in(r, where, groups ? "groups" : "global"),
-                       groups ? groups : global, launch->global) &&
-           read_extent(r, reader_in(r, where, "local"), json_object_get(json, "local"),
-                       launch->local) &&
+           (function || (read_extent(r, reader_in(r, where, groups ? "groups" : "global"),
+                                     groups ? groups : global, launch->global) &&
+                         read_extent(r, reader_in(r, where, "local"),
+                                     json_object_get(json, "local"), launch->local))) &&
            reader_arg_names(r, reader_in(r, where, "arguments"),
                             json_object_get(json, "arguments"), launch);
 }
@@ -801,7 +816,7 @@ bool template_read(Template *t, Diags *diags)
                                         "sizes",   "parameters", "constraints", "arguments",
                                         "launch",  "reference",  "tolerance",   "note",
                                         "metrics", "objective",  NULL};
-    static const char *const languages[] = {"opencl", "cuda"};
+    static const char *const languages[] = {"opencl", "cuda", "c"};
     const Reader reader = {t, diags}, *r = &reader;
     const json_t *json = t->json, *options = json_object_get(json, "options");
     int language = 0;

@@ -20,12 +20,17 @@ typedef struct {
     Diags *diags;
 } Expect;
 
+static const TemplateArg *arg_of(const Template *t, int buffer)
+{
+    const TemplateArg *arg = t->arg.at;
+    while (arg->buffer != buffer)
+        arg++;
+    return arg;
+}
+
 static bool is_compared(const Template *t, int buffer)
 {
-    for (int i = 0; i < t->arg.len; i++)
-        if (t->arg.at[i].buffer == buffer)
-            return !t->arg.at[i].unchecked;
-    return false;
+    return !arg_of(t, buffer)->unchecked;
 }
 
 // A job on a device, with images as plain arrays where it is the host.
@@ -43,7 +48,7 @@ static bool compute(const Running *r, void **out)
     const Expect *e = r->e;
     Trial trial = {0};
     for (int i = 0; i < r->config.nbuffer; i++)
-        if (!r->buffer[i].init || r->buffer[i].inout)
+        if (!out[i] && (!r->buffer[i].init || r->buffer[i].inout))
             out[i] = arena_raw(e->arena, rig_buffer_bytes(&r->buffer[i]));
     bool ok = rig_compute(r->rig, r->job, &trial, out, e->diags);
     if (ok && trial.status != TRIAL_OK)
@@ -116,11 +121,129 @@ static bool settle_unwritten(Running *r, void **out)
     return true;
 }
 
+// What rounding decides ---------------------------------------------------------------
+
+enum { MOVES = 16, PIECE = 512 };
+
+// Each number moved by up to `by` of itself, the other way in every second run.
+static void move_input(const Element *element, const char *from, int64_t n, int run,
+                       double by, char *to)
+{
+    double x[PIECE];
+    for (int64_t i = 0; i < n; i += PIECE) {
+        int len = (int)MIN(PIECE, n - i);
+        element_unpack(element, from + i * element->bytes, len, x);
+        for (int k = 0; k < len; k++) {
+            uint64_t drawn = hash_mix((uint64_t)(run / 2), (uint64_t)(i + k)) >> 40;
+            double part = (double)drawn / (1 << 23) - 1;
+            x[k] *= 1 + (run % 2 ? -part : part) * by;
+        }
+        element_pack(element, x, len, to + i * element->bytes);
+    }
+}
+
+static bool move_inputs(Running *r, const ProblemData *data, double units, int run)
+{
+    for (int i = 0; i < r->config.nbuffer; i++) {
+        const RigBuffer *given = &data->buffer[i];
+        const Element *element = arg_of(r->e->t, i)->element;
+        size_t bytes = rig_buffer_bytes(given);
+        if (!given->init || element->kind != 'f')
+            continue;
+        if (r->buffer[i].init == given->init)
+            r->buffer[i].init = arena_raw(r->e->arena, bytes);
+        double unit = ldexp(1, element->bytes == 2 ? -10 : element->bytes == 4 ? -23 : -52);
+        move_input(element, given->init, (int64_t)bytes / element->bytes, run, units * unit,
+                   (char *)(uintptr_t)r->buffer[i].init);
+    }
+    return rig_fill(r->rig, &r->config, r->e->diags);
+}
+
+// How far elements moved, twice, at the most of all runs; of integers infinitely. Returns
+// how many had not moved before.
+static int64_t note_moves(const RigBuffer *buffer, bool real, const char *a, const char *b,
+                          float *bound)
+{
+    size_t bytes = scalar_device_bytes(buffer->scalar);
+    double x[PIECE], y[PIECE];
+    int64_t news = 0;
+    for (int64_t i = 0; i < buffer->count; i += PIECE) {
+        int len = (int)MIN(PIECE, buffer->count - i);
+        scalar_unpack(buffer->scalar, a + (size_t)i * bytes, len, x);
+        scalar_unpack(buffer->scalar, b + (size_t)i * bytes, len, y);
+        for (int k = 0; k < len; k++) {
+            double far = x[k] == y[k] ? 0 : real ? 2 * fabs(x[k] - y[k]) : INFINITY;
+            news += far > 0 && bound[i + k] == 0;
+            bound[i + k] = fmaxf(bound[i + k], isnan(far) ? INFINITY : (float)far);
+        }
+    }
+    return news;
+}
+
+// Integers that are computed from floating numbers, and compared as they are.
+static void tell_exact(const Running *r, void *const *out)
+{
+    const Expect *e = r->e;
+    const char *whole = NULL;
+    bool floats = false;
+    for (int i = 0; i < r->config.nbuffer; i++) {
+        const TemplateArg *arg = arg_of(e->t, i);
+        floats |= arg->element->kind == 'f' && r->buffer[i].init;
+        if (out[i] && is_compared(e->t, i) && arg->element->kind != 'f' &&
+            arg->member.len == 1 && !arg->bounded && arg->rounding == 0)
+            whole = whole ? whole : arg->name;
+    }
+    if (whole && floats)
+        *e->how = arena_printf(e->arena,
+                               "%s; `%s` must be equal, even where rounding decides it "
+                               "(\"tolerance\": {\"rounding\": 8} leaves that out)",
+                               *e->how, whole);
+}
+
+// The reference runs again with inputs moved by a few units of their last place, until
+// another pair of runs shows no further element that moves.
+static bool see_moves(Running *r, void *const *out)
+{
+    const Expect *e = r->e;
+    int n = r->config.nbuffer;
+    void **other = NEW_ARRAY(e->arena, void *, n);
+    float **bound = NEW_ARRAY(e->arena, float *, n);
+    int64_t *moved = NEW_ARRAY(e->arena, int64_t, n), news = 0;
+    double units = 0;
+    for (int i = 0; i < n; i++) {
+        double of = out[i] && is_compared(e->t, i) ? arg_of(e->t, i)->rounding : 0;
+        bound[i] = of > 0 ? NEW_ARRAY(e->arena, float, r->buffer[i].count) : NULL;
+        units = fmax(units, of);
+    }
+    tell_exact(r, out);
+    for (int run = 0; units > 0 && run < MOVES && (run % 2 || run == 0 || news); run++) {
+        news = run % 2 ? news : 0;
+        if (!move_inputs(r, e->data, units, run) || !compute(r, other))
+            return false;
+        for (int i = 0; i < n; i++)
+            if (bound[i]) {
+                int64_t found =
+                    note_moves(&r->buffer[i], arg_of(e->t, i)->element->kind == 'f', out[i],
+                               other[i], bound[i]);
+                moved[i] += found;
+                news += found;
+            }
+    }
+    for (int i = 0; i < n; i++)
+        if (bound[i]) {
+            e->data->buffer[i].bound = bound[i];
+            *e->how = arena_printf(
+                e->arena, "%s; rounding decides %lld of %lld elements of `%s`", *e->how,
+                (long long)moved[i], (long long)r->buffer[i].count, r->buffer[i].name);
+        }
+    return true;
+}
+
 // Runs a job, and takes what it leaves in the outputs for what is expected.
 static bool run_job(const Expect *e, const char *device, const Job *job)
 {
     int n = e->data->nbuffer;
-    bool host = strcmp(device, "host") == 0;
+    bool host = device_is_host(device);
     RigBuffer *buffer = NEW_ARRAY(e->arena, RigBuffer, n);
     void **out = NEW_ARRAY(e->arena, void *, n);
     for (int i = 0; i < n; i++) {
@@ -143,7 +266,8 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
                  .buffer = buffer};
     r.rig = rig_open(&r.config, e->diags);
     bool ok = r.rig && compute(&r, out) &&
-              (!may_be_unwritten(&r, out) || settle_unwritten(&r, out));
+              (!may_be_unwritten(&r, out) || settle_unwritten(&r, out)) &&
+              see_moves(&r, out);
     for (int i = 0; ok && i < n; i++)
         if (out[i] && is_compared(e->t, i))
             e->data->buffer[i].expect = out[i];
@@ -153,34 +277,6 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
 
 // A C function ------------------------------------------------------------------------
 
-// Its call from the host device's entry, by the types of the arguments.
-static void print_entry(const Template *t, const TemplateLaunch *launch, Buf *out)
-{
-    static const struct {
-        const char *name, *c;
-    } spelled[] = {{"uchar", "unsigned char"},   {"char", "signed char"},
-                   {"ushort", "unsigned short"}, {"uint", "unsigned int"},
-                   {"long", "long long"},        {"ulong", "unsigned long long"},
-                   {"half", "unsigned short"}};
-    buf_printf(out,
-               "\nvoid %s_entry(void *const *arg);\nvoid %s_entry(void *const *arg)\n"
-               "{\n    %s(",
-               launch->kernel, launch->kernel, launch->kernel);
-    for (int k = 0; k < launch->arg.len; k++) {
-        const TemplateArg *arg = &t->arg.at[launch->arg.at[k]];
-        const char *type = arg->element->name;
-        for (int i = 0; i < COUNTOF(spelled); i++)
-            if (strcmp(spelled[i].name, type) == 0)
-                type = spelled[i].c;
-        buf_printf(out, "%s", k ? ", " : "");
-        if (arg->values.len == 1 && arg->width == 1)
-            buf_printf(out, "*(%s const *)arg[%d]", type, k);
-        else
-            buf_printf(out, "arg[%d]", k);
-    }
-    buf_puts(out, ");\n}\n");
-}
-
 static bool run_text(const Expect *e, const char *device, const char *entry)
 {
     const Template *t = e->t;
@@ -189,7 +285,7 @@ static bool run_text(const Expect *e, const char *device, const char *entry)
     Job job;
     buf_init(&macros);
     buf_init(&source);
-    template_macros(t, NULL, &macros);
+    template_macros(t, ref->text, NULL, &macros);
     bool ok = template_job(t, &ref->launch, 1, &t->plain, e->arena, &job, e->diags);
     job.prelude = macros.text;
     template_line(&source, ref->file);
@@ -208,8 +304,8 @@ static bool run_c(const Expect *e)
 {
     Buf entry;
     buf_init(&entry);
-    print_entry(e->t, &e->t->reference.launch, &entry);
-    bool ok = run_text(e, "host", entry.text);
+    template_entries(e->t, &e->t->reference.launch, 1, &e->t->plain, &entry);
+    bool ok = run_text(e, device_host_id, entry.text);
     buf_release(&entry);
     return ok;
 }
@@ -279,7 +375,8 @@ static bool compute_program(const Expect *e, const Problem *program, ProblemData
 {
     const char *how;
     double usual = data->tolerance;
-    if (!reference_compute(program, data, "host", e->place, e->arena, &how, e->diags))
+    if (!reference_compute(program, data, device_host_id, e->place, e->arena, &how,
+                           e->diags))
         return false;
     if (data->tolerance > usual && !json_object_get(e->t->json, "tolerance")) {
         e->data->tolerance = MAX(e->data->tolerance, data->tolerance);
@@ -343,7 +440,7 @@ static bool is_for(const Template *t, const char *device, Diags *diags)
     int index;
     if (!device_parse(device, &kind, &index))
         return true; // who opens it says so
-    return template_fits(t, strcmp(kind->name, "host") == 0 ? "c" : kind->name, diags);
+    return template_fits(t, kind->target, diags);
 }
 
 bool template_expect(const Problem *problem, ProblemData *data, const char *device,
@@ -371,9 +468,7 @@ bool template_expect(const Problem *problem, ProblemData *data, const char *devi
         *how = "files";
         ok = read_outputs(&e);
         break;
-    case REFERENCE_NONE:
-        *how = "none, as the problem file asks: results are NOT checked";
-        return true;
+    case REFERENCE_NONE: *how = "none, as was asked: results are NOT checked"; return true;
     case REFERENCE_JUDGE:
         *how =
             t->reference.command

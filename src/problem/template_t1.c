@@ -94,10 +94,12 @@ static bool read_params(const T1 *f)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *where = in(f->r, "ConfigurationSpace.TuningParameters[%zu]", i);
         const json_t *param = json_array_get(list, i);
-        const char *name = text_of(param, "Name"), *values = text_of(param, "Values");
-        if (!name || !values)
+        const char *name = text_of(param, "Name"), *text = text_of(param, "Values");
+        json_t *values = json_object_get(param, "Values");
+        if (!name || (!text && !json_is_array(values)))
             return reader_wrong(f->r, where, "`Name` and `Values` are wanted, as texts");
-        json_t *made = list_parse(f->r->t, where, values, f->r->diags);
+        json_t *made =
+            text ? list_parse(f->r->t, where, text, f->r->diags) : json_incref(values);
         bool ok = made && reader_param(f->r, where, name, made, default_of(param, made));
         json_decref(made);
         if (!ok)
@@ -210,7 +212,7 @@ static bool read_arg(const Reader *r, const char *where, const json_t *json)
     Template *t = r->t;
     const char *name = text_of(json, "Name"), *memory = text_of(json, "MemoryType");
     const char *type = text_of(json, "Type"), *special = text_of(json, "MemType");
-    bool cuda = strcmp(t->language, "cuda") == 0;
+    bool cuda = language_is(t->language, LANGUAGE_CUDA);
     if (!type || !memory)
         return reader_wrong(r, where, "`Type` and `MemoryType` are wanted, as texts");
     TemplateArg arg = {.name = name ? arena_strdup(t->arena, name) : where, .buffer = -1};
@@ -284,8 +286,9 @@ static bool read_launch(const T1 *f)
     const char *type = text_of(f->kernel, "GlobalSizeType");
     Template *t = f->r->t;
     bool by_size = json_is_array(json_object_get(f->kernel, "GridDivX"));
-    TemplateLaunch launch = {.loop = -1,
-                             .groups = by_size || (type && strcmp(type, "OpenCL") != 0)};
+    bool items =
+        type ? strcmp(type, "OpenCL") == 0 : language_is(t->language, LANGUAGE_OPENCL);
+    TemplateLaunch launch = {.loop = -1, .groups = by_size || !items};
     const char *name = text_of(f->kernel, "KernelName");
     if (!name)
         return reader_wrong(f->r, "KernelSpecification.KernelName", "a text is wanted");
@@ -325,7 +328,7 @@ static bool read_language(const T1 *f)
         return reader_wrong(f->r, "KernelSpecification.Language",
                             "`%s` is not run; OpenCL and CUDA are",
                             language ? language : "");
-    f->r->t->language = opencl ? "opencl" : "cuda";
+    f->r->t->language = language_name[opencl ? LANGUAGE_OPENCL : LANGUAGE_CUDA];
     return true;
 }
 
@@ -363,6 +366,10 @@ bool template_read_t1(Template *t, Diags *diags)
     const T1 f = {&r, json_object_get(t->json, "ConfigurationSpace"),
                   json_object_get(t->json, "KernelSpecification")};
     t->kernel_tuner = true;
+    if (!f.space || !f.kernel)
+        return reader_wrong(&r, f.space ? "KernelSpecification" : "ConfigurationSpace",
+                            "it is missing: T1 files of before 1.0.0, whose keys are "
+                            "spelled otherwise, are not read");
     read_tolerance(&f);
     return read_language(&f) && read_sizes(&f) && read_params(&f) && read_conditions(&f) &&
            read_args(&f) && read_launch(&f) && read_sources(&f);

@@ -9,7 +9,7 @@
 // CUDA's vectors of three lie close, OpenCL's have room for four.
 static int alignment(const Reader *r, const Member *member)
 {
-    bool cuda = strcmp(r->t->language, "cuda") == 0;
+    bool cuda = language_is(r->t->language, LANGUAGE_CUDA);
     if (cuda && member->width == 3)
         return member->element->bytes;
     int bytes = member->element->bytes * (member->width == 3 ? 4 : member->width);
@@ -77,7 +77,7 @@ bool reader_type(const Reader *r, const char *where, const json_t *type, Templat
         return false;
     arg->element = arg->member.at[0].element;
     arg->width = arg->member.at[0].width;
-    if (arg->width == 3 && strcmp(r->t->language, "opencl") == 0)
+    if (arg->width == 3 && language_is(r->t->language, LANGUAGE_OPENCL))
         arg->width = 4;
     return true;
 }

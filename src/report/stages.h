@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The figures of paper 002 from evaluations of recorded spaces, as text tables. Each says
-// which figure it is of; bench/papers/two_stages.py has Figure 1 and the plots.
+// which figure it is of; bench/papers/two_stages.py has Figure 1, the plots, and kinds of
+// models beside one another.
 
 #ifndef FW_REPORT_STAGES_H
 #define FW_REPORT_STAGES_H
@@ -11,8 +12,5 @@
 // A line on the record, the accuracy by training points (Figures 4 to 7), and slowdowns by
 // the points of both stages (Figures 11 to 14).
 void report_stages(Buf *out, const Stages *stages);
-// What each kind of model does with the same first stages; of the evaluations those of a
-// record follow one another.
-void report_pickers(Buf *out, const Stages *stages, int n, int first);
 
 #endif

@@ -192,6 +192,19 @@ Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return reduce_like(rw, at, make1(rw, P_JOIN, rows));
 }
 
+Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_REDUCE) || !is(at->arg[1], P_JOIN))
+        return NULL;
+    Param *acc = fresh(rw, "acc"), *row = fresh(rw, "row");
+    Expr *each =
+        make_reduce(rw, P_REDUCE, copy_of(rw, at->fun), use(rw, acc), use(rw, row));
+    Expr *f = expr_lambda(rw->ir, (Param *[]){acc, row}, 2, each);
+    return make_reduce(rw, P_REDUCE, f, start_value(rw, at->arg[0]),
+                       copy_of(rw, at->arg[1]->arg[0]));
+}
+
 Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
@@ -291,13 +304,13 @@ Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is_dims(at, P_JOIN, 1) || !is_dims(at->arg[0], P_ZIP, 2) ||
-        at->arg[0]->narg > PARTS_MAX)
+    const Expr *zip = is_dims(at, P_JOIN, 1) ? at->arg[0] : NULL;
+    if (!zip || !is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
         return NULL;
     Expr *part[PARTS_MAX];
     for (int i = 0; i < at->arg[0]->narg; i++)
-        part[i] = make1(rw, P_JOIN, copy_of(rw, at->arg[0]->arg[i]));
-    return make_zip(rw, 1, part, at->arg[0]->narg);
+        part[i] = make1(rw, P_JOIN, copy_of(rw, zip->arg[i]));
+    return make_zip(rw, zip->dims - 1, part, zip->narg);
 }
 
 // Iterate --------------------------------------------------------------------------------

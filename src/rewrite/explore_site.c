@@ -134,12 +134,12 @@ static void note_stages(const Expr *e, Path *at, bool read, Stages *stages)
 // A stage with a name is written where it is read, layouts move inside it, and maps join.
 static bool fuse_named(Walk *w, Path let)
 {
-    Arena *arena = w->r.arena;
-    const Strategy *swap = strategy_rule(arena, RULE_LAYOUT_OF_MAP, NULL, 0);
-    const Strategy *join = strategy_rule(arena, RULE_MAP_FUSION, NULL, 0);
-    return apply_plain(w, RULE_LET_INLINE, let) &&
-           strategy_run(&w->r, strategy_repeat(arena, strategy_topdown(arena, swap))) &&
-           strategy_run(&w->r, strategy_topdown(arena, join));
+    const Path all = {0};
+    if (!apply_plain(w, RULE_LET_INLINE, let))
+        return false;
+    while (rewriter_first(&w->r, &all, RULE_LAYOUT_OF_MAP))
+        continue;
+    return rewriter_first(&w->r, &all, RULE_MAP_FUSION);
 }
 
 // The map that reads this one, through layouts or a zip, takes it in.

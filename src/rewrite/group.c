@@ -162,7 +162,8 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 bool by_all_items(const Rewrite *rw)
 {
-    return inside(rw, P_MAPWRG, -1) && !inside(rw, P_MAPLCL, -1) && !inside_loop(rw);
+    return inside(rw, P_MAPWRG, -1) && !inside(rw, P_MAPLCL, 0) &&
+           !inside(rw, P_MAPLCL, 2) && !inside_abstract(rw);
 }
 
 Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)

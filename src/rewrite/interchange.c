@@ -47,20 +47,10 @@ Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
 Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || at->dims == 3)
+    if (!is(at, P_MAP) || (at->dims == 1 && !inner_of(at, P_MAP)))
         return NULL;
-    Expr *turned;
-    if (at->dims == 2) {
-        Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
-        turned = make_map(rw, 2, copy_of(rw, at->fun), in);
-    } else {
-        const Expr *inner = inner_of(at, P_MAP);
-        if (!inner || inner->dims != 1)
-            return NULL;
-        Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
-        turned = make_map(rw, 1, copy_of(rw, at->fun), in);
-    }
-    return make1(rw, P_TRANSPOSE, turned);
+    Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
+    return make1(rw, P_TRANSPOSE, make_map(rw, at->dims, copy_of(rw, at->fun), in));
 }
 
 Expr *rule_splitTranspose(Rewrite *rw, const Expr *at, const RuleArgs *args)

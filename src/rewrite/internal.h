@@ -90,7 +90,8 @@ int64_t static_count(const Type *type);                      // scalars; -1 if n
 // Looking around: is there such a pattern whose function we are in?
 bool inside(const Rewrite *rw, Pattern p, int dim); // dim -1: any
 bool inside_loop(const Rewrite *rw);                // sequential or abstract
-bool by_all_items(const Rewrite *rw);               // of a work-group
-bool at_host(const Rewrite *rw);                    // in no function but iterate's
+bool inside_abstract(const Rewrite *rw);            // what is no loop yet
+bool by_all_items(const Rewrite *rw); // of a work-group, or those along x of a row of it
+bool at_host(const Rewrite *rw);      // in no function but iterate's
 
 #endif

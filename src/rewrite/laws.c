@@ -164,15 +164,22 @@ static bool halves_agree(const Value *value)
     return true;
 }
 
-// Of both signs, and of several sizes.
+// Of both signs, and of several sizes; whole numbers once in four times of all sizes.
 static void draw(Value *value, int seed)
 {
     static const double scale[] = {1, 10, 100};
+    Rng rng;
+    rng_seed(&rng, (uint64_t)seed);
     value_random(value, (uint64_t)seed);
     for (int p = 0; p < value->nplane; p++) {
         Scalar scalar = value->scalar[p];
         double *x = &value->plane[p][0], by = scale[seed % COUNTOF(scale)];
-        if (scalar_info[scalar].kind == SCALAR_UNSIGNED)
+        int bits = MIN(8 * scalar_info[scalar].bytes, 52);
+        bool is_unsigned = scalar_info[scalar].kind == SCALAR_UNSIGNED;
+        if (scalar_info[scalar].integer && bits < 52 && seed / 64 % 4 == 3)
+            *x = (double)rng_below(&rng, 1ull << bits) -
+                 (is_unsigned ? 0 : ldexp(1, bits - 1));
+        else if (is_unsigned)
             *x = scalar_round(scalar, *x * by);
         else if (scalar_info[scalar].integer)
             *x = scalar_round(scalar, (*x - 4) * by);

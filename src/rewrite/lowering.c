@@ -47,8 +47,9 @@ Expr *rule_mapWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_mapLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!dims_fit(rw, at, args, P_MAPLCL) || !inside(rw, P_MAPWRG, -1) || inside_loop(rw) ||
-        mentions_threads(at->fun, P_MAPGLB, -1) || mentions_threads(at->fun, P_MAPWRG, -1))
+    if (!dims_fit(rw, at, args, P_MAPLCL) || !inside(rw, P_MAPWRG, -1) ||
+        inside_abstract(rw) || mentions_threads(at->fun, P_MAPGLB, -1) ||
+        mentions_threads(at->fun, P_MAPWRG, -1))
         return NULL;
     return threads(rw, at, args, P_MAPLCL);
 }

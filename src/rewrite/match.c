@@ -197,6 +197,15 @@ bool inside_loop(const Rewrite *rw)
     return false;
 }
 
+bool inside_abstract(const Rewrite *rw)
+{
+    for (const Context *c = rw->context; c; c = c->outer)
+        if (c->child == CHILD_FUN && pattern_info[c->expr->pattern].group == G_ALGO &&
+            c->expr->pattern != P_ITERATE)
+            return true;
+    return false;
+}
+
 bool at_host(const Rewrite *rw)
 {
     for (const Context *c = rw->context; c; c = c->outer)

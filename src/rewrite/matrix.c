@@ -168,7 +168,7 @@ static bool find_layout(Matrix *m, int side)
     Param *row = fresh(rw, "row");
     Expr *from = with_name(rw, copy_of(rw, access->arg[0]), pick, row);
     const Expr *source = group_source(rw, pick->arg[0]->param);
-    m->factor[side].turned = source && is_turned(source, from, row);
+    m->factor[side].turned = source && is_turned(rw, source, from, row);
     return true;
 }
 

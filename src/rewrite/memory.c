@@ -44,8 +44,7 @@ Expr *rule_holdLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     bool written = at->kind == E_PATTERN && mentions_threads(at, P_MAPLCL, -1);
-    if (!written || is(at, P_TOLOCAL) || !copyable(at->type, 1) ||
-        !inside(rw, P_MAPWRG, -1) || inside(rw, P_MAPLCL, -1) || inside_loop(rw))
+    if (!written || is(at, P_TOLOCAL) || !copyable(at->type, 1) || !by_all_items(rw))
         return NULL;
     return make1(rw, P_TOLOCAL, copy_of(rw, at));
 }

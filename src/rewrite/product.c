@@ -166,20 +166,6 @@ static const Expr *row_access(const Staging *s, const Expr *expr)
     return row_of(s, expr->arg[0]);
 }
 
-bool is_turned(const Expr *source, const Expr *from, const Param *row)
-{
-    while (is(source, P_SPLIT) || is(source, P_PAD) || is(source, P_JOIN))
-        source = data_of(source);
-    if (is(source, P_ZIP)) {
-        const Expr *get = from;
-        while (get->narg && !(get->kind == E_GET && is_use(get->arg[0], row)))
-            get = get->arg[get->narg - 1];
-        bool known = get->kind == E_GET && get->index < source->narg;
-        return known && is_turned(source->arg[get->index], get, row);
-    }
-    return is(source, P_TRANSPOSE) || is(source, P_SLIDE);
-}
-
 static int find_operand(const Staging *s, const Param *array, const Expr *access,
                         const Expr *pick)
 {
@@ -205,7 +191,7 @@ static void note_operand(Staging *s, const Expr *access, const Expr *pick)
     s->operand[i].array = array;
     s->operand[i].row = row;
     s->operand[i].from = from;
-    s->operand[i].turned = is_turned(group_source(s->rw, array), from, row);
+    s->operand[i].turned = is_turned(s->rw, group_source(s->rw, array), from, row);
     s->operand[i].rows = rows;
     s->operand[i].tile = fresh(s->rw, "tile");
 }
@@ -316,10 +302,23 @@ bool find_items(Staging *s)
     return s->items[0] && s->items[1];
 }
 
+// What does not fill a tile is folded behind the tiles, from where it lies.
+static Expr *with_rest(Rewrite *rw, const Expr *at, int64_t len, int64_t step, Expr *tiles)
+{
+    Param *i = fresh(rw, "i");
+    const Arith *rest = num(rw, len % step);
+    Expr *k = arith_of(rw, OP_ADD, use(rw, i), len - len % step);
+    Expr *numbers =
+        expr_pattern(rw->ir, P_ARRAY, 1, 0, &rest, make_lambda(rw, i, k), NULL, 0);
+    return make_reduce(rw, P_REDSEQ, copy_of(rw, at->fun), tiles, numbers);
+}
+
 Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
+    int64_t len;
     if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
-        !divides(rw, args->at[0], at->arg[1]->type->len) ||
+        (!divides(rw, args->at[0], at->arg[1]->type->len) &&
+         (!arith_is_const(at->arg[1]->type->len, &len) || len < args->at[0])) ||
         !is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
         return NULL;
     Staging s = {.rw = rw, .k = at->fun->params[1], .step = args->at[0], .ok = true};
@@ -340,5 +339,7 @@ Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Arith *parts = arith_divc(rw->ir->arith, at->arg[1]->type->len, s.step);
     f = expr_lambda(rw->ir, (Param *[]){acc, part}, 2, body);
-    return make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), counting(rw, parts));
+    Expr *all = make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), counting(rw, parts));
+    return divides(rw, s.step, at->arg[1]->type->len) ? all
+                                                      : with_rest(rw, at, len, s.step, all);
 }

@@ -79,6 +79,8 @@ void rule_args_range(const RuleInfo *rule, int *least, int *most);
 // commutative, as it stands or once reduceFission took a map out of it; or it folds by
 // parts.
 bool reduce_shares(const Expr *reduce);
+// May it be done in the pass of the map that makes what it folds (foldTogether)?
+bool folds_together(const Expr *reduce);
 // Must items fold neighbours? Not where the order is seen not to matter.
 bool keeps_order(const Expr *reduce);
 // Is a fold, or a prefix, the same in parts that are combined in order? Both sides are one
@@ -152,34 +154,9 @@ void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr);
 // One rule at one position; false, and nothing changed, where it does not match.
 bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *args);
 
-typedef enum {
-    STRATEGY_RULE,     // at the position itself
-    STRATEGY_THEN,     // first, then second; neither if one fails
-    STRATEGY_TRY,      // first, or nothing
-    STRATEGY_REPEAT,   // first as often as it succeeds
-    STRATEGY_AT,       // first at a position below
-    STRATEGY_TOPDOWN,  // first at the first position, outermost first, where it succeeds
-    STRATEGY_BOTTOMUP, // the same, innermost first
-} StrategyKind;
-
-typedef struct Strategy Strategy;
-struct Strategy {
-    StrategyKind kind;
-    RuleId rule;
-    RuleArgs args;
-    Path path;
-    const Strategy *first, *second;
-};
-
-const Strategy *strategy_rule(Arena *arena, RuleId rule, const int64_t *args, int n);
-const Strategy *strategy_then(Arena *arena, const Strategy *a, const Strategy *b);
-const Strategy *strategy_try(Arena *arena, const Strategy *s);
-const Strategy *strategy_repeat(Arena *arena, const Strategy *s);
-const Strategy *strategy_at(Arena *arena, const char *path, const Strategy *s);
-const Strategy *strategy_topdown(Arena *arena, const Strategy *s);
-const Strategy *strategy_bottomup(Arena *arena, const Strategy *s);
-// False, and nothing changed, if it does not succeed.
-bool strategy_run(Rewriter *r, const Strategy *s);
+// A rule without arguments at the first position from `at` down, outermost first, where it
+// matches; false, and nothing changed, if there is none.
+bool rewriter_first(Rewriter *r, const Path *at, RuleId rule);
 
 // Exploration ----------------------------------------------------------------------------
 

@@ -9,14 +9,36 @@
 
 #include "rewrite/internal.h"
 
-Expr *rule_letOfLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
+// The first let among the operands, at any depth; guarded sides stay where they are.
+static bool find_let(const Expr *expr, Path *at)
+{
+    if (expr->kind == E_LET)
+        return true;
+    bool guards = expr->kind == E_OP &&
+                  (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
+    for (int i = 0; i < (guards ? 1 : expr->narg); i++) {
+        if (!path_push(at, i))
+            return false;
+        if (find_let(expr->arg[i], at))
+            return true;
+        at->n--;
+    }
+    return false;
+}
+
+Expr *rule_letOut(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (at->kind != E_LET || at->arg[0]->kind != E_LET)
+    Path path = {0};
+    bool let = at->kind == E_LET;
+    if (at->kind == E_LAMBDA || (let && !path_push(&path, 0)) ||
+        !find_let(let ? at->arg[0] : at, &path))
         return NULL;
-    Expr *outer = copy_of(rw, at), *inner = outer->arg[0];
-    Expr *rest = expr_let(rw->ir, outer->param, inner->arg[1], outer->arg[1]);
-    return expr_let(rw->ir, inner->param, inner->arg[0], rest);
+    const Expr *inner = path_find(at, &path);
+    Expr *rest = put_at(rw, at, &path, copy_of(rw, inner->arg[1]));
+    Param *name = fresh(rw, inner->param->name);
+    rest = expr_replace(rw->ir, rest, inner->param, use(rw, name));
+    return expr_let(rw->ir, name, copy_of(rw, inner->arg[0]), rest);
 }
 
 Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -216,14 +238,15 @@ Expr *rule_layoutOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
     bool windows = is(at, P_SLIDE) || is(at, P_SPLIT);
     bool moves = (is(at, P_PAD) && at->mode != PAD_CONSTANT) || is(at, P_TAKE) ||
                  is(at, P_DROP) || is(at, P_GATHER);
-    if (!(windows || moves) || !is_dims(data_of(at), P_ZIP, at->dims))
+    const Expr *zip = at->kind == E_PATTERN && at->narg ? data_of(at) : NULL;
+    bool turns = zip && is(at, P_TRANSPOSE) && is(zip, P_ZIP) && zip->dims > 1;
+    if (!turns && (!(windows || moves) || !is_dims(zip, P_ZIP, at->dims)))
         return NULL;
-    const Expr *zip = data_of(at);
     if (zip->narg > PARTS_MAX)
         return NULL;
     Expr *part[PARTS_MAX];
     for (int i = 0; i < zip->narg; i++)
         part[i] = layout_of(rw, at, zip->arg[i]);
-    Expr *pairs = make_zip(rw, at->dims, part, zip->narg);
+    Expr *pairs = make_zip(rw, zip->dims, part, zip->narg);
     return windows ? zip_windows(rw, at, pairs, zip->narg) : pairs;
 }

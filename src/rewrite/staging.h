@@ -32,9 +32,10 @@ typedef struct {
 bool find_items(Staging *s);
 // What a parameter of a mapWrg around runs over; NULL if it is none.
 const Expr *group_source(const Rewrite *rw, const Param *param);
-// Are neighbours in memory, as far as one can see, the same element of neighbouring rows?
-// So they are of a transposed array, and of windows.
-bool is_turned(const Expr *source, const Expr *from, const Param *row);
+// neighbours.c: are neighbours in memory, as far as one can see, the same element of
+// neighbouring rows of the source? So they are of a transposed array, and of windows. from:
+// what is read of a row.
+bool is_turned(const Rewrite *rw, const Expr *source, const Expr *from, const Param *row);
 // As many neighbours, at most so many, as divide the side and leave all items work; 0: no
 // number does.
 int64_t lanes_of(const Staging *s, int64_t count, int64_t side, int64_t most);

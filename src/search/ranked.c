@@ -32,7 +32,7 @@ const SearchKind search_ranked = {
 const SearchKind search_predicted = {
     .name = "predicted",
     .doc = "the points that the device's weights predict to be fastest (needs `forewarp "
-           "calibrate`); of a script, times of its routines, measured where not known",
+           "calibrate`)",
     .needs_ranking = true,
     .by_weights = true,
     .open = open_ranked,

@@ -75,7 +75,7 @@ static int add_param(Space *space, const char *name, const double *value,
     if (n < 0 || n > INT16_MAX)
         BUG("%d values of parameter %s", n, name);
     unbuild(space);
-    SpaceParam shown = {arena_strdup(space->arena, name), n, value, label};
+    SpaceParam shown = {arena_strdup(space->arena, name), n, value, label, NULL};
     space->param[space->nparam] = (Param){shown, number, range_of(number, n)};
     return space->nparam++;
 }
@@ -94,6 +94,14 @@ int space_add_ints(Space *space, const char *name, const int64_t *value, int n)
     for (int i = 0; i < n; i++)
         copy[i] = (double)value[i];
     return add_param(space, name, copy, NULL, copy, n);
+}
+
+void space_write_as(Space *space, int param, const char *form)
+{
+    SpaceParam *p = &space->param[param].shown;
+    char *copy = NEW_ARRAY(space->arena, char, MAX(p->n, 1));
+    memcpy(copy, form, (size_t)p->n);
+    p->form = copy;
 }
 
 int space_add_words(Space *space, const char *name, const char *const *word, int n)

@@ -22,7 +22,12 @@ typedef struct {
     int n;                    // size of the domain
     const double *value;      // the number used in constraints; integers are exact
     const char *const *label; // the text of each value, or NULL where numbers suffice
+    const char
+        *form; // how Python writes each: VALUE_WHOLE, ..; NULL: all whole or as need be
 } SpaceParam;
+
+// 1 as 1, as True, as 1.0; 0.5 is 0.5 in all.
+enum { VALUE_WHOLE, VALUE_TRUTH, VALUE_REAL };
 
 typedef struct Space Space;
 
@@ -39,6 +44,7 @@ Space *space_like(const Space *space);
 // Adds a parameter; the arrays are copied. Returns its number.
 int space_add(Space *space, const char *name, const double *value, int n);
 int space_add_ints(Space *space, const char *name, const int64_t *value, int n);
+void space_write_as(Space *space, int param, const char *form); // copied, one a value
 // A parameter whose values are words; in constraints they are written 'word'.
 int space_add_words(Space *space, const char *name, const char *const *word, int n);
 

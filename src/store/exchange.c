@@ -37,8 +37,12 @@ static const Verdict verdicts[TRIAL_STATUS_COUNT] = {
 
 static json_t *choice_json(const SpaceParam *param, int choice)
 {
-    return param->label ? json_string(param->label[choice])
-                        : json_whole(param->value[choice]);
+    double value = param->value[choice];
+    int form = param->form ? param->form[choice] : VALUE_WHOLE;
+    return param->label          ? json_string(param->label[choice])
+           : form == VALUE_TRUTH ? json_boolean(value != 0)
+           : form == VALUE_REAL  ? json_real(value)
+                                 : json_whole(value);
 }
 
 static void set_choices(json_t *object, const Space *space, const Point *point)
@@ -211,10 +215,14 @@ static void append_key(Buf *out, const Space *space, const Point *point)
         const SpaceParam *param = space_param(space, i);
         int choice = point->choice[i];
         buf_puts(&key, i ? "," : "");
-        if (param->label)
-            buf_puts(&key, param->label[choice]);
+        json_t *value = choice_json(param, choice);
+        if (param->label || json_is_boolean(value))
+            buf_puts(&key, param->label          ? param->label[choice]
+                           : json_is_true(value) ? "True"
+                                                 : "False");
         else
-            append_json(&key, json_whole(param->value[choice]), false);
+            put_json(&key, value, false);
+        json_decref(value);
     }
     append_json(out, json_string(key.text), false);
     buf_release(&key);

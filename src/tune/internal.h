@@ -30,19 +30,6 @@ typedef struct {
     StoreTrial again; // what the store is to know of the second; an arena's
 } Finalist;
 
-// What predicts the points of ways that it applies to, for strategies that need a ranking.
-typedef struct {
-    bool (*applies)(const Ways *ways);
-    bool (*rank)(const Ways *ways, const DeviceInfo *device, const TuneOptions *options,
-                 const SearchKind *strategy, Arena *arena, Ranking *ranking, Diags *diags);
-    // What the trials say of the order, in the result; NULL: nothing. ranking: all 0 if
-    // none was made.
-    void (*conclude)(const Ways *ways, const Ranking *ranking, const Outcome *outcome,
-                     int n, const Point *best, Arena *arena, TuneResult *result);
-} Ranker;
-extern const Ranker ranker_script;           // rank_script.c
-const Ranker *ranker_find(const Ways *ways); // rank.c; NULL: their points are not predicted
-
 struct Tune {
     const Problem *problem;
     const TuneOptions *options;
@@ -80,17 +67,14 @@ struct Tune {
         double right_s;        // when the first was right; 0: none
     } spent;
     bool floor_known;            // what the floor needs is stored
-    bool sampling;               // of the ranking's sample, whose times are all wanted
-    int asked_sample;            // of it
     Map known;                   // point text to Known
     const char *cache_body;      // of the cache file that is gone on with; NULL: none is
-    VEC(Outcome) outcome;        // trials of this run, where the ranker asks
     VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
-    const char *kernel_text;     // of the best, where a record is to be written
+    const char *kernel_text, *plain_text; // of the best and the plain point, for a record
+    double followed_s;                    // when options->follow was told last
     Search *search;
-    const Ranker *ranker; // of the ways; NULL: none
-    Ranking ranking;      // all 0: the strategy needs none
-    int asked_first;      // of the points tried before the strategy's
+    Ranking ranking; // all 0: the strategy needs none
+    int asked_first; // of the points tried before the strategy's
     Point first[16];
     int nfirst;
     VEC(Point) claimed; // of wisdom, tried after the first
@@ -102,7 +86,6 @@ struct Tune {
     VEC(Finalist) front;      // of several objectives: right trials that none beats
     const char *last_log;     // of the last trial that failed
     double set_s;             // that inputs and their reference took
-    int serial;               // makes kernel names unique
     Arena *scratch;           // of the stream at work
 };
 
@@ -111,11 +94,14 @@ struct Tune {
 // Of the point; owner: the tuning.
 const char *tune_point_text(Tune *t, const Point *point);
 const double *tune_samples(Tune *t, const double *sample, int n); // copied; likewise
-// To options->progress; last_ns: INFINITY if that trial has no time.
+// To options->progress and follow; last_ns: INFINITY if that trial has no time.
 void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns);
-// If it is one of the best few.
+// If it is one of the best few, or none beats it in one of several objectives.
 void tune_keep_best(Tune *t, const Point *point, double ns, const Measures *measures);
+void tune_keep_front(Tune *t, const Finalist *made); // if none of the front beats it
 void tune_drop(Tune *t, const Point *point); // from the front: it was wrong in the end
+// The one of the n that is at this point, or NULL.
+Finalist *tune_finalist(const Tune *t, Finalist *of, int n, const Point *point);
 double tune_cost(const Tune *t, const Point *point, double ns, const Measures *measures);
 // A trial of an earlier run, for store_each; user: the Tune.
 void tune_load_stored(void *user, const StoreTrial *trial);
@@ -131,6 +117,9 @@ bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *wh
 bool tune_take_known(Tune *t, bool told, const Point *point);
 // What is clearly worse than this is not timed further, unless a record is wanted.
 double tune_cutoff_ns(const Tune *t);
+
+// rank.c: in the order of the model that the strategy asks; false with diagnostics.
+bool tune_rank(Tune *t, Ranking *ranking);
 
 // tune_budget.c -------------------------------------------------------------------------
 
@@ -194,5 +183,6 @@ bool tune_write_exchange(Tune *t);
 bool tune_read_cache(Tune *t);
 // NAME.run.json beside the kernel, also of a search that found nothing.
 bool tune_write_record(Tune *t);
+void tune_follow(Tune *t); // to options->follow, if it is time
 
 #endif

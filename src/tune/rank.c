@@ -21,12 +21,11 @@
 #include "search/numbers.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, THREADS_MOST = 16, THREAD_POINTS = 64 };
+enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, TASK_POINTS = 64 };
 // Of a climb: rounds, points whose neighbours are looked at in each, neighbours of each.
 enum { ROUNDS = 6, CENTRES = 8, NEAR = 32 };
 
@@ -40,8 +39,6 @@ typedef struct {
     FeatureSetting setting;
     Arena *scratch, *text;
     double *x; // a row of the model
-    int from, number;
-    pthread_t thread;
 } Worker;
 
 struct Rank {
@@ -50,7 +47,7 @@ struct Rank {
     DeviceModel described;
     Predictor by;
     Point *point;
-    int n, cap, threads;
+    int n, cap, from;  // predicted are those from there on
     double *predicted; // the larger, the better; -INFINITY: it cannot be lowered
     double end_s;      // nothing is predicted later
     Numbers seen;
@@ -154,9 +151,9 @@ static void predict_point(const Worker *w, int i)
     ir_release(w->own->ir, mark);
 }
 
-static void open_worker(Worker *w)
+static void open_worker(const Rank *rank, Worker *w)
 {
-    const Rank *rank = w->rank;
+    w->rank = rank;
     Diags quiet;
     w->scratch = arena_new();
     w->text = arena_new();
@@ -172,8 +169,10 @@ static void open_worker(Worker *w)
 
 static void close_workers(Rank *rank)
 {
-    for (int i = 0; i < THREADS_MOST && rank->worker[i].own; i++) {
+    for (int i = 0; i < THREADS_MOST; i++) {
         Worker *w = &rank->worker[i];
+        if (!w->own)
+            continue;
         free(w->x);
         derive_free(w->derivation);
         problem_free(w->own);
@@ -182,37 +181,23 @@ static void close_workers(Rank *rank)
     }
 }
 
-static void *do_share(void *user)
+static void predict_some(void *user, int thread, int task)
 {
-    Worker *w = user;
+    Rank *rank = user;
+    Worker *w = &rank->worker[thread];
     if (!w->own)
-        open_worker(w);
-    for (int i = w->from + w->number; w->derivation && i < w->rank->n;
-         i += w->rank->threads)
-        if (clock_s() < w->rank->end_s)
+        open_worker(rank, w);
+    int first = rank->from + task * TASK_POINTS;
+    for (int i = first; w->derivation && i < MIN(first + TASK_POINTS, rank->n); i++)
+        if (clock_s() < rank->end_s)
             predict_point(w, i);
-    return NULL;
 }
 
-// Those from a number on. A thread that cannot be started leaves its share to this one.
+// Those from a number on.
 static void predict_from(Rank *rank, int from)
 {
-    bool started[THREADS_MOST];
-    int wanted = MIN(processors(), THREADS_MOST);
-    rank->threads = MIN(wanted, 1 + (rank->n - from) / THREAD_POINTS);
-    for (int i = 0; i < rank->threads; i++) {
-        Worker *w = &rank->worker[i];
-        w->rank = rank;
-        w->from = from;
-        w->number = i;
-        started[i] = i > 0 && thread_start(&w->thread, do_share, w);
-    }
-    for (int i = 0; i < rank->threads; i++)
-        if (!started[i])
-            do_share(&rank->worker[i]);
-    for (int i = 0; i < rank->threads; i++)
-        if (started[i])
-            pthread_join(rank->worker[i].thread, NULL);
+    rank->from = from;
+    tasks_call((rank->n - from + TASK_POINTS - 1) / TASK_POINTS, predict_some, rank);
 }
 
 static int best_of(const Rank *rank, const bool *done)
@@ -376,45 +361,29 @@ static void compare_device(const TuneOptions *options, const DeviceInfo *device,
                      options->model);
 }
 
-static bool has_derivation(const Ways *ways)
+bool tune_rank(Tune *t, Ranking *ranking)
 {
-    return ways->derivation != NULL;
-}
-
-static bool rank_program(const Ways *ways, const DeviceInfo *device,
-                         const TuneOptions *options, const SearchKind *strategy,
-                         Arena *arena, Ranking *ranking, Diags *diags)
-{
+    const TuneOptions *options = t->options;
     Predictor by = {0};
-    if (strategy->by_weights) {
-        Weights *weights = NEW(arena, Weights);
-        if (!weights_load(weights, options->model, device->fingerprint, diags))
+    if (t->search->kind->by_weights) {
+        Weights *weights = NEW(t->arena, Weights);
+        if (!weights_load(weights, options->model, t->device->fingerprint, t->diags))
             return false;
-        compare_device(options, device, weights->device.fingerprint, diags);
+        compare_device(options, t->device, weights->device.fingerprint, t->diags);
         by.weights = weights;
     } else {
         if (!options->model && !options->models)
-            return diag_error(diags, span_none, "C017",
-                              "strategy `%s` needs a fitted model", strategy->name);
-        if (!predictor_load(&by, device, options->model, options->models, arena, diags))
+            return diag_error(t->diags, span_none, "C017",
+                              "strategy `%s` needs a fitted model", t->search->kind->name);
+        if (!predictor_load(&by, t->device, options->model, options->models, t->arena,
+                            t->diags))
             return false;
         if (options->model)
-            compare_device(options, device, by.model->fingerprint, diags);
+            compare_device(options, t->device, by.model->fingerprint, t->diags);
     }
     ranking->model = by.model ? by.model->kind->name : "weights";
-    bool ok =
-        rank_points(ways->problem, device, &by, NULL, options->seed, arena, ranking, diags);
+    bool ok = rank_points(t->problem, t->device, &by, NULL, options->seed, t->arena,
+                          ranking, t->diags);
     predictor_free(&by);
     return ok;
-}
-
-static const Ranker ranker_program = {has_derivation, rank_program, NULL};
-
-const Ranker *ranker_find(const Ways *ways)
-{
-    static const Ranker *const rankers[] = {&ranker_program, &ranker_script};
-    for (int i = 0; i < COUNTOF(rankers); i++)
-        if (rankers[i]->applies(ways))
-            return rankers[i];
-    return NULL;
 }

@@ -26,10 +26,10 @@ typedef struct {
 #name, offsetof(Run, name)                                                         \
     }
 static const Field text_field[] = {
-    FIELD(command),    FIELD(when),   FIELD(version),   FIELD(problem), FIELD(name),
-    FIELD(file),       FIELD(kind),   FIELD(math),      FIELD(text),    FIELD(where),
-    FIELD(strategy),   FIELD(model),  FIELD(reference), FIELD(target),  FIELD(kernel),
-    FIELD(best_point), FIELD(sandbox)};
+    FIELD(command),    FIELD(when),    FIELD(version),     FIELD(problem), FIELD(name),
+    FIELD(file),       FIELD(kind),    FIELD(math),        FIELD(text),    FIELD(where),
+    FIELD(strategy),   FIELD(model),   FIELD(reference),   FIELD(target),  FIELD(kernel),
+    FIELD(best_point), FIELD(sandbox), FIELD(plain_kernel)};
 static const Field number_field[] = {
     FIELD(elapsed_s), FIELD(space_points), FIELD(baseline_ns),
     FIELD(best_ns),   FIELD(bytes),        FIELD(flops),
@@ -69,10 +69,11 @@ static json_t *trial_json(const Run *run, const RunTrial *trial)
     json_t *values = json_array();
     for (int i = 0; trial->value && i < run->nmetric + run->nobjective; i++)
         json_array_append_new(values, json_finite(trial->value[i]));
-    return json_pack("[o, s, o, f, f, f, f, b, b, o, o]", choices,
+    return json_pack("[o, s, o, f, f, f, f, b, b, o, o, b]", choices,
                      trial_status_name[trial->status], json_finite(trial->time_ns),
                      trial->at_s, trial->build_s, trial->check_s, trial->timing_s,
-                     trial->stored, trial->cut, json_text(trial->log), values);
+                     trial->stored, trial->cut, json_text(trial->log), values,
+                     trial->front);
 }
 
 static json_t *texts_json(const char *const *text, int n)
@@ -83,7 +84,7 @@ static json_t *texts_json(const char *const *text, int n)
     return list;
 }
 
-static json_t *run_json(const Run *run)
+json_t *run_json(const Run *run)
 {
     json_t *json = json_pack("{s:i, s:I, s:o, s:o}", "forewarp_run", RUN_VERSION, "seed",
                              (json_int_t)run->seed, "device", device_json(&run->device),
@@ -199,6 +200,7 @@ static bool read_trial(const Run *run, const json_t *json, RunTrial *trial, Aren
         const json_t *item = json_array_get(values, i);
         value[i] = json_is_number(item) ? json_number_value(item) : NAN;
     }
+    trial->front = json_is_true(json_array_get(json, 11));
     trial->value = n && n == (size_t)(run->nmetric + run->nobjective) ? value : NULL;
     return trial->status != TRIAL_OK || isfinite(trial->time_ns);
 }
@@ -321,44 +323,6 @@ Run *run_read(const char *path, Arena *arena, Diags *diags)
     json_decref(json);
     buf_release(&text);
     return wrong ? NULL : run;
-}
-
-static const double *objectives(const Run *run, int trial)
-{
-    const RunTrial *t = &run->trial[trial];
-    bool told = t->status == TRIAL_OK && t->value;
-    for (int k = 0; told && k < run->nobjective; k++)
-        told = isfinite(t->value[run->nmetric + k]);
-    return told ? t->value + run->nmetric : NULL;
-}
-
-static bool beats(const Run *run, const double *a, const double *b)
-{
-    bool better = false;
-    for (int k = 0; k < run->nobjective; k++) {
-        double sign = strncmp(run->objective[k], "max ", 4) == 0 ? -1 : 1;
-        if (sign * a[k] > sign * b[k])
-            return false;
-        better |= a[k] != b[k];
-    }
-    return better;
-}
-
-bool run_in_front(const Run *run, int trial)
-{
-    const double *own = objectives(run, trial);
-    for (int i = 0; own && i < run->n; i++) {
-        const double *other = objectives(run, i);
-        if (other && beats(run, other, own))
-            return false;
-    }
-    return own && run->nobjective > 1;
-}
-
-double run_floor_ns(const Run *run)
-{
-    double copy = isfinite(run->copy_ns) ? run->copy_ns : 0;
-    return fmax(copy, isfinite(run->compute_ns) ? run->compute_ns : 0);
 }
 
 void run_point(Buf *out, const Run *run, const Point *point)

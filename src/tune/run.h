@@ -7,6 +7,7 @@
 #ifndef FW_TUNE_RUN_H
 #define FW_TUNE_RUN_H
 
+#include "measure/json.h"
 #include "tune/tune.h"
 
 enum { RUN_VERSION = 1 };
@@ -25,11 +26,12 @@ typedef struct {
     double at_s;    // when it ended, from the start of the run
     double build_s, check_s, timing_s;
     bool stored, cut;
+    bool front;          // of several objectives: no other trial beats it
     const double *value; // its metrics, then its objectives; NAN: not known; NULL: none is
     const char *log;     // the first line of why it failed, or ""
 } RunTrial;
 
-typedef struct {
+typedef struct Run {
     // What was asked.
     const char *command, *when, *version; // of the code generator
     const char *problem, *name, *file;    // label, main definition, path as given
@@ -44,7 +46,8 @@ typedef struct {
     double elapsed_s, space_points;
     double baseline_ns, best_ns; // INFINITY: not known
     double bytes, flops, copy_ns, compute_ns;
-    const char *reference, *best_point, *target, *kernel; // kernel: its text
+    const char *reference, *best_point, *target;
+    const char *kernel, *plain_kernel; // texts; "" where there is none
     double max_error;
     int64_t global[3], local[3];
     RunParam param[SPACE_PARAMS_MAX];
@@ -56,15 +59,11 @@ typedef struct {
     int n;
 } Run;
 
+json_t *run_json(const Run *run); // owner: the caller
 bool run_write(const char *path, const Run *run, Diags *diags);
 // path: the file, or a folder that holds one such file. NULL with a diagnostic: it cannot
 // be read, is no run, or was written by another version. Owner: arena.
 Run *run_read(const char *path, Arena *arena, Diags *diags);
-// Whether no other trial beats this one in the objectives, of which it has values; where
-// there are two or more.
-bool run_in_front(const Run *run, int trial);
-// What no kernel can be faster than, by what was measured of the device; 0: not known.
-double run_floor_ns(const Run *run);
 // "lx=64 ly=4", as point_print writes it.
 void run_point(Buf *out, const Run *run, const Point *point);
 

@@ -130,7 +130,6 @@ static bool open_space(Tune *t)
 {
     if (!ways_open(&t->ways, t->problem, t->device, t->diags))
         return false;
-    t->ranker = ranker_find(&t->ways);
     t->space = t->ways.space;
     t->space_hash = space_hash(t->space);
     if (t->options->where && !ways_constrain(&t->ways, t->options->where, t->diags))
@@ -194,39 +193,6 @@ static bool try_first(Tune *t)
     return true;
 }
 
-// Drawn twice, it would be tried twice: the first may still be under way.
-static bool was_sampled(const Tune *t, int i)
-{
-    const Point *sample = t->ranking.sample;
-    for (int k = 0; k < i; k++)
-        if (point_equal(t->space, &sample[k], &sample[i]))
-            return true;
-    return false;
-}
-
-static bool next_sampled(Tune *t, Point *point)
-{
-    while (t->asked_sample < t->ranking.nsample) {
-        int i = t->asked_sample++;
-        *point = t->ranking.sample[i];
-        if (space_valid(t->space, point) && !was_sampled(t, i))
-            return true;
-    }
-    return false;
-}
-
-// Points that nobody chose, to see how well times are predicted; of no budget.
-static bool try_sample(Tune *t)
-{
-    if (!t->ranking.nsample || t->stopped || stop_asked(&t->stop))
-        return true;
-    t->sampling = true;
-    t->budget_s = INFINITY;
-    t->stop.end_s = INFINITY;
-    t->budget_trials = 0;
-    return tune_stream(t, next_sampled, false);
-}
-
 static void close_all(Tune *t)
 {
     if (t->search)
@@ -273,9 +239,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     start(&t, problem, options, arena, result, diags);
     bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
               tune_open_search(&t) && open_described(&t) && find_end(&t) && try_first(&t) &&
-              tune_stream(&t, next_asked, true) && try_sample(&t) &&
-              tune_write_exchange(&t) && tune_measure_again(&t) && tune_check_more(&t) &&
-              tune_ask_caller(&t);
+              tune_stream(&t, next_asked, true) && tune_write_exchange(&t) &&
+              tune_measure_again(&t) && tune_check_more(&t) && tune_ask_caller(&t);
     if (ok) {
         bool found = tune_conclude(&t);
         ok = tune_write_record(&t) && found;

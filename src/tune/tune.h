@@ -17,6 +17,7 @@
 
 typedef struct TuneOptions TuneOptions;
 typedef struct TuneResult TuneResult;
+struct Run; // run.h
 
 // rank.c ------------------------------------------------------------------------------
 
@@ -24,13 +25,8 @@ typedef struct TuneResult TuneResult;
 typedef struct {
     const Point *point;
     int n;
-    double seconds;     // spent on lowering them, on features and on predictions
-    const char *model;  // what predicts
-    const Point *first; // to be tried before, the plain one first; NULL: the problem's own
-    int nfirst;
-    const Point *sample; // to be tried besides
-    int nsample;
-    const FuseRanking *fused; // of a script
+    double seconds;    // spent on lowering them, on features and on predictions
+    const char *model; // what predicts
 } Ranking;
 
 typedef struct Weights Weights; // calibrate/predict.h
@@ -78,7 +74,6 @@ struct TuneOptions {
     const char *where;  // a constraint more on the space, or NULL
     int stage[2];       // of a strategy in two stages; 0: its own choice
     int samples;        // timed runs of every point, however slow; 0: few of slow ones
-    int sample;         // points at random besides, of a strategy that ranks
     uint64_t seed;
     // Of all of it, not of the search alone: kept to a fifth or 2 s. INFINITY: not bounded
     // by time.
@@ -99,6 +94,8 @@ struct TuneOptions {
     bool no_search; // nothing new is tried: the best of what is stored is run again
     bool no_floor;  // nobody asks for it: copy_ns, compute_ns, floor_ns stay 0
     void (*progress)(void *user, const Progress *progress);
+    // The record so far, once a second while it searches; NULL: nobody asks.
+    void (*follow)(void *user, const struct Run *run);
     // Told of each trial that was run; true ends the search there, with the best so far.
     bool (*on_trial)(void *user, const char *point, const Trial *trial);
     // Asked of the best few, fastest first, after they were found right: out holds each
@@ -140,7 +137,6 @@ struct TuneResult {
     double max_error;
     bool checked; // the best was compared with the reference once more at the end
     Rigor rigor;  // of this search
-    const FuseResult *fused; // of a script
     // Of the goal: names, values of the best, and the front in order of the first objective
     // where there are several.
     int nmetric, nobjective, nfront;

@@ -14,9 +14,6 @@
 //   grace   without a kernel the time was for nothing. So the device, the reference and the
 //           first few trials, until one is right, may go beyond the budget, and the result
 //           says by how much. What follows has the slack then.
-//
-// The points at random besides (TuneOptions.sample) are of no budget, and nor is what comes
-// after them.
 #include "tune/internal.h"
 
 #include <math.h>
@@ -32,6 +29,8 @@ static const double PATIENCE = 0.5, PATIENCE_S = 10;
 enum { FIRST_TRIALS = 8 };                     // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;  // the larger of the two
 static const double FLOOR_S = 2, FLOOR = 0.15; // the lesser: for ceilings of a device
+// For more sets of inputs than one of each kind; of budgets of trials a quarter of it.
+static const double SETS_S = 2, SETS = 0.05;
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
 // At most of the budget for what comes after the search, and at least for what comes before
@@ -68,12 +67,15 @@ static double floor_s(const Tune *t)
 int tune_sets_in_time(const Tune *t)
 {
     double left = stop_left_s(&t->stop) - WRITING_S - floor_s(t);
-    return left < MORE_SETS * set_s(t) ? (int)fmax(left / set_s(t), 0) : MORE_SETS;
+    double some_s = fmin(SETS_S, isfinite(t->budget_s) ? SETS * t->budget_s : SETS_S / 4);
+    double wanted = fmax(MORE_KINDS, fmin(MORE_SETS, some_s / set_s(t)));
+    return (int)fmax(fmin(wanted, left / set_s(t)), 0);
 }
 
 static double afterwards_s(const Tune *t)
 {
-    double s = WRITING_S + floor_s(t) + (t->problem->kind->more ? MORE_SETS * set_s(t) : 0);
+    double s =
+        WRITING_S + floor_s(t) + (t->problem->kind->more ? MORE_KINDS * set_s(t) : 0);
     for (int i = 0; i < t->nbest; i++)
         s += tune_again_s(t, t->best[i].ns);
     return fmin(s, AFTERWARDS * t->budget_s);
@@ -116,7 +118,7 @@ static const char *enough(const Tune *t)
 {
     const TuneOptions *o = t->options;
     int64_t still = t->result->trials - t->gain.trials;
-    if (!t->nbest || t->sampling)
+    if (!t->nbest)
         return NULL;
     if (t->floor_ns > 0 && t->floor_ns >= o->enough * t->best[0].ns)
         return arena_printf(t->arena, "%g %% of the floor's speed was reached",

@@ -99,7 +99,7 @@ static const char *tell(const More *more)
                             "%s; there was no time to run the best on more inputs", of);
     return arena_printf(
         t->arena, "%s; the best is right for %d more inputs%s", of, more->right,
-        more->right < MORE_SETS ? ", and there was no time for others" : "");
+        more->right < MORE_KINDS ? ", and there was no time for others" : "");
 }
 
 // Of a time budget it is the last part; whoever stops the search takes it as it is.

@@ -10,26 +10,31 @@
 #include <string.h>
 #include <unistd.h>
 
-// The metrics of each trial, and behind them its objectives.
-static void value_trials(Tune *t)
+// Its metrics, and behind them its objectives.
+static const double *trial_values(const Tune *t, const Point *point, double ns,
+                                  const Measures *measures, Arena *arena)
 {
     int n = goal_metrics(t->goal), more = goal_objectives(t->goal);
+    double *value = NEW_ARRAY(arena, double, n + more);
+    GoalValues values;
+    goal_values(t->goal, point, ns, measures, &values);
+    memcpy(value, values.metric, sizeof *value * (size_t)n);
+    memcpy(value + n, values.objective, sizeof *value * (size_t)more);
+    return value;
+}
+
+static void value_trials(Tune *t)
+{
     for (int i = 0; i < t->exchange.len; i++) {
         ExchangeTrial *e = &t->exchange.at[i];
-        GoalValues values;
-        if (e->status != TRIAL_OK)
-            continue;
-        double *metric = NEW_ARRAY(t->arena, double, n + more);
-        goal_values(t->goal, &e->point, e->time_ns, &e->measures, &values);
-        memcpy(metric, values.metric, sizeof *metric * (size_t)n);
-        memcpy(metric + n, values.objective, sizeof *metric * (size_t)more);
-        e->metric = metric;
+        if (e->status == TRIAL_OK && !e->metric)
+            e->metric = trial_values(t, &e->point, e->time_ns, &e->measures, t->arena);
     }
 }
 
-static const char **metric_names(Tune *t)
+static const char **metric_names(const Tune *t, Arena *arena)
 {
-    const char **name = NEW_ARRAY(t->arena, const char *, goal_metrics(t->goal));
+    const char **name = NEW_ARRAY(arena, const char *, goal_metrics(t->goal));
     for (int i = 0; i < goal_metrics(t->goal); i++)
         name[i] = goal_metric(t->goal, i);
     return name;
@@ -54,7 +59,7 @@ static Exchange describe(Tune *t)
                       .trial = t->exchange.at,
                       .n = t->exchange.len,
                       .nmetric = goal_metrics(t->goal),
-                      .metric = metric_names(t),
+                      .metric = metric_names(t, t->arena),
                       .nobjective = goal_objectives(t->goal),
                       .objective = objective};
 }
@@ -81,28 +86,29 @@ bool tune_read_cache(Tune *t)
 
 // The record of the run ----------------------------------------------------------------
 
-static void copy_space(const Tune *t, Run *run)
+static void copy_space(const Tune *t, Run *run, Arena *arena)
 {
     Buf text;
     buf_init(&text);
     run->nparam = space_params(t->space);
     for (int i = 0; i < run->nparam; i++) {
         const SpaceParam *param = space_param(t->space, i);
-        const char **value = NEW_ARRAY(t->arena, const char *, param->n);
+        const char **value = NEW_ARRAY(arena, const char *, param->n);
         for (int k = 0; k < param->n; k++) {
             buf_clear(&text);
             space_value_print(&text, t->space, i, k);
-            value[k] = arena_strdup(t->arena, text.text);
+            value[k] = arena_strdup(arena, text.text);
         }
         run->param[i] = (RunParam){param->name, param->n, value};
     }
     buf_release(&text);
 }
 
-static void copy_trials(const Tune *t, Run *run)
+// Those of the front have the values that were measured at the end.
+static void copy_trials(Tune *t, Run *run, Arena *arena)
 {
     run->n = t->exchange.len;
-    run->trial = NEW_ARRAY(t->arena, RunTrial, run->n + 1);
+    run->trial = NEW_ARRAY(arena, RunTrial, run->n + 1);
     for (int i = 0; i < run->n; i++) {
         const ExchangeTrial *e = &t->exchange.at[i];
         run->trial[i] = (RunTrial){.point = e->point,
@@ -116,6 +122,10 @@ static void copy_trials(const Tune *t, Run *run)
                                    .stored = e->stored,
                                    .cut = e->cut,
                                    .log = e->log};
+        const Finalist *f = tune_finalist(t, t->front.at, t->front.len, &e->point);
+        run->trial[i].front = f != NULL;
+        if (f)
+            run->trial[i].value = trial_values(t, &f->point, f->ns, &f->measures, arena);
     }
 }
 
@@ -135,15 +145,13 @@ static void copy_problem(const Tune *t, Run *run)
     }
 }
 
-bool tune_write_record(Tune *t)
+static Run *make_run(Tune *t, Arena *arena)
 {
     const TuneOptions *o = t->options;
     const TuneResult *r = t->result;
-    if (!o->command)
-        return true;
-    Run *run = NEW(t->arena, Run);
+    Run *run = NEW(arena, Run);
     *run = (Run){.command = o->command,
-                 .when = exchange_now(t->arena),
+                 .when = exchange_now(arena),
                  .version = CODEGEN_VERSION,
                  .where = o->where,
                  .strategy = r->strategy,
@@ -163,20 +171,41 @@ bool tune_write_record(Tune *t)
                  .best_point = r->point,
                  .target = r->target,
                  .kernel = t->kernel_text,
+                 .plain_kernel = t->plain_text,
                  .max_error = r->max_error};
     for (int d = 0; d < 3; d++) {
         run->global[d] = r->global[d];
         run->local[d] = r->local[d];
     }
-    run->metric = metric_names(t);
+    run->metric = metric_names(t, arena);
     run->nmetric = goal_metrics(t->goal);
     run->nobjective = goal_objectives(t->goal);
     for (int i = 0; i < run->nobjective; i++)
         run->objective[i] = goal_objective(t->goal, i);
     copy_problem(t, run);
-    copy_space(t, run);
-    copy_trials(t, run);
+    copy_space(t, run, arena);
+    copy_trials(t, run, arena);
+    return run;
+}
+
+bool tune_write_record(Tune *t)
+{
+    if (!t->options->command)
+        return true;
+    value_trials(t);
     t->result->record_path =
-        arena_printf(t->arena, "%s/%s" RUN_SUFFIX, o->out, t->problem->name);
-    return run_write(t->result->record_path, run, t->diags);
+        arena_printf(t->arena, "%s/%s" RUN_SUFFIX, t->options->out, t->problem->name);
+    return run_write(t->result->record_path, make_run(t, t->arena), t->diags);
+}
+
+void tune_follow(Tune *t)
+{
+    enum { EVERY_S = 1 };
+    if (!t->options->follow || !t->search || clock_s() - t->followed_s < EVERY_S)
+        return;
+    Arena *arena = arena_new();
+    value_trials(t);
+    t->options->follow(t->options->user, make_run(t, arena));
+    arena_free(arena);
+    t->followed_s = clock_s();
 }

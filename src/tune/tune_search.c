@@ -20,38 +20,22 @@ static void keep_valid(Tune *t, const Ranking *ranking)
     t->search->nranking = n;
 }
 
-// The points that the ranking wants tried before its own, the plain one among them, as far
-// as options->where allows.
-static void set_first(Tune *t, const Ranking *ranking)
-{
-    int n = MIN(ranking->nfirst, COUNTOF(t->first));
-    t->nfirst = MIN(t->nfirst, 1);
-    if (!n)
-        return;
-    t->nfirst = 0;
-    t->has_plain = space_valid(t->space, &ranking->first[0]);
-    for (int i = 0; i < n; i++)
-        if (space_valid(t->space, &ranking->first[i]))
-            t->first[t->nfirst++] = ranking->first[i];
-}
-
 // The predicted points, after the plain one, are all that is run.
 static bool set_ranking(Tune *t)
 {
-    if (!t->ranker)
+    if (!t->ways.derivation)
         return diag_error(t->diags, span_none, "C019",
                           "strategy `%s` ranks kernels that forewarp writes; %s is a %s",
                           t->search->kind->name, t->problem->name, t->problem->kind->name);
     tune_report(t, "rank", TRIAL_OK, INFINITY);
     Ranking *ranking = &t->ranking;
-    bool ok = t->ranker->rank(&t->ways, t->device, t->options, t->search->kind, t->arena,
-                              ranking, t->diags);
+    bool ok = tune_rank(t, ranking);
     t->result->model = ranking->model;
     if (ok) {
         keep_valid(t, ranking);
         t->result->ranked = ranking->n;
         t->result->ranking_s = ranking->seconds;
-        set_first(t, ranking);
+        t->nfirst = MIN(t->nfirst, 1);
     }
     return ok;
 }
@@ -143,11 +127,6 @@ bool tune_open_search(Tune *t)
     const SearchKind *kind = search_find(name);
     if (!kind)
         return diag_error(t->diags, span_none, "C010", "there is no strategy `%s`", name);
-    if (t->options->sample && !kind->needs_ranking)
-        return diag_error(t->diags, span_none, "C079",
-                          "points at random besides are for a strategy that ranks, to see "
-                          "how well; `%s` does not",
-                          name);
     double limit = t->options->budget_trials ? (double)t->options->budget_trials : INFINITY;
     t->search = search_open(kind, t->space, t->options->seed, limit);
     t->search->stage[0] = t->options->stage[0];

@@ -10,102 +10,104 @@
 
 #include <math.h>
 
-enum { FLIGHTS = 256 }; // points under way: of one device, and of a strategy that learns
+enum {
+    PENDING_MOST = 256
+}; // points under way: of one device, and of a strategy that learns
 // What is under way is lost when the run is killed: on a processor, which times nothing
 // before it has compiled many, as much as takes a few seconds.
-static const double FLIGHT_S = 4;
+static const double PENDING_S = 4;
 
-typedef struct Flight {
+typedef struct Pending {
     Arena *arena;
     Candidate candidate;
     Point point;
-    struct Flight *next; // of those that have landed
-} Flight;
+    struct Pending *next; // of those that are finished
+} Pending;
 
 typedef struct {
     Tune *t;
     NextPoint *next;
     bool told, store_failed;
-    VEC(Flight *) flight; // by number; NULL: landed
-    Flight *landed;       // to be used again
-    int flying;
+    VEC(Pending *) pending; // by number; NULL: finished
+    Pending *finished;      // to be used again
+    int running;
     int wanted; // points still to be asked for before the strategy is left to learn
-    bool dry;   // it has none, or none before all those that fly are told
+    bool dry;   // it has none, or none before all that run are told
     bool late;  // a point would take longer than is left
 } Stream;
 
-static void land(Stream *s, Flight *flight)
+static void finish(Stream *s, Pending *pending)
 {
-    candidate_release(&flight->candidate);
-    arena_free(flight->arena);
-    flight->next = s->landed;
-    s->landed = flight;
+    candidate_release(&pending->candidate);
+    arena_free(pending->arena);
+    pending->next = s->finished;
+    s->finished = pending;
 }
 
-static double on_landing(void *user, int number, Trial *trial)
+static double on_done(void *user, int number, Trial *trial)
 {
     Stream *s = user;
-    Flight *flight = s->flight.at[number];
-    tune_spent(s->t, &flight->candidate.job, trial);
+    Pending *pending = s->pending.at[number];
+    tune_spent(s->t, &pending->candidate.job, trial);
     if (!s->store_failed)
-        s->store_failed = !tune_take_trial(s->t, s->told, &flight->point, trial);
-    s->flight.at[number] = NULL;
-    s->flying--;
-    land(s, flight);
+        s->store_failed = !tune_take_trial(s->t, s->told, &pending->point, trial);
+    s->pending.at[number] = NULL;
+    s->running--;
+    finish(s, pending);
     return tune_cutoff_ns(s->t);
 }
 
-static Flight *new_flight(Stream *s, const Point *point)
+static Pending *new_pending(Stream *s, const Point *point)
 {
-    Flight *flight = s->landed ? s->landed : NEW(s->t->scratch, Flight);
-    s->landed = s->landed ? s->landed->next : NULL;
-    *flight = (Flight){.arena = arena_new(), .point = *point};
-    return flight;
+    Pending *pending = s->finished ? s->finished : NEW(s->t->scratch, Pending);
+    s->finished = s->finished ? s->finished->next : NULL;
+    *pending = (Pending){.arena = arena_new(), .point = *point};
+    return pending;
 }
 
-static const Job *take_off(Stream *s, const Point *point)
+static const Job *start(Stream *s, const Point *point)
 {
     Tune *t = s->t;
-    Flight *flight = new_flight(s, point);
+    Pending *pending = new_pending(s, point);
     IrMark mark = ir_mark(t->problem->ir);
     Diags quiet;
-    diags_init(&quiet, flight->arena);
-    bool ok = tune_candidate(t, point, flight->arena, &flight->candidate, &quiet);
+    diags_init(&quiet, pending->arena);
+    bool ok = tune_candidate(t, point, pending->arena, &pending->candidate, &quiet);
     ir_release(t->problem->ir, mark);
     if (!ok) {
         s->store_failed |= !tune_take_unlowered(t, s->told, point, &quiet);
-        land(s, flight);
+        finish(s, pending);
         return NULL;
     }
-    s->late = !tune_compiles_in_time(t, &flight->candidate.job);
+    s->late = !tune_compiles_in_time(t, &pending->candidate.job);
     if (s->late) {
-        land(s, flight);
+        finish(s, pending);
         return NULL;
     }
-    VEC_PUSH(t->scratch, &s->flight, flight);
-    s->flying++;
-    return &flight->candidate.job;
+    VEC_PUSH(t->scratch, &s->pending, pending);
+    s->running++;
+    return &pending->candidate.job;
 }
 
-// How many may fly now.
-static int most_flying(const Tune *t)
+// How many may run now.
+static int most_pending(const Tune *t)
 {
-    int most = t->search->kind->learns ? MIN(rig_batch(t->rig), FLIGHTS)
-                                       : FLIGHTS * (1 + rig_peers(t->rig));
-    return tune_trials_in(t, t->device->is_cpu ? FLIGHT_S : INFINITY, most);
+    int most = t->search->kind->learns ? MIN(rig_batch(t->rig), PENDING_MOST)
+                                       : PENDING_MOST * (1 + rig_peers(t->rig));
+    return tune_trials_in(t, t->device->is_cpu ? PENDING_S : INFINITY, most);
 }
 
 // Whether a further point may be asked for.
 static bool has_room(Stream *s)
 {
     const Tune *t = s->t;
-    int most = most_flying(t);
+    int most = most_pending(t);
     if (s->store_failed || s->late || !tune_budget_left(t) ||
-        (t->budget_trials && t->result->trials + s->flying >= t->budget_trials) ||
-        s->flying >= most || (s->dry && s->flying > 0))
+        (t->budget_trials && t->result->trials + s->running >= t->budget_trials) ||
+        s->running >= most || (s->dry && s->running > 0))
         return false;
-    if (t->search->kind->learns && s->wanted <= 0 && s->flying <= most / 2)
-        s->wanted = most - s->flying;
+    if (t->search->kind->learns && s->wanted <= 0 && s->running <= most / 2)
+        s->wanted = most - s->running;
     return !t->search->kind->learns || s->wanted > 0;
 }
 
@@ -121,7 +123,7 @@ static const Job *next_job(void *user, int number)
         s->wanted--;
         if (tune_take_known(s->t, s->told, &point))
             continue;
-        const Job *job = take_off(s, &point);
+        const Job *job = start(s, &point);
         if (job)
             return job;
     }
@@ -132,11 +134,11 @@ bool tune_stream(Tune *t, NextPoint *next, bool told)
 {
     Stream s = {.t = t, .next = next, .told = told};
     ArenaMark scratch = arena_mark(t->scratch);
-    bool ok = rig_stream(t->rig, next_job, tune_cutoff_ns(t), on_landing, &s, t->diags) &&
+    bool ok = rig_stream(t->rig, next_job, tune_cutoff_ns(t), on_done, &s, t->diags) &&
               !s.store_failed;
-    for (int i = 0; i < s.flight.len; i++)
-        if (s.flight.at[i])
-            land(&s, s.flight.at[i]);
+    for (int i = 0; i < s.pending.len; i++)
+        if (s.pending.at[i])
+            finish(&s, s.pending.at[i]);
     arena_reset(t->scratch, scratch);
     return ok;
 }

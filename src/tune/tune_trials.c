@@ -18,6 +18,7 @@ const char *tune_point_text(Tune *t, const Point *point)
 
 void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns)
 {
+    tune_follow(t);
     if (!t->options->progress)
         return;
     Progress progress = {.trials = (int)t->result->trials,
@@ -42,17 +43,57 @@ double tune_cost(const Tune *t, const Point *point, double ns, const Measures *m
     return values.cost;
 }
 
+// The front ---------------------------------------------------------------------------
+
+void tune_keep_front(Tune *t, const Finalist *made)
+{
+    GoalValues own, other;
+    int n = 0;
+    goal_values(t->goal, &made->point, made->ns, &made->measures, &own);
+    for (int i = 0; i < t->front.len; i++) {
+        const Finalist *f = &t->front.at[i];
+        goal_values(t->goal, &f->point, f->ns, &f->measures, &other);
+        if (goal_beats(t->goal, &other, &own))
+            return; // then it beats none either
+        if (!goal_beats(t->goal, &own, &other))
+            t->front.at[n++] = *f;
+    }
+    t->front.len = n;
+    if (own.cost < INFINITY)
+        VEC_PUSH(t->arena, &t->front, *made);
+}
+
+Finalist *tune_finalist(const Tune *t, Finalist *of, int n, const Point *point)
+{
+    for (int i = 0; i < n; i++)
+        if (point_equal(t->space, &of[i].point, point))
+            return &of[i];
+    return NULL;
+}
+
 void tune_keep_best(Tune *t, const Point *point, double ns, const Measures *measures)
 {
-    double cost = tune_cost(t, point, ns, measures);
+    const Finalist made = {.point = *point,
+                           .cost = tune_cost(t, point, ns, measures),
+                           .ns = ns,
+                           .measures = *measures,
+                           .first_ns = ns};
+    if (goal_objectives(t->goal) > 1)
+        tune_keep_front(t, &made);
     int i = t->nbest < FINALISTS ? t->nbest++ : FINALISTS - 1;
-    if (i == FINALISTS - 1 && t->nbest == FINALISTS && t->best[i].cost <= cost &&
+    if (i == FINALISTS - 1 && t->nbest == FINALISTS && t->best[i].cost <= made.cost &&
         t->best[i].cost > 0)
         return;
-    for (; i > 0 && t->best[i - 1].cost > cost; i--)
+    for (; i > 0 && t->best[i - 1].cost > made.cost; i--)
         t->best[i] = t->best[i - 1];
-    t->best[i] = (Finalist){
-        .point = *point, .cost = cost, .ns = ns, .measures = *measures, .first_ns = ns};
+    t->best[i] = made;
+}
+
+void tune_drop(Tune *t, const Point *point)
+{
+    Finalist *f = tune_finalist(t, t->front.at, t->front.len, point);
+    if (f)
+        *f = t->front.at[--t->front.len];
 }
 
 // An objective that the device does not tell makes a search that goes nowhere.
@@ -74,42 +115,9 @@ static void see_gain(Tune *t)
     t->gain.at_s = clock_s();
 }
 
-// The front ---------------------------------------------------------------------------
-
-static void keep_in_front(Tune *t, const Point *point, double ns, const Measures *measures)
-{
-    Finalist made = {.point = *point, .ns = ns, .measures = *measures};
-    GoalValues own, other;
-    int n = 0;
-    goal_values(t->goal, point, ns, measures, &own);
-    for (int i = 0; i < t->front.len; i++) {
-        const Finalist *f = &t->front.at[i];
-        goal_values(t->goal, &f->point, f->ns, &f->measures, &other);
-        if (goal_beats(t->goal, &other, &own))
-            return; // then it beats none either
-        if (!goal_beats(t->goal, &own, &other))
-            t->front.at[n++] = *f;
-    }
-    t->front.len = n;
-    if (own.cost < INFINITY)
-        VEC_PUSH(t->arena, &t->front, made);
-}
-
-void tune_drop(Tune *t, const Point *point)
-{
-    int n = 0;
-    for (int i = 0; i < t->front.len; i++)
-        if (!point_equal(t->space, &t->front.at[i].point, point))
-            t->front.at[n++] = t->front.at[i];
-    t->front.len = n;
-}
-
 static void record(Tune *t, const Point *point, TrialStatus status, double ns, double error,
-                   const Measures *measures, bool reused)
+                   const Measures *measures)
 {
-    const Outcome outcome = {*point, status, status == TRIAL_OK ? ns : INFINITY, reused};
-    if (t->ranker && t->ranker->conclude)
-        VEC_PUSH(t->arena, &t->outcome, outcome);
     t->result->trials++;
     t->result->count[status]++;
     if (status != TRIAL_OK)
@@ -120,8 +128,6 @@ static void record(Tune *t, const Point *point, TrialStatus status, double ns, d
     tune_keep_best(t, point, ns, measures);
     see_aim(t);
     see_gain(t);
-    if (goal_objectives(t->goal) > 1)
-        keep_in_front(t, point, ns, measures);
 }
 
 static void remember(Tune *t, const char *text, const Known *trial)
@@ -253,8 +259,7 @@ static void count_known(Tune *t, Known *known, const Point *point)
     known->counted = true;
     t->result->reused++;
     exchange_stored(t, point, known);
-    record(t, point, known->status, known->time_ns, known->max_error, &known->measures,
-           true);
+    record(t, point, known->status, known->time_ns, known->max_error, &known->measures);
 }
 
 static void tell(Tune *t, bool told, const Point *point, TrialStatus status, double ns,
@@ -267,7 +272,7 @@ static void tell(Tune *t, bool told, const Point *point, TrialStatus status, dou
 
 double tune_cutoff_ns(const Tune *t)
 {
-    bool cuts = goal_is_time(t->goal) && !t->options->samples && !t->sampling;
+    bool cuts = goal_is_time(t->goal) && !t->options->samples;
     return t->nbest && cuts ? t->best[0].ns : INFINITY;
 }
 
@@ -287,21 +292,24 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
                       .counted = true,
                       .log = why});
     exchange_trial(t, point, trial);
-    record(t, point, trial->status, trial->time_ns, trial->max_error, &trial->measures,
-           false);
+    record(t, point, trial->status, trial->time_ns, trial->max_error, &trial->measures);
     tell(t, told, point, trial->status, trial->time_ns, &trial->measures);
-    if (!t->sampling)
-        tune_set_end(t, BUDGET_SEARCH);
+    tune_set_end(t, BUDGET_SEARCH);
     if (t->options->on_trial && t->options->on_trial(t->options->user, text, trial))
         t->stopped = true;
     tune_report(t, "search", trial->status, trial->time_ns);
     return ok;
 }
 
+// A kernel's name is that of its point, so that those compiled as one program have names of
+// their own, and one that is compiled again is found in the cache.
 bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
                     Diags *diags)
 {
-    const char *name = arena_printf(arena, "%.80s_c%d", t->problem->name, t->serial++);
+    const char *text = tune_point_text(t, point);
+    uint64_t hash = hash_bytes(text, strlen(text), t->space_hash);
+    const char *name =
+        arena_printf(arena, "%.80s_%016llx", t->problem->name, (unsigned long long)hash);
     return ways_candidate(&t->ways, point, name, arena, candidate, diags);
 }
 

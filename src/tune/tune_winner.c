@@ -20,11 +20,11 @@
 // again, side by side, with more samples; the plain kernel, where it is one of them, is
 // reported by that time too.
 // One that the time did not suffice for stays as it was: *timed.
-static bool measure_finalist(Tune *t, int i, void **out, bool *timed, Diags *diags)
+static bool time_again(Tune *t, Finalist *f, void **out, bool *timed, Diags *diags)
 {
     Candidate candidate;
     Trial trial = {0};
-    bool ok = tune_candidate(t, &t->best[i].point, t->arena, &candidate, diags) &&
+    bool ok = tune_candidate(t, &f->point, t->arena, &candidate, diags) &&
               rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
     *timed = ok && (trial.status == TRIAL_OK || !stop_due(&t->stop));
     if (!*timed) {
@@ -34,17 +34,16 @@ static bool measure_finalist(Tune *t, int i, void **out, bool *timed, Diags *dia
     }
     bool right = trial.status == TRIAL_OK;
     if (!right)
-        tune_drop(t, &t->best[i].point);
-    t->best[i].ns = right ? trial.time_ns : INFINITY;
-    t->best[i].measures = trial.measures;
-    t->best[i].cost =
-        right ? tune_cost(t, &t->best[i].point, trial.time_ns, &trial.measures) : INFINITY;
-    t->best[i].again = store_trial(tune_point_text(t, &t->best[i].point), &trial);
-    t->best[i].again.seed = t->options->seed;
-    t->best[i].again.sample_ns = tune_samples(t, trial.sample_ns, trial.nsample);
-    t->best[i].again.log = trial.log ? arena_strdup(t->arena, trial.log) : NULL;
-    if (t->has_plain && point_equal(t->space, &t->best[i].point, &t->first[0]))
-        t->result->baseline_ns = t->best[i].ns;
+        tune_drop(t, &f->point);
+    f->ns = right ? trial.time_ns : INFINITY;
+    f->measures = trial.measures;
+    f->cost = right ? tune_cost(t, &f->point, trial.time_ns, &trial.measures) : INFINITY;
+    f->again = store_trial(tune_point_text(t, &f->point), &trial);
+    f->again.seed = t->options->seed;
+    f->again.sample_ns = tune_samples(t, trial.sample_ns, trial.nsample);
+    f->again.log = trial.log ? arena_strdup(t->arena, trial.log) : NULL;
+    if (t->has_plain && point_equal(t->space, &f->point, &t->first[0]))
+        t->result->baseline_ns = f->ns;
     trial_release(&trial);
     candidate_release(&candidate);
     return ok;
@@ -63,19 +62,15 @@ static bool says_more(const Finalist *f, bool winner)
 // two: it is no more than any other finalist's second time, nor than the first time of a
 // point that was no finalist. In a record of the space each time is of as many samples.
 // Each was compared with the reference once more: who uses its plan need not check it.
-static bool store_again(Tune *t)
+static bool store_again(Tune *t, const Finalist *f, bool winner)
 {
-    for (int i = 0; i < t->nagain; i++) {
-        const StoreTrial *again = &t->best[i].again;
-        bool told = again->status == TRIAL_OK || again->status == TRIAL_WRONG_RESULT;
-        if (!t->options->samples && says_more(&t->best[i], i == 0) &&
-            !store_put_again(t->store, t->session, again, t->diags))
-            return false;
-        if (told && !store_put_checked(t->store, t->session, again->point, again->status,
-                                       again->log, t->diags))
-            return false;
-    }
-    return true;
+    const StoreTrial *again = &f->again;
+    bool told = again->status == TRIAL_OK || again->status == TRIAL_WRONG_RESULT;
+    if (!t->options->samples && says_more(f, winner) &&
+        !store_put_again(t->store, t->session, again, t->diags))
+        return false;
+    return !told || store_put_checked(t->store, t->session, again->point, again->status,
+                                      again->log, t->diags);
 }
 
 // As many as there is time for, and the best if there is any.
@@ -84,7 +79,7 @@ static bool measure_finalists(Tune *t)
     bool ok = true, timed = true;
     while (ok && timed && t->nagain < t->nbest && !stop_due(&t->stop) &&
            (t->nagain == 0 || tune_has_time(t, tune_again_s(t, t->best[t->nagain].ns)))) {
-        ok = measure_finalist(t, t->nagain, NULL, &timed, t->diags);
+        ok = time_again(t, &t->best[t->nagain], NULL, &timed, t->diags);
         t->nagain += timed;
     }
     if (t->nagain)
@@ -92,11 +87,35 @@ static bool measure_finalists(Tune *t)
     return ok;
 }
 
+// The others of the front likewise, as far as time allows; it is made anew of what that
+// gave.
+static bool measure_front(Tune *t)
+{
+    Finalist *of = t->front.at;
+    int n = t->front.len;
+    bool ok = true, timed = true;
+    t->front.len = t->front.cap = 0;
+    t->front.at = NULL;
+    for (int i = 0; ok && i < n; i++) {
+        const Finalist *best = tune_finalist(t, t->best, t->nagain, &of[i].point);
+        bool more = !best && timed && t->nagain && !stop_due(&t->stop) &&
+                    tune_has_time(t, tune_again_s(t, of[i].ns));
+        if (best)
+            of[i] = *best;
+        else if (more)
+            ok = time_again(t, &of[i], NULL, &timed, t->diags) &&
+                 (!timed || store_again(t, &of[i], false));
+        if (of[i].ns < INFINITY)
+            tune_keep_front(t, &of[i]);
+    }
+    return ok;
+}
+
 bool tune_measure_again(Tune *t)
 {
     tune_report(t, "re-measure", TRIAL_OK, INFINITY);
     tune_set_end(t, BUDGET_AFTERWARDS);
-    if (!measure_finalists(t))
+    if (!measure_finalists(t) || !measure_front(t))
         return false;
     for (int i = 1; i < t->nbest; i++)
         for (int k = i; k > 0 && t->best[k].cost < t->best[k - 1].cost; k--) {
@@ -104,7 +123,10 @@ bool tune_measure_again(Tune *t)
             t->best[k] = t->best[k - 1];
             t->best[k - 1] = better;
         }
-    return store_again(t);
+    for (int i = 0; i < t->nagain; i++)
+        if (!store_again(t, &t->best[i], i == 0))
+            return false;
+    return true;
 }
 
 // The fastest that the caller accepts comes first.
@@ -116,7 +138,7 @@ bool tune_ask_caller(Tune *t)
     if (o->accept)
         t->stop.end_s = INFINITY; // without an answer there is no winner
     for (int i = 0; o->accept && i < t->nbest && t->best[i].ns < INFINITY; i++) {
-        if (!measure_finalist(t, i, out, &timed, t->diags))
+        if (!time_again(t, &t->best[i], out, &timed, t->diags))
             return false;
         if (timed && t->best[i].ns < INFINITY &&
             o->accept(o->user, tune_point_text(t, &t->best[i].point), t->data->buffer,
@@ -187,6 +209,22 @@ static bool write_text(Tune *t, const Candidate *candidate)
     return ok;
 }
 
+// The plain kernel's text, for who wants to see what the search changed.
+static void keep_plain(Tune *t)
+{
+    Candidate candidate;
+    Diags quiet;
+    Buf text;
+    diags_init(&quiet, t->arena);
+    if (!t->has_plain || !ways_candidate(&t->ways, &t->first[0], t->problem->name, t->arena,
+                                         &candidate, &quiet))
+        return;
+    buf_init(&text);
+    ways_text(&t->ways, &candidate, &text);
+    t->plain_text = buf_keep(&text, t->arena);
+    candidate_release(&candidate);
+}
+
 static bool write_kernel(Tune *t)
 {
     Candidate candidate;
@@ -194,6 +232,8 @@ static bool write_kernel(Tune *t)
                         t->diags))
         return false;
     bool ok = !t->options->out || write_text(t, &candidate);
+    if (t->options->command)
+        keep_plain(t);
     t->result->nlaunch = candidate.job.nlaunch;
     for (int d = 0; d < 3 && candidate.job.nlaunch; d++) {
         t->result->global[d] = candidate.job.launch[0].global[d];
@@ -247,18 +287,6 @@ static bool put_rigor(Tune *t)
     return store_put_rigor(t->store, t->session, t->result->rigor, t->diags);
 }
 
-// What the trials say of the ranking; the best few have the times of the end.
-static void conclude_ranking(Tune *t)
-{
-    for (int i = 0; i < t->outcome.len; i++)
-        for (int k = 0; k < t->nbest; k++)
-            if (point_equal(t->space, &t->outcome.at[i].point, &t->best[k].point))
-                t->outcome.at[i].time_ns = t->best[k].ns;
-    if (t->ranker && t->ranker->conclude)
-        t->ranker->conclude(&t->ways, &t->ranking, t->outcome.at, t->outcome.len,
-                            &t->best[0].point, t->arena, t->result);
-}
-
 static int compare_front(const void *a, const void *b)
 {
     return compare_doubles(((const TuneFront *)a)->values.objective,
@@ -299,6 +327,5 @@ bool tune_conclude(Tune *t)
     t->result->checked = t->nagain > 0;
     t->result->best_ns = t->best[0].ns;
     t->result->point = tune_point_text(t, &t->best[0].point);
-    conclude_ranking(t);
     return put_rigor(t) && tune_find_floor(t) && write_kernel(t);
 }

@@ -153,13 +153,16 @@ static void test_temp(void **state)
     (void)state;
     Folder f = folder_of_test();
     TempFolder a, b;
-    char left[160], other[160];
+    char left[160], other[160], early[160];
     leave_one(f.path, left, sizeof left);
+    snprintf(early, sizeof early, "%s/left-abc123", f.path); // killed before it had a lock
+    assert_int_equal(mkdir(early, 0700), 0);
     assert_int_equal(mode_of(left), 0700);
     snprintf(other, sizeof other, "%s/left-mine", f.path); // not made by temp_open
     assert_int_equal(mkdir(other, 0777), 0);
     assert_true(temp_open(&a, f.path, "left"));
     assert_int_equal(access(left, F_OK), -1);
+    assert_int_equal(access(early, F_OK), -1);
     assert_true(temp_open(&b, f.path, "left"));
     assert_int_equal(mode_of(a.path), 0700); // one in use stays
     assert_string_not_equal(a.path, b.path);

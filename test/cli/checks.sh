@@ -68,6 +68,40 @@ refuses "an unknown bound" "no such key" "$point" ', "tolerance": {"abs": 1}' BA
 refuses "another name in a part" "there is no parameter" "$point" ', "check": "k < 3"' BAD==0
 refuses "no such function" "there is no .nope" '{"judge": "nope", "c": "judge.c"}' '' BAD==0
 
+# Integers that rounding decides; the reference and the kernel call a size as they like.
+cat >"$tmp/cut.cl" <<'E'
+kernel void cut(global const float *x, global int *out, int n)
+{
+    int i = get_global_id(0);
+    if (i < n)
+        out[i] = (int)(FORM ? x[i] / SEVEN * 3e5f : x[i] * 3e5f / SEVEN) + (BAD && i == 77);
+}
+E
+cat >"$tmp/cut.c" <<'E'
+void cut(const float *x, int *out, int len)
+{
+    for (int i = 0; i < len; i++)
+        out[i] = (int)(x[i] * 3e5f / SEVEN);
+}
+E
+cut() {
+    cat >"$tmp/cut.json" <<E
+{"files": "cut.cl", "sizes": {"n": 4096, "len": 4096, "SEVEN": 7}, "parameters": {"FORM": [0, 1], "BAD": [0, 1]},
+ "arguments": [{"name": "x", "type": "float", "shape": "n"},
+               {"name": "out", "type": "int", "shape": "len", "access": "out" $1},
+               {"name": "n", "type": "int", "value": "n"}],
+ "launch": {"kernel": "cut", "global": "n", "local": 64}, "reference": {"c": "cut.c", "function": "cut"}}
+E
+    "$FOREWARP" tune "$tmp/cut.json" --strategy exhaustive -b 99t -q --store "$tmp/cut.db" \
+        -o "$tmp/out" --json "$tmp/j"
+}
+passes "integers are equal" cut ''
+right "or wrong" 1 3
+holds "which is said" "$tmp/j" '"`out` must be equal" in j["reference"]'
+passes "but those that rounding decides" cut ', "tolerance": {"rounding": 4}'
+right "and no others" 2 2
+holds "that many" "$tmp/j" '0 < int(j["reference"].split("decides ")[1].split()[0]) < 400'
+
 # Kernel Tuner's cache there and back.
 cat >"$tmp/cache.py" <<'E'
 import json, sys

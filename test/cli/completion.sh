@@ -33,9 +33,9 @@ offers exact run --math ""
 offers strategies help str
 offers boost fit b
 offers linear fit l
-offers stages eval st
+offers knn eval k
 offers loading eval lo
-[ -z "$(complete_it fit st)" ] && ok "bash: stages are of eval alone" || not_ok "bash: stages are of eval alone"
+[ -z "$(complete_it fit lo)" ] && ok "bash: loading is of eval alone" || not_ok "bash: loading is of eval alone"
 [ -z "$(complete_it report --strategy --budg)" ] && ok "bash: values are not options" ||
     not_ok "bash: values are not options"
 [ "$(complete_it emit --be)" = --best ] && ok "bash: only what a command takes" ||

@@ -49,8 +49,14 @@ holds "is in the record" "$tmp/out/scale.run.json" \
     '(j["objectives"] == ["min shared", "max WG", "min PAD"] and
       sorted(t[10][-3:] for t in j["trials"])[0] == [32, 8, 1] and
       j["metrics"][-2:] == ["GB/s", "words"])'
+holds "with its points" "$tmp/out/scale.run.json" 'sum(t[11] for t in j["trials"]) == 4'
 "$FOREWARP" report "$tmp/out" --html "$tmp/r.html" &&
-    grep -q 'id="front"' "$tmp/r.html" && ok "and in the report" || not_ok "and in the report"
+    grep -q '"max WG"' "$tmp/r.html" && ok "and in the report" || not_ok "and in the report"
+passes "a front of all points" tune --fresh --objective 'min shared' --objective 'max shared'
+holds "has no other" "$tmp/j" 'len(j["front"]) == 12'
+times="SELECT min(length(samples) - length(replace(samples, ',', ''))) FROM trial WHERE point != 'WG=8 PAD=1'"
+"$PYTHON" -c "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchone()[0])" \
+    "$tmp/t.db" "$times" | grep -qx 19 && ok "each is timed again" || not_ok "each is timed again"
 emit="$FOREWARP emit $tmp/scale.json --best --store $tmp/t.db"
 $emit | grep -q "WG 64" && ok "the stored best, by the file" || not_ok "the stored best, by the file"
 $emit --objective shared | grep -q "WG 8" && ok "by another" || not_ok "by another"

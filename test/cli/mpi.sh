@@ -65,21 +65,29 @@ passes "one of two with a device" timeout 1800 mpirun -n 1 "$FOREWARP" tune "$tm
 grep -q "rank 1 takes no part: no worker can use the device opencl:99" "$tmp/stderr" && ok "the other says why" || not_ok "the other says why"
 holds "one measures" "$tmp/mpi" 'j["device"]["count"] == 1'
 
-# MPI ends all ranks when one is killed; the same command then goes on from the store.
-passes "some points" ranks --fresh -b 7t --store "$tmp/k.db"
-before=$(rows "$tmp/k.db" | wc -l)
-ranks -b 100t --store "$tmp/k.db" >"$tmp/stdout" 2>&1 &
-mpi=$! rank=
-while kill -0 $mpi 2>/dev/null; do
-    rank=$(pgrep -f -- "tune $tmp/k.json.*--store $tmp/k.db" | while read -r pid; do
-        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = forewarp ] && echo "$pid"
-    done | tail -n 1)
-    [ "$rank" ] && break
-    sleep 0.1
+# MPI ends all ranks when one is killed, whichever it is; the same command then goes on from the store.
+rank_of() {
+    pgrep -f -- "tune $tmp/k.json.*--store $tmp/k.db" | while read -r pid; do
+        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q "^OMPI_COMM_WORLD_RANK=$1\$" &&
+            [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = forewarp ] && echo "$pid"
+    done | head -n 1
+}
+for killed in 1 0; do
+    rm -f "$tmp"/k.db*
+    passes "some points" ranks --fresh -b 7t --store "$tmp/k.db"
+    before=$(rows "$tmp/k.db" | wc -l)
+    ranks -b 100t --store "$tmp/k.db" >"$tmp/stdout" 2>&1 &
+    mpi=$! rank=
+    while kill -0 $mpi 2>/dev/null && [ -z "$rank" ]; do
+        rank=$(rank_of $killed)
+        [ "$rank" ] || sleep 0.1
+    done
+    [ "$rank" ] && kill -9 "$rank"
+    wait $mpi
+    status=$?
+    [ $status != 0 ] && [ $status != 124 ] && ok "rank $killed, killed, ends the run" || not_ok "rank $killed, killed, ends the run: $status"
+    [ "$(rows "$tmp/k.db" | wc -l)" -ge "$before" ] && ok "what was tried is kept" || not_ok "what was tried is kept"
+    passes "and the run goes on" ranks -b 100t --store "$tmp/k.db" --json "$tmp/mpi"
+    holds "from there" "$tmp/mpi" "j['reused'] >= $before and sum(j['trials'].values()) == 20"
 done
-[ "$rank" ] && kill -9 "$rank"
-wait $mpi && not_ok "a killed rank ends the run" || ok "a killed rank ends the run"
-[ "$(rows "$tmp/k.db" | wc -l)" -ge "$before" ] && ok "what was tried is kept" || not_ok "what was tried is kept"
-passes "and the run goes on" ranks -b 100t --store "$tmp/k.db" --json "$tmp/mpi"
-holds "from there" "$tmp/mpi" "j['reused'] >= $before and sum(j['trials'].values()) == 20"
 finish

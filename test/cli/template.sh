@@ -83,6 +83,57 @@ holds "with their launches" "$tmp/record.json" 'all(
     len(e["groups"]) == 3 and e["local"] == [e["block_size_x"], 1, 1] for e in j["cache"].values())'
 fails 2 "--samples takes a whole number from 1 to 32" "$FOREWARP" tune test/programs/templates/t1.json --samples 33
 
+# Truth values and reals are written as Python writes them; in C reals stay reals.
+echo 'kernel void f(global float *x) { x[get_global_id(0)] = TRUE ? 3 / REAL + SOME : 0; }' >"$tmp/forms.cl"
+cat >"$tmp/forms.json" <<'END'
+{"files": "forms.cl", "sizes": {"N": 64},
+ "parameters": {"TRUE": [true, false], "REAL": [1.0, 2], "SOME": "[0.5 * i for i in range(3)]"},
+ "arguments": [{"name": "x", "type": "float", "shape": "N", "access": "out"}],
+ "launch": {"kernel": "f", "global": "N", "local": 8}, "reference": "none"}
+END
+passes "values of several forms" "$FOREWARP" tune "$tmp/forms.json" --strategy exhaustive --budget 12t \
+    --store "$tmp/forms.db" --out "$tmp/out" --cache "$tmp/forms-cache.json" -q
+holds "in the cache file" "$tmp/forms-cache.json" 'repr(j["tune_params"]) == (
+    "{\x27TRUE\x27: [True, False], \x27REAL\x27: [1.0, 2], \x27SOME\x27: [0.0, 0.5, 1.0]}") and all(
+    k == ",".join(str(e[p]) for p in j["tune_params_keys"]) for k, e in j["cache"].items()) and len(j["cache"]) == 12'
+"$FOREWARP" emit "$tmp/forms.json" -p 'SOME=1 TRUE=1' | grep -A2 '^#define TRUE 1$' | tail -2 | tr '\n' ' ' |
+    grep -qx '#define REAL 1.0 #define SOME 1.0 ' && ok "and as macros" || not_ok "and as macros"
+
+# A function in C, its options parameters.
+cat >"$tmp/sum.c" <<'END'
+float sum(const float *x, float *out, int n)
+{
+    double all[LANES] = {0};
+    for (int i = 0; i < n; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            all[k] += x[i + k];
+    *out = 0;
+    for (int k = 0; k < LANES; k++)
+        *out += all[k];
+    return *out;
+}
+void add(float *out, float what) { *out += what * WHAT; }
+END
+cat >"$tmp/sum.json" <<'END'
+{"language": "c", "files": "sum.c", "options": "-O{LEVEL}", "sizes": {"n": 4096},
+ "parameters": {"LANES": [1, 8], "LEVEL": [1, 3], "WHAT": [0, 1]},
+ "arguments": [{"name": "x", "type": "float", "shape": "n"}, {"name": "out", "type": "float", "shape": 1, "access": "out"},
+               {"name": "n", "type": "int", "value": "n"}, {"name": "what", "type": "float", "value": 3}],
+ "launch": [{"kernel": "sum", "arguments": ["x", "out", "n"]},
+            {"kernel": "add", "repeat": 2, "arguments": ["out", "what"]}]}
+END
+passes "a function in C" "$FOREWARP" tune "$tmp/sum.json" --strategy exhaustive --budget 8t \
+    --store "$tmp/sum.db" --out "$tmp/out" --json "$tmp/sum" --cache "$tmp/sum-cache.json" -q
+holds "is checked" "$tmp/sum" 'j["trials"]["ok"] == 4 and j["trials"]["wrong-result"] == 4'
+passes "on request it is not" "$FOREWARP" tune "$tmp/sum.json" --strategy exhaustive --budget 8t --unchecked \
+    --store "$tmp/sum.db" --out "$tmp/out" --json "$tmp/sum" -q
+holds "which is said" "$tmp/sum" 'j["trials"]["ok"] == 8 and "NOT checked" in j["reference"]'
+fails 2 "is for problem files" "$FOREWARP" tune examples/scal.fw --unchecked
+sed 's/"kernel": "add"/"global": 1, &/' "$tmp/sum.json" >"$tmp/sum2.json"
+fails 2 "no work-items" "$FOREWARP" check "$tmp/sum2.json"
+echo '{"ConfigurationSpace": {}, "kernelSpecification": {}}' >"$tmp/old.json"
+fails 2 "KernelSpecification: it is missing" "$FOREWARP" check "$tmp/old.json"
+
 # A syntax error in half of the points.
 cat >"$tmp/half.cl" <<'END'
 kernel void fill(global int *out) { out[get_global_id(0)] = VALUE

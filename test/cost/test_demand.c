@@ -91,7 +91,7 @@ static double demand_at(const Ask *row)
         at = at ? at + 1 : NULL;
     }
     Expr *body = derive_body(derivation, &point, &diags);
-    LowerOptions options = derive_options(derivation, &point);
+    KernelOptions options = derive_options(derivation, &point);
     Unit *unit = lower(problem->bound, body, &options, arena, &diags);
     FeatureSetting setting = {&device, problem->binding, problem->nbinding};
     Demand *demand;

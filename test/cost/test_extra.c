@@ -51,7 +51,7 @@ static void extract(const char *text, int64_t n, const char *at, const char *dev
     derive_plain(derivation, &point);
     set_point(derive_space(derivation), &point, at);
     Expr *body = derive_body(derivation, &point, &diags);
-    LowerOptions options = derive_options(derivation, &point);
+    KernelOptions options = derive_options(derivation, &point);
     Unit *unit = lower(problem->bound, body, &options, arena, &diags);
     assert_non_null(unit);
     FeatureSetting setting = {&model, problem->binding, problem->nbinding};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The worked examples of paper 000, sections 4.2.2, 4.2.3 and 4.3, by both extractors.
+// The worked examples of paper 000, sections 4.2.2, 4.2.3 and 4.3, as written and as
+// emitted.
 
 #include "calibrate/describe.h"
 #include "cost/features.h"
@@ -33,13 +34,13 @@ static void extract(const char *text, Setup setup, double expression[FEATURES],
     if (ok) {
         model.line_bytes = setup.line_bytes ? setup.line_bytes : 128;
         FeatureSetting setting = {&model, &binding, 1};
-        LowerOptions options = {
+        KernelOptions options = {
             .local = {setup.local}, .global = {setup.global}, .unroll_cap = 64};
         Expr *body = problem->bound->main->body;
         Unit *unit = lower(problem->bound, body, &options, arena, &diags);
-        ok = unit && features_unit(unit, &setting, kernels) &&
-             features_expression(problem->bound, body, &options, &setting, &diags,
-                                 expression);
+        Unit *written = lower_as_written(problem->bound, body, &options, arena, &diags);
+        ok = unit && features_unit(unit, &setting, kernels) && written &&
+             features_unit(written, &setting, expression);
     }
     Buf out;
     buf_init(&out);

@@ -208,7 +208,7 @@ static void try_point(Report *report, const Problem *problem, const Derivation *
 {
     static const int64_t sizes[][4] = {{19, 13, 11, 3}, {32, 16, 8, 3}, {21, 34, 9, 3}};
     Expr *body = derive_body(derivation, point, diags);
-    LowerOptions options = derive_options(derivation, point);
+    KernelOptions options = derive_options(derivation, point);
     Unit *unit = lower(problem->bound, body, &options, arena, diags);
     Buf text;
     buf_init(&text);
@@ -410,7 +410,7 @@ static double count_of(const char *text, const char *property)
     Derivation *derivation = derive_for_h200(problem, &model, &diags);
     Point point;
     derive_plain(derivation, &point);
-    LowerOptions options = derive_options(derivation, &point);
+    KernelOptions options = derive_options(derivation, &point);
     Expr *body = derive_body(derivation, &point, &diags);
     Unit *unit = lower(problem->bound, body, &options, arena, &diags);
     FeatureSetting setting = {NULL, &size, 1};

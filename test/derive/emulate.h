@@ -26,12 +26,18 @@ static inline void put_without(Buf *out, const char *text, const char *from, con
 
 static inline void put_prelude_here(Buf *out, const char *prelude)
 {
-    Buf text;
-    buf_init(&text);
-    put_without(&text, prelude, "// Instructions of matrix units",
-                "// End of the instructions.\n");
-    put_without(out, text.text, "#include <cuda_fp16.h>", "\n");
-    buf_release(&text);
+    static const char *const without[][2] = {
+        {"// Copies from global to shared memory", "// End of the copies.\n"},
+        {"// Instructions of matrix units", "// End of the instructions.\n"},
+        {"#include <cuda_fp16.h>", "\n"}};
+    Buf text[COUNTOF(without)];
+    for (int i = 0; i < COUNTOF(without); i++) {
+        buf_init(&text[i]);
+        put_without(&text[i], i ? text[i - 1].text : prelude, without[i][0], without[i][1]);
+    }
+    buf_puts(out, text[COUNTOF(without) - 1].text);
+    for (int i = 0; i < COUNTOF(without); i++)
+        buf_release(&text[i]);
 }
 
 // Shared memory that the launch asks for is an array there.

@@ -100,7 +100,7 @@ static bool run_pairs(const Problem *problem, const ProblemData *data, Arena *ar
     assert_non_null(derivation);
     derive_reference(derivation, &point);
     buf_init(&prelude);
-    emit_prelude(&prelude, target, problem->bound);
+    reference_prelude(&prelude, problem, derivation, target, false);
     assert_true(candidate_make(problem, derivation, &point, "r", target,
                                buf_keep(&prelude, arena), arena, &candidate, diags));
     compile(&candidate);

@@ -152,6 +152,7 @@ static void test_shared_reductions(void **state)
     static const struct {
         const char *fun;
         bool shared;
+        const char *type; // float if none is named
     } known[] = {
         {"+", true},
         {"max", true},
@@ -166,14 +167,17 @@ static void test_shared_reductions(void **state)
         {"\\s e -> if e > 0 then e else s", true},
         {"\\s e -> max(0, s + e)", false},
         {"\\s e -> 2*s + e", false},
+        {"\\s e -> s ^ e", true, "ushort"},
+        {"\\s e -> e >> ushort(11) ^ e ^ s", false, "ushort"}, // of small numbers it is
     };
     for (int i = 0; i < COUNTOF(known); i++) {
         Opened x;
         Arena *arena = arena_new();
         open_text(&x, arena_printf(arena,
                                    "size N\nfun add(a, b: float): float = b + a\n"
-                                   "def p(x: [N]float): float = reduce(%s, 0, x)\n",
-                                   known[i].fun));
+                                   "def p(x: [N]%s) = reduce(%s, %s(0), x)\n",
+                                   known[i].type ? known[i].type : "float", known[i].fun,
+                                   known[i].type ? known[i].type : "float"));
         bool shared = space_find(derive_space(x.derivation), "groups") >= 0;
         if (shared != known[i].shared)
             fail_msg("reduce(%s): shared %d", known[i].fun, shared);
@@ -184,6 +188,31 @@ static void test_shared_reductions(void **state)
         assert_int_equal(steps.steps.len > 0, shared);
         close_all(&x);
         arena_free(arena);
+    }
+}
+
+// A sum of many terms has enough accumulators; its plain point, too, on any device.
+static void test_long_sums(void **state)
+{
+    (void)state;
+    for (int cpu = 0; cpu < 2; cpu++) {
+        Opened x;
+        DeviceInfo device = gpu;
+        device.is_cpu = cpu;
+        x.arena = arena_new();
+        diags_init(&x.diags, x.arena);
+        const char *text =
+            "def p(x: [1024][1048576]float) = x |> map(reduce(+, 0)) |> reduce(+, 0)\n";
+        x.problem = problem_parse("test", text, &x.diags);
+        open_bound(&x, text, &device);
+        const Space *space = derive_space(x.derivation);
+        Point point;
+        derive_plain(x.derivation, &point);
+        assert_true(space_valid(space, &point));
+        space_set(space, &point, "lx", "1");
+        space_set(space, &point, "groups", "1");
+        assert_false(space_valid(space, &point));
+        close_all(&x);
     }
 }
 
@@ -239,6 +268,20 @@ static void test_plain_is_parallel(void **state)
          "-1), "
          "zip(x, array(100000, \\i -> i)))",
          RULE_REDUCE_LCL},
+        {"def p(x: [1000][48]float) = map(\\r -> let s = reduce(+, 0, r) in map(\\e -> e / "
+         "s, "
+         "r), x)",
+         RULE_REDUCE_LCL},
+        {"def p(x: [1000][300]half) = x |> map(\\h -> let r = map(\\e -> float(e), h) in "
+         "let "
+         "m = reduce(max, 0, r) in let e = map(\\v -> exp(v - m), r) in let s = reduce(+, "
+         "0, e) in map(\\v -> v / "
+         "s, e)) |> map2(half)",
+         RULE_REDUCE_LCL},
+        {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
+         "|> "
+         "map(transpose)) |> map3(+)",
+         RULE_TRANSPOSE_BOTH},
     };
     for (int i = 0; i < COUNTOF(known); i++) {
         Opened x;
@@ -257,12 +300,43 @@ static void test_plain_is_parallel(void **state)
     }
 }
 
+// Products are found under other axes, with what follows them, and through views.
+static void test_products_are_found(void **state)
+{
+    (void)state;
+    static const char *const known[] = {
+        "def p(a: [8][40][30]float, b: [8][30][50]float, c: [50]float) = zip(a, b) |> "
+        "map(\\x "
+        "y -> x |> map(\\r -> transpose(y) |> map(\\s -> zip(r, s) |> reduce(\\t e -> t + "
+        "e.0 "
+        "* e.1, 0.0))) |> map(\\r -> zip(r, c) |> map(+)))",
+        "def p(a: [4][40][30]float, f: [8][4][3][3]float) = let w = a |> map(\\q -> q |> "
+        "pad2(1, 1, 0) |> slide2(3, 1)) in f |> map(\\g -> w |> transpose |> "
+        "map(transpose) "
+        "|> map2(\\v -> zip3(v, g) |> join |> join |> reduce(\\t e -> t + e.0 * e.1, "
+        "0.0)))",
+    };
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x;
+        Point point;
+        open_text(&x, known[i]);
+        const Space *space = derive_space(x.derivation);
+        derive_plain(x.derivation, &point);
+        assert_true(space_set(space, &point, "product", "blocks"));
+        Unit *unit = derive_unit(x.derivation, &point, false, x.arena, &x.diags);
+        assert_non_null(unit);
+        assert_int_equal(unit->kernels.len, 1);
+        close_all(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules_lead_there),  cmocka_unit_test(test_first_points),
-        cmocka_unit_test(test_shared_reductions), cmocka_unit_test(test_plain_is_parallel),
-        cmocka_unit_test(test_deep_programs),
+        cmocka_unit_test(test_rules_lead_there),   cmocka_unit_test(test_first_points),
+        cmocka_unit_test(test_shared_reductions),  cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_plain_is_parallel),  cmocka_unit_test(test_deep_programs),
+        cmocka_unit_test(test_products_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,11 +7,13 @@
 // too, on GPUs. Stages of programs without a time loop, which are kernels like those of one
 // step, give what kernels of their own give. On OpenCL; CUDA's text, with its shuffles, on
 // the host (emulate.hpp); and on a GPU where there is one. FW_EMULATE=1: all cases on the
-// host, not only the quick ones. Loops drawn at random follow: FW_SEED repeats what is
-// printed, FW_CASES draws more; FW_ONLY=drawn_*: only these.
+// host, not only the quick ones. Loops drawn at random follow, of every
+// type, border and reach, with one array or two and with what they only read: FW_SEED
+// repeats what is printed, FW_CASES draws more; FW_ONLY=drawn_*: only these.
 
 #include "../problem/bed.h"
 #include "calibrate/describe.h"
+#include "cost/counts.h"
 #include "derive/derive_parts.h"
 
 #include <setjmp.h>
@@ -88,6 +90,16 @@ static const Case cases[] = {
      "  zip2(u, v |> pad2(1, 1, 0) |> slide2(3, 1)) |> map2(\\q p -> " STAR " - 0.5*q)),"
      "  (old, now))",
      23, 37, 3, "3", "2", true, FLAT},
+    {"def f(old, now, c: [N][M]float) = iterate(T, \\u v w -> (v, "
+     "  zip2(u, w, v |> pad2(1, 1, 0) |> slide2(3, 1)) |> map2(\\q k p -> " STAR " - "
+     "k*q), w),"
+     "  (old, now, c))",
+     17, 40, 5, "2", "1", true, FLAT},
+    {"def f(x, y, z: [N][M]float) = iterate(T, \\u v w -> (w, u, "
+     "  u |> pad2(1, 1, 0) |> slide2(3, 1) |> map2(\\p -> " STAR ")), (x, y, z))",
+     9, 10, 2, "1", "1", true, FLAT},
+    {"def f(x, y: [N][M]float) = iterate(T, \\u v -> (v, v), (x, y))", 9, 10, 3, "1", "1",
+     true, FLAT},
     {"def f(x: [N][M]int) = iterate(T, \\a -> a |> pad2(1, 1, wrap) |> slide2(3, 1)"
      "  |> map2(\\p -> next(p[1][1], reduce(+, 0, join(p)) - p[1][1])), x)",
      11, 20, 3, "2", "2", true, FLAT},
@@ -297,6 +309,9 @@ static bool emulate_point(Run *r, const Setting *set, int nset, void **raw)
 {
     Candidate candidate;
     make_candidate(r, set, nset, &candidate);
+    double counted[PROPERTIES];
+    FeatureSetting setting = {NULL, r->problem->binding, r->problem->nbinding};
+    assert_true(counts_numbers(candidate.unit, &setting, counted)); // as models ask
     bool ok = emulate_candidate(&candidate, r->data, r->arena, raw);
     candidate_release(&candidate);
     return ok;
@@ -343,6 +358,7 @@ static void on_host(void **state)
 typedef struct {
     int dims, reach, arrays;
     const char *type, *border;
+    bool field; // an array that is read and not carried
 } Drawn;
 
 static int draw(int n)
@@ -362,10 +378,21 @@ static const char *dims_text(const Drawn *d)
     return d->dims == 1 ? "" : d->dims == 2 ? "2" : "3";
 }
 
+static bool is_whole(const Drawn *d)
+{
+    return strcmp(d->type, "int") == 0;
+}
+
+// Whole numbers stay small.
+static const char *half_of(const Drawn *d)
+{
+    return is_whole(d) ? "2*" : "0.5*";
+}
+
 // An array with a border, as windows. One that differs is padded side by side.
 static void put_windows(Buf *out, const Drawn *d, const char *array)
 {
-    static const char *const mode[] = {"clamp", "mirror", "0.75"};
+    const char *const mode[] = {"clamp", "mirror", is_whole(d) ? "3" : "0.75"};
     const char *n = dims_text(d);
     buf_puts(out, array);
     if (strcmp(d->border, "sides") == 0)
@@ -388,13 +415,16 @@ static void put_point(Buf *out, const Drawn *d, const char *window, bool centre,
 
 static void put_sum(Buf *out, const Drawn *d, const char *window)
 {
-    bool star = draw(2);
-    buf_puts(out, "0.4*");
+    bool star = draw(2), whole = is_whole(d);
+    buf_puts(out, whole ? "max(-999, min(999, 2*" : "0.4*");
     put_point(out, d, window, true, false);
     for (int i = 0, n = 3 + draw(4); i < n; i++) {
-        buf_printf(out, " + 0.%d*", 1 + draw(9) * 11);
+        buf_printf(out, whole ? " + %d*" : " + 0.%d*", 1 + draw(9) * (whole ? -1 : 11));
         put_point(out, d, window, false, star);
     }
+    if (d->field)
+        buf_printf(out, " + %se", half_of(d));
+    buf_puts(out, whole ? "))" : "");
 }
 
 // A cell of the next state; centre: what it keeps at the border.
@@ -433,7 +463,7 @@ static void put_loop(Buf *out, const Drawn *d)
     buf_init(&inner);
     if (keep)
         put_inner(&inner, d);
-    buf_printf(out, "def f(%s: ", d->arrays == 2 ? "x, y" : "x");
+    buf_printf(out, "def f(%s%s: ", d->arrays == 2 ? "x, y" : "x", d->field ? ", z" : "");
     put_sizes(out, d, "[", "]");
     buf_printf(out, "%s) = iterate(T, %s -> %s", d->type, d->arrays == 2 ? "\\u v" : "\\v",
                d->arrays == 2 && !coupled ? "(v, "
@@ -443,12 +473,14 @@ static void put_loop(Buf *out, const Drawn *d)
         buf_clear(&sum);
         put_sum(&sum, d, "p");
         if (d->arrays == 2)
-            buf_puts(&sum, " - 0.3*q");
+            buf_puts(&sum, is_whole(d) ? " - q" : " - 0.3*q");
         buf_printf(out, "%szip%s(%s%s", i ? ", " : "", dims_text(d),
                    inner.text ? inner.text : "", keep ? ", " : "");
         put_windows(out, d, i ? "u" : "v");
-        buf_printf(out, ", %s)", d->arrays == 2 ? (i ? "v" : "u") : "v");
-        buf_printf(out, " |> map%s(\\%sp q -> ", dims_text(d), keep ? "inner " : "");
+        buf_printf(out, ", %s%s)", d->arrays == 2 ? (i ? "v" : "u") : "v",
+                   d->field ? ", z" : "");
+        buf_printf(out, " |> map%s(\\%sp q %s-> ", dims_text(d), keep ? "inner " : "",
+                   d->field ? "e " : "");
         put_cell(out, d, sum.text);
         buf_putc(out, ')');
     }
@@ -462,7 +494,8 @@ static void put_loop(Buf *out, const Drawn *d)
 // of two arrays; the last two are results, or the last.
 static void put_stages(Buf *out, Drawn *d)
 {
-    static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "sides"};
+    const char *const border[] = {"clamp", "mirror", "wrap", is_whole(d) ? "7" : "0.5",
+                                  "sides"};
     int n = 2 + draw(4), reach = d->reach;
     const char *dims = dims_text(d);
     Buf sum;
@@ -476,10 +509,10 @@ static void put_stages(Buf *out, Drawn *d)
         snprintf(from, sizeof from, "v%d", i - 1 - (way == 1));
         buf_printf(out, "let v%d = ", i);
         if (way == 2)
-            buf_printf(out, "%s |> map%s(\\q -> 0.5*q + 1)", from, dims);
+            buf_printf(out, "%s |> map%s(\\q -> %sq + 1)", from, dims, half_of(d));
         else if (way == 3)
-            buf_printf(out, "zip%s(%s, v%d) |> map%s(\\p q -> p - 0.25*q)", dims, from,
-                       other, dims);
+            buf_printf(out, "zip%s(%s, v%d) |> map%s(\\p q -> p - %sq)", dims, from, other,
+                       dims, half_of(d));
         d->border = border[draw(5)];
         d->reach = 1 + draw(reach);
         buf_clear(&sum);
@@ -535,10 +568,14 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
 
 static void draw_case(Case *c, Arena *arena)
 {
-    static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "keep", "sides"};
-    Drawn d = {1 + draw(3), 1 + draw(4), 1 + draw(2), draw(2) ? "float" : "double",
-               border[draw(6)]};
-    bool once = draw(2);
+    static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "keep", "sides"},
+                             *const type[] = {"float", "double", "half", "int"};
+    Drawn d = {1 + draw(3),   1 + draw(4),     1 + draw(2),
+               type[draw(4)], border[draw(6)], false};
+    bool once = draw(3) == 0;
+    if (is_whole(&d) && strcmp(d.border, "0.5") == 0)
+        d.border = "7";
+    d.field = !once && draw(2);
     if (d.dims == 3 && !getenv("FW_CASES")) // wide ones take a minute to compile
         d.reach = 1;
     Buf text;
@@ -547,8 +584,9 @@ static void draw_case(Case *c, Arena *arena)
         put_stages(&text, &d);
     else
         put_loop(&text, &d);
-    *c = (Case){
-        .text = buf_keep(&text, arena), .t = 3 + draw(3), .steps = once ? ONCE : NULL};
+    // Each step multiplies what rounding did: of halfs beyond what one tolerance allows.
+    int steps = strcmp(d.type, "half") == 0 ? 2 : 3 + draw(3);
+    *c = (Case){.text = buf_keep(&text, arena), .t = steps, .steps = once ? ONCE : NULL};
     bool large = d.dims == 2 && draw(3) == 0; // with strips and rows that no border is near
     c->n = 2 * d.reach + 1 + draw(d.dims == 1 ? 300 : large ? 400 : d.dims == 2 ? 60 : 20);
     c->m = d.dims < 2 ? 0 : 2 * d.reach + 1 + draw(large ? 600 : d.dims == 2 ? 150 : 20);
@@ -574,10 +612,10 @@ static void drawn(const char *device, int n)
         draw_case(&c, arena);
         print_message("FW_SEED=%u N=%d M=%d K=%d T=%d %s", first + (unsigned)i, (int)c.n,
                       (int)c.m, (int)c.k, (int)c.t, c.text);
-        if (device)
-            try_case(&c, &bed);
-        else
+        if (!device)
             emulate_case(&c);
+        else if (strcmp(device, "host") == 0 || !strstr(c.text, "half")) // PoCL has none
+            try_case(&c, &bed);
     }
     if (device)
         bed_close(&bed);

@@ -61,6 +61,32 @@ static int refuses(const Nvrtc *nvrtc, const char *name, const char *source)
     return !ok;
 }
 
+// Headers that files for nvcc include; those of the toolkit where there is one.
+static void test_headers(void **state)
+{
+    (void)state;
+    Nvrtc *nvrtc = open_nvrtc();
+    int wrong = refuses(nvrtc, "headers of C",
+                        "#include <math.h>\n#include <stdio.h>\n#include <assert.h>\n"
+                        "#include <cstdint>\n#include <limits.h>\n#include <cfloat>\n"
+                        "#include <cuda_runtime.h>\n"
+                        "__device__ uint8_t bytes[sizeof(int64_t)];\n"
+                        "extern \"C\" __global__ void f(float *x)\n{\n"
+                        "    assert(x[0] < INFINITY);\n    printf(\"%g\", FLT_MAX);\n"
+                        "    x[0] = M_PI + INT_MAX + NAN + HUGE_VAL + UINT32_MAX;\n}\n");
+    wrong += refuses(nvrtc, "headers of C++ and CUB",
+                     "#include <limits>\n#include <cub/cub.cuh>\n"
+                     "#if __has_include(<cub/block/block_reduce.cuh>)\n"
+                     "extern \"C\" __global__ void f(float *x)\n{\n"
+                     "    typedef cub::BlockReduce<float, 64> Reduce;\n"
+                     "    __shared__ typename Reduce::TempStorage held;\n"
+                     "    float sum = Reduce(held).Sum(x[threadIdx.x]);\n"
+                     "    x[0] = sum + std::numeric_limits<float>::max();\n}\n#else\n"
+                     "extern \"C\" __global__ void f() {}\n#endif\n");
+    assert_int_equal(wrong, 0);
+    nvrtc_close(nvrtc);
+}
+
 // What derive asks of an H200.
 static DeviceInfo gpu(void)
 {
@@ -420,10 +446,10 @@ static void test_no_driver(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),  cmocka_unit_test(test_types),
-        cmocka_unit_test(test_failures),  cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_no_driver), cmocka_unit_test(test_local),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_examples), cmocka_unit_test(test_types),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_headers),  cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_local),    cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "fuse/fuse.h"
 #include "model/dataset.h"
 #include "problem/npy.h"
-#include "report/run.h"
+#include "report/page.h"
 #include "rewrite/rewrite.h"
 #include "search/steps.h"
 #include "store/recorded.h"
@@ -339,7 +339,7 @@ static bool read_run(const uint8_t *data, size_t size)
     Run *run = run_read(as_file("a.run.json", data, size), t.arena, &t.diags);
     if (run && run->n < 200) {
         if (analyse(run, NULL, NULL, t.arena, &analysis, &t.diags))
-            report_run_page(&page, &analysis, t.arena);
+            report_page(&page, (const Analysis *[]){&analysis}, 1, false);
         analysis_release(&analysis);
     }
     buf_release(&page);

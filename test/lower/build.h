@@ -6,7 +6,7 @@
 #ifndef FW_TEST_BUILD_H
 #define FW_TEST_BUILD_H
 
-#include "lower/passes.h"
+#include "kir/passes.h"
 
 #define FLOAT type_scalar(S_FLOAT)
 

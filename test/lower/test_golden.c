@@ -6,6 +6,7 @@
 // the difference before you commit.
 
 #include "calibrate/describe.h"
+#include "print.h"
 #include "tune/tune.h"
 
 #include <setjmp.h>
@@ -145,7 +146,7 @@ static void see_pass(const Golden *golden, const char *path, Seen *seen)
     Point point = {0}; // what the file does not say is the first choice
     set_point(derive_space(derivation), arena_strdup(arena, golden->text[POINT]), &point);
     Expr *body = derive_body(derivation, &point, &diags);
-    LowerOptions options = derive_options(derivation, &point);
+    KernelOptions options = derive_options(derivation, &point);
     options.observe = on_pass;
     options.user = seen;
     assert_non_null(lower(problem->bound, body, &options, arena, &diags));
@@ -199,7 +200,7 @@ static void test_golden(void **state)
     closedir(dir);
 #define PASS(name, condition)                                                              \
     assert_int_equal(access("test/lower/golden/" #name ".txt", R_OK), 0);
-#include "lower/passes.def"
+#include "kir/passes.def"
 #undef PASS
     assert_true(files > 0);
     assert_int_equal(wrong, 0);

@@ -63,7 +63,7 @@ static void test_guarded_groups(void **state)
     if (!body)
         fail_msg("%s", diags.list.at[0].message);
     // 8 x 128 tiles for 16 x 1 groups.
-    LowerOptions options = {.local = {64, 1, 1}, .global = {1024, 1, 1}, .name = "k"};
+    KernelOptions options = {.local = {64, 1, 1}, .global = {1024, 1, 1}, .name = "k"};
     const Unit *unit = lower(problem->bound, body, &options, arena, &diags);
     assert_non_null(unit);
     const Block *whole = &unit->kernels.at[0]->body;

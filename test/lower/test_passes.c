@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "build.h"
+#include "print.h"
 
 static Pass pass_of(Build *b)
 {

@@ -578,7 +578,7 @@ static void test_answer_first(void **state)
     int fd[2];
     json_t *message;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
-    Worker worker = {.state = CREW_BUSY, .fd = fd[0], .waits = true};
+    Worker worker = {.state = WORKER_BUSY, .fd = fd[0], .waits = true};
     buf_init(&worker.in);
     worker_enter(&worker, STAGE_RUN, 0, 0);
     assert_true(message_send(fd[1], json_pack("{s:b}", "end", 1)));
@@ -765,11 +765,11 @@ static void test_folder(void **state)
 {
     Fixture *f = *state;
     char path[128];
-    snprintf(path, sizeof path, "%s/run-stale", f->folder);
+    snprintf(path, sizeof path, "%s/run-staled", f->folder);
     assert_true(file_mkdirs(path));
-    snprintf(path, sizeof path, "%s/run-stale/init-0", f->folder);
+    snprintf(path, sizeof path, "%s/run-staled/init-0", f->folder);
     assert_true(file_write(path, "old", 3));
-    snprintf(path, sizeof path, "%s/run-stale/lock", f->folder);
+    snprintf(path, sizeof path, "%s/run-staled/lock", f->folder);
     assert_true(file_write(path, "", 0));
     f->config.device = "host";
     Rig *a = open_rig(f), *b = open_rig(f);
@@ -839,7 +839,7 @@ static void test_list(void **state)
 {
     Fixture *f = *state;
     DeviceInfo *info;
-    const char *left = arena_printf(f->arena, "%s/forewarp-list-stale", f->folder);
+    const char *left = arena_printf(f->arena, "%s/forewarp-list-staled", f->folder);
     assert_true(file_mkdirs(left)); // by one that was killed
     assert_true(file_write(arena_printf(f->arena, "%s/lock", left), "", 0));
     setenv("TMPDIR", f->folder, 1);

@@ -15,6 +15,14 @@
 
 enum { ROWS = 60, COLUMNS = 6 };
 
+static double linear_predict(const Linear *l, const double *row)
+{
+    double sum = 0;
+    for (int c = 0; c < l->d; c++)
+        sum += l->weight[c] * row[c];
+    return sum;
+}
+
 static Matrix random_rows(Rng *rng)
 {
     Matrix x = matrix_new(ROWS, COLUMNS);

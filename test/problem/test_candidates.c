@@ -48,8 +48,19 @@ static const int64_t odd[SIZES] = {37, 29, 23, 3}, even[SIZES] = {1024, 128, 32,
 // Those of kernels that take them as arguments, from 1 to 4096, multiples of 4.
 static const int64_t ranged[SIZES] = {36, 28, 24, 3};
 
+// T instances, of rows of N words.
+static Problem *load_script(const char *path, const int64_t *sizes, Diags *diags)
+{
+    const Binding binding[] = {{"T", sizes[1]}, {"N", sizes == even ? 256 : sizes[0]}};
+    Problem *problem = problem_load(path, diags);
+    bool rows = strstr(problem->source.text, "size N");
+    return problem_bind(problem, binding, 1 + rows, diags) ? problem : NULL;
+}
+
 static Problem *load(const char *path, const int64_t *sizes, Diags *diags)
 {
+    if (path_is_script(path))
+        return load_script(path, sizes, diags);
     Problem *problem = problem_load(path, diags);
     Binding binding[8];
     int n = 0;
@@ -212,9 +223,9 @@ static void one_folder(const char *folder, const int64_t *sizes, Bed *bed, int *
     assert_non_null(dir);
     const char *only = getenv("FW_EXAMPLE");
     for (struct dirent *entry; (entry = readdir(dir));) {
-        size_t len = strlen(entry->d_name);
-        if (len < 4 || strcmp(entry->d_name + len - 3, ".fw") != 0 ||
-            (only && strncmp(entry->d_name, only, len - 3) != 0))
+        const char *dot = strrchr(entry->d_name, '.');
+        if (!dot || (strcmp(dot, ".fw") != 0 && strcmp(dot, ".fws") != 0) ||
+            (only && strncmp(entry->d_name, only, (size_t)(dot - entry->d_name)) != 0))
             continue;
         char path[512];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
@@ -235,6 +246,9 @@ static void all_examples(const char *device)
     one_folder("examples", odd, &bed, &wrong, &tried);
     if (strcmp(device, "host") != 0 || points_wanted() > 1)
         one_folder("examples/an5d", odd, &bed, &wrong, &tried);
+    else
+        one_folder("bench/fusion", odd, &bed, &wrong, &tried);
+    one_folder("examples/fusion", odd, &bed, &wrong, &tried);
     one_folder("test/programs", odd, &bed, &wrong, &tried);
     bed_close(&bed);
     assert_true(tried > 0);
@@ -268,8 +282,10 @@ static void in_ranges(void **state)
 static void folds(void **state)
 {
     (void)state;
-    static const char *const program[] = {"examples/mm.fw", "examples/gemv.fw",
-                                          "examples/dot.fw"};
+    static const char *const program[] = {
+        "examples/mm.fw",           "examples/gemv.fw",
+        "examples/dot.fw",          "examples/fusion/axpydot.fws",
+        "examples/fusion/atax.fws", "examples/fusion/gemver.fws"};
     const char *device = device_kind("cuda")->count() ? "cuda:0" : "opencl:0";
     const char *only = getenv("FW_EXAMPLE");
     int wrong = 0;

@@ -16,9 +16,9 @@
 
 enum { N = 64 };
 
-// The outputs of a program over a: [N]float with bounds; owner: arena.
-static ProblemData *judged(const char *body, const double *a, Arena *arena,
-                           const char **how)
+// The outputs of a program over a: [N]float; owner: arena. patience_s: as of a Workplace.
+static ProblemData *judged_in(double patience_s, const char *body, const double *a,
+                              Arena *arena, const char **how)
 {
     Diags diags;
     diags_init(&diags, arena);
@@ -32,11 +32,19 @@ static ProblemData *judged(const char *body, const double *a, Arena *arena,
     for (int i = 0; i < N; i++)
         inputs[0]->plane[0][i] = a[i];
     ProblemData *data = data_new(problem, inputs, arena);
-    const Workplace place = {.folder = folder};
+    const Workplace place = {.folder = folder, .patience_s = patience_s};
     assert_true(reference_compute(problem, data, "host", &place, arena, how, &diags));
-    assert_non_null(data->buffer[data->ninput].bound);
     problem_free(problem);
     remove_tree(folder);
+    return data;
+}
+
+// With bounds.
+static ProblemData *judged(const char *body, const double *a, Arena *arena,
+                           const char **how)
+{
+    ProblemData *data = judged_in(0, body, a, arena, how);
+    assert_non_null(data->buffer[data->ninput].bound);
     return data;
 }
 
@@ -97,6 +105,32 @@ static void test_any_order(void **state)
     arena_free(arena);
 }
 
+// Without bounds the tolerance is what rounding does to the folds.
+static void test_no_bounds(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    const char *how;
+    for (int i = 0; i < N; i++)
+        a[i] = 0.5 + i / 64.0;
+    static const struct {
+        const char *type;
+        double least, most;
+    } known[] = {{"half", 0.03, 0.04}, {"float", 1e-4, 1e-4}};
+    for (int i = 0; i < COUNTOF(known); i++) {
+        const char *body = arena_printf(arena,
+                                        "def p(a: [N]%s) = let s = reduce(+, %s(0), a) in "
+                                        "map(\\x -> x + s, a)",
+                                        known[i].type, known[i].type);
+        ProblemData *data = judged_in(1e-15, body, a, arena, &how);
+        assert_non_null(strstr(how, "bounds would take long"));
+        assert_null(data->buffer[data->ninput].bound);
+        assert_true(data->tolerance >= known[i].least && data->tolerance <= known[i].most);
+    }
+    arena_free(arena);
+}
+
 static void test_decisions(void **state)
 {
     (void)state;
@@ -151,6 +185,7 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding), cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_decisions), cmocka_unit_test(test_chaos)};
+        cmocka_unit_test(test_no_bounds), cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_chaos)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

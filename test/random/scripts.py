@@ -4,8 +4,7 @@
     scripts.py FOREWARP FOLDER SEED COUNT [DEVICE[=TRIALS]...]
 
 Draws COUNT scripts: graphs of 3 to 12 calls over scalars, vectors and matrices, per instance
-and the same for all, of definitions that use sizes, of functions of the library and of
-functions that are text. Names are those that generated kernels have themselves, lengths are
+and the same for all, of definitions that use sizes and of functions of the library. Names are those that generated kernels have themselves, lengths are
 odd, values are taken twice by a call or used by none, and outputs are returned in any order.
 Each runs on every DEVICE (host, opencl:0) at the plain point, and must give what NumPy does, in
 the order of `return`; TRIALS points drawn at random besides must agree with the reference.
@@ -298,33 +297,6 @@ def call_library(draw):
     return "rank1row", [v, s, w], v["shape"], lambda x, a, y: x + a * y
 
 
-def call_text(draw):
-    """C text by one thread or by as many as there are words, with a size."""
-    v = some_value(draw, lambda s: len(s) == 1 and s[0] <= 64)
-    s = some_value(draw, lambda shape: not shape)
-    n = v["shape"][0]
-    size, value = draw.size()
-    plain = [w for w in "n i N t warp x sm lid base inst k g_x x_x R".split()]
-    a, b = draw.rng.sample([w for w in plain if w not in draw.sizes and w not in draw.open], 2)
-    kind, scalar = draw.type(v["shape"]), draw.type(())
-    use = f"/ {size}" if size.isalpha() and size in ("n", "i", "N", "t", "x", "k", "sm") else f"/ {value}"
-    draw.serial += 1
-    name = f"f{draw.serial}"
-    draw.defs.append(
-        f"function {name}({a}: {kind}, {b}: {scalar}): {kind} flops {3 * n}\n"
-        f"  threads 1 ({a}[all], {b}[all], out[all])\n"
-        f'    c"int j_; for (j_ = 0; j_ < {n}; j_++) out[j_] = ({a}[j_] + {b}[0]) {use};"'
-        + (
-            f"\n  threads {n} ({a}[1*lane + 1*k : k < 1], {b}[all], out[1*lane + 1*k : k < 1])\n"
-            f'    c"out[lane] = ({a}[lane] + {b}[0]) {use}; return;"'
-            if n > 1
-            else ""
-        )
-        + ";"
-    )
-    return name, [v, s], v["shape"], lambda x, y: (x + y) / value
-
-
 def call_sum(draw):
     found = [v for v in draw.values if not v["uniform"] and len(v["shape"]) < 3]
     if not found:
@@ -334,7 +306,7 @@ def call_sum(draw):
 
 
 CALLS = [call_unary, call_unary, call_binary, call_binary, call_scaled, call_reduced, call_open, call_matrix, call_matrix]
-CALLS += [call_product, call_outer, call_ramp, call_split, call_window, call_folded, call_library, call_library, call_text, call_sum]
+CALLS += [call_product, call_outer, call_ramp, call_split, call_window, call_folded, call_library, call_library, call_sum]
 
 
 def add_value(draw, shape, uniform, value):

@@ -114,7 +114,7 @@ static inline void show_explored(const Explored *found)
 static inline bool can_lower(void *user, const Explored *found)
 {
     Example *e = user;
-    LowerOptions options = {.unroll_cap = 64};
+    KernelOptions options = {.unroll_cap = 64};
     for (int d = 0; d < 3; d++)
         options.local[d] = found->local[d];
     Arena *scratch = arena_new();

@@ -183,64 +183,38 @@ static void test_the_program_is_left_alone(void **state)
     example_close(&e);
 }
 
-// Strategies ----------------------------------------------------------------------------
+// Positions -----------------------------------------------------------------------------
 
-static const Strategy *plain(Example *e, RuleId rule)
-{
-    return strategy_rule(e->arena, rule, NULL, 0);
-}
-
-static void test_strategies(void **state)
+static void test_first_positions(void **state)
 {
     (void)state;
     Example e;
     example_open(&e, "stencil2d", sizes);
-    Arena *a = e.arena;
+    Path all = {0};
     Rewriter r;
-    rewriter_init(&r, e.ir, a, e.program->main->body);
+    rewriter_init(&r, e.ir, e.arena, e.program->main->body);
     uint64_t before = expr_hash(r.expr);
-
-    // A failing second part takes the first one back.
-    const int64_t dims[] = {1, 0};
-    const Strategy *glb = strategy_rule(a, RULE_MAP_GLB, dims, 2);
-    assert_false(strategy_run(&r, strategy_then(a, glb, glb)));
+    assert_false(rewriter_first(&r, &all, RULE_TRANSPOSE_TWICE));
+    assert_false(rewriter_rule(&r, &all, RULE_REDUCE_SEQ, &(RuleArgs){0}));
     assert_true(expr_hash(r.expr) == before && r.done.steps.len == 0);
-
-    assert_true(strategy_run(&r, strategy_try(a, plain(&e, RULE_TRANSPOSE_TWICE))));
-    assert_true(strategy_run(&r, strategy_repeat(a, plain(&e, RULE_TRANSPOSE_TWICE))));
-    assert_int_equal(r.done.steps.len, 0);
-    assert_false(strategy_run(&r, plain(&e, RULE_REDUCE_SEQ)));
-    assert_false(strategy_run(&r, strategy_at(a, "5.f", glb)));
-
-    assert_true(strategy_run(
-        &r, strategy_then(a, glb, strategy_topdown(a, plain(&e, RULE_REDUCE_SEQ)))));
+    assert_true(rewriter_rule(&r, &all, RULE_MAP_GLB, &(RuleArgs){.n = 2, .at = {1, 0}}));
+    assert_true(rewriter_first(&r, &all, RULE_REDUCE_SEQ));
     assert_int_equal(r.done.steps.len, 2);
     assert_int_equal(r.done.steps.at[1].path.n, 2); // in both functions
-    assert_true(strategy_run(&r, strategy_at(a, "f.f", plain(&e, RULE_REDUCE_UNROLL))));
-
     Expr *again = derivation_apply(e.program, &r.done, &e.diags);
     assert_non_null(again);
     assert_true(expr_equal(again, r.expr));
     example_close(&e);
-}
 
-static void test_order_of_positions(void **state)
-{
-    (void)state;
-    Example e;
+    // Outermost first, as often as there is one.
     example_open(&e, "blur", sizes);
-    Arena *a = e.arena;
-    const Strategy *nest = plain(&e, RULE_MAP_NEST);
-    Rewriter top, bottom, all;
-    rewriter_init(&top, e.ir, a, e.program->main->body);
-    assert_true(strategy_run(&top, strategy_topdown(a, nest)));
-    rewriter_init(&bottom, e.ir, a, e.program->main->body);
-    assert_true(strategy_run(&bottom, strategy_bottomup(a, nest)));
-    rewriter_init(&all, e.ir, a, e.program->main->body);
-    assert_true(strategy_run(&all, strategy_repeat(a, strategy_topdown(a, nest))));
-    assert_int_equal(all.done.steps.len, 2);
-    assert_false(expr_equal(top.expr, all.expr));
-    assert_non_null(bottom.expr);
+    rewriter_init(&r, e.ir, e.arena, e.program->main->body);
+    assert_true(rewriter_first(&r, &all, RULE_MAP_NEST));
+    int depth = r.done.steps.at[0].path.n;
+    assert_true(rewriter_first(&r, &all, RULE_MAP_NEST));
+    assert_false(rewriter_first(&r, &all, RULE_MAP_NEST));
+    assert_int_equal(r.done.steps.len, 2);
+    assert_true(depth <= r.done.steps.at[1].path.n);
     example_close(&e);
 }
 
@@ -253,8 +227,7 @@ int main(void)
         cmocka_unit_test(test_diagnostics),
         cmocka_unit_test(test_damaged_text),
         cmocka_unit_test(test_the_program_is_left_alone),
-        cmocka_unit_test(test_strategies),
-        cmocka_unit_test(test_order_of_positions),
+        cmocka_unit_test(test_first_positions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,7 +275,7 @@ static const Refusal refusals[] = {
      "root",
      {0}},
     {"zipFlatten", "def p(x, y: [8]int) = map(mix, zip(x, y))", "root", {0}},
-    {"letOfLet", "def p(x: [8]int) = let a = map(twice, x) in a", "root", {0}},
+    {"letOut", "def p(x: [8]int) = let a = map(twice, x) in a", "root", {0}},
     {"letSwap",
      "def p(x: [8]int) = let a = map(twice, x) in let b = drop(1, a) in (a, b)",
      "root",

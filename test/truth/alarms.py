@@ -51,9 +51,9 @@ def main():
     seed = int(o.commit[:7], 16) if o.commit else o.seed
     files = o.programs or sorted(f"{HERE}/{f}" for f in os.listdir(HERE) if f.endswith(".fw"))
     right = wrong = 0
+    folder = tempfile.TemporaryDirectory(prefix="forewarp-alarms-")  # one store: what a device reaches is measured once
     for file in files:
-        with tempfile.TemporaryDirectory(prefix="forewarp-alarms-") as folder:
-            text = tune(file, o.device, o.size, o.points, seed, folder)
+        text = tune(file, o.device, o.size, o.points, seed, folder.name)
         count = {status: int(n) for n, status in COUNTS.findall(text)}
         reference = re.search(r"reference: (.*)", text)
         print(f"{os.path.basename(file)}: {count}; {reference[1] if reference else text}", flush=True)

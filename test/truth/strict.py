@@ -27,18 +27,19 @@ def main():
     parser.add_argument("--share", default="1/1", metavar="I/N", help="every N-th program, from the I-th on")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", metavar="HASH", help="the seed is this number instead, in base 16")
-    parser.add_argument("programs", nargs="*", help="the examples if none is named")
+    parser.add_argument("programs", nargs="*", help="the examples and the programs beside this file if none is named")
     o = parser.parse_args()
     seed = int(o.commit[:7], 16) if o.commit else o.seed
     first, step = (int(n) for n in o.share.split("/"))
-    files = o.programs or sorted(glob.glob(f"{alarms.HERE}/../../examples/*.fw"))
+    files = o.programs or sorted(glob.glob(f"{alarms.HERE}/../../examples/*.fw")) + sorted(glob.glob(f"{alarms.HERE}/*.fw"))
     same = other = 0
+    # One store: what a device reaches is measured once.
+    folder = tempfile.TemporaryDirectory(prefix="forewarp-strict-")
     for file in files[first - 1 :: step]:
         with open(file, encoding="utf-8") as f:
             one = "," not in re.search(r"^size (.*)", f.read(), re.M)[1]  # it needs more for as many elements
         for device in o.devices.split(","):
-            with tempfile.TemporaryDirectory(prefix="forewarp-strict-") as folder:
-                text = alarms.tune(file, device, o.size * (30 if one else 1), o.points, seed, folder, "--math", "strict")
+            text = alarms.tune(file, device, o.size * (30 if one else 1), o.points, seed, folder.name, "--math", "strict")
             count = {status: int(n) for n, status in alarms.COUNTS.findall(text)}
             why = re.search(r"not to the bit, because of (\w+)", text)
             strict = "every point must give its bits" in text

@@ -131,7 +131,7 @@ static double bytes_of(Fixture *f, const char *cover, int *kernels)
     Point point;
     derive_plain(derivation, &point);
     assert_true(space_set(derive_space(derivation), &point, "cover", cover));
-    LowerOptions options = derive_options(derivation, &point);
+    KernelOptions options = derive_options(derivation, &point);
     Unit *unit = lower(f->problem->bound, derive_body(derivation, &point, &f->diags),
                        &options, f->arena, &f->diags);
     assert_non_null(unit);
@@ -174,7 +174,7 @@ static void test_quick_lowering(void **state)
         Point point;
         space_sample(derive_space(derivation), &rng, &point);
         for (int quick = 0; quick < 2; quick++) {
-            LowerOptions options = derive_options(derivation, &point);
+            KernelOptions options = derive_options(derivation, &point);
             options.quick = quick;
             Unit *unit =
                 lower(f->problem->bound, derive_body(derivation, &point, &f->diags),

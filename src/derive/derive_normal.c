@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The normal form of a program, which its space and all its points begin with.
+//
+//   method  Operands first, then the expression itself. Maps of the host level that are
+//           written inside one another become one; what reads a chain, a product or a
+//           prefix element by element moves into its function, whatever turns the array in
+//           between, so that nothing folds the same elements for each of its readers; of
+//           two independent maps around a fold of both the inner one comes to stand beside
+//           the fold.
+
+#include "derive/walk.h"
+
+// Maps in maps -------------------------------------------------------------------------
+
+// Maps of a map that folds nothing are one map.
+static bool is_flat(const Expr *map)
+{
+    const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;
+    const Type *type = inner && is_map(inner) ? inner->fun->arg[0]->type : NULL;
+    return !type || type->kind == T_ARRAY || has_fold(inner->fun->arg[0]);
+}
+
+static bool has_window(const Expr *in, int dims)
+{
+    bool found = in->kind == E_PATTERN && in->pattern == P_SLIDE;
+    for (int i = 0; is_zip(in, dims) && i < in->narg; i++)
+        found |= has_window(in->arg[i], dims);
+    return found;
+}
+
+// A map in several dimensions whose function folds rows or has their prefixes is a nest of
+// maps, whose innermost is a chain.
+static void nest_at(Walk *w, Path at)
+{
+    const Expr *map = walk_node(w, at);
+    while (is_map(map) && map->dims > 1 && is_chain_body(map->fun->arg[0]) &&
+           !has_window(map->arg[0], map->dims) && walk_apply_plain(w, RULE_MAP_NEST, at)) {
+        at = walk_below(w, at, CHILD_FUN);
+        map = walk_node(w, at);
+    }
+}
+
+// Folds of rows along an axis: maps of rows there are not taken apart, for the fold may
+// share their pass.
+static void find_axes(const Expr *expr, Axes *axes)
+{
+    if (expr->type && expr->type->kind == T_ARRAY && folds_together(expr) &&
+        axes->n < COUNTOF(axes->length))
+        axes->length[axes->n++] = expr->arg[1]->type->len;
+    for (int i = 0; i < expr->narg; i++)
+        find_axes(expr->arg[i], axes);
+}
+
+// Long lists of small arrays are not taken apart either: an item has one of them.
+static bool is_instances(const Expr *map)
+{
+    enum { LIST_LEAST = 4096, WORDS_MOST = 64 };
+    int64_t length, words = 1, inner;
+    if (!is_map(map) || map->dims != 1 || map->type->elem->kind != T_ARRAY ||
+        !arith_is_const(map->type->len, &length) || length < LIST_LEAST)
+        return false;
+    for (const Type *type = map->type->elem; type->kind == T_ARRAY; type = type->elem)
+        words = arith_is_const(type->len, &inner) ? words * inner : WORDS_MOST + 1;
+    return words <= WORDS_MOST;
+}
+
+static bool is_kept(const Expr *map, const Axes *axes)
+{
+    if (is_instances(map))
+        return true;
+    for (int i = 0; i < axes->n && is_map(map) && map->dims == 1; i++)
+        if (map->type->len == axes->length[i])
+            return true;
+    return false;
+}
+
+// Into the function of what is read -----------------------------------------------------
+
+static bool is_turn(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_TRANSPOSE;
+}
+
+static bool has_scan(const Expr *expr)
+{
+    bool found = expr->kind == E_PATTERN && expr->pattern == P_SCAN;
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = has_scan(expr->arg[i]);
+    return found || (expr->fun && has_scan(expr->fun->arg[0]));
+}
+
+bool is_costly(const Expr *expr)
+{
+    while (is_turn(expr) || (is_map(expr) && layout_function(expr->fun)))
+        expr = expr->arg[0];
+    return has_chain(expr) || has_product(expr) || (is_map(expr) && has_scan(expr->fun));
+}
+
+// A map of turned arrays is a turned map of arrays: so that the chain below comes free.
+static bool turn_both(Walk *w, Path at)
+{
+    if (!walk_apply_plain(w, RULE_TRANSPOSE_BOTH, at))
+        return false;
+    Path in = walk_below(w, walk_below(w, at, 0), 0);
+    walk_apply_plain(w, RULE_LAYOUT_OF_ZIP, in);
+    const Expr *zip = walk_node(w, in);
+    walk_apply_plain(w, RULE_TRANSPOSE_TWICE, in);
+    for (int i = 0; is_zip(zip, zip->dims) && i < zip->narg; i++)
+        walk_apply_plain(w, RULE_TRANSPOSE_TWICE, walk_below(w, in, i));
+    return true;
+}
+
+// One rewrite of a map that reads something costly as its operand, or as part i of it.
+static bool fuse_part(Walk *w, Path at, Path part, int64_t i)
+{
+    const Expr *map = walk_node(w, at), *from = walk_node(w, part);
+    if (from->kind == E_LET)
+        return walk_apply_plain(
+            w, expr_uses(from->arg[1], from->param) > 1 ? RULE_LET_OUT : RULE_LET_INLINE,
+            expr_uses(from->arg[1], from->param) > 1 ? at : part);
+    if (is_turn(from))
+        return turn_both(w, at);
+    if (map->dims > 1 && walk_apply_plain(w, RULE_MAP_NEST, at))
+        return true;
+    if (is_map(from) && from->dims > 1)
+        return walk_apply_plain(w, RULE_MAP_NEST, part);
+    return i < 0 ? walk_apply_plain(w, RULE_MAP_FUSION, at)
+                 : walk_apply(w, RULE_MAP_ZIP_FUSION, at, &i, 1);
+}
+
+// The name that fusion leaves for what the function reads once goes.
+static bool inline_once(Walk *w, Path at)
+{
+    const Expr *let = walk_node(w, at);
+    return let->kind == E_LET && expr_uses(let->arg[1], let->param) <= 1 &&
+           (is_costly(let->arg[0]) ||
+            (type_is_scalar(let->type) && has_fold(let->arg[0]))) &&
+           walk_apply_plain(w, RULE_LET_INLINE, at);
+}
+
+// Within a function a map of folds of any length is, too: it may be half of a product.
+static bool is_moved(const Expr *expr, bool host)
+{
+    return is_costly(expr) || (!host && is_map(expr) && fold_is_long(expr->fun->arg[0], 0));
+}
+
+static bool fuse_once(Walk *w, Path at, bool host)
+{
+    const Expr *map = walk_node(w, at), *in = map->arg[0];
+    Path below = walk_below(w, at, 0);
+    if (w->deep || !is_map(map) || layout_function(map->fun))
+        return false;
+    if (inline_once(w, walk_below(w, at, CHILD_FUN)))
+        return true;
+    if (in->kind != E_PATTERN || in->pattern != P_ZIP)
+        return is_moved(in, host) && fuse_part(w, at, below, -1);
+    for (int i = 0; i < in->narg; i++)
+        if (is_moved(in->arg[i], host))
+            return walk_apply_plain(w, RULE_ZIP_NEST, at) ||
+                   fuse_part(w, at, walk_below(w, below, i), i);
+    return false;
+}
+
+// Products ------------------------------------------------------------------------------
+
+// Arrays of the outer element that the inner map reads beside the other operand: by index.
+static void index_rows(Walk *w, Path at)
+{
+    Path inner = walk_below(w, at, CHILD_FUN);
+    const Expr *map = walk_node(w, at);
+    for (int64_t i = 0; !w->deep && is_map(map) && is_map(walk_node(w, inner)); i++) {
+        const Expr *in = walk_node(w, inner)->arg[0];
+        if (!is_zip(in, 1) || i >= in->narg)
+            return;
+        map = walk_node(w, at);
+        if (expr_mentions(in->arg[i], map->fun->params[0]))
+            walk_apply(w, RULE_ZIP_INDEX, inner, &i, 1);
+    }
+}
+
+// Of two maps, the inner of another array, around a map of what the inner one is given,
+// the outer one may come to stand beside the innermost: then both are a product.
+static bool is_apart(const Expr *map)
+{
+    const Expr *inner = map->dims == 1 ? map->fun->arg[0] : NULL;
+    if (!inner || !is_map(inner) || inner->dims != 1 || is_product(map) ||
+        expr_mentions(inner->arg[0], map->fun->params[0]))
+        return false;
+    const Expr *rows = inner->fun->arg[0];
+    return is_map(rows) && rows->dims == 1 &&
+           !expr_mentions(rows->arg[0], map->fun->params[0]) && folds_pairs(map, rows);
+}
+
+static void find_product(Walk *w, Path at)
+{
+    const Expr *map = walk_node(w, at);
+    if (!is_map(map) || map->dims > 1)
+        return;
+    if (is_map(map->fun->arg[0]) && map->fun->arg[0]->dims > 1 && has_fold(map->fun) &&
+        !has_window(map->arg[0], 1) && !has_chain(map))
+        walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, at, CHILD_FUN));
+    if (is_apart(walk_node(w, at)))
+        walk_apply_plain(w, RULE_MAP_INTERCHANGE, at);
+    else if (folds_pairs(map, map->fun->arg[0]))
+        index_rows(w, at);
+}
+
+// The whole -----------------------------------------------------------------------------
+
+static void normal_at(Walk *w, Path at, bool host);
+
+static void normal_map(Walk *w, Path at, bool host)
+{
+    while (host && !w->deep && !is_flat(walk_node(w, at)) &&
+           !is_kept(walk_node(w, at), &w->axes) &&
+           walk_apply_plain(w, RULE_MAP_FLATTEN, at))
+        ;
+    nest_at(w, at);
+    bool fused = false;
+    while (!w->deep && fuse_once(w, at, host)) {
+        fused = true;
+        while (is_turn(walk_node(w, at)) || walk_node(w, at)->kind == E_LET)
+            at = walk_below(w, at, is_turn(walk_node(w, at)) ? 0 : 1);
+    }
+    if (w->deep || !is_map(walk_node(w, at)))
+        return;
+    Path body = walk_below(w, at, CHILD_FUN);
+    if (fused)
+        normal_at(w, body, false);
+    while (!w->deep && has_fold(walk_node(w, body)) &&
+           walk_apply_plain(w, RULE_LET_OUT, body))
+        ;
+    find_product(w, at);
+}
+
+static void normal_at(Walk *w, Path at, bool host)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr)
+        return;
+    while (walk_node(w, at)->kind == E_LET && is_view(walk_node(w, at)->arg[0]) &&
+           walk_apply_plain(w, RULE_LET_INLINE, at))
+        ;
+    expr = walk_node(w, at);
+    // A prefix that items cannot share as it stands may be one of what a map makes.
+    if (expr->kind == E_PATTERN && expr->pattern == P_SCAN && !folds_by_parts(expr))
+        walk_apply_plain(w, RULE_SCAN_FISSION, at);
+    bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
+    if (walk_node(w, at)->fun)
+        normal_at(w, walk_below(w, at, CHILD_FUN), host && loop);
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        normal_at(w, walk_below(w, at, i), host);
+    if (!w->deep && is_map(walk_node(w, at)))
+        normal_map(w, at, host);
+    walk_apply_plain(w, RULE_JOIN_ZIP, at);
+}
+
+// Results beside a fold that may share the pass of a map get names, as that has one.
+static void name_results(Walk *w)
+{
+    Path at = {0};
+    const Expr *expr = w->r.expr;
+    for (; expr->kind == E_LET && path_push(&at, 1); expr = expr->arg[1])
+        ;
+    bool tuple = expr->kind == E_TUPLE, folds = !tuple && folds_together(expr) && at.n;
+    int n = tuple ? expr->narg : 1;
+    for (int i = 0; tuple && i < n; i++)
+        folds |= folds_together(expr->arg[i]);
+    for (int64_t i = 0; folds && i < n; i++)
+        if (walk_apply(w, RULE_NAME_RESULT, at, &i, 1))
+            path_push(&at, 1);
+}
+
+void derive_normalise(Walk *w, Path at)
+{
+    if (!at.n)
+        name_results(w);
+    w->axes.n = 0;
+    find_axes(w->r.expr, &w->axes);
+    normal_at(w, at, true);
+}

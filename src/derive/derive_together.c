@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds and maps over one axis in one pass. A part of the axis is gone through element
+// after element, by a group or an item: results are stored, the folds' accumulators stay in
+// registers, and what the parts have is folded behind them. So a matrix whose rows are
+// summed along both axes is read once.
+//
+//   source  paper 004 and its successor (values of several calls in registers, sums as
+//           parts); the rules foldTogether and holdOwn
+
+#include "derive/walk.h"
+
+#include "emit/emit.h"
+
+enum { OWN_MOST = 64 }; // words of an array that an item has
+enum { PARTS_OF_TOGETHER = 32 };
+
+// Are its elements arrays that the items of a group can share out evenly?
+static bool fits_items(const Type *type, int64_t row)
+{
+    int64_t len;
+    return type->elem->kind != T_ARRAY && arith_is_const(type->len, &len) &&
+           len > INNER_MOST && len % row == 0 && len / row <= OWN_MOST;
+}
+
+static bool fits_all(const Type *type, int64_t row, int64_t lanes)
+{
+    bool fits = true;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        fits = fits && fits_all(type->item[i], row, lanes);
+    return fits && (type->kind != T_ARRAY ||
+                    (fits_items(type, row) && type->len->value / row * lanes <= OWN_MOST));
+}
+
+static bool all_scalars(const Type *type)
+{
+    bool all = type->kind != T_ARRAY;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        all = all && all_scalars(type->item[i]);
+    return all;
+}
+
+// The largest number up to `most` that divides the length.
+static int64_t divisor(int64_t length, int64_t most)
+{
+    int64_t n = MIN(length, MAX(most, 1));
+    while (length % n)
+        n--;
+    return n;
+}
+
+bool has_items(const Derivation *d)
+{
+    const Target *target = target_find(d->device.target);
+    return !target || target_has_threads(target);
+}
+
+bool together_parts(const Derivation *d, const Point *point, const Expr *map,
+                    Together *parts)
+{
+    int64_t lanes = derive_param(d, point, "lanes"), items = 1, len;
+    const Type *in = map->arg[0]->type->elem, *out = map->type->elem;
+    bool scalars = all_scalars(in) && all_scalars(out);
+    bool groups = scalars ? has_items(d) : derive_word(d, point, "fold", "group");
+    if (groups)
+        items = derive_number(d, point, "l", 0);
+    *parts = (Together){.group = groups, .near = scalars ? items * lanes : 0};
+    if (!arith_is_const(map->type->len, &len) || len % MAX(parts->near, 1) ||
+        (!scalars && groups &&
+         !(fits_all(in, items * lanes, lanes) && fits_all(out, items * lanes, lanes))))
+        return false;
+    parts->rows = divisor(len / MAX(parts->near, 1), derive_param(d, point, "turns"));
+    return true;
+}
+
+bool together_first(const Derivation *d, int i, Point *point)
+{
+    // So many that a multiprocessor has two to four groups, with the row before and the
+    // accumulators in registers.
+    static const struct {
+        int lx, turns;
+    } first[] = {{256, 32}, {512, 32},  {256, 16}, {512, 64},
+                 {128, 32}, {1024, 64}, {256, 64}};
+    if (space_find(d->space, "turns") < 0 || i >= COUNTOF(first))
+        return false;
+    derive_plain(d, point);
+    cover_choose(d, point, 0, false);
+    set_number(d, point, "lx", first[i].lx);
+    set_number(d, point, "turns", first[i].turns);
+    set_number(d, point, "ly", 1);
+    set_number(d, point, "lanes", 4);
+    set_number(d, point, "parts", 1);
+    set_number(d, point, "vec", 1);
+    space_set(d->space, point, "fold", "group");
+    space_set(d->space, point, "hold", "again");
+    return true;
+}
+
+bool list_first(const Derivation *d, int i, Point *point)
+{
+    static const int items[] = {128, 64, 256, 32};
+    if (space_find(d->space, "lists") < 0 || i >= COUNTOF(items))
+        return false;
+    derive_plain(d, point);
+    cover_choose(d, point, 0, false);
+    space_set(d->space, point, "lists", "tiles");
+    set_number(d, point, "lx", items[i]);
+    set_number(d, point, "ly", 1);
+    set_number(d, point, "lz", 1);
+    return true;
+}
+
+// An array by all items, neighbours each in turn, all written out; or by the one item.
+static void derive_own(Walk *w, Path at)
+{
+    int64_t x = 0, one = 1, row = w->local[0] * w->lanes;
+    if (!is_map(walk_node(w, at)))
+        walk_apply(w, RULE_COPY, at, &one, 1);
+    if (!w->rows) {
+        walk_apply_plain(w, RULE_MAP_SEQ, at);
+        return;
+    }
+    if (!walk_apply(w, RULE_SPLIT_JOIN, at, &row, 1))
+        return;
+    at = walk_below(w, at, 0);
+    walk_apply_plain(w, RULE_MAP_UNROLL, at);
+    at = walk_below(w, at, CHILD_FUN);
+    if (w->lanes > 1 && walk_apply(w, RULE_SPLIT_JOIN, at, &w->lanes, 1)) {
+        at = walk_below(w, at, 0);
+        walk_apply_plain(w, RULE_MAP_UNROLL, walk_below(w, at, CHILD_FUN));
+    }
+    walk_apply(w, RULE_MAP_LCL, at, &x, 1);
+}
+
+// On the host items are loops, so that what each of them has is in memory of the group.
+static void hold_own(Walk *w, Path at)
+{
+    derive_own(w, at);
+    if (w->rows)
+        walk_apply_plain(w, w->host ? RULE_HOLD_LOCAL : RULE_HOLD_OWN, at);
+}
+
+static bool is_row(const Expr *value)
+{
+    while (value->kind == E_GET)
+        value = value->arg[0];
+    return value->kind == E_PARAM;
+}
+
+static void hold_row(Walk *w, Path value)
+{
+    const Expr *expr = walk_node(w, value);
+    if (w->rows && expr->type->kind == T_ARRAY && is_row(expr))
+        hold_own(w, value);
+}
+
+static void hold_nothing(Walk *w, Path value)
+{
+    (void)w;
+    (void)value;
+}
+
+static void derive_given(Walk *w, Path at)
+{
+    if (walk_node(w, at)->type->kind == T_ARRAY)
+        derive_own(w, at);
+    else if (w->rows)
+        walk_apply_plain(w, RULE_ONLY_ITEM, at);
+}
+
+static Path item_of(Walk *w, Path at, int i)
+{
+    return walk_node(w, at)->kind == E_TUPLE ? walk_below(w, at, i) : at;
+}
+
+// What an element comes to: folds of it and rows that are read again have names; what is
+// stored is, what is folded stays where the fold computes it.
+static void derive_element(Walk *w, Path loop, const bool *folded, int n)
+{
+    Path at = walk_below(w, loop, CHILD_FUN);
+    derive_lets(w, &at, walk_node(w, loop)->fun->params[0], hold_row);
+    for (int i = 0; i < n && !w->deep; i++)
+        if (!folded[i])
+            derive_given(w, item_of(w, at, i));
+}
+
+static bool is_fold(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
+}
+
+static void derive_accumulator(Walk *w, Path fold)
+{
+    bool arrays = walk_node(w, fold)->type->kind == T_ARRAY;
+    if (!walk_apply_plain(w, RULE_REDUCE_SEQ, fold) || !arrays)
+        return;
+    derive_own(w, walk_below(w, fold, CHILD_FUN));
+    if (w->rows)
+        hold_own(w, walk_below(w, fold, 0));
+}
+
+// The fold of a part; one that leaves a row goes on with a fold of that.
+static void derive_part(Walk *w, Path at)
+{
+    if (is_fold(walk_node(w, at))) {
+        derive_accumulator(w, at);
+        if (w->rows && walk_node(w, at)->type->kind != T_ARRAY)
+            walk_apply_plain(w, RULE_ONLY_ITEM, at);
+        return;
+    }
+    derive_accumulator(w, walk_below(w, at, 0));
+    at = walk_below(w, at, 1);
+    if (w->rows)
+        walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
+    derive_lets(w, &at, NULL, hold_nothing);
+    if (is_fold(walk_node(w, at)))
+        walk_apply_plain(w, RULE_REDUCE_SEQ, at);
+    derive_given(w, at);
+}
+
+void derive_together(Walk *w, Path at, const Together *parts)
+{
+    bool folded[PARTS_OF_TOGETHER] = {false}, rows = w->rows;
+    int64_t x = 0;
+    const Expr *given = walk_node(w, at)->fun->arg[0]->arg[1];
+    int n = MIN(given->kind == E_TUPLE ? given->narg : 1, PARTS_OF_TOGETHER);
+    for (int i = 0; i < n; i++) {
+        const Expr *item = given->kind == E_TUPLE ? given->arg[i] : given;
+        folded[i] = is_fold(item) || item->kind == E_LET;
+    }
+    w->rows = parts->group;
+    walk_apply(w, w->rows ? RULE_MAP_WRG : RULE_MAP_GLB, at, &x, 1);
+    Path inner = walk_below(w, at, CHILD_FUN), loop = walk_below(w, inner, 0);
+    if (w->rows && !parts->near)
+        walk_apply_plain(w, RULE_NAME_ROWS, loop);
+    walk_apply_plain(w, RULE_MAP_SEQ, loop);
+    derive_element(w, loop, folded, n);
+    for (int i = 0; i < n && !w->deep; i++)
+        if (folded[i])
+            derive_part(w, item_of(w, walk_below(w, inner, 1), i));
+    w->rows = rows;
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drops barriers that order nothing.
+//
+//   method  A barrier is needed if an access that may have happened since the barriers
+//           before it conflicts with one that may happen until the barriers after it: same
+//           buffer, at least one of them a store, by different work-items. The accesses on
+//           either side are found by walking the kernel forward and backward, around each
+//           loop twice so that one iteration meets the next. Barriers are tried in order,
+//           each with those that are left, so of two in a row the first goes.
+//   source  Lift's barrier elimination (paper 000, section 4.2; Steuwer et al., CGO 2017),
+//           on the kernel IR instead of on chains of patterns
+//
+// Two accesses are of the same work-item if they have the same index (pointer) under the
+// same loops over items, and that index differs for different items and iterations: its
+// variables form mixed radix digits, each stride wider than all that is below it. What is
+// not of that shape is taken to conflict. Disjoint indices are not looked for.
+
+#include "kir/passes.h"
+
+#include <string.h>
+
+typedef struct {
+    const Buffer *buffer;
+    const Arith *index;
+    int width;
+    bool write;
+    const Stm *const *loops; // around it, outermost first
+    int nloop;
+} Access;
+
+typedef enum { EV_ACCESS, EV_BARRIER, EV_LOOP, EV_IF, EV_ELSE, EV_END } EventKind;
+
+// The kernel as a list. LOOP and IF know their END, IF also its ELSE, and END its start.
+typedef struct {
+    EventKind kind;
+    int access, end, middle;
+    bool repeats; // LOOP: one work-item runs the body several times
+    Stm *barrier; // NULL once it is dropped
+} Event;
+
+typedef struct {
+    Arena *arena;
+    const int64_t *local; // the shape of the work-group
+    VEC(Access) accesses;
+    VEC(Event) events;
+    VEC(const Stm *) loops;
+    int words; // of a set of accesses
+} Flow;
+
+// Collecting --------------------------------------------------------------------------
+
+static bool is_shared(const Buffer *buffer)
+{
+    return buffer->space == MEM_LOCAL ||
+           (buffer->space == MEM_GLOBAL && buffer->role != ROLE_INPUT);
+}
+
+static bool same_loops(const Stm *const *a, int na, const Stm *const *b, int nb)
+{
+    return na == nb && (na == 0 || !memcmp(a, b, sizeof *a * (size_t)na));
+}
+
+static int intern_access(Flow *f, const Access *access)
+{
+    for (int i = f->accesses.len - 1; i >= 0; i--) {
+        const Access *a = &f->accesses.at[i];
+        if (a->buffer == access->buffer && a->index == access->index &&
+            a->width == access->width && a->write == access->write &&
+            same_loops(a->loops, a->nloop, f->loops.at, f->loops.len))
+            return i;
+    }
+    VEC_PUSH(f->arena, &f->accesses, *access);
+    Access *last = &f->accesses.at[f->accesses.len - 1];
+    last->nloop = f->loops.len;
+    const Stm **loops = NEW_ARRAY(f->arena, const Stm *, f->loops.len);
+    for (int i = 0; i < f->loops.len; i++)
+        loops[i] = f->loops.at[i];
+    last->loops = loops;
+    return f->accesses.len - 1;
+}
+
+static void add_access(Flow *f, const Buffer *buffer, const Arith *index, const Type *type,
+                       bool write)
+{
+    if (!is_shared(buffer))
+        return;
+    int width = type->kind == T_VECTOR ? type->width : 1;
+    Access access = {.buffer = buffer, .index = index, .width = width, .write = write};
+    Event event = {.kind = EV_ACCESS, .access = intern_access(f, &access)};
+    VEC_PUSH(f->arena, &f->events, event);
+}
+
+static const Type whole = {.kind = T_VECTOR, .width = INT32_MAX};
+
+static void add_loads(Flow *f, const KExpr *e)
+{
+    if (e->kind == K_LOAD)
+        add_access(f, e->buffer, e->arith, e->type, false);
+    if (e->kind == K_TILE) // any element of it
+        add_access(f, e->buffer, e->arith, &whole, false);
+    for (int i = 0; e->kind != K_COND && i < e->n; i++)
+        add_loads(f, e->arg[i]);
+}
+
+static int add_event(Flow *f, EventKind kind, Stm *barrier)
+{
+    Event event = {.kind = kind, .barrier = barrier};
+    VEC_PUSH(f->arena, &f->events, event);
+    return f->events.len - 1;
+}
+
+static void collect(Flow *f, const Block *block);
+
+static void collect_for(Flow *f, const Stm *stm)
+{
+    int start = add_event(f, EV_LOOP, NULL);
+    f->events.at[start].repeats = stm->loop == LOOP_SEQ || stm->form == FORM_LOOP;
+    VEC_PUSH(f->arena, &f->loops, stm);
+    collect(f, &stm->body);
+    f->loops.len--;
+    int end = add_event(f, EV_END, NULL);
+    f->events.at[start].end = end;
+    f->events.at[end].end = start;
+}
+
+static void collect_if(Flow *f, const Stm *stm)
+{
+    int start = add_event(f, EV_IF, NULL);
+    collect(f, &stm->body);
+    int middle = add_event(f, EV_ELSE, NULL);
+    collect(f, &stm->other);
+    int end = add_event(f, EV_END, NULL);
+    f->events.at[start].middle = middle;
+    f->events.at[start].end = end;
+    f->events.at[end].end = start;
+}
+
+static void collect(Flow *f, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        Stm *stm = block->at[i];
+        if (stm->value)
+            add_loads(f, stm->value);
+        if (stm->kind == ST_STORE)
+            add_access(f, stm->buffer, stm->index, stm->value->type, true);
+        else if (stm->kind == ST_BARRIER)
+            add_event(f, EV_BARRIER, stm);
+        else if (stm->kind == ST_FOR)
+            collect_for(f, stm);
+        else if (stm->kind == ST_IF)
+            collect_if(f, stm);
+    }
+}
+
+// Walking: which accesses reach a barrier ---------------------------------------------
+
+typedef uint64_t *Set;
+
+static Set set_copy(Flow *f, const uint64_t *from)
+{
+    Set set = NEW_ARRAY(f->arena, uint64_t, f->words);
+    memcpy(set, from, sizeof *set * (size_t)f->words);
+    return set;
+}
+
+static void set_join(const Flow *f, Set set, const uint64_t *other)
+{
+    for (int i = 0; i < f->words; i++)
+        set[i] |= other[i];
+}
+
+// Runs from event `from` to `to` (exclusive), forward (step 1) or backward (step -1), on
+// the set of accesses since the last barrier; what reaches event `target` is joined into
+// found.
+typedef struct {
+    Flow *f;
+    int step, target;
+    Set found;
+} Walk;
+
+static void walk(Walk *w, int from, int to, Set set);
+
+static void walk_loop(Walk *w, int start, int end, Set set)
+{
+    int first = w->step > 0 ? start + 1 : end - 1, last = w->step > 0 ? end : start;
+    Set before = set_copy(w->f, set);
+    walk(w, first, last, set);
+    if (w->f->events.at[start].repeats) {
+        set_join(w->f, set, before);
+        walk(w, first, last, set);
+    }
+    set_join(w->f, set, before); // no iteration at all
+}
+
+static void walk_if(Walk *w, int start, int end, Set set)
+{
+    int middle = w->f->events.at[start].middle;
+    Set other = set_copy(w->f, set);
+    if (w->step > 0) {
+        walk(w, start + 1, middle, set);
+        walk(w, middle + 1, end, other);
+    } else {
+        walk(w, middle - 1, start, set);
+        walk(w, end - 1, middle, other);
+    }
+    set_join(w->f, set, other);
+}
+
+static void walk(Walk *w, int from, int to, Set set)
+{
+    for (int i = from; i != to; i += w->step) {
+        const Event *e = &w->f->events.at[i];
+        if (e->kind == EV_ACCESS) {
+            set[e->access / 64] |= UINT64_C(1) << e->access % 64;
+        } else if (e->kind == EV_BARRIER && e->barrier) {
+            if (i == w->target)
+                set_join(w->f, w->found, set);
+            memset(set, 0, sizeof *set * (size_t)w->f->words);
+        } else if (e->kind != EV_BARRIER) {
+            int start = MIN(i, e->end), end = MAX(i, e->end);
+            if (w->f->events.at[start].kind == EV_LOOP)
+                walk_loop(w, start, end, set);
+            else
+                walk_if(w, start, end, set);
+            i = w->step > 0 ? end : start;
+        }
+    }
+}
+
+static Set reaching(Flow *f, int barrier, int step)
+{
+    Set set = NEW_ARRAY(f->arena, uint64_t, f->words);
+    Walk w = {f, step, barrier, NEW_ARRAY(f->arena, uint64_t, f->words)};
+    if (step > 0)
+        walk(&w, 0, f->events.len, set);
+    else
+        walk(&w, f->events.len - 1, -1, set);
+    return w.found;
+}
+
+// Conflicts ---------------------------------------------------------------------------
+
+typedef struct {
+    int64_t stride, extent;
+} Digit;
+
+static const Stm *loop_of(const Access *a, const Arith *iter)
+{
+    for (int i = a->nloop - 1; i >= 0; i--)
+        if (a->loops[i]->iter == iter)
+            return a->loops[i];
+    return NULL;
+}
+
+static bool is_item_loop(const Stm *loop)
+{
+    return loop->loop == LOOP_LCL || loop->loop == LOOP_GLB;
+}
+
+// One term of an index as a digit; a group's own number is the same for all its items,
+// if it has only one.
+static bool digit_of(const Access *a, int64_t coef, const Arith *arg, Digit *digit, int *n)
+{
+    const Stm *loop = arg->kind == A_VAR ? loop_of(a, arg) : NULL;
+    int64_t extent;
+    if (!loop || coef <= 0)
+        return false;
+    if (loop->loop == LOOP_WRG && loop->form != FORM_LOOP)
+        return true;
+    if (!arith_is_const(loop->extent, &extent))
+        return false;
+    digit[*n] = (Digit){coef, extent};
+    (*n)++;
+    return true;
+}
+
+enum { DIGITS_MAX = 8 };
+
+// Different items (and iterations) have different elements at this index.
+static bool is_injective(const Access *a)
+{
+    ArithTerm one = {1, a->index};
+    bool sum = a->index->kind == A_SUM;
+    const ArithTerm *term = sum ? a->index->term : &one;
+    int nterm = sum ? a->index->n : a->index->kind == A_CONST ? 0 : 1, n = 0;
+    Digit digit[DIGITS_MAX];
+    if (nterm > DIGITS_MAX)
+        return false;
+    for (int i = 0; i < nterm; i++)
+        if (!digit_of(a, term[i].coef, term[i].arg, digit, &n))
+            return false;
+    int64_t span = a->width - 1;
+    for (int done = 0; done < n; done++) { // the narrowest first
+        int least = done;
+        for (int i = done + 1; i < n; i++)
+            least = digit[i].stride < digit[least].stride ? i : least;
+        Digit d = digit[least];
+        digit[least] = digit[done];
+        if (d.stride <= span || d.extent > INT32_MAX || d.stride > INT32_MAX)
+            return false;
+        span += d.stride * (d.extent - 1);
+    }
+    return true;
+}
+
+// Only one item ever touches this element: each dimension of the group has a loop over its
+// items around the access, and each such loop its variable in the index.
+static bool owns_element(const Flow *f, const Access *a)
+{
+    bool spread[3] = {f->local[0] == 1, f->local[1] == 1, f->local[2] == 1};
+    for (int i = 0; i < a->nloop; i++) {
+        if (!is_item_loop(a->loops[i]))
+            continue;
+        if (!arith_mentions(a->index, a->loops[i]->iter))
+            return false;
+        spread[a->loops[i]->dim] = true;
+    }
+    return spread[0] && spread[1] && spread[2] && is_injective(a);
+}
+
+// The next loop over items from the i-th on, or NULL.
+static const Stm *item_loop(const Access *a, int *i)
+{
+    while (*i < a->nloop && !is_item_loop(a->loops[*i]))
+        (*i)++;
+    return *i < a->nloop ? a->loops[(*i)++] : NULL;
+}
+
+static bool same_items(const Access *a, const Access *b)
+{
+    for (int i = 0, j = 0;;) {
+        const Stm *x = item_loop(a, &i), *y = item_loop(b, &j);
+        if (!x || !y)
+            return x == y;
+        if (x->iter != y->iter || x->extent != y->extent || x->loop != y->loop ||
+            x->dim != y->dim || x->form != y->form || x->threads != y->threads)
+            return false;
+    }
+}
+
+static bool conflict(const Flow *f, const Access *a, const Access *b)
+{
+    if (a->buffer != b->buffer || (!a->write && !b->write))
+        return false;
+    return !(a->index == b->index && a->width == b->width && same_items(a, b) &&
+             owns_element(f, a));
+}
+
+static bool has(const uint64_t *set, int i)
+{
+    return set[i / 64] >> i % 64 & 1;
+}
+
+// True if the barrier orders something; then its fences say in which memory.
+static bool needed(Flow *f, int event)
+{
+    Set before = reaching(f, event, 1), after = reaching(f, event, -1);
+    bool local = false, global = false;
+    const Access *access = f->accesses.at;
+    for (int i = 0; i < f->accesses.len; i++) {
+        for (int j = 0; has(before, i) && j < f->accesses.len; j++) {
+            bool *fence = access[i].buffer->space == MEM_LOCAL ? &local : &global;
+            if (!*fence && has(after, j) && conflict(f, &access[i], &access[j]))
+                *fence = true;
+        }
+    }
+    f->events.at[event].barrier->fence_local = local;
+    f->events.at[event].barrier->fence_global = global;
+    return local || global;
+}
+
+static void sweep(Block *block)
+{
+    int kept = 0;
+    for (int i = 0; i < block->len; i++) {
+        Stm *stm = block->at[i];
+        if (stm->kind == ST_BARRIER && !stm->fence_local && !stm->fence_global)
+            continue;
+        sweep(&stm->body);
+        sweep(&stm->other);
+        block->at[kept++] = stm;
+    }
+    block->len = kept;
+}
+
+static bool is_barrier(const Stm *stm, const void *of)
+{
+    (void)of;
+    return stm->kind == ST_BARRIER;
+}
+
+void pass_barriers(Pass *pass, Kernel *kernel)
+{
+    (void)pass;
+    if (!block_any(&kernel->body, is_barrier, NULL))
+        return;
+    Flow f = {.arena = arena_new(), .local = kernel->local};
+    collect(&f, &kernel->body);
+    f.words = (f.accesses.len + 63) / 64;
+    for (int i = 0; i < f.events.len; i++)
+        if (f.events.at[i].barrier && !needed(&f, i))
+            f.events.at[i].barrier = NULL;
+    arena_free(f.arena);
+    sweep(&kernel->body);
+}

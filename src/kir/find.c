@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether something is anywhere in kernel IR, and how much there is.
+
+#include "kir/kir.h"
+
+bool kexpr_any(const KExpr *e, KExprTest *holds, const void *of)
+{
+    if (!e || holds(e, of))
+        return e != NULL;
+    for (int i = 0; i < kexpr_args(e); i++)
+        if (kexpr_any(e->arg[i], holds, of))
+            return true;
+    return false;
+}
+
+bool stm_any(const Stm *stm, StmTest *holds, const void *of)
+{
+    return holds(stm, of) || block_any(&stm->body, holds, of) ||
+           block_any(&stm->other, holds, of);
+}
+
+bool block_any(const Block *block, StmTest *holds, const void *of)
+{
+    for (int i = 0; i < block->len; i++)
+        if (stm_any(block->at[i], holds, of))
+            return true;
+    return false;
+}
+
+static int64_t kexpr_nodes(const KExpr *e)
+{
+    int64_t n = e != NULL;
+    for (int i = 0; e && i < kexpr_args(e); i++)
+        n += kexpr_nodes(e->arg[i]);
+    return n;
+}
+
+int64_t block_nodes(const Block *block)
+{
+    int64_t n = block->len;
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        n += kexpr_nodes(stm->value) + block_nodes(&stm->body) + block_nodes(&stm->other);
+    }
+    return n;
+}

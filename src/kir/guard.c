@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What may be evaluated without the conditions that guard it.
+
+#include "kir/kir.h"
+
+static bool load_exists(ArithCtx *ctx, const KExpr *load)
+{
+    int64_t lo, hi, count;
+    arith_range(ctx, load->arith, &lo, &hi);
+    int width = load->type->kind == T_VECTOR ? load->type->width : 1;
+    return lo >= 0 && arith_is_const(load->buffer->count, &count) && hi <= count - width;
+}
+
+static bool is_division(Op op, const Type *type)
+{
+    return (op == OP_DIV || op == OP_MOD) && !scalar_info[type->scalar].floating;
+}
+
+// Integers cannot be divided by 0, nor the least one by -1.
+static bool divides(ArithCtx *ctx, const KExpr *by)
+{
+    int64_t lo, hi;
+    if (by->kind == K_LITERAL)
+        return by->number != 0 && by->number != -1;
+    if (by->kind != K_INDEX)
+        return false;
+    arith_range(ctx, by->arith, &lo, &hi);
+    return lo > 0 || hi < -1;
+}
+
+// The body of a function of scalars; what it is called with is not known.
+static bool body_divides(const Expr *e)
+{
+    const Expr *by = e->kind == E_OP && e->narg == 2 ? e->arg[1] : NULL;
+    bool known = by && by->kind == E_LITERAL && by->number != 0 && by->number != -1;
+    if (by && is_division(e->op, e->type) && !known)
+        return true;
+    if (e->kind == E_CALL && (!e->callee->body || body_divides(e->callee->body)))
+        return true;
+    for (int i = 0; i < e->narg; i++)
+        if (body_divides(e->arg[i]))
+            return true;
+    return e->fun && body_divides(e->fun);
+}
+
+// A text in C divides integers only if it is given some.
+static bool call_divides(const Function *f)
+{
+    if (f->body)
+        return body_divides(f->body);
+    for (int i = 0; i < f->nparam; i++)
+        if (!scalar_info[f->params[i]->type->scalar].floating)
+            return true;
+    return false;
+}
+
+bool may_go_ahead(ArithCtx *ctx, const KExpr *e)
+{
+    if ((e->kind == K_LOAD && !load_exists(ctx, e)) ||
+        (e->kind == K_OP && is_division(e->op, e->type) && !divides(ctx, e->arg[1])) ||
+        (e->kind == K_CALL && call_divides(e->callee)))
+        return false;
+    for (int i = 0; e->kind != K_COND && i < e->n; i++)
+        if (!may_go_ahead(ctx, e->arg[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names in a kernel: each buffer, variable and loop has one of its own.
+
+#include "kir/passes.h"
+
+static void take_block(Kernel *kernel, const Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if (stm->kind == ST_DECL)
+            name_take(kernel, stm->var->name);
+        if (stm->kind == ST_ARRAY)
+            name_take(kernel, stm->buffer->name);
+        if (stm->iter)
+            name_take(kernel, stm->iter->name);
+        take_block(kernel, &stm->body);
+        take_block(kernel, &stm->other);
+    }
+}
+
+void name_take(Kernel *kernel, const char *name)
+{
+    map_put(&kernel->names, name, kernel);
+}
+
+// A kernel that the lowering did not make has not said which names it uses.
+static void take_kernel(Arena *arena, Kernel *kernel)
+{
+    map_init(&kernel->names, arena);
+    for (int i = 0; i < kernel->params.len; i++)
+        name_take(kernel, kernel->params.at[i]->name);
+    for (int i = 0; i < kernel->sizes.len; i++)
+        name_take(kernel, kernel->sizes.at[i]->name);
+    for (int i = 0; i < kernel->locals.len; i++)
+        name_take(kernel, kernel->locals.at[i]->name);
+    take_block(kernel, &kernel->body);
+}
+
+const char *name_fresh(Arena *arena, Kernel *kernel, const char *stem, int *next)
+{
+    if (!kernel->names.arena)
+        take_kernel(arena, kernel);
+    for (;;) {
+        const char *name = arena_printf(arena, "%s%d", stem, (*next)++);
+        if (map_get(&kernel->names, name))
+            continue;
+        name_take(kernel, name);
+        return name;
+    }
+}

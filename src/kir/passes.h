@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes over the kernel IR: in place, one file each; passes.def says in which order and
+// when they run.
+
+#ifndef FW_KIR_PASSES_H
+#define FW_KIR_PASSES_H
+
+#include "kir/kir.h"
+
+struct Pass {
+    ArithCtx *ctx;
+    Arena *arena;
+    const Program *program; // whose generic sizes kernels take
+    const KernelOptions *options;
+};
+
+// uses.c: fills params, sizes, funs and wide of a kernel from its statements.
+void kernel_collect(const Pass *pass, Kernel *kernel);
+
+// jam.c: sequential loops of a block that do not need each other become one loop.
+void pass_jam(Pass *pass, Kernel *kernel);
+// vectors.c: neighbouring loads, and stores, of straight-line code become one of up to
+// options->vector elements where the alignment is proved.
+void pass_vectors(Pass *pass, Kernel *kernel);
+// barrier.c: drops every barrier with no conflicting accesses of local or global memory by
+// different work-items before and after it; sets the fences of those that stay.
+void pass_barriers(Pass *pass, Kernel *kernel);
+// interior.c: splits the work of an item into interior (no boundary condition left in any
+// index) and border, behind one condition.
+void pass_interior(Pass *pass, Kernel *kernel);
+// ahead.c: a loop that first copies inputs to local memory loads what the next iteration
+// copies while this one computes.
+void pass_ahead(Pass *pass, Kernel *kernel);
+// ring.c: the same by copies that go on by themselves, several iterations ahead.
+void pass_ring(Pass *pass, Kernel *kernel);
+// pairs.c: neighbouring items exchange what matrix units left them, to store more at a
+// time.
+void pass_pairs(Pass *pass, Kernel *kernel);
+// loads.c: one load for loads of the same element in straight-line code.
+void pass_loads(Pass *pass, Kernel *kernel);
+// windows.c: what an iteration of a sequential loop loads and the next one would load again
+// stays in variables.
+void pass_windows(Pass *pass, Kernel *kernel);
+// indices.c: names the common variable part of the indices of a block, for people to read
+// and for compilers to share: `a[i - 4096]`.
+void pass_indices(Pass *pass, Kernel *kernel);
+
+#endif

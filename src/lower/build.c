@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constructors of kernel IR.
+
+#include "kir/passes.h"
+#include "lower/internal.h"
+
+#include <string.h>
+
+static KExpr *k_new(Lower *l, KExprKind kind, const Type *type)
+{
+    KExpr *k = NEW_RAW(l->arena, KExpr, 1);
+    *k = (KExpr){.kind = kind, .type = type};
+    return k;
+}
+
+static const KExpr *const *copy_args(Lower *l, const KExpr *const *arg, int n)
+{
+    const KExpr **copy = NEW_ARRAY(l->arena, const KExpr *, n);
+    memcpy(copy, arg, (size_t)n * sizeof *copy);
+    return copy;
+}
+
+const KExpr *k_literal(Lower *l, double number, const Type *type)
+{
+    KExpr *k = k_new(l, K_LITERAL, type);
+    k->number = number;
+    return k;
+}
+
+const KExpr *k_index(Lower *l, const Arith *arith)
+{
+    KExpr *k = k_new(l, K_INDEX, type_scalar(S_INT));
+    k->arith = arith;
+    return k;
+}
+
+const KExpr *k_var(Lower *l, const Var *var)
+{
+    return kexpr_var(l->arena, var);
+}
+
+const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Type *type)
+{
+    KExpr *k = k_new(l, K_LOAD, type);
+    k->buffer = buffer;
+    k->arith = own_index(l, buffer, index);
+    k->side = l->side;
+    return k;
+}
+
+const KExpr *k_op_sides(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n,
+                        const Side *sides)
+{
+    KExpr *k = k_new(l, K_OP, type);
+    k->op = op;
+    k->arg = copy_args(l, arg, n);
+    k->n = n;
+    k->side = sides;
+    return k;
+}
+
+const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n)
+{
+    return k_op_sides(l, op, type, arg, n, NULL);
+}
+
+const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
+                    const KExpr *const *arg, int n)
+{
+    KExpr *k = k_new(l, K_CALL, type);
+    k->callee = callee;
+    k->arg = copy_args(l, arg, n);
+    k->n = n;
+    return k;
+}
+
+const KExpr *k_cond(Lower *l, const Arith *const *cond, int n)
+{
+    KExpr *k = k_new(l, K_COND, type_scalar(S_BOOL));
+    const Arith **copy = NEW_ARRAY(l->arena, const Arith *, n);
+    for (int i = 0; i < n; i++)
+        copy[i] = cond_rounded(l->ctx, cond[i]);
+    k->cond = copy;
+    k->n = n;
+    return k;
+}
+
+const KExpr *k_vector(Lower *l, const Type *type, const KExpr *const *arg)
+{
+    KExpr *k = k_new(l, K_VECTOR, type);
+    k->arg = copy_args(l, arg, type->width);
+    k->n = type->width;
+    return k;
+}
+
+const KExpr *k_lane(Lower *l, const KExpr *vector, int lane)
+{
+    if (vector->kind == K_VECTOR)
+        return vector->arg[lane];
+    KExpr *k = k_new(l, K_LANE, type_scalar(vector->type->scalar));
+    k->arg = copy_args(l, &vector, 1);
+    k->n = 1;
+    k->lane = lane;
+    return k;
+}
+
+const KExpr *k_shuffle(Lower *l, const KExpr *value, const Arith *lane)
+{
+    KExpr *k = k_new(l, K_SHUFFLE, value->type);
+    k->arg = copy_args(l, &value, 1);
+    k->n = 1;
+    k->arith = lane;
+    return k;
+}
+
+Stm *stm_add(Lower *l, StmKind kind)
+{
+    if (!l->block)
+        BUG("a statement outside a kernel");
+    Stm *stm = NEW(l->arena, Stm);
+    stm->kind = kind;
+    VEC_PUSH(l->arena, l->block, stm);
+    return stm;
+}
+
+const char *name_new(Lower *l, const char *stem)
+{
+    void *seen = map_get(&l->kernel->names, stem);
+    if (!seen) {
+        name_take(l->kernel, stem);
+        return stem;
+    }
+    int *next = seen; // how far the numbers of this stem have come, once it has any
+    if (seen == l->kernel) {
+        next = NEW(l->arena, int);
+        *next = 1;
+        map_put(&l->kernel->names, stem, next);
+    }
+    return name_fresh(l->arena, l->kernel, arena_printf(l->arena, "%s_", stem), next);
+}
+
+Var *var_new(Lower *l, const char *name, const Type *type, bool is_const)
+{
+    Var *var = NEW(l->arena, Var);
+    *var = (Var){name_new(l, name), type, is_const};
+    return var;
+}
+
+const KExpr *k_named(Lower *l, const KExpr *value, const char *name)
+{
+    bool trivial =
+        value->kind == K_LITERAL || value->kind == K_VAR || value->kind == K_INDEX;
+    if (trivial || !l->block)
+        return value;
+    Stm *decl = stm_add(l, ST_DECL);
+    decl->var = var_new(l, name, value->type, true);
+    decl->value = value;
+    return k_var(l, decl->var);
+}
+
+static Block with_assignment(Lower *l, const Block *side, Var *var, const KExpr *value)
+{
+    Block block = *side, *outer = l->block;
+    l->block = &block;
+    Stm *stm = stm_add(l, ST_ASSIGN);
+    stm->var = var;
+    stm->value = value;
+    l->block = outer;
+    return block;
+}
+
+const KExpr *k_choose(Lower *l, const Side *sides, const Block *yes, const KExpr *a,
+                      const Block *no, const KExpr *b)
+{
+    if (!yes->len && !no->len)
+        return k_op_sides(l, OP_SELECT, a->type, (const KExpr *[]){sides->cond, a, b}, 3,
+                          sides);
+    Stm *decl = stm_add(l, ST_DECL);
+    decl->var = var_new(l, "chosen", a->type, false);
+    Stm *branch = stm_add(l, ST_IF);
+    branch->value = sides->cond;
+    branch->side = sides;
+    branch->body = with_assignment(l, yes, decl->var, a);
+    branch->other = with_assignment(l, no, decl->var, b);
+    return k_var(l, decl->var);
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Iterate at host level: the launches of its steps.
+//
+//   method  Kernels of a step, or of several, are made once, as from one state to another;
+//           each launch binds them to the buffers that it really reads and writes. What a
+//           step passes on as it stands (of two time levels the newer one becomes the
+//           older) is not copied: the next launch binds its buffer elsewhere.
+
+#include "lower/internal.h"
+
+#include <string.h>
+
+enum { PLANES_MAX = 1024 };
+
+// Arrays of scalars that a type is made of: one, or those of a tuple's components.
+int parts_of(const Type *type)
+{
+    const Type *tuple = type_tuple_of(type);
+    int n = 0;
+    for (int i = 0; tuple && i < tuple->n; i++)
+        n += parts_of(tuple->item[i]);
+    return tuple ? n : 1;
+}
+
+// The buffers of a view that is nothing but whole buffers; false if it is more.
+static bool whole_buffers(const View *view, Buffer **buffer, int *n)
+{
+    if (view->kind == V_TUPLE) {
+        int items = type_tuple_of(view->type)->n;
+        for (int i = 0; i < items; i++)
+            if (!whole_buffers(view->item[i], buffer, n))
+                return false;
+        return true;
+    }
+    int64_t offset;
+    if (view->kind != V_MEM || view->buffer->space != MEM_GLOBAL || *n == PLANES_MAX ||
+        !arith_is_const(view->offset, &offset) || offset != 0)
+        return false;
+    buffer[(*n)++] = (Buffer *)view->buffer;
+    return true;
+}
+
+// Copies --------------------------------------------------------------------------------
+
+typedef struct {
+    const View *from, *to;
+    int dims; // left, of those that items share
+} ItemCopy;
+
+static void copy_dim(Lower *l, ItemCopy copy);
+
+static void copy_items(Lower *l, void *user, const Arith *at)
+{
+    const ItemCopy *copy = user;
+    copy_dim(l, (ItemCopy){view_elem(l, copy->from, at), view_elem(l, copy->to, at),
+                           copy->dims - 1});
+}
+
+static void copy_dim(Lower *l, ItemCopy copy)
+{
+    if (copy.dims > 0)
+        gen_loop(l, LOOP_GLB, copy.dims - 1, false, copy.from->type->len, copy_items,
+                 &copy);
+    else
+        gen_copy(l, copy.from, copy.to);
+}
+
+// A kernel for each array, with an item for each of its elements.
+static void gen_copies(Lower *l, const Expr *expr, const View *from, const View *to)
+{
+    const Type *tuple = type_tuple_of(from->type), *type = from->type;
+    for (int i = 0; tuple && i < tuple->n; i++)
+        gen_copies(l, expr, view_get(l, from, i), view_get(l, to, i));
+    if (tuple || in_place(from, to) || !kernel_begin(l, expr))
+        return;
+    const Arith *one = arith_const(l->ctx, 1), *size[DIMS_MAX] = {one, one, one};
+    int dims = 0;
+    for (; type->kind == T_ARRAY && dims < DIMS_MAX; type = type->elem)
+        size[dims++] = type->len;
+    l->kernel->any_group = false;
+    for (int d = 0; d < DIMS_MAX; d++) {
+        int64_t local = d < dims ? MAX(l->options->local[d], 1) : 1;
+        l->kernel->local[d] = local;
+        l->kernel->global[d] = d < dims ? round_up(l, size[dims - 1 - d], local) : one;
+    }
+    copy_dim(l, (ItemCopy){from, to, dims});
+    kernel_end(l);
+}
+
+// States ----------------------------------------------------------------------------------
+
+static const View *state_new(Lower *l, const Type *type, const char *name, Buffer **buffer)
+{
+    int n = 0;
+    const View *own = buffers_new(l, type, MEM_GLOBAL, ROLE_TEMP, 0, name);
+    whole_buffers(own, buffer, &n);
+    return own;
+}
+
+// A state in buffers of its own: what a step reads and writes.
+static const View *state_buffers(Lower *l, const View *view, const Expr *expr,
+                                 Buffer **buffer, bool copy)
+{
+    int n = 0;
+    if (whole_buffers(view, buffer, &n))
+        return view;
+    const View *own = state_new(l, expr->type, "state", buffer);
+    if (copy)
+        gen_copies(l, expr, view, own);
+    return own;
+}
+
+bool is_carried(const Expr *result, const Param *state)
+{
+    while (result->kind == E_GET)
+        result = result->arg[0];
+    return result->kind == E_PARAM && result->param == state;
+}
+
+// Where the results of a step go: what it passes on stays in the buffers it is in.
+static const View *carried_to(Lower *l, const Expr *result, const Env *env,
+                              const Param *state, const View *to)
+{
+    while (result->kind == E_LET)
+        result = result->arg[1];
+    if (result->kind != E_TUPLE)
+        return is_carried(result, state) ? eval(l, result, env) : to;
+    const View **item = NEW_ARRAY(l->arena, const View *, result->narg);
+    for (int i = 0; i < result->narg; i++)
+        item[i] = carried_to(l, result->arg[i], env, state, view_get(l, to, i));
+    return view_tuple(l, to->type, item);
+}
+
+// Of each array of the next state: which of this state it is; -1: a new one.
+typedef struct {
+    int part[PLANES_MAX];
+} Carried;
+
+static Carried carried_of(const View *to, Buffer *const *from, int n)
+{
+    Carried carried;
+    Buffer *buffer[PLANES_MAX];
+    int planes = 0;
+    whole_buffers(to, buffer, &planes);
+    for (int i = 0; i < n; i++) {
+        carried.part[i] = -1;
+        for (int k = 0; k < n; k++)
+            if (buffer[i] == from[k])
+                carried.part[i] = k;
+    }
+    return carried;
+}
+
+// Steps -----------------------------------------------------------------------------------
+
+static Buffer *rebound(Buffer *buffer, Buffer **formal, Buffer **actual, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (buffer == formal[i])
+            return actual[i];
+    return buffer;
+}
+
+static void launch_again(Lower *l, const Launches *step, Buffer **formal, Buffer **actual,
+                         int n)
+{
+    for (int i = 0; i < step->len; i++) {
+        const Launch *from = &step->at[i];
+        Buffer **buffer = NEW_ARRAY(l->arena, Buffer *, from->kernel->params.len);
+        for (int k = 0; k < from->kernel->params.len; k++)
+            buffer[k] = rebound(from->buffer[k], formal, actual, n);
+        Launch launch = {from->kernel, buffer};
+        VEC_PUSH(l->arena, &l->launches, launch);
+    }
+}
+
+// The launches of some steps at once, from buffers to buffers; stream: in one kernel.
+static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool stream,
+                              int64_t steps, const View *from, const View *to)
+{
+    const Expr *f = expr->fun;
+    Launches before = l->launches;
+    l->launches = (Launches){0};
+    if (stream)
+        gen_stream(l, expr, env, steps, from, to);
+    else
+        gen(l, f->arg[0], env_bind(l, env, f->params[0], from), to);
+    Launches step = l->launches;
+    l->launches = before;
+    return step;
+}
+
+// How often the steps of a loop are launched, and the launches of each time: as many steps
+// as go at once, then as many parts of them as are left, then single ones that are.
+enum { KINDS = 3 };
+typedef struct {
+    int64_t times[KINDS];
+    Launches launches[KINDS];
+    Carried carried[KINDS];
+} Passes;
+
+static int kind_of(const Passes *passes, int64_t launch)
+{
+    return launch < passes->times[0]                      ? 0
+           : launch < passes->times[0] + passes->times[1] ? 1
+                                                          : 2;
+}
+
+static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t count,
+                          const View *from, const View *to, Buffer *const *formal, int n)
+{
+    Passes passes = {0};
+    const Expr *f = expr->fun;
+    int64_t fused = stream_steps(l, expr, env, from, to), most = MAX(fused, 1);
+    int64_t part = l->options->relay > 1 && most % l->options->relay == 0
+                       ? most / l->options->relay
+                       : most;
+    int64_t steps[KINDS] = {most, count % most / part * part, count % most % part};
+    const View *single =
+        carried_to(l, f->arg[0], env_bind(l, env, f->params[0], from), f->params[0], to);
+    for (int i = 0; i < KINDS && !l->failed; i++) {
+        const View *dest = steps[i] == 1 ? single : to;
+        passes.times[i] = i == 0 ? count / most : steps[i] > 0;
+        passes.carried[i] = carried_of(dest, formal, n);
+        if (passes.times[i])
+            passes.launches[i] =
+                step_launches(l, expr, env, fused > 0, steps[i], from, dest);
+    }
+    return passes;
+}
+
+// The buffers of the states
+// -----------------------------------------------------------------
+
+// An array of a state: the launches from the one that writes it to the last that reads it.
+typedef struct {
+    int64_t born, last;
+    Buffer *buffer;
+} Content;
+
+// What a buffer is needed for begins with that launch.
+typedef struct {
+    Buffer *buffer;
+    int64_t busy;
+} Room;
+
+typedef struct {
+    int64_t count;   // of launches
+    int n;           // arrays of a state
+    Content **state; // before each launch, and after the last
+    VEC(Room) rooms;
+} States;
+
+static Content *content_new(Lower *l, int64_t born, Buffer *buffer)
+{
+    Content *content = NEW(l->arena, Content);
+    *content = (Content){born, born, buffer};
+    return content;
+}
+
+static void follow_contents(Lower *l, States *s, const Passes *passes, Buffer *const *first)
+{
+    int n = s->n;
+    for (int i = 0; i < n; i++)
+        s->state[i] = content_new(l, -1, first[i]);
+    for (int64_t k = 0; k < s->count; k++) {
+        const Carried *carried = &passes->carried[kind_of(passes, k)];
+        for (int i = 0; i < n; i++) {
+            int part = carried->part[i];
+            s->state[k * n + i]->last = k;
+            s->state[(k + 1) * n + i] =
+                part < 0 ? content_new(l, k, NULL) : s->state[k * n + part];
+        }
+    }
+}
+
+static bool alike(const Buffer *a, const Buffer *b)
+{
+    return a->scalar == b->scalar && a->count == b->count;
+}
+
+// Values from the last to the first: each goes where what follows it is not there yet.
+static void place_content(Lower *l, States *s, Content *content, const View *like)
+{
+    Buffer *buffer;
+    int n = 0;
+    whole_buffers(like, &buffer, &n);
+    for (int i = 0; i < s->rooms.len; i++) {
+        Room *room = &s->rooms.at[i];
+        if (room->busy > content->last && alike(room->buffer, buffer)) {
+            content->buffer = room->buffer;
+            room->busy = content->born;
+            return;
+        }
+    }
+    state_new(l, like->type, "state", &content->buffer);
+    VEC_PUSH(l->arena, &s->rooms, ((Room){content->buffer, content->born}));
+}
+
+// The arrays of a view, in order. What could not be lowered has none.
+static void list_arrays(Lower *l, const View *view, const View **list, int *n)
+{
+    const Type *tuple = type_tuple_of(view->type);
+    for (int i = 0; tuple && i < tuple->n && !l->failed; i++)
+        list_arrays(l, view_get(l, view, i), list, n);
+    if (!tuple)
+        list[(*n)++] = view;
+}
+
+static void place_contents(Lower *l, States *s, const View *dest, Buffer *const *final)
+{
+    int n = 0;
+    const View *like[PLANES_MAX];
+    list_arrays(l, dest, like, &n);
+    for (int i = 0; i < n; i++) {
+        Content *content = s->state[s->count * n + i];
+        bool here = content->born >= 0 && !content->buffer;
+        if (here)
+            content->buffer = final[i];
+        content->last = s->count;
+        VEC_PUSH(l->arena, &s->rooms, ((Room){final[i], here ? content->born : s->count}));
+    }
+    for (int64_t k = s->count * n - 1; k >= n; k--)
+        if (!s->state[k]->buffer)
+            place_content(l, s, s->state[k], like[k % n]);
+}
+
+// Results that are no new values, or one twice.
+static void copy_rest(Lower *l, const States *s, const Expr *expr, const View *dest,
+                      Buffer *const *final)
+{
+    int n = 0;
+    const View *to[PLANES_MAX];
+    list_arrays(l, dest, to, &n);
+    for (int i = 0; i < n; i++) {
+        const Buffer *from = s->state[s->count * n + i]->buffer;
+        if (from != final[i])
+            gen_copies(l, expr, view_mem(l, from, arith_const(l->ctx, 0), to[i]->type),
+                       to[i]);
+    }
+}
+
+static void launch_all(Lower *l, const States *s, const Passes *passes, Buffer **formal)
+{
+    Buffer *actual[2 * PLANES_MAX];
+    for (int64_t k = 0; k < s->count && !l->failed; k++) {
+        for (int i = 0; i < 2 * s->n; i++)
+            actual[i] = s->state[k * s->n + i]->buffer;
+        launch_again(l, &passes->launches[kind_of(passes, k)], formal, actual, 2 * s->n);
+    }
+}
+
+const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    int64_t steps;
+    if (!arith_is_const(expr->num[0], &steps) || steps > 1000000)
+        return lower_fail(l, expr->span, "L021", "iterate needs a constant count");
+    if (parts_of(expr->type) > PLANES_MAX)
+        return lower_fail(l, expr->span, "L030", "iterate has more than 1024 arrays");
+    const View *in = eval(l, expr->arg[0], env);
+    if (steps == 0 || l->failed) {
+        gen_copies(l, expr, in, out);
+        return out;
+    }
+    Buffer *first[PLANES_MAX], *final[PLANES_MAX], *formal[2 * PLANES_MAX];
+    state_buffers(l, in, expr, first, true);
+    const View *dest = state_buffers(l, out, expr, final, false);
+    int n = 0;
+    whole_buffers(dest, final, &n);
+    const View *from = state_new(l, expr->type, "from", formal);
+    const View *to = state_new(l, expr->type, "to", formal + n);
+    for (int i = 0; i < 2 * n; i++)
+        formal[i]->formal = true;
+    Passes passes = step_passes(l, expr, env, steps, from, to, formal, n);
+    States s = {.count = passes.times[0] + passes.times[1] + passes.times[2], .n = n};
+    s.state = NEW_ARRAY(l->arena, Content *, (s.count + 1) * n);
+    follow_contents(l, &s, &passes, first);
+    place_contents(l, &s, dest, final);
+    launch_all(l, &s, &passes, formal);
+    copy_rest(l, &s, expr, dest, final);
+    if (dest != out)
+        gen_copies(l, expr, dest, out);
+    return out;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules applied one after another to an expression, which keeps its types.
+
+#include "rewrite/internal.h"
+
+void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr)
+{
+    *r = (Rewriter){.ir = ir, .arena = arena, .expr = rewrite_begin(ir, expr)};
+}
+
+// Types are set again when a step is taken back: nodes are shared between versions.
+static bool infer_quietly(Rewriter *r, Expr *expr)
+{
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    bool ok = ir_infer_expr(r->ir, expr, &diags);
+    arena_free(arena);
+    return ok;
+}
+
+static void go_back(Rewriter *r, Expr *expr, int steps)
+{
+    r->expr = expr;
+    r->done.steps.len = steps;
+    if (!infer_quietly(r, expr))
+        BUG("an expression that had types has none");
+}
+
+bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *args)
+{
+    Expr *next = rewrite_at(r->ir, r->expr, path, rule, args);
+    if (!next)
+        return false;
+    if (!infer_quietly(r, next)) {
+        go_back(r, r->expr, r->done.steps.len);
+        return false;
+    }
+    r->expr = next;
+    RuleStep step = {rule, *args, *path, span_none};
+    VEC_PUSH(r->arena, &r->done.steps, step);
+    return true;
+}
+
+bool rewriter_first(Rewriter *r, const Path *at, RuleId rule)
+{
+    const Expr *expr = path_find(r->expr, at);
+    if (!expr)
+        return false;
+    if (rewriter_rule(r, at, rule, &(RuleArgs){0}))
+        return true;
+    for (int i = expr->fun ? CHILD_FUN : 0; i < expr->narg; i++) {
+        Path below = *at;
+        if (path_push(&below, i) && rewriter_first(r, &below, rule))
+            return true;
+    }
+    return false;
+}

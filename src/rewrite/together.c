@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds in the pass of the map that makes what they fold: each part of the list is gone
+// through once, where results are stored and the fold goes on; what the parts give is
+// folded behind it. The folds may be of scalars, or of rows element by element.
+
+#include "rewrite/internal.h"
+
+// A name for what a fold folds, as a map, so that it is a stage like others.
+Expr *rule_nameFolded(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_REDUCE) || !at_host(rw))
+        return NULL;
+    Expr *fold = rule_reduceFission(rw, at, args);
+    fold = fold ? fold : copy_of(rw, at);
+    Expr *in = fold->arg[1];
+    if (!is(in, P_MAP))
+        in = make_map(rw, 1, make_identity(rw), in);
+    Param *each = fresh(rw, "each");
+    return expr_let(rw->ir, each, in,
+                    make_reduce(rw, P_REDUCE, fold->fun, fold->arg[0], use(rw, each)));
+}
+
+// A result gets a name, so that it is a stage like others: item i of a tuple.
+Expr *rule_nameResult(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t i = args->at[0];
+    bool tuple = at->kind == E_TUPLE;
+    if (!at_host(rw) || i < 0 || i >= (tuple ? at->narg : 1))
+        return NULL;
+    const Expr *item = tuple ? at->arg[i] : at;
+    if (item->kind != E_PATTERN)
+        return NULL;
+    Param *result = fresh(rw, "result");
+    Expr *rest = use(rw, result);
+    if (tuple) {
+        rest = copy_of(rw, at);
+        rest->arg[i] = use(rw, result);
+    }
+    return expr_let(rw->ir, result, copy_of(rw, item), rest);
+}
+
+// Element by element one of the operations that are associative.
+static bool adds_arrays(const Expr *fun)
+{
+    const Expr *map = fun->arg[0], *zip = is_dims(map, P_MAP, 1) ? map->arg[0] : NULL;
+    if (!zip || fun->nparam != 2 || !is_dims(zip, P_ZIP, 1) || zip->narg != 2 ||
+        !is_use(zip->arg[0], fun->params[0]) || !is_use(zip->arg[1], fun->params[1]))
+        return false;
+    const Expr *sum = map->fun->arg[0];
+    const Param *t = map->fun->params[0];
+    bool operation = sum->kind == E_OP && (sum->op == OP_ADD || sum->op == OP_MUL ||
+                                           sum->op == OP_MINIMUM || sum->op == OP_MAXIMUM);
+    for (int i = 0; operation && i < 2; i++)
+        operation = sum->arg[i]->kind == E_GET && sum->arg[i]->index == i &&
+                    is_use(sum->arg[i]->arg[0], t);
+    return operation;
+}
+
+static bool may_part(const Expr *fold)
+{
+    return fold->type->kind == T_ARRAY ? adds_arrays(fold->fun)
+                                       : is_operation(fold) && plain_scalars(fold->type);
+}
+
+bool folds_together(const Expr *reduce)
+{
+    return is(reduce, P_REDUCE) && (may_part(reduce) || (type_is_scalar(reduce->type) &&
+                                                         accumulated(reduce->fun) >= 0));
+}
+
+// What a let's map makes: n components of each element, those that are stored and those
+// that are folded.
+typedef struct {
+    const Expr *let;
+    int n;
+    bool tuple;
+    const Expr *fold[PARTS_MAX]; // NULL: it is stored
+} Made;
+
+// Is it component k (-1: all) of what the let makes?
+static bool is_part(const Expr *expr, const Param *made, int k)
+{
+    if (k < 0)
+        return is_use(expr, made);
+    const Expr *body = is_dims(expr, P_MAP, 1) ? expr->fun->arg[0] : NULL;
+    return body && is_use(expr->arg[0], made) && body->kind == E_GET && body->index == k &&
+           is_use(body->arg[0], expr->fun->params[0]);
+}
+
+static int count_parts(const Expr *expr, const Param *made, int k)
+{
+    int n = is_part(expr, made, k);
+    for (int i = 0; i < expr->narg; i++)
+        n += count_parts(expr->arg[i], made, k);
+    return expr->fun ? n + count_parts(expr->fun, made, k) : n;
+}
+
+static const Expr *find_fold(const Expr *expr, const Param *made, int k)
+{
+    if (is(expr, P_REDUCE) && is_part(expr->arg[1], made, k))
+        return may_part(expr) ? expr : NULL;
+    for (int i = 0; i < expr->narg; i++) {
+        const Expr *found = find_fold(expr->arg[i], made, k);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static bool look_at(Made *m, const Expr *let)
+{
+    const Type *element = let->arg[0]->type->elem;
+    *m = (Made){.let = let, .n = 1, .tuple = element->kind == T_TUPLE};
+    if (m->tuple)
+        m->n = element->n;
+    bool any = false;
+    for (int k = 0; k < m->n && m->n <= PARTS_MAX; k++) {
+        int part = m->tuple ? k : -1;
+        if (count_parts(let->arg[1], let->param, part) == 1)
+            m->fold[k] = find_fold(let->arg[1], let->param, part);
+        any |= m->fold[k] != NULL;
+    }
+    return any && m->n <= PARTS_MAX;
+}
+
+static Expr *part_of(Rewrite *rw, const Made *m, Param *all, int k)
+{
+    return m->tuple ? expr_get(rw->ir, make1(rw, P_UNZIP, use(rw, all)), k) : use(rw, all);
+}
+
+static Expr *rows_of(Rewrite *rw, int64_t n, Expr *in)
+{
+    return make_sized(rw, P_SPLIT, num(rw, n), in);
+}
+
+// Component k of what f makes of an element.
+static Expr *component(Rewrite *rw, const Made *m, Param *e, int k)
+{
+    Expr *made = call(rw, m->let->arg[0]->fun, use(rw, e));
+    if (!m->tuple)
+        return made;
+    return made->kind == E_TUPLE ? made->arg[k] : expr_get(rw->ir, made, k);
+}
+
+// The function for rows of so many elements: a row of each component.
+static Expr *by_rows(Rewrite *rw, const Made *m)
+{
+    Param *row = fresh(rw, "row");
+    Expr *item[PARTS_MAX];
+    for (int k = 0; k < m->n; k++) {
+        Param *e = fresh(rw, "e");
+        item[k] = make_map(rw, 1, make_lambda(rw, e, component(rw, m, e, k)), use(rw, row));
+    }
+    return make_lambda(rw, row, m->tuple ? expr_tuple(rw->ir, item, m->n) : item[0]);
+}
+
+// The fold of rows of scalars, element by element, and of the row that it leaves.
+static Expr *fold_rows(Rewrite *rw, const Expr *fold, int64_t near, Expr *rows)
+{
+    Ir *ir = rw->ir;
+    Param *a = fresh(rw, "a"), *b = fresh(rw, "b"), *t = fresh(rw, "t");
+    Expr *both[] = {use(rw, a), use(rw, b)};
+    const Expr *pair[] = {expr_get(ir, use(rw, t), 0), expr_get(ir, use(rw, t), 1)};
+    Expr *each = make_map(rw, 1, make_lambda(rw, t, call_all(rw, fold->fun, pair)),
+                          make_zip(rw, 1, both, 2));
+    const Arith *len = num(rw, near);
+    Expr *init = expr_pattern(
+        ir, P_ARRAY, 1, 0, &len,
+        make_lambda(rw, fresh(rw, "i"), start_value(rw, fold->arg[0])), NULL, 0);
+    Expr *columns =
+        make_reduce(rw, P_REDUCE, expr_lambda(ir, (Param *[]){a, b}, 2, each), init, rows);
+    Param *left = fresh(rw, "left");
+    return expr_let(ir, left, columns,
+                    make_reduce(rw, P_REDUCE, copy_of(rw, fold->fun),
+                                copy_of(rw, fold->arg[0]), use(rw, left)));
+}
+
+// What a part of the list gives.
+static Expr *of_part(Rewrite *rw, const Made *m, int64_t near)
+{
+    Param *part = fresh(rw, "part"), *t = fresh(rw, "t");
+    Expr *f = near ? by_rows(rw, m) : copy_of(rw, m->let->arg[0]->fun), *item[PARTS_MAX];
+    for (int k = 0; k < m->n; k++) {
+        Expr *made = part_of(rw, m, t, k);
+        const Expr *fold = m->fold[k];
+        item[k] = !fold  ? made
+                  : near ? fold_rows(rw, fold, near, made)
+                         : make_reduce(rw, P_REDUCE, copy_of(rw, fold->fun),
+                                       copy_of(rw, fold->arg[0]), made);
+    }
+    Expr *body = m->tuple ? expr_tuple(rw->ir, item, m->n) : item[0];
+    return make_lambda(rw, part,
+                       expr_let(rw->ir, t, make_map(rw, 1, f, use(rw, part)), body));
+}
+
+Expr *rule_foldTogether(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t rows = args->at[0], near = args->at[1];
+    const Expr *map = at->kind == E_LET ? at->arg[0] : NULL;
+    Made m;
+    if (!map || !is_dims(map, P_MAP, 1) || !at_host(rw) || !look_at(&m, at) || rows < 1 ||
+        near < 0 || !divides(rw, rows * MAX(near, 1), len_of(map, 0)))
+        return NULL;
+    for (int k = 0; k < m.n && near; k++)
+        if (!type_is_scalar(m.tuple ? map->type->elem->item[k] : map->type->elem))
+            return NULL;
+    Param *parts = fresh(rw, "parts");
+    Expr *in = copy_of(rw, map->arg[0]);
+    in = rows_of(rw, rows, near ? rows_of(rw, near, in) : in);
+    Expr *rest = copy_of(rw, at->arg[1]);
+    for (int k = 0; k < m.n; k++) {
+        Param *t = fresh(rw, "t"), *name = fresh(rw, "p");
+        Expr *field = make_lambda(rw, t, expr_get(rw->ir, use(rw, t), k));
+        Expr *old =
+            m.tuple ? make_map(rw, 1, field, use(rw, at->param)) : use(rw, at->param);
+        Expr *made = part_of(rw, &m, parts, k);
+        if (!m.fold[k])
+            made = make1(rw, P_JOIN, near ? make1(rw, P_JOIN, made) : made);
+        rest = expr_replace(rw->ir, with_name(rw, rest, old, name), name, made);
+    }
+    return expr_let(rw->ir, parts, make_map(rw, 1, of_part(rw, &m, near), in), rest);
+}
+
+// What all items of a group write is kept in their registers.
+Expr *rule_holdOwn(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    bool written = at->kind == E_PATTERN && mentions_threads(at, P_MAPLCL, -1);
+    if (!written || is(at, P_TOLOCAL) || is(at, P_TOPRIVATE) || depth_of(at->type) != 1 ||
+        static_count(at->type) < 1 || !by_all_items(rw))
+        return NULL;
+    return make1(rw, P_TOPRIVATE, copy_of(rw, at));
+}

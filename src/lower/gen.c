@@ -278,10 +278,9 @@ static const KExpr *eval_logic(Lower *l, const Expr *expr, const Env *env)
     if (right.len && !block_may_go_ahead(l, &right, 0))
         return and? k_choose(l, sides, &right, b, &nothing, truth(l, false))
                   : k_choose(l, sides, &nothing, truth(l, true), &right, b);
-    for (int i = 0; i < right.len; i++) {
-        right.at[i]->value = side_left(l, right.at[i]->value);
+    block_leave_side(l, &right);
+    for (int i = 0; i < right.len; i++)
         VEC_PUSH(l->arena, l->block, right.at[i]);
-    }
     if (and&&a->kind == K_COND && b->kind == K_COND)
         return both_conds(l, a, b);
     if (and&&b->kind == K_LITERAL && b->number != 0)

@@ -48,7 +48,7 @@ void side_close(Lower *l, Outside outside)
     arith_facts_reset(l->ctx, outside.facts);
 }
 
-const KExpr *side_left(Lower *l, const KExpr *e)
+static const KExpr *side_left(Lower *l, const KExpr *e)
 {
     if (e->kind != K_LOAD && (e->kind == K_COND || !e->n))
         return e;
@@ -61,6 +61,16 @@ const KExpr *side_left(Lower *l, const KExpr *e)
         arg[i] = side_left(l, e->arg[i]);
     copy->arg = arg;
     return copy;
+}
+
+void block_leave_side(Lower *l, Block *block)
+{
+    for (int i = 0; i < block->len; i++) {
+        Stm *stm = block->at[i];
+        if (stm->value)
+            stm->value = side_left(l, stm->value);
+        block_leave_side(l, &stm->body);
+    }
 }
 
 bool block_may_go_ahead(Lower *l, const Block *block, int from)

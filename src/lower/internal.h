@@ -173,8 +173,8 @@ void side_close(Lower *l, Outside outside);
 const KExpr *fold_ahead(Lower *l, const Expr *expr, const Env *env, const View *out);
 // May the statements from there on run whatever any condition says?
 bool block_may_go_ahead(Lower *l, const Block *block, int from);
-// The value made on a side, for a place that is not on it. Needs: it may go ahead.
-const KExpr *side_left(Lower *l, const KExpr *e);
+// Takes statements that were made on a side off it. Needs: they may go ahead.
+void block_leave_side(Lower *l, Block *block);
 
 // host.c
 // Have the items of a group, by y, rows of their own, each done by the items along x? Then

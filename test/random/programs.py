@@ -442,21 +442,25 @@ class Generator:
         return Expr(self.call(pattern, [f"\\{names} -> {body.text}"], x.text), type_, data, x.batch)
 
     def fold(self, type_):
-        """An operator, the text of where it begins, and what NumPy does along an axis."""
+        """An operator, where it begins, and what NumPy does along an axis."""
         if type_ == "bool":
-            return self.rng.choice([("&&", "true", np.logical_and), ("||", "false", np.logical_or)])
+            return self.rng.choice([("&&", True, np.logical_and), ("||", False, np.logical_or)])
         if type_ == "other":
             op, function = self.rng.choice([("+", np.add), ("^", np.bitwise_xor), ("max", np.maximum)])
-            return op, f"{self.other}({-100 if op == 'max' and self.other in ('char', 'short', 'long') else 0})", function
-        op, start, function = self.rng.choice([("+", 0, np.add), ("+", 0, np.add), ("max", -20000, np.maximum),
-                                               ("min", 20000, np.minimum)])
-        return op, f"{self.type_name(type_)}({start})", function
+            return op, -100 if op == "max" and self.other in ("char", "short", "long") else 0, function
+        return self.rng.choice([("+", 0, np.add), ("+", 0, np.add), ("max", -20000, np.maximum),
+                                ("min", 20000, np.minimum)])
 
-    def folded(self, type_, function, terms, batch, scan):
+    def start(self, type_, value):
+        return str(value).lower() if type_ == "bool" else f"{self.type_name(type_)}({value})"
+
+    def folded(self, type_, fold, terms, batch, scan):
+        _, start, function = fold
         if type_ != "other" and function is np.add and np.abs(terms).sum(axis=batch).max() > LARGEST:
             raise Reject
         data = function.accumulate(terms, axis=batch) if scan else function.reduce(terms, axis=batch)
-        return data.astype(self.dtype[type_])
+        # A `max` may begin above all of its terms.
+        return function(self.dtype[type_](start), data.astype(self.dtype[type_]))
 
     def reduced(self, x, scope, depth, scan=False):
         """A reduction or scan of all elements of an array, which is joined first."""
@@ -464,9 +468,9 @@ class Generator:
             x = self.join(x, 1)
         pattern = "scan" if scan else "reduce"
         if is_scalar(x.type.elem) and self.chance(0.5):
-            op, start, function = self.fold(x.type.elem)
-            data = self.folded(x.type.elem, function, x.data, x.batch, scan)
-            return Expr(self.call(pattern, [op, start], x.text), x.type if scan else x.type.elem, data, x.batch)
+            fold = self.fold(x.type.elem)
+            data = self.folded(x.type.elem, fold, x.data, x.batch, scan)
+            return Expr(self.call(pattern, [fold[0], self.start(x.type.elem, fold[1])], x.text), x.type if scan else x.type.elem, data, x.batch)
         acc, element = self.name("acc"), self.element_of(x, 1)
         known = [*scope, *self.parts(element), *self.parts(element)]
         types = [self.rng.choice(["int", "float", "float", "bool", "other"])
@@ -474,13 +478,14 @@ class Generator:
         folds = [self.fold(t) for t in types]
         terms = [self.scalar(known, t, self.rng.randint(0, 3)) for t in types]
         steps, data = [], []
-        for i, (type_, (op, _, function), term) in enumerate(zip(types, folds, terms)):
+        for i, (type_, fold, term) in enumerate(zip(types, folds, terms)):
+            op = fold[0]
             a = acc if len(types) == 1 else f"{acc}.{i}"
             a, b = (term.text, a) if self.chance(0.3) else (a, term.text)
             steps.append(f"({a} {op} {b})" if op in OPERATORS else f"{op}({a}, {b})")
             all_terms, _ = self.closed(term, x.batch, lengths_of(x.type, 1))
-            data.append(self.folded(type_, function, all_terms, x.batch, scan))
-        start = ", ".join(s for _, s, _ in folds)
+            data.append(self.folded(type_, fold, all_terms, x.batch, scan))
+        start = ", ".join(self.start(t, value) for t, (_, value, _) in zip(types, folds))
         one = len(types) == 1
         result = types[0] if one else Tuple(tuple(types))
         text = self.call(pattern, [f"\\{acc} {element.text} -> " + (steps[0] if one else f"({', '.join(steps)})"),

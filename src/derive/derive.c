@@ -291,7 +291,7 @@ static void unroll_outputs(Walk *w, Path at)
     walk_apply_plain(w, RULE_MAP_UNROLL, at);
 }
 
-// Of the array that a pattern goes through; what is not known is long.
+// The length of the array that a pattern goes through; an unknown one counts as long.
 static int64_t shared_length(const Expr *expr)
 {
     int64_t len;
@@ -417,7 +417,7 @@ static void join_folds(Walk *w, Path at)
     } while (walk_apply_plain(w, RULE_JOIN_REDUCE, at));
 }
 
-// Of what parts gave, which are few.
+// Does it fold the results of the parts, which are few?
 static bool of_parts(const Walk *w, const Expr *expr)
 {
     for (int i = 0; i < w->unstored.ntogether; i++)

@@ -398,8 +398,7 @@ bool derive_folds(Walk *w, Path at, int64_t lanes)
            walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], lanes}, 2);
 }
 
-// Prefixes of whole arrays
-// -----------------------------------------------------------------
+// Prefixes of whole arrays ----------------------------------------------------------------
 
 // In one group, or in parts: what each gives, the prefixes of these, and its own behind
 // them.

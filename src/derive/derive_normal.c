@@ -179,8 +179,8 @@ static void index_rows(Walk *w, Path at)
     }
 }
 
-// Of two maps, the inner of another array, around a map of what the inner one is given,
-// the outer one may come to stand beside the innermost: then both are a product.
+// Three maps, one in the other, where the innermost goes through what the middle one is
+// given: if the outer one moves in beside the innermost, the two are a product.
 static bool is_apart(const Expr *map)
 {
     const Expr *inner = map->dims == 1 ? map->fun->arg[0] : NULL;

@@ -189,7 +189,7 @@ typedef struct {
 
 enum { FIRST_RINGS = 5, FIRST_AHEAD = 3, REGISTERS_MOST = 255 };
 
-// Of what the program gives: its last two axes, and the others.
+// The lengths of the result: its last two axes, and the product of the others.
 static Extents extents_of(const Derivation *d)
 {
     Extents e = {1, 1, 1};
@@ -212,7 +212,7 @@ static int64_t tile_columns(const Tiles *t)
     return t->lx * 2 * t->mx;
 }
 
-// Of an item, about.
+// About how many registers an item needs.
 static double registers_of(const Tiles *t, int bytes)
 {
     const double words = bytes == 8 ? 2 : 1, items = (double)(t->lx * t->ly);

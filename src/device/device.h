@@ -138,7 +138,7 @@ typedef struct {
     // end of the last, on the device's clock.
     DeviceStatus (*run)(Device *device, Module *module, const DeviceLaunch *launch, int n,
                         double *time_ns, Buf *log);
-    // Of a kernel of a module; NULL: nothing is known.
+    // What a kernel of a module uses. NULL: no device of the kind can tell.
     void (*usage)(Device *device, Module *module, const char *kernel, KernelUsage *usage);
     // What the device has taken since some time of its own, in joules; false where it does
     // not count. NULL: none of the kind does.

@@ -527,8 +527,7 @@ void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
     put_matrix_text(out, program, uses);
 }
 
-// HIP: CUDA's words, with vectors that have arithmetic, and warps of 32 or 64 lanes
-// ---------
+// HIP: CUDA's words, with vectors that have arithmetic, and warps of 32 or 64 lanes -------
 
 static const Helper hip_shuffle = {
     {"fw_shuffle(", NULL},

@@ -111,6 +111,13 @@ static bool is_elementwise(const Expr *body, const Param *param)
     return found == 1 && is_spread(map->fun->arg[0], map->fun->params[0]);
 }
 
+// Does a fold begin with this, which nothing else in it reads?
+static bool goes_on_from(const Expr *fold, const Param *param)
+{
+    return fold->arg[0]->kind == E_PARAM && fold->arg[0]->param == param &&
+           expr_uses(fold, param) == 1;
+}
+
 // Can a step change an array of registers where it is: element by element, perhaps many
 // times over?
 static bool changes_in_place(const Expr *body, const Param *param, const Type *type)
@@ -122,8 +129,7 @@ static bool changes_in_place(const Expr *body, const Param *param, const Type *t
                changes_in_place(body->arg[1], param, type);
     if (body->kind == E_PATTERN &&
         (body->pattern == P_REDSEQ || body->pattern == P_REDMATRIX))
-        return body->arg[0]->kind == E_PARAM && body->arg[0]->param == param &&
-               expr_uses(body, param) == 1 &&
+        return goes_on_from(body, param) &&
                changes_in_place(body->fun->arg[0], body->fun->params[0], type);
     return body->narg > 0 && is_elementwise(body, param);
 }
@@ -152,8 +158,7 @@ static bool goes_further(const Expr *body, const Param *param)
     bool fold = body->kind == E_PATTERN &&
                 (body->pattern == P_REDUCE || body->pattern == P_REDSEQ ||
                  body->pattern == P_REDUNROLL);
-    return fold && body->arg[0]->kind == E_PARAM && body->arg[0]->param == param &&
-           expr_uses(body, param) == 1;
+    return fold && goes_on_from(body, param);
 }
 
 void fold_element(Lower *l, const Expr *expr, const Env *env, const View *acc,

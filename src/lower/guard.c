@@ -3,12 +3,11 @@
 // Guards: what a condition keeps from being evaluated, and what may be evaluated without
 // it.
 //
-//   method  Each side of a condition is an object. While a side is open, statements go to
-//   its
-//           block, and each load and store made says that it is on it, so that a view of
-//           an element behind a condition must not be asked for the element before the
-//           side is open (V_LATER). The passes keep what a load says; verify.c compares it
-//           with where the load has come to stand.
+//   method  Each side of a condition is an object. While a side is open, statements go
+//           to its block, and each load and store made says that it is on it, so that a
+//           view of an element behind a condition must not be asked for the element before
+//           the side is open (V_LATER). The passes keep what a load says; verify.c compares
+//           it with where the load has come to stand.
 
 #include "kir/passes.h"
 #include "lower/internal.h"

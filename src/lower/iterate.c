@@ -230,8 +230,7 @@ static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t co
     return passes;
 }
 
-// The buffers of the states
-// -----------------------------------------------------------------
+// The buffers of the states ---------------------------------------------------------------
 
 // An array of a state: the launches from the one that writes it to the last that reads it.
 typedef struct {

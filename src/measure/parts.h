@@ -285,8 +285,7 @@ json_t *sandbox_to_json(const Sandbox *sandbox, const Folder *folder);
 // The worker's side: fd stays open. False with a log.
 bool sandbox_enter(const json_t *wanted, int fd, Buf *log);
 
-// processes.c: worker processes
-// ------------------------------------------------------------
+// processes.c: worker processes -----------------------------------------------------------
 
 enum {
     WORKER_STACK_BYTES = 256 << 20

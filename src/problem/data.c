@@ -121,27 +121,6 @@ static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int 
     return scalar_random(rng, scalar);
 }
 
-static void fill(Filling filling)
-{
-    parts_call(filling.buffer->count, RANDOM_CHUNK, fill_part, &filling);
-}
-
-ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
-{
-    const Function *main = problem->bound->main;
-    ProblemData *data = make_data(problem, arena);
-    const RigBuffer *at = data->buffer;
-    const Type *plane[PLANES_MOST];
-    for (int i = 0; i < main->nparam; i++) {
-        uint64_t own = hash_mix(seed, (uint64_t)i); // as problem_inputs
-        int n =
-            MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
-        for (int k = 0; k < n; k++)
-            fill((Filling){.buffer = at++, .draw = usual, .seed = own, .plane = k});
-    }
-    return data;
-}
-
 // Further inputs -------------------------------------------------------------------------
 
 // A float that is made an int is perhaps an index, and what an opaque function does with
@@ -253,19 +232,18 @@ static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int se
     return found ? values[(i + line) % COUNTOF(values)] : x;
 }
 
-// Arrays of few elements are parameters: what is special in one is in every result.
-static void fill_input(const RigBuffer *buffer, const Type *plane, int set, bool finite,
-                       int64_t terms, uint64_t seed)
+// What the floats of a further set hold. Arrays of few elements are parameters: what is
+// special in one is in every result.
+static Filling further(const RigBuffer *buffer, const Type *plane, int set, bool finite,
+                       int64_t terms)
 {
     static Draw *const draw[] = {few_digits, any_scale, special};
-    if (!scalar_info[buffer->scalar].floating)
-        return;
     Marks m = marks_of(plane, buffer->count, set);
     m.terms = terms;
     MoreKind kind = set % MORE_KINDS;
     finite |= buffer->count < SPECIAL_FROM;
     kind = kind == MORE_SPECIAL && finite ? MORE_FEW_DIGITS : kind;
-    fill((Filling){buffer, draw[kind], seed, 0, m, set});
+    return (Filling){.buffer = buffer, .draw = draw[kind], .marks = m, .set = set};
 }
 
 // Their terms in the longest fold; 0: they are of no whole numbers.
@@ -280,24 +258,39 @@ bool data_whole(const Problem *problem)
     return long_terms(problem) > 0;
 }
 
-ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena)
+// Integers, and all inputs where set is below 0, are as usual.
+static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Arena *arena)
 {
     const Function *main = problem->bound->main;
-    seed = hash_mix(seed, 1001 + (uint64_t)set);
-    ProblemData *data = data_random(problem, seed, arena);
-    if (is_tame(main->body))
-        return data;
+    ProblemData *data = make_data(problem, arena);
     bool finite = problem->bound->math == MATH_FAST || folds_decide(main->body);
     const RigBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
     for (int i = 0; i < main->nparam; i++) {
+        uint64_t own = hash_mix(seed, (uint64_t)i); // as problem_inputs
         int n =
             MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
-        for (int k = 0; k < n; k++, at++)
-            fill_input(at, plane[k], set, finite, long_terms(problem),
-                       hash_mix(seed, (uint64_t)(at - data->buffer)));
+        for (int k = 0; k < n; k++, at++) {
+            Filling filling = {.buffer = at, .draw = usual, .seed = own, .plane = k};
+            if (set >= 0 && scalar_info[at->scalar].floating) {
+                filling = further(at, plane[k], set, finite, long_terms(problem));
+                filling.seed = hash_mix(seed, (uint64_t)(at - data->buffer));
+            }
+            parts_call(at->count, RANDOM_CHUNK, fill_part, &filling);
+        }
     }
     return data;
+}
+
+ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
+{
+    return fill_all(problem, -1, seed, arena);
+}
+
+ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena)
+{
+    bool tame = is_tame(problem->bound->main->body);
+    return fill_all(problem, tame ? -1 : set, hash_mix(seed, 1001 + (uint64_t)set), arena);
 }
 
 Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena)

@@ -74,8 +74,7 @@ Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make1(rw, P_JOIN, make_map(rw, 1, make_lambda(rw, part, each), whole));
 }
 
-// By the items of a group
-// ------------------------------------------------------------------
+// By the items of a group -----------------------------------------------------------------
 
 // So few that one item takes them, and the parts into which more are split.
 enum { ALONE = 16, FAN = 16 };

@@ -105,8 +105,7 @@ static void run_all(Fixture *f, Rig *rig)
     assert_int_equal(f->ok, JOBS - JOBS / 10);
 }
 
-// Links over a socket: texts after their lengths
-// -------------------------------------------
+// Links over a socket: texts after their lengths ------------------------------------------
 
 typedef struct {
     int fd;
@@ -178,8 +177,7 @@ static int end_wire(Wire *wire)
     return status;
 }
 
-// Tests
-// -------------------------------------------------------------------------------------
+// Tests -----------------------------------------------------------------------------------
 
 // A rig with peers of which so many take part.
 static Rig *open_rig(Fixture *f, const RigPeer *peer, int n, int taking_part)

@@ -19,8 +19,7 @@
 
 #include <cmocka.h>
 
-// Ways to spoil a text
-// -----------------------------------------------------------------------
+// Ways to spoil a text --------------------------------------------------------------------
 
 typedef enum {
     BY_TEXT,   // `what` becomes `with`
@@ -129,8 +128,7 @@ static bool spoil(const Spoiler *s, const char *text, Rng *rng, Buf *out)
     return false;
 }
 
-// Judging
-// -------------------------------------------------------------------------------------
+// Judging ---------------------------------------------------------------------------------
 
 enum { SETS = 1 + 2 * MORE_SETS, JUDGED = 1 + MORE_SETS };
 

@@ -123,10 +123,13 @@ typedef struct {
     int64_t bytes;    /* of the whole */
     int in, out;      /* 1: read, written by the kernels */
     int image;        /* 1: an OpenCL image; count is in its pixels' channels */
+    int value; /* 1: a scalar of a program, which kernels take by value: in place of a
+                  buffer fw_execute is given the address of the value, in the memory of
+                  this process, and reads it during the call */
 } fw_argument;
 
-/* How many arrays the problem takes: its inputs in their order, then its outputs (a scalar
- * of a program is an array of one element); of a template all that is no scalar, in the
+/* How many arrays the problem takes: its inputs in their order, then its outputs; of a
+ * template all that is no scalar, in the
  * order of the problem file. */
 FW_API int fw_problem_arguments(const fw_problem *problem);
 /* The i-th of them. error   0: there is none, and *argument is left alone */
@@ -328,7 +331,8 @@ FW_API int fw_resize(fw_executable *executable, const int64_t *size, int n, char
  *           and the work is done on return
  *   buffer  n handles in the order of fw_problem_argument: cl_mem; device pointers
  *           (CUdeviceptr as void *), multiples of 32, because kernels read vectors; host
- *           pointers. Outputs must not overlap anything.
+ *           pointers. Of a scalar the address of its value: &alpha. Outputs must not
+ *           overlap anything.
  *   error   0: a wrong number of buffers, one known to be too small or at an address that
  *           is no such multiple (nothing was put there); or a call of the driver failed.
  *           1: done

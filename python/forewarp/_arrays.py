@@ -205,17 +205,12 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     return numpy.empty(shape, dtype)
 
 
-def scalar(like: Any, value: Any, dtype: str) -> Any:
-    """An array of one element, where another is."""
-    name = library(like)
-    if name == "torch":
-        torch = sys.modules["torch"]
-        return torch.tensor(value, dtype=getattr(torch, dtype), device=like.device)
-    if name == "pyopencl":
-        return empty(like, (), dtype).fill(value)
-    if name in ("cupy", "jax"):
-        module = sys.modules["cupy"] if name == "cupy" else sys.modules["jax"].numpy
-        return module.asarray(value, dtype)
-    import numpy
-
-    return numpy.asarray(value, dtype)
+def number(value: Any) -> Any:
+    """A number as Python has it, also that of an array of one element."""
+    if isinstance(value, (int, float)):
+        return value
+    if hasattr(value, "queue") and hasattr(value, "get"):  # pyopencl
+        value = value.get()
+    if not hasattr(value, "item") or tuple(getattr(value, "shape", ())) not in ((), (1,)):
+        raise TypeError(f"{type(value).__name__}")
+    return value.item()

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import operator
 import os
+import struct
 import sys
 import textwrap
 import threading
@@ -34,6 +35,11 @@ _DTYPE = {
     "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32",
     "uint": "uint32", "long": "int64", "ulong": "uint64", "half": "float16", "float": "float32",
     "double": "float64",
+}  # fmt: skip
+# How struct packs one: of a ushort that stands for a bf16, the bits.
+_PACKED = {
+    "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
+    "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d",
 }  # fmt: skip
 AnyPath = Union[str, "os.PathLike[str]", None]
 _FILES = (".fw", ".fws", ".json")
@@ -66,6 +72,7 @@ class Argument:
     input: bool
     output: bool
     image: bool
+    value: bool = False  # a scalar, passed by value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,7 +295,7 @@ class Problem:
         lib.fw_problem_shape(self._c, i, extent, rank)
         element = (text(a.type) or "").rstrip("0123456789")
         return Argument(text(a.name) or "", _DTYPE[element], tuple(extent[0:rank]), a.bytes,
-                        bool(getattr(a, "in")), bool(a.out), bool(a.image))  # fmt: skip
+                        bool(getattr(a, "in")), bool(a.out), bool(a.image), bool(a.value))  # fmt: skip
 
     @property
     def label(self) -> str:
@@ -419,7 +426,8 @@ class Kernel:
     Arrays of the processor may be passed to any plan: the library then copies them.
 
     On CUDA the work is put into the stream that the package of the first array uses now, or
-    into `stream`, and nothing waits.
+    into `stream`, and nothing waits. A scalar is a number; of an array of one element the number is
+    read, which on a GPU waits for it.
 
     TypeError: a wrong number of arrays, elements of another type, an array on another device.
     ValueError: a wrong shape, an array that is not dense, an output that is read-only.
@@ -450,6 +458,13 @@ class Kernel:
         self._pointers = ffi.new("uintptr_t[]", len(arguments) + 1)
         self._addresses = ffi.cast("void **", self._pointers)
         self._message = ffi.new("char **")
+        self._values = {}  # of a scalar: how it is packed, and where
+        for place, argument in enumerate(arguments):
+            if argument.value:
+                cell = ffi.new("char[]", 8)
+                self._values[place] = (struct.Struct(_PACKED[argument.dtype]), ffi.buffer(cell), cell)
+                self._pointers[place] = int(ffi.cast("uintptr_t", cell))
+                self._known[place] = ((), (), None, 0, 0)
 
     def __repr__(self) -> str:
         return f"<forewarp.Kernel {self.problem.label} on {self.plan.device.id}>"
@@ -459,16 +474,17 @@ class Kernel:
         if len(arrays) != len(inputs):
             names = ", ".join(a.name for a in inputs)
             raise TypeError(f"{self.problem.label} takes {len(inputs)} inputs ({names}), not {len(arrays)}")
-        like = next((a for a in arrays if not isinstance(a, (int, float))), None)
+        like = next((a for a, argument in zip(arrays, inputs) if not argument.value), None)
         ordered = stream is not None
         if stream is None and like is not None:
             stream = _arrays.current_stream(like)
         with self._lock:
             self._keep, self._ordered = [], ordered
             for place, argument, array in zip(self._inputs, inputs, arrays):
-                if isinstance(array, (int, float)) and not argument.shape:
-                    array = _arrays.scalar(like, array, argument.dtype)
-                self._look(place, array, stream, False)
+                if argument.value:
+                    self._pack(place, argument, array)
+                else:
+                    self._look(place, array, stream, False)
             if self._stale or sizes or self._given:
                 self._settle(sizes)
             if out is None:
@@ -485,6 +501,17 @@ class Kernel:
             self._run(stream)
             self._keep = []
         return made[0] if len(made) == 1 else tuple(made) if made else None
+
+    def _pack(self, place: int, argument: Argument, value: Any) -> None:
+        """Takes the value of a scalar."""
+        name, (packing, room, _) = f"{argument.name} of {self.problem.label}", self._values[place]
+        try:
+            number = _arrays.number(value)
+            packing.pack_into(room, 0, number)
+        except TypeError as wrong:
+            raise TypeError(f"{name} is a number, not {wrong}") from None
+        except (struct.error, OverflowError):
+            raise TypeError(f"{name} is a number of type {argument.dtype}, not {value!r}") from None
 
     def _look(self, place: int, array: Any, stream: int | None, fresh: bool) -> None:
         """Takes the address of an array, and what there is to know of it if that is new."""
@@ -530,26 +557,27 @@ class Kernel:
     def _check(self) -> None:
         """Shapes and devices of all arrays."""
         label, target, device = self.problem.label, self.plan.target, self.plan.device.id
+        arrays = [known for place, known in enumerate(self._known) if place not in self._values]
         for argument, shape, known in zip(self.problem.arguments, self._shapes, self._known):
             if known[1] != shape and not (shape == () and known[1] == (1,)):
                 raise ValueError(f"{argument.name} of {label} has shape {shape}, not {known[1]}")
-        kinds = {known[2] for known in self._known}
+        kinds = {known[2] for known in arrays}
         if len(kinds) > 1:
             raise TypeError(f"the arrays are on several kinds of devices: {', '.join(sorted(kinds))}")
         self._copies = kinds == {"cpu"} or not kinds
         if not self._copies and kinds != {target}:
             raise TypeError(f"the kernel is for {device}, the arrays are on {kinds.pop()}")
-        other = {known[3] for known in self._known if f"{target}:{known[3]}" != device}
+        other = {known[3] for known in arrays if f"{target}:{known[3]}" != device}
         if not self._copies and target == "cuda" and other:
             raise TypeError(f"the kernel is for {device}, an array is on cuda:{other.pop()}")
-        self._stale = any(known[0] is None for known in self._known)
+        self._stale = any(known[0] is None for known in arrays)
 
     def _run(self, stream: int | None) -> None:
         n = len(self._known)
         if self._copies:
             done = lib.fw_run(self._c, self._addresses, n, self._message)
         else:
-            queue = self._known[0][4] if self.plan.target == "opencl" else stream or 0
+            queue = next(k[4] for k in self._known if k[2]) if self.plan.target == "opencl" else stream or 0
             done = lib.fw_execute(self._c, ffi.cast("void *", queue), self._addresses, n, self._message)
         if not done:
             raise Error((taken(self._message[0]) or "").rstrip("\n"))

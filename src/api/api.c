@@ -201,7 +201,8 @@ int fw_problem_argument(const fw_problem *problem, int i, fw_argument *argument)
                               .bytes = a->bytes,
                               .in = a->in,
                               .out = a->out,
-                              .image = a->image};
+                              .image = a->image,
+                              .value = a->value};
     return 1;
 }
 

@@ -23,6 +23,7 @@ typedef struct {
     Buf bytes;        // $b: the sizes as macros
     Buf tables;       // $t
     Buf values;       // $v: "a, out"
+    Buf places;       // $a: "&a, &out"
     Buf sizes;        // $z: "long long N, "; of generic sizes
     Buf named;        // $y: ", N"
     Buf resize;       // $r: what sets all that depends on them
@@ -53,6 +54,7 @@ static void put_text(Buf *out, const Host *host, const char *text)
         case 'b': buf_puts(out, host->bytes.text); break;
         case 't': buf_puts(out, host->tables.text); break;
         case 'v': buf_puts(out, host->values.text); break;
+        case 'a': buf_puts(out, host->places.text); break;
         case 'z': buf_puts(out, host->sizes.text); break;
         case 'y': buf_puts(out, host->named.text); break;
         case 'r': buf_puts(out, host->resize.text); break;
@@ -144,6 +146,9 @@ static void put_arg(Buf *out, const JobArg *arg)
 {
     if (arg->kind == ARG_BUFFER)
         buf_printf(out, "    {FW_BUFFER, 0, %d},\n", arg->buffer);
+    else if (arg->kind == ARG_VALUE)
+        buf_printf(out, "    {FW_CALLER, %d, %d},\n", (int)scalar_device_bytes(arg->scalar),
+                   arg->buffer);
     else if (arg->kind == ARG_INT)
         buf_printf(out, "    {FW_VALUE, 4, 0x%" PRIx32 "u},\n", (uint32_t)arg->number);
     else {
@@ -175,11 +180,13 @@ static void put_launches(Buf *out, const Job *job)
 
 static void put_args(Buf *out, const Job *job)
 {
-    buf_puts(out,
-             "/* A buffer by its number, those of the caller first; or so many bytes of "
-             "a value. */\nenum { FW_BUFFER, FW_VALUE };\nstatic const struct {\n    "
-             "int kind;\n    size_t bytes;\n    unsigned long long value;\n} "
-             "fw_arg[] = {\n");
+    buf_puts(
+        out,
+        "/* A buffer by its number, those of the caller first; a value of the "
+        "caller's, of so many bytes, by its number among these; or so many bytes of a "
+        "value. */\nenum { FW_BUFFER, FW_CALLER, FW_VALUE };\nstatic const struct {\n    "
+        "int kind;\n    size_t bytes;\n    unsigned long long value;\n} "
+        "fw_arg[] = {\n");
     int n = 0;
     for (int i = 0; i < job->nlaunch; n += job->launch[i++].narg)
         for (int k = 0; k < job->launch[i].narg; k++)
@@ -187,13 +194,20 @@ static void put_args(Buf *out, const Job *job)
     buf_puts(out, n ? "};\n\n" : "    {FW_VALUE, 0, 0},\n};\n\n");
 }
 
+static bool is_buffer(const Argument *argument)
+{
+    return !argument->image && !argument->value;
+}
+
 static void put_bytes(Buf *out, const Recipe *recipe)
 {
-    buf_puts(out, "/* Bytes of the caller's buffers, then of those between kernels. */\n"
-                  "static const size_t fw_bytes[] = {\n");
+    buf_puts(out,
+             "/* Bytes of the caller's buffers (0: it is a value, or an image), then of "
+             "those between kernels. */\n"
+             "static const size_t fw_bytes[] = {\n");
     for (int i = 0; i < recipe->nargument; i++)
         buf_printf(out, "    %" PRId64 ", /* %s */\n",
-                   recipe->argument[i].image ? 0 : recipe->argument[i].bytes,
+                   is_buffer(&recipe->argument[i]) ? recipe->argument[i].bytes : 0,
                    recipe->argument[i].name);
     for (int i = 0; i < recipe->job.nscratch; i++)
         buf_printf(out, "    %" PRId64 ",\n", recipe->job.scratch_bytes[i]);
@@ -414,6 +428,8 @@ static void put_choice(Buf *out, const Recipe *recipe)
 static void put_settings(Buf *out, const Recipe *recipe)
 {
     for (int i = 0; i < recipe->nargument; i++) {
+        if (!is_buffer(&recipe->argument[i]))
+            continue;
         buf_printf(out, "    self->bytes[%d] = (size_t)(", i);
         put_argument_bytes(out, recipe, i);
         buf_puts(out, ");\n");
@@ -498,7 +514,7 @@ static void put_c_call(Buf *out, int number, const Host *host)
     int callers = host->recipe->nargument;
     for (int k = 0; k < launch->narg; k++) {
         const OpenNumber *open = find_open(host->recipe, OPEN_ARG, number, k);
-        if (launch->arg[k].kind != ARG_BUFFER && !open)
+        if (!job_reads(&launch->arg[k]) && !open)
             buf_printf(out, "    const unsigned long long v%d = 0x%" PRIx64 "u;\n", k,
                        (uint64_t)launch->arg[k].number);
         if (open) {
@@ -511,7 +527,7 @@ static void put_c_call(Buf *out, int number, const Host *host)
     for (int k = 0; k < launch->narg; k++) {
         const JobArg *arg = &launch->arg[k];
         buf_puts(out, k ? ", " : "");
-        if (arg->kind != ARG_BUFFER)
+        if (!job_reads(arg))
             buf_printf(out, "(void *)&v%d", k);
         else
             buf_printf(out, arg->buffer < callers ? "caller[%d]" : "scratch[%d]",
@@ -579,7 +595,8 @@ static void put_c_run(Buf *out, const Host *host)
     buf_puts(out, recipe->nvariant > 1 ? "    int variant;\n" : "");
     buf_puts(out, "    void *const caller[] = {");
     for (int i = 0; i < recipe->nargument; i++)
-        buf_printf(out, "%s(void *)%s", i ? ", " : "", recipe->argument[i].name);
+        buf_printf(out, "%s(void *)%s%s", i ? ", " : "",
+                   recipe->argument[i].value ? "&" : "", recipe->argument[i].name);
     buf_puts(out, "};\n");
     put_checks(out, recipe);
     if (recipe->nvariant > 1)
@@ -684,13 +701,42 @@ static void put_upper(Buf *out, const char *name)
         buf_putc(out, (char)toupper((unsigned char)*name));
 }
 
+// The type of a value in C; of a half or a bf16, which C has no word for, of its bits.
+static const char *value_type(const Argument *argument)
+{
+    static const struct {
+        const char *opencl, *c;
+    } type[] = {{"char", "signed char "},
+                {"uchar", "unsigned char "},
+                {"short", "short "},
+                {"ushort", "unsigned short "},
+                {"half", "unsigned short "},
+                {"int", "int "},
+                {"uint", "unsigned int "},
+                {"long", "long long "},
+                {"ulong", "unsigned long long "},
+                {"float", "float "},
+                {"double", "double "}};
+    for (int i = 0; i < COUNTOF(type); i++)
+        if (strcmp(type[i].opencl, argument->type) == 0)
+            return type[i].c;
+    BUG("a value of type %s", argument->type);
+}
+
 static void describe(Host *host, const char *in, const char *out)
 {
     const Recipe *recipe = host->recipe;
     for (int i = 0; i < recipe->nargument; i++) {
         const Argument *a = &recipe->argument[i];
-        buf_printf(&host->handles, "%s%s%s", i ? ", " : "", a->out ? out : in, a->name);
+        buf_printf(&host->handles, "%s%s%s", i ? ", " : "",
+                   a->value ? value_type(a)
+                   : a->out ? out
+                            : in,
+                   a->name);
         buf_printf(&host->values, "%s%s", i ? ", " : "", a->name);
+        buf_printf(&host->places, "%s&%s", i ? ", " : "", a->name);
+        if (a->value)
+            continue;
         const char *way = a->in && a->out ? "in and out" : a->out ? "out" : "in";
         buf_printf(&host->bytes, "#define %s_", host->upper.text);
         put_upper(&host->bytes, a->name);
@@ -747,8 +793,9 @@ bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
         return diag_error(diags, span_none, "C057", "no host program for target %s",
                           target_name(recipe->target));
     Host host = {.recipe = recipe, .stem = stem};
-    Buf *const part[] = {&host.upper,  &host.handles, &host.bytes, &host.tables,
-                         &host.values, &host.sizes,   &host.named, &host.resize};
+    Buf *const part[] = {&host.upper,  &host.handles, &host.bytes,
+                         &host.tables, &host.values,  &host.places,
+                         &host.sizes,  &host.named,   &host.resize};
     for (int i = 0; i < COUNTOF(part); i++)
         buf_init(part[i]);
     set_name(stem, recipe, host.name, sizeof host.name);

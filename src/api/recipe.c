@@ -543,19 +543,31 @@ static bool takes(const Recipe *recipe, int n, Buf *log)
     return n == recipe->nargument;
 }
 
+// A handle of the caller's, or the address of a value.
+static bool lend(const Loaded *loaded, int i, void *const *handle, DeviceArg *lent,
+                 Buf *log)
+{
+    const Argument *a = &loaded->argument[i];
+    if (!a->value)
+        return loaded->kind->lend(loaded->device, handle, (size_t)a->bytes, lent, log);
+    *lent = (DeviceArg){.data = *handle, .bytes = (size_t)a->bytes};
+    if (!*handle)
+        buf_puts(log, "the address of its value is NULL\n");
+    return *handle != NULL;
+}
+
 static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg *lent,
                      Buf *log)
 {
-    const Recipe *recipe = loaded->recipe;
     for (int i = 0; i < n; i++) {
-        size_t bytes = (size_t)loaded->argument[i].bytes, before = log->len;
-        if (loaded->kind->lend(loaded->device, &buffer[i], bytes, &lent[i], log))
+        size_t before = log->len;
+        if (lend(loaded, i, &buffer[i], &lent[i], log))
             continue;
         Buf why;
         buf_init(&why);
         buf_puts(&why, log->text + before);
         log->text[log->len = before] = 0;
-        buf_printf(log, "buffer %d (%s): %s", i, recipe->argument[i].name, why.text);
+        buf_printf(log, "buffer %d (%s): %s", i, loaded->argument[i].name, why.text);
         buf_release(&why);
         return false;
     }
@@ -570,6 +582,7 @@ static void set_args(const Loaded *loaded, const JobLaunch *from, const DeviceAr
     for (int k = 0; k < from->narg; k++) {
         const JobArg *arg = &from->arg[k];
         switch (arg->kind) {
+        case ARG_VALUE: to[k] = lent[arg->buffer]; break;
         case ARG_BUFFER:
             to[k] = arg->buffer < first_scratch
                         ? lent[arg->buffer]
@@ -646,10 +659,6 @@ static Mem *take_in(const Loaded *loaded, const Argument *a, void *array, bool *
     const DeviceKind *kind = loaded->kind;
     size_t bytes = (size_t)a->bytes, element = (size_t)(a->bytes / MAX(a->count, 1));
     bool aligned = element == 0 || (uintptr_t)array % element == 0;
-    if (!array) {
-        buf_printf(log, "array %s is NULL\n", a->name);
-        return NULL;
-    }
     Mem *mem = kind->mem_wrap && aligned ? kind->mem_wrap(loaded->device, array, bytes, log)
                                          : NULL;
     *wrapped = mem != NULL;
@@ -661,6 +670,19 @@ static Mem *take_in(const Loaded *loaded, const Argument *a, void *array, bool *
         return NULL;
     }
     return mem;
+}
+
+// What the kernels are given for an array, or for the address of a value.
+static bool take_argument(const Loaded *loaded, const Argument *a, void *array,
+                          DeviceArg *arg, bool *wrapped, Buf *log)
+{
+    if (!array)
+        buf_printf(log, "array %s is NULL\n", a->name);
+    else if (a->value)
+        *arg = (DeviceArg){.data = array, .bytes = (size_t)a->bytes};
+    else
+        arg->mem = take_in(loaded, a, array, wrapped, log);
+    return arg->mem || arg->data;
 }
 
 // Mapping waits for the kernels, and shows this process what they wrote.
@@ -685,8 +707,8 @@ bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log)
     DeviceArg *arg = xcalloc((size_t)MAX(n, 1), sizeof *arg);
     bool *wrapped = xcalloc((size_t)MAX(n, 1), sizeof *wrapped), ok = true;
     for (int i = 0; ok && i < n; i++)
-        ok = (arg[i].mem = take_in(loaded, &loaded->argument[i], array[i], &wrapped[i],
-                                   log)) != NULL;
+        ok = take_argument(loaded, &loaded->argument[i], array[i], &arg[i], &wrapped[i],
+                           log);
     ok = ok && run_all(loaded, kind->queue(loaded->device), arg, log);
     for (int i = 0; i < n; i++) {
         const Argument *a = &loaded->argument[i];

@@ -43,6 +43,12 @@ bool target_has_images(const Target *target)
     return target->image != NULL;
 }
 
+// A reference keeps bounds beside values, in memory.
+bool target_takes_values(const Target *target)
+{
+    return !target->doubts;
+}
+
 const char *target_name(const Target *target)
 {
     return target->name;

@@ -18,6 +18,7 @@ const Target *target_reference(const char *of);
 const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers
+bool target_takes_values(const Target *target);     // else scalars are buffers
 const char *target_extension(const Target *target); // "cl", "cu", "c"
 // Of a device that is not present, as columns of the table say: -1: as it is described.
 int target_warp(const Target *target);

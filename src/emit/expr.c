@@ -339,9 +339,16 @@ static void put_place(Printer *p, const TilePlaces *places, const Arith *index)
     }
 }
 
+bool by_value(const Printer *p, const Buffer *buffer)
+{
+    return buffer->value && target_takes_values(p->target);
+}
+
 void put_element(Printer *p, const Buffer *buffer, const Arith *index)
 {
     put_name(p, buffer->name);
+    if (by_value(p, buffer))
+        return;
     put(p, "[");
     if (buffer->places)
         put_place(p, buffer->places, index);

@@ -114,6 +114,7 @@ const char *index_type(const Printer *p); // int or long
 // expr.c
 void put_value(Printer *p, const KExpr *value, Prec prec);
 void put_element(Printer *p, const Buffer *buffer, const Arith *index); // `a[i]`
+bool by_value(const Printer *p, const Buffer *buffer); // then its name is the element
 // A vector in memory, `*(global float4 *)&a[i]`; false, with nothing printed, if the target
 // needs a function for it because it may not be aligned.
 bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,

@@ -643,9 +643,13 @@ static void put_parameters(Printer *p, const Kernel *kernel)
         const Buffer *buffer = kernel->params.at[i];
         bool stored = block_any(&kernel->body, stores, buffer);
         put(p, i ? ", " : "");
-        if (p->target->image && kernel_reads_image(kernel, buffer))
+        if (by_value(p, buffer)) {
+            put(p, "const ");
+            put_memory_type(p, buffer->scalar, "");
+            put(p, " ");
+        } else if (p->target->image && kernel_reads_image(kernel, buffer)) {
             put(p, "%s", p->target->image);
-        else {
+        } else {
             bool plain = buffer->role == ROLE_INPUT && !buffer->formal;
             put(p, "%s%s", p->target->global, stored ? "" : "const ");
             put_memory_type(p, buffer->scalar, plain ? "read_" : "memory_");
@@ -709,9 +713,16 @@ static void put_entry(Printer *p, const Kernel *kernel)
     p->indent = 1;
     put(p, "%s(", kernel->name);
     int n = kernel->params.len;
-    for (int i = 0; i < n; i++)
-        put(p, p->target->doubts ? "%sfw_argument{arg[%d]}" : "%sarg[%d]", i ? ", " : "",
-            i);
+    for (int i = 0; i < n; i++) {
+        const Buffer *buffer = kernel->params.at[i];
+        put(p, i ? ", " : "");
+        if (by_value(p, buffer)) {
+            put(p, "*(const ");
+            put_memory_type(p, buffer->scalar, "");
+            put(p, " *)arg[%d]", i);
+        } else
+            put(p, p->target->doubts ? "fw_argument{arg[%d]}" : "arg[%d]", i);
+    }
     for (int i = 0; i < kernel->sizes.len; i++)
         put(p, "%s*(const int *)arg[%d]", n + i ? ", " : "", n + i);
     put_line(p, ");");

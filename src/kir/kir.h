@@ -26,6 +26,7 @@ typedef struct {
     BufferRole role;    // GLOBAL only
     int number;         // GLOBAL: index in Unit.buffers
     bool formal;        // stands for what a launch binds to it; never allocated
+    bool value;         // INPUT: a scalar, which kernels take as an argument's value
     int plane;          // INPUT, OUTPUT: which plane of which parameter or result
     int param;
     int vector;  // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars

@@ -52,7 +52,8 @@ static bool is_copied_load(const Stm *stm)
 {
     const KExpr *load = stm->kind == ST_DECL && stm->var->is_const ? stm->value : NULL;
     if (!load || load->kind != K_LOAD || load->side || load->buffer->formal ||
-        load->buffer->space != MEM_GLOBAL || load->buffer->role != ROLE_INPUT)
+        load->buffer->value || load->buffer->space != MEM_GLOBAL ||
+        load->buffer->role != ROLE_INPUT)
         return false;
     int bytes = scalar_info[load->buffer->scalar].bytes *
                 (load->type->kind == T_VECTOR ? load->type->width : 1);

@@ -138,7 +138,7 @@ static void collect_images(const Pass *pass, Kernel *kernel)
     kernel->images.len = 0;
     for (int i = 0; i < kernel->params.len; i++) {
         const Buffer *buffer = kernel->params.at[i];
-        if ((buffer->scalar == S_FLOAT || buffer->scalar == S_INT) &&
+        if ((buffer->scalar == S_FLOAT || buffer->scalar == S_INT) && !buffer->value &&
             !block_any(&kernel->body, is_no_image, buffer))
             VEC_PUSH(pass->arena, &kernel->images, buffer);
     }

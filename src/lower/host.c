@@ -88,6 +88,7 @@ static const View *planes_new(Lower *l, const Type *type, AddrSpace space, Buffe
     if (space != MEM_GLOBAL)
         name = name_new(l, name);
     Buffer *buffer = buffer_new(l, type, space, role, name);
+    buffer->value = role == ROLE_INPUT && type->kind == T_SCALAR;
     buffer->param = param;
     buffer->plane = (*plane)++;
     return view_mem(l, buffer, arith_const(l->ctx, 0), type);

@@ -23,7 +23,8 @@ int parts_of(const Type *type)
     return tuple ? n : 1;
 }
 
-// The buffers of a view that is nothing but whole buffers; false if it is more.
+// The buffers of a view that is nothing but whole buffers; false if it is more, or a value
+// that is in no memory.
 static bool whole_buffers(const View *view, Buffer **buffer, int *n)
 {
     if (view->kind == V_TUPLE) {
@@ -34,8 +35,8 @@ static bool whole_buffers(const View *view, Buffer **buffer, int *n)
         return true;
     }
     int64_t offset;
-    if (view->kind != V_MEM || view->buffer->space != MEM_GLOBAL || *n == PLANES_MAX ||
-        !arith_is_const(view->offset, &offset) || offset != 0)
+    if (view->kind != V_MEM || view->buffer->space != MEM_GLOBAL || view->buffer->value ||
+        *n == PLANES_MAX || !arith_is_const(view->offset, &offset) || offset != 0)
         return false;
     buffer[(*n)++] = (Buffer *)view->buffer;
     return true;

@@ -336,6 +336,12 @@ static DeviceArg device_arg(const Bench *bench, Piece *piece, const JobArg *arg)
 {
     if (arg->kind == ARG_BUFFER)
         return (DeviceArg){.mem = mem_of(bench, piece, arg->buffer)};
+    if (arg->kind == ARG_VALUE) {
+        static const double zero = 0; // of inputs that hold nothing yet
+        const void *init = bench->held.at[arg->buffer].init;
+        return (DeviceArg){.data = init ? init : &zero,
+                           .bytes = scalar_device_bytes(arg->scalar)};
+    }
     if (arg->kind == ARG_IMAGE)
         return (DeviceArg){.mem = view_of(bench, piece, arg)};
     if (arg->kind == ARG_SYMBOL)

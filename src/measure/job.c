@@ -7,7 +7,8 @@
 
 bool job_reads(const JobArg *arg)
 {
-    return arg->kind == ARG_BUFFER || arg->kind == ARG_IMAGE || arg->kind == ARG_SYMBOL;
+    return arg->kind == ARG_BUFFER || arg->kind == ARG_VALUE || arg->kind == ARG_IMAGE ||
+           arg->kind == ARG_SYMBOL;
 }
 
 // CUDA's compiler knows a variable by its address.

@@ -115,9 +115,11 @@ size_t rig_buffer_bytes(const RigBuffer *buffer);
 typedef struct {
     // ARG_IMAGE: a buffer, given to the kernel as an image of one dimension; ARG_LOCAL:
     // local memory (OpenCL); ARG_SYMBOL: a buffer whose contents are those of a variable of
-    // the module, and which is not passed (CUDA).
+    // the module, and which is not passed (CUDA); ARG_VALUE: the first element of what a
+    // buffer holds to begin with, which is an input.
     enum {
         ARG_BUFFER,
+        ARG_VALUE,
         ARG_INT,
         ARG_SCALAR,
         ARG_BITS,
@@ -125,10 +127,11 @@ typedef struct {
         ARG_LOCAL,
         ARG_SYMBOL
     } kind;
-    int buffer;     // ARG_BUFFER, ARG_SYMBOL: a RigBuffer's number, or nbuffer + k: scratch
-                    // k of the job; ARG_BITS, ARG_LOCAL: how many bytes
+    int buffer; // ARG_BUFFER, ARG_VALUE, ARG_SYMBOL: a RigBuffer's number, or nbuffer + k:
+                // scratch k of the job; ARG_BITS, ARG_LOCAL: how many bytes
     int64_t number; // ARG_INT: passed as a 32-bit int
-    Scalar scalar;  // ARG_SCALAR; ARG_IMAGE: of the buffer's elements, float or int
+    Scalar
+        scalar; // ARG_SCALAR, ARG_VALUE; ARG_IMAGE: of the buffer's elements, float or int
     double value;
     const void *bits;   // ARG_BITS: the bytes that are passed
     const char *symbol; // ARG_SYMBOL
@@ -158,7 +161,7 @@ typedef struct {
 // job.c: the names that the compiler is to keep; memory of the arena.
 void job_names(const Job *job, Arena *arena, DeviceText *text);
 const char *job_symbol(const JobArg *arg, Arena *arena); // ARG_SYMBOL: among those names
-bool job_reads(const JobArg *arg);                       // is it a buffer?
+bool job_reads(const JobArg *arg);                       // is it one, or in one?
 
 // Text in C that judges what a run has left: JUDGE_NAME_entry(arg), arg[0] an int that it
 // sets to 0 if that is right, then these buffers.

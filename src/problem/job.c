@@ -44,7 +44,8 @@ static void make_launch(const Problem *problem, const Unit *unit, const Target *
         bool image =
             target_has_images(target) && kernel_reads_image(kernel, kernel->params.at[i]);
         bool scratch = buffer->number >= unit->ninput + unit->noutput;
-        arg[i].kind = image ? ARG_IMAGE : ARG_BUFFER;
+        bool value = buffer->value && target_takes_values(target);
+        arg[i].kind = image ? ARG_IMAGE : value ? ARG_VALUE : ARG_BUFFER;
         arg[i].scalar = buffer->scalar;
         arg[i].buffer = scratch ? scratch_number(unit, buffer) : buffer->number;
     }

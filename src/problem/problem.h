@@ -164,6 +164,7 @@ typedef struct {
     int rank;   // how many; 0: a scalar
     const Arith *const *extent; // of a program: the same, in generic sizes; else NULL
     bool in, out;               // read by the kernels, written by them
+    bool value;                 // a scalar, which is passed by value
     bool image;
 } Argument;
 
@@ -261,7 +262,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-31"
+#define CODEGEN_VERSION FW_VERSION "-32"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 

@@ -117,7 +117,8 @@ static int add_arguments(const Problem *problem, const char *name, const Type *t
                        .count = count,
                        .bytes = count * (int64_t)scalar_device_bytes(of),
                        .in = !out,
-                       .out = out};
+                       .out = out,
+                       .value = !out && plane[i]->kind == T_SCALAR};
         set_shape(problem, plane[i], arena, &argument[i]);
     }
     return n;

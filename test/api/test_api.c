@@ -654,6 +654,57 @@ static void run_host(const char *id)
     fw_device_free(device);
 }
 
+// Scalars are the addresses of their values, also where a kernel wants them in memory.
+static const char *const grow =
+    "size N\n"
+    "def grow(g: float, on: bool, k: long, s: (double, ushort), x: [N]float):\n"
+    "  ([N]float, float) =\n"
+    "  (x, g) |> iterate(2, \\t -> (map(\\v -> (if on then v * t.1 else v) + float(k) +\n"
+    "    float(s.0) + float(s.1), t.0), t.1))\n";
+
+static void run_scalars(const char *id)
+{
+    enum { N = 100 };
+    char *message = NULL;
+    float x[N], out[N], g = 2, last = 0;
+    unsigned char on = 1;
+    int64_t k = -3;
+    double s = 0.5;
+    uint16_t t = 7;
+    fw_device *device = fw_device_open(id, self, NULL);
+    fw_problem *problem = fw_problem_parse("grow.fw", grow, "N=100", &message);
+    fw_plan_options options = {.rigor = FW_ESTIMATE, .store = "/no/store", .worker = self};
+    fw_plan *plan = fw_plan_make(problem, device, &options, NULL);
+    fw_queue *queue = fw_queue_open(device, NULL);
+    fw_executable *kernel = fw_load(plan, fw_queue_handle(queue), &message);
+    assert_non_null(kernel);
+    void *array[] = {&g, &on, &k, &s, &t, x, out, &last};
+    fw_argument argument;
+    for (int i = 0; i < 8; i++) {
+        assert_true(fw_problem_argument(problem, i, &argument));
+        assert_int_equal(argument.value, i < 5);
+    }
+    for (int i = 0; i < N; i++)
+        x[i] = (float)i;
+    for (; g < 5; g += 2, on = !on) {
+        assert_true(fw_run(kernel, array, 8, &message));
+        for (int i = 0; i < N; i++) {
+            float once = (on ? x[i] * g : x[i]) + 4.5F;
+            assert_true(out[i] == (on ? once * g : once) + 4.5F);
+        }
+        assert_true(last == g);
+    }
+    array[2] = NULL;
+    assert_false(fw_run(kernel, array, 8, &message));
+    assert_non_null(strstr(message, "array k is NULL"));
+    fw_free_text(message);
+    fw_executable_free(kernel);
+    fw_queue_free(queue);
+    fw_plan_free(plan);
+    fw_problem_free(problem);
+    fw_device_free(device);
+}
+
 static void test_opencl(void **state)
 {
     const Fixture *f = *state;
@@ -699,6 +750,7 @@ static void test_opencl(void **state)
     close_guest(&guest);
     // In this test: PoCL keeps the folder of caches that it saw first.
     run_host("opencl:0");
+    run_scalars("opencl:0");
 }
 
 // A plan that somebody edited is found out in a worker, and never reaches this process.
@@ -706,6 +758,7 @@ static void test_run_on_host(void **state)
 {
     (void)state;
     run_host("host");
+    run_scalars("host");
 }
 
 static void test_trapped_wisdom(void **state)

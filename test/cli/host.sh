@@ -15,15 +15,25 @@ host() {
         -o "$stem.c" "$@"
 }
 
+# arguments STEM OUTPUT: for a call of its run: b[i] for a buffer, a number for a value; and the
+# first output among the buffers.
+arguments() {
+    "$PYTHON" -c 'import re, sys
+call = re.search(r"_run\(([^;]*)\);", open(sys.argv[1]).read().split("_open", 1)[-1].split("/* Puts")[-1]).group(1)
+given = [p for p in call.split(", ") if not re.search(r" \*self$|queue$|stream$", p)]
+is_buffer = [bool(re.search(r"void \*|cl_mem |CUdeviceptr ", p)) for p in given]
+at = [f"b[{sum(is_buffer[:i])}]" if b else "0.75f" for i, b in enumerate(is_buffer)]
+print(",".join(at), sum(is_buffer[:int(sys.argv[2])]))' "$1.h" "$2"
+}
+
 # run STEM BUFFERS OUTPUT OPENCL FLAGS: runs it into STEM.out
 run() {
-    stem=$1 n=$2 output=$3 opencl=$4
+    stem=$1 made=$(arguments "$1" "$3") opencl=$4
     shift 4
     bytes=$(sed -n 's/^#define \([A-Z0-9_]*_BYTES\).*/\1/p' "$stem.h" | paste -sd, -)
-    args=$(i=0; while [ $i -lt "$n" ]; do printf '%sb[%d]' "${i:+$([ $i = 0 ] || echo ,)}" $i; i=$((i + 1)); done)
     # shellcheck disable=SC2086
     passes "$stem compiles" cc $warn "$@" -I. -DHEADER="\"$stem.h\"" -DBYTES="$bytes" \
-        -DARGS="$args" -DNAME="$stem" -DOUTPUT="$output" -DOPENCL="$opencl" \
+        -DARGS="${made% *}" -DNAME="$stem" -DOUTPUT="${made#* }" -DOPENCL="$opencl" \
         -DCL_USE_DEPRECATED_OPENCL_1_2_APIS -o "$stem" "$stem.c" "$tests/run.c" $LINK -lm
     "./$stem" >"$stem.out" 2>"$stem.err"
     status=$?
@@ -98,9 +108,9 @@ cat >both.c <<'END'
 #include "small.h"
 int main(void)
 {
-    float a = 2, x[200] = {0}, y[200];
+    float x[200] = {0}, y[200];
     x[99] = x[199] = 3;
-    return !(small_run(&a, x, y) && y[99] == 6 && fw_2_large_run(&a, x, y) && y[199] == 6);
+    return !(small_run(2, x, y) && y[99] == 6 && fw_2_large_run(2, x, y) && y[199] == 6);
 }
 END
 passes "two sizes link" cc $warn -Wno-unknown-pragmas -o both both.c small.c 2-large.c -lm

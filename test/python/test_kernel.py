@@ -19,6 +19,10 @@ SCALED = """
 size N
 def scaled(s: float, x: [N]float): [N]float = x |> map(\\v -> s*v)
 """
+SHIFTED = """
+size N
+def shifted(k: int, x: [N]int): [N]int = x |> map(\\v -> v + k)
+"""
 PAIRS = """
 size N
 def pairs(x: [N]int): [N](int, float) = x |> map(\\v -> (v + 1, float(v)))
@@ -69,7 +73,17 @@ def test_scalars_and_several_outputs(device, store):
     x = numpy.arange(100, dtype="float32")
     scaled = forewarp.Problem(SCALED, N=100).load(device, store=store)
     assert (scaled(2.5, x) == 2.5 * x).all()
-    assert (scaled(numpy.float32(0.5), x) == 0.5 * x).all()
+    for half in (numpy.float32(0.5), numpy.array(0.5), numpy.array([0.5], "float64"), 0.5):
+        assert (scaled(half, x) == 0.5 * x).all()
+    with pytest.raises(TypeError, match="s of scaled N=100 is a number, not str"):
+        scaled("2.5", x)
+    with pytest.raises(TypeError, match="s of scaled N=100 is a number, not ndarray"):
+        scaled(x, x)
+    shifted = forewarp.Problem(SHIFTED, N=100).load(device, store=store)
+    assert (shifted(numpy.int8(-3), x.astype("int32")) == x - 3).all()
+    for wrong in (2.5, 1 << 31):
+        with pytest.raises(TypeError, match=f"k of shifted N=100 is a number of type int32, not {wrong}"):
+            shifted(wrong, x.astype("int32"))
     pairs = forewarp.Problem(PAIRS, N=100).load(device, store=store)
     first, second = pairs(x.astype("int32"))
     assert first.dtype == "int32" and (first == x + 1).all() and (second == x).all()

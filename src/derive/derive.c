@@ -361,7 +361,8 @@ static bool derive_fold_parts(Walk *w, Path at)
     if (!walk_apply(w, RULE_FOLD_SPLIT, at, &parts, 1))
         return false;
     w->parts = 1;
-    derive_map(w, walk_below(w, at, 0));
+    if (!derive_parts_by_groups(w, walk_below(w, at, 0)))
+        derive_map(w, walk_below(w, at, 0));
     derive_map(w, walk_below(w, at, 1));
     w->parts = parts;
     return true;
@@ -480,6 +481,25 @@ static void walk_columns(Walk *w, Path at, bool root, bool of_parts)
     w->rows = rows;
 }
 
+// A map that reads a prefix of a whole array beside arrays that are there: both in one.
+static bool walk_scan_read(Walk *w, Path at)
+{
+    const Expr *map = walk_node(w, at), *scan = scan_read(map), *in = map->arg[0];
+    if (!scan || scan == map || !scan_splits(w, map))
+        return false;
+    int which = -1;
+    for (int i = 0; scan != in && i < in->narg; i++)
+        if (in->arg[i] == scan)
+            which = i;
+        else if (!is_view(in->arg[i]))
+            return false;
+    Path below = walk_below(w, at, 0);
+    if (which >= 0)
+        below = walk_below(w, below, which);
+    walk_args(w, below);
+    return derive_scan(w, at);
+}
+
 static void walk_pattern(Walk *w, Path at, bool root)
 {
     const Expr *expr = walk_node(w, at);
@@ -490,6 +510,8 @@ static void walk_pattern(Walk *w, Path at, bool root)
     }
     if (pattern == P_REDUCE && reduce_shares(expr))
         join_folds(w, at);
+    if (pattern == P_MAP && root && walk_scan_read(w, at))
+        return;
     walk_args(w, at);
     if (pattern == P_ITERATE && fuse_steps(w, at))
         return;

@@ -174,11 +174,8 @@ int64_t fold_elem_bytes(const Expr *expr)
 int64_t scan_row_length(const Expr *map)
 {
     int64_t len;
-    return is_map(map) && map->dims == 1 && shares(map->fun->arg[0]) &&
-                   is_scan(map->fun->arg[0]) &&
-                   arith_is_const(map->fun->arg[0]->type->len, &len)
-               ? len
-               : 0;
+    const Expr *scan = is_map(map) && map->dims == 1 ? scan_read(map->fun->arg[0]) : NULL;
+    return scan && shares(scan) && arith_is_const(scan->type->len, &len) ? len : 0;
 }
 
 int64_t scan_elem_bytes(const Expr *expr)
@@ -391,6 +388,15 @@ static bool derive_group(Walk *w, Path at)
     return ok;
 }
 
+bool derive_parts_by_groups(Walk *w, Path at)
+{
+    int64_t y = 1;
+    Path rows = walk_below(w, at, CHILD_FUN);
+    return w->rows && !w->deep && is_map(walk_node(w, rows)) &&
+           chain_depth(walk_node(w, rows)) && walk_apply(w, RULE_MAP_WRG, at, &y, 1) &&
+           derive_group(w, rows);
+}
+
 bool derive_folds(Walk *w, Path at, int64_t lanes)
 {
     bool near = keeps_order(walk_node(w, walk_below(w, at, CHILD_FUN)));
@@ -400,22 +406,59 @@ bool derive_folds(Walk *w, Path at, int64_t lanes)
 
 // Prefixes of whole arrays ----------------------------------------------------------------
 
+bool scan_splits(const Walk *w, const Expr *expr)
+{
+    const Expr *scan = scan_read(expr);
+    int64_t len;
+    return w->share && scan && shares(scan) &&
+           !(arith_is_const(scan->type->len, &len) && len <= w->local[0] * w->share);
+}
+
 // In one group, or in parts: what each gives, the prefixes of these, and its own behind
 // them.
 bool derive_scan(Walk *w, Path at)
 {
-    int64_t part = w->local[0] * w->share, len;
-    if (!w->share || !shares(walk_node(w, at)))
+    int64_t part = w->local[0] * w->share;
+    if (w->deep || !w->share || !shares(scan_read(walk_node(w, at))))
         return false;
-    bool one = arith_is_const(walk_node(w, at)->type->len, &len) && len <= part;
-    if (one && walk_apply_plain(w, RULE_SCAN_AS_MAP, at))
-        return derive_group(w, walk_map_below(w, at));
-    if (one || !walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
+    if (!scan_splits(w, walk_node(w, at)))
+        return walk_apply_plain(w, RULE_SCAN_AS_MAP, at) &&
+               derive_group(w, walk_map_below(w, at));
+    if (!walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
         return false;
     derive_folds(w, walk_below(w, at, 0), w->lanes);
     at = walk_below(w, at, 1);
     derive_scan(w, walk_below(w, at, 0));
     return derive_group(w, walk_map_below(w, walk_below(w, at, 1)));
+}
+
+// A map of what each part of a row gives: a work-item a part, neighbours of neighbouring
+// rows.
+static void derive_part_items(Walk *w, Path at)
+{
+    int64_t x = 0, y = 1;
+    walk_apply(w, RULE_MAP_GLB, at, &x, 1);
+    at = walk_under_layout(w, walk_below(w, at, CHILD_FUN));
+    if (is_map(walk_node(w, at)))
+        walk_apply(w, RULE_MAP_GLB, at, &y, 1);
+}
+
+// Prefixes of columns: the items of a group would read elements that lie far apart, so each
+// item takes a part of a column.
+static bool derive_scan_columns(Walk *w, Path at)
+{
+    int64_t len = scan_row_length(walk_node(w, at)), parts = w->parts;
+    int64_t part = (len + parts - 1) / MAX(parts, 1);
+    if (parts < 2 || part < 2 || !reads_columns(walk_node(w, at)) ||
+        !walk_apply(w, RULE_SCAN_RESUME, walk_below(w, at, CHILD_FUN), &part, 1))
+        return false;
+    walk_apply_plain(w, RULE_MAP_FISSION_LET, at);
+    Path rest = walk_below(w, at, 1);
+    walk_apply_plain(w, RULE_MAP_FISSION_LET, rest);
+    derive_part_items(w, walk_below(w, at, 0));
+    derive_part_items(w, walk_below(w, rest, 0));
+    derive_part_items(w, walk_below(w, rest, 1));
+    return true;
 }
 
 // Prefixes of rows that are too long, or too few, for a group each: the same under a map.
@@ -424,6 +467,8 @@ bool derive_scan(Walk *w, Path at)
 bool derive_scan_rows(Walk *w, Path at)
 {
     int64_t part = w->local[0] * w->share, y = 1;
+    if (!w->deep && derive_scan_columns(w, at))
+        return true;
     if (w->deep || scan_row_length(walk_node(w, at)) <= part || !w->share ||
         !walk_apply(w, RULE_SCAN_SPLIT, walk_below(w, at, CHILD_FUN), &part, 1))
         return false;

@@ -13,6 +13,11 @@ static int64_t fold_room(const Derivation *d)
     return d->device.local_bytes - 1024 * (int)sizeof(double);
 }
 
+bool has_folds(const Shape *shape)
+{
+    return shape->reduction || shape->rows || shape->scan || shape->columns;
+}
+
 void settle_rows(Derivation *d)
 {
     bool fits = d->shape.scan_bytes <= fold_room(d);
@@ -83,7 +88,7 @@ void add_fold_params(Derivation *d, Diags *diags)
     bool fits = shape->row_bytes <= fold_room(d);
     if (shape->rows)
         space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
-    if (shape->rows || shape->scan || shape->order) {
+    if (shape->rows || shape->scan || shape->order || shape->columns) {
         add_parts(d);
         space_add_words(d->space, "hold", (const char *const[]){"again", "local"},
                         1 + (fits || shape->scan));
@@ -181,7 +186,7 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
                  {256, 4, 2048, 16, 64, 1, "again"},
                  {128, 4, 4096, 32, 4, 2, "local"},
                  {512, 2, 2048, 16, 64, 4, "again"}};
-    if (!(d->shape.reduction || d->shape.rows || d->shape.scan) || i >= COUNTOF(first))
+    if (!has_folds(&d->shape) || i >= COUNTOF(first))
         return false;
     derive_plain(d, point);
     set_number(d, point, "lx", first[i].lx);
@@ -218,8 +223,7 @@ static void choose_parts(const Derivation *d, Point *point)
 
 void fold_plain(const Derivation *d, Point *point)
 {
-    if (!(d->shape.rows || d->shape.scan || d->shape.reduction) || d->device.is_cpu ||
-        d->shape.product)
+    if (!has_folds(&d->shape) || d->device.is_cpu || d->shape.product)
         return;
     set_number(d, point, "lx", MIN(256, d->device.max_group));
     set_number(d, point, "ly", 1);

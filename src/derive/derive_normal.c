@@ -139,6 +139,18 @@ static bool inline_once(Walk *w, Path at)
            walk_apply_plain(w, RULE_LET_INLINE, at);
 }
 
+// Is it a name for a prefix that a map reads element by element, and nothing else does?
+static bool names_scan(const Expr *let)
+{
+    if (let->kind != E_LET || !scan_read(let->arg[0]) || !is_map(let->arg[1]))
+        return false;
+    const Expr *in = let->arg[1]->arg[0];
+    bool read = in->kind == E_PARAM && in->param == let->param;
+    for (int i = 0; is_zip(in, 1) && i < in->narg; i++)
+        read |= in->arg[i]->kind == E_PARAM && in->arg[i]->param == let->param;
+    return read && expr_uses(let->arg[1], let->param) == 1;
+}
+
 // Within a function a map of folds of any length is, too: it may be half of a product.
 static bool is_moved(const Expr *expr, bool host)
 {
@@ -231,6 +243,8 @@ static void normal_map(Walk *w, Path at, bool host)
     while (!w->deep && has_fold(walk_node(w, body)) &&
            walk_apply_plain(w, RULE_LET_OUT, body))
         ;
+    if (names_scan(walk_node(w, body)))
+        walk_apply_plain(w, RULE_LET_INLINE, body);
     find_product(w, at);
 }
 
@@ -254,6 +268,7 @@ static void normal_at(Walk *w, Path at, bool host)
     if (!w->deep && is_map(walk_node(w, at)))
         normal_map(w, at, host);
     walk_apply_plain(w, RULE_JOIN_ZIP, at);
+    walk_apply_plain(w, RULE_SCAN_SHIFT, at);
 }
 
 // Results beside a fold that may share the pass of a map get names, as that has one.

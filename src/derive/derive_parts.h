@@ -73,6 +73,7 @@ bool derive_word(const Derivation *derivation, const Point *point, const char *n
 void add_product_params(Derivation *derivation, Diags *diags);
 // Writes point number i of those that are often good; false if there are no more.
 bool derive_product_first(const Derivation *derivation, int i, Point *point);
+bool has_folds(const Shape *shape); // folds or prefixes, which have parameters
 // What a group cannot do in local memory is no chain for it.
 void settle_rows(Derivation *derivation);
 // Terms of a fold of that many that one accumulator of any point adds.

@@ -52,13 +52,16 @@ static void note_folds(Shape *shape, const Expr *map)
 }
 
 // Rows of 2,048 elements are worth splitting; those of 512 groups and more are enough
-// whole.
+// whole. Columns have parts, as folds of columns have.
 static void note_scan_rows(Shape *shape, const Expr *map)
 {
-    int64_t rows;
-    if (scan_row_length(map) < 2048)
+    int64_t rows, len = scan_row_length(map);
+    if (reads_columns(map) && len > shape->fold &&
+        arith_is_const(map->type->len, &shape->folds))
+        shape->fold = len;
+    if (len < 2048 || reads_columns(map))
         return;
-    shape->scan = MAX(shape->scan, scan_elem_bytes(map->fun->arg[0]));
+    shape->scan = MAX(shape->scan, scan_elem_bytes(scan_read(map->fun->arg[0])));
     shape->long_rows |= arith_is_const(map->type->len, &rows) && rows < 512;
 }
 
@@ -382,7 +385,7 @@ static Space *make_space(Derivation *d, Diags *diags)
     if (shape->dims)
         add_lists(d, diags);
     settle_rows(d);
-    if (shape->reduction || shape->rows || shape->scan)
+    if (has_folds(shape))
         add_fold_params(d, diags);
     if (shape->reduction)
         add_group_params(d, diags);

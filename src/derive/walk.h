@@ -72,9 +72,12 @@ bool is_costly(const Expr *expr);
 bool derive_chain(Walk *w, Path at);
 // The folds of parts, by groups whatever the point says.
 bool derive_folds(Walk *w, Path at, int64_t lanes);
-// A prefix of a whole array; likewise.
+// A map over parts of rows, of a map of what each folds: a group a part and row.
+bool derive_parts_by_groups(Walk *w, Path at);
+// A prefix of a whole array, or a map that reads it; likewise.
 bool derive_scan(Walk *w, Path at);
-bool derive_scan_rows(Walk *w, Path at); // of long rows; likewise
+bool scan_splits(const Walk *w, const Expr *expr); // would that be in parts?
+bool derive_scan_rows(Walk *w, Path at);           // of long rows; likewise
 
 // The lets of a chain's function: folds get names and are shared by the items; hold is told
 // of every other value. *at is then what follows them.

@@ -89,6 +89,9 @@ bool folds_by_parts(const Expr *fold);
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
 bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
+// The prefix that an expression is, or that a map reads element by element, alone or beside
+// other arrays; NULL: there is none.
+const Expr *scan_read(const Expr *expr);
 // The reduction or prefix that nameFold gives a name; NULL: there is none.
 const Expr *fold_to_name(const Expr *expr, int64_t least);
 

@@ -33,34 +33,109 @@ static Expr *parts_of(Rewrite *rw, Expr *in, const Arith *len, int64_t n)
 
 // Whole arrays ----------------------------------------------------------------------------
 
-// \part -> the part's own prefixes, each behind what is before the part.
-static Expr *behind(Rewrite *rw, const Expr *scan)
+const Expr *scan_read(const Expr *expr)
 {
-    Param *part = fresh(rw, "part"), *v = fresh(rw, "v");
-    Expr *own = scan_like(rw, scan, P_SCAN, expr_get(rw->ir, use(rw, part), 0));
-    Expr *all[] = {expr_get(rw->ir, use(rw, part), 1), use(rw, v)};
+    const Expr *in = is_dims(expr, P_MAP, 1) ? expr->arg[0] : expr, *found = NULL;
+    if (is(in, P_SCAN))
+        return in;
+    for (int i = 0; in != expr && is(in, P_ZIP) && i < in->narg; i++) {
+        if (found && is(in->arg[i], P_SCAN))
+            return NULL;
+        found = is(in->arg[i], P_SCAN) ? in->arg[i] : found;
+    }
+    return found;
+}
+
+typedef Expr *Prefixes(Rewrite *rw, const Expr *scan, Expr *part, Expr *before);
+
+// A part's own prefixes, each behind what is before the part.
+static Expr *behind(Rewrite *rw, const Expr *scan, Expr *part, Expr *before)
+{
+    Param *v = fresh(rw, "v");
+    Expr *all[] = {before, use(rw, v)};
     Expr *f = call_all(rw, scan->fun, (const Expr *const *)all);
-    return make_lambda(rw, part, make_map(rw, 1, make_lambda(rw, v, f), own));
+    return make_map(rw, 1, make_lambda(rw, v, f), scan_like(rw, scan, P_SCAN, part));
+}
+
+// The prefixes of a part begin with what is before it.
+static Expr *going_on(Rewrite *rw, const Expr *scan, Expr *part, Expr *before)
+{
+    return make_reduce(rw, P_SCAN, copy_of(rw, scan->fun), before, part);
+}
+
+// What a map that reads the prefixes does with those of a part.
+static Expr *read_part(Rewrite *rw, const Expr *at, const Expr *scan, Param *part,
+                       Expr *prefixes)
+{
+    if (at == scan)
+        return prefixes;
+    const Expr *zip = at->arg[0];
+    if (zip == scan)
+        return make_map(rw, 1, copy_of(rw, at->fun), prefixes);
+    Expr **arg = NEW_ARRAY(rw->ir->arena, Expr *, zip->narg);
+    int other = 2;
+    for (int i = 0; i < zip->narg; i++)
+        arg[i] = zip->arg[i] == scan ? prefixes : expr_get(rw->ir, use(rw, part), other++);
+    return make_map(rw, 1, copy_of(rw, at->fun), make_zip(rw, 1, arg, zip->narg));
+}
+
+// By parts of n: what each gives, what is before each, and the map that reads them all.
+static Expr *by_parts(Rewrite *rw, const Expr *at, int64_t n, Prefixes *prefixes)
+{
+    const Expr *scan = scan_read(at);
+    if (!scan || n < 1 || n > 1 << 20 || !folds_by_parts(scan))
+        return NULL;
+    const Arith *len = len_of(scan, 0), *k = missing(rw, len, n);
+    const Arith *parts = arith_ceil_div(rw->ir->arith, len, num(rw, n));
+    Param *part = fresh(rw, "part"), *total = fresh(rw, "total"),
+          *before = fresh(rw, "before");
+    Expr *each = scan_like(rw, scan, P_REDUCE, use(rw, part));
+    Expr *totals = make_map(rw, 1, make_lambda(rw, part, each),
+                            parts_of(rw, copy_of(rw, scan->arg[1]), len, n));
+    const Expr *in = at == scan ? scan : at->arg[0];
+    Expr **all = NEW_ARRAY(rw->ir->arena, Expr *, in->narg + 2);
+    int nall = 2;
+    all[0] = parts_of(rw, copy_of(rw, scan->arg[1]), len, n);
+    all[1] = make_sized(rw, P_TAKE, parts, before_parts(rw, scan, use(rw, before)));
+    for (int i = 0; in != scan && i < in->narg; i++)
+        if (in->arg[i] != scan)
+            all[nall++] = parts_of(rw, copy_of(rw, in->arg[i]), len, n);
+    Param *own = fresh(rw, "part");
+    Expr *of_part = prefixes(rw, scan, expr_get(rw->ir, use(rw, own), 0),
+                             expr_get(rw->ir, use(rw, own), 1));
+    Expr *body = make_lambda(rw, own, read_part(rw, at, scan, own, of_part));
+    Expr *out = make1(rw, P_JOIN, make_map(rw, 1, body, make_zip(rw, 1, all, nall)));
+    return expr_let(rw->ir, total, totals,
+                    expr_let(rw->ir, before, scan_like(rw, scan, P_SCAN, use(rw, total)),
+                             cut(rw, at, &k, 1, out)));
 }
 
 Expr *rule_scanSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    int64_t n = args->at[0];
-    if (!is(at, P_SCAN) || n < 1 || n > 1 << 20 || !folds_by_parts(at))
+    return by_parts(rw, at, args->at[0], behind);
+}
+
+Expr *rule_scanResume(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    return by_parts(rw, at, args->at[0], going_on);
+}
+
+// Prefixes without the last, behind where they begin: a prefix of elements moved by one.
+Expr *rule_scanShift(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Expr *take =
+        is_dims(at, P_PAD, 1) && at->mode == PAD_CONSTANT ? at->arg[1] : NULL;
+    const Expr *scan = take && is_dims(take, P_TAKE, 1) ? take->arg[0] : NULL;
+    if (!scan || !is(scan, P_SCAN) || at->num[0] != num(rw, 1) ||
+        at->num[1] != num(rw, 0) || !expr_equal(at->arg[0], scan->arg[0]) ||
+        !folds_by_parts(scan))
         return NULL;
-    const Arith *len = len_of(at, 0), *k = missing(rw, len, n);
-    const Arith *parts = arith_ceil_div(rw->ir->arith, len, num(rw, n));
-    Param *part = fresh(rw, "part"), *total = fresh(rw, "total"),
-          *before = fresh(rw, "before");
-    Expr *each = scan_like(rw, at, P_REDUCE, use(rw, part));
-    Expr *totals = make_map(rw, 1, make_lambda(rw, part, each),
-                            parts_of(rw, copy_of(rw, at->arg[1]), len, n));
-    Expr *known = make_sized(rw, P_TAKE, parts, before_parts(rw, at, use(rw, before)));
-    Expr *both[] = {parts_of(rw, copy_of(rw, at->arg[1]), len, n), known};
-    Expr *all = make_map(rw, 1, behind(rw, at), make_zip(rw, 1, both, 2));
-    Expr *out = cut(rw, at, &k, 1, make1(rw, P_JOIN, all));
-    Expr *prefixes = scan_like(rw, at, P_SCAN, use(rw, total));
-    return expr_let(rw->ir, total, totals, expr_let(rw->ir, before, prefixes, out));
+    Expr *first = make_sized(rw, P_TAKE, take->num[0], copy_of(rw, scan->arg[1]));
+    Expr *arg[] = {copy_of(rw, at->arg[0]), first};
+    Expr *in = expr_pattern(rw->ir, P_PAD, 1, 0, at->num, NULL, arg, 2);
+    in->mode = PAD_CONSTANT;
+    return scan_like(rw, scan, P_SCAN, in);
 }
 
 Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)

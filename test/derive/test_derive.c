@@ -256,7 +256,17 @@ static void test_plain_is_parallel(void **state)
         {"def p(x: [1000][1000]float) = map(scan(+, 0), x)", RULE_SCAN_LCL},
         {"def p(x: [1000][9000]float) = map(scan(+, 0), x)", RULE_SCAN_SPLIT},
         {"def p(x: [4][100000]float) = map(scan(*, 1), x)", RULE_SCAN_SPLIT},
+        {"def p(x: [9000][1000]float) = map(scan(+, 0), transpose(x))", RULE_SCAN_RESUME},
+        {"def p(x: [9000][999]half) = transpose(map(\\r -> pad(1, 0, 0.0, take(8999, "
+         "scan(\\s v -> s + float(v), 0.0, r))), transpose(x)))",
+         RULE_SCAN_RESUME},
+        {"def p(x: [90][9000]float) = map(\\r -> map(\\t -> t.1, scan(\\a b -> (a.0 * b.0, "
+         "b.0 * "
+         "a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), r))), x)",
+         RULE_SCAN_SPLIT},
+        {"def p(x: [100000]float) = map(-, zip(x, scan(+, 0, x)))", RULE_SCAN_SPLIT},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
+        {"def p(x: [100][40000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},
         {"def p(x: [4][100000]float) = map(reduce(+, 0), x)", RULE_FOLD_SPLIT},
         {"def p(x: [1000][64]float) = reduce(\\s r -> map(+, zip(s, r)), array(64, \\j -> "

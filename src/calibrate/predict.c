@@ -6,16 +6,10 @@
 
 #include <string.h>
 
-static bool counts_rounds(const Expr *e, const Arith *size)
+static bool counts_rounds(const Expr *e, const void *size)
 {
-    if (e->kind == E_PATTERN && e->pattern == P_ITERATE && arith_mentions(e->num[0], size))
-        return true;
-    if (e->fun && counts_rounds(e->fun, size))
-        return true;
-    for (int i = 0; i < e->narg; i++)
-        if (counts_rounds(e->arg[i], size))
-            return true;
-    return false;
+    return e->kind == E_PATTERN && e->pattern == P_ITERATE &&
+           arith_mentions(e->num[0], size);
 }
 
 bool problem_open(Problem *problem, const Binding *binding, int n, Diags *diags)
@@ -29,7 +23,8 @@ bool problem_open(Problem *problem, const Binding *binding, int n, Diags *diags)
         SizeDecl *size = &program->sizes.at[i];
         bool rounds = false;
         for (int d = 0; d < program->defs.len; d++)
-            rounds |= counts_rounds(program->defs.at[d]->body, size->arith);
+            rounds |=
+                expr_find(program->defs.at[d]->body, counts_rounds, size->arith) != NULL;
         size->generic = !rounds;
         for (int k = 0; !rounds && k < nbound; k++)
             if (strcmp(bound[k].name, size->name) == 0)

@@ -75,24 +75,26 @@ bool is_product(const Expr *map)
            !expr_mentions(map->fun->arg[0]->arg[0], map->fun->params[0]);
 }
 
+static bool is_fold(const Expr *expr, const void *none)
+{
+    (void)none;
+    return fold_is_long(expr, 0);
+}
+
 bool has_fold(const Expr *expr)
 {
-    if (fold_is_long(expr, 0))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (has_fold(expr->arg[i]))
-            return true;
-    return expr->fun && has_fold(expr->fun->arg[0]);
+    return expr_find(expr, is_fold, NULL);
+}
+
+static bool is_product_in(const Expr *expr, const void *none)
+{
+    (void)none;
+    return is_product(expr);
 }
 
 bool has_product(const Expr *expr)
 {
-    if (is_product(expr))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (has_product(expr->arg[i]))
-            return true;
-    return expr->fun && has_product(expr->fun->arg[0]);
+    return expr_find(expr, is_product_in, NULL);
 }
 
 static bool is_laid_out(const Expr *expr)

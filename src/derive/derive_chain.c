@@ -43,14 +43,9 @@ static int64_t least_of(const Expr *body)
 }
 
 // A prefix that items cannot share would be computed by all of them.
-static bool has_alone(const Expr *expr, int64_t least)
+static bool is_alone(const Expr *expr, const void *least)
 {
-    if (is_scan(expr) && !can_share(expr, least))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (has_alone(expr->arg[i], least))
-            return true;
-    return expr->fun && has_alone(expr->fun->arg[0], least);
+    return is_scan(expr) && !can_share(expr, *(const int64_t *)least);
 }
 
 // Does a body fold at its own level what items may share?
@@ -65,7 +60,8 @@ static bool folds(const Expr *body, int64_t least)
 
 bool is_chain_body(const Expr *body)
 {
-    return folds(body, least_of(body)) && !has_alone(body, least_of(body));
+    return folds(body, least_of(body)) &&
+           !expr_find(body, is_alone, &(int64_t){least_of(body)});
 }
 
 // Maps around it are places only where each runs over what the one around it is given: a
@@ -117,16 +113,11 @@ int64_t chain_split(const Expr *map)
 }
 
 // Is the element of that map an index into rows?
-static bool indexes_rows(const Expr *expr, const Param *element)
+static bool indexes_rows(const Expr *expr, const void *element)
 {
-    if (expr->kind == E_AT && expr->arg[0]->kind == E_AT &&
-        expr_mentions(expr->arg[1], element) &&
-        !expr_mentions(expr->arg[0]->arg[1], element))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (indexes_rows(expr->arg[i], element))
-            return true;
-    return expr->fun && indexes_rows(expr->fun->arg[0], element);
+    return expr->kind == E_AT && expr->arg[0]->kind == E_AT &&
+           expr_mentions(expr->arg[1], element) &&
+           !expr_mentions(expr->arg[0]->arg[1], element);
 }
 
 static bool is_turned(const Expr *array)
@@ -153,17 +144,19 @@ bool reads_columns(const Expr *map)
             return true;
         map = under_layout(map->fun->arg[0]);
     }
-    return is_turned(map->arg[0]) || indexes_rows(map->fun->arg[0], map->fun->params[0]);
+    return is_turned(map->arg[0]) ||
+           expr_find(map->fun->arg[0], indexes_rows, map->fun->params[0]);
+}
+
+static bool is_near(const Expr *expr, const void *none)
+{
+    (void)none;
+    return is_scan(expr) || (keeps_order(expr) && shares(expr));
 }
 
 bool reads_near(const Expr *expr)
 {
-    if (keeps_order(expr) && shares(expr))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (reads_near(expr->arg[i]))
-            return true;
-    return is_scan(expr) || (expr->fun && reads_near(expr->fun->arg[0]));
+    return expr_find(expr, is_near, NULL);
 }
 
 int64_t fold_elem_bytes(const Expr *expr)
@@ -197,23 +190,20 @@ static int64_t scan_bytes(const Expr *expr, bool inputs)
     return expr->fun ? bytes + scan_bytes(expr->fun->arg[0], inputs) : bytes;
 }
 
-static int64_t longest(const Expr *expr)
+static void note_longest(const Expr *expr, void *most)
 {
-    int64_t len = 0, most = 0;
-    if (can_share(expr, 0))
-        arith_is_const(expr->arg[expr->narg - 1]->type->len, &most);
-    for (int i = expr->fun ? -1 : 0; i < expr->narg; i++) {
-        len = longest(i < 0 ? expr->fun->arg[0] : expr->arg[i]);
-        most = MAX(most, len);
-    }
-    return most;
+    int64_t len, *longest = most;
+    if (can_share(expr, 0) && arith_is_const(expr->arg[expr->narg - 1]->type->len, &len))
+        *longest = MAX(*longest, len);
 }
 
 int64_t chain_length(const Expr *map)
 {
     for (int depth = chain_depth(map); depth > 1; depth--)
         map = under_layout(map->fun->arg[0]);
-    return longest(map->fun->arg[0]);
+    int64_t longest = 0;
+    expr_each(map->fun->arg[0], note_longest, &longest);
+    return longest;
 }
 
 int64_t chain_scan_bytes(const Expr *map)

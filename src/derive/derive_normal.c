@@ -82,19 +82,12 @@ static bool is_turn(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_TRANSPOSE;
 }
 
-static bool has_scan(const Expr *expr)
-{
-    bool found = expr->kind == E_PATTERN && expr->pattern == P_SCAN;
-    for (int i = 0; i < expr->narg && !found; i++)
-        found = has_scan(expr->arg[i]);
-    return found || (expr->fun && has_scan(expr->fun->arg[0]));
-}
-
 bool is_costly(const Expr *expr)
 {
     while (is_turn(expr) || (is_map(expr) && layout_function(expr->fun)))
         expr = expr->arg[0];
-    return has_chain(expr) || has_product(expr) || (is_map(expr) && has_scan(expr->fun));
+    return has_chain(expr) || has_product(expr) ||
+           (is_map(expr) && expr_find_pattern(expr->fun, P_SCAN));
 }
 
 // A map of turned arrays is a turned map of arrays: so that the chain below comes free.

@@ -34,13 +34,10 @@ static void note_window(Shape *shape, const Expr *part, int dims)
     }
 }
 
-static void find_inner(Shape *shape, const Expr *expr)
+static void note_inner(const Expr *expr, void *shape)
 {
-    shape->inner = MAX(shape->inner, inner_length(expr));
-    if (expr->fun)
-        find_inner(shape, expr->fun);
-    for (int i = 0; i < expr->narg; i++)
-        find_inner(shape, expr->arg[i]);
+    Shape *s = shape;
+    s->inner = MAX(s->inner, inner_length(expr));
 }
 
 static void note_folds(Shape *shape, const Expr *map)
@@ -70,7 +67,7 @@ static void note_map(Shape *shape, Expr *map)
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
     int64_t rows;
     shape->dims = MAX(shape->dims, depth);
-    find_inner(shape, map->fun);
+    expr_each(map->fun, note_inner, shape);
     shape->product |= is_product(map) || is_product(map->fun->arg[0]);
     if (chain_depth(map)) {
         shape->rows = true;

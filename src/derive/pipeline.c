@@ -34,16 +34,17 @@ static bool only_shows(const Expr *expr)
            (expr->kind == E_GET && only_shows(expr->arg[0]));
 }
 
+static bool is_computed(const Expr *expr, const void *none)
+{
+    (void)none;
+    return expr->kind == E_PATTERN &&
+           (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY) &&
+           !(expr->pattern == P_MAP && only_shows(expr->fun->arg[0]));
+}
+
 bool computes(const Expr *expr)
 {
-    if (expr->kind == E_PATTERN &&
-        (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY) &&
-        !(expr->pattern == P_MAP && only_shows(expr->fun->arg[0])))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (computes(expr->arg[i]))
-            return true;
-    return expr->fun && computes(expr->fun);
+    return expr_find(expr, is_computed, NULL);
 }
 
 static bool holds_array(const Type *type)

@@ -42,7 +42,7 @@ static bool is_element(const Window *w, const Expr *e)
 {
     if (e->kind == E_GET)
         return e->index == 0 && is_element(w, e->arg[0]);
-    return e->kind == E_PARAM && e->param == w->fun->params[0];
+    return expr_is_use(e, w->fun->params[0]);
 }
 
 // A constant index within the window; -1 if it is anything else.

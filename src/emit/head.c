@@ -27,14 +27,9 @@ static bool type_uses(const Type *type, Scalar scalar)
     BUG("type of kind %d", type->kind);
 }
 
-static bool uses_scalar(const Expr *expr, Scalar scalar)
+static bool uses_scalar(const Expr *expr, const void *scalar)
 {
-    if (type_uses(expr->type, scalar))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (uses_scalar(expr->arg[i], scalar))
-            return true;
-    return expr->fun && uses_scalar(expr->fun, scalar);
+    return type_uses(expr->type, *(const Scalar *)scalar);
 }
 
 static bool function_uses(const Function *fun, Scalar scalar)
@@ -42,7 +37,8 @@ static bool function_uses(const Function *fun, Scalar scalar)
     for (int i = 0; i < fun->nparam; i++)
         if (type_uses(fun->params[i]->type, scalar))
             return true;
-    return type_uses(fun->result, scalar) || (fun->body && uses_scalar(fun->body, scalar));
+    return type_uses(fun->result, scalar) ||
+           (fun->body && expr_find(fun->body, uses_scalar, &scalar));
 }
 
 static bool program_uses(const Program *program, Scalar scalar)
@@ -472,21 +468,17 @@ static const Helper cuda_over[MATHS] = {
 
 // Does a program fold, so that its kernels may add up products; or, loop: does it have time
 // loops, whose kernels may copy rows?
-static bool may_need(const Expr *expr, bool loop)
+static bool may_need(const Expr *expr, const void *loop)
 {
-    if (expr->kind == E_PATTERN &&
-        (loop ? expr->pattern == P_ITERATE : pattern_info[expr->pattern].fun == 2))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (may_need(expr->arg[i], loop))
-            return true;
-    return expr->fun && may_need(expr->fun->arg[0], loop);
+    return expr->kind == E_PATTERN &&
+           (*(const bool *)loop ? expr->pattern == P_ITERATE
+                                : pattern_info[expr->pattern].fun == 2);
 }
 
 static bool is_used(const Program *program, const Uses *uses, const char *name, bool loop)
 {
     return uses->text ? strstr(uses->text, name) != NULL
-                      : program->main && may_need(program->main->body, loop);
+                      : program->main && expr_find(program->main->body, may_need, &loop);
 }
 
 static void put_lines(Buf *out, const char *const *line)

@@ -34,14 +34,12 @@ static bool set_type(Elementary *f, int i, const Type *type, Diags *diags)
     return true;
 }
 
-static bool mentions(const Expr *expr, const Arith *size)
+static bool mentions(const Expr *expr, const void *size)
 {
     bool found = expr->kind == E_NUM && arith_mentions(expr->num[0], size);
     for (int i = 0; i < expr->nnum && !found; i++)
         found = arith_mentions(expr->num[i], size);
-    for (int i = 0; i < expr->narg && !found; i++)
-        found = mentions(expr->arg[i], size);
-    return found || (expr->fun && mentions(expr->fun, size));
+    return found;
 }
 
 // All sizes of its body have values.
@@ -49,7 +47,8 @@ static bool is_known(const Program *program, const Function *def, Diags *diags)
 {
     for (int i = 0; i < program->sizes.len; i++) {
         const SizeDecl *size = &program->sizes.at[i];
-        if (size->arith && size->arith->kind == A_VAR && mentions(def->body, size->arith))
+        if (size->arith && size->arith->kind == A_VAR &&
+            expr_find(def->body, mentions, size->arith))
             return diag_error(diags, def->span, "F016",
                               "the size `%s` has no value, and the lengths of the "
                               "parameters do not say it",

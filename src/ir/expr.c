@@ -202,14 +202,59 @@ Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *val
     return copy(ir, expr, &rename);
 }
 
+// Walking -----------------------------------------------------------------------------
+
+const Expr *expr_find(const Expr *expr, ExprTest *holds, const void *of)
+{
+    if (holds(expr, of))
+        return expr;
+    const Expr *found = expr->fun ? expr_find(expr->fun, holds, of) : NULL;
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = expr_find(expr->arg[i], holds, of);
+    return found;
+}
+
+static bool is_pattern(const Expr *expr, const void *pattern)
+{
+    return expr->kind == E_PATTERN && expr->pattern == *(const Pattern *)pattern;
+}
+
+const Expr *expr_find_pattern(const Expr *expr, Pattern pattern)
+{
+    return expr_find(expr, is_pattern, &pattern);
+}
+
+int expr_count(const Expr *expr, ExprTest *holds, const void *of)
+{
+    int n = holds(expr, of) + (expr->fun ? expr_count(expr->fun, holds, of) : 0);
+    for (int i = 0; i < expr->narg; i++)
+        n += expr_count(expr->arg[i], holds, of);
+    return n;
+}
+
+bool expr_calls(const Expr *expr, ExprTest *holds, const void *of)
+{
+    return expr->kind == E_CALL &&
+           (!expr->callee->body || expr_find(expr->callee->body, holds, of));
+}
+
+void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), void *user)
+{
+    visit(expr, user);
+    if (expr->fun)
+        expr_each(expr->fun, visit, user);
+    for (int i = 0; i < expr->narg; i++)
+        expr_each(expr->arg[i], visit, user);
+}
+
+bool expr_is_use(const Expr *expr, const void *param)
+{
+    return expr->kind == E_PARAM && expr->param == param;
+}
+
 bool expr_mentions(const Expr *expr, const Param *param)
 {
-    if (expr->kind == E_PARAM)
-        return expr->param == param;
-    for (int i = 0; i < expr->narg; i++)
-        if (expr_mentions(expr->arg[i], param))
-            return true;
-    return expr->fun && expr_mentions(expr->fun, param);
+    return expr_find(expr, expr_is_use, param);
 }
 
 bool op_decides(Op op, const Type *arg)
@@ -219,15 +264,15 @@ bool op_decides(Op op, const Type *arg)
     return whole && scalar_info[arg->scalar].floating;
 }
 
+static bool decides(const Expr *expr, const void *none)
+{
+    return (expr->kind == E_OP && op_decides(expr->op, expr->arg[0]->type)) ||
+           expr_calls(expr, decides, none);
+}
+
 bool expr_decides(const Expr *expr)
 {
-    if ((expr->kind == E_OP && op_decides(expr->op, expr->arg[0]->type)) ||
-        (expr->kind == E_CALL && (!expr->callee->body || expr_decides(expr->callee->body))))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (expr_decides(expr->arg[i]))
-            return true;
-    return expr->fun && expr_decides(expr->fun);
+    return expr_find(expr, decides, NULL);
 }
 
 int64_t expr_fold_terms(const Expr *expr)

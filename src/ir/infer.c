@@ -365,19 +365,17 @@ static const Type *infer_fun_call(Infer *in, const Expr *e)
 
 enum { INLINED_MAX = 1000000 };
 
-static int count_nodes(const Expr *e)
+static bool is_node(const Expr *e, const void *none)
 {
-    int n = 1 + (e->fun ? count_nodes(e->fun) : 0);
-    for (int i = 0; i < e->narg; i++)
-        n += count_nodes(e->arg[i]);
-    return n;
+    (void)none;
+    return e;
 }
 
 // Definitions that call each other twice grow exponentially.
 static bool small_enough(Infer *in, const Expr *e)
 {
     if (in->inlined <= INLINED_MAX)
-        in->inlined += count_nodes(e->callee->body);
+        in->inlined += expr_count(e->callee->body, is_node, NULL);
     return in->inlined <= INLINED_MAX ||
            diag_error(in->diags, e->span, "T019",
                       "inlining `%s` here makes the program too large", e->callee->name);

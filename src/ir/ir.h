@@ -314,6 +314,18 @@ Expr *expr_clone(Ir *ir, const Expr *expr);
 Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *value);
 uint64_t expr_hash(const Expr *expr);          // up to names of bound params
 bool expr_equal(const Expr *a, const Expr *b); // likewise
+// Whether something holds of an expression; of: what it is asked with.
+typedef bool ExprTest(const Expr *expr, const void *of);
+// The first of the expression and those in it that it holds of, each before its function
+// and arguments; NULL: there is none. How many there are.
+const Expr *expr_find(const Expr *expr, ExprTest *holds, const void *of);
+const Expr *expr_find_pattern(const Expr *expr, Pattern pattern);
+int expr_count(const Expr *expr, ExprTest *holds, const void *of);
+// Is it a call of a function that holds such an expression, or that has no body?
+bool expr_calls(const Expr *expr, ExprTest *holds, const void *of);
+// In that order, too.
+void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), void *user);
+bool expr_is_use(const Expr *expr, const void *param);
 bool expr_mentions(const Expr *expr, const Param *param);
 // Whether an operation compares floating numbers of this type, or makes whole ones of them:
 // a small difference may then make a large one; whether an expression has such a one.

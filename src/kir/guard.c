@@ -30,25 +30,19 @@ static bool divides(ArithCtx *ctx, const KExpr *by)
 }
 
 // The body of a function of scalars; what it is called with is not known.
-static bool body_divides(const Expr *e)
+static bool body_divides(const Expr *e, const void *none)
 {
     const Expr *by = e->kind == E_OP && e->narg == 2 ? e->arg[1] : NULL;
     bool known = by && by->kind == E_LITERAL && by->number != 0 && by->number != -1;
-    if (by && is_division(e->op, e->type) && !known)
-        return true;
-    if (e->kind == E_CALL && (!e->callee->body || body_divides(e->callee->body)))
-        return true;
-    for (int i = 0; i < e->narg; i++)
-        if (body_divides(e->arg[i]))
-            return true;
-    return e->fun && body_divides(e->fun);
+    return (by && is_division(e->op, e->type) && !known) ||
+           expr_calls(e, body_divides, none);
 }
 
 // A text in C divides integers only if it is given some.
 static bool call_divides(const Function *f)
 {
     if (f->body)
-        return body_divides(f->body);
+        return expr_find(f->body, body_divides, NULL);
     for (int i = 0; i < f->nparam; i++)
         if (!scalar_info[f->params[i]->type->scalar].floating)
             return true;

@@ -92,8 +92,7 @@ static bool is_spread(const Expr *body, const Param *param)
     if (!is_loop(map))
         return false;
     const Expr *in = below(map->arg[0], P_SPLIT);
-    return in->kind == E_PARAM && in->param == param &&
-           is_spread(map->fun->arg[0], map->fun->params[0]);
+    return expr_is_use(in, param) && is_spread(map->fun->arg[0], map->fun->params[0]);
 }
 
 // Is it elementwise in a parameter: loops over a zip of it, which is not mentioned
@@ -107,15 +106,14 @@ static bool is_elementwise(const Expr *body, const Param *param)
         expr_uses(map, param) != 1)
         return false;
     for (int i = 0; i < zip->narg; i++)
-        found += zip->arg[i]->kind == E_PARAM && zip->arg[i]->param == param;
+        found += expr_is_use(zip->arg[i], param);
     return found == 1 && is_spread(map->fun->arg[0], map->fun->params[0]);
 }
 
 // Does a fold begin with this, which nothing else in it reads?
 static bool goes_on_from(const Expr *fold, const Param *param)
 {
-    return fold->arg[0]->kind == E_PARAM && fold->arg[0]->param == param &&
-           expr_uses(fold, param) == 1;
+    return expr_is_use(fold->arg[0], param) && expr_uses(fold, param) == 1;
 }
 
 // Can a step change an array of registers where it is: element by element, perhaps many
@@ -234,7 +232,7 @@ static bool is_state(const Expr *expr, const Param *state)
             !is_state(expr->arg[i]->arg[0], state))
             return false;
     return expr->kind == E_TUPLE ? type_leaves(expr->type) == type_leaves(state->type)
-                                 : expr->kind == E_PARAM && expr->param == state;
+                                 : expr_is_use(expr, state);
 }
 
 // The `if` that a function is, below names, of which one side gives back the state; which.

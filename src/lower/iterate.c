@@ -116,7 +116,7 @@ bool is_carried(const Expr *result, const Param *state)
 {
     while (result->kind == E_GET)
         result = result->arg[0];
-    return result->kind == E_PARAM && result->param == state;
+    return expr_is_use(result, state);
 }
 
 // Where the results of a step go: what it passes on stays in the buffers it is in.

@@ -26,7 +26,7 @@ typedef struct {
 
 static bool is_param(const Expr *e, const Param *param)
 {
-    return e->kind == E_PARAM && e->param == param;
+    return expr_is_use(e, param);
 }
 
 static bool is_place(const MatrixFold *m, const Expr *e, int side)

@@ -10,26 +10,16 @@
 
 enum { UNROLLED_MOST = 64 }; // iterations, written out for registers to have no index
 
-static const Expr *writer_in(const Expr *expr)
-{
-    if (expr->kind == E_PATTERN && expr->pattern == P_MAPLCL)
-        return expr;
-    const Expr *found = expr->fun ? writer_in(expr->fun->arg[0]) : NULL;
-    for (int i = 0; i < expr->narg && !found; i++)
-        found = writer_in(expr->arg[i]);
-    return found;
-}
-
 bool is_shared_out(const Lower *l, const Expr *expr)
 {
     return l->inside[LOOP_WRG] && !l->inside[LOOP_LCL] && expr->type->kind == T_ARRAY &&
-           writer_in(expr);
+           expr_find_pattern(expr, P_MAPLCL);
 }
 
 const View *own_memory(Lower *l, const Expr *expr, const View *whole)
 {
     int64_t near, count, items = l->kernel->local[0];
-    const Type *each = writer_in(expr)->fun->arg[0]->type;
+    const Type *each = expr_find_pattern(expr, P_MAPLCL)->fun->arg[0]->type;
     if (whole->kind != V_MEM || !arith_is_const(type_count(l->ctx, each), &near) ||
         !arith_is_const(whole->buffer->count, &count))
         return lower_fail(l, expr->span, "L024",

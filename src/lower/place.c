@@ -15,13 +15,12 @@ static bool takes_field(const Expr *map, int *field)
 {
     const Expr *body = map->fun->arg[0];
     const Param *element = map->fun->params[0];
-    if (body->kind == E_GET && body->arg[0]->kind == E_PARAM &&
-        body->arg[0]->param == element) {
+    if (body->kind == E_GET && expr_is_use(body->arg[0], element)) {
         *field = body->index;
         return true;
     }
-    return is_pattern(body, P_MAP) && body->arg[0]->kind == E_PARAM &&
-           body->arg[0]->param == element && takes_field(body, field);
+    return is_pattern(body, P_MAP) && expr_is_use(body->arg[0], element) &&
+           takes_field(body, field);
 }
 
 const Param *placed_result(const Expr *result, int *field)
@@ -73,19 +72,11 @@ static const Expr *find_fold(const Expr *expr, const Param *param, int field)
             in = in->arg[0]->arg[0];
         else if (field >= 0)
             return NULL;
-        return in->kind == E_PARAM && in->param == param ? expr : NULL;
+        return expr_is_use(in, param) ? expr : NULL;
     }
     for (int i = 0; (expr->kind == E_TUPLE || expr->kind == E_LET) && i < expr->narg; i++)
         found = found ? found : find_fold(expr->arg[i], param, field);
     return found;
-}
-
-static int count_uses(const Expr *expr, const Param *param)
-{
-    int n = expr->kind == E_PARAM && expr->param == param;
-    for (int i = 0; i < expr->narg; i++)
-        n += count_uses(expr->arg[i], param);
-    return expr->fun ? n + count_uses(expr->fun, param) : n;
 }
 
 // Where the elements go that a loop of a kernel makes: results, or what folds them there
@@ -97,7 +88,7 @@ static const View *folded_place(Lower *l, const Expr *let, const Env *env, const
     int n = tuple ? tuple->n : 1, nfold = 0;
     const Expr **fold = NEW_ARRAY(l->arena, const Expr *, n);
     const View **item = NEW_ARRAY(l->arena, const View *, n);
-    if (count_uses(body, let->param) != n)
+    if (expr_count(body, expr_is_use, let->param) != n)
         return NULL;
     for (int i = 0; i < n; i++) {
         fold[i] = find_fold(body, let->param, tuple ? i : -1);

@@ -570,6 +570,5 @@ bool layout_function(const Expr *lambda)
             break;
         default: return false;
         }
-    return body->kind == E_PARAM && body->param == lambda->params[0] &&
-           lambda->arg[0]->kind == E_PATTERN;
+    return expr_is_use(body, lambda->params[0]) && lambda->arg[0]->kind == E_PATTERN;
 }

@@ -125,28 +125,19 @@ static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int 
 
 // A float that is made an int is perhaps an index, and what an opaque function does with
 // its argument is not known.
-static bool is_tame(const Expr *e)
+static bool is_tame(const Expr *e, const void *none)
 {
-    bool taken =
-        e->kind == E_OP && e->op == OP_INT && scalar_info[e->arg[0]->type->scalar].floating;
-    if (taken || (e->kind == E_CALL && (!e->callee->body || is_tame(e->callee->body))))
-        return true;
-    for (int i = 0; i < e->narg; i++)
-        if (is_tame(e->arg[i]))
-            return true;
-    return e->fun && is_tame(e->fun);
+    return (e->kind == E_OP && e->op == OP_INT &&
+            scalar_info[e->arg[0]->type->scalar].floating) ||
+           expr_calls(e, is_tame, none);
 }
 
 // A fold that compares is not associative where one side is not a number.
-static bool folds_decide(const Expr *e)
+static bool folds_decide(const Expr *e, const void *none)
 {
-    bool folds = e->kind == E_PATTERN && (e->pattern == P_REDUCE || e->pattern == P_SCAN);
-    if (folds && expr_decides(e->fun))
-        return true;
-    for (int i = 0; i < e->narg; i++)
-        if (folds_decide(e->arg[i]))
-            return true;
-    return e->fun && folds_decide(e->fun);
+    (void)none;
+    return e->kind == E_PATTERN && (e->pattern == P_REDUCE || e->pattern == P_SCAN) &&
+           expr_decides(e->fun);
 }
 
 enum { LONG_FOLD = 1 << 15, MARKED_FROM = 4, SPECIAL_FROM = 16, SPECIAL_LINE = 61 };
@@ -263,7 +254,8 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
 {
     const Function *main = problem->bound->main;
     ProblemData *data = make_data(problem, arena);
-    bool finite = problem->bound->math == MATH_FAST || folds_decide(main->body);
+    bool finite =
+        problem->bound->math == MATH_FAST || expr_find(main->body, folds_decide, NULL);
     const RigBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
     for (int i = 0; i < main->nparam; i++) {
@@ -289,7 +281,7 @@ ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
 
 ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena)
 {
-    bool tame = is_tame(problem->bound->main->body);
+    bool tame = expr_find(problem->bound->main->body, is_tame, NULL);
     return fill_all(problem, tame ? -1 : set, hash_mix(seed, 1001 + (uint64_t)set), arena);
 }
 

@@ -525,19 +525,12 @@ static const double MARGIN = 8;
 // What is further than this is left to the bounds.
 static const double TOLERANCE_MOST = 0.1;
 
-// The steps of the longest iteration in e; 0: there is none.
-static int64_t steps_of(const Expr *e)
+static bool is_iterated(const Expr *e, const void *none)
 {
-    int64_t most = 0, n;
-    if (e->kind == E_PATTERN && e->pattern == P_ITERATE &&
-        !arith_is_const(e->num[0], &most))
-        most = 1; // as many as it turns out
-    if (e->fun && (n = steps_of(e->fun)) > most)
-        most = n;
-    for (int i = 0; i < e->narg; i++)
-        if ((n = steps_of(e->arg[i])) > most)
-            most = n;
-    return most;
+    (void)none;
+    int64_t steps = 1; // as many as it turns out
+    return e->kind == E_PATTERN && e->pattern == P_ITERATE &&
+           (!arith_is_const(e->num[0], &steps) || steps > 0);
 }
 
 static void nudge_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
@@ -639,21 +632,19 @@ static void narrow_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 
 // How far rounding takes the folds of e, as often up as down: without bounds that is the
 // tolerance, of halfs far more than of floats.
-static double folds_drift(const Expr *e)
+static void note_drift(const Expr *e, void *most)
 {
-    double most = 0;
+    double *drift = most;
     if (e->kind == E_PATTERN && e->pattern == P_REDUCE && e->type->kind == T_SCALAR &&
         scalar_info[e->type->scalar].floating)
-        most = MARGIN * sqrt((double)expr_fold_terms(e)) *
-               ldexp(1, -scalar_info[e->type->scalar].digits);
-    for (int i = 0; i < e->narg; i++)
-        most = fmax(most, folds_drift(e->arg[i]));
-    return e->fun ? fmax(most, folds_drift(e->fun)) : most;
+        *drift = fmax(*drift, MARGIN * sqrt((double)expr_fold_terms(e)) *
+                                  ldexp(1, -scalar_info[e->type->scalar].digits));
 }
 
 static void settle_folds(const Problem *problem, ProblemData *const *data, int n)
 {
-    double drift = folds_drift(problem->bound->main->body);
+    double drift = 0;
+    expr_each(problem->bound->main->body, note_drift, &drift);
     for (int k = 0; k < n; k++)
         data[k]->tolerance = fmax(data[k]->tolerance, drift);
 }
@@ -664,7 +655,7 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
                          const Workplace *place, Arena *arena)
 {
     const Expr *body = problem->bound->main->body;
-    if (steps_of(body) == 0 || n == 0)
+    if (!expr_find(body, is_iterated, NULL) || n == 0)
         return;
     bool continuous = !expr_decides(body), bounded = has_bounds(problem, place);
     double *change = NEW_ARRAY(arena, double, n), widest = 0;

@@ -165,8 +165,8 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
     const Expr *map = at->fun->arg[0], *zip = map->kind == E_PATTERN ? map->arg[0] : NULL;
     const Expr *z = filled_with(at->arg[0]);
     if (!z || !is_dims(map, P_MAP, 1) || !is_dims(zip, P_ZIP, 1) || zip->narg != 2 ||
-        !is_use(zip->arg[0], at->fun->params[0]) ||
-        !is_use(zip->arg[1], at->fun->params[1]) ||
+        !expr_is_use(zip->arg[0], at->fun->params[0]) ||
+        !expr_is_use(zip->arg[1], at->fun->params[1]) ||
         expr_mentions(map->fun, at->fun->params[0]) ||
         expr_mentions(map->fun, at->fun->params[1]))
         return NULL;

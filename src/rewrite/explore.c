@@ -83,7 +83,7 @@ bool needs_wrapped(const Expr *expr)
     const Expr *body = expr->fun->arg[0];
     return (is(body, P_TRANSPOSE) || is(body, P_SCATTER) || is(body, P_JOIN) ||
             needs_wrapped(body)) &&
-           is_use(data_of(body), expr->fun->params[0]);
+           expr_is_use(data_of(body), expr->fun->params[0]);
 }
 
 Path inwards(Walk *w, Path at)

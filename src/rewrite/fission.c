@@ -35,7 +35,7 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *body = at->fun->arg[0];
     const Param *e = at->fun->params[0];
     if ((body->kind != E_CALL && body->kind != E_OP) || i < 0 || i >= body->narg ||
-        is_use(body->arg[i], e))
+        expr_is_use(body->arg[i], e))
         return NULL;
     for (int k = 0; k < body->narg; k++)
         if (expr_mentions(body->arg[k], e) != (k == i))

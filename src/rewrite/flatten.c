@@ -30,9 +30,9 @@ static const Expr *whole(const Flat *f, int k)
 // The component of the element that an expression is; -1: all of it, -2: something else.
 static int component(const Flat *f, const Expr *e)
 {
-    if (is_use(e, f->row))
+    if (expr_is_use(e, f->row))
         return -1;
-    return e->kind == E_GET && is_use(e->arg[0], f->row) ? e->index : -2;
+    return e->kind == E_GET && expr_is_use(e->arg[0], f->row) ? e->index : -2;
 }
 
 // The view over the first dims dimensions of `lens`, which is the same everywhere in them.

@@ -66,7 +66,6 @@ bool is_threads(Pattern p);                     // mapGlb, mapWrg, mapLcl
 const Expr *data_of(const Expr *pattern);       // its array argument
 const Arith *len_of(const Expr *expr, int dim); // of the type
 int depth_of(const Type *type);                 // array levels
-bool is_use(const Expr *expr, const Param *param);
 // What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
 // else in it; NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);
@@ -84,8 +83,8 @@ bool is_operation(const Expr *reduce);
 // Seen to be: the language only promises that a reduction is associative.
 bool is_commutative(const Expr *reduce);
 bool plain_scalars(const Type *type); // scalars, or tuples of scalars
-bool mentions_threads(const Expr *expr, Pattern p, int dim); // dim -1: any
-int64_t static_count(const Type *type);                      // scalars; -1 if not constant
+bool mentions_threads(const Expr *expr, Pattern p, int dim);
+int64_t static_count(const Type *type); // scalars; -1 if not constant
 
 // Looking around: is there such a pattern whose function we are in?
 bool inside(const Rewrite *rw, Pattern p, int dim); // dim -1: any

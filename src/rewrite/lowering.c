@@ -31,8 +31,8 @@ static Expr *threads(Rewrite *rw, const Expr *at, const RuleArgs *args, Pattern 
 Expr *rule_mapGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!dims_fit(rw, at, args, P_MAPGLB) || inside_loop(rw) || inside(rw, P_MAPWRG, -1) ||
-        inside(rw, P_MAPLCL, -1) || mentions_threads(at->fun, P_MAPWRG, -1) ||
-        mentions_threads(at->fun, P_MAPLCL, -1))
+        inside(rw, P_MAPLCL, -1) || expr_find_pattern(at->fun, P_MAPWRG) ||
+        expr_find_pattern(at->fun, P_MAPLCL))
         return NULL;
     return threads(rw, at, args, P_MAPGLB);
 }
@@ -40,7 +40,7 @@ Expr *rule_mapGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!dims_fit(rw, at, args, P_MAPWRG) || inside_loop(rw) || inside(rw, P_MAPGLB, -1) ||
-        inside(rw, P_MAPLCL, -1) || mentions_threads(at->fun, P_MAPGLB, -1))
+        inside(rw, P_MAPLCL, -1) || expr_find_pattern(at->fun, P_MAPGLB))
         return NULL;
     return threads(rw, at, args, P_MAPWRG);
 }
@@ -48,16 +48,16 @@ Expr *rule_mapWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!dims_fit(rw, at, args, P_MAPLCL) || !inside(rw, P_MAPWRG, -1) ||
-        inside_abstract(rw) || mentions_threads(at->fun, P_MAPGLB, -1) ||
-        mentions_threads(at->fun, P_MAPWRG, -1))
+        inside_abstract(rw) || expr_find_pattern(at->fun, P_MAPGLB) ||
+        expr_find_pattern(at->fun, P_MAPWRG))
         return NULL;
     return threads(rw, at, args, P_MAPLCL);
 }
 
 static bool without_threads(const Expr *f)
 {
-    return !mentions_threads(f, P_MAPGLB, -1) && !mentions_threads(f, P_MAPWRG, -1) &&
-           !mentions_threads(f, P_MAPLCL, -1);
+    return !expr_find_pattern(f, P_MAPGLB) && !expr_find_pattern(f, P_MAPWRG) &&
+           !expr_find_pattern(f, P_MAPLCL);
 }
 
 Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -37,15 +37,10 @@ int depth_of(const Type *type)
     return depth;
 }
 
-bool is_use(const Expr *expr, const Param *param)
-{
-    return expr->kind == E_PARAM && expr->param == param;
-}
-
 const Expr *inner_of(const Expr *map, Pattern p)
 {
     const Expr *body = map->fun->arg[0];
-    if (!is(body, p) || !is_use(data_of(body), map->fun->params[0]))
+    if (!is(body, p) || !expr_is_use(data_of(body), map->fun->params[0]))
         return NULL;
     for (int i = 0; i + 1 < body->narg; i++)
         if (expr_mentions(body->arg[i], map->fun->params[0]))
@@ -71,8 +66,8 @@ int accumulated(const Expr *f)
 {
     const Expr *body = f->arg[0];
     for (int i = 0; i < body->narg && body->kind == E_OP && commutes(body->op); i++)
-        if (is_use(body->arg[1 - i], f->params[0]))
-            return is_use(body->arg[i], f->params[1]) ||
+        if (expr_is_use(body->arg[1 - i], f->params[0]))
+            return expr_is_use(body->arg[i], f->params[1]) ||
                            expr_mentions(body->arg[i], f->params[0])
                        ? -1
                        : i;
@@ -84,7 +79,7 @@ int accumulated_part(const Expr *f, int i)
     const Expr *body = f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];
     for (int k = 0; k < body->narg && body->kind == E_OP && commutes(body->op); k++) {
         const Expr *a = body->arg[1 - k];
-        if (a->kind == E_GET && a->index == i && is_use(a->arg[0], f->params[0]))
+        if (a->kind == E_GET && a->index == i && expr_is_use(a->arg[0], f->params[0]))
             return expr_mentions(body->arg[k], f->params[0]) ? -1 : k;
     }
     return -1;
@@ -125,8 +120,8 @@ bool keeps_order(const Expr *reduce)
 static bool symmetric(const Expr *body, Param *const *param)
 {
     if (body->narg != 2 ||
-        !((is_use(body->arg[0], param[0]) && is_use(body->arg[1], param[1])) ||
-          (is_use(body->arg[0], param[1]) && is_use(body->arg[1], param[0]))))
+        !((expr_is_use(body->arg[0], param[0]) && expr_is_use(body->arg[1], param[1])) ||
+          (expr_is_use(body->arg[0], param[1]) && expr_is_use(body->arg[1], param[0]))))
         return false;
     if (body->kind == E_CALL)
         return body->callee->body && symmetric(body->callee->body, body->callee->params);
@@ -159,14 +154,20 @@ bool plain_scalars(const Type *type)
     return true;
 }
 
+typedef struct {
+    Pattern pattern;
+    int dim;
+} Threads;
+
+static bool maps_along(const Expr *expr, const void *of)
+{
+    const Threads *t = of;
+    return is(expr, t->pattern) && expr->par == t->dim;
+}
+
 bool mentions_threads(const Expr *expr, Pattern p, int dim)
 {
-    if (is(expr, p) && (dim < 0 || expr->par == dim))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (mentions_threads(expr->arg[i], p, dim))
-            return true;
-    return expr->fun && mentions_threads(expr->fun, p, dim);
+    return expr_find(expr, maps_along, &(Threads){p, dim});
 }
 
 int64_t static_count(const Type *type)

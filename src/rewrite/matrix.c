@@ -38,7 +38,7 @@ static Op cast_to(Scalar scalar)
 static bool is_place(const Matrix *m, const Expr *e, int side)
 {
     return e->kind == E_GET && e->index == side && e->arg[0]->kind == E_GET &&
-           e->arg[0]->index == 1 && is_use(e->arg[0]->arg[0], m->pair);
+           e->arg[0]->index == 1 && expr_is_use(e->arg[0]->arg[0], m->pair);
 }
 
 // Does it depend on the pair only by that component of the place?
@@ -46,7 +46,7 @@ static bool only_place(const Matrix *m, const Expr *e, int side)
 {
     if (is_place(m, e, side))
         return true;
-    if (is_use(e, m->pair))
+    if (expr_is_use(e, m->pair))
         return false;
     for (int i = 0; i < e->narg; i++)
         if (!only_place(m, e->arg[i], side))
@@ -106,7 +106,7 @@ static bool has_unit(const Matrix *m, const Type *sum)
 
 static bool is_sum(const Matrix *m, const Expr *e)
 {
-    return e->kind == E_GET && e->index == 0 && is_use(e->arg[0], m->pair);
+    return e->kind == E_GET && e->index == 0 && expr_is_use(e->arg[0], m->pair);
 }
 
 // Is it sum + x * y, in any order, with a factor for each side?
@@ -261,7 +261,7 @@ static bool find_matrix(Matrix *m, const Expr *at)
         return false;
     acc = data_of(map)->arg[0];
     m->pair = map->fun->params[0];
-    return is_use(acc, at->fun->params[0]) &&
+    return expr_is_use(acc, at->fun->params[0]) &&
            !expr_mentions(map->fun, at->fun->params[0]) &&
            find_factors(m, map->fun->arg[0]) && find_layout(m, 0) && find_layout(m, 1);
 }
@@ -269,7 +269,7 @@ static bool find_matrix(Matrix *m, const Expr *at)
 Expr *rule_matrixTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
-        !is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
+        !expr_is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
         return NULL;
     Matrix m = {.staging = {.rw = rw, .step = args->at[0]},
                 .k = at->fun->params[1],

@@ -43,7 +43,7 @@ Expr *rule_toLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_holdLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    bool written = at->kind == E_PATTERN && mentions_threads(at, P_MAPLCL, -1);
+    bool written = at->kind == E_PATTERN && expr_find_pattern(at, P_MAPLCL);
     if (!written || is(at, P_TOLOCAL) || !copyable(at->type, 1) || !by_all_items(rw))
         return NULL;
     return make1(rw, P_TOLOCAL, copy_of(rw, at));
@@ -152,7 +152,7 @@ Expr *rule_copyPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Type *type = at->arg[0]->type->elem;
     if (type->kind != T_ARRAY || !fits_private(type) ||
-        mentions_threads(at->fun, P_MAPGLB, -1) || mentions_threads(at->fun, P_MAPLCL, -1))
+        expr_find_pattern(at->fun, P_MAPGLB) || expr_find_pattern(at->fun, P_MAPLCL))
         return NULL;
     Param *e = fresh(rw, at->fun->params[0]->name);
     return with_copy(rw, at, e, private_copy(rw, type, use(rw, e)));

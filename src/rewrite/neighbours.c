@@ -87,7 +87,7 @@ static unsigned along(const Rewrite *rw, const Expr *expr, int part, const Given
 bool is_turned(const Rewrite *rw, const Expr *source, const Expr *from, const Param *row)
 {
     const Expr *get = from;
-    while (get->narg && !(get->kind == E_GET && is_use(get->arg[0], row)))
+    while (get->narg && !(get->kind == E_GET && expr_is_use(get->arg[0], row)))
         get = get->arg[get->narg - 1];
     // The group has an element of the source, and the rows are its.
     return along(rw, source, get->kind == E_GET ? get->index : -1, NULL) >> 1 & 1;

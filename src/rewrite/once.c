@@ -16,16 +16,13 @@ typedef struct {
     int n;
 } Names;
 
-static void find_bound(Names *names, const Expr *expr)
+static void find_bound(const Expr *expr, void *user)
 {
+    Names *names = user;
     for (int i = 0; expr->kind == E_LAMBDA && i < expr->nparam; i++)
         VEC_PUSH(names->rw->ir->arena, &names->bound, expr->params[i]);
     if (expr->kind == E_LET)
         VEC_PUSH(names->rw->ir->arena, &names->bound, expr->param);
-    if (expr->fun)
-        find_bound(names, expr->fun);
-    for (int i = 0; i < expr->narg; i++)
-        find_bound(names, expr->arg[i]);
 }
 
 static bool is_bound(const Names *names, const Param *param)
@@ -114,7 +111,7 @@ Expr *rule_iterateOnce(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int n = is(at, P_MAP) && at_host(rw) ? results_of(rw, at->type, result) : 0;
     const Expr *body = n ? with_maps(rw, at) : NULL;
     if (n) {
-        find_bound(&names, body);
+        expr_each(body, find_bound, &names);
         find_names(&names, body, false);
     }
     Expr *state[PARTS_MAX];

@@ -160,8 +160,8 @@ static const Expr *row_of(const Staging *s, const Expr *expr)
 // Is it element k of something made of one row alone?
 static const Expr *row_access(const Staging *s, const Expr *expr)
 {
-    if (expr->kind != E_AT || !is_use(expr->arg[1], s->k) || !type_is_scalar(expr->type) ||
-        expr_mentions(expr->arg[0], s->k))
+    if (expr->kind != E_AT || !expr_is_use(expr->arg[1], s->k) ||
+        !type_is_scalar(expr->type) || expr_mentions(expr->arg[0], s->k))
         return NULL;
     return row_of(s, expr->arg[0]);
 }
@@ -196,15 +196,11 @@ static void note_operand(Staging *s, const Expr *access, const Expr *pick)
     s->operand[i].tile = fresh(s->rw, "tile");
 }
 
-static void find_operands(Staging *s, const Expr *expr)
+static void note_operands(const Expr *expr, void *staging)
 {
-    const Expr *pick = row_access(s, expr);
+    const Expr *pick = row_access(staging, expr);
     if (pick)
-        note_operand(s, expr, pick);
-    if (expr->fun)
-        find_operands(s, expr->fun);
-    for (int i = 0; i < expr->narg; i++)
-        find_operands(s, expr->arg[i]);
+        note_operand(staging, expr, pick);
 }
 
 // from(array[i])[k] becomes tile[k][i].
@@ -319,12 +315,12 @@ Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
         (!divides(rw, args->at[0], at->arg[1]->type->len) &&
          (!arith_is_const(at->arg[1]->type->len, &len) || len < args->at[0])) ||
-        !is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
+        !expr_is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
         return NULL;
     Staging s = {.rw = rw, .k = at->fun->params[1], .step = args->at[0], .ok = true};
     if (!find_items(&s))
         return NULL;
-    find_operands(&s, at->fun->arg[0]);
+    expr_each(at->fun->arg[0], note_operands, &s);
     Param *acc = fresh(rw, "acc"), *part = fresh(rw, "part"), *within = fresh(rw, "k");
     Expr *body = redirect(&s, copy_of(rw, at->fun->arg[0]), within);
     body = expr_replace(rw->ir, body, s.k, number_of(rw, part, s.step, use(rw, within)));

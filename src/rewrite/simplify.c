@@ -41,7 +41,7 @@ Expr *rule_transposeTwice(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapId(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || !is_use(at->fun->arg[0], at->fun->params[0]))
+    if (!is(at, P_MAP) || !expr_is_use(at->fun->arg[0], at->fun->params[0]))
         return NULL;
     return copy_of(rw, at->arg[0]);
 }

@@ -45,7 +45,8 @@ static bool adds_arrays(const Expr *fun)
 {
     const Expr *map = fun->arg[0], *zip = is_dims(map, P_MAP, 1) ? map->arg[0] : NULL;
     if (!zip || fun->nparam != 2 || !is_dims(zip, P_ZIP, 1) || zip->narg != 2 ||
-        !is_use(zip->arg[0], fun->params[0]) || !is_use(zip->arg[1], fun->params[1]))
+        !expr_is_use(zip->arg[0], fun->params[0]) ||
+        !expr_is_use(zip->arg[1], fun->params[1]))
         return false;
     const Expr *sum = map->fun->arg[0];
     const Param *t = map->fun->params[0];
@@ -53,7 +54,7 @@ static bool adds_arrays(const Expr *fun)
                                            sum->op == OP_MINIMUM || sum->op == OP_MAXIMUM);
     for (int i = 0; operation && i < 2; i++)
         operation = sum->arg[i]->kind == E_GET && sum->arg[i]->index == i &&
-                    is_use(sum->arg[i]->arg[0], t);
+                    expr_is_use(sum->arg[i]->arg[0], t);
     return operation;
 }
 
@@ -82,10 +83,10 @@ typedef struct {
 static bool is_part(const Expr *expr, const Param *made, int k)
 {
     if (k < 0)
-        return is_use(expr, made);
+        return expr_is_use(expr, made);
     const Expr *body = is_dims(expr, P_MAP, 1) ? expr->fun->arg[0] : NULL;
-    return body && is_use(expr->arg[0], made) && body->kind == E_GET && body->index == k &&
-           is_use(body->arg[0], expr->fun->params[0]);
+    return body && expr_is_use(expr->arg[0], made) && body->kind == E_GET &&
+           body->index == k && expr_is_use(body->arg[0], expr->fun->params[0]);
 }
 
 static int count_parts(const Expr *expr, const Param *made, int k)
@@ -226,7 +227,7 @@ Expr *rule_foldTogether(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_holdOwn(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    bool written = at->kind == E_PATTERN && mentions_threads(at, P_MAPLCL, -1);
+    bool written = at->kind == E_PATTERN && expr_find_pattern(at, P_MAPLCL);
     if (!written || is(at, P_TOLOCAL) || is(at, P_TOPRIVATE) || depth_of(at->type) != 1 ||
         static_count(at->type) < 1 || !by_all_items(rw))
         return NULL;

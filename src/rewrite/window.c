@@ -17,9 +17,8 @@ static bool constant_window(const Expr *slide)
 static bool walks(const Expr *at)
 {
     return is(at, P_MAP) && is_dims(at->arg[0], P_SLIDE, at->dims) &&
-           constant_window(at->arg[0]) && !mentions_threads(at->fun, P_MAPLCL, -1) &&
-           !mentions_threads(at->fun, P_MAPGLB, -1) &&
-           !mentions_threads(at->fun, P_MAPWRG, -1);
+           constant_window(at->arg[0]) && !expr_find_pattern(at->fun, P_MAPLCL) &&
+           !expr_find_pattern(at->fun, P_MAPGLB) && !expr_find_pattern(at->fun, P_MAPWRG);
 }
 
 static Expr *walk(Rewrite *rw, const Expr *at, Expr *in)

@@ -27,13 +27,15 @@
  *            frees with fw_free_text; on success *message is NULL, or a warning. message
  *            may be NULL. Running out of memory ends the process, and so does a fault of
  *            forewarp's own.
- *   NULL     In place of an object, or of a text or a place that a function needs, it is an
- *            error like others: what can fail does, and says which; what only asks returns
- *            NULL, 0 (fw_problem_shape: -1; fw_plan_origin: FW_PLAIN). A text or an option
- *            may be NULL where it is said. A number that is none of those there are is
- *            answered likewise.
- *   freeing  An object is freed once, as with free(): to pass it to any function after
- *            that, also to be freed again, is a fault of the caller's that cannot be seen.
+ *   NULL     NULL in place of an object, a text or an address that a function needs is an
+ *            error like any other: a function that can fail does so, and its message says
+ *            which argument it was; a function that only asks returns NULL or 0
+ *            (fw_problem_shape: -1; fw_plan_origin: FW_PLAIN). Texts and options may be
+ *            NULL where the comment says so. A number out of range is treated in the same
+ *            way.
+ *   freeing  An object is freed once, as with free(). Passing it to any function after
+ *            that, or freeing it again, is a fault of the caller that forewarp cannot
+ *            detect.
  *   unit     Times are seconds, sizes are bytes.
  *   threads  There is no hidden state: different threads may use different objects at the
  *            same time, also on one device and with one store. One object is for one thread

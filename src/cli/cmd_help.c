@@ -221,6 +221,28 @@ int cli_help(FILE *out)
     return 0;
 }
 
+static void no_help(Options *o, const char *word)
+{
+    Guess guess;
+    Buf text;
+    buf_init(&text);
+    guess_init(&guess, word);
+    for (int i = 0; i < COMMANDS; i++)
+        guess_offer(&guess, commands[i].name);
+    for (int t = 0; t < TOPICS; t++) {
+        guess_offer(&guess, topics[t].name);
+        for (int i = 0; topics[t].row(i).name; i++) {
+            Row row = topics[t].row(i);
+            bool axis = strcmp(row.suffix, "xyz") == 0; // never without one
+            guess_offer(&guess, axis ? arena_printf(o->arena, "%sx", row.name) : row.name);
+        }
+    }
+    guess_print(&text, &guess);
+    diag_error(&o->diags, span_none, "C009", "there is no help on `%s`%s", word,
+               text.len ? text.text : "; `forewarp help` lists the commands and topics");
+    buf_release(&text);
+}
+
 int cmd_help(Options *o)
 {
     if (o->completion && !completion_print(o->completion)) {
@@ -244,9 +266,6 @@ int cmd_help(Options *o)
         }
     if (explain(word))
         return 0;
-    const char *name[TOPICS + COMMANDS];
-    for (int i = 0; i < TOPICS + COMMANDS; i++)
-        name[i] = i < TOPICS ? topics[i].name : commands[i - TOPICS].name;
-    cli_unknown(o, "C009", "help on", word, name, TOPICS + COMMANDS);
+    no_help(o, word);
     return 2;
 }

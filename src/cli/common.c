@@ -101,7 +101,9 @@ static bool add_devices(Options *o, const char *item, const char **device, int *
     }
     if (!device_parse(item, &kind, &index))
         return diag_error(&o->diags, span_none, "C006",
-                          "a device is opencl:N, cuda:N or host: `%s`", item);
+                          "a device is opencl:N, cuda:N or host, not `%s`; `forewarp "
+                          "devices` lists those of this machine",
+                          item);
     if (*n < CLI_LIST_MAX)
         device[(*n)++] = item;
     return true;

@@ -44,6 +44,17 @@ static int count_args(const Options *o)
     return (o->file != NULL) + (o->data != NULL);
 }
 
+// An argument that reads like the value of an option: which one.
+static const char *missing_option(const Options *o, const char *arg)
+{
+    const DeviceKind *kind;
+    int index;
+    bool device = device_parse(arg, &kind, &index);
+    if (device || (isupper((unsigned char)arg[0]) && strchr(arg, '=')))
+        return arena_printf(o->arena, "; did you mean `-%c %s`?", device ? 'd' : 's', arg);
+    return "";
+}
+
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
     Options *o = state->input;
@@ -56,7 +67,7 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
     }
     if (key == ARGP_KEY_ARG) {
         if (count_args(o) == wanted_args(o->command))
-            argp_error(state, "unexpected argument `%s`", arg);
+            argp_error(state, "unexpected argument `%s`%s", arg, missing_option(o, arg));
         *(o->file ? &o->data : &o->file) = arg;
         return 0;
     }

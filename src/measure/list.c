@@ -127,8 +127,11 @@ bool devices_find(Arena *arena, const char *worker, const Stop *stop, const char
     Listing listing = {.arena = arena, .worker = worker, .stop = stop, .only = id};
     int errors = diags->errors;
     if (!device_parse(id, &kind, &listing.index))
-        return diag_error(diags, span_none, "C006",
-                          "a device is opencl:N, cuda:N or host: `%s`", id);
+        return diag_error(
+            diags, span_none, "C006",
+            "a device is opencl:N, cuda:N or host, not `%s`; `forewarp devices` "
+            "lists those of this machine",
+            id);
     list_kinds(&listing, &kind, 1, diags);
     if (listing.found.len == 0 && stop_due(stop))
         return diag_world(diags, "C007", "the device %s was not looked for: %s", id,

@@ -274,7 +274,8 @@ static bool compute(Rig *rig, const Job *job, const RigConfig *config, void **ra
     bool ok = rig_fill(rig, config, diags) && rig_compute(rig, job, &trial, raw, diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(diags, "R001",
-                        "the plain kernel on the host is no reference: %s%s%s",
+                        "the plain kernel on the host, which computes what is right, did "
+                        "not end well: %s%s%s",
                         trial_status_name[trial.status], trial.log ? ": " : "",
                         trial.log ? trial.log : "");
     trial_release(&trial);

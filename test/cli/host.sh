@@ -116,6 +116,30 @@ END
 passes "two sizes link" cc $warn -Wno-unknown-pragmas -o both both.c small.c 2-large.c -lm
 passes "and run" ./both
 
+# A part of an array, at a distance of rows and an offset that the call says.
+cat >part.fw <<'END'
+size N, M, LD generic 1..65536, AT generic 1..65536
+def part(a: [N][LD]float): [N][M]float =
+  a |> transpose |> drop(AT) |> take(M) |> transpose |> map2(\v -> 2*v)
+END
+host part "$tmp/part.fw" c -s N=3,M=8,LD=64,AT=1
+cat >parts.c <<'END'
+#include "part.h"
+int main(void)
+{
+    float a[300], out[24];
+    int i, ok;
+    for (i = 0; i < 300; i++)
+        a[i] = (float)i;
+    ok = part_run(100, 4, a, out) && part_run(100, 92, a, out) && !part_run(100, 93, a, out);
+    for (i = 0; i < 24; i++)
+        ok = ok && out[i] == 2 * a[100 * (i / 8) + 92 + i % 8];
+    return !ok;
+}
+END
+passes "a part compiles" cc $warn -Wno-unknown-pragmas -o parts parts.c part.c -lm
+passes "and is where the call says" ./parts
+
 LINK=-lOpenCL
 host transpose "$OLDPWD/templates/transpose.json" opencl -s H=64,W=32
 run transpose 2 1 1

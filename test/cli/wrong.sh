@@ -170,6 +170,10 @@ fails 2 "no command" "$FOREWARP" tuna
 fails 2 "Usage" "$FOREWARP"
 fails 2 "PROGRAM is missing" "$FOREWARP" tune
 fails 2 "unexpected argument" "$FOREWARP" check $jacobi extra
+fails 2 "unexpected argument \`cuda:0\`; did you mean \`-d cuda:0\`?" "$FOREWARP" tune $jacobi cuda:0
+fails 2 "did you mean \`-s N=64,M=64\`?" "$FOREWARP" tune $jacobi N=64,M=64
+fails 2 "no help on \`slid\`; did you mean \`slide\`?" "$FOREWARP" help slid
+fails 2 "no help on \`qqqqqqq\`; \`forewarp help\` lists" "$FOREWARP" help qqqqqqq
 fails 2 "unrecognized option" "$FOREWARP" check $jacobi --wings
 fails 2 "no help" "$FOREWARP" help nonsense
 fails 2 "no help" "$FOREWARP" help slide4

@@ -549,7 +549,8 @@ class Kernel:
         if seen.dtype != argument.dtype and (seen.dtype, argument.dtype) != ("bool", "uint8"):
             raise TypeError(f"{name} of {label} has elements of {argument.dtype}, not {seen.dtype}")
         if not seen.dense:
-            raise ValueError(f"{name} of {label} is not dense (strides {seen.strides}): make a copy")
+            raise ValueError(f"{name} of {label} is not dense (strides {seen.strides}): pass a copy, or the whole "
+                             "array to a program that takes a part of it")
         if argument.output and seen.readonly and not (fresh and not argument.input):
             raise ValueError(f"{name} of {label} is written, and this array is read-only")
         return seen

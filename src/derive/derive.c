@@ -508,6 +508,11 @@ static void walk_pattern(Walk *w, Path at, bool root)
         walk_apart(w, walk_below(w, at, 0));
         return;
     }
+    // Who reads one element of it would make them all.
+    if (pattern == P_SCATTER && walk_apply_plain(w, RULE_TO_GLOBAL, at)) {
+        walk_apart(w, walk_below(w, walk_below(w, at, 0), 0));
+        return;
+    }
     if (pattern == P_REDUCE && reduce_shares(expr))
         join_folds(w, at);
     if (pattern == P_MAP && root && walk_scan_read(w, at))

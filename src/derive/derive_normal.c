@@ -82,6 +82,11 @@ static bool is_turn(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_TRANSPOSE;
 }
 
+static bool is_scatter(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_SCATTER;
+}
+
 bool is_costly(const Expr *expr)
 {
     while (is_turn(expr) || (is_map(expr) && layout_function(expr->fun)))
@@ -144,10 +149,12 @@ static bool names_scan(const Expr *let)
     return read && expr_uses(let->arg[1], let->param) == 1;
 }
 
-// Within a function a map of folds of any length is, too: it may be half of a product.
+// So is what is read of a prefix, which is one pass with it, and within a function a map of
+// folds of any length: it may be half of a product.
 static bool is_moved(const Expr *expr, bool host)
 {
-    return is_costly(expr) || (!host && is_map(expr) && fold_is_long(expr->fun->arg[0], 0));
+    return is_costly(expr) || (is_map(expr) && scan_read(expr)) ||
+           (!host && is_map(expr) && fold_is_long(expr->fun->arg[0], 0));
 }
 
 static bool fuse_once(Walk *w, Path at, bool host)
@@ -158,6 +165,8 @@ static bool fuse_once(Walk *w, Path at, bool host)
         return false;
     if (inline_once(w, walk_below(w, at, CHILD_FUN)))
         return true;
+    if (is_scatter(in)) // elements go to their places when they are made
+        return walk_apply_plain(w, map->dims > 1 ? RULE_MAP_NEST : RULE_MAP_SCATTER, at);
     if (in->kind != E_PATTERN || in->pattern != P_ZIP)
         return is_moved(in, host) && fuse_part(w, at, below, -1);
     for (int i = 0; i < in->narg; i++)
@@ -225,8 +234,9 @@ static void normal_map(Walk *w, Path at, bool host)
     bool fused = false;
     while (!w->deep && fuse_once(w, at, host)) {
         fused = true;
-        while (is_turn(walk_node(w, at)) || walk_node(w, at)->kind == E_LET)
-            at = walk_below(w, at, is_turn(walk_node(w, at)) ? 0 : 1);
+        while (is_turn(walk_node(w, at)) || is_scatter(walk_node(w, at)) ||
+               walk_node(w, at)->kind == E_LET)
+            at = walk_below(w, at, walk_node(w, at)->kind == E_LET);
     }
     if (w->deep || !is_map(walk_node(w, at)))
         return;
@@ -236,8 +246,8 @@ static void normal_map(Walk *w, Path at, bool host)
     while (!w->deep && has_fold(walk_node(w, body)) &&
            walk_apply_plain(w, RULE_LET_OUT, body))
         ;
-    if (names_scan(walk_node(w, body)))
-        walk_apply_plain(w, RULE_LET_INLINE, body);
+    if (names_scan(walk_node(w, body)) && walk_apply_plain(w, RULE_LET_INLINE, body))
+        normal_at(w, body, false);
     find_product(w, at);
 }
 

@@ -265,6 +265,15 @@ static void test_plain_is_parallel(void **state)
          "a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), r))), x)",
          RULE_SCAN_SPLIT},
         {"def p(x: [100000]float) = map(-, zip(x, scan(+, 0, x)))", RULE_SCAN_SPLIT},
+        {"def p(x: [90][700]float) = map2(abs, scatter(\\i -> (i + 6) % 90, x))",
+         RULE_MAP_SCATTER},
+        {"def p(x: [90][700]float) = map2(-, zip2(x, scatter(\\i -> (i + 6) % 90, x)))",
+         RULE_TO_GLOBAL},
+        {"def p(x: [9000][990]float) = map2(-, zip2(x, transpose(map(\\r -> map(\\t -> "
+         "t.1, "
+         "scan(\\a b -> (a.0 * b.0, b.0 * a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), "
+         "r))), transpose(x)))))",
+         RULE_SCAN_RESUME},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
         {"def p(x: [100][40000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},

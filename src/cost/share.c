@@ -346,7 +346,8 @@ static double share_from(Scope *s, const Guard *guard, int n, const Arith **cond
     double without = share_from(s, guard + 1, n - 1, cond, m);
     for (int i = 0; i < guard->n && m < CONDS_MAX; i++)
         cond[m++] = guard->cond[i];
-    return MAX(without - share_from(s, guard + 1, n - 1, cond, m), 0);
+    double with = share_from(s, guard + 1, n - 1, cond, m);
+    return MAX(without - with, 0);
 }
 
 double scope_share(Scope *s, const Guard *guard, int n)

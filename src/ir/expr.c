@@ -278,8 +278,10 @@ bool expr_decides(const Expr *expr)
 int64_t expr_fold_terms(const Expr *expr)
 {
     int64_t most = expr->fun ? expr_fold_terms(expr->fun) : 1, len = 1;
-    for (int i = 0; i < expr->narg; i++)
-        most = MAX(most, expr_fold_terms(expr->arg[i]));
+    for (int i = 0; i < expr->narg; i++) {
+        int64_t terms = expr_fold_terms(expr->arg[i]);
+        most = MAX(most, terms);
+    }
     if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
         arith_is_const(expr->arg[1]->type->len, &len);
     return most * MAX(len, 1);

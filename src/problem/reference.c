@@ -324,6 +324,19 @@ void reference_prelude(Buf *out, const Problem *problem, const Derivation *deriv
     emit_prelude(out, target, problem->bound);
 }
 
+// Optimising a kernel takes the compiler a third of a second, and saves about 2 ns an
+// operation: not worth it below so many operations a kernel.
+static const double optimised_work = 1e8;
+
+static void choose_level(const Problem *problem, const DeviceInfo *info, Candidate *made)
+{
+    Work work = problem_work(problem);
+    double most = work.float_flops + work.double_flops + work.bytes / sizeof(float);
+    bool little = most < optimised_work * made->unit->kernels.len;
+    if (little && language_is(info->target, LANGUAGE_C))
+        made->job.options = arena_printf(problem->arena, "%s -O1", made->job.options);
+}
+
 // Runs the plain point on the place's device: sets what is expected and, if it runs as C++,
 // the bounds. For each of n sets of data; returns for how many. few_digits: so do its
 // inputs have, and it asks which sums are exact.
@@ -360,6 +373,8 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
         derive_reference(derivation, &plain);
         ok = candidate_make(problem, derivation, &plain, problem->name, target,
                             prelude.text, arena, &candidate, diags);
+        if (ok && bounded)
+            choose_level(problem, &info, &candidate);
         for (; ok && done < n; done += ok) {
             ok = (bounded ? run_bounded : run_values)(rig, &candidate, &config, data[done],
                                                       arena, diags);

@@ -319,6 +319,31 @@ static void add_random(Explorer *x, Map *seen, int wanted)
     }
 }
 
+// A point of the space of all sizes in that of these sizes, which may have more parameters.
+static bool read_point(const Explorer *x, const Space *from, const Point *given,
+                       Point *point)
+{
+    const Space *space = derive_space(x->derivation);
+    Buf value;
+    bool ok = true;
+    buf_init(&value);
+    derive_plain(x->derivation, point);
+    for (int i = 0; ok && i < space_params(from); i++) {
+        buf_clear(&value);
+        space_value_print(&value, from, i, given->choice[i]);
+        ok = space_set(space, point, space_param(from, i)->name, value.text);
+    }
+    buf_release(&value);
+    return ok && space_valid(space, point);
+}
+
+static void add_ranked(Explorer *x, Map *seen, const Derivation *from, const Point *given)
+{
+    Point point;
+    if (read_point(x, derive_space(from), given, &point))
+        add_point(x, seen, &point);
+}
+
 // Of what is predicted to be the faster half some at random, then the first ones. The
 // slower half holds points of a second and more, which cost a device more than all others.
 static void add_predicted(Explorer *x, Map *seen, int wanted)
@@ -328,12 +353,17 @@ static void add_predicted(Explorer *x, Map *seen, int wanted)
     if (!rank_points(x->problem, &request->info, request->by, &POOL, request->seed,
                      x->arena, &ranking, x->diags))
         return;
+    // Ranked are points for all sizes, where some are generic.
+    Derivation *from = derive_new(x->problem->general, &request->info, x->diags);
+    if (!from)
+        return;
     int random = x->rows.len + wanted / SHARE_RANDOM;
     for (int draw = 0; draw < DRAWS && ranking.n && x->rows.len < random; draw++)
-        add_point(x, seen,
-                  &ranking.point[rng_below(&x->rng, (uint64_t)(ranking.n + 1) / 2)]);
+        add_ranked(x, seen, from,
+                   &ranking.point[rng_below(&x->rng, (uint64_t)(ranking.n + 1) / 2)]);
     for (int i = 0; i < ranking.n && x->rows.len < wanted; i++)
-        add_point(x, seen, &ranking.point[i]);
+        add_ranked(x, seen, from, &ranking.point[i]);
+    derive_free(from);
 }
 
 // The plain point, then others at random, each once; with a predictor also points that

@@ -31,4 +31,14 @@ else
     not_ok "a crash is found" "exit status $is"
     cat "$tmp/found"
 fi
+
+# Points of all sizes have fewer parameters than those of given ones: `parts` stays plain.
+cat >"$tmp/sums.fw" <<'END'
+size N, M generic 64..8192
+def sums(a: [N][M]float) = a |> map(reduce(+, 0.0))
+END
+passes "a program with generic sizes is explored" "$FOREWARP" explore "$tmp/sums.fw" -s N=512,M=512 \
+    --derived --device-model nvidia-a100 --model data/models/gpu.json.gz -n 12 -q --csv "$tmp/sums.csv"
+[ "$(grep -c ' parts=1 ' "$tmp/sums.csv")" = 12 ] && ok "its points are those that were ranked" ||
+    not_ok "its points are those that were ranked" "$(grep ^sums "$tmp/sums.csv" | cut -c1-90)"
 finish

@@ -222,6 +222,12 @@ static void find_product(Walk *w, Path at)
 
 // The whole -----------------------------------------------------------------------------
 
+// Is it there already? A name for it would stand between two maps.
+static bool costs_nothing(const Expr *value)
+{
+    return is_view(value) || value->kind == E_PARAM || value->kind == E_LITERAL;
+}
+
 static void normal_at(Walk *w, Path at, bool host);
 
 static void normal_map(Walk *w, Path at, bool host)
@@ -256,7 +262,7 @@ static void normal_at(Walk *w, Path at, bool host)
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
-    while (walk_node(w, at)->kind == E_LET && is_view(walk_node(w, at)->arg[0]) &&
+    while (walk_node(w, at)->kind == E_LET && costs_nothing(walk_node(w, at)->arg[0]) &&
            walk_apply_plain(w, RULE_LET_INLINE, at))
         ;
     expr = walk_node(w, at);

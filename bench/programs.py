@@ -16,6 +16,8 @@ import math
 import random
 import re
 
+from indexed import indexed
+
 MODES = ["clamp", "mirror", "wrap", "0"]
 SMALL = {1: [5, 33, 67, 131, 257, 1023], 2: [5, 7, 9, 11, 17, 33], 3: [5, 7, 9, 11]}
 
@@ -889,7 +891,7 @@ def gathers(d):
 
 
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
-                                   pipelines, steps, gathers)}
+                                   pipelines, steps, gathers, indexed)}
 
 
 def draw(seed, number, klass):

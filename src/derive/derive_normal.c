@@ -176,6 +176,52 @@ static bool fuse_once(Walk *w, Path at, bool host)
     return false;
 }
 
+// Arrays by index -----------------------------------------------------------------------
+
+static bool is_array(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_ARRAY;
+}
+
+static bool is_work(const Expr *expr, const void *none)
+{
+    (void)none;
+    return expr->kind == E_OP || expr->kind == E_CALL || fold_is_long(expr, 0) ||
+           (expr->kind == E_PATTERN && expr->pattern == P_SCAN);
+}
+
+static bool folds(const Expr *expr, const void *none)
+{
+    (void)none;
+    return fold_is_long(expr, 0) || (expr->kind == E_PATTERN && expr->pattern == P_SCAN);
+}
+
+// Must it be a map? One whose elements are folded or have folds in them, and within a
+// function every one that is no other order of what there is.
+static bool is_map_by_index(const Expr *expr, bool host)
+{
+    return is_array(expr) && expr_find(expr->fun->arg[0], host ? folds : is_work, NULL);
+}
+
+// From the outside in: a function is then given rows, whose elements its own maps are
+// given.
+static void maps_by_index(Walk *w, Path at, bool host)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr)
+        return;
+    if (is_map_by_index(expr, host))
+        walk_apply_plain(w, RULE_ARRAY_MAP, at);
+    walk_apply_plain(w, RULE_INDEX_ZIP, at);
+    expr = walk_node(w, at);
+    bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
+    bool operand = loop || expr->kind == E_LET || expr->kind == E_TUPLE;
+    if (expr->fun)
+        maps_by_index(w, walk_below(w, at, CHILD_FUN), host && loop);
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        maps_by_index(w, walk_below(w, at, i), host && operand);
+}
+
 // Products ------------------------------------------------------------------------------
 
 // Arrays of the outer element that the inner map reads beside the other operand: by index.
@@ -225,6 +271,8 @@ static void find_product(Walk *w, Path at)
 // Is it there already? A name for it would stand between two maps.
 static bool costs_nothing(const Expr *value)
 {
+    while (value->kind == E_GET)
+        value = value->arg[0];
     return is_view(value) || value->kind == E_PARAM || value->kind == E_LITERAL;
 }
 
@@ -301,6 +349,7 @@ void derive_normalise(Walk *w, Path at)
     if (!at.n)
         name_results(w);
     w->axes.n = 0;
+    maps_by_index(w, at, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
 }

@@ -62,7 +62,7 @@ static Expr *name_row(Rewrite *rw, Expr *body, Expr *part, const Type *type)
 Expr *rule_nameRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (at->kind != E_PATTERN || !at->fun || at->fun->nparam != 1 ||
+    if (at->kind != E_PATTERN || !at->fun || at->fun->nparam != 1 || at->nnum > 0 ||
         !(is(at, P_MAP) || is_threads(at->pattern)))
         return NULL;
     Param *e = fresh(rw, at->fun->params[0]->name);

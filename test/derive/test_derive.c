@@ -334,6 +334,16 @@ static void test_products_are_found(void **state)
         "map(transpose) "
         "|> map2(\\v -> zip3(v, g) |> join |> join |> reduce(\\t e -> t + e.0 * e.1, "
         "0.0)))",
+        "def p(a: [4][40][300]float, b: [4][300][50]float, c: [40][50]float, beta: float) = "
+        "zip(a, b) |> map(\\x y -> let s = beta in zip2(x |> map(\\r -> transpose(y) |> "
+        "map(\\q -> zip(r, q) |> reduce(\\t e -> t + e.0 * e.1, 0.0))), c) |> "
+        "map2(\\v e -> v + s * e))",
+        "def p(a: [4][40][30]float, b: [50][30]float) = array3(4, 40, 50, \\g i j -> "
+        "reduce(max, 0, array(30, \\k -> a[g][i][k] - b[j][k])))",
+        "def p(x: [4][40][30]float, f: [8][4][3][3]float) = let w = x |> map(\\q -> q |> "
+        "pad2(1, 1, 0) |> slide2(3, 1)) in f |> map(\\g -> array2(40, 30, \\i j -> "
+        "reduce(+, 0, map(\\c -> reduce(+, 0, map(\\a b -> a * b, zip(join(g[c]), "
+        "join(w[c][i][j])))), array(4, \\c -> c)))))",
     };
     for (int i = 0; i < COUNTOF(known); i++) {
         Opened x;
@@ -349,13 +359,56 @@ static void test_products_are_found(void **state)
     }
 }
 
+static void same_space(const char *by_index, const char *by_patterns)
+{
+    Opened a, b;
+    open_text(&a, by_index);
+    open_text(&b, by_patterns);
+    const Space *x = derive_space(a.derivation), *y = derive_space(b.derivation);
+    assert_int_equal(space_params(x), space_params(y));
+    for (int i = 0; i < space_params(x); i++) {
+        assert_string_equal(space_param(x, i)->name, space_param(y, i)->name);
+        assert_int_equal(space_param(x, i)->n, space_param(y, i)->n);
+    }
+    close_all(&a);
+    close_all(&b);
+}
+
+// A program has the same choices whether its elements are written by index or by patterns.
+static void test_arrays_by_index(void **state)
+{
+    (void)state;
+    same_space(
+        "def p(a: [50][700]float) = array(50, \\i -> let m = reduce(max, 0, a[i]) in let s "
+        "= reduce(+, 0, array(700, \\k -> exp(a[i][k] - m))) in array(700, \\j -> "
+        "exp(a[i][j] - m) / s))",
+        "def p(a: [50][700]float) = a |> map(\\r -> let m = r |> reduce(max, 0) in let s = "
+        "r "
+        "|> map(\\x -> exp(x - m)) |> reduce(+, 0) in r |> map(\\x -> exp(x - m) / s))");
+    same_space(
+        "def p(a: [500][70]float) = array(70, \\j -> reduce(+, 0, array(500, \\i -> "
+        "a[i][j] "
+        "* a[i][j])))",
+        "def p(a: [500][70]float) = a |> transpose |> map(\\c -> c |> map(\\x -> x * x) |> "
+        "reduce(+, 0))");
+    same_space("def p(a: [50][700]float) = array(50, \\i -> scan(+, 0.0, array(700, \\j -> "
+               "a[i][j] / "
+               "2)))",
+               "def p(a: [50][700]float) = a |> map(\\r -> r |> map(\\x -> x / 2) |> "
+               "scan(+, 0.0))");
+    same_space(
+        "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> array(70, \\j -> r[j] * "
+        "b[j]))",
+        "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> zip(r, b) |> map(*))");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules_lead_there),   cmocka_unit_test(test_first_points),
         cmocka_unit_test(test_shared_reductions),  cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_plain_is_parallel),  cmocka_unit_test(test_deep_programs),
-        cmocka_unit_test(test_products_are_found),
+        cmocka_unit_test(test_products_are_found), cmocka_unit_test(test_arrays_by_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

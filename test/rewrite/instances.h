@@ -141,6 +141,26 @@ static const Instance instances[] = {
      ""},
     {"zipIndex", "def p(x, y: [N]int) = map(mix, zip(x, y))", "root", "01"},
     {"zipIndex", "def p(x: [N][M]int) = map(\\r -> map(mix, zip(r, r)), x)", "f", "01"},
+    {"arrayMap", "def p(x: [N]int) = array(N, \\i -> 2 * x[i])", "root", ""},
+    {"arrayMap", "def p(x: [N][M]int) = map(\\r -> array2(M, N, \\i j -> r[i] - j), x)",
+     "f", ""},
+    {"indexZip", "def p(x, y: [N]int) = map(\\i -> x[i] - y[i], array(N, \\k -> k))",
+     "root", ""},
+    {"indexZip",
+     "def p(x: [N][M]int, y: [N]int) = map(\\i -> reduce(+, i, map(\\j -> x[i][j] * y[i], "
+     "array(M, \\k -> k))), "
+     "array(N, \\k -> k))",
+     "root", ""},
+    {"indexZip",
+     "def p(x: [N][M][K]int) = map(\\k -> reduce(+, 0, map(\\i -> x[i][0][k] - x[i][1][k], "
+     "array(N, \\k -> k))), "
+     "array(K, \\k -> k))",
+     "root", ""},
+    {"indexZip",
+     "def p(x, y: [N]int) = reduce(\\s i -> s + x[i] * y[i], 0, array(N, \\k -> k))",
+     "root", ""},
+    {"indexZip", "def p(x: [N]int) = scan(\\s i -> s + i * x[i], 0, array(N, \\k -> k))",
+     "root", ""},
     {"zipNest", "def p(x, y: [N][M]int) = map(\\r -> map(mix, r), zip2(x, y))", "root", ""},
     {"zipNest", "def p(x, y: [N][M][K]int) = map(\\r -> map2(mix, r), zip3(x, y))", "root",
      ""},

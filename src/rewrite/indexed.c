@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arrays that are written by their index, as maps of the arrays that they read: what the
+// index picks is a row of an operand, whichever of its axes the index goes along.
+//
+//   source  an array is the map of its index function; the reverse of zipIndex
+
+#include "rewrite/internal.h"
+
+static bool is_counting(const Expr *e)
+{
+    return is_dims(e, P_ARRAY, 1) && expr_is_use(e->fun->arg[0], e->fun->params[0]);
+}
+
+Expr *rule_arrayMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_ARRAY) || is_counting(at))
+        return NULL;
+    Expr *fun = copy_of(rw, at->fun), *body = fun->arg[0];
+    for (int k = at->dims - 1; k >= 0; k--)
+        body = make_map(rw, 1, make_lambda(rw, fun->params[k], body),
+                        counting(rw, at->num[k]));
+    return body;
+}
+
+enum { BOUND_MOST = 64 };
+
+typedef struct {
+    Rewrite *rw;
+    const Param *index, *bound[BOUND_MOST]; // bound: names within the function
+    int nbound;
+    const Arith *len;
+    Param *elem; // what takes the place of the index
+    Expr *part[PARTS_MAX];
+    int n;
+} Indexed;
+
+// Does it hold outside of the function too?
+static bool is_closed(const Indexed *x, const Expr *e)
+{
+    for (int i = 0; i < x->nbound; i++)
+        if (expr_mentions(e, x->bound[i]))
+            return false;
+    return !expr_mentions(e, x->index);
+}
+
+// The array with axis `axis` first, and the others in their order.
+static Expr *axis_first(Rewrite *rw, Expr *array, int axis)
+{
+    if (axis == 0)
+        return array;
+    Param *row = fresh(rw, "r");
+    Expr *below = axis_first(rw, use(rw, row), axis - 1);
+    bool same = expr_is_use(below, row);
+    Expr *rows = same ? array : make_map(rw, 1, make_lambda(rw, row, below), array);
+    return make1(rw, P_TRANSPOSE, rows);
+}
+
+// The component of the element that an array gives; -1: there are too many.
+static int part_of(Indexed *x, const Expr *array, int axis)
+{
+    Expr *part = axis_first(x->rw, copy_of(x->rw, array), axis);
+    for (int i = 0; i < x->n; i++)
+        if (expr_equal(x->part[i], part))
+            return i;
+    if (x->n == PARTS_MAX)
+        return -1;
+    x->part[x->n] = part;
+    return x->n++;
+}
+
+// An access array[..][index]: what it reads of the element instead; NULL: it is none. axis:
+// how many accesses stand before that of the index.
+static Expr *picked(Indexed *x, Expr *at)
+{
+    const Expr *array = at->arg[0];
+    int axis = 0;
+    if (!expr_is_use(at->arg[1], x->index))
+        return NULL;
+    for (; array->kind == E_AT; array = array->arg[0], axis++)
+        if (expr_mentions(array->arg[1], x->index))
+            return NULL;
+    if (!is_closed(x, array) ||
+        !arith_equal(x->rw->ir->arith, at->arg[0]->type->len, x->len))
+        return NULL;
+    int k = part_of(x, array, axis);
+    if (k < 0)
+        return NULL;
+    Expr *elem = expr_get(x->rw->ir, use(x->rw, x->elem), k);
+    Expr **end = &elem;
+    for (Expr *e = at->arg[0]; e->kind == E_AT; e = e->arg[0], end = &(*end)->arg[0])
+        *end = expr_at(x->rw->ir, *end, e->arg[1]);
+    return elem;
+}
+
+// A copy of the function's body, changed in place.
+static Expr *without_index(Indexed *x, Expr *e)
+{
+    const int outer = x->nbound;
+    Expr *found = e->kind == E_AT ? picked(x, e) : NULL;
+    if (found)
+        e = found;
+    for (int i = 0; i < e->nparam && x->nbound < BOUND_MOST; i++)
+        x->bound[x->nbound++] = e->params[i];
+    for (int i = 0; i < e->narg; i++) {
+        if (e->kind == E_LET && i == 1 && x->nbound < BOUND_MOST)
+            x->bound[x->nbound++] = e->param;
+        e->arg[i] = without_index(x, e->arg[i]);
+    }
+    if (e->fun)
+        e->fun = without_index(x, e->fun);
+    x->nbound = outer;
+    return e;
+}
+
+static bool is_deep(const Expr *e, int *left)
+{
+    *left -= (e->kind == E_LET) + e->nparam;
+    bool deep = *left < 0 || (e->fun && is_deep(e->fun, left));
+    for (int i = 0; i < e->narg && !deep; i++)
+        deep = is_deep(e->arg[i], left);
+    return deep;
+}
+
+// The function, of elements instead of the index, which is its last parameter.
+static Expr *of_elements(Indexed *x, const Expr *fun)
+{
+    Expr *copy = copy_of(x->rw, fun);
+    int last = copy->nparam - 1;
+    x->index = copy->params[last];
+    x->elem = fresh(x->rw, "t");
+    for (int i = 0; i < last; i++)
+        x->bound[x->nbound++] = copy->params[i];
+    Expr *body = without_index(x, copy->arg[0]);
+    if (!x->n || x->n == PARTS_MAX)
+        return NULL;
+    if (expr_mentions(body, x->index)) {
+        Expr *index = expr_get(x->rw->ir, use(x->rw, x->elem), x->n);
+        x->part[x->n++] = counting(x->rw, x->len);
+        body = expr_replace(x->rw->ir, body, x->index, index);
+    }
+    Param *params[] = {copy->params[0], x->elem};
+    return expr_lambda(x->rw->ir, params + (last == 0), last + 1, body);
+}
+
+// Of one part the element is all of it.
+static void take_whole(const Indexed *x, Expr *e)
+{
+    if (e->kind == E_GET && expr_is_use(e->arg[0], x->elem)) {
+        *e = *e->arg[0];
+        return;
+    }
+    for (int i = 0; i < e->narg; i++)
+        take_whole(x, e->arg[i]);
+    if (e->fun)
+        take_whole(x, e->fun);
+}
+
+Expr *rule_indexZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    bool walks = is_dims(at, P_MAP, 1) || is(at, P_REDUCE) || is(at, P_SCAN);
+    const Expr *in = walks ? at->arg[at->narg - 1] : NULL;
+    int left = BOUND_MOST - 2;
+    if (!in || !is_counting(in) || at->fun->nparam > 2 || is_deep(at->fun, &left))
+        return NULL;
+    Indexed x = {.rw = rw, .len = in->num[0]};
+    Expr *fun = of_elements(&x, at->fun);
+    if (!fun)
+        return NULL;
+    if (x.n == 1)
+        take_whole(&x, fun);
+    Expr *zip = x.n == 1 ? x.part[0] : make_zip(rw, 1, x.part, x.n);
+    return is(at, P_MAP)
+               ? make_map(rw, 1, fun, zip)
+               : make_reduce(rw, at->pattern, fun, start_value(rw, at->arg[0]), zip);
+}

@@ -334,7 +334,8 @@ static void test_products_are_found(void **state)
         "map(transpose) "
         "|> map2(\\v -> zip3(v, g) |> join |> join |> reduce(\\t e -> t + e.0 * e.1, "
         "0.0)))",
-        "def p(a: [4][40][300]float, b: [4][300][50]float, c: [40][50]float, beta: float) = "
+        "def p(a: [4][40][300]float, b: [4][300][50]float, c: [40][50]float, beta: float) "
+        "= "
         "zip(a, b) |> map(\\x y -> let s = beta in zip2(x |> map(\\r -> transpose(y) |> "
         "map(\\q -> zip(r, q) |> reduce(\\t e -> t + e.0 * e.1, 0.0))), c) |> "
         "map2(\\v e -> v + s * e))",

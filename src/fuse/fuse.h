@@ -146,8 +146,6 @@ struct Fusion {
     double impls;     // how many implementations it has
 };
 
-// The sum that makes an element; NULL: it is made otherwise.
-const Call *sum_of(const Script *script, int elem);
 bool fusion_loads(const Script *script, const Fusion *fusion, int elem);
 bool fusion_stores(const Script *script, const Fusion *fusion, int elem);
 int fusion_place(const Fusion *fusion, int elem); // index into elem[]; -1: none of its own

@@ -108,13 +108,6 @@ bool graph_fusible(const Graph *graph, Set set)
 
 // A fusion's elements -------------------------------------------------------------------
 
-const Call *sum_of(const Script *script, int elem)
-{
-    int v = script->elem[elem].producer;
-    return v >= 0 && script->call[v].function->kind == FUNCTION_SUM ? &script->call[v]
-                                                                    : NULL;
-}
-
 bool fusion_loads(const Script *script, const Fusion *fusion, int elem)
 {
     int producer = script->elem[elem].producer;

@@ -71,11 +71,6 @@ Path functions(Path at, int n)
     return at;
 }
 
-Path data_path(Walk *w, Path at)
-{
-    return below(at, node_at(w, at)->narg - 1);
-}
-
 bool needs_wrapped(const Expr *expr)
 {
     if (!is(expr, P_MAP))

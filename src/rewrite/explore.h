@@ -27,7 +27,6 @@ bool apply_plain(Walk *w, RuleId rule, Path at); // without arguments
 const Expr *node_at(Walk *w, Path at);
 Path below(Path at, int child);
 Path functions(Path at, int n); // through n functions
-Path data_path(Walk *w, Path at);
 // Past the layouts that a rule put around a map or reduction.
 Path inwards(Walk *w, Path at);
 bool needs_wrapped(const Expr *expr); // an abstract map of an invertible layout

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shuffle of Fisher and Yates over the numbers of the points, of which only the places
-// it has moved are stored. Spaces too large to number, or spread, are sampled; a repetition
+// it has moved are stored. Spaces too large to number are sampled; a repetition
 // there is the caller's to skip.
 #include "search/shuffle.h"
 
-// Of spaces that are spread, those that a search may see much of are shuffled too.
 #define NUMBERED_MAX 0x1p53
-#define SPREAD_MAX   0x1p20
 
 static uint64_t number_at(const Shuffle *shuffle, uint64_t place)
 {
@@ -27,7 +25,7 @@ static uint64_t draw(Shuffle *shuffle, Rng *rng, uint64_t count)
 bool shuffle_next(Shuffle *shuffle, const Space *space, Rng *rng, Point *point)
 {
     double count = space_count(space);
-    if (count >= (space_is_spread(space) ? SPREAD_MAX : NUMBERED_MAX)) {
+    if (count >= NUMBERED_MAX) {
         space_sample(space, rng, point);
         return true;
     }

@@ -94,17 +94,12 @@ static int smallest(const Space *space, uint64_t params)
     return best;
 }
 
-// What is to be drawn evenly comes first. Then greedy: completes the cheapest constraint
+// Greedy: completes the cheapest constraint
 // next; within it, small domains come first, so that few nodes lie above the values that
 // are tried together.
 static void order_params(Component *c, const Space *space, uint64_t params)
 {
     uint64_t bound = 0;
-    if (space->spread >= 0 && (params >> space->spread & 1)) {
-        c->spread = true;
-        c->param[c->nparam++] = space->spread;
-        bound = (uint64_t)1 << space->spread;
-    }
     while (bound != params) {
         uint64_t next = cheapest(space, params, bound);
         for (; next; c->nparam++) {
@@ -517,17 +512,15 @@ void component_point(const Component *component, uint64_t number, Point *point)
 
 void component_sample(const Component *component, Rng *rng, Point *point)
 {
-    if (component->count <= COUNT_EXACT && !component->spread) {
+    if (component->count <= COUNT_EXACT) {
         component_point(component, rng_below(rng, (uint64_t)component->count), point);
         return;
     }
     uint32_t at = component->root;
     for (int d = 0; d < component->nparam; d++) {
         const Node *node = &component->node[at];
-        const Edge *edge = component->edge + node->edge;
-        edge = component->spread && d == 0
-                   ? edge + rng_below(rng, (uint64_t)node->n)
-                   : edge_before(edge, node->n, rng_double(rng) * node->count);
+        const Edge *edge = edge_before(component->edge + node->edge, node->n,
+                                       rng_double(rng) * node->count);
         point->choice[component->param[d]] = (int16_t)edge->choice;
         at = edge->child;
     }

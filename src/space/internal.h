@@ -187,7 +187,6 @@ typedef struct {
 typedef struct {
     int nparam;
     int param[SPACE_PARAMS_MAX]; // by depth
-    bool spread;                 // the first of them is drawn evenly
     Node *node;                  // heap; node[0] is the end, below the last level
     Edge *edge;                  // heap
     uint32_t root;
@@ -221,7 +220,6 @@ typedef struct {
 struct Space {
     Arena *arena;
     int nparam;
-    int spread; // of space_spread; -1: none
     Param param[SPACE_PARAMS_MAX];
     Map words; // word to interned number
     Map names; // defined name to its number

@@ -19,7 +19,6 @@ Space *space_new(void)
 {
     Space *space = xcalloc(1, sizeof *space);
     space->arena = arena_new();
-    space->spread = -1;
     map_init(&space->words, space->arena);
     map_init(&space->names, space->arena);
     return space;
@@ -204,17 +203,6 @@ void space_relate(Space *space, const SpaceRelation *relation)
     unbuild(space);
     VEC_PUSH(space->arena, &space->constraints, constraint);
     VEC_PUSH(space->arena, &space->relations, own);
-}
-
-void space_spread(Space *space, int param)
-{
-    unbuild(space);
-    space->spread = param;
-}
-
-bool space_is_spread(const Space *space)
-{
-    return space->spread >= 0;
 }
 
 int space_relations(const Space *space)

@@ -100,12 +100,6 @@ void space_evaluate_many(const SpaceExpr *expr, const double *number, int n, dou
 // where it grows or falls with each; varies: it reads parameters. NAN: not known.
 double space_most(const Space *space, const SpaceExpr *expr, bool *varies);
 
-// One parameter says which others matter: points are drawn evenly over those of its values
-// that have any, however many. Uniformly they would nearly all have the value with the most
-// others. Before the space is built.
-void space_spread(Space *space, int param);
-bool space_is_spread(const Space *space);
-
 // Builds the components; called by the questions below when needed. False with a
 // diagnostic if one component has so little structure that its diagram would outgrow memory
 // or patience. Spaces from users' text: ask first, since
@@ -132,7 +126,7 @@ const char *space_broken(const Space *space, const Point *point);
 // first 2^53 points have numbers; larger spaces are sampled.
 void space_point(const Space *space, uint64_t number, Point *point);
 uint64_t space_number(const Space *space, const Point *point); // inverse; point valid
-// Uniform over valid points; evenly over the values of the parameter of space_spread.
+// Uniform over valid points.
 void space_sample(const Space *space, Rng *rng, Point *point);
 // Valid points that differ from a given one in exactly one parameter (any other value,
 // or only the next smaller or larger if adjacent); returns how many there are, writes at

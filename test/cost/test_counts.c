@@ -14,9 +14,9 @@
 #include "counting.h"
 #include "examples.h"
 
-#include "cost/lines.h"
 #include "cost/walk.h"
 #include "kir/table.h"
+#include "lines.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cache lines of a warp by symbolic differences, and by evaluation; see lines.h.
+// Cache lines of one access of a warp, as offsets from its first lane.
+//
+//   source  paper 000, sections 4.2.3 and 4.4
 
-#include "cost/lines.h"
+#ifndef FW_TEST_LINES_H
+#define FW_TEST_LINES_H
+
+#include "cost/scope.h"
+
+typedef struct {
+    int by_difference; // the paper's: 0 if some difference of two lanes' indices does not
+                       // simplify to a number
+    int by_evaluation; // 0 if the index depends on data
+} WarpLines;
 
 // The index over loop variables alone.
 static const Arith *inline_ints(Scope *s, ArithCtx *ctx, const Arith *a)
@@ -108,9 +119,14 @@ static int lines_by_evaluation(Scope *s, const Arith *index, int width, int64_t 
     return lanes_lines(&lanes, s->lanes, width, line);
 }
 
-WarpLines warp_lines(Scope *s, ArithCtx *ctx, const Arith *index, int width, int64_t line)
+// line: scalars in a line. Boundary conditions are ignored: of each, the side is taken that
+// holds for the warp.
+static WarpLines warp_lines(Scope *s, ArithCtx *ctx, const Arith *index, int width,
+                            int64_t line)
 {
     index = common_case(s, ctx, inline_ints(s, ctx, index));
     return (WarpLines){lines_by_difference(s, ctx, index, width, line),
                        lines_by_evaluation(s, index, width, line)};
 }
+
+#endif

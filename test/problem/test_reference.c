@@ -163,6 +163,22 @@ static void test_decisions(void **state)
     arena_free(arena);
 }
 
+// Where to read may be a magnitude.
+static void test_indices(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    for (int i = 0; i < N; i++)
+        a[i] = i;
+    ProblemData *data = of("array(N, \\i -> a[abs(i - 9)])", a, arena);
+    for (int i = 0; i < N; i++) {
+        assert_true(((const float *)data->buffer[1].expect)[i] == (float)abs(i - 9));
+        assert_true(bounds(data)[i] == 0);
+    }
+    arena_free(arena);
+}
+
 static void test_chaos(void **state)
 {
     (void)state;
@@ -184,8 +200,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_rounding),  cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_no_bounds), cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_chaos)};
+        cmocka_unit_test(test_indices),   cmocka_unit_test(test_chaos)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

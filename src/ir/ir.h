@@ -390,6 +390,7 @@ Value *value_new(Arena *arena, const Type *type); // zero
 // seeded by random_seed of the first, so that threads can share the work.
 enum { RANDOM_CHUNK = 4096 };
 void value_random(Value *value, uint64_t seed);
+enum { INTS_USUAL = 8 }; // integers are below
 double scalar_random(Rng *rng, Scalar scalar);
 static inline uint64_t random_seed(uint64_t seed, int plane, int64_t first)
 {

@@ -204,7 +204,7 @@ double scalar_random(Rng *rng, Scalar scalar)
     if (scalar == S_DOUBLE)
         return 0.5 + rng_double(rng);
     if (!info->floating)
-        return (double)rng_below(rng, scalar == S_BOOL ? 2 : 8);
+        return (double)rng_below(rng, scalar == S_BOOL ? 2 : INTS_USUAL);
     uint64_t steps = (uint64_t)1 << (info->digits - 1);
     return 0.5 + (double)rng_below(rng, steps) / (double)steps;
 }

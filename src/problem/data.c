@@ -85,6 +85,7 @@ ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
 typedef struct {
     int64_t length, lines, shift;
     int64_t terms; // of the longest fold, if it is long; else 0
+    bool sparse;   // may most elements be 0?
 } Marks;
 
 // Number i of a buffer, for a set of inputs.
@@ -192,12 +193,28 @@ static double few_digits(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int
     return marked(m, i, set, x, m->terms ? 4 : 4 >> narrow);
 }
 
+// In every other round few are not 0: what is computed of one value alone has a narrow
+// bound.
 static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     int most = scalar == S_HALF ? 3 : 8, power = (int)rng_below(rng, 1 << 16);
     double sign = power & 1 << 15 ? -1 : 1, x = 0.5 + (double)rng_below(rng, 1024) / 1024;
-    x = power % 64 == 0 ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
+    int zeros = m->sparse && set / MORE_KINDS % 2 ? 56 : 1; // of 64
+    x = power % 64 < zeros ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
     return marked(m, i, set, x, ldexp(1, most + 1));
+}
+
+// Integers may be indices, so these are of the usual range.
+static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
+{
+    (void)scalar;
+    int64_t mark = mark_at(m, i);
+    double x = 1 + (double)rng_below(rng, INTS_USUAL - 2);
+    if (m->length < MARKED_FROM)
+        return x;
+    return mark == (set % 2 ? m->length - 1 : 0)   ? INTS_USUAL - 1
+           : mark == (set % 2 ? 0 : m->length - 1) ? 0
+                                                   : x;
 }
 
 // A round of sets has one line in four without, and one special value in each other, a
@@ -223,18 +240,21 @@ static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int se
     return found ? values[(i + line) % COUNTOF(values)] : x;
 }
 
-// What the floats of a further set hold. Arrays of few elements are parameters: what is
+// What the numbers of a further set are. Arrays of few elements are parameters: what is
 // special in one is in every result.
 static Filling further(const RigBuffer *buffer, const Type *plane, int set, bool finite,
                        int64_t terms)
 {
     static Draw *const draw[] = {few_digits, any_scale, special};
+    bool whole = !scalar_info[buffer->scalar].floating;
     Marks m = marks_of(plane, buffer->count, set);
     m.terms = terms;
+    m.sparse = buffer->count >= SPECIAL_FROM;
     MoreKind kind = set % MORE_KINDS;
     finite |= buffer->count < SPECIAL_FROM;
     kind = kind == MORE_SPECIAL && finite ? MORE_FEW_DIGITS : kind;
-    return (Filling){.buffer = buffer, .draw = draw[kind], .marks = m, .set = set};
+    return (Filling){
+        .buffer = buffer, .draw = whole ? in_range : draw[kind], .marks = m, .set = set};
 }
 
 // Their terms in the longest fold; 0: they are of no whole numbers.
@@ -249,7 +269,7 @@ bool data_whole(const Problem *problem)
     return long_terms(problem) > 0;
 }
 
-// Integers, and all inputs where set is below 0, are as usual.
+// Truth values, and all inputs where set is below 0, are as usual.
 static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Arena *arena)
 {
     const Function *main = problem->bound->main;
@@ -264,7 +284,7 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
             MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
         for (int k = 0; k < n; k++, at++) {
             Filling filling = {.buffer = at, .draw = usual, .seed = own, .plane = k};
-            if (set >= 0 && scalar_info[at->scalar].floating) {
+            if (set >= 0 && at->scalar != S_BOOL) {
                 filling = further(at, plane[k], set, finite, long_terms(problem));
                 filling.seed = hash_mix(seed, (uint64_t)(at - data->buffer));
             }

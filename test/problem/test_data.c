@@ -45,8 +45,48 @@ static void test_random(void **state)
     arena_free(arena);
 }
 
+// Of further sets each line of integers has one largest and one least, elsewhere in each
+// set, so that a fold that leaves one out shows; and half of those of many scales are
+// mostly 0, so that some results hang on one element alone.
+static void test_more(void **state)
+{
+    (void)state;
+    enum { LONG = 24, SETS = 12 };
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = problem_parse(
+        "d.fw", "size N\ndef d(k: [N]int, x: [N]float) = zip(k, x)\n", &diags);
+    const Binding size = {.name = "N", .value = LONG};
+    assert_true(problem_bind(problem, &size, 1, &diags));
+    bool seen[LONG] = {false};
+    int places = 0, sparse = 0;
+    for (int set = 0; set < SETS; set++) {
+        ProblemData *data = data_more(problem, set, 1, arena);
+        const int *k = data->buffer[0].init;
+        const float *x = data->buffer[1].init;
+        int most = 0, least = 0, zeros = 0;
+        for (int i = 0; i < LONG; i++) {
+            assert_true(k[i] >= 0 && k[i] < INTS_USUAL);
+            most += k[i] == INTS_USUAL - 1;
+            least += k[i] == 0;
+            zeros += x[i] == 0;
+            places += k[i] == INTS_USUAL - 1 && !seen[i];
+            seen[i] |= k[i] == INTS_USUAL - 1;
+        }
+        assert_int_equal(most, 1);
+        assert_int_equal(least, 1);
+        sparse += set % MORE_KINDS == MORE_SCALES && zeros > LONG / 2;
+    }
+    assert_true(places >= SETS - 2);
+    assert_int_equal(sparse, SETS / MORE_KINDS / 2);
+    problem_free(problem);
+    arena_free(arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_more)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,9 @@
 // search and with those besides. What passes and is wrong for other inputs, drawn anew, has
 // escaped.
 //
-//   test_mutants FILE SIZES DEVICE SEED COUNT     prints what became of COUNT mutants
+//   test_mutants FILE SIZES DEVICE SEED COUNT [WAY]   prints what became of COUNT mutants,
+//   of
+//                                                      those spoilers whose names begin so
 //
 // test/truth/mutants.py runs it over random programs.
 #include "tune/tune.h"
@@ -134,7 +136,7 @@ enum { SETS = 1 + 2 * MORE_SETS, JUDGED = 1 + MORE_SETS };
 
 typedef struct {
     Problem *problem;
-    const char *device;
+    const char *device, *way;
     char folder[32];
     Rig *rig;
     Derivation *derivation;
@@ -217,7 +219,8 @@ static bool try_one(Mutants *m)
     bool made = candidate_make(m->problem, m->derivation, &point, name, m->target,
                                m->prelude.text, arena, &candidate, &m->diags);
     const Spoiler *spoiler = &spoilers[rng_below(&m->rng, COUNTOF(spoilers))];
-    bool spoilt = made && spoil(spoiler, candidate.job.source, &m->rng, &text);
+    bool asked = strncmp(spoiler->name, m->way, strlen(m->way)) == 0;
+    bool spoilt = made && asked && spoil(spoiler, candidate.job.source, &m->rng, &text);
     if (spoilt)
         judge_mutant(m, spoiler, &candidate, &text);
     if (made)
@@ -230,7 +233,7 @@ static bool try_one(Mutants *m)
 static void open_mutants(Mutants *m, const char *file, const Binding *size, int nsize,
                          const char *device, uint64_t seed)
 {
-    *m = (Mutants){.device = device, .folder = "/tmp/forewarp-test-XXXXXX"};
+    *m = (Mutants){.device = device, .way = "", .folder = "/tmp/forewarp-test-XXXXXX"};
     assert_non_null(mkdtemp(m->folder));
     m->arena = arena_new();
     diags_init(&m->diags, m->arena);
@@ -279,7 +282,9 @@ static void close_mutants(Mutants *m)
 
 static void try_some(Mutants *m, int count)
 {
-    for (int i = 0; i < 20 * count && m->caught + m->passed + m->escaped < count; i++)
+    for (int i = 0; i < 20 * count * (*m->way ? COUNTOF(spoilers) : 1) &&
+                    m->caught + m->passed + m->escaped < count;
+         i++)
         try_one(m);
     printf("%s: %d mutants caught, %d right for all inputs, %d not built, %d escaped\n",
            problem_label(m->problem), m->caught, m->passed, m->unbuilt, m->escaped);
@@ -319,11 +324,12 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    if (argc == 6) {
+    if (argc == 6 || argc == 7) {
         Binding size[16];
         Mutants m;
         int n = read_sizes(argv[2], size, COUNTOF(size));
         open_mutants(&m, argv[1], size, n, argv[3], (uint64_t)atoll(argv[4]));
+        m.way = argc == 7 ? argv[6] : "";
         try_some(&m, atoi(argv[5]));
         close_mutants(&m);
         return m.escaped > 0;

@@ -92,6 +92,7 @@ typedef struct {
     const RigJudge *judge;
     int ninput;     // of a program: input planes, then output planes
     double seconds; // of a program: what it took to compute the outputs
+    double build_s; // of that, what further sets share: the kernel is built once
 } ProblemData;
 
 // Those of a program: with given inputs, and with those of problem_inputs.
@@ -103,7 +104,7 @@ ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena);
 // values. In each of the sets other elements are the largest, the least and the special of
 // their lines. Where floats may become indices, they are as data_random has them.
 typedef enum { MORE_FEW_DIGITS, MORE_SCALES, MORE_SPECIAL, MORE_KINDS } MoreKind;
-enum { MORE_SETS = 4 * MORE_KINDS };
+enum { MORE_SETS = 8 * MORE_KINDS };
 bool data_whole(const Problem *problem); // are few digits whole numbers?
 ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena);
 // Puts other contents into an input.

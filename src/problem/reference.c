@@ -266,9 +266,9 @@ static void bind_layout(const ProblemData *data, const Unit *unit, const Layout 
     job->launch = launch;
 }
 
-// What it computes goes to raw, of each output.
+// What it computes goes to raw, of each output; what building took, to the data.
 static bool compute(Rig *rig, const Job *job, const RigConfig *config, void **raw,
-                    Diags *diags)
+                    ProblemData *data, Diags *diags)
 {
     Trial trial = {0};
     bool ok = rig_fill(rig, config, diags) && rig_compute(rig, job, &trial, raw, diags);
@@ -278,6 +278,7 @@ static bool compute(Rig *rig, const Job *job, const RigConfig *config, void **ra
                         "not end well: %s%s%s",
                         trial_status_name[trial.status], trial.log ? ": " : "",
                         trial.log ? trial.log : "");
+    data->build_s = trial.build_s;
     trial_release(&trial);
     return ok;
 }
@@ -294,7 +295,7 @@ static bool run_bounded(Rig *rig, const Candidate *candidate, RigConfig *config,
     void **raw = NEW_ARRAY(scratch, void *, layout.n);
     for (int k = data->ninput; k < data->nbuffer; k++)
         raw[k] = arena_raw(scratch, rig_buffer_bytes(&layout.buffer[k]));
-    bool ok = compute(rig, &job, config, raw, diags);
+    bool ok = compute(rig, &job, config, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         take_pairs(&data->buffer[k], raw[k], arena);
     arena_free(scratch);
@@ -307,7 +308,7 @@ static bool run_values(Rig *rig, const Candidate *candidate, RigConfig *config,
     config->nbuffer = data->nbuffer;
     config->buffer = data->buffer;
     void **raw = data_outputs(data, arena);
-    bool ok = compute(rig, &candidate->job, config, raw, diags);
+    bool ok = compute(rig, &candidate->job, config, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         data->buffer[k].expect = raw[k];
     return ok;
@@ -375,10 +376,12 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
                             prelude.text, arena, &candidate, diags);
         if (ok && bounded)
             choose_level(problem, &info, &candidate);
+        double made_s = clock_s() - start_s;
         for (; ok && done < n; done += ok) {
             ok = (bounded ? run_bounded : run_values)(rig, &candidate, &config, data[done],
                                                       arena, diags);
             data[done]->seconds = clock_s() - start_s;
+            data[done]->build_s += done == 0 ? made_s : 0;
             start_s = clock_s();
         }
     }
@@ -593,6 +596,7 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
     int done = run_plain(problem, false, other, n, false, place, scratch, &quiet);
     for (int k = 0; k < done; k++) {
         data[k]->seconds += other[k]->seconds;
+        data[k]->build_s += other[k]->build_s;
         change[k] =
             outputs_differ(data[k], outputs_of(other[k], scratch), false, continuous);
     }
@@ -744,6 +748,7 @@ static bool settle_strict(const Problem *problem, ProblemData *data, const Workp
     }
     data->tolerance = 0;
     data->seconds = values->seconds;
+    data->build_s = values->build_s;
     return true;
 }
 

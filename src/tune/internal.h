@@ -85,7 +85,8 @@ struct Tune {
     int nbest, nagain;        // nagain: of them, timed again
     VEC(Finalist) front;      // of several objectives: right trials that none beats
     const char *last_log;     // of the last trial that failed
-    double set_s;             // that inputs and their reference took
+    double set_s;             // that inputs and their reference took, once it was built
+    double sets_s;            // that building it took
     Arena *scratch;           // of the stream at work
 };
 

@@ -45,8 +45,10 @@ static bool compute_reference(Tune *t)
     t->set_s = clock_s() - start_s;
     if (t->data)
         deep_call(reference_deep, t);
-    if (t->data)
-        t->set_s += t->data->seconds;
+    if (t->data) {
+        t->set_s += fmax(t->data->seconds - t->data->build_s, 0);
+        t->sets_s = t->data->build_s;
+    }
     return t->data;
 }
 

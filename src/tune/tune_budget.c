@@ -66,7 +66,7 @@ static double floor_s(const Tune *t)
 
 int tune_sets_in_time(const Tune *t)
 {
-    double left = stop_left_s(&t->stop) - WRITING_S - floor_s(t);
+    double left = stop_left_s(&t->stop) - WRITING_S - floor_s(t) - t->sets_s;
     double some_s = fmin(SETS_S, isfinite(t->budget_s) ? SETS * t->budget_s : SETS_S / 4);
     double wanted = fmax(MORE_KINDS, fmin(MORE_SETS, some_s / set_s(t)));
     return (int)fmax(fmin(wanted, left / set_s(t)), 0);
@@ -74,8 +74,8 @@ int tune_sets_in_time(const Tune *t)
 
 static double afterwards_s(const Tune *t)
 {
-    double s =
-        WRITING_S + floor_s(t) + (t->problem->kind->more ? MORE_KINDS * set_s(t) : 0);
+    double s = WRITING_S + floor_s(t) +
+               (t->problem->kind->more ? t->sets_s + MORE_KINDS * set_s(t) : 0);
     for (int i = 0; i < t->nbest; i++)
         s += tune_again_s(t, t->best[i].ns);
     return fmin(s, AFTERWARDS * t->budget_s);

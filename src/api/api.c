@@ -234,10 +234,7 @@ const char *fw_problem_extent(const fw_problem *problem, int i, int extent)
     if (!problem || i < 0 || i >= problem->nargument || extent < 0 ||
         extent >= problem->argument[i].rank || !problem->argument[i].extent)
         return NULL;
-    Buf text;
-    buf_init(&text);
-    arith_print(&text, problem->argument[i].extent[extent]);
-    return buf_keep(&text, problem->problem->arena);
+    return arith_text(problem->argument[i].extent[extent], problem->problem->arena);
 }
 
 // Devices -----------------------------------------------------------------------------

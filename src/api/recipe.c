@@ -86,14 +86,6 @@ typedef struct {
     Buf source;
 } Joining;
 
-static const char *arith_text(const Arith *a, Arena *arena)
-{
-    Buf text;
-    buf_init(&text);
-    arith_print(&text, a);
-    return buf_keep(&text, arena);
-}
-
 static void add_open(Joining *j, OpenKind kind, int i, int k, const Arith *a, int64_t scale)
 {
     if (arith_is_const(a, NULL))

@@ -142,6 +142,7 @@ bool arith_eval(const Arith *a, ArithLookup *lookup, void *user, int64_t *value)
 bool arith_overflowed(ArithCtx *ctx);
 
 void arith_print(Buf *out, const Arith *a); // as in the language: `2*i + (N - 1)/4`
+const char *arith_text(const Arith *a, Arena *arena); // the same; owner: arena
 // Reads what arith_print writes; unknown names become sizes. NULL on a syntax error.
 const Arith *arith_parse(ArithCtx *ctx, const char *text);
 

@@ -143,8 +143,6 @@ static inline const Arith *memo_keep(const ArithCtx *c, MemoKey key, const Arith
 // poly.c
 int64_t checked_add(ArithCtx *c, int64_t a, int64_t b);
 int64_t checked_mul(ArithCtx *c, int64_t a, int64_t b);
-int64_t floor_div(int64_t a, int64_t d); // d > 0
-int64_t floor_mod(int64_t a, int64_t d); // d > 0
 // A_DIV, A_MOD, A_MIN or A_MAX of two values; false: a division by less than 1.
 bool pair_of(ArithKind kind, int64_t x, int64_t y, int64_t *value);
 int64_t gcd64(int64_t a, int64_t b);

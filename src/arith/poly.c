@@ -33,17 +33,6 @@ int64_t mul_or(int64_t a, int64_t b, int64_t otherwise)
     return __builtin_mul_overflow(a, b, &product) ? otherwise : product;
 }
 
-int64_t floor_div(int64_t a, int64_t d)
-{
-    return a / d - (a % d < 0);
-}
-
-int64_t floor_mod(int64_t a, int64_t d)
-{
-    int64_t r = a % d;
-    return r < 0 ? r + d : r;
-}
-
 bool pair_of(ArithKind kind, int64_t x, int64_t y, int64_t *value)
 {
     if (kind == A_MIN || kind == A_MAX) {

@@ -135,6 +135,14 @@ void arith_print(Buf *out, const Arith *a)
     print(out, a, PLACE_SUM);
 }
 
+const char *arith_text(const Arith *a, Arena *arena)
+{
+    Buf text;
+    buf_init(&text);
+    arith_print(&text, a);
+    return buf_keep(&text, arena);
+}
+
 // Parsing ---------------------------------------------------------------------------
 
 enum { MAX_DEPTH = 200 };

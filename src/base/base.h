@@ -30,6 +30,17 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+// Division that rounds down, and what is left of it; b is not 0.
+static inline int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static inline int64_t floor_mod(int64_t a, int64_t b)
+{
+    return a - floor_div(a, b) * b;
+}
+
 // bug.c: we are wrong ---------------------------------------------------------
 
 // Ends the process: an invariant of ours is broken, never the user's fault.
@@ -148,6 +159,7 @@ int file_open(const char *path, Buf *why);
 // full disk or a crash leaves the old file; a pipe or a device is written to as it is.
 // False with errno set on failure.
 bool file_write(const char *path, const void *bytes, size_t len);
+bool file_put(int fd, const char *bytes, size_t len); // all of them, into an open file
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
 // As file_mkdirs, for this user alone. *was_open: it was there, and others could write to
@@ -155,6 +167,7 @@ bool file_mkdirs(const char *path);
 bool file_mkdir_private(const char *path, bool *was_open);
 // Removes a folder and all in it; what cannot be removed stays.
 void remove_tree(const char *path);
+char *path_in(const char *folder, const char *name); // FOLDER/NAME; owner: caller, free
 // Whether a path ends with `ending` and is longer than it.
 bool path_ends(const char *path, const char *ending);
 // Appends the folder `forewarp` in $variable, or in a folder of the user's home (".cache").
@@ -208,8 +221,8 @@ uint64_t rng_below(Rng *rng, uint64_t n);   // uniform in [0, n), unbiased; n > 
 double rng_double(Rng *rng);                // uniform in [0, 1)
 double rng_normal(Rng *rng);                // mean 0, variance 1
 void rng_shuffle(Rng *rng, int *at, int n); // all orders are equally likely
-// The first m of n become a sample of them in random order; m <= n.
-void rng_sample(Rng *rng, int *at, int n, int m);
+// The first m of n things of this size become a sample of them in random order; m <= n.
+void rng_sample(Rng *rng, void *at, size_t size, int n, int m);
 
 // sort.c ---------------------------------------------------------------------------
 
@@ -222,6 +235,9 @@ typedef struct {
     int number;
 } Numbered;
 void sort_numbered(Numbered *at, int n); // rising, equal values by their numbers
+
+// Is a pointer one of n?
+bool list_has(const void *list, int n, const void *pointer);
 
 // clock.c --------------------------------------------------------------------------
 

@@ -112,6 +112,20 @@ static bool write_all(FILE *f, const void *bytes, size_t len)
     return fwrite(bytes, 1, len, f) == len && fflush(f) == 0 && fsync(fileno(f)) == 0;
 }
 
+bool file_put(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
 // A pipe or a device is written to as it is: a rename would put a file in its place.
 static bool is_special(const char *path)
 {
@@ -236,6 +250,14 @@ bool path_ends(const char *path, const char *ending)
 {
     size_t n = strlen(path), m = strlen(ending);
     return n > m && strcmp(path + n - m, ending) == 0;
+}
+
+char *path_in(const char *folder, const char *name)
+{
+    Buf path;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s", folder, name);
+    return path.text;
 }
 
 static void put_home(Buf *out)

@@ -66,21 +66,24 @@ double rng_normal(Rng *rng)
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-static void swap(int *at, int i, int k)
+static void swap(void *list, size_t size, int i, int k)
 {
-    int was = at[i];
-    at[i] = at[k];
-    at[k] = was;
+    char *a = (char *)list + size * (size_t)i, *b = (char *)list + size * (size_t)k;
+    for (; size > 0; size--, a++, b++) {
+        char was = *a;
+        *a = *b;
+        *b = was;
+    }
 }
 
 void rng_shuffle(Rng *rng, int *at, int n)
 {
     for (int i = n - 1; i > 0; i--)
-        swap(at, i, (int)rng_below(rng, (uint64_t)i + 1));
+        swap(at, sizeof *at, i, (int)rng_below(rng, (uint64_t)i + 1));
 }
 
-void rng_sample(Rng *rng, int *at, int n, int m)
+void rng_sample(Rng *rng, void *at, size_t size, int n, int m)
 {
     for (int i = 0; i < m; i++)
-        swap(at, i, i + (int)rng_below(rng, (uint64_t)(n - i)));
+        swap(at, size, i, i + (int)rng_below(rng, (uint64_t)(n - i)));
 }

@@ -2,6 +2,7 @@
 #include "base/base.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int compare_doubles(const void *p, const void *q)
 {
@@ -24,4 +25,13 @@ void sort_numbered(Numbered *at, int n)
 void sort_doubles(double *at, int n)
 {
     qsort(at, (size_t)n, sizeof *at, compare_doubles);
+}
+
+bool list_has(const void *list, int n, const void *pointer)
+{
+    const char *at = list;
+    for (int i = 0; i < n; i++)
+        if (memcmp(at + (size_t)i * sizeof pointer, &pointer, sizeof pointer) == 0)
+            return true;
+    return false;
 }

@@ -23,14 +23,6 @@
 enum { TRIES = 100 };
 static const char lock_name[] = "lock";
 
-static char *join(const char *folder, const char *name)
-{
-    Buf path;
-    buf_init(&path);
-    buf_printf(&path, "%s/%s", folder, name);
-    return path.text;
-}
-
 static int seize(int fd)
 {
     int result;
@@ -46,7 +38,7 @@ static void remove_folder(const char *path)
     const struct dirent *entry;
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, lock_name) != 0) {
-            char *inner = join(path, entry->d_name);
+            char *inner = path_in(path, entry->d_name);
             remove_tree(inner);
             free(inner);
         }
@@ -60,7 +52,7 @@ static void sweep_one(const char *path)
     struct stat about;
     if (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != geteuid())
         return;
-    char *lock = join(path, lock_name);
+    char *lock = path_in(path, lock_name);
     int fd = open(lock, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         rmdir(path); // if it is empty
@@ -79,7 +71,7 @@ static void sweep(const char *parent, const char *prefix)
     while (dir && (entry = readdir(dir)))
         if (strncmp(entry->d_name, prefix, len) == 0 && entry->d_name[len] == '-' &&
             strlen(entry->d_name + len) == sizeof "-XXXXXX" - 1) {
-            char *path = join(parent, entry->d_name);
+            char *path = path_in(parent, entry->d_name);
             sweep_one(path);
             free(path);
         }
@@ -108,7 +100,7 @@ static bool make(TempFolder *folder, const char *parent, const char *prefix)
         errno = saved;
         return false;
     }
-    char *lock = join(folder->path, lock_name);
+    char *lock = path_in(folder->path, lock_name);
     folder->lock = open(lock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int saved = errno;
     free(lock);

@@ -129,6 +129,8 @@ int cli_fuse_program(Options *options);
 void cli_guard(void);
 // Standard output, byte by byte unless it is a terminal; false with a diagnostic.
 bool cli_put(Options *o, const Buf *text);
+// Into a file, or as cli_put where the path is `-` or NULL.
+bool cli_write(Options *o, const char *path, const Buf *text);
 // Standard error, with colours of ours: what is not ours in the text is safe.
 void cli_paint(const char *text);
 
@@ -173,6 +175,9 @@ bool cli_prints(const Options *options);
 bool cli_json(Options *options,
               json_t *json);   // takes json; true if there is nothing to write
 json_t *cli_set_json(Set set); // the numbers of a set of calls, from 1
+// The names of the elements that a fusion touches and the test holds for.
+typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
+json_t *cli_elems_json(const Script *script, const Fusion *fusion, ElemTest *test);
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
 // *rule: of a stored plan for ranges of sizes; else NULL.
 bool cli_rule(Options *o, const Ways *ways, const DeviceInfo *device, Point *point,

@@ -56,11 +56,7 @@ static bool write_rows(Options *o, const Calibration *c)
     Buf text;
     buf_init(&text);
     calibration_write(&text, c);
-    bool ok = true;
-    if (strcmp(o->csv, "-") == 0)
-        ok = cli_put(o, &text);
-    else if (!(ok = file_write(o->csv, text.text, text.len)))
-        diag_world(&o->diags, "C003", "cannot write %s: %s", o->csv, strerror(errno));
+    bool ok = cli_write(o, o->csv, &text);
     buf_release(&text);
     return ok;
 }

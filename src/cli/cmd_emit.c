@@ -24,14 +24,6 @@ typedef struct {
     KernelOptions options;
 } Emission;
 
-static bool write_text(Options *o, const Buf *text)
-{
-    if (!o->nout || strcmp(o->out[0], "-") == 0)
-        return cli_put(o, text);
-    return file_write(o->out[0], text->text, text->len) ||
-           diag_world(&o->diags, "C003", "cannot write %s: %s", o->out[0], strerror(errno));
-}
-
 // Reading -----------------------------------------------------------------------------
 
 static bool read_derivation(Emission *e)
@@ -161,12 +153,6 @@ static bool print_candidate(Emission *e, Buf *text)
 
 // Host programs -----------------------------------------------------------------------
 
-static bool write_file(Options *o, const char *path, const Buf *text)
-{
-    return file_write(path, text->text, text->len) ||
-           diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
-}
-
 // FILE.c and FILE.h.
 static bool write_host(Options *o, const Recipe *recipe)
 {
@@ -180,8 +166,8 @@ static bool write_host(Options *o, const Recipe *recipe)
     buf_init(&header);
     buf_init(&body);
     bool ok = recipe_host(recipe, slash ? slash + 1 : base, &header, &body, &o->diags) &&
-              write_file(o, arena_printf(o->arena, "%s.h", base), &header) &&
-              write_file(o, path, &body);
+              cli_write(o, arena_printf(o->arena, "%s.h", base), &header) &&
+              cli_write(o, path, &body);
     buf_release(&header);
     buf_release(&body);
     return ok;
@@ -208,7 +194,7 @@ static bool emit(Emission *e, Print *print)
     buf_init(&text);
     bool ok = e->problem->program ? make_expression(e) && print(e, &text)
                                   : print_candidate(e, &text);
-    ok = ok && write_text(e->o, &text);
+    ok = ok && cli_write(e->o, e->o->nout ? e->o->out[0] : NULL, &text);
     buf_release(&text);
     return ok;
 }

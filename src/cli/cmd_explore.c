@@ -36,14 +36,11 @@ static bool write_gz(const char *path, const Buf *csv)
 
 static bool write_csv(Options *o, const Buf *csv)
 {
-    size_t len = strlen(o->csv);
-    if (strcmp(o->csv, "-") == 0)
-        return cli_put(o, csv);
-    bool gz = len > 3 && strcmp(o->csv + len - 3, ".gz") == 0;
+    if (!path_ends(o->csv, ".gz"))
+        return cli_write(o, o->csv, csv);
     errno = 0;
-    if (gz ? write_gz(o->csv, csv) : file_write(o->csv, csv->text, csv->len))
-        return true;
-    return diag_world(&o->diags, "C003", "cannot write %s: %s", o->csv, strerror(errno));
+    return write_gz(o->csv, csv) ||
+           diag_world(&o->diags, "C003", "cannot write %s: %s", o->csv, strerror(errno));
 }
 
 static const char *command_text(Options *o, const ExploreRequest *request)

@@ -23,8 +23,6 @@ static void put_order(Buf *out, const Script *script, const Fusion *f)
         buf_printf(out, "%s%d", i ? separator : "", f->order[i] + 1);
 }
 
-typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
-
 static void put_elems(Buf *out, const Script *script, const Fusion *f, ElemTest *test)
 {
     const char *separator = "";
@@ -35,7 +33,7 @@ static void put_elems(Buf *out, const Script *script, const Fusion *f, ElemTest 
         }
 }
 
-static json_t *elems_json(const Script *script, const Fusion *f, ElemTest *test)
+json_t *cli_elems_json(const Script *script, const Fusion *f, ElemTest *test)
 {
     json_t *list = json_array();
     for (int e = 0; e < script->nelem; e++)
@@ -70,8 +68,8 @@ static json_t *fusion_json(const Script *script, const Fusion *f)
     return json_pack("{s:o, s:f, s:[i, i], s:o, s:i, s:f, s:o, s:o, s:i, s:i}", "calls",
                      cli_set_json(f->set), "orders", f->orders, "need", f->need_min,
                      f->need_max, "order", order, "allocated", f->top, "implementations",
-                     f->impls, "loads", elems_json(script, f, fusion_loads), "stores",
-                     elems_json(script, f, fusion_stores), "words", f->moved, "apart",
+                     f->impls, "loads", cli_elems_json(script, f, fusion_loads), "stores",
+                     cli_elems_json(script, f, fusion_stores), "words", f->moved, "apart",
                      f->apart);
 }
 

@@ -17,14 +17,6 @@ static const char *page_path(const char *record, const Run *run, Arena *arena)
     return arena_printf(arena, "%s/%s.html", record, run->name);
 }
 
-static bool write_page(Options *o, const char *path, const Buf *page)
-{
-    if (strcmp(path, "-") == 0)
-        return cli_put(o, page);
-    return file_write(path, page->text, page->len) ||
-           diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
-}
-
 const char *cli_report(Options *o, const char *const *record, int n, const char *path)
 {
     Analysis a[CLI_LIST_MAX] = {{0}};
@@ -41,7 +33,7 @@ const char *cli_report(Options *o, const char *const *record, int n, const char 
     if (ok) {
         report_page(&page, of, n, false);
         path = path ? path : page_path(record[0], of[0]->run, o->arena);
-        ok = write_page(o, path, &page);
+        ok = cli_write(o, path, &page);
     }
     for (int i = 0; i < n; i++)
         analysis_release(&a[i]);

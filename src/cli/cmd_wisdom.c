@@ -15,11 +15,7 @@ static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
     Buf text;
     buf_init(&text);
     wisdom_print(&text, wisdom);
-    bool ok = true;
-    if (!path || strcmp(path, "-") == 0)
-        ok = cli_put(o, &text);
-    else if (!(ok = file_write(path, text.text, text.len)))
-        diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
+    bool ok = cli_write(o, path, &text);
     buf_release(&text);
     return ok;
 }

@@ -194,17 +194,21 @@ static void put_json(Buf *out, const json_t *json)
     free(text);
 }
 
+bool cli_write(Options *o, const char *path, const Buf *text)
+{
+    if (!path || strcmp(path, "-") == 0)
+        return cli_put(o, text);
+    return file_write(path, text->text, text->len) ||
+           diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
+}
+
 bool cli_json(Options *o, json_t *json)
 {
-    bool ok = true;
     Buf text;
     buf_init(&text);
     if (o->json)
         put_json(&text, json);
-    if (o->json && strcmp(o->json, "-") == 0)
-        ok = cli_put(o, &text);
-    else if (o->json && !(ok = file_write(o->json, text.text, text.len)))
-        diag_world(&o->diags, "C003", "cannot write %s: %s", o->json, strerror(errno));
+    bool ok = !o->json || cli_write(o, o->json, &text);
     buf_release(&text);
     json_decref(json);
     return ok;

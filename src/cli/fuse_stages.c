@@ -115,21 +115,12 @@ static void print_covers(const Pipeline *p, const StageRates *rates)
 
 // JSON --------------------------------------------------------------------------------
 
-static json_t *elems_json(const Pipeline *p, const Fusion *f,
-                          bool (*test)(const Script *, const Fusion *, int))
-{
-    json_t *list = json_array();
-    for (int e = 0; e < p->script.nelem; e++)
-        if (fusion_place(f, e) >= 0 && test(&p->script, f, e))
-            json_array_append_new(list, json_string(p->script.elem[e].name));
-    return list;
-}
-
 static json_t *fusion_json(const Pipeline *p, const Fusion *f, const StageRates *rates)
 {
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:f, s:i, s:i, s:f}", "stages", cli_set_json(f->set), "loads",
-        elems_json(p, f, fusion_loads), "stores", elems_json(p, f, fusion_stores), "tiles",
+        cli_elems_json(&p->script, f, fusion_loads), "stores",
+        cli_elems_json(&p->script, f, fusion_stores), "tiles",
         cli_set_json(tiles_of(p, f->set)), "placements", f->impls, "bytes", f->moved,
         "apart", f->apart, "predicted_ns", pipeline_time(p, f->set, rates));
 }

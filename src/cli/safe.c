@@ -19,17 +19,6 @@ typedef struct {
     size_t n;
 } Guard;
 
-static bool write_all(int file, const char *text, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        ssize_t n = write(file, text + at, len - at);
-        if (n < 0 && errno != EINTR)
-            return false;
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 // The bytes at the end that may be the begin of a character.
 static size_t unfinished(const char *text, size_t len)
 {
@@ -52,7 +41,7 @@ static ssize_t write_guarded(void *cookie, const char *text, size_t len)
     guard->n = unfinished(all.text, all.len);
     memcpy(guard->held, all.text + all.len - guard->n, guard->n);
     buf_shown(&shown, all.text, all.len - guard->n);
-    bool ok = write_all(guard->file, shown.text, shown.len);
+    bool ok = file_put(guard->file, shown.text, shown.len);
     buf_release(&all);
     buf_release(&shown);
     return ok ? (ssize_t)len : 0;
@@ -80,14 +69,14 @@ void cli_guard(void)
 
 void cli_paint(const char *text)
 {
-    write_all(STDERR_FILENO, text, strlen(text));
+    file_put(STDERR_FILENO, text, strlen(text));
 }
 
 bool cli_put(Options *o, const Buf *text)
 {
     bool ok = fflush(stdout) == 0 &&
               (isatty(STDOUT_FILENO) ? fwrite(text->text, 1, text->len, stdout) > 0
-                                     : write_all(STDOUT_FILENO, text->text, text->len));
+                                     : file_put(STDOUT_FILENO, text->text, text->len));
     return ok || diag_world(&o->diags, "C003", "cannot write standard output: %s",
                             strerror(errno));
 }

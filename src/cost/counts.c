@@ -312,12 +312,9 @@ typedef struct {
 static bool lookup_size(void *user, const Arith *var, int64_t *value)
 {
     const Values *v = user;
-    for (int i = 0; i < v->n; i++)
-        if (strcmp(v->binding[i].name, var->name) == 0) {
-            *value = v->binding[i].value;
-            return true;
-        }
-    return false;
+    const Binding *size = binding_find(v->binding, v->n, var->name);
+    *value = size ? size->value : 0;
+    return size;
 }
 
 static bool row_value(const Values *v, const Row *row, Wide *value)

@@ -98,13 +98,9 @@ static void find_vars(Middle *m, const Arith *a)
     Bound *b = a->kind == A_VAR ? scope_find(m->scope, a) : NULL;
     if (b && b->kind == BOUND_INT)
         find_vars(m, b->def);
-    if (b && (b->kind == BOUND_LOOP || b->kind == BOUND_THREAD) && b->n > 1) {
-        for (int i = 0; i < m->nvar; i++)
-            if (m->var[i] == b)
-                return;
-        if (m->nvar < VARS_MOST)
-            m->var[m->nvar++] = b;
-    }
+    if (b && (b->kind == BOUND_LOOP || b->kind == BOUND_THREAD) && b->n > 1 &&
+        m->nvar < VARS_MOST && !list_has(m->var, m->nvar, b))
+        m->var[m->nvar++] = b;
     for (int i = 0; i < a->n; i++)
         find_vars(m, a->term[i].arg);
 }

@@ -103,11 +103,6 @@ static int64_t gcd(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-static int64_t floor_of(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static int floor_column(Sum *s, const Row *row, int64_t den)
 {
     for (int i = 0; i < s->floors.len; i++)
@@ -129,7 +124,7 @@ static int split_whole(Row *row, int64_t den, Row *out)
 {
     int sign = 0;
     for (int k = 0; k < SUM_COLS; k++) {
-        int64_t q = floor_of(row->coef[k], den), r = row->coef[k] - q * den;
+        int64_t q = floor_div(row->coef[k], den), r = row->coef[k] - q * den;
         bool up = 2 * r > den || (2 * r == den && sign < 0);
         out->coef[k] = q + up;
         row->coef[k] = r - (up ? den : 0);
@@ -140,7 +135,7 @@ static int split_whole(Row *row, int64_t den, Row *out)
             row->coef[k] = -row->coef[k];
         row->coef[SUM_COLS] += den - 1;
     }
-    int64_t q = floor_of(row->coef[SUM_COLS], den);
+    int64_t q = floor_div(row->coef[SUM_COLS], den);
     row->coef[SUM_COLS] -= q * den;
     out->coef[SUM_COLS] = sign < 0 ? -q : q;
     return sign;
@@ -155,7 +150,7 @@ bool sum_floor(Sum *s, const Row *of, int64_t den, Row *out)
         g = gcd(g, row.coef[k]);
     for (int k = 0; k < SUM_COLS; k++)
         row.coef[k] /= g;
-    row.coef[SUM_COLS] = floor_of(row.coef[SUM_COLS], g);
+    row.coef[SUM_COLS] = floor_div(row.coef[SUM_COLS], g);
     if (!sign)
         return true;
     if (den / g == 1)

@@ -204,24 +204,14 @@ static void tally_value(Tally *t, const KExpr *e)
 
 // Statements --------------------------------------------------------------------------
 
-static double threads_of(const Tally *t, const Stm *stm)
-{
-    switch (stm->loop) {
-    case LOOP_GLB: return (double)t->scope.global[stm->dim];
-    case LOOP_WRG: return (double)t->scope.groups[stm->dim];
-    case LOOP_LCL: return (double)t->kernel->local[stm->dim];
-    case LOOP_SEQ: break;
-    }
-    return 1;
-}
-
 static void tally_for(Tally *t, const Stm *stm)
 {
     const Domain *before = t->domain;
     double unguarded = t->unguarded;
     int64_t extent = scope_extent(&t->scope, stm->extent);
     scope_declare(&t->scope, stm, extent);
-    t->unguarded *= (double)MAX(extent, 0) / threads_of(t, stm);
+    t->unguarded *=
+        (double)MAX(extent, 0) / (double)scope_threads(&t->scope, stm->loop, stm->dim);
     VEC_PUSH(t->arena, &t->loops, stm);
     renew(t);
     tally_block(t, &stm->body);

@@ -191,10 +191,7 @@ static void find_loops(Visit *v, const Arith *a)
             find_loops(v, b->def);
         if (!b || (b->kind != BOUND_LOOP && (b->kind != BOUND_THREAD || b->turns < 2)))
             return;
-        for (int i = 0; i < v->nloop; i++)
-            if (v->loop[i] == b)
-                return;
-        if (v->nloop < LOOPS_MAX)
+        if (v->nloop < LOOPS_MAX && !list_has(v->loop, v->nloop, b))
             v->loop[v->nloop++] = b;
     }
     for (int i = 0; i < a->n; i++)

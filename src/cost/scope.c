@@ -24,15 +24,15 @@ static Bound *bound_new(Scope *s, BoundKind kind, const Arith *var)
 
 static Bound *bind_size(Scope *s, const Arith *var)
 {
-    for (int i = 0; i < s->setting->nbinding; i++)
-        if (strcmp(s->setting->binding[i].name, var->name) == 0) {
-            Bound *bound = NEW(s->arena, Bound);
-            *bound = (Bound){.var = var, .at = s->setting->binding[i].value};
-            VEC_PUSH(s->arena, &s->bounds, bound);
-            table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
-            return bound;
-        }
-    return NULL;
+    const Binding *size =
+        binding_find(s->setting->binding, s->setting->nbinding, var->name);
+    if (!size)
+        return NULL;
+    Bound *bound = NEW(s->arena, Bound);
+    *bound = (Bound){.var = var, .at = size->value};
+    VEC_PUSH(s->arena, &s->bounds, bound);
+    table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
+    return bound;
 }
 
 Bound *scope_find(Scope *s, const Arith *var)
@@ -106,12 +106,12 @@ void scope_warp(Scope *s, int warp)
     s->stamp++;
 }
 
-static int64_t threads_of(const Scope *s, const Bound *b)
+int64_t scope_threads(const Scope *s, LoopKind loop, int dim)
 {
-    switch (b->loop) {
-    case LOOP_GLB: return s->global[b->dim];
-    case LOOP_WRG: return s->groups[b->dim];
-    case LOOP_LCL: return s->kernel->local[b->dim];
+    switch (loop) {
+    case LOOP_GLB: return s->global[dim];
+    case LOOP_WRG: return s->groups[dim];
+    case LOOP_LCL: return s->kernel->local[dim];
     case LOOP_SEQ: break;
     }
     return 1;
@@ -130,7 +130,7 @@ void scope_declare(Scope *s, const Stm *stm, int64_t extent)
     bound->loop = stm->loop;
     bound->dim = stm->dim;
     if (thread)
-        bound->turns = (bound->n - 1) / threads_of(s, bound) + 1;
+        bound->turns = (bound->n - 1) / scope_threads(s, bound->loop, bound->dim) + 1;
 }
 
 void scope_look_at(Scope *s, Bound *loop, int64_t at)
@@ -143,7 +143,7 @@ static void thread_lanes(const Scope *s, Bound *b)
 {
     int64_t group = s->groups[b->dim] / 2, local = s->kernel->local[b->dim];
     Lanes *lanes = &b->lanes;
-    int64_t turn = b->at * threads_of(s, b);
+    int64_t turn = b->at * scope_threads(s, b->loop, b->dim);
     lanes->uniform = b->loop == LOOP_WRG || local == 1;
     int n = lanes->uniform ? 1 : s->lanes;
     for (int i = 0; i < n; i++) {
@@ -199,17 +199,12 @@ static void add_scaled(Lanes *out, const Lanes *in, int64_t coef, int n)
             out->v[i] += coef * in->v[i];
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static int64_t combine(ArithKind kind, int64_t a, int64_t b)
 {
     switch (kind) {
     case A_PROD: return a * b;
     case A_DIV: return b ? floor_div(a, b) : 0;
-    case A_MOD: return b ? a - b * floor_div(a, b) : 0;
+    case A_MOD: return b ? floor_mod(a, b) : 0;
     case A_MIN: return MIN(a, b);
     case A_MAX: return MAX(a, b);
     case A_CONST:

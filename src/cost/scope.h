@@ -51,6 +51,8 @@ typedef struct {
 bool scope_init(Scope *scope, Arena *arena, const Kernel *kernel,
                 const FeatureSetting *setting);
 int scope_warps(const Scope *scope); // of a group
+// Threads that share the iterations of such a loop; 1 of a sequential one.
+int64_t scope_threads(const Scope *scope, LoopKind loop, int dim);
 void scope_warp(Scope *scope, int warp);
 // Declares the variable of a FOR or INT statement; extent: of the FOR.
 void scope_declare(Scope *scope, const Stm *stm, int64_t extent);

@@ -170,11 +170,6 @@ typedef struct {
     double held, tried;
 } Trial;
 
-static int64_t floor_div(int64_t a, int64_t b) // b > 0
-{
-    return a / b - (a % b < 0);
-}
-
 // What is left of [from, to] where lo <= coef * x <= hi; one of lo and hi is none.
 static void narrow(int64_t *from, int64_t *to, int64_t coef, int64_t lo, int64_t hi)
 {

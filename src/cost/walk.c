@@ -169,23 +169,11 @@ static void walk_value(Walk *w, const KExpr *e)
 
 // Statements --------------------------------------------------------------------------
 
-static double threads_of(const Walk *w, const Stm *stm)
-{
-    const Scope *s = &w->scope;
-    switch (stm->loop) {
-    case LOOP_GLB: return (double)s->global[stm->dim];
-    case LOOP_WRG: return (double)s->groups[stm->dim];
-    case LOOP_LCL: return (double)s->kernel->local[stm->dim];
-    case LOOP_SEQ: break;
-    }
-    return 1;
-}
-
 // Along x a warp goes round until its last lane is done: 18 elements take 16 lanes two
 // turns.
 static double spread_of(const Walk *w, const Stm *stm, double extent)
 {
-    double threads = threads_of(w, stm);
+    double threads = (double)scope_threads(&w->scope, stm->loop, stm->dim);
     bool lanes = stm->loop == LOOP_LCL && stm->dim == 0 && extent > 0;
     return lanes ? ceil(extent / threads) / (extent / threads) : 1;
 }
@@ -195,7 +183,7 @@ static void walk_for(Walk *w, const Stm *stm)
     int64_t extent = scope_extent(&w->scope, stm->extent);
     scope_declare(&w->scope, stm, extent);
     double exec = w->exec, unguarded = w->unguarded, spread = w->spread;
-    double factor = (double)extent / threads_of(w, stm);
+    double factor = (double)extent / (double)scope_threads(&w->scope, stm->loop, stm->dim);
     w->spread *= spread_of(w, stm, (double)extent);
     bool loop = stm->loop == LOOP_SEQ || stm->form == FORM_LOOP;
     int64_t flight = w->flight;

@@ -333,14 +333,6 @@ static void close_files(Files *files)
     free(files->so);
 }
 
-static char *name_file(const Files *files, const char *name)
-{
-    Buf path;
-    buf_init(&path);
-    buf_printf(&path, "%s/%s", files->folder.path, name);
-    return path.text;
-}
-
 // Writes the text to be compiled; false, with a log: it cannot, and nothing is open.
 static bool open_files(Files *files, const char *text, Buf *log)
 {
@@ -349,8 +341,8 @@ static bool open_files(Files *files, const char *text, Buf *log)
         buf_printf(log, "cannot make a folder in %s: %s\n", temp_parent(), strerror(errno));
         return false;
     }
-    files->c = name_file(files, "kernel.c");
-    files->so = name_file(files, "kernel.so");
+    files->c = path_in(files->folder.path, "kernel.c");
+    files->so = path_in(files->folder.path, "kernel.so");
     if (file_write(files->c, text, strlen(text)))
         return true;
     buf_printf(log, "cannot write %s: %s\n", files->c, strerror(errno));

@@ -49,11 +49,9 @@ static void *open_library(void)
 
 static bool is_there(const char *folder, const char *name)
 {
-    Buf path;
-    buf_init(&path);
-    buf_printf(&path, "%s/%s", folder, name);
-    bool there = access(path.text, R_OK) == 0;
-    buf_release(&path);
+    char *path = path_in(folder, name);
+    bool there = access(path, R_OK) == 0;
+    free(path);
     return there;
 }
 

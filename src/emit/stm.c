@@ -34,14 +34,9 @@ static bool is_load_of(const KExpr *e, const void *buffer)
     return (e->kind == K_LOAD || e->kind == K_TILE) && e->buffer == buffer;
 }
 
-static bool stores(const Stm *stm, const void *buffer)
-{
-    return stm->kind == ST_STORE && stm->buffer == buffer;
-}
-
 static bool uses(const Stm *stm, const void *buffer)
 {
-    return stores(stm, buffer) || kexpr_any(stm->value, is_load_of, buffer);
+    return stm_stores(stm, buffer) || kexpr_any(stm->value, is_load_of, buffer);
 }
 
 // Declarations ------------------------------------------------------------------------
@@ -641,7 +636,7 @@ static void put_parameters(Printer *p, const Kernel *kernel)
 {
     for (int i = 0; i < kernel->params.len; i++) {
         const Buffer *buffer = kernel->params.at[i];
-        bool stored = block_any(&kernel->body, stores, buffer);
+        bool stored = block_any(&kernel->body, stm_stores, buffer);
         put(p, i ? ", " : "");
         if (by_value(p, buffer)) {
             put(p, "const ");

@@ -13,7 +13,7 @@
 
 // Reading -------------------------------------------------------------------------------
 
-static const char *point_text(const json_t *names, const json_t *trial, Arena *arena)
+static const char *text_of(const json_t *names, const json_t *trial, Arena *arena)
 {
     Buf text;
     buf_init(&text);
@@ -48,7 +48,7 @@ static bool read_trials(const json_t *names, const json_t *trials, Texts *points
         const json_t *last = json_array_get(trial, json_array_size(names));
         if (json_array_size(trial) != json_array_size(names) + 1)
             return false;
-        VEC_PUSH(arena, points, point_text(names, trial, arena));
+        VEC_PUSH(arena, points, text_of(names, trial, arena));
         VEC_PUSH(arena, times, json_is_number(last) ? json_number_value(last) : INFINITY);
     }
     return true;

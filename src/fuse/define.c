@@ -100,20 +100,13 @@ typedef struct {
     int n;
 } Match;
 
-static const Binding *known_size(const Match *m, const char *name)
-{
-    for (int i = 0; i < m->n; i++)
-        if (strcmp(m->binding[i].name, name) == 0)
-            return &m->binding[i];
-    return NULL;
-}
-
 static bool look_up(void *user, const Arith *var, int64_t *value)
 {
     const Match *m = user;
     for (int i = 0; i < m->program->sizes.len; i++) {
         const SizeDecl *size = &m->program->sizes.at[i];
-        const Binding *known = size->arith == var ? known_size(m, size->name) : NULL;
+        const Binding *known =
+            size->arith == var ? binding_find(m->binding, m->n, size->name) : NULL;
         if (known) {
             *value = known->value;
             return true;
@@ -127,7 +120,8 @@ static void learn_length(Match *m, const Arith *want, int64_t have)
 {
     for (int i = 0; i < m->program->sizes.len; i++) {
         const SizeDecl *size = &m->program->sizes.at[i];
-        if (size->arith == want && want->kind == A_VAR && !known_size(m, size->name))
+        if (size->arith == want && want->kind == A_VAR &&
+            !binding_find(m->binding, m->n, size->name))
             m->binding[m->n++] = (Binding){size->name, have};
     }
 }

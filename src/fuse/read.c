@@ -130,14 +130,6 @@ static const TypeName *find_type(const Reader *r, const char *name)
     return NULL;
 }
 
-static const Binding *find_size(const Binding *size, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(size[i].name, name) == 0)
-            return &size[i];
-    return NULL;
-}
-
 // A number, or a size.
 static int take_length(Reader *r)
 {
@@ -145,7 +137,7 @@ static int take_length(Reader *r)
     if (look(r)->kind != TOK_NAME)
         return take_count(r, "a length", WORDS_MAX);
     Name name = take_name(r, "a size");
-    const Binding *size = find_size(script->sizes.at, script->sizes.len, name.text);
+    const Binding *size = binding_find(script->sizes.at, script->sizes.len, name.text);
     if (size)
         return (int)MIN(size->value, WORDS_MAX);
     diag_error(r->diags, name.span, "F036",
@@ -249,13 +241,13 @@ static void keep(Reader *r, int from)
 // What the user says of a size counts, and else what the script says, if anything.
 static void add_size(Reader *r, const Name *name, const int64_t *said)
 {
-    const Binding *given = find_size(r->size, r->nsize, name->text);
+    const Binding *given = binding_find(r->size, r->nsize, name->text);
     int64_t value = given ? given->value : said ? *said : 1;
     Script *script = r->script;
     if (strcmp(name->text, "T") == 0)
         diag_error(r->diags, name->span, "F004",
                    "T is the number of instances: call the size otherwise");
-    else if (find_size(script->sizes.at, script->sizes.len, name->text))
+    else if (binding_find(script->sizes.at, script->sizes.len, name->text))
         diag_error(r->diags, name->span, "F004", "the size `%s` is there already",
                    name->text);
     else if (value < 1 || value > INT32_MAX)
@@ -434,11 +426,11 @@ static bool check_sizes(const Reader *r)
     const Script *script = r->script;
     bool ok = true;
     for (int i = 0; i < r->nsize; i++)
-        if (find_size(r->size, i, r->size[i].name))
+        if (binding_find(r->size, i, r->size[i].name))
             ok = diag_error(r->diags, span_none, "F031", "size %s is given twice",
                             r->size[i].name);
         else if (strcmp(r->size[i].name, "T") != 0 &&
-                 !find_size(script->sizes.at, script->sizes.len, r->size[i].name))
+                 !binding_find(script->sizes.at, script->sizes.len, r->size[i].name))
             ok = diag_error(
                 r->diags, span_none, "F031",
                 "there is no size `%s`: a script has T, the number of instances, "

@@ -71,21 +71,14 @@ static const Elementary *need_function(Resolver *r, const Statement *s)
     return script_instance(r->script, &s->function, type, s->n, r->diags);
 }
 
-static const char *show(Resolver *r, const Type *type)
-{
-    Buf text;
-    buf_init(&text);
-    type_print(&text, type);
-    return buf_keep(&text, r->script->arena);
-}
-
 static void check_type(Resolver *r, const Name *name, int variable, const Type *want,
                        const char *what)
 {
     const TypeName *have = r->draft->variables.at[variable].type;
     if (!type_equal(r->script->ir->arith, have->type, want))
         diag_error(r->diags, name->span, "F009", "`%s` is a %s, %s; %s is %s", name->text,
-                   have->name, show(r, have->type), what, show(r, want));
+                   have->name, type_text(have->type, r->script->arena), what,
+                   type_text(want, r->script->arena));
 }
 
 // Variables, inputs, statements ---------------------------------------------------------

@@ -187,6 +187,14 @@ void binding_print(Buf *out, const Binding *binding)
         buf_printf(out, ":%" PRId64, range->multiple);
 }
 
+const Binding *binding_find(const Binding *at, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(at[i].name, name) == 0)
+            return &at[i];
+    return NULL;
+}
+
 // Sizes --------------------------------------------------------------------------------
 
 static const char *size_names(const Program *p)

@@ -18,22 +18,6 @@
 
 #include <math.h>
 
-const char *infer_show(Infer *in, const Type *type)
-{
-    Buf text;
-    buf_init(&text);
-    type_print(&text, type);
-    return buf_keep(&text, in->ir->arena);
-}
-
-const char *infer_show_arith(Infer *in, const Arith *arith)
-{
-    Buf text;
-    buf_init(&text);
-    arith_print(&text, arith);
-    return buf_keep(&text, in->ir->arena);
-}
-
 // Literals ---------------------------------------------------------------------------
 
 bool infer_adapts(const Expr *e)
@@ -302,21 +286,13 @@ static const Type *infer_op(Infer *in, Expr *e, const Type *want)
 
 // Calls --------------------------------------------------------------------------------
 
-static bool in_list(const Function *const *at, int len, const Function *function)
-{
-    for (int i = 0; i < len; i++)
-        if (at[i] == function)
-            return true;
-    return false;
-}
-
 // Whether a call may be typed: its function is inferred already, hence not recursive.
 static bool callable(Infer *in, const Expr *e)
 {
     const Function *f = e->callee;
-    if (in_list(in->failed.at, in->failed.len, f))
+    if (list_has(in->failed.at, in->failed.len, f))
         return false;
-    if (in->program && !in_list(in->ready.at, in->ready.len, f))
+    if (in->program && !list_has(in->ready.at, in->ready.len, f))
         return diag_error(in->diags, e->span, "T017",
                           "`%s` is called before its definition ends: there is no "
                           "recursion",

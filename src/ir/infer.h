@@ -44,7 +44,14 @@ const char *instance_open(const Instance *instance); // what is not known; NULL:
 // Its own copy of the def. Needs: all is known.
 Function *instance_function(const Instance *instance);
 
-const char *infer_show(Infer *in, const Type *type);
-const char *infer_show_arith(Infer *in, const Arith *arith);
+static inline const char *infer_show(Infer *in, const Type *type)
+{
+    return type_text(type, in->ir->arena);
+}
+
+static inline const char *infer_show_arith(Infer *in, const Arith *arith)
+{
+    return arith_text(arith, in->ir->arena);
+}
 
 #endif

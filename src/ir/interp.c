@@ -73,11 +73,6 @@ static double real_op(Op op, double a, double b, double c)
     BUG("operation %d", (int)op);
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static double integer_op(Interp *in, const Expr *e, double x, double y)
 {
     int64_t a = (int64_t)x, b = (int64_t)y;
@@ -88,7 +83,7 @@ static double integer_op(Interp *in, const Expr *e, double x, double y)
     switch (e->op) {
     case OP_MUL: return wrap(in, e, ua * ub);
     case OP_DIV: return wrap(in, e, (uint64_t)floor_div(a, b));
-    case OP_MOD: return wrap(in, e, (uint64_t)(a - floor_div(a, b) * b));
+    case OP_MOD: return wrap(in, e, (uint64_t)floor_mod(a, b));
     case OP_SHL: return wrap(in, e, ua << by);
     case OP_SHR: return wrap(in, e, (uint64_t)(a >> by));
     case OP_BITAND: return wrap(in, e, ua & ub);

@@ -281,6 +281,7 @@ bool type_is_scalar(const Type *type); // SCALAR or VECTOR: held in one register
 bool type_is_float(const Type *type);
 bool type_is_integer(const Type *type);      // a scalar or vector of integers
 void type_print(Buf *out, const Type *type); // `[N][M]float`, `(float, int)`, `float4`
+const char *type_text(const Type *type, Arena *arena); // the same; owner: arena
 // Scalars and vectors of the tuples in a type: one tuple of pairs of pairs may hold more
 // than can be walked.
 int type_leaves(const Type *type);
@@ -363,6 +364,7 @@ typedef struct {
 // of multiples of 64. False: the text is none; the name is the arena's.
 bool binding_parse(const char *text, Arena *arena, Binding *binding);
 void binding_print(Buf *out, const Binding *binding);
+const Binding *binding_find(const Binding *at, int n, const char *name); // NULL: none
 Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags);
 // The same, with sizes that have no value left as they are.
 Program *ir_bind_some(const Program *program, const Binding *binding, int n, Diags *diags);

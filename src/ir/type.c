@@ -166,6 +166,14 @@ void type_print(Buf *out, const Type *type)
     }
 }
 
+const char *type_text(const Type *type, Arena *arena)
+{
+    Buf text;
+    buf_init(&text);
+    type_print(&text, type);
+    return buf_keep(&text, arena);
+}
+
 const Arith *type_count(ArithCtx *ctx, const Type *type)
 {
     const Arith *sum = arith_const(ctx, 0);

@@ -26,27 +26,11 @@ static bool is_input_load(const Stm *stm)
            stm->value->buffer->role == ROLE_INPUT && !stm->value->buffer->formal;
 }
 
-static bool is_var(const KExpr *e, const void *var)
-{
-    return e->kind == K_VAR && e->var == var;
-}
-
-static bool uses(const Stm *stm, const void *var)
-{
-    return kexpr_any(stm->value, is_var, var);
-}
-
 static bool used_from(const Block *block, int from, const Var *var)
 {
-    while (from < block->len && !stm_any(block->at[from], uses, var))
+    while (from < block->len && !stm_any(block->at[from], stm_reads, var))
         from++;
     return from < block->len;
-}
-
-static bool is_load(const KExpr *e, const void *of)
-{
-    (void)of;
-    return e->kind == K_LOAD;
 }
 
 // Where the first barrier of a loop is that copies in the manner described; -1 if it does
@@ -62,7 +46,7 @@ static int copies_until(const Stm *loop)
     for (; i < body->len && body->at[i]->kind != ST_BARRIER; i++) {
         const Stm *stm = body->at[i];
         bool store = stm->kind == ST_STORE && stm->buffer->space == MEM_LOCAL &&
-                     !kexpr_any(stm->value, is_load, NULL);
+                     !kexpr_any(stm->value, kexpr_is_load, NULL);
         if (!store && !is_input_load(stm))
             return -1;
         loads += !store;

@@ -384,16 +384,10 @@ static void sweep(Block *block)
     block->len = kept;
 }
 
-static bool is_barrier(const Stm *stm, const void *of)
-{
-    (void)of;
-    return stm->kind == ST_BARRIER;
-}
-
 void pass_barriers(Pass *pass, Kernel *kernel)
 {
     (void)pass;
-    if (!block_any(&kernel->body, is_barrier, NULL))
+    if (!block_any(&kernel->body, stm_is_barrier, NULL))
         return;
     Flow f = {.arena = arena_new(), .local = kernel->local};
     collect(&f, &kernel->body);

@@ -28,6 +28,37 @@ bool block_any(const Block *block, StmTest *holds, const void *of)
     return false;
 }
 
+bool kexpr_is_load(const KExpr *e, const void *buffer)
+{
+    return e->kind == K_LOAD && (!buffer || e->buffer == buffer);
+}
+
+static bool is_var(const KExpr *e, const void *var)
+{
+    return e->kind == K_VAR && e->var == var;
+}
+
+bool stm_loads(const Stm *stm, const void *buffer)
+{
+    return kexpr_any(stm->value, kexpr_is_load, buffer);
+}
+
+bool stm_reads(const Stm *stm, const void *var)
+{
+    return kexpr_any(stm->value, is_var, var);
+}
+
+bool stm_stores(const Stm *stm, const void *buffer)
+{
+    return stm->kind == ST_STORE && (!buffer || stm->buffer == buffer);
+}
+
+bool stm_is_barrier(const Stm *stm, const void *of)
+{
+    (void)of;
+    return stm->kind == ST_BARRIER;
+}
+
 static int64_t kexpr_nodes(const KExpr *e)
 {
     int64_t n = e != NULL;

@@ -52,35 +52,15 @@ static bool same_iterations(const Stm *a, const Stm *b)
            a->unroll == b->unroll && a->body.len + b->body.len <= JAM_STATEMENTS;
 }
 
-static bool is_var(const KExpr *e, const void *var)
-{
-    return e->kind == K_VAR && e->var == var;
-}
-
-static bool reads_var(const Stm *stm, const void *var)
-{
-    return kexpr_any(stm->value, is_var, var);
-}
-
 static bool sets_var(const Stm *stm, const void *var)
 {
     return (stm->kind == ST_DECL || stm->kind == ST_ASSIGN) && stm->var == var;
 }
 
-static bool is_load(const KExpr *e, const void *buffer)
-{
-    return e->kind == K_LOAD && e->buffer == buffer;
-}
-
-static bool loads_from(const Stm *stm, const void *buffer)
-{
-    return kexpr_any(stm->value, is_load, buffer);
-}
-
 static bool sets_read_of(const Stm *setter, const void *reader)
 {
     return (setter->kind == ST_DECL || setter->kind == ST_ASSIGN) &&
-           stm_any(reader, reads_var, setter->var);
+           stm_any(reader, stm_reads, setter->var);
 }
 
 static bool has_iter(const KExpr *e, const void *iter)
@@ -107,7 +87,7 @@ static bool makes_index_of(const Stm *stm, const void *reader)
 static bool stores_read_of(const Stm *store, const void *reader)
 {
     return store->kind == ST_BARRIER ||
-           (store->kind == ST_STORE && stm_any(reader, loads_from, store->buffer));
+           (store->kind == ST_STORE && stm_any(reader, stm_loads, store->buffer));
 }
 
 static bool set_by(const Stm *setter, const void *other)
@@ -150,14 +130,9 @@ static bool is_elsewhere(const Stm *stm, const void *user)
            kexpr_any(stm->value, loads_elsewhere, user);
 }
 
-static bool stores_to(const Stm *stm, const void *buffer)
-{
-    return stm->kind == ST_STORE && stm->buffer == buffer;
-}
-
 static bool uses(const Stm *loop, const Buffer *buffer)
 {
-    return stm_any(loop, stores_to, buffer) || stm_any(loop, loads_from, buffer);
+    return stm_any(loop, stm_stores, buffer) || stm_any(loop, stm_loads, buffer);
 }
 
 static bool is_shared(const Stm *store, const void *user)
@@ -227,14 +202,6 @@ static bool can_follow(Jam *jam, const Block *block, int first, int loop, Stms *
     return true;
 }
 
-static bool listed(const Stms *list, const Stm *stm)
-{
-    for (int i = 0; i < list->len; i++)
-        if (list->at[i] == stm)
-            return true;
-    return false;
-}
-
 // The statements of the list move up to `first`, in their order; the loop into the one
 // there.
 static void move_up(Jam *jam, Block *block, int *first, const Stms *with)
@@ -246,7 +213,7 @@ static void move_up(Jam *jam, Block *block, int *first, const Stms *with)
     for (int k = with->len - 1; k > 0; k--)
         VEC_PUSH(jam->pass->arena, &out, with->at[k]);
     for (int i = *first; i < block->len; i++)
-        if (!listed(with, block->at[i]))
+        if (!list_has(with->at, with->len, block->at[i]))
             VEC_PUSH(jam->pass->arena, &out, block->at[i]);
     for (int i = 0; i < loop->body.len; i++)
         VEC_PUSH(jam->pass->arena, &into->body, loop->body.at[i]);

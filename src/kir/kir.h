@@ -263,6 +263,12 @@ typedef bool StmTest(const Stm *stm, const void *of);
 bool kexpr_any(const KExpr *e, KExprTest *holds, const void *of);
 bool stm_any(const Stm *stm, StmTest *holds, const void *of);
 bool block_any(const Block *block, StmTest *holds, const void *of);
+// Tests for these. Of any buffer: NULL.
+bool kexpr_is_load(const KExpr *e, const void *buffer);
+bool stm_loads(const Stm *stm, const void *buffer);  // in its value, not in its body
+bool stm_reads(const Stm *stm, const void *var);     // likewise
+bool stm_stores(const Stm *stm, const void *buffer); // it does, not its body
+bool stm_is_barrier(const Stm *stm, const void *of);
 int64_t block_nodes(const Block *block); // statements and parts of values
 
 // The arguments of a value: a condition's n counts its integers instead.

@@ -38,16 +38,6 @@ static int64_t iterations(const Ring *r)
     return n;
 }
 
-static bool is_var(const KExpr *e, const void *var)
-{
-    return e->kind == K_VAR && e->var == var;
-}
-
-static bool uses(const Stm *stm, const void *var)
-{
-    return kexpr_any(stm->value, is_var, var);
-}
-
 static bool is_copied_load(const Stm *stm)
 {
     const KExpr *load = stm->kind == ST_DECL && stm->var->is_const ? stm->value : NULL;
@@ -82,17 +72,12 @@ static int ring_of(const Ring *r, const Buffer *buffer)
     return -1;
 }
 
-static bool stores(const Stm *stm, const void *buffer)
-{
-    return stm->kind == ST_STORE && stm->buffer == buffer;
-}
-
 static bool add_ring(Ring *r, const Buffer *buffer)
 {
     if (ring_of(r, buffer) >= 0)
         return true;
     for (int i = r->barrier; i < r->loop->body.len; i++)
-        if (stm_any(r->loop->body.at[i], stores, buffer))
+        if (stm_any(r->loop->body.at[i], stm_stores, buffer))
             return false;
     VEC_PUSH(r->pass->arena, &r->rings, (Buffer *)buffer);
     VEC_PUSH(r->pass->arena, &r->piece, buffer->count);
@@ -132,7 +117,7 @@ static bool find_ring(Ring *r, Stm *loop)
         if (!is_copied_load(stm) && !(copied_load(r, stm) && add_ring(r, stm->buffer)))
             return false;
         for (int k = r->barrier; stm->kind == ST_DECL && k < body->len; k++)
-            if (stm_any(body->at[k], uses, stm->var))
+            if (stm_any(body->at[k], stm_reads, stm->var))
                 return false;
     }
     return r->rings.len > 0;

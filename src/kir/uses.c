@@ -127,10 +127,7 @@ static bool is_no_image(const Stm *stm, const void *buffer)
 
 bool kernel_reads_image(const Kernel *kernel, const Buffer *buffer)
 {
-    for (int i = 0; i < kernel->images.len; i++)
-        if (kernel->images.at[i] == buffer)
-            return true;
-    return false;
+    return list_has(kernel->images.at, kernel->images.len, buffer);
 }
 
 static void collect_images(const Pass *pass, Kernel *kernel)

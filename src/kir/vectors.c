@@ -46,20 +46,12 @@ typedef struct {
     Block *out;
 } Vectors;
 
-static bool listed(const Buffer *const *list, int n, const Buffer *buffer)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i] == buffer)
-            return true;
-    return false;
-}
-
 static void find_loads(Vectors *v, Buffers *read, const KExpr *e)
 {
     if (!e)
         return;
     bool reads = e->kind == K_LOAD || e->kind == K_TILE;
-    if (reads && !listed(read->at, read->len, e->buffer))
+    if (reads && !list_has(read->at, read->len, e->buffer))
         VEC_PUSH(v->pass->arena, read, e->buffer);
     for (int i = 0; i < kexpr_args(e); i++)
         find_loads(v, read, e->arg[i]);
@@ -69,7 +61,7 @@ static void find_stores(Vectors *v, const Block *block, int from, int to, Buffer
 {
     for (int i = from; i < to; i++) {
         const Stm *stm = block->at[i];
-        if (stm->kind == ST_STORE && !listed(written->at, written->len, stm->buffer))
+        if (stm->kind == ST_STORE && !list_has(written->at, written->len, stm->buffer))
             VEC_PUSH(v->pass->arena, written, stm->buffer);
         find_stores(v, &stm->body, 0, stm->body.len, written);
         find_stores(v, &stm->other, 0, stm->other.len, written);
@@ -127,7 +119,7 @@ static Chunk *load_chunk(Vectors *v, const KExpr *e, int *lane)
 {
     const Buffers *written =
         e->kind == K_LOAD && e->buffer->space == MEM_LOCAL ? &v->written_here : &v->written;
-    if (e->kind != K_LOAD || listed(written->at, written->len, e->buffer))
+    if (e->kind != K_LOAD || list_has(written->at, written->len, e->buffer))
         return NULL;
     return chunk_of(v, e->buffer, e->arith, e->type, lane);
 }
@@ -136,7 +128,7 @@ static Chunk *store_chunk(Vectors *v, const Stm *stm, int *lane)
 {
     const Buffers *read =
         stm->kind == ST_STORE && stm->buffer->space == MEM_LOCAL ? &v->read_here : &v->read;
-    if (stm->kind != ST_STORE || listed(read->at, read->len, stm->buffer))
+    if (stm->kind != ST_STORE || list_has(read->at, read->len, stm->buffer))
         return NULL;
     return chunk_of(v, stm->buffer, stm->index, stm->value->type, lane);
 }
@@ -357,19 +349,13 @@ static void vector_part(Vectors *v, const Block *block, int from, int to)
     rewrite_block(v, block, from, to);
 }
 
-static bool is_barrier(const Stm *stm, const void *of)
-{
-    (void)of;
-    return stm->kind == ST_BARRIER;
-}
-
 static void vector_block(Vectors *v, Block *block)
 {
     Block out = {0};
     for (int from = 0, to; from < block->len; from = to) {
         to = from + 1;
-        while (!stm_any(block->at[from], is_barrier, NULL) && to < block->len &&
-               !stm_any(block->at[to], is_barrier, NULL))
+        while (!stm_any(block->at[from], stm_is_barrier, NULL) && to < block->len &&
+               !stm_any(block->at[to], stm_is_barrier, NULL))
             to++;
         v->out = &out;
         vector_part(v, block, from, to);

@@ -170,17 +170,11 @@ static const KExpr *read_part(Lower *l, const Expr *expr, const Env *env, const 
     return view_read(l, view);
 }
 
-static bool is_load(const KExpr *e, const void *of)
-{
-    (void)of;
-    return e->kind == K_LOAD;
-}
-
 static bool loads(const KExpr *value, const Block *block, int from)
 {
-    bool any = kexpr_any(value, is_load, NULL);
+    bool any = kexpr_any(value, kexpr_is_load, NULL);
     for (int k = from; k < block->len; k++)
-        any |= kexpr_any(block->at[k]->value, is_load, NULL);
+        any |= kexpr_any(block->at[k]->value, kexpr_is_load, NULL);
     return any;
 }
 

@@ -137,11 +137,6 @@ static inline int64_t width_of(const Stream *s)
     return s->size[s->dims - 1];
 }
 
-static inline int64_t floor_mod(int64_t a, int64_t b)
-{
-    return (a % b + b) % b;
-}
-
 // stream_reads.c ------------------------------------------------------------------------
 
 // The element of an array at the cell; at: by axis.

@@ -366,16 +366,11 @@ static const KExpr *unmoved(Stream *s, const KExpr *e)
     return copy;
 }
 
-static bool is_load(const KExpr *e, const void *of)
-{
-    (void)of;
-    return e->kind == K_LOAD;
-}
-
 // What guards a load stays in the names of its index, in which it is proved.
 const KExpr *stream_unmoved(Stream *s, const KExpr *value)
 {
-    return s->moved.len && !kexpr_any(value, is_load, NULL) ? unmoved(s, value) : value;
+    return s->moved.len && !kexpr_any(value, kexpr_is_load, NULL) ? unmoved(s, value)
+                                                                  : value;
 }
 
 // Probing -----------------------------------------------------------------------------

@@ -23,14 +23,6 @@
 enum { CACHES_MAX = 64, CACHE_JOBS_MAX = 10000 }; // about 65 kB a job with PoCL
 enum { FULL_BYTES = 1 << 20 };                    // less than a compiler needs
 
-static char *path_join(const char *folder, const char *name)
-{
-    Buf path;
-    buf_init(&path);
-    buf_printf(&path, "%s/%s", folder, name);
-    return path.text;
-}
-
 // A file locked for this process; -1: not made. *taken: another process holds it. Where
 // the file system knows no locks, the file alone has to do.
 static int lock_file(const char *path, int how, bool *taken)
@@ -51,10 +43,10 @@ static int lock_file(const char *path, int how, bool *taken)
 
 static bool make_parts(Folder *folder)
 {
-    char *turns = path_join(folder->path, TURNS);
+    char *turns = path_in(folder->path, TURNS);
     bool ok = file_mkdirs(turns);
     free(turns);
-    folder->own = path_join(folder->data.path, "own");
+    folder->own = path_in(folder->data.path, "own");
     return ok && file_mkdirs(folder->own);
 }
 
@@ -81,26 +73,12 @@ void folder_close(Folder *folder)
     *folder = (Folder){.data.lock = -1};
 }
 
-static bool write_whole(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
-
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags)
 {
-    char *path = path_join(folder->data.path, name);
+    char *path = path_in(folder->data.path, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool ok = fd >= 0 && write_whole(fd, bytes, len);
+    bool ok = fd >= 0 && file_put(fd, bytes, len);
     int saved = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         saved = errno;
@@ -184,13 +162,13 @@ bool cache_open(Cache *cache, const Folder *folder, Diags *diags)
     *cache = (Cache){.lock = -1};
     for (int i = 0; i < CACHES_MAX && taken; i++) {
         snprintf(name, sizeof name, "cache-%d.lock", i);
-        char *lock = path_join(folder->path, name);
+        char *lock = path_in(folder->path, name);
         cache->lock = lock_file(lock, LOCK_EX | LOCK_NB, &taken);
         free(lock);
         snprintf(name, sizeof name, "cache-%d", i);
     }
     if (cache->lock >= 0) {
-        cache->path = path_join(folder->path, name);
+        cache->path = path_in(folder->path, name);
         if (claim(cache, folder->was_open))
             return true;
     }
@@ -202,7 +180,7 @@ void cache_open_own(Cache *cache, const Folder *folder, int number)
 {
     char name[32];
     snprintf(name, sizeof name, "cache-%d", number);
-    *cache = (Cache){.lock = -1, .path = path_join(folder->own, name)};
+    *cache = (Cache){.lock = -1, .path = path_in(folder->own, name)};
     mkdir(cache->path, 0700); // where it fails, compiling will say so
 }
 

@@ -25,6 +25,14 @@ json_t *json_text(const char *text)
     return whole;
 }
 
+json_t *json_texts(const char *const *text, int n)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, json_text(text[i]));
+    return list;
+}
+
 const char *json_text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));

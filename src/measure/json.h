@@ -10,6 +10,7 @@
 
 // Text of any bytes: JSON refuses what is not UTF-8, so such bytes become '?'.
 json_t *json_text(const char *text);
+json_t *json_texts(const char *const *text, int n);              // a list of these
 const char *json_text_of(const json_t *object, const char *key); // "" if absent
 double json_number_of(const json_t *object, const char *key, double otherwise);
 int64_t json_int_of(const json_t *object, const char *key, int64_t otherwise);

@@ -15,10 +15,22 @@ enum { MESSAGE_MAX = 1 << 28 };
 
 // Framing -----------------------------------------------------------------------------
 
-static bool send_all(int fd, const char *bytes, size_t len)
+typedef ssize_t Move(int fd, char *bytes, size_t len);
+
+static ssize_t send_some(int fd, char *bytes, size_t len)
+{
+    return send(fd, bytes, len, MSG_NOSIGNAL);
+}
+
+static ssize_t receive_some(int fd, char *bytes, size_t len)
+{
+    return recv(fd, bytes, len, 0);
+}
+
+static bool move_all(int fd, char *bytes, size_t len, Move *move)
 {
     while (len > 0) {
-        ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
+        ssize_t n = move(fd, bytes, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -40,33 +52,20 @@ bool message_send(int fd, json_t *message)
     buf_init(&frame);
     buf_write(&frame, &len, sizeof len);
     buf_write(&frame, text, len);
-    bool ok = send_all(fd, frame.text, frame.len);
+    bool ok = move_all(fd, frame.text, frame.len, send_some);
     buf_release(&frame);
     free(text);
     return ok;
 }
 
-static bool receive_all(int fd, char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = recv(fd, bytes, len, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
-
 json_t *message_receive(int fd)
 {
     uint32_t len;
-    if (!receive_all(fd, (char *)&len, sizeof len) || len > MESSAGE_MAX)
+    if (!move_all(fd, (char *)&len, sizeof len, receive_some) || len > MESSAGE_MAX)
         return NULL;
     char *text = xmalloc(len);
-    json_t *message = receive_all(fd, text, len) ? json_loadb(text, len, 0, NULL) : NULL;
+    json_t *message =
+        move_all(fd, text, len, receive_some) ? json_loadb(text, len, 0, NULL) : NULL;
     free(text);
     return message;
 }

@@ -39,8 +39,8 @@ static void add_tree(Fitting *f)
     int columns = (int)ceil(column_share * d);
     TreeOptions options = {
         .depth = 6, .least_rows = MIN(MAX(rows / 100, 1), 5), .ridge = 1, .rate = 0.05};
-    rng_sample(&f->rng, f->row, n, rows);
-    rng_sample(&f->rng, f->feature, d, columns);
+    rng_sample(&f->rng, f->row, sizeof *f->row, n, rows);
+    rng_sample(&f->rng, f->feature, sizeof *f->feature, d, columns);
     trees_grow(trees, &f->binned, f->residual, f->row, rows, f->feature, columns, &options);
     for (int i = 0; i < n; i++)
         f->residual[i] -= tree_value_binned(trees, trees->nroot - 1, &f->binned, i);
@@ -93,7 +93,7 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     double *some = xcalloc(ROWS, sizeof *some);
     for (int i = 0; i < x->n; i++)
         row[i] = i;
-    rng_sample(&rng, row, x->n, ROWS);
+    rng_sample(&rng, row, sizeof *row, x->n, ROWS);
     for (int i = 0; i < ROWS; i++)
         some[i] = y[row[i]];
     Matrix part = matrix_select(x, row, ROWS);

@@ -258,12 +258,9 @@ const char *problem_label(const Problem *problem)
 static bool lookup_size(void *user, const Arith *var, int64_t *value)
 {
     const Problem *problem = user;
-    for (int i = 0; i < problem->nbinding; i++)
-        if (strcmp(var->name, problem->binding[i].name) == 0) {
-            *value = problem->binding[i].value;
-            return true;
-        }
-    return false;
+    const Binding *size = binding_find(problem->binding, problem->nbinding, var->name);
+    *value = size ? size->value : 0;
+    return size;
 }
 
 int64_t problem_number(const Problem *problem, const Arith *a)

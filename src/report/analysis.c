@@ -35,7 +35,8 @@ static void fill_rows(Effects *e, const Analysis *a)
     e->n = MIN(a->nok, MOST_ROWS);
     e->row = xcalloc((size_t)a->nok + 1, sizeof *e->row);
     memcpy(e->row, a->ok, sizeof *e->row * (size_t)a->nok);
-    rng_sample(&e->rng, e->row, a->nok, e->n); // in random order, so that folds are fair
+    rng_sample(&e->rng, e->row, sizeof *e->row, a->nok,
+               e->n); // in random order, so that folds are fair
     e->x = matrix_new(e->n, e->run->nparam);
     e->y = xcalloc((size_t)e->n + 1, sizeof *e->y);
     for (int i = 0; i < e->n; i++) {

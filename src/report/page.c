@@ -40,14 +40,6 @@ static const char *const builtins[] = {
 #undef RESERVED
 };
 
-static json_t *texts(const char *const *text, int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, json_string(text[i]));
-    return list;
-}
-
 static json_t *numbers(const double *value, int n)
 {
     json_t *list = json_array();
@@ -127,8 +119,8 @@ static json_t *page_json(const Analysis *const *of, int n, bool live)
     }
     return json_pack("{s:o, s:b, s:I, s:{s:o, s:o}}", "runs", runs, "live", live, "written",
                      live ? (json_int_t)time(NULL) : 0, "words", "keywords",
-                     texts(keywords, COUNTOF(keywords)), "builtins",
-                     texts(builtins, COUNTOF(builtins)));
+                     json_texts(keywords, COUNTOF(keywords)), "builtins",
+                     json_texts(builtins, COUNTOF(builtins)));
 }
 
 // Text that ends no element: < stands in strings only, where JSON has another name for it.

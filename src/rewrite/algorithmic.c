@@ -48,12 +48,6 @@ Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Reductions ------------------------------------------------------------------------------
 
-static Expr *reduce_like(Rewrite *rw, const Expr *reduce, Expr *in)
-{
-    return make_reduce(rw, P_REDUCE, copy_of(rw, reduce->fun), copy_of(rw, reduce->arg[0]),
-                       in);
-}
-
 // The input with k neutral elements more, split into parts of n.
 static Expr *parts_of(Rewrite *rw, const Expr *reduce, const Arith *k, const Arith *n)
 {
@@ -76,8 +70,9 @@ static Expr *parts_of_size(Rewrite *rw, const Expr *reduce, int64_t n)
 static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
 {
     Param *part = fresh(rw, "part");
-    Expr *each = reduce_like(rw, reduce, use(rw, part));
-    return reduce_like(rw, reduce, make_map(rw, 1, make_lambda(rw, part, each), parts));
+    Expr *each = fold_like(rw, reduce, P_REDUCE, use(rw, part));
+    return fold_like(rw, reduce, P_REDUCE,
+                     make_map(rw, 1, make_lambda(rw, part, each), parts));
 }
 
 Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -116,7 +111,7 @@ static Expr *folds_of_part(Rewrite *rw, const Expr *map, const Expr *reduce,
 {
     Param *k = fresh(rw, "k");
     Expr *part = expr_at(rw->ir, parts_of(rw, reduce, more, n), use(rw, k));
-    Expr *f = make_lambda(rw, map->fun->params[0], reduce_like(rw, reduce, part));
+    Expr *f = make_lambda(rw, map->fun->params[0], fold_like(rw, reduce, P_REDUCE, part));
     Expr *each = make_map(rw, 1, copy_of(rw, f), copy_of(rw, map->arg[0]));
     return make_lambda(rw, k, each);
 }
@@ -136,7 +131,7 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *partial = make_map(rw, 1, folds_of_part(rw, at, reduce, more, n),
                              counting(rw, num(rw, parts)));
     Param *p = fresh(rw, "p"), *t = fresh(rw, "t");
-    Expr *rest = reduce_like(rw, reduce, expr_get(rw->ir, use(rw, t), 1));
+    Expr *rest = fold_like(rw, reduce, P_REDUCE, expr_get(rw->ir, use(rw, t), 1));
     rest = expr_replace(rw->ir, put_at(rw, body, &where, rest), at->fun->params[0],
                         expr_get(rw->ir, use(rw, t), 0));
     Expr *both[] = {copy_of(rw, at->arg[0]), make1(rw, P_TRANSPOSE, use(rw, p))};
@@ -189,7 +184,7 @@ Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *f = make_lambda(rw, map->fun->params[0], copy_of(rw, inner->arg[1]));
     Expr *rows = make_map(rw, 1, copy_of(rw, f), copy_of(rw, map->arg[0]));
-    return reduce_like(rw, at, make1(rw, P_JOIN, rows));
+    return fold_like(rw, at, P_REDUCE, make1(rw, P_JOIN, rows));
 }
 
 Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -212,17 +207,12 @@ Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *whole = make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), copy_of(rw, at->arg[1]));
     Param *part = fresh(rw, "part");
-    Expr *each = reduce_like(rw, at, use(rw, part));
+    Expr *each = fold_like(rw, at, P_REDUCE, use(rw, part));
     Expr *map = make_map(rw, 1, make_lambda(rw, part, each), whole);
     return expr_at(rw->ir, map, expr_literal(rw->ir, 0, false));
 }
 
 // Orders ---------------------------------------------------------------------------------
-
-static Expr *op(Rewrite *rw, Op o, Expr *a, int64_t b)
-{
-    return expr_op(rw->ir, o, a, expr_literal(rw->ir, (double)b, false), NULL);
-}
 
 // Position (l, c, b) of l * c * b elements is element (c, l, b): with b of 1 the strided
 // order of Lift, else cyclic merging of blocks (paper 001, section 4).
@@ -230,14 +220,14 @@ static Expr *strided(Rewrite *rw, int64_t l, int64_t c, int64_t b)
 {
     Param *i = fresh(rw, "i");
     if (b == 1) {
-        Expr *far = op(rw, OP_MUL, op(rw, OP_MOD, use(rw, i), c), l);
-        Expr *near = op(rw, OP_DIV, use(rw, i), c);
+        Expr *far = arith_of(rw, OP_MUL, arith_of(rw, OP_MOD, use(rw, i), c), l);
+        Expr *near = arith_of(rw, OP_DIV, use(rw, i), c);
         return make_lambda(rw, i, expr_op(rw->ir, OP_ADD, far, near, NULL));
     }
-    Expr *near = op(rw, OP_MUL, op(rw, OP_DIV, use(rw, i), c * b), b);
-    Expr *in_item = op(rw, OP_MOD, use(rw, i), c * b);
-    Expr *far = op(rw, OP_MUL, op(rw, OP_DIV, in_item, b), l * b);
-    Expr *rest = op(rw, OP_MOD, use(rw, i), b);
+    Expr *near = arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, use(rw, i), c * b), b);
+    Expr *in_item = arith_of(rw, OP_MOD, use(rw, i), c * b);
+    Expr *far = arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, in_item, b), l * b);
+    Expr *rest = arith_of(rw, OP_MOD, use(rw, i), b);
     Expr *to = expr_op(rw->ir, OP_ADD, far, near, NULL);
     return make_lambda(rw, i, expr_op(rw->ir, OP_ADD, to, rest, NULL));
 }

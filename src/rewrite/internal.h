@@ -18,6 +18,9 @@ Expr *make(Rewrite *rw, Pattern p, int dims, const Arith *const *nums, Expr *fun
 Expr *make1(Rewrite *rw, Pattern p, Expr *in); // one dimension, no integers
 Expr *make_sized(Rewrite *rw, Pattern p, const Arith *n, Expr *in); // one integer
 Expr *make_map(Rewrite *rw, int dims, Expr *fun, Expr *in);
+// A fold as another one, of a pattern, over an array.
+Expr *fold_like(Rewrite *rw, const Expr *fold, Pattern p, Expr *in);
+Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b); // a op b
 Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in);
 Expr *make_zip(Rewrite *rw, int dims, Expr **part, int n);
 Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);

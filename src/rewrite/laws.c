@@ -90,14 +90,6 @@ typedef struct {
     Arena *arena;
 } Free;
 
-static bool is_in(Param *const *at, int n, const Param *param)
-{
-    for (int i = 0; i < n; i++)
-        if (at[i] == param)
-            return true;
-    return false;
-}
-
 static bool find_free(Free *f, const Expr *expr)
 {
     if (expr->kind == E_PATTERN)
@@ -106,8 +98,9 @@ static bool find_free(Free *f, const Expr *expr)
         VEC_PUSH(f->arena, &f->bound, expr->params[i]);
     if (expr->kind == E_LET)
         VEC_PUSH(f->arena, &f->bound, expr->param);
-    if (expr->kind == E_PARAM && !is_in((Param **)f->bound.at, f->bound.len, expr->param) &&
-        !is_in(f->at, f->n, expr->param)) {
+    if (expr->kind == E_PARAM &&
+        !list_has((Param **)f->bound.at, f->bound.len, expr->param) &&
+        !list_has(f->at, f->n, expr->param)) {
         if (f->n == FREE_MOST || !expr->param->type || !plain_scalars(expr->param->type))
             return false;
         f->at[f->n++] = expr->param;

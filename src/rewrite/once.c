@@ -25,20 +25,12 @@ static void find_bound(const Expr *expr, void *user)
         VEC_PUSH(names->rw->ir->arena, &names->bound, expr->param);
 }
 
-static bool is_bound(const Names *names, const Param *param)
-{
-    for (int i = 0; i < names->bound.len; i++)
-        if (names->bound.at[i] == param)
-            return true;
-    return false;
-}
-
 static void note_name(Names *names, Param *param, bool window)
 {
     int i = 0;
     while (i < names->n && names->at[i] != param)
         i++;
-    if (i == PARTS_MAX || is_bound(names, param))
+    if (i == PARTS_MAX || list_has(names->bound.at, names->bound.len, param))
         return;
     names->at[i] = param;
     names->window[i] |= window;

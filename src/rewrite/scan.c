@@ -9,7 +9,7 @@
 
 #include "rewrite/internal.h"
 
-static Expr *scan_like(Rewrite *rw, const Expr *scan, Pattern p, Expr *in)
+Expr *fold_like(Rewrite *rw, const Expr *scan, Pattern p, Expr *in)
 {
     return make_reduce(rw, p, copy_of(rw, scan->fun), copy_of(rw, scan->arg[0]), in);
 }
@@ -54,7 +54,7 @@ static Expr *behind(Rewrite *rw, const Expr *scan, Expr *part, Expr *before)
     Param *v = fresh(rw, "v");
     Expr *all[] = {before, use(rw, v)};
     Expr *f = call_all(rw, scan->fun, (const Expr *const *)all);
-    return make_map(rw, 1, make_lambda(rw, v, f), scan_like(rw, scan, P_SCAN, part));
+    return make_map(rw, 1, make_lambda(rw, v, f), fold_like(rw, scan, P_SCAN, part));
 }
 
 // The prefixes of a part begin with what is before it.
@@ -89,7 +89,7 @@ static Expr *by_parts(Rewrite *rw, const Expr *at, int64_t n, Prefixes *prefixes
     const Arith *parts = arith_ceil_div(rw->ir->arith, len, num(rw, n));
     Param *part = fresh(rw, "part"), *total = fresh(rw, "total"),
           *before = fresh(rw, "before");
-    Expr *each = scan_like(rw, scan, P_REDUCE, use(rw, part));
+    Expr *each = fold_like(rw, scan, P_REDUCE, use(rw, part));
     Expr *totals = make_map(rw, 1, make_lambda(rw, part, each),
                             parts_of(rw, copy_of(rw, scan->arg[1]), len, n));
     const Expr *in = at == scan ? scan : at->arg[0];
@@ -106,7 +106,7 @@ static Expr *by_parts(Rewrite *rw, const Expr *at, int64_t n, Prefixes *prefixes
     Expr *body = make_lambda(rw, own, read_part(rw, at, scan, own, of_part));
     Expr *out = make1(rw, P_JOIN, make_map(rw, 1, body, make_zip(rw, 1, all, nall)));
     return expr_let(rw->ir, total, totals,
-                    expr_let(rw->ir, before, scan_like(rw, scan, P_SCAN, use(rw, total)),
+                    expr_let(rw->ir, before, fold_like(rw, scan, P_SCAN, use(rw, total)),
                              cut(rw, at, &k, 1, out)));
 }
 
@@ -135,7 +135,7 @@ Expr *rule_scanShift(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *arg[] = {copy_of(rw, at->arg[0]), first};
     Expr *in = expr_pattern(rw->ir, P_PAD, 1, 0, at->num, NULL, arg, 2);
     in->mode = PAD_CONSTANT;
-    return scan_like(rw, scan, P_SCAN, in);
+    return fold_like(rw, scan, P_SCAN, in);
 }
 
 Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -144,7 +144,7 @@ Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is(at, P_SCAN))
         return NULL;
     Param *part = fresh(rw, "part");
-    Expr *each = scan_like(rw, at, P_SCAN, use(rw, part));
+    Expr *each = fold_like(rw, at, P_SCAN, use(rw, part));
     Expr *whole = make_sized(rw, P_SPLIT, len_of(at, 0), copy_of(rw, at->arg[1]));
     return make1(rw, P_JOIN, make_map(rw, 1, make_lambda(rw, part, each), whole));
 }
@@ -172,7 +172,7 @@ static Expr *level(Rewrite *rw, Levels *t, const char *name, Expr *value)
 static Expr *own_prefixes(Rewrite *rw, Levels *t, Expr *in, int64_t len, int64_t n)
 {
     Param *part = fresh(rw, "part");
-    Expr *each = scan_like(rw, t->scan, P_SCANSEQ, use(rw, part));
+    Expr *each = fold_like(rw, t->scan, P_SCANSEQ, use(rw, part));
     Expr *parts = parts_of(rw, in, num(rw, len), n);
     return level(rw, t, "own",
                  make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, part, each), parts));

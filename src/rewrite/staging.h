@@ -41,7 +41,6 @@ bool is_turned(const Rewrite *rw, const Expr *source, const Expr *from, const Pa
 int64_t lanes_of(const Staging *s, int64_t count, int64_t side, int64_t most);
 // All items together copy an array, neighbours by neighbours.
 Expr *copied_together(Staging *s, Expr *flat, int64_t lanes);
-Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b); // a op b
 // Element number step * part + within.
 Expr *number_of(Rewrite *rw, Param *part, int64_t step, Expr *within);
 

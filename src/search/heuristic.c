@@ -142,16 +142,6 @@ static int16_t *all_choices(int n)
     return choice;
 }
 
-static void shuffle_first(int16_t *choice, int n, int most, Rng *rng)
-{
-    for (int i = 0; i < most && i < n; i++) {
-        int k = i + (int)rng_below(rng, (uint64_t)(n - i));
-        int16_t swap = choice[i];
-        choice[i] = choice[k];
-        choice[k] = swap;
-    }
-}
-
 // Values of one parameter that its item allows while all others stand as they are.
 static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice)
 {
@@ -178,7 +168,7 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
                 choice[n++] = (int16_t)i;
         }
     if (vary->sample) {
-        shuffle_first(choice, n, vary->sample, &search->rng);
+        rng_sample(&search->rng, choice, sizeof *choice, n, MIN(n, vary->sample));
         n = MIN(n, vary->sample);
     }
     buf_release(&text);

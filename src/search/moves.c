@@ -49,29 +49,18 @@ void move_towards(const Space *space, Rng *rng, const Point *wish, Point *point)
     }
 }
 
-// The first `most` of n points become a sample of them in random order.
-static void shuffle_points(Point *at, int n, int most, Rng *rng)
-{
-    for (int i = 0; i < most; i++) {
-        int k = i + (int)rng_below(rng, (uint64_t)(n - i));
-        Point swap = at[i];
-        at[i] = at[k];
-        at[k] = swap;
-    }
-}
-
 // Where there are more than are wanted, all of them are listed first: the values of a large
 // parameter would else leave no room for the parameters after it.
 int move_all(const Space *space, Rng *rng, const Point *from, Point to[MOVES_MOST])
 {
     int n = space_neighbours(space, from, false, to, MOVES_MOST);
     if (n <= MOVES_MOST) {
-        shuffle_points(to, n, n, rng);
+        rng_sample(rng, to, sizeof *to, n, n);
         return n;
     }
     Point *all = xcalloc((size_t)n, sizeof *all);
     space_neighbours(space, from, false, all, n);
-    shuffle_points(all, n, MOVES_MOST, rng);
+    rng_sample(rng, all, sizeof *all, n, MOVES_MOST);
     memcpy(to, all, sizeof *all * MOVES_MOST);
     free(all);
     return MOVES_MOST;

@@ -143,6 +143,14 @@ void point_print(Buf *out, const Space *space, const Point *point)
     }
 }
 
+const char *point_text(const Space *space, const Point *point, Arena *arena)
+{
+    Buf text;
+    buf_init(&text);
+    point_print(&text, space, point);
+    return buf_keep(&text, arena);
+}
+
 static int choice_of(const SpaceParam *param, const char *text)
 {
     char *end;

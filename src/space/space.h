@@ -146,6 +146,8 @@ bool point_equal(const Space *space, const Point *a, const Point *b);
 void space_value_print(Buf *out, const Space *space, int param, int choice);
 // `lx=64 ly=4 scheme=tiled`; reads the same back, parameters in any order, all named.
 void point_print(Buf *out, const Space *space, const Point *point);
+const char *point_text(const Space *space, const Point *point,
+                       Arena *arena); // owner: arena
 bool point_parse(const Space *space, const char *text, Point *point);
 // Has a text the form of a point, of whatever space: NAME=VALUE, each name once?
 bool point_is_text(const char *text);

@@ -93,7 +93,6 @@ struct Tune {
 // tune_trials.c: what is known of points -------------------------------------------------
 
 // Of the point; owner: the tuning.
-const char *tune_point_text(Tune *t, const Point *point);
 const double *tune_samples(Tune *t, const double *sample, int n); // copied; likewise
 // To options->progress and follow; last_ns: INFINITY if that trial has no time.
 void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns);

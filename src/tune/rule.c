@@ -75,10 +75,8 @@ bool rule_parse(const char *text, Arena *arena, Rule *rule)
 
 static bool holds(const RuleTest *test, const Binding *binding, int n)
 {
-    for (int i = 0; i < n; i++)
-        if (strcmp(binding[i].name, test->size) == 0)
-            return (binding[i].value < test->than) == test->below;
-    return false;
+    const Binding *size = binding_find(binding, n, test->size);
+    return size && (size->value < test->than) == test->below;
 }
 
 int rule_choose(const Rule *rule, const Binding *binding, int n)

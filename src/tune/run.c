@@ -76,14 +76,6 @@ static json_t *trial_json(const Run *run, const RunTrial *trial)
                      trial->front);
 }
 
-static json_t *texts_json(const char *const *text, int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(list, json_text(text[i]));
-    return list;
-}
-
 json_t *run_json(const Run *run)
 {
     json_t *json = json_pack("{s:i, s:I, s:o, s:o}", "forewarp_run", RUN_VERSION, "seed",
@@ -107,8 +99,8 @@ json_t *run_json(const Run *run)
         json_array_append_new(trials, trial_json(run, &run->trial[i]));
     json_object_set_new(json, "sizes", sizes);
     json_object_set_new(json, "launch", launch);
-    json_object_set_new(json, "metrics", texts_json(run->metric, run->nmetric));
-    json_object_set_new(json, "objectives", texts_json(run->objective, run->nobjective));
+    json_object_set_new(json, "metrics", json_texts(run->metric, run->nmetric));
+    json_object_set_new(json, "objectives", json_texts(run->objective, run->nobjective));
     json_object_set_new(json, "trials", trials);
     return json;
 }

@@ -45,7 +45,7 @@ static bool try_set(Tune *t, Rig *rig, int set, TrialStatus *status)
               rig_compute(rig, &candidate.job, &trial, NULL, t->diags);
     *status = ok ? trial.status : TRIAL_FAILED;
     if (*status == TRIAL_WRONG_RESULT) {
-        const char *point = tune_point_text(t, &t->best[0].point);
+        const char *point = point_text(t->space, &t->best[0].point, t->arena);
         trial.time_ns = INFINITY;
         StoreTrial wrong = store_trial(point, &trial);
         wrong.seed = t->options->seed;

@@ -8,14 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *tune_point_text(Tune *t, const Point *point)
-{
-    Buf text;
-    buf_init(&text);
-    point_print(&text, t->space, point);
-    return buf_keep(&text, t->arena);
-}
-
 void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns)
 {
     tune_follow(t);
@@ -211,7 +203,7 @@ void tune_load_stored(void *user, const StoreTrial *trial)
 void tune_load_cached(void *user, const ExchangeTrial *trial)
 {
     Tune *t = user;
-    const char *text = tune_point_text(t, &trial->point);
+    const char *text = point_text(t->space, &trial->point, t->arena);
     Known *stored = map_get(&t->known, text);
     if (stored) {
         stored->exchange.held = true;
@@ -278,7 +270,7 @@ double tune_cutoff_ns(const Tune *t)
 
 bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
 {
-    const char *text = tune_point_text(t, point);
+    const char *text = point_text(t->space, point, t->arena);
     StoreTrial stored = store_trial(text, trial);
     stored.seed = t->options->seed;
     const char *why = why_failed(t, trial->status, trial->log);
@@ -306,7 +298,7 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
 bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
                     Diags *diags)
 {
-    const char *text = tune_point_text(t, point);
+    const char *text = point_text(t->space, point, t->arena);
     uint64_t hash = hash_bytes(text, strlen(text), t->space_hash);
     const char *name =
         arena_printf(arena, "%.80s_%016llx", t->problem->name, (unsigned long long)hash);
@@ -327,7 +319,7 @@ bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *wh
 
 bool tune_take_known(Tune *t, bool told, const Point *point)
 {
-    Known *known = map_get(&t->known, tune_point_text(t, point));
+    Known *known = map_get(&t->known, point_text(t->space, point, t->arena));
     if (!known)
         return false;
     bool news = !known->counted;

@@ -38,7 +38,7 @@ static bool time_again(Tune *t, Finalist *f, void **out, bool *timed, Diags *dia
     f->ns = right ? trial.time_ns : INFINITY;
     f->measures = trial.measures;
     f->cost = right ? tune_cost(t, &f->point, trial.time_ns, &trial.measures) : INFINITY;
-    f->again = store_trial(tune_point_text(t, &f->point), &trial);
+    f->again = store_trial(point_text(t->space, &f->point, t->arena), &trial);
     f->again.seed = t->options->seed;
     f->again.sample_ns = tune_samples(t, trial.sample_ns, trial.nsample);
     f->again.log = trial.log ? arena_strdup(t->arena, trial.log) : NULL;
@@ -141,8 +141,8 @@ bool tune_ask_caller(Tune *t)
         if (!time_again(t, &t->best[i], out, &timed, t->diags))
             return false;
         if (timed && t->best[i].ns < INFINITY &&
-            o->accept(o->user, tune_point_text(t, &t->best[i].point), t->data->buffer,
-                      t->data->nbuffer, out)) {
+            o->accept(o->user, point_text(t->space, &t->best[i].point, t->arena),
+                      t->data->buffer, t->data->nbuffer, out)) {
             t->best[0] = t->best[i];
             return true;
         }
@@ -310,7 +310,7 @@ static void conclude_goal(Tune *t)
     r->front = NEW_ARRAY(t->arena, TuneFront, r->nfront + 1);
     for (int i = 0; i < r->nfront; i++) {
         const Finalist *f = &t->front.at[i];
-        r->front[i].point = tune_point_text(t, &f->point);
+        r->front[i].point = point_text(t->space, &f->point, t->arena);
         goal_values(t->goal, &f->point, f->ns, &f->measures, &r->front[i].values);
     }
     qsort(r->front, (size_t)r->nfront, sizeof *r->front, compare_front);
@@ -326,6 +326,6 @@ bool tune_conclude(Tune *t)
         return no_winner(t);
     t->result->checked = t->nagain > 0;
     t->result->best_ns = t->best[0].ns;
-    t->result->point = tune_point_text(t, &t->best[0].point);
+    t->result->point = point_text(t->space, &t->best[0].point, t->arena);
     return put_rigor(t) && tune_find_floor(t) && write_kernel(t);
 }

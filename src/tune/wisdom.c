@@ -279,14 +279,6 @@ static void say_refused(const Hunt *s, const Verdict *verdict)
                  (int)strcspn(verdict->log, "\n"), verdict->log);
 }
 
-static const char *point_text(const Hunt *s, const Point *point)
-{
-    Buf text;
-    buf_init(&text);
-    point_print(&text, s->ways->space, point);
-    return buf_keep(&text, s->arena);
-}
-
 // The fastest of a session, as far as it may be used.
 typedef struct {
     Hunt *s;
@@ -301,7 +293,7 @@ typedef struct {
 static bool check(Hunt *s, const Near *near, const Fastest *fastest)
 {
     Trial trial = {0};
-    const char *text = point_text(s, &fastest->point);
+    const char *text = point_text(s->ways->space, &fastest->point, s->arena);
     bool ok = open_rig(s) && run_point(s, &fastest->point, &trial);
     bool right = trial.status == TRIAL_OK, own = near->best.session == s->session;
     ok = ok && keep_verdict(s, text, own && (fastest->claimed || !right), &trial);
@@ -333,7 +325,9 @@ static void keep_fastest(void *user, const StoreTrial *trial)
         fastest->stray = arena_strdup(s->arena, trial->point);
         return;
     }
-    const Verdict *verdict = s->verdict.len ? find_verdict(s, point_text(s, &point)) : NULL;
+    const Verdict *verdict =
+        s->verdict.len ? find_verdict(s, point_text(s->ways->space, &point, s->arena))
+                       : NULL;
     bool usable =
         verdict ? verdict->status == TRIAL_OK : s->checks < CHECKS_MOST || !runs_here(s);
     GoalValues values;

@@ -47,16 +47,6 @@ static const char *messages(Case *c)
     return c->text;
 }
 
-static const char *type_text(Case *c, const Type *type)
-{
-    Buf out;
-    buf_init(&out);
-    type_print(&out, type);
-    snprintf(c->text, sizeof c->text, "%s", out.text);
-    buf_release(&out);
-    return c->text;
-}
-
 // Types ----------------------------------------------------------------------------
 
 #define SIZES "size N, M, K\n"
@@ -167,7 +157,7 @@ static void test_types(void **state)
         load(&c, program_of(arena, types[i].body));
         if (!c.ok)
             fail_msg("%s", messages(&c));
-        const char *got = type_text(&c, c.program->main->result);
+        const char *got = type_text(c.program->main->result, c.ir->arena);
         if (strcmp(got, types[i].type) != 0)
             fail_msg("%s: %s, not %s", types[i].body, got, types[i].type);
         assert_true(ir_infer(c.program, &c.diags));
@@ -304,7 +294,7 @@ static void test_defs_are_inlined(void **state)
     assert_true(c.ok);
     assert_false(has_call(c.program->main->body));
     assert_true(ir_infer(c.program, &c.diags)); // the literals keep their type
-    assert_string_equal(type_text(&c, c.program->main->result), "[N]double");
+    assert_string_equal(type_text(c.program->main->result, c.ir->arena), "[N]double");
     unload(&c);
 }
 
@@ -335,7 +325,7 @@ static void test_open_defs(void **state)
     if (!c.ok)
         fail_msg("%s", messages(&c));
     assert_false(has_call(c.program->main->body));
-    assert_string_equal(type_text(&c, c.program->main->result),
+    assert_string_equal(type_text(c.program->main->result, c.ir->arena),
                         "([M][N]double, [M][4]float)");
     const Binding size[] = {{"N", 5}, {"M", 7}};
     assert_non_null(ir_bind(c.program, size, 2, &c.diags));
@@ -373,10 +363,12 @@ static void test_conditions(void **state)
     Program *bound = ir_bind(c.program, &n, 1, &c.diags);
     assert_non_null(bound);
     assert_int_equal(bound->conditions.len, 0);
-    assert_string_equal(type_text(&c, bound->main->result), "[1024]float");
-    assert_string_equal(type_text(&c, bound->main->params[0]->type), "[1024]float");
+    assert_string_equal(type_text(bound->main->result, c.ir->arena), "[1024]float");
+    assert_string_equal(type_text(bound->main->params[0]->type, c.ir->arena),
+                        "[1024]float");
     assert_int_equal(c.program->conditions.len, 1); // the original is untouched
-    assert_string_equal(type_text(&c, c.program->main->params[0]->type), "[N]float");
+    assert_string_equal(type_text(c.program->main->params[0]->type, c.ir->arena),
+                        "[N]float");
     unload(&c);
 }
 
@@ -413,10 +405,10 @@ static void test_generic_sizes(void **state)
         fail_msg("%s", messages(&c));
     Program *open = ir_bind(c.program, NULL, 0, &c.diags);
     assert_non_null(open);
-    assert_string_equal(type_text(&c, open->main->result), "[N]float");
+    assert_string_equal(type_text(open->main->result, c.ir->arena), "[N]float");
     Program *bound = ir_bind(open, &(Binding){"N", 3}, 1, &c.diags);
     assert_non_null(bound);
-    assert_string_equal(type_text(&c, bound->main->result), "[3]float");
+    assert_string_equal(type_text(bound->main->result, c.ir->arena), "[3]float");
     assert_null(ir_bind(bound, &(Binding){"N", 3}, 1, &c.diags));
     unload(&c);
 }

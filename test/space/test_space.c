@@ -57,12 +57,12 @@ static bool next_raw(const Space *space, Point *point)
 
 // Constraints ------------------------------------------------------------------------
 
-static double floor_div(double a, double b)
+static double floor_of(double a, double b)
 {
     return floor(a / b);
 }
 
-static double floor_mod(double a, double b)
+static double rest_of(double a, double b)
 {
     return a - b * floor(a / b);
 }
@@ -80,11 +80,11 @@ typedef struct {
     X(3, "-2 <= a < b <= 4", -2 <= a && a < b && b <= 4)                                   \
     X(4, "a / b > x", b != 0 && a / b > x)                                                 \
     X(5, "!(a / b > x)", b != 0 && a / b <= x)                                             \
-    X(6, "a // b == 1", b != 0 && floor_div(a, b) == 1)                                    \
-    X(7, "a % b == 1", b != 0 && floor_mod(a, b) == 1)                                     \
-    X(8, "b == 0 || a % b == 0", b == 0 || floor_mod(a, b) == 0)                           \
-    X(9, "a % b == 0 || b == 0", b != 0 && floor_mod(a, b) == 0)                           \
-    X(10, "not (b != 0 && a % b == 0)", b == 0 || floor_mod(a, b) != 0)                    \
+    X(6, "a // b == 1", b != 0 && floor_of(a, b) == 1)                                     \
+    X(7, "a % b == 1", b != 0 && rest_of(a, b) == 1)                                       \
+    X(8, "b == 0 || a % b == 0", b == 0 || rest_of(a, b) == 0)                             \
+    X(9, "a % b == 0 || b == 0", b != 0 && rest_of(a, b) == 0)                             \
+    X(10, "not (b != 0 && a % b == 0)", b == 0 || rest_of(a, b) != 0)                      \
     X(11, "not a == b and x > 1 or a > 5", (a != b && x > 1) || a > 5)                     \
     X(12, "!a == b", (a == 0) == b)                                                        \
     X(13, "a ** 2 <= 9", a *a <= 9)                                                        \
@@ -102,7 +102,7 @@ typedef struct {
     X(25, "a", a != 0)                                                                     \
     X(26, "1 < 2", true)                                                                   \
     X(27, "x * 3 % 1 == 0.5 && 0x10 > a", x < 2)                                           \
-    X(28, "a%x<1", floor_mod(a, x) < 1)
+    X(28, "a%x<1", rest_of(a, x) < 1)
 
 static const char *const texts[] = {
 #define X(n, text, meaning) text,

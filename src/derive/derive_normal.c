@@ -222,6 +222,35 @@ static void maps_by_index(Walk *w, Path at, bool host)
         maps_by_index(w, walk_below(w, at, i), host && operand);
 }
 
+// What is the same for all elements
+// --------------------------------------------------------
+
+static bool has_function(const Expr *expr, const void *none)
+{
+    (void)none;
+    return expr->fun != NULL;
+}
+
+// A kernel of its own costs more than a few elements that are folded again.
+enum { HOST_LEAST = 64 };
+
+// Folds move out of functions that call for the same one again and again, as far as to
+// where what they fold is bound.
+static void hoist_folds(Walk *w, Path at, bool host, bool bound)
+{
+    int64_t least = host ? HOST_LEAST : 0;
+    while (bound && !w->deep && walk_apply(w, RULE_HOIST_FOLD, at, &least, 1))
+        at = walk_below(w, at, 1);
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr || !expr_find(expr, has_function, NULL))
+        return;
+    bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        hoist_folds(w, walk_below(w, at, i), host, expr->kind == E_LET && i == 1);
+    if (!w->deep && walk_node(w, at)->fun)
+        hoist_folds(w, walk_below(w, at, CHILD_FUN), host && loop, true);
+}
+
 // Products ------------------------------------------------------------------------------
 
 // Arrays of the outer element that the inner map reads beside the other operand: by index.
@@ -350,6 +379,7 @@ void derive_normalise(Walk *w, Path at)
         name_results(w);
     w->axes.n = 0;
     maps_by_index(w, at, true);
+    hoist_folds(w, at, true, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
 }

@@ -194,7 +194,7 @@ Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *acc = fresh(rw, "acc"), *row = fresh(rw, "row");
     Expr *each =
-        make_reduce(rw, P_REDUCE, copy_of(rw, at->fun), use(rw, acc), use(rw, row));
+        make_reduce(rw, P_REDSEQ, copy_of(rw, at->fun), use(rw, acc), use(rw, row));
     Expr *f = expr_lambda(rw->ir, (Param *[]){acc, row}, 2, each);
     return make_reduce(rw, P_REDUCE, f, start_value(rw, at->arg[0]),
                        copy_of(rw, at->arg[1]->arg[0]));

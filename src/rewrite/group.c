@@ -281,3 +281,43 @@ Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, name, copy_of(rw, fold),
                     with_name(rw, copy_of(rw, at), fold, name));
 }
+
+// Hoisting folds -----------------------------------------------------------------------
+
+static bool has_long_nest(const Expr *expr, const void *least)
+{
+    return nest_is_long(expr, *(const int64_t *)least);
+}
+
+// The first fold or prefix of so many elements, or the value of a name that has one in it,
+// in a function that a pattern calls again and again, if it is the same for all that is
+// bound on the way to it. What is read under a guard stays there.
+static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound, bool loop)
+{
+    const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
+    bool nest = value == expr ? nest_is_long(value, least)
+                              : expr_find(value, has_long_nest, &least) != NULL;
+    if (loop && nest && !mentions_bound(value, bound))
+        return value;
+    int guard = expr->kind == E_OP &&
+                (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
+    const Expr *found = NULL;
+    for (int i = 0; i < (guard ? 1 : expr->narg) && !found; i++) {
+        bool in = expr->kind == E_LET && i == 1;
+        found =
+            invariant(expr->arg[i], least,
+                      in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound, loop);
+    }
+    return expr->fun && !found ? invariant(expr->fun, least, bound, true) : found;
+}
+
+Expr *rule_hoistFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *fold =
+        at->kind == E_LAMBDA ? NULL : invariant(at, args->at[0], NULL, false);
+    if (!fold)
+        return NULL;
+    Param *name = fresh(rw, "fold");
+    return expr_let(rw->ir, name, copy_of(rw, fold),
+                    with_name(rw, copy_of(rw, at), fold, name));
+}

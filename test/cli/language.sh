@@ -35,4 +35,14 @@ body='a[i - 1]'
 for k in $(seq 40 -1 1); do body="(if i >= $k then $body + 1.0 else $k.0)"; done
 printf 'size N\ndef f(a: [N]float): [N]float = array(N, \\i -> %s)\n' "$body" >"$tmp/deep.fw"
 passes "forty ifs in one another" timeout 1800 "$FOREWARP" emit "$tmp/deep.fw" -s N=1024 --target cuda
+
+# Eight elements of five a work-item: the conditions of the last ones hold nowhere.
+cat >"$tmp/corners.fw" <<'END'
+size N, M
+def f(a: [N][M]float) =
+  array2(N, M, \i j -> (if i >= 2 && j >= 2 then a[i - 2][j - 2] else 0.0)
+    + (if i + 2 < N && j + 2 < M then a[i + 2][j + 2] else 0.0))
+END
+passes "accesses that no element meets" "$FOREWARP" run "$tmp/corners.fw" -s N=5,M=5 -d host --check \
+    --point lx=16,ly=1,bx=8,by=4
 finish

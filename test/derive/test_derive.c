@@ -403,6 +403,33 @@ static void test_arrays_by_index(void **state)
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> zip(r, b) |> map(*))");
 }
 
+// A fold that is the same for all elements is found once, wherever it is written.
+static void test_folds_are_hoisted(void **state)
+{
+    (void)state;
+    static const char *const rows =
+        "def p(a: [50][700]float) = a |> map(\\r -> let s = reduce(+, 0, r) in r |> "
+        "map(\\x -> x / s))";
+    same_space(
+        "def p(a: [50][700]float) = a |> map(\\r -> r |> map(\\x -> x / reduce(+, 0, "
+        "r)))",
+        rows);
+    same_space("def p(a: [50][700]float) = array2(50, 700, \\i j -> a[i][j] / reduce(+, 0, "
+               "a[i]))",
+               rows);
+    same_space(
+        "def p(a: [50][700]float) = array2(50, 700, \\i j -> let s = reduce(+, 0, "
+        "a[i]) in let t = reduce(+, 0, a[i] |> map(\\x -> (x - s) * (x - s))) in "
+        "a[i][j] * t)",
+        "def p(a: [50][700]float) = a |> map(\\r -> let s = reduce(+, 0, r) in let t "
+        "= r |> map(\\x -> (x - s) * (x - s)) |> reduce(+, 0) in r |> map(\\x -> x "
+        "* t))");
+    same_space(
+        "def p(a: [700]float, b: [900]float) = a |> map(\\x -> x / reduce(max, 0, b))",
+        "def p(a: [700]float, b: [900]float) = let m = b |> reduce(max, 0) in a |> "
+        "map(\\x -> x / m)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_shared_reductions),  cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_plain_is_parallel),  cmocka_unit_test(test_deep_programs),
         cmocka_unit_test(test_products_are_found), cmocka_unit_test(test_arrays_by_index),
+        cmocka_unit_test(test_folds_are_hoisted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

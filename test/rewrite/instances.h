@@ -355,6 +355,18 @@ static const Instance instances[] = {
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> reduce(max, v, r) + reduce(+, 0, r), r), "
      "x)",
      "f", "12"},
+    {"hoistFold",
+     "def p(x: [N][M]int) = map(\\r -> map(\\v -> v - reduce(+, 0, r) + reduce(+, 0, r), "
+     "r), x)",
+     "f", "123"},
+    {"hoistFold",
+     "def p(x: [N][M]int) = map(\\r -> map(\\v -> let s = reduce(max, 0, r) + 1 in v * s, "
+     "r), x)",
+     "f", "12"},
+    {"hoistFold",
+     "def p(x: [N]int, y: [M]int) = map(\\v -> (if v > 0 then reduce(+, 0, y) else 0) + "
+     "reduce(max, 0, y), x)",
+     "root", "12"},
     {"toLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "f.0", "012"},
     {"toLocal",
      "def p(x: [N][M]int, y: [N][M]float) = mapWrg0(\\r -> mapLcl0(\\t -> t, r), zip2(x, "

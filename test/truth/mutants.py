@@ -22,9 +22,12 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
+sys.path.insert(0, f"{ROOT}/bench")
+import programs as classes  # noqa: E402
+
 
 def module(name, path):
-    """Both generators are called programs."""
+    """The other generator is called programs too."""
     spec = importlib.util.spec_from_file_location(name, f"{ROOT}/{path}")
     made = importlib.util.module_from_spec(spec)
     sys.modules[name] = made
@@ -32,7 +35,6 @@ def module(name, path):
     return made
 
 
-classes = module("classes", "bench/programs.py")
 patterns = module("patterns", "test/random/programs.py")
 FILES = sorted(glob.glob(f"{ROOT}/examples/*.fw") + glob.glob(f"{HERE}/*.fw"))
 FOUND = re.compile(r": (\d+) mutants caught, (\d+) right for all inputs, (\d+) not built, (\d+) escaped")

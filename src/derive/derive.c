@@ -457,9 +457,15 @@ static void walk_args(Walk *w, Path at)
 // A pure re-layout of inputs is copied in parallel.
 static void parallel_copy(Walk *w, Path at)
 {
-    int64_t dims = array_dims(walk_node(w, at)->type);
-    if (dims > 0 && walk_apply(w, RULE_COPY, at, &dims, 1))
-        derive_map(w, at);
+    int64_t dims = array_dims(walk_node(w, at)->type), one = 1;
+    if (dims <= 0 || !walk_apply(w, RULE_COPY, at, &dims, 1))
+        return;
+    Path elem = walk_below(w, at, CHILD_FUN);
+    while (walk_apply(w, RULE_COPY, elem, &one, 1))
+        elem = walk_below(w, elem, CHILD_FUN);
+    at = join_outer(w, at);
+    walk_apply_plain(w, RULE_MAP_FLATTEN, at);
+    derive_map(w, at);
 }
 
 enum { PARTS_TOGETHER = 16 };

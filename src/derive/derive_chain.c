@@ -120,6 +120,13 @@ static bool indexes_rows(const Expr *expr, const void *element)
            !expr_mentions(expr->arg[0]->arg[1], element);
 }
 
+// Do neighbours of a turned array lie within one access of a warp?
+static bool is_close(const Type *turned)
+{
+    enum { APART_MOST = 16 }; // bytes
+    return bytes_of(turned->elem->elem) <= APART_MOST;
+}
+
 static bool is_turned(const Expr *array)
 {
     if (array->kind != E_PATTERN)
@@ -127,14 +134,15 @@ static bool is_turned(const Expr *array)
     for (int i = 0; array->pattern == P_ZIP && i < array->narg; i++)
         if (is_turned(array->arg[i]))
             return true;
-    return array->pattern == P_TRANSPOSE || (is_map(array) && is_turned(array->arg[0]));
+    return array->pattern == P_TRANSPOSE ? is_close(array->type)
+                                         : is_map(array) && is_turned(array->arg[0]);
 }
 
 // Is each of its elements turned?
 static bool turns_elements(const Expr *array)
 {
     return is_map(array) && array->dims == 1 && array->fun->arg[0]->kind == E_PATTERN &&
-           array->fun->arg[0]->pattern == P_TRANSPOSE;
+           array->fun->arg[0]->pattern == P_TRANSPOSE && is_close(array->type->elem);
 }
 
 bool reads_columns(const Expr *map)

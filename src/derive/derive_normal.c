@@ -196,30 +196,39 @@ static bool folds(const Expr *expr, const void *none)
     return fold_is_long(expr, 0) || (expr->kind == E_PATTERN && expr->pattern == P_SCAN);
 }
 
-// Must it be a map? One whose elements are folded or have folds in them, and within a
-// function every one that is no other order of what there is.
-static bool is_map_by_index(const Expr *expr, bool host)
+static int nest_depth(const Expr *expr)
 {
-    return is_array(expr) && expr_find(expr->fun->arg[0], host ? folds : is_work, NULL);
+    return is_map(expr) || is_array(expr) ? expr->dims + nest_depth(expr->fun->arg[0]) : 0;
+}
+
+// Must it be a map? One whose elements are folded or have folds in them or more dimensions
+// than work-items have, and within a function every one that is no other order of what
+// there is.
+static bool is_map_by_index(const Expr *expr, bool host, int around)
+{
+    return is_array(expr) &&
+           (expr_find(expr->fun->arg[0], host ? folds : is_work, NULL) ||
+            around + nest_depth(expr) > DIMS_MAX);
 }
 
 // From the outside in: a function is then given rows, whose elements its own maps are
-// given.
-static void maps_by_index(Walk *w, Path at, bool host)
+// given. around: dimensions of the maps whose element this is.
+static void maps_by_index(Walk *w, Path at, bool host, int around)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
-    if (is_map_by_index(expr, host))
+    if (is_map_by_index(expr, host, around))
         walk_apply_plain(w, RULE_ARRAY_MAP, at);
     walk_apply_plain(w, RULE_INDEX_ZIP, at);
     expr = walk_node(w, at);
     bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
     bool operand = loop || expr->kind == E_LET || expr->kind == E_TUPLE;
     if (expr->fun)
-        maps_by_index(w, walk_below(w, at, CHILD_FUN), host && loop);
+        maps_by_index(w, walk_below(w, at, CHILD_FUN), host && loop,
+                      is_map(expr) ? around + expr->dims : 0);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        maps_by_index(w, walk_below(w, at, i), host && operand);
+        maps_by_index(w, walk_below(w, at, i), host && operand, 0);
 }
 
 // What is the same for all elements
@@ -305,10 +314,27 @@ static bool costs_nothing(const Expr *value)
     return is_view(value) || value->kind == E_PARAM || value->kind == E_LITERAL;
 }
 
+Path join_outer(Walk *w, Path at)
+{
+    while (!w->deep && is_map(walk_node(w, at)) && nest_depth(walk_node(w, at)) > DIMS_MAX) {
+        if (walk_node(w, at)->dims == 1) {
+            walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, at, CHILD_FUN));
+            if (!walk_apply_plain(w, RULE_MAP_FLATTEN, at))
+                return at;
+        }
+        if (!walk_apply_plain(w, RULE_MAP_JOIN, at))
+            return at;
+        at = walk_below(w, at, 0);
+    }
+    return at;
+}
+
 static void normal_at(Walk *w, Path at, bool host);
 
 static void normal_map(Walk *w, Path at, bool host)
 {
+    if (host && !is_kept(walk_node(w, at), &w->axes))
+        at = join_outer(w, at);
     while (host && !w->deep && !is_flat(walk_node(w, at)) &&
            !is_kept(walk_node(w, at), &w->axes) &&
            walk_apply_plain(w, RULE_MAP_FLATTEN, at))
@@ -334,6 +360,22 @@ static void normal_map(Walk *w, Path at, bool host)
     find_product(w, at);
 }
 
+// A fold of what folds give is one fold, so that items can share all of it.
+static void join_folds(Walk *w, Path at)
+{
+    for (;;) {
+        Rewriter before = w->r;
+        walk_apply_plain(w, RULE_REDUCE_FISSION, at);
+        Path in = walk_below(w, at, 1);
+        if (!w->deep && is_map(walk_node(w, in)))
+            walk_apply_plain(w, RULE_REDUCE_FISSION, walk_below(w, in, CHILD_FUN));
+        if (!walk_apply_plain(w, RULE_JOIN_REDUCE, at)) {
+            w->r = before;
+            return;
+        }
+    }
+}
+
 static void normal_at(Walk *w, Path at, bool host)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
@@ -353,6 +395,8 @@ static void normal_at(Walk *w, Path at, bool host)
         normal_at(w, walk_below(w, at, i), host);
     if (!w->deep && is_map(walk_node(w, at)))
         normal_map(w, at, host);
+    if (!w->deep && !host && fold_is_long(walk_node(w, at), 0))
+        join_folds(w, at);
     walk_apply_plain(w, RULE_JOIN_ZIP, at);
     walk_apply_plain(w, RULE_SCAN_SHIFT, at);
 }
@@ -378,7 +422,7 @@ void derive_normalise(Walk *w, Path at)
     if (!at.n)
         name_results(w);
     w->axes.n = 0;
-    maps_by_index(w, at, true);
+    maps_by_index(w, at, true, 0);
     hoist_folds(w, at, true, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);

@@ -64,6 +64,9 @@ Path walk_map_below(Walk *w, Path at); // under the take, if parts stick out, an
 // derive_normal.c: the form that the shape of a program is found in, and its points begin
 // with, from a position of the host level on.
 void derive_normalise(Walk *w, Path at);
+// Nests of more maps than work-items have dimensions: the outermost two become one, again
+// and again. Where the map then is.
+Path join_outer(Walk *w, Path at);
 // Is it a map that must not be computed again for each element that reads it, or another
 // layout of one?
 bool is_costly(const Expr *expr);

@@ -134,3 +134,24 @@ Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     return make_map(rw, dims, make_lambda(rw, t, body), make_zip(rw, dims, f.part, f.n));
 }
+
+// The two outermost dimensions as one, of each part of a zip.
+static Expr *joined(Rewrite *rw, int dims, const Expr *in)
+{
+    Expr *part[PARTS_MAX];
+    if (!is_dims(in, P_ZIP, dims) || in->narg > PARTS_MAX)
+        return make1(rw, P_JOIN, copy_of(rw, in));
+    for (int i = 0; i < in->narg; i++)
+        part[i] = joined(rw, dims, in->arg[i]);
+    return make_zip(rw, dims - 1, part, in->narg);
+}
+
+Expr *rule_mapJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_MAP) || at->dims == 1)
+        return NULL;
+    Expr *map =
+        make_map(rw, at->dims - 1, copy_of(rw, at->fun), joined(rw, at->dims, at->arg[0]));
+    return make_sized(rw, P_SPLIT, len_of(at, 1), map);
+}

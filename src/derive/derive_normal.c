@@ -206,9 +206,8 @@ static int nest_depth(const Expr *expr)
 // there is.
 static bool is_map_by_index(const Expr *expr, bool host, int around)
 {
-    return is_array(expr) &&
-           (expr_find(expr->fun->arg[0], host ? folds : is_work, NULL) ||
-            around + nest_depth(expr) > DIMS_MAX);
+    return is_array(expr) && (expr_find(expr->fun->arg[0], host ? folds : is_work, NULL) ||
+                              around + nest_depth(expr) > DIMS_MAX);
 }
 
 // From the outside in: a function is then given rows, whose elements its own maps are
@@ -316,7 +315,8 @@ static bool costs_nothing(const Expr *value)
 
 Path join_outer(Walk *w, Path at)
 {
-    while (!w->deep && is_map(walk_node(w, at)) && nest_depth(walk_node(w, at)) > DIMS_MAX) {
+    while (!w->deep && is_map(walk_node(w, at)) &&
+           nest_depth(walk_node(w, at)) > DIMS_MAX) {
         if (walk_node(w, at)->dims == 1) {
             walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, at, CHILD_FUN));
             if (!walk_apply_plain(w, RULE_MAP_FLATTEN, at))
@@ -329,16 +329,25 @@ Path join_outer(Walk *w, Path at)
     return at;
 }
 
+// From the inside out.
+static void flatten(Walk *w, Path at)
+{
+    const Expr *map = walk_node(w, at);
+    if (!w->deep && is_map(map) && is_map(map->fun->arg[0]) && !is_kept(map, &w->axes))
+        flatten(w, walk_below(w, at, CHILD_FUN));
+    while (!w->deep && !is_flat(walk_node(w, at)) && !is_kept(walk_node(w, at), &w->axes) &&
+           walk_apply_plain(w, RULE_MAP_FLATTEN, at))
+        ;
+}
+
 static void normal_at(Walk *w, Path at, bool host);
 
 static void normal_map(Walk *w, Path at, bool host)
 {
     if (host && !is_kept(walk_node(w, at), &w->axes))
         at = join_outer(w, at);
-    while (host && !w->deep && !is_flat(walk_node(w, at)) &&
-           !is_kept(walk_node(w, at), &w->axes) &&
-           walk_apply_plain(w, RULE_MAP_FLATTEN, at))
-        ;
+    if (host)
+        flatten(w, at);
     nest_at(w, at);
     bool fused = false;
     while (!w->deep && fuse_once(w, at, host)) {

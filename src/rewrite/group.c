@@ -299,10 +299,8 @@ static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound
                               : expr_find(value, has_long_nest, &least) != NULL;
     if (loop && nest && !mentions_bound(value, bound))
         return value;
-    int guard = expr->kind == E_OP &&
-                (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
     const Expr *found = NULL;
-    for (int i = 0; i < (guard ? 1 : expr->narg) && !found; i++) {
+    for (int i = 0; i < expr->narg && !found && !guards(expr, i); i++) {
         bool in = expr->kind == E_LET && i == 1;
         found =
             invariant(expr->arg[i], least,

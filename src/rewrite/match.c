@@ -4,6 +4,12 @@
 
 #include "rewrite/internal.h"
 
+bool guards(const Expr *expr, int arg)
+{
+    return expr->kind == E_OP && arg > 0 &&
+           (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
+}
+
 bool is(const Expr *expr, Pattern p)
 {
     return expr->kind == E_PATTERN && expr->pattern == p;

@@ -147,28 +147,16 @@ static const Expr *pick_of(const Matrix *m, const Expr *e, int side)
     return found || !e->fun ? found : pick_of(m, e->fun, side);
 }
 
-// Something of a row at a place that mentions k: what decides how the tile lies.
-static const Expr *access_of(const Matrix *m, const Expr *e, int side)
-{
-    if (e->kind == E_AT && expr_mentions(e->arg[1], m->k) && pick_of(m, e->arg[0], side))
-        return e;
-    const Expr *found = NULL;
-    for (int i = 0; i < e->narg && !found; i++)
-        found = access_of(m, e->arg[i], side);
-    return found || !e->fun ? found : access_of(m, e->fun, side);
-}
-
 static bool find_layout(Matrix *m, int side)
 {
     Rewrite *rw = m->staging.rw;
-    const Expr *access = access_of(m, m->factor[side].value, side);
-    const Expr *pick = access ? pick_of(m, access->arg[0], side) : NULL;
+    const Expr *value = m->factor[side].value, *pick = pick_of(m, value, side);
+    const Expr *source = pick ? group_source(rw, pick->arg[0]->param) : NULL;
     if (!pick || !arith_is_const(pick->arg[0]->type->len, &m->factor[side].places))
         return false;
     Param *row = fresh(rw, "row");
-    Expr *from = with_name(rw, copy_of(rw, access->arg[0]), pick, row);
-    const Expr *source = group_source(rw, pick->arg[0]->param);
-    m->factor[side].turned = source && is_turned(rw, source, from, row);
+    Expr *from = with_name(rw, copy_of(rw, value), pick, row);
+    m->factor[side].turned = source && is_turned(rw, source, from, row, m->k);
     return true;
 }
 

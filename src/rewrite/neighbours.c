@@ -84,11 +84,25 @@ static unsigned along(const Rewrite *rw, const Expr *expr, int part, const Given
     return expr->kind == E_PATTERN ? of_pattern(rw, expr, part, given) : 0;
 }
 
-bool is_turned(const Rewrite *rw, const Expr *source, const Expr *from, const Param *row)
+// The first access to something of the row, or by its number, at a place that depends on k.
+static const Expr *access_to(const Expr *expr, const Param *row, const Param *k)
 {
-    const Expr *get = from;
+    if (expr->kind == E_AT && expr_mentions(expr, row) && expr_mentions(expr, k))
+        return expr;
+    const Expr *found = NULL;
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = access_to(expr->arg[i], row, k);
+    return found || !expr->fun ? found : access_to(expr->fun, row, k);
+}
+
+bool is_turned(const Rewrite *rw, const Expr *source, const Expr *value, const Param *row,
+               const Param *k)
+{
+    const Expr *access = access_to(value, row, k), *get = access;
+    if (!access || expr_mentions(access->arg[1], row))
+        return access != NULL;
     while (get->narg && !(get->kind == E_GET && expr_is_use(get->arg[0], row)))
-        get = get->arg[get->narg - 1];
+        get = get->arg[get->kind == E_AT ? 0 : get->narg - 1];
     // The group has an element of the source, and the rows are its.
     return along(rw, source, get->kind == E_GET ? get->index : -1, NULL) >> 1 & 1;
 }

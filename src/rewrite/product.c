@@ -57,18 +57,44 @@ Expr *rule_productTile(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return cut(rw, at, more, 2, make(rw, P_JOIN, 2, NULL, NULL, tiles));
 }
 
-// Element k of an array, of a zip or map component by component.
-static Expr *element(Rewrite *rw, const Expr *array, Param *k)
+// A place in an array, or what is there.
+static bool is_access(const Expr *expr)
 {
-    if (is_dims(array, P_MAP, 1)) {
-        Expr *e = element(rw, array->arg[0], k);
-        return call(rw, array->fun, e);
+    bool access = expr->kind == E_PARAM || expr->kind == E_LITERAL || expr->kind == E_NUM ||
+                  expr->kind == E_AT || expr->kind == E_GET || expr->kind == E_TUPLE ||
+                  (expr->kind == E_OP && expr->narg);
+    for (int i = 0; i < expr->narg && access; i++)
+        access = is_access(expr->arg[i]);
+    return access;
+}
+
+// f(value), without a name for an access: the code for equal ones is shared anyway.
+static Expr *apply(Rewrite *rw, const Expr *fun, Expr *value)
+{
+    return is_access(value) ? call_all(rw, fun, (const Expr *[]){value})
+                            : call(rw, fun, value);
+}
+
+// An element of an array, of a zip or map component by component, of a joined one by the
+// row and the place in it.
+static Expr *element(Rewrite *rw, const Expr *array, Expr *place)
+{
+    if (is_dims(array, P_MAP, 1))
+        return apply(rw, array->fun, element(rw, array->arg[0], place));
+    if (is_dims(array, P_ARRAY, 1))
+        return apply(rw, array->fun, place);
+    if (is_dims(array, P_JOIN, 1) && array->arg[0]->type) {
+        const Arith *len = array->arg[0]->type->elem->len;
+        Expr *far = expr_op(rw->ir, OP_DIV, place, expr_num(rw->ir, len), NULL);
+        Expr *near =
+            expr_op(rw->ir, OP_MOD, expr_clone(rw->ir, place), expr_num(rw->ir, len), NULL);
+        return element(rw, element(rw, array->arg[0], far), near);
     }
     if (!is_dims(array, P_ZIP, 1) || array->narg > PARTS_MAX)
-        return expr_at(rw->ir, copy_of(rw, array), use(rw, k));
+        return expr_at(rw->ir, copy_of(rw, array), place);
     Expr *part[PARTS_MAX];
     for (int i = 0; i < array->narg; i++)
-        part[i] = element(rw, array->arg[i], k);
+        part[i] = element(rw, array->arg[i], expr_clone(rw->ir, place));
     return expr_tuple(rw->ir, part, array->narg);
 }
 
@@ -119,7 +145,7 @@ Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *acc = fresh(rw, "acc"), *k = fresh(rw, "k"), *p = fresh(rw, "p");
     Expr *own = expr_get(rw->ir, use(rw, p), 1);
     Expr *in = expr_replace(rw->ir, reduce->arg[1], t, own);
-    const Expr *part[] = {expr_get(rw->ir, use(rw, p), 0), element(rw, in, k)};
+    const Expr *part[] = {expr_get(rw->ir, use(rw, p), 0), element(rw, in, use(rw, k))};
     const Expr *add = expr_replace(rw->ir, reduce->fun, t, own);
     Expr *step = make_lambda(rw, p, call_all(rw, add, part));
     Expr *pairs =
@@ -145,10 +171,54 @@ const Expr *group_source(const Rewrite *rw, const Param *param)
     return NULL;
 }
 
-// The first element of an array of the group's in an expression: param[i].
+// What differs between the items of a group, or within one: names that are bound below its
+// map. k is none of them.
+static void note_bound(const Expr *expr, void *staging)
+{
+    Staging *s = staging;
+    for (int i = 0; i < expr->nparam; i++)
+        VEC_PUSH(s->rw->ir->arena, &s->bound, expr->params[i]);
+    if (expr->kind == E_LET)
+        VEC_PUSH(s->rw->ir->arena, &s->bound, expr->param);
+}
+
+static void find_bound(Staging *s, const Expr *at, const Expr *body)
+{
+    for (const Context *c = s->rw->context; c; c = c->outer) {
+        bool fun = c->child == CHILD_FUN && c->expr->fun;
+        if (fun && is(c->expr, P_MAPWRG))
+            break;
+        for (int i = 0; fun && i < c->expr->fun->nparam; i++)
+            VEC_PUSH(s->rw->ir->arena, &s->bound, c->expr->fun->params[i]);
+        if (c->expr->kind == E_LET && c->child == 1)
+            VEC_PUSH(s->rw->ir->arena, &s->bound, c->expr->param);
+    }
+    VEC_PUSH(s->rw->ir->arena, &s->bound, at->fun->params[0]);
+    expr_each(body, note_bound, s);
+}
+
+static bool binds(const Expr *expr, const void *param)
+{
+    for (int i = 0; i < expr->nparam; i++)
+        if (expr->params[i] == param)
+            return true;
+    return expr->kind == E_LET && expr->param == param;
+}
+
+static bool mentions_bound(const Staging *s, const Expr *expr)
+{
+    for (int i = 0; i < s->bound.len; i++)
+        if (expr_mentions(expr, s->bound.at[i]) && !expr_find(expr, binds, s->bound.at[i]))
+            return true;
+    return false;
+}
+
+// The first element of an array of the group's in an expression that is another one for
+// each item: param[i].
 static const Expr *row_of(const Staging *s, const Expr *expr)
 {
     if (expr->kind == E_AT && expr->arg[0]->kind == E_PARAM &&
+        !expr_mentions(expr->arg[1], s->k) && mentions_bound(s, expr->arg[1]) &&
         group_source(s->rw, expr->arg[0]->param))
         return expr;
     const Expr *found = NULL;
@@ -157,66 +227,85 @@ static const Expr *row_of(const Staging *s, const Expr *expr)
     return expr->fun && !found ? row_of(s, expr->fun) : found;
 }
 
-// Is it element k of something made of one row alone?
-static const Expr *row_access(const Staging *s, const Expr *expr)
+static bool reads(const Expr *expr, const void *none)
 {
-    if (expr->kind != E_AT || !expr_is_use(expr->arg[1], s->k) ||
-        !type_is_scalar(expr->type) || expr_mentions(expr->arg[0], s->k))
-        return NULL;
-    return row_of(s, expr->arg[0]);
+    (void)none;
+    return expr->kind == E_AT;
 }
 
-static int find_operand(const Staging *s, const Param *array, const Expr *access,
-                        const Expr *pick)
+// Element k of the row, which there is whatever else holds.
+static bool is_element(const Staging *s, const Expr *expr, const Expr *row)
 {
-    for (int i = 0; i < s->n; i++) {
-        Expr *from = copy_of(s->rw, access->arg[0]);
-        from = with_name(s->rw, from, pick, s->operand[i].row);
-        if (s->operand[i].array == array && expr_equal(from, s->operand[i].from))
+    const Expr *of = expr->kind == E_AT ? expr->arg[0] : NULL;
+    while (of && of->kind == E_GET)
+        of = of->arg[0];
+    return of == row && expr_is_use(expr->arg[1], s->k);
+}
+
+// Is it a scalar made of k and one row alone, and of what is the same for the group? A
+// conversion is done when the tile is read, and what is read under a guard stays there but
+// for an element of the row. Then the row; from: the scalar with a name for the row.
+static const Expr *row_access(const Staging *s, const Expr *expr, bool guarded, Expr **from)
+{
+    bool scalar = expr->type && expr->type->kind == T_SCALAR;
+    bool converts = expr->kind == E_OP && expr->narg == 1 && scalar &&
+                    expr->op >= OP_BOOL && expr->op < OP_BOOL + SCALARS;
+    if (!scalar || converts || !expr_mentions(expr, s->k))
+        return NULL;
+    const Expr *pick = row_of(s, expr);
+    if (!pick || (guarded && !is_element(s, expr, pick)))
+        return NULL;
+    *from = with_name(s->rw, copy_of(s->rw, expr), pick, s->row);
+    return expr_find(*from, reads, NULL) && !mentions_bound(s, *from) ? pick : NULL;
+}
+
+static int find_operand(const Staging *s, const Param *array, const Expr *from)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->operand[i].array == array && expr_equal(s->operand[i].from, from))
             return i;
-    }
     return -1;
 }
 
-static void note_operand(Staging *s, const Expr *access, const Expr *pick)
+// The outermost scalars that are made so, each once.
+static void note_operands(Staging *s, const Expr *expr, bool guarded)
 {
-    const Param *array = pick->arg[0]->param;
+    Expr *from;
     int64_t rows;
-    if (find_operand(s, array, access, pick) >= 0 || s->n == OPERANDS_MAX ||
+    const Expr *pick = row_access(s, expr, guarded, &from);
+    if (!pick) {
+        for (int i = 0; i < expr->narg; i++)
+            note_operands(s, expr->arg[i], guarded || guards(expr, i));
+        if (expr->fun)
+            note_operands(s, expr->fun, guarded);
+        return;
+    }
+    const Param *array = pick->arg[0]->param;
+    if (find_operand(s, array, from) >= 0 || s->n == OPERANDS_MAX ||
         !arith_is_const(pick->arg[0]->type->len, &rows))
         return;
     int i = s->n++;
-    Param *row = fresh(s->rw, "row");
-    Expr *from = with_name(s->rw, copy_of(s->rw, access->arg[0]), pick, row);
     s->operand[i].array = array;
-    s->operand[i].row = row;
     s->operand[i].from = from;
-    s->operand[i].turned = is_turned(s->rw, group_source(s->rw, array), from, row);
+    s->operand[i].turned = is_turned(s->rw, group_source(s->rw, array), from, s->row, s->k);
     s->operand[i].rows = rows;
     s->operand[i].tile = fresh(s->rw, "tile");
 }
 
-static void note_operands(const Expr *expr, void *staging)
+// What is made of array[i] and k becomes tile[k][i].
+static Expr *redirect(Staging *s, Expr *expr, Param *within, bool guarded)
 {
-    const Expr *pick = row_access(staging, expr);
-    if (pick)
-        note_operand(staging, expr, pick);
-}
-
-// from(array[i])[k] becomes tile[k][i].
-static Expr *redirect(Staging *s, Expr *expr, Param *within)
-{
-    const Expr *pick = row_access(s, expr);
-    int i = pick ? find_operand(s, pick->arg[0]->param, expr, pick) : -1;
+    Expr *from;
+    const Expr *pick = row_access(s, expr, guarded, &from);
+    int i = pick ? find_operand(s, pick->arg[0]->param, from) : -1;
     if (i >= 0) {
         Expr *row = expr_at(s->rw->ir, use(s->rw, s->operand[i].tile), use(s->rw, within));
-        Expr *index = copy_of(s->rw, pick->arg[1]);
-        return expr_at(s->rw->ir, row, redirect(s, index, within));
+        return expr_at(s->rw->ir, row, copy_of(s->rw, pick->arg[1]));
     }
     for (int a = 0; a < expr->narg; a++)
-        expr->arg[a] = redirect(s, expr->arg[a], within);
+        expr->arg[a] = redirect(s, expr->arg[a], within, guarded || guards(expr, a));
     if (expr->fun)
-        expr->fun = redirect(s, expr->fun, within);
+        expr->fun = redirect(s, expr->fun, within, guarded);
     return expr;
 }
 
@@ -275,8 +364,9 @@ static Expr *staged(Staging *s, int i, Param *part)
     Expr *near = arith_of(rw, OP_MOD, use(rw, q), side);
     Expr *row = expr_at(rw->ir, expr_param(rw->ir, (Param *)s->operand[i].array),
                         turned ? near : far);
-    row = expr_replace(rw->ir, s->operand[i].from, s->operand[i].row, row);
-    Expr *from = expr_at(rw->ir, row, number_of(rw, part, s->step, turned ? far : near));
+    Expr *from = expr_replace(rw->ir, s->operand[i].from, s->row, row);
+    from =
+        expr_replace(rw->ir, from, s->k, number_of(rw, part, s->step, turned ? far : near));
     const Arith *len = num(rw, count);
     Expr *flat =
         expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, q, from), NULL, 0);
@@ -320,9 +410,12 @@ Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Staging s = {.rw = rw, .k = at->fun->params[1], .step = args->at[0], .ok = true};
     if (!find_items(&s))
         return NULL;
-    expr_each(at->fun->arg[0], note_operands, &s);
+    s.row = fresh(rw, "row");
+    Expr *body = copy_of(rw, at->fun->arg[0]);
+    find_bound(&s, at, body);
+    note_operands(&s, body, false);
     Param *acc = fresh(rw, "acc"), *part = fresh(rw, "part"), *within = fresh(rw, "k");
-    Expr *body = redirect(&s, copy_of(rw, at->fun->arg[0]), within);
+    body = redirect(&s, body, within, false);
     body = expr_replace(rw->ir, body, s.k, number_of(rw, part, s.step, use(rw, within)));
     Expr *f = expr_lambda(rw->ir, (Param *[]){at->fun->params[0], within}, 2, body);
     body = make_reduce(rw, P_REDSEQ, expr_clone(rw->ir, f), use(rw, acc),

@@ -14,9 +14,7 @@ static bool find_let(const Expr *expr, Path *at)
 {
     if (expr->kind == E_LET)
         return true;
-    bool guards = expr->kind == E_OP &&
-                  (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
-    for (int i = 0; i < (guards ? 1 : expr->narg); i++) {
+    for (int i = 0; i < expr->narg && !guards(expr, i); i++) {
         if (!path_push(at, i))
             return false;
         if (find_let(expr->arg[i], at))

@@ -9,17 +9,18 @@
 
 enum { OPERANDS_MAX = 8 };
 
-// What a work-group reads together: element k of something that is made of one row, an
-// element of a parameter of its mapWrg.
+// What a work-group reads together: scalars that are made of k and one row, an element of a
+// parameter of its mapWrg.
 typedef struct {
     Rewrite *rw;
     const Param *k;
     int64_t step; // elements of each row that are copied at once
     int64_t items[2];
+    Param *row;               // stands for the row in what is read
+    VEC(const Param *) bound; // what differs between items
     struct {
         const Param *array;
-        Param *row; // stands for the row in:
-        Expr *from; // what is indexed by k
+        Expr *from; // of k and the row
         Param *tile;
         bool turned; // neighbours in memory are the same element of neighbouring rows
         int64_t rows;
@@ -33,9 +34,10 @@ bool find_items(Staging *s);
 // What a parameter of a mapWrg around runs over; NULL if it is none.
 const Expr *group_source(const Rewrite *rw, const Param *param);
 // neighbours.c: are neighbours in memory, as far as one can see, the same element of
-// neighbouring rows of the source? So they are of a transposed array, and of windows. from:
-// what is read of a row.
-bool is_turned(const Rewrite *rw, const Expr *source, const Expr *from, const Param *row);
+// neighbouring rows of the source? So they are of a transposed array, and of windows.
+// value: what is made of a row and k.
+bool is_turned(const Rewrite *rw, const Expr *source, const Expr *value, const Param *row,
+               const Param *k);
 // As many neighbours, at most so many, as divide the side and leave all items work; 0: no
 // number does.
 int64_t lanes_of(const Staging *s, int64_t count, int64_t side, int64_t most);

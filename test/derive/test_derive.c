@@ -430,6 +430,44 @@ static void test_folds_are_hoisted(void **state)
         "map(\\x -> x / m)");
 }
 
+static void has_first(const char *text, const char *name, const char *value)
+{
+    Opened x;
+    Point point;
+    open_text(&x, text);
+    const Space *space = derive_space(x.derivation);
+    bool has = space_find(space, name) >= 0;
+    if (has) {
+        derive_plain(x.derivation, &point);
+        has = space_set(space, &point, name, value);
+    }
+    close_all(&x);
+    if (!has)
+        fail_msg("no %s=%s: %s", name, value, text);
+}
+
+// Nests of more maps than work-items have dimensions have work-items along all of them, and
+// folds of folds within are one fold, which items share, or a product.
+static void test_deep_nests(void **state)
+{
+    (void)state;
+    same_space("def p(a: [5][6][50][70]float) = a |> map(map(map(map(\\x -> x * 2))))",
+               "def p(a: [30][50][70]float) = a |> map3(\\x -> x * 2)");
+    same_space(
+        "def p(a: [5][6][50][70]float) = array(5, \\i -> array(6, \\j -> array2(50, 70, "
+        "\\k l -> a[i][j][k][l] * 2)))",
+        "def p(a: [30][50][70]float) = a |> map3(\\x -> x * 2)");
+    has_first(
+        "def p(a: [50][80][90]float) = array(80, \\j -> reduce(+, 0, array(50, \\i -> "
+        "reduce(+, 0, a[i][j]))))",
+        "fold", "group");
+    has_first(
+        "def p(a: [8][30][40]float, f: [16][8][3][3]float) = f |> map(\\g -> array2(28, "
+        "38, \\i j -> reduce(+, 0, array(8, \\c -> reduce(+, 0, array(3, \\u -> "
+        "reduce(+, 0, array(3, \\v -> a[c][i + u][j + v] * g[c][u][v]))))))))",
+        "product", "blocks");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,7 +475,7 @@ int main(void)
         cmocka_unit_test(test_shared_reductions),  cmocka_unit_test(test_long_sums),
         cmocka_unit_test(test_plain_is_parallel),  cmocka_unit_test(test_deep_programs),
         cmocka_unit_test(test_products_are_found), cmocka_unit_test(test_arrays_by_index),
-        cmocka_unit_test(test_folds_are_hoisted),
+        cmocka_unit_test(test_folds_are_hoisted),  cmocka_unit_test(test_deep_nests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

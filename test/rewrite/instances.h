@@ -355,6 +355,10 @@ static const Instance instances[] = {
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> reduce(max, v, r) + reduce(+, 0, r), r), "
      "x)",
      "f", "12"},
+    {"mapJoin", "def p(x: [N][M]int) = map2(twice, x)", "root", ""},
+    {"mapJoin",
+     "def p(x: [N][M][4]int, y: [N][M][4]int) = map3(\\t -> t.0 - t.1, zip3(x, y))", "root",
+     ""},
     {"hoistFold",
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> v - reduce(+, 0, r) + reduce(+, 0, r), "
      "r), x)",
@@ -434,6 +438,12 @@ static const Instance instances[] = {
      "k)), "
      "array(2, \\i -> i)), array(1, \\j -> j)), split(2, take(M/2*2, y))), split(2, "
      "take(N/2*2, x)))",
+     "f.f.f.f", "123"},
+    {"stageTiles",
+     "def p(x: [N][9]int, y: [M][6]int) = mapWrg1(\\p -> mapWrg0(\\q -> mapLcl1(\\j -> "
+     "mapLcl0(\\i -> reduceSeq(\\a k -> a + x[0][q[i] % 3 + k] * (p[j + i][k] + p[0][0]), "
+     "0, array(6, \\k -> k)), array(2, \\i -> i)), array(1, \\j -> j)), split(2, array(4, "
+     "\\k -> k))), split(2, take(M/2*2, y)))",
      "f.f.f.f", "123"},
     {"matrixTiles",
      "def p(x: [N][6]float, y: [M][6]float) = mapWrg1(\\p -> mapWrg0(\\q -> mapLcl1(\\j -> "

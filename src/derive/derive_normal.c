@@ -342,8 +342,110 @@ static void flatten(Walk *w, Path at)
 
 static void normal_at(Walk *w, Path at, bool host);
 
+// Chains around products ------------------------------------------------------------------
+
+enum { OWN_LEAST = 128 };
+
+static bool reads_element(const Expr *expr, const void *param)
+{
+    return expr->kind == E_AT && expr_is_use(expr->arg[0], param);
+}
+
+static bool is_use_of(const Expr *expr, const void *param)
+{
+    return expr_is_use(expr, param);
+}
+
+// Rows of a product that a chain goes through more than once are a product of their own:
+// items of a chain would read the other operand for each row. Shorter ones are made where
+// they are read.
+static bool begins_with_product(const Expr *map)
+{
+    const Expr *let = map->fun->arg[0];
+    int64_t length;
+    return map->dims == 1 && let->kind == E_LET && folds_pairs(map, let->arg[0]) &&
+           !expr_mentions(let->arg[0]->arg[0], map->fun->params[0]) &&
+           expr_count(let->arg[1], is_use_of, let->param) -
+                   expr_count(let->arg[1], reads_element, let->param) >
+               1 &&
+           !(arith_is_const(let->arg[0]->type->len, &length) && length < OWN_LEAST);
+}
+
+// Is what a chain makes one operand of a product?
+static bool ends_in_product(const Expr *map)
+{
+    const Expr *tail = map->fun->arg[0], *let = NULL;
+    int64_t length;
+    for (; tail->kind == E_LET; tail = tail->arg[1])
+        let = is_map(tail->arg[0]) ? tail : let;
+    if (!let || map->dims > 1 || !is_map(tail) || tail->dims > 1 ||
+        expr_mentions(tail->arg[0], map->fun->params[0]))
+        return false;
+    const Expr *fold = tail->fun->arg[0];
+    fold = fold_is_long(fold, 0) ? fold : fold_to_name(fold, 0);
+    return fold && expr_mentions(fold, let->param) &&
+           expr_mentions(fold, tail->fun->params[0]) &&
+           !expr_mentions(tail->arg[0], let->param) &&
+           !(arith_is_const(let->arg[0]->type->len, &length) && length < OWN_LEAST);
+}
+
+// A name of a map's function becomes an array of all elements' values; where the rest is.
+static Path part_let(Walk *w, Path at)
+{
+    if (!walk_apply_plain(w, RULE_MAP_FISSION_LET, at))
+        w->deep = true;
+    return walk_below(w, at, 1);
+}
+
+// A scalar that only the next name needs is found with it.
+static void part_lets(Walk *w, Path at)
+{
+    while (!w->deep && walk_node(w, at)->fun->arg[0]->kind == E_LET) {
+        Path let = walk_below(w, at, CHILD_FUN);
+        const Expr *next = walk_node(w, let)->arg[1];
+        if (next->kind == E_LET && type_is_scalar(walk_node(w, let)->arg[0]->type) &&
+            !expr_mentions(next->arg[1], walk_node(w, let)->param) &&
+            walk_apply_plain(w, RULE_LET_INLINE, let))
+            continue;
+        at = part_let(w, at);
+    }
+}
+
+// From the innermost map of a nest on outwards: all of it, or nothing.
+static bool part_nest(Walk *w, Path at)
+{
+    const Expr *map = walk_node(w, at);
+    if (w->deep || !is_map(map))
+        return false;
+    if (part_nest(w, walk_below(w, at, CHILD_FUN))) {
+        part_lets(w, at);
+        return true;
+    }
+    bool begins = begins_with_product(map);
+    if (begins)
+        at = part_let(w, at);
+    bool ends = !w->deep && ends_in_product(walk_node(w, at));
+    if (ends)
+        part_lets(w, at);
+    return begins || ends;
+}
+
+static bool part_chain(Walk *w, Path at)
+{
+    Walk before = *w;
+    if (part_nest(w, at) && !w->deep)
+        return true;
+    *w = before;
+    return false;
+}
+
 static void normal_map(Walk *w, Path at, bool host)
 {
+    if (host && part_chain(w, at)) {
+        hoist_folds(w, at, true, false);
+        normal_at(w, at, true);
+        return;
+    }
     if (host && !is_kept(walk_node(w, at), &w->axes))
         at = join_outer(w, at);
     if (host)

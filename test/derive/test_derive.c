@@ -468,14 +468,43 @@ static void test_deep_nests(void **state)
         "product", "blocks");
 }
 
+// A chain that begins with rows of a product, or ends in one, leaves the product to itself.
+static void test_chains_around_products(void **state)
+{
+    (void)state;
+    static const char *const scores =
+        "let s = k |> map(\\c -> zip(r, c) |> map(*) |> reduce(+, 0)) in let m = "
+        "reduce(max, "
+        "s[0], s) in let e = s |> map(\\x -> exp(x - m)) in let z = reduce(+, 0, e) in";
+    static const char *const ends[] = {
+        "e |> map(\\x -> x / z)",
+        "v |> transpose |> map(\\c -> (zip(e, c) |> map(*) |> reduce(+, 0)) / z)"};
+    char text[1024];
+    for (int i = 0; i < COUNTOF(ends); i++) {
+        snprintf(
+            text, sizeof text,
+            "def p(q: [50][8]float, k: [300][8]float, v: [300][8]float) = q |> map(\\r "
+            "-> %s %s)",
+            scores, ends[i]);
+        has_first(text, "product", "blocks");
+        has_first(text, "fold", "group");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules_lead_there),   cmocka_unit_test(test_first_points),
-        cmocka_unit_test(test_shared_reductions),  cmocka_unit_test(test_long_sums),
-        cmocka_unit_test(test_plain_is_parallel),  cmocka_unit_test(test_deep_programs),
-        cmocka_unit_test(test_products_are_found), cmocka_unit_test(test_arrays_by_index),
-        cmocka_unit_test(test_folds_are_hoisted),  cmocka_unit_test(test_deep_nests),
+        cmocka_unit_test(test_rules_lead_there),
+        cmocka_unit_test(test_first_points),
+        cmocka_unit_test(test_shared_reductions),
+        cmocka_unit_test(test_long_sums),
+        cmocka_unit_test(test_plain_is_parallel),
+        cmocka_unit_test(test_deep_programs),
+        cmocka_unit_test(test_products_are_found),
+        cmocka_unit_test(test_arrays_by_index),
+        cmocka_unit_test(test_folds_are_hoisted),
+        cmocka_unit_test(test_deep_nests),
+        cmocka_unit_test(test_chains_around_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -255,6 +255,11 @@ typedef struct {
      * is not asked where nothing is run: FW_ESTIMATE, FW_WISDOM_ONLY. [none] */
     int (*verify)(void *user, const fw_result *result);
     void *user; /* passed to the two */
+    /* What ends the search before its budget. */
+    double enough;     /* the best has this share of the speed that the device's measured
+                          limits allow: 0.95 [never] */
+    long quiet_trials; /* so many trials brought no gain of a hundredth [never] */
+    double quiet_s;    /* so many seconds brought none [never] */
 } fw_plan_options;
 
 /* Kernels, and how they are launched, for one problem on one device. */

@@ -13,7 +13,7 @@ import textwrap
 import threading
 from typing import Any, Callable, Mapping, Sequence, Union
 
-from forewarp import _arrays
+from forewarp import _arrays, _options
 from forewarp._library import Error, call, ffi, lib, own, packed, taken, text, worker
 
 _RIGOR = {
@@ -57,7 +57,9 @@ class Point(str):
     @classmethod
     def of(cls, value: Union[str, Mapping[str, Any]]) -> Point:
         if isinstance(value, str):
-            return cls(value)
+            return cls(_options.words("a point", value))
+        if not isinstance(value, Mapping):
+            raise _options.wrong_type('a point is a text "lx=64 ly=4" or a dictionary', value)
         return cls(" ".join(f"{name}={value[name]}" for name in value))
 
 
@@ -110,6 +112,7 @@ class Device:
     """A device, by name ("opencl:0", "cuda:0", "host"); nothing is kept open."""
 
     def __init__(self, name: str = "opencl:0"):
+        _options.words("device", name)
         self._c = own(call(lib.fw_device_open, packed(name), worker()), lib.fw_device_free)
 
     @classmethod
@@ -133,20 +136,29 @@ class Device:
         return f"<forewarp.Device {self.id}: {self.name}>"
 
 
+# How each option that is a value is read; a field of fw_plan_options is called the same.
+_READ = {
+    "strategy": lambda value: packed(_options.words("strategy", value)),
+    "where": lambda value: packed(_options.words("where", value)),
+    "store": lambda value: packed(_options.path("store", value)),
+    "models": lambda value: packed(_options.folder("models", value)),
+    "seed": lambda value: _options.whole("seed", value, 0, 2**64 - 1),
+    "any_device": lambda value: _options.flag("any_device", value),
+}
+
+
 def plan_options(handle: Any = ffi.NULL, **given: Any) -> tuple[Any, list[Any]]:
-    """fw_plan_options, and what must live as long."""
+    """fw_plan_options, and what must live as long. None is the default of an option."""
     options = ffi.new("fw_plan_options *")
-    texts = [packed(given.get(name)) for name in ("strategy", "where", "store", "models")]
-    options.strategy, options.where, options.store, options.models = texts
-    program = worker()
-    options.worker = program
-    options.rigor = given.get("rigor", lib.FW_MEASURE)
-    options.budget_s = given.get("budget") or 0
-    options.budget_trials = given.get("trials") or 0
-    options.seed = given.get("seed") or 0
-    options.any_device = bool(given.get("any_device"))
-    options.user = handle
-    return options, [*texts, program]
+    fields = {} if given.get("budget") is None else _options.budget(given["budget"])
+    if given.get("trials") is not None:
+        trials = _options.whole("trials", given["trials"], 1, 10**9)
+        fields["budget_trials"] = min(trials, fields.get("budget_trials", trials))
+    fields.update((name, read(given[name])) for name, read in _READ.items() if given.get(name) is not None)
+    fields.update(rigor=given.get("rigor", lib.FW_MEASURE), worker=worker(), user=handle)
+    for name, value in fields.items():
+        setattr(options, name, value)
+    return options, list(fields.values())
 
 
 class _Hooks:
@@ -210,12 +222,6 @@ def python_verify(user: Any, result: Any) -> int:
     return hooks.guard(lambda: hooks.accept(result), False)
 
 
-def _size_text(size: Any) -> str:
-    if isinstance(size, (tuple, list)):
-        return ":".join(str(operator.index(n)) for n in size)
-    return str(operator.index(size))
-
-
 class Problem:
     """What to compute, with its sizes.
 
@@ -227,7 +233,10 @@ class Problem:
     """
 
     def __init__(self, source: Union[str, os.PathLike[str]], /, *, name: str = "program", **sizes: Any):
-        bound = packed(",".join(f"{size}={_size_text(n)}" for size, n in sizes.items()))
+        bound = packed(",".join(f"{size}={_options.size(size, n)}" for size, n in sizes.items()))
+        if not isinstance(source, (str, os.PathLike)):
+            raise _options.wrong_type("source is the text of a program, or the path of a file", source)
+        _options.words("name", name)
         if isinstance(source, os.PathLike) or ("\n" not in source and source.endswith(_FILES)):
             made = call(lib.fw_problem_load, packed(source), bound)
         else:
@@ -314,7 +323,7 @@ class Problem:
         self,
         device: Union[str, Device] = "opencl:0",
         *,
-        budget: float | None = None,
+        budget: Union[float, str, None] = None,
         trials: int | None = None,
         rigor: str = "measure",
         progress: Union[bool, Callable[[Trial], Any], None] = None,
@@ -328,14 +337,18 @@ class Problem:
     ) -> Plan:
         """A plan: wisdom of an earlier search, or what a search finds now.
 
-        budget: seconds; trials: at most so many. rigor: "measure", "estimate" (nothing is run),
+        budget: seconds, or a text as `tune --budget` takes it: "8s", "200t", "95%" (of the speed
+        that the device allows), "quiet:50t" (that many without a gain), or several joined by
+        commas. trials: at most so many. rigor: "measure", "estimate" (nothing is run),
         "patient", "exhaustive", "wisdom-only". progress: True prints a line for each trial; a
         function is told of each, and ends the search by returning true. verify: shown a point and
         what the kernel read and wrote, by name; false rejects it. The others are those of
         fw_plan_options in forewarp.h. Ctrl-C ends the search, and is raised.
         """
-        if rigor not in _RIGOR:
-            raise ValueError(f"rigor is one of {', '.join(_RIGOR)}: {rigor!r}")
+        _options.one_of("rigor", rigor, _RIGOR)
+        if not isinstance(progress, bool):
+            _options.function("progress", progress, "True, False, ")
+        _options.function("verify", verify)
         hooks = _Hooks(self, progress, verify)
         handle = ffi.new_handle(hooks)
         options, keep = plan_options(handle, budget=budget, trials=trials, rigor=_RIGOR[rigor],
@@ -365,7 +378,7 @@ class Problem:
     def forget(self, device: Union[str, Device] = "opencl:0", store: AnyPath = None) -> None:
         """Forgets all trials of this problem on a device."""
         with self._lock:
-            call(lib.fw_wisdom_forget, packed(store), self._c, Device.of(device)._c)
+            call(lib.fw_wisdom_forget, packed(_options.store(store)), self._c, Device.of(device)._c)
 
 
 class Plan:
@@ -392,7 +405,7 @@ class Plan:
     def host(self, stem: str) -> tuple[str, str]:
         """The plan as a C program without forewarp: the texts of stem.h and stem.c."""
         header, body = ffi.new("char **"), ffi.new("char **")
-        call(lib.fw_plan_host, self._c, packed(stem), header, body)
+        call(lib.fw_plan_host, self._c, packed(_options.words("stem", stem)), header, body)
         return taken(header[0]) or "", taken(body[0]) or ""
 
     def frame(self) -> Any:
@@ -439,6 +452,8 @@ class Kernel:
         self.problem = plan.problem
         self._lock = threading.Lock()
         self._queue: Any = None
+        if queue is not None and not isinstance(getattr(queue, "int_ptr", queue), int):
+            raise _options.wrong_type("queue is a pyopencl.CommandQueue", queue)
         if queue is None:
             self._queue = own(call(lib.fw_queue_open, plan.device._c), lib.fw_queue_free)
             self._handle = lib.fw_queue_handle(self._queue)
@@ -474,6 +489,8 @@ class Kernel:
         if len(arrays) != len(inputs):
             names = ", ".join(a.name for a in inputs)
             raise TypeError(f"{self.problem.label} takes {len(inputs)} inputs ({names}), not {len(arrays)}")
+        if stream is not None:
+            stream = _options.whole("stream", stream, 0, 2**64 - 1)
         like = next((a for a, argument in zip(arrays, inputs) if not argument.value), None)
         ordered = stream is not None
         if stream is None and like is not None:
@@ -601,6 +618,8 @@ def program(source: Union[str, Callable[..., Any]]) -> Program:
     """A Program from a text; as a decorator, from the docstring of a function."""
     if isinstance(source, str):
         return Program(source)
+    if not callable(source):
+        raise _options.wrong_type("a program is a text, or a function with one as its docstring", source)
     doc = inspect.getdoc(source)
     if not doc:
         raise TypeError(f"the program is to be the docstring of {source.__name__}, which has none")

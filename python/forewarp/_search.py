@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Union
 
+from forewarp import _options
 from forewarp._library import call, ffi, lib, own, packed, taken, text
 from forewarp._problem import AnyPath, Device, Plan, Point, Problem, Trial, plan_options, trial_of
 
@@ -29,6 +30,8 @@ class Search:
         store: AnyPath = None,
         models: AnyPath = None,
     ):
+        if not isinstance(problem, Problem):
+            raise _options.wrong_type("problem is a forewarp.Problem", problem)
         self.problem = problem
         self.device = Device.of(device)
         options, keep = plan_options(strategy=strategy, where=where, seed=seed, store=store,
@@ -63,7 +66,7 @@ class Search:
 
     def tell(self, point: AnyPoint, seconds: float) -> None:
         """What a point took; 0: it cannot be used. ValueError: it is not valid."""
-        if not lib.fw_search_tell(self._c, packed(Point.of(point)), seconds):
+        if not lib.fw_search_tell(self._c, packed(Point.of(point)), _options.number("seconds", seconds)):
             raise ValueError(f"this is no valid point: {Point.of(point)}")
 
     def measure(self, point: AnyPoint) -> Trial:
@@ -81,11 +84,11 @@ class Search:
 
 def export_wisdom(store: AnyPath = None) -> str:
     """The best plan of each problem and device in a store: a JSON object a line."""
-    return taken(call(lib.fw_wisdom_export, packed(store))) or ""
+    return taken(call(lib.fw_wisdom_export, packed(_options.store(store)))) or ""
 
 
-def import_wisdom(
-    wisdom: str, store: AnyPath = None, name: str = "wisdom"
-) -> int:
+def import_wisdom(wisdom: str, store: AnyPath = None, name: str = "wisdom") -> int:
     """Adds such a text to a store, all of it or nothing; returns how many plans were news."""
-    return int(call(lib.fw_wisdom_import, packed(store), packed(name), packed(wisdom), failed=-1))
+    texts = [packed(_options.store(store)), packed(_options.words("name", name)),
+             packed(_options.words("wisdom", wisdom))]  # fmt: skip
+    return int(call(lib.fw_wisdom_import, *texts, failed=-1))

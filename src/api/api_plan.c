@@ -201,13 +201,18 @@ static bool run_search(Making *m, fw_origin origin)
 static bool search(Making *m, const RigorInfo *rigor)
 {
     TuneOptions *options = &m->options;
-    bool bounded = m->o->budget_s > 0 || m->o->budget_trials > 0;
-    if (!m->o->strategy && rigor->strategy)
+    const fw_plan_options *o = m->o;
+    bool bounded = o->budget_s > 0 || o->budget_trials > 0;
+    if (!o->strategy && rigor->strategy)
         options->strategy = rigor->strategy;
-    options->budget_s = m->o->budget_s > 0 ? m->o->budget_s
-                        : bounded          ? INFINITY
-                                           : rigor->budget_s;
-    options->budget_trials = MAX(m->o->budget_trials, 0);
+    options->budget_s = o->budget_s > 0 ? o->budget_s
+                        : bounded       ? INFINITY
+                                        : rigor->budget_s;
+    options->budget_trials = MAX(o->budget_trials, 0);
+    options->enough = fmax(o->enough, 0);
+    options->no_floor = !(o->enough > 0);
+    options->quiet_trials = MAX(o->quiet_trials, 0);
+    options->quiet_s = fmax(o->quiet_s, 0);
     return run_search(m, FW_MEASURED);
 }
 

@@ -58,7 +58,9 @@ extern const OptionRow option_rows[OPTIONS];
 // Texts are kept, and a list is cut at its commas. arg: NULL where it takes none.
 bool cli_take_option(Options *o, OptionId option, char *arg);
 void cli_command_help(const Command *command); // as --help, on standard output
-int cli_help(FILE *out);                       // all commands and topics; 0
+// unknown.c. False: one of the long options is none of the command's, which was said.
+bool cli_knows_options(const Command *command, int argc, char **argv);
+int cli_help(FILE *out); // all commands and topics; 0
 
 #define GIVEN(id) ((uint64_t)1 << OPTION_##id)
 _Static_assert(OPTIONS <= 64, "a bit each");

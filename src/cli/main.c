@@ -149,6 +149,8 @@ static int run_command(const Command *command, int argc, char **argv)
 {
     struct argp_option table[OPTIONS + 1];
     struct argp argp = command_argp(command, table);
+    if (!cli_knows_options(command, argc, argv))
+        return 2;
     Options options = {.command = command,
                        .device = cli_default_device,
                        .seed = 1,

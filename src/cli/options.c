@@ -118,6 +118,23 @@ static bool parse_out(Options *o, char *text)
            wrong(o, "-o is given twice", text);
 }
 
+// tune measures on several devices. Elsewhere a second one would be taken for used.
+static bool parse_device(Options *o, char *text)
+{
+    bool again = o->device_given;
+    o->device_given = true;
+    if (o->command == &commands[CMD_TUNE]) {
+        o->device = again ? arena_printf(o->arena, "%s,%s", o->device, text) : text;
+        return true;
+    }
+    o->device = text;
+    if (!again && !strchr(text, ','))
+        return true;
+    const char *what = arena_printf(o->arena, "%s takes one device, and this is %s",
+                                    o->command->name, again ? "another" : "a list");
+    return wrong(o, what, text);
+}
+
 static bool parse_in(Options *o, char *text)
 {
     char *eq = strchr(text, '=');
@@ -187,7 +204,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     o->given |= (uint64_t)1 << option;
     switch (option) {
     case OPTION_SIZES: return parse_sizes(o, arg);
-    case OPTION_DEVICE: o->device = arg; return o->device_given = true;
+    case OPTION_DEVICE: return parse_device(o, arg);
     case OPTION_SEED:
         o->seed = strtoull(arg, NULL, 10);
         return is_whole(arg) || wrong(o, "a seed is a whole number", arg);

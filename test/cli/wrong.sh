@@ -174,7 +174,7 @@ fails 2 "unexpected argument \`cuda:0\`; did you mean \`-d cuda:0\`?" "$FOREWARP
 fails 2 "did you mean \`-s N=64,M=64\`?" "$FOREWARP" tune $jacobi N=64,M=64
 fails 2 "no help on \`slid\`; did you mean \`slide\`?" "$FOREWARP" help slid
 fails 2 "no help on \`qqqqqqq\`; \`forewarp help\` lists" "$FOREWARP" help qqqqqqq
-fails 2 "unrecognized option" "$FOREWARP" check $jacobi --wings
+fails 2 "there is no option \`--wings\`" "$FOREWARP" check $jacobi --wings
 fails 2 "no help" "$FOREWARP" help nonsense
 fails 2 "no help" "$FOREWARP" help slide4
 fails 1 "try -d" "$FOREWARP" run $jacobi -s N=8,M=8 --device opencl:9
@@ -267,6 +267,23 @@ fails 2 "it can be 1, 2" "$FOREWARP" emit $jacobi -s N=8,M=8 -p lx=13
 fails 2 "lx is given twice" "$FOREWARP" emit $jacobi -s N=8,M=8 -p 'lx=1 lx=2'
 fails 2 "breaks the constraint \`TX % WX == 0\`" "$FOREWARP" run templates/transpose.json -s H=64,W=64 -p 'TX=8 WX=16'
 fails 2 "did you mean \`tune\`" "$FOREWARP" tun
+# One device is used, so two are a mistake, but where tune measures on all of them.
+two="$FOREWARP emit $jacobi -s N=8,M=8 --host -o $tmp/two.c"
+fails 2 "emit takes one device, and this is another: \`opencl:0\`" $two -d host -d opencl:0
+fails 2 "emit takes one device, and this is a list: \`host,opencl:0\`" $two -d host,opencl:0
+[ ! -e "$tmp/two.c" ] && ok "nothing is written" || not_ok "nothing is written"
+fails 2 "run takes one device" "$FOREWARP" run $jacobi -s N=8,M=8 -d host -d host
+fails 2 "not \`moon\`" "$FOREWARP" tune $jacobi -s N=8,M=8 -d host -d moon -o "$tmp/out"
+# A long option: what was meant, or whose it is; values are no options, nor is what follows --.
+fails 2 "there is no option \`--strategi\`; did you mean \`--strategy\`?" "$FOREWARP" tune $jacobi --strategi random
+fails 2 "there is no option \`--stroe\`; did you mean \`--store\`?" "$FOREWARP" tune $jacobi --stroe=x
+fails 2 "there is no option \`--budget\`; it is an option of tune, calibrate and replay" "$FOREWARP" check $jacobi --budget 3s
+fails 2 "\`forewarp help tune\` lists the options" "$FOREWARP" tune $jacobi -qb 3s --zzzzzzzzzz
+grep -q "did you mean" "$tmp/stderr" && not_ok "nothing is near" || ok "nothing is near"
+fails 2 "cannot read --nothing" "$FOREWARP" emit $jacobi -s N=8,M=8 --derivation --nothing
+fails 2 "cannot read --nothing" "$FOREWARP" emit $jacobi -s N=8,M=8 --deriv --nothing
+fails 2 "--nothing" "$FOREWARP" check -- --nothing
+passes "help before what is unknown" "$FOREWARP" tune --help --nothing
 # An option that this use of a command has nothing to do with.
 fails 2 "error C078: --extra is not for templates" "$FOREWARP" run templates/transpose.json --extra images
 fails 2 "error C078: --repeat is not for an evaluation of loadings" \

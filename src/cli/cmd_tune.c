@@ -259,10 +259,19 @@ static void print_range(const RangeResult *r)
     }
 }
 
+// Before there is anything to tell: a device may take seconds to open.
+static void show_start(Screen *screen)
+{
+    if (screen->terminal)
+        screen_show(screen,
+                    &(Moment){.stage = "start", .budget_s = INFINITY, .best_ns = INFINITY});
+}
+
 static bool lead_range(Options *o, const Problem *problem, const TuneOptions *options,
                        Screen *screen)
 {
     RangeResult *result = NEW(o->arena, RangeResult);
+    show_start(screen);
     bool ok = tune_range(problem, options, o->arena, result, &o->diags);
     screen_close(screen);
     if (ok && cli_prints(o))
@@ -325,6 +334,7 @@ static bool lead(Options *o, const Problem *problem, const TuneOptions *options,
                  Screen *screen)
 {
     TuneResult result;
+    show_start(screen);
     bool ok = tune(problem, options, o->arena, &result, &o->diags);
     screen_close(screen);
     if (o->live && result.record_path)

@@ -2,7 +2,7 @@
 //
 // Progress (screen.h). The rate is that of the last ten to twenty seconds, so that trials
 // taken from the store at once do not promise what the device cannot keep. On a terminal a
-// thread writes the line again each second, whatever the command waits for.
+// thread writes the line again before it is a second old, whatever the command waits for.
 #include "cli/screen.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 static const double every_terminal_s = 0.1, every_log_s = 5, window_s = 10;
-enum { TICK_S = 1 };
+// So that with what a busy machine delays, a line is no older than a second.
+static const double tick_s = 0.8;
 
 Screen screen_open(const Options *options)
 {
@@ -118,17 +119,26 @@ static void paint(Screen *s, double now)
     buf_release(&line);
 }
 
+// Or until the screen is closed. at_s: by clock_s, which conditions do not know.
+static void wait_until(Screen *s, double at_s)
+{
+    enum { NS = 1000000000 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    int64_t ns = until.tv_nsec + (int64_t)(1e9 * fmax(at_s - clock_s(), 0.001));
+    until.tv_sec += ns / NS;
+    until.tv_nsec = ns % NS;
+    pthread_cond_timedwait(&s->wake, &s->lock, &until);
+}
+
 static void *tick(void *user)
 {
     Screen *s = user;
     pthread_mutex_lock(&s->lock);
     while (!s->closed) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += TICK_S;
-        pthread_cond_timedwait(&s->wake, &s->lock, &until);
+        wait_until(s, s->last_s + tick_s);
         double now = clock_s();
-        if (!s->closed && now - s->last_s >= TICK_S / 2.0)
+        if (!s->closed && now - s->last_s >= tick_s)
             paint(s, now);
     }
     pthread_mutex_unlock(&s->lock);

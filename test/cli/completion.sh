@@ -119,6 +119,7 @@ NO_COLOR=1 on_terminal "$FOREWARP" check "$tmp/absent.fw"
 coloured && not_ok "NO_COLOR" || ok "NO_COLOR"
 tune() { on_terminal "$FOREWARP" tune examples/jacobi2d.fw -s N=64,M=64 --budget 12t --store "$tmp/s.db" -o "$tmp/out" "$@"; }
 tune
+tr '\r' '\n' <"$tmp/stderr" | grep -q "0.0 s  start" && ok "a line from the start" || not_ok "a line from the start"
 tr '\r' '\n' <"$tmp/stderr" | grep -q "search  .* of 12 trials.*best" && ok "progress on a terminal" ||
     not_ok "progress on a terminal" "$(cat "$tmp/stderr")"
 # While one kernel is built, which takes long here, the line goes on.

@@ -18,6 +18,9 @@ static const char *const style[] = {
 static const char *const plot_script[] = {
 #include "report/plot.js.inc"
 };
+static const char *const verdict_script[] = {
+#include "report/verdict.js.inc"
+};
 static const char *const page_script[] = {
 #include "report/page.js.inc"
 };
@@ -163,6 +166,8 @@ void report_page(Buf *out, const Analysis *const *of, int n, bool live)
     put_without_tags(out, text, "\\u003c");
     buf_printf(out, "</script>\n<script nonce=\"%s\">\n", nonce);
     put_lines(out, plot_script, COUNTOF(plot_script));
+    buf_printf(out, "</script>\n<script nonce=\"%s\">\n", nonce);
+    put_lines(out, verdict_script, COUNTOF(verdict_script));
     buf_printf(out, "</script>\n<script nonce=\"%s\">\n", nonce);
     put_lines(out, page_script, COUNTOF(page_script));
     buf_puts(out, "</script>\n</body>\n</html>\n");

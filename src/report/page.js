@@ -22,10 +22,11 @@ function summary() {
     if (data.live)
         main.append(follow());
     if (!one)
-        main.append(comparison());
+        main.append(verdictOfRuns(), comparison());
     else
         main.append(make('dl', {class: 'tiles'}, facts(newest).map(([value, name]) =>
-            make('div', {class: 'tile'}, make('dt', {}, name), make('dd', {}, value)))));
+            make('div', {class: 'tile'}, make('dt', {}, name), make('dd', {}, value)))),
+        verdict(newest) || '');
 }
 
 function facts(run) {
@@ -36,27 +37,31 @@ function facts(run) {
             [percent(run.floor / run.best), 'of the speed of the floor'],
         run.best < Infinity && run.bytes > 0 &&
             [digits(run.bytes / run.best) + ' GB/s', 'effective bandwidth'],
-        [run.all.length, 'trials'],
-        [digits(run.space_points), 'points in the space']].filter(Boolean);
+        data.live && [run.all.length, 'trials'],
+        data.live && [digits(run.space_points), 'points in the space']].filter(Boolean);
 }
 
 const sameAsFirst = run => run.problem === runs[0].problem &&
     run.device.fingerprint === runs[0].device.fingerprint;
 
+// As few columns as fit a telephone; the rest has the runs side by side, and may be scrolled.
 function comparison() {
-    const first = runs[0];
-    return make('div', {},
-        runs.every(sameAsFirst) ? null : make('p', {class: 'note'},
-            'These runs are of different problems or devices. Their times stand side by ' +
-            'side, but do not measure the same thing.'),
+    const first = runs[0], left = run => run.best < Infinity && first.best < Infinity
+        ? (run.best / first.best).toFixed(3) + '×' : '–';
+    const short = table('The best of each run', ['run', 'best', `against ${first.letter}`, 'of floor'],
+        runs.map(run => [runs.every(sameAsFirst) ? `${run.letter}: ${run.strategy}` : run.label,
+            time(run.best), left(run), run.floor > 0 ? percent(run.floor / run.best) : '–']));
+    short.classList.add('fits');
+    const of = [['problem', run => run.problem], ['device', run => run.device.device],
+        ['tuned', run => run.when.slice(0, 16)], ['strategy', run => run.strategy],
+        ['trials', run => String(run.all.length)], ['right', run => String(run.ok.length)],
+        ['seconds', run => digits(run.elapsed_s, 3)], ['plain', run => time(run.plain)],
+        ['bandwidth', run => run.best < Infinity && run.bytes > 0
+            ? digits(run.bytes / run.best) + ' GB/s' : '–']];
+    return make('div', {}, short, make('details', {}, make('summary', {}, 'More about the runs'),
         scroll('The runs side by side', table('The runs side by side',
-            ['run', 'device', 'tuned', 'strategy', 'trials', 'right', 'seconds', 'best',
-                `faster than ${first.letter}`, 'plain', 'of the floor'],
-            runs.map(run => [run.label, run.device.device, run.when.slice(0, 16), run.strategy,
-                run.all.length, run.ok.length, digits(run.elapsed_s, 3), time(run.best),
-                run.best < Infinity && first.best < Infinity
-                    ? (first.best / run.best).toFixed(3) + '×' : '–',
-                time(run.plain), run.floor > 0 ? percent(run.floor / run.best) : '–']))));
+            ['', ...runs.map(run => run.letter)], of.map(([name, text]) =>
+                [name, ...runs.map(text)])))));
 }
 
 // The page of a run that goes on loads itself again, but not under somebody's hands.

@@ -105,6 +105,8 @@ fails 1 "no candidate was built, right and in time" "$FOREWARP" tune "$tmp/wrong
 passes "report of nothing right" "$FOREWARP" report "$tmp/wrong" --html "$tmp/wrong.html"
 passes "the page is whole" "$PYTHON" "$tmp/page.py" "$tmp/wrong.html" "$tmp/wrong/wrong.run.json"
 
+passes "report of different problems" "$FOREWARP" report "$record" "$tmp/odd out" --html "$tmp/differ.html"
+
 # What is no record.
 fails 1 "absent.run.json" "$FOREWARP" report "$tmp/absent.run.json"
 mkdir "$tmp/empty"
@@ -211,6 +213,28 @@ seen "$page" "$(cat "$tmp/hands.js")" "figures, filters, brush, order, what diff
 seen "$tmp/two.html" "() => { type('words', ''); const letters = new Set(trials.map(t => t.run.letter));
     return letters.size === 2 && all('#search .best').length === 2 && all('#coordinates .grip').length > 3 &&
         all('table')[0].rows.length === 3 && all('ins, del').length > 0; }" "two runs side by side"
+# What a reader asks first: of one run, of two, of two that measure different things.
+seen "$page" "() => { const text = document.getElementById('verdict').innerText;
+    return all('#verdict dt').map(q => q.innerText).join() === 'How sure is the best?,What limits it?,What to try next?' &&
+        /right for \\d+ sets of inputs|were checked/.test(text) && /36 of \\d+ points/.test(text) &&
+        /memory|arithmetic|not measured|does not tell/i.test(text) && /trial \\d+ of 36|floor would take/.test(text) || text; }" \
+    "how sure, what limits, what next"
+seen "$tmp/two.html" "() => { const text = document.getElementById('verdict').innerText;
+    const [a, b] = runs.map(r => r.best), gap = Math.max(a, b) / Math.min(a, b) - 1;
+    return text.includes('The runs are comparable') && (text.startsWith((a < b ? 'A' : 'B') + ' won: ') ?
+        gap > 0.01 : text.startsWith('No run won: ')) && text.includes(runs[0].letter) || text; }" "which run won"
+seen "$tmp/differ.html" "() => { const text = document.getElementById('verdict').innerText;
+    return text.startsWith('These runs are not comparable: they are of different problems') && !text.includes(' won') || text; }" \
+    "runs that are not comparable"
+seen "$tmp/wrong.html" "() => /No candidate was built.*2 trials failed/.test(document.getElementById('verdict').innerText)" \
+    "what came of nothing right"
+for WIDTH in 390 1280; do
+    seen "$tmp/two.html" "() => { const wide = all('table')[0].scrollWidth, room = main.clientWidth;
+        return wide <= room && !all('table')[0].closest('.scroll') || [wide, room]; }" "the first table fits $WIDTH"
+    seen "$page" "() => { const end = document.getElementById('verdict').getBoundingClientRect().bottom;
+        return end < 900 || end; }" "what a reader asks is on the first screen of $WIDTH"
+done
+WIDTH=1280
 seen "$tmp/odd.html" "() => all('#roofline-part, #roofline svg').length > 0 && all('#features').length === 0" \
     "the roofline of a template"
 seen "$tmp/wrong.html" "() => document.body.textContent.includes('No candidate was built')" "nothing right"

@@ -60,7 +60,7 @@ function comparison() {
             ? digits(run.bytes / run.best) + ' GB/s' : '–']];
     return make('div', {}, short, make('details', {}, make('summary', {}, 'More about the runs'),
         scroll('The runs side by side', table('The runs side by side',
-            ['', ...runs.map(run => run.letter)], of.map(([name, text]) =>
+            ['run', ...runs.map(run => run.letter)], of.map(([name, text]) =>
                 [name, ...runs.map(text)])))));
 }
 

@@ -278,8 +278,8 @@ fw_device *fw_device_adopt(const char *name, void *queue, char **message)
         device->info = *kind->info(opened);
         kind->close(opened);
     } else if (!kind) {
-        diag_error(&diags, span_none, "C006", "there are opencl, cuda and host: `%s`",
-                   name);
+        diag_error(&diags, span_none, "C006",
+                   "a kind of device is opencl, cuda or host, not `%s`", name);
     } else {
         diag_world(&diags, "C007", "%.*s", (int)strcspn(log.text, "\n"), log.text);
     }

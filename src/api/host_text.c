@@ -758,8 +758,9 @@ static bool check_stem(const char *stem, Diags *diags)
     bool ok = stem[0] && !strpbrk(stem, "\"\\/?*");
     for (const char *c = stem; *c; c++)
         ok = ok && (unsigned char)*c >= ' ' && *c != 0x7f;
-    return ok || diag_error(diags, span_none, "C058",
-                            "`%s` cannot name a C file: an #include cannot say it", stem);
+    return ok ||
+           diag_error(diags, span_none, "C058",
+                      "`%s` cannot be the name of a C file: no #include can name it", stem);
 }
 
 // Variables of a module, local memory and structs as arguments need more host code than is

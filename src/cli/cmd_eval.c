@@ -121,7 +121,7 @@ static int eval_exploration(Options *o)
         return 2;
     if (o->nlist > 2) {
         diag_error(&o->diags, span_none, "C044",
-                   "unexpected argument `%s`: one exploration is wanted", o->list[2]);
+                   "unexpected argument `%s`: give one exploration", o->list[2]);
         return 2;
     }
     EvalOptions options = {

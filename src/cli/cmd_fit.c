@@ -25,7 +25,8 @@ static int *choose_rows(Options *o, const Dataset *data, int *n)
             row[(*n)++] = i;
     if (*n)
         return row;
-    diag_error(&o->diags, span_none, "C016", "`%s` is all that the data have",
+    diag_error(&o->diags, span_none, "C016",
+               "the data have only the program `%s`, so nothing is left to fit",
                o->leave_out);
     return NULL;
 }

@@ -220,8 +220,8 @@ int cmd_fuse(Options *o)
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
     if (space->limit < space->asked)
         diag_warning(&o->diags, span_none, "F035",
-                     "there are more than %d sets of up to %d calls: those of up to %d are "
-                     "looked at",
+                     "there are more than %d sets of up to %d calls: only sets of up to %d "
+                     "are considered",
                      SETS_MOST, space->asked, space->limit);
     Cover *cover;
     double start = clock_s();

@@ -201,11 +201,11 @@ static bool is_asked_right(Options *o)
 {
     if (o->point)
         return diag_error(&o->diags, span_none, "C076",
-                          "the kernels of a program's point are what `emit` prints");
+                          "use `emit` to print the kernels of a point");
     return !o->device_model ||
            diag_error(&o->diags, span_none, "C078",
-                      "a described device has no measured rates, by which covers of a "
-                      "program are ordered: give --device");
+                      "covers of a program are ordered by measured rates, which a "
+                      "described device does not have: give --device");
 }
 
 int cli_fuse_program(Options *o)

@@ -38,9 +38,10 @@ static int predict(Options *o, const Problem *problem)
 {
     StencilShape shape;
     if (!problem->bound || !stencil_shape(problem->bound, &shape)) {
-        diag_error(&o->diags, span_none, "C072",
-                   "%s is no stencil, of which the loading could be predicted",
-                   problem->name);
+        diag_error(
+            &o->diags, span_none, "C072",
+            "only the loading of a stencil can be predicted, and %s is not a stencil",
+            problem->name);
         return -1;
     }
     const Loadings *table = read_loadings(o);

@@ -178,7 +178,7 @@ static bool find_end(Tune *t)
     t->floor_ns = t->result->floor_ns;
     if (ok && !(t->floor_ns > 0))
         diag_warning(t->diags, span_none, "C095",
-                     "the floor is not known here: a share of it ends nothing");
+                     "the floor is not known here, so a share of it cannot end the search");
     return ok;
 }
 

@@ -264,7 +264,7 @@ static bool no_winner(Tune *t)
     Buf text;
     if (t->aimless)
         return diag_world(t->diags, "C094",
-                          "an objective has no value: %s does not tell what it needs",
+                          "an objective has no value: %s does not report what it needs",
                           t->result->device);
     buf_init(&text);
     trial_counts(&text, t->result->count);

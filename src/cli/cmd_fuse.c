@@ -9,18 +9,19 @@
 #include <string.h>
 
 // 123, or 9.10.11 where a number has two digits.
-static void put_set(Buf *out, const Script *script, Set set)
+static void put_set(Buf *out, const Script *script, const Fusion *f)
 {
     const char *separator = script->ncall > 9 ? "." : "";
-    for (Set s = set; s; s &= s - 1)
-        buf_printf(out, "%d%s", __builtin_ctzll(s) + 1, s & (s - 1) ? separator : "");
+    for (Set s = f->set; s; s &= s - 1)
+        buf_printf(out, "%d%s", f->first + __builtin_ctzll(s) + 1,
+                   s & (s - 1) ? separator : "");
 }
 
 static void put_order(Buf *out, const Script *script, const Fusion *f)
 {
     const char *separator = script->ncall > 9 ? "." : "";
     for (int i = 0; i < f->ncall; i++)
-        buf_printf(out, "%s%d", i ? separator : "", f->order[i] + 1);
+        buf_printf(out, "%s%d", i ? separator : "", f->first + f->order[i] + 1);
 }
 
 static void put_elems(Buf *out, const Script *script, const Fusion *f, ElemTest *test)
@@ -64,27 +65,41 @@ static json_t *fusion_json(const Script *script, const Fusion *f)
 {
     json_t *order = json_array();
     for (int i = 0; i < f->ncall; i++)
-        json_array_append_new(order, json_integer(f->order[i] + 1));
-    return json_pack("{s:o, s:f, s:[i, i], s:o, s:i, s:f, s:o, s:o, s:i, s:i}", "calls",
-                     cli_set_json(f->set), "orders", f->orders, "need", f->need_min,
-                     f->need_max, "order", order, "allocated", f->top, "implementations",
-                     f->impls, "loads", cli_elems_json(script, f, fusion_loads), "stores",
-                     cli_elems_json(script, f, fusion_stores), "words", f->moved, "apart",
-                     f->apart);
+        json_array_append_new(order, json_integer(f->first + f->order[i] + 1));
+    return json_pack(
+        "{s:o, s:f, s:[i, i], s:o, s:i, s:f, s:o, s:o, s:i, s:i}", "calls",
+        cli_set_json(fusion_calls(f)), "orders", f->orders, "need", f->need_min,
+        f->need_max, "order", order, "allocated", f->top, "implementations", f->impls,
+        "loads", cli_elems_json(script, f, fusion_loads), "stores",
+        cli_elems_json(script, f, fusion_stores), "words", f->moved, "apart", f->apart);
 }
 
 static json_t *cover_json(const FuseSpace *space, const Cover *cover)
 {
     json_t *kernels = json_array();
     for (int i = 0; i < cover->n; i++)
-        json_array_append_new(kernels, cli_set_json(space->fusion.at[cover->unit[i]].set));
+        json_array_append_new(
+            kernels, cli_set_json(fusion_calls(&space->fusion.at[cover->unit[i]])));
     return json_pack("{s:o, s:f}", "kernels", kernels, "words", cover->cost);
+}
+
+// Inputs are read and results written once, whatever shares a kernel.
+static double least_words(const Script *script)
+{
+    double words = 0;
+    for (int e = 0; e < script->nelem; e++) {
+        const Elem *elem = &script->elem[e];
+        if (!elem->is_uniform &&
+            (elem->is_output || (elem->is_input && elem_is_used(elem))))
+            words += elem->words;
+    }
+    return words;
 }
 
 static json_t *space_json(const FuseSpace *space, const Fusion *const *list,
                           const Cover *cover, int ncover, double cover_s)
 {
-    const Script *script = space->graph.script;
+    const Script *script = space->script;
     json_t *fusions = json_array(), *covers = json_array();
     for (int i = 0; i < space->fusion.len; i++)
         if (list[i]->ncall > 1)
@@ -96,17 +111,20 @@ static json_t *space_json(const FuseSpace *space, const Fusion *const *list,
         space->convex, "connected", space->connected, "fusions", space->fusions,
         "implementations", space->impls, "covers", space->covers, "cover_implementations",
         space->cover_impls, "covers_cut", space->covers_cut);
-    return json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:f, s:f}", "script", script->name,
-                     "calls", calls_json(script), "limit", space->limit, "counts", counts,
-                     "fusions", fusions, "covers", covers, "space_s", space->seconds,
-                     "cover_s", cover_s);
+    bool cut = ncover && cover[0].cut;
+    return json_pack("{s:s, s:o, s:i, s:b, s:i, s:b, s:f, s:o, s:o, s:o, s:f, s:f}",
+                     "script", script->name, "calls", calls_json(script), "limit",
+                     space->limit, "limit_cut", space->cut, "parts", space->nparts,
+                     "covers_cut", cut, "least_words", least_words(script), "counts",
+                     counts, "fusions", fusions, "covers", covers, "space_s",
+                     space->seconds, "cover_s", cover_s);
 }
 
 // Text --------------------------------------------------------------------------------
 
 static void print_counts(const FuseSpace *space)
 {
-    const Script *script = space->graph.script;
+    const Script *script = space->script;
     printf("%s: %d calls, %d inputs; fusions of at most %d\n", script->name, script->ncall,
            script->ninput, space->limit);
     if (space->subsets > 0)
@@ -125,7 +143,7 @@ enum { ROWS_MOST = 40 };
 
 static void print_fusions(const FuseSpace *space, const Fusion *const *list)
 {
-    const Script *script = space->graph.script;
+    const Script *script = space->script;
     Buf set, order, loads, stores;
     Buf *text[] = {&set, &order, &loads, &stores};
     for (int i = 0; i < COUNTOF(text); i++)
@@ -139,7 +157,7 @@ static void print_fusions(const FuseSpace *space, const Fusion *const *list)
             continue;
         for (int k = 0; k < COUNTOF(text); k++)
             buf_clear(text[k]);
-        put_set(&set, script, f->set);
+        put_set(&set, script, f);
         put_order(&order, script, f);
         put_elems(&loads, script, f, fusion_loads);
         put_elems(&stores, script, f, fusion_stores);
@@ -154,6 +172,19 @@ static void print_fusions(const FuseSpace *space, const Fusion *const *list)
         buf_release(text[i]);
 }
 
+// How good the first cover is known to be.
+static void print_known(const FuseSpace *space, const Cover *cover)
+{
+    if (space->nparts > 1)
+        printf("  divided into %d parts of at most %d calls, no kernel has calls of two\n",
+               space->nparts, PART_MAX);
+    if (space->nparts > 1 || space->cut || cover->cut)
+        printf("  the first is %s; no cover at all moves fewer than %.0f words\n",
+               cover->cut ? "the best that was found"
+                          : "the cheapest of the sets looked at",
+               least_words(space->script));
+}
+
 static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
 {
     Buf text;
@@ -163,11 +194,13 @@ static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
         buf_clear(&text);
         for (int k = 0; k < cover[i].n; k++) {
             buf_puts(&text, k ? "|" : "");
-            put_set(&text, space->graph.script, space->fusion.at[cover[i].unit[k]].set);
+            put_set(&text, space->script, &space->fusion.at[cover[i].unit[k]]);
         }
         printf("  %5.0f  %s\n", cover[i].cost, text.text);
     }
     buf_release(&text);
+    if (ncover)
+        print_known(space, &cover[0]);
 }
 
 // The command -------------------------------------------------------------------------
@@ -180,7 +213,7 @@ static int cover_by_words(const FuseSpace *space, int k, Arena *arena, Cover **c
     for (int i = 0; i < n; i++)
         unit[i] =
             (CoverUnit){space->fusion.at[i].set, (double)space->fusion.at[i].moved, i};
-    return cover_best(&space->graph, unit, n, k, arena, cover);
+    return cover_parts(space, unit, n, k, arena, cover);
 }
 
 static int print_text(Options *o)
@@ -218,11 +251,12 @@ int cmd_fuse(Options *o)
     if (!ok)
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
-    if (space->limit < space->asked)
+    if (space->cut)
         diag_warning(&o->diags, span_none, "F035",
-                     "there are more than %d sets of up to %d calls: only sets of up to %d "
-                     "are considered",
-                     SETS_MOST, space->asked, space->limit);
+                     "there are too many sets of up to %d calls: only sets of up to %d are "
+                     "considered%s",
+                     space->asked, space->limit,
+                     space->limit < space->limit_most ? ", larger ones in some parts" : "");
     Cover *cover;
     double start = clock_s();
     int n = cover_by_words(space, o->number ? (int)o->number : 10, o->arena, &cover);

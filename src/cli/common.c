@@ -172,11 +172,11 @@ bool cli_prints(const Options *o)
     return !(o->json && strcmp(o->json, "-") == 0) && !(o->csv && strcmp(o->csv, "-") == 0);
 }
 
-json_t *cli_set_json(Set set)
+json_t *cli_set_json(Calls calls)
 {
     json_t *list = json_array();
-    for (Set s = set; s; s &= s - 1)
-        json_array_append_new(list, json_integer(__builtin_ctzll(s) + 1));
+    for (Set s = calls.set; s; s &= s - 1)
+        json_array_append_new(list, json_integer(calls.first + __builtin_ctzll(s) + 1));
     return list;
 }
 

@@ -12,19 +12,20 @@
 
 enum { SHOWN_MOST = 40 };
 
-static void put_stages(Buf *out, Set set)
+static void put_stages(Buf *out, Calls calls)
 {
-    for (; set; set &= set - 1)
-        buf_printf(out, "%d%s", __builtin_ctzll(set) + 1, set & (set - 1) ? "+" : "");
+    for (Set set = calls.set; set; set &= set - 1)
+        buf_printf(out, "%d%s", calls.first + __builtin_ctzll(set) + 1,
+                   set & (set - 1) ? "+" : "");
 }
 
 // Those of the set that may have a tile in local memory.
-static Set tiles_of(const Pipeline *p, Set set)
+static Calls tiles_of(const Pipeline *p, const Fusion *f)
 {
-    Set tiles = 0;
-    for (int v = 0; v < p->script.ncall; v++)
-        if (pipeline_tiles(p, set, v))
-            tiles |= (Set)1 << v;
+    Calls tiles = {f->first, 0};
+    for (Set s = f->set; s; s &= s - 1)
+        if (pipeline_tiles(p, fusion_calls(f), f->first + __builtin_ctzll(s)))
+            tiles.set |= s & -s;
     return tiles;
 }
 
@@ -85,9 +86,9 @@ static void print_fusions(const Pipeline *p, const Fusion *const *list, int n,
         buf_clear(&set);
         buf_clear(&tiles);
         buf_clear(&time);
-        put_stages(&set, list[i]->set);
-        put_stages(&tiles, tiles_of(p, list[i]->set));
-        cli_time(&time, pipeline_time(p, list[i]->set, rates));
+        put_stages(&set, fusion_calls(list[i]));
+        put_stages(&tiles, tiles_of(p, list[i]));
+        cli_time(&time, pipeline_time(p, fusion_calls(list[i]), rates));
         printf("  %-18s %5d/%-5d  %-10s  %12s\n", set.text, list[i]->moved, list[i]->apart,
                tiles.len ? tiles.text : "-", time.text);
     }
@@ -110,6 +111,20 @@ static void print_covers(const Pipeline *p, const StageRates *rates)
         printf("  %12s  %s\n", time.text, p->label[i]);
         buf_release(&time);
     }
+    if (p->space->nparts > 1)
+        printf(
+            "  divided into %d parts of at most %d stages, no kernel has stages of two\n",
+            p->space->nparts, PART_MAX);
+    if (p->ncover && (p->space->nparts > 1 || p->space->cut || p->cover[0].cut)) {
+        Buf least;
+        buf_init(&least);
+        cli_time(&least, pipeline_least(p, rates));
+        printf("  the first is %s; no cover at all takes less than %s\n",
+               p->cover[0].cut ? "the best that was found"
+                               : "the fastest of the sets looked at",
+               least.text);
+        buf_release(&least);
+    }
     printf("\n  space %.2f ms\n", 1e3 * p->space->seconds);
 }
 
@@ -118,11 +133,11 @@ static void print_covers(const Pipeline *p, const StageRates *rates)
 static json_t *fusion_json(const Pipeline *p, const Fusion *f, const StageRates *rates)
 {
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:f, s:i, s:i, s:f}", "stages", cli_set_json(f->set), "loads",
-        cli_elems_json(&p->script, f, fusion_loads), "stores",
-        cli_elems_json(&p->script, f, fusion_stores), "tiles",
-        cli_set_json(tiles_of(p, f->set)), "placements", f->impls, "bytes", f->moved,
-        "apart", f->apart, "predicted_ns", pipeline_time(p, f->set, rates));
+        "{s:o, s:o, s:o, s:o, s:f, s:i, s:i, s:f}", "stages", cli_set_json(fusion_calls(f)),
+        "loads", cli_elems_json(&p->script, f, fusion_loads), "stores",
+        cli_elems_json(&p->script, f, fusion_stores), "tiles", cli_set_json(tiles_of(p, f)),
+        "placements", f->impls, "bytes", f->moved, "apart", f->apart, "predicted_ns",
+        pipeline_time(p, fusion_calls(f), rates));
 }
 
 static json_t *stage_json(const Pipeline *p, int v)
@@ -171,11 +186,14 @@ static json_t *pipeline_json(const Problem *problem, const Pipeline *p,
                   "convex", s->convex, "connected", s->connected, "fusions", s->fusions,
                   "placements", s->impls, "covers", s->covers, "cover_placements",
                   s->cover_impls, "covers_cut", s->covers_cut);
-    return json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:f}", "program",
-                     problem_label(problem), "stages", stages, "limit", s->limit, "counts",
-                     counts, "fusions", fusions, "covers", covers, "rates", "gbs",
-                     rates->gbs, "operations_ns", rates->ops, "launch_ns", rates->launch_ns,
-                     "space_s", s->seconds);
+    bool cut = p->ncover && p->cover[0].cut;
+    return json_pack(
+        "{s:s, s:o, s:i, s:b, s:i, s:b, s:f, s:o, s:o, s:o, s:{s:f, s:f, s:f}, "
+        "s:f}",
+        "program", problem_label(problem), "stages", stages, "limit", s->limit, "limit_cut",
+        s->cut, "parts", s->nparts, "covers_cut", cut, "least_ns", pipeline_least(p, rates),
+        "counts", counts, "fusions", fusions, "covers", covers, "rates", "gbs", rates->gbs,
+        "operations_ns", rates->ops, "launch_ns", rates->launch_ns, "space_s", s->seconds);
 }
 
 // Entry ---------------------------------------------------------------------------------
@@ -226,6 +244,11 @@ int cli_fuse_program(Options *o)
                    problem->name, CALLS_MAX);
         return 2;
     }
+    if (p->space->cut)
+        diag_warning(&o->diags, span_none, "F035",
+                     "there are too many sets of up to %d stages: those of up to %d are "
+                     "looked at",
+                     p->space->asked, p->space->limit);
     int n;
     const Fusion **list = fuse_list(p->space, 2, o->arena, &n);
     if (cli_prints(o)) {

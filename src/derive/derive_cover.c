@@ -158,6 +158,9 @@ bool cover_choose(const Derivation *d, Point *point, int cover, bool local)
 
 // The kernels of a cover ------------------------------------------------------------------
 
+// Calls, and the maps that folds of theirs read.
+enum { LETS_MOST = 2 * CALLS_MAX };
+
 // The lets of the region, as they are at the moment.
 typedef struct {
     const Derivation *d;
@@ -165,9 +168,12 @@ typedef struct {
     Rewriter *r;
     const Point *point;
     Unstored *unstored;
-    Set local; // stages with a tile
+    bool local[CALLS_MAX]; // stages with a tile
     int n;
-    Set item[CALLS_MAX]; // stages that a let holds; 0: something else
+    int item[LETS_MOST]; // what a let holds: a stage, the first of several; -1: other
+    int with[LETS_MOST]; // the stage under which a stage is held; -1: by none
+    int number;          // of the next stage that a rewrite makes
+    bool stored[LETS_MOST];
 } Chain;
 
 static Path let_at(const Chain *c, int k)
@@ -178,15 +184,10 @@ static Path let_at(const Chain *c, int k)
     return path;
 }
 
-static Set bit(int stage)
-{
-    return (Set)1 << stage;
-}
-
 static int find_item(const Chain *c, int stage)
 {
     int k = 0;
-    while (k < c->n && !(c->item[k] & bit(stage)))
+    while (k < c->n && (c->with[stage] < 0 || c->item[k] != c->with[stage]))
         k++;
     return k;
 }
@@ -198,6 +199,7 @@ static bool inline_let(Chain *c, int stage)
     if (k == c->n || !rewriter_rule(c->r, &path, RULE_LET_INLINE, &(RuleArgs){0}))
         return false;
     memmove(c->item + k, c->item + k + 1, (size_t)(--c->n - k) * sizeof *c->item);
+    c->with[stage] = -1;
     return true;
 }
 
@@ -207,7 +209,7 @@ static bool swap_up(Chain *c, int k)
     Path path = let_at(c, k - 1);
     if (!rewriter_rule(c->r, &path, RULE_LET_SWAP, &(RuleArgs){0}))
         return false;
-    Set item = c->item[k];
+    int item = c->item[k];
     c->item[k] = c->item[k - 1];
     c->item[k - 1] = item;
     return true;
@@ -246,7 +248,7 @@ static void one_map(Chain *c, const int *stage, int n)
     if (!rewriter_rule(c->r, &path, RULE_LET_TUPLE, &(RuleArgs){1, {n}}))
         return;
     for (int i = 1; i < n; i++)
-        c->item[first] |= c->item[first + i];
+        c->with[stage[i]] = c->with[stage[0]];
     c->n -= n - 1;
     memmove(c->item + first + 1, c->item + first + n,
             (size_t)(c->n - first - 1) * sizeof *c->item);
@@ -263,12 +265,12 @@ static bool name_folded(Chain *c, int stage, int number)
     int k = find_item(c, stage);
     Path let = let_at(c, k), value = let;
     path_push(&value, 0);
-    if (k == c->n || c->n == CALLS_MAX ||
+    if (k == c->n || c->n == LETS_MOST ||
         !rewriter_rule(c->r, &value, RULE_NAME_FOLDED, &(RuleArgs){0}) ||
         !rewriter_rule(c->r, &let, RULE_LET_OUT, &(RuleArgs){0}))
         return false;
     memmove(c->item + k + 1, c->item + k, (size_t)(c->n++ - k) * sizeof *c->item);
-    c->item[k] = bit(number);
+    c->item[k] = c->with[number] = number;
     return true;
 }
 
@@ -290,13 +292,13 @@ static void fuse_read(Rewriter *r, const Path *at)
 // the point cannot do that the folds have kernels of their own.
 static void fold_together(Chain *c, const int *stored, int n)
 {
-    int made[CALLS_MAX], number = c->p->script.ncall;
-    Set folds = 0;
+    int made[PART_MAX];
+    bool folds = false;
     for (int i = 0; i < n; i++) {
         bool sum = is_sum(c, stored[i]);
-        made[i] = sum ? number++ : stored[i];
-        folds |= sum ? bit(stored[i]) : 0;
-        if (number > CALLS_MAX || (sum && !name_folded(c, stored[i], made[i])))
+        made[i] = sum ? c->number++ : stored[i];
+        folds |= sum;
+        if (c->number == LETS_MOST || (sum && !name_folded(c, stored[i], made[i])))
             return;
     }
     if (n > 1)
@@ -310,26 +312,33 @@ static void fold_together(Chain *c, const int *stored, int n)
         !rewriter_rule(c->r, &let, RULE_FOLD_TOGETHER,
                        &(RuleArgs){2, {parts.rows, parts.near}}))
         return;
-    c->item[first] |= folds; // it is stored
+    c->stored[c->item[first]] |= folds;
     parts.param = path_find(c->r->expr, &let)->param;
     c->unstored->together[c->unstored->ntogether++] = parts;
 }
 
-// What lies between the stores of a kernel, or between it and a tile, moves to its readers.
-static void make_kernel(Chain *c, Set set)
+static bool after_tile(const Chain *c, Calls set, int stage)
 {
-    int stored[CALLS_MAX], n = 0;
-    const Graph *graph = &c->p->graph;
+    for (Set s = pipeline_before(c->p, set, stage); s; s &= s - 1)
+        if (c->local[set.first + __builtin_ctzll(s)])
+            return true;
+    return false;
+}
+
+// What lies between the stores of a kernel, or between it and a tile, moves to its readers.
+static void make_kernel(Chain *c, Calls set)
+{
+    int stored[PART_MAX], n = 0, first = set.first;
+    int end = MIN(first + PART_MAX, c->p->script.ncall);
     bool sums = false, lists = derive_word(c->d, c->point, "lists", "tiles");
-    for (int v = 0; v < c->p->script.ncall; v++)
+    for (int v = first; v < end; v++)
         if (pipeline_stores(c->p, set, v) && c->p->stage[v].let >= 0) {
-            sums |= is_sum(c, v) && (set & ~bit(v));
+            sums |= is_sum(c, v) && (set.set & (set.set - 1));
             stored[n++] = v;
         }
-    for (int v = 0; v < c->p->script.ncall; v++)
-        if ((set & ~c->local & bit(v)) && !pipeline_stores(c->p, set, v) &&
-            c->p->stage[v].let >= 0 &&
-            (n > 1 || sums || lists || (graph->anc[v] & set & c->local)))
+    for (int v = first; v < end; v++)
+        if (calls_have(set, v) && !c->local[v] && !pipeline_stores(c->p, set, v) &&
+            c->p->stage[v].let >= 0 && (n > 1 || sums || lists || after_tile(c, set, v)))
             inline_let(c, v);
     if (sums)
         fold_together(c, stored, n);
@@ -350,9 +359,10 @@ static void to_global(Chain *c, const Path *path)
 }
 
 // Stages without a name, while they are where they were found.
-static void store_unnamed(Chain *c, Set set)
+static void store_unnamed(Chain *c, Calls set)
 {
-    for (int v = 0; v < c->p->script.ncall; v++) {
+    int end = MIN(set.first + PART_MAX, c->p->script.ncall);
+    for (int v = set.first; v < end; v++) {
         Path path = path_join(&c->p->region, &c->p->stage[v].path);
         bool result = c->p->script.elem[c->p->script.call[v].out].is_output;
         if (pipeline_stores(c->p, set, v) && c->p->stage[v].let < 0 && !result)
@@ -372,16 +382,20 @@ static void begin_chain(Chain *c, const Point *point, int cover)
         char name[16];
         name_place(name, sizeof name, v);
         if (derive_word(c->d, point, name, "local") && cover_tiles(c->p, cover, v))
-            c->local |= bit(v);
+            c->local[v] = true;
     }
     for (int k = 0; k < c->p->nlet; k++)
-        c->item[c->n++] = c->p->let_stage[k] >= 0 ? bit(c->p->let_stage[k]) : 0;
+        c->item[c->n++] = c->p->let_stage[k];
+    c->number = c->p->script.ncall;
+    memset(c->with, -1, sizeof c->with);
+    for (int k = 0; k < c->n; k++)
+        if (c->item[k] >= 0)
+            c->with[c->item[k]] = c->item[k];
 }
 
 void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored *unstored)
 {
     const Pipeline *p = d->pipeline;
-    Set stores = 0;
     *unstored = (Unstored){0};
     if (!p)
         return;
@@ -392,19 +406,21 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
     for (int i = 0; i < cover->n; i++)
         store_unnamed(&c, pipeline_set(p, cover, i));
     for (int i = 0; i < cover->n; i++) {
-        Set set = pipeline_set(p, cover, i);
-        for (int v = 0; v < p->script.ncall; v++)
-            stores |= pipeline_stores(p, set, v) ? bit(v) : 0;
+        Calls set = pipeline_set(p, cover, i);
+        for (int v = set.first; v < MIN(set.first + PART_MAX, p->script.ncall); v++)
+            c.stored[v] |= pipeline_stores(p, set, v);
         make_kernel(&c, set);
     }
     for (int k = 0; k < c.n; k++) {
         Path path = let_at(&c, k), value = path;
         path_push(&value, 0);
-        if (c.item[k] & stores)
+        int stage = c.item[k];
+        if (stage >= 0 && c.stored[stage])
             to_global(&c, &value);
-        else if (c.item[k])
-            unstored->at[unstored->n++] = (UnstoredStage){path_find(r->expr, &path)->param,
-                                                          (c.item[k] & c.local) != 0};
+        else if (stage >= 0)
+            unstored->at[unstored->n++] =
+                (UnstoredStage){path_find(r->expr, &path)->param,
+                                stage < p->script.ncall && c.local[stage]};
     }
 }
 

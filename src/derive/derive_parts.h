@@ -128,7 +128,7 @@ typedef struct {
 } Together;
 typedef struct {
     int n, ntogether;
-    UnstoredStage at[CALLS_MAX];
+    UnstoredStage at[2 * CALLS_MAX]; // of each let
     Together together[CALLS_MAX];
 } Unstored;
 bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?

@@ -349,7 +349,7 @@ static int add_stage(Finder *f, const Expr *expr, const char *name, int let,
     function->nparam = reads.n;
     for (int i = 0; i < reads.n; i++) {
         call->in[i] = reads.at[i].elem;
-        p->script.elem[call->in[i]].users |= (Set)1 << v;
+        elem_add_user(&p->script.elem[call->in[i]], v);
     }
     return v;
 }
@@ -478,10 +478,10 @@ static void finish_stages(Finder *f)
         }
         p->points = fmax(p->points, stage->points);
         elem->shape = v;
-        for (int u = v - 1; u >= 0; u--)
+        for (int u = v - 1; u >= 0 && elem->shape == v; u--)
             if (same_shape(f->ir->arith, &p->stage[u], stage))
                 elem->shape = s->elem[s->call[u].out].shape;
-        elem->is_output |= elem->users == 0;
+        elem->is_output |= !elem_is_used(elem);
         elem->is_sole |= stage->let < 0;
         for (int i = 0; i < stage->nread; i++) {
             int from = s->elem[stage->read[i].elem].producer;
@@ -497,15 +497,16 @@ static void finish_stages(Finder *f)
 
 // Questions -----------------------------------------------------------------------------
 
-static bool in_set(Set set, int stage)
-{
-    return set >> stage & 1;
-}
-
-bool pipeline_stores(const Pipeline *p, Set set, int stage)
+bool pipeline_stores(const Pipeline *p, Calls set, int stage)
 {
     const Elem *elem = &p->script.elem[p->script.call[stage].out];
-    return in_set(set, stage) && (elem->is_output || (elem->users & ~set));
+    return calls_have(set, stage) && elem_leaves(elem, set);
+}
+
+// One above the last stage of the set.
+static int set_end(Calls set)
+{
+    return set.first + (set.set ? 64 - __builtin_clzll(set.set) : 0);
 }
 
 static const StageRead *find_read(const Pipeline *p, int stage, int of)
@@ -523,33 +524,47 @@ bool pipeline_reads(const Pipeline *p, int stage, int of, ReadKind kind)
     return read && read->kind == kind;
 }
 
+// All paths between calls of a convex set lie in it.
+Set pipeline_before(const Pipeline *p, Calls set, int stage)
+{
+    const Set self = (Set)1 << (stage - set.first);
+    Set found = self;
+    for (int v = stage - 1; v >= set.first; v--) {
+        const Elem *elem = &p->script.elem[p->script.call[v].out];
+        if (calls_have(set, v) && (elem_users(elem, set.first) & found))
+            found |= (Set)1 << (v - set.first);
+    }
+    return found & ~self;
+}
+
 // Is it stored, or only read point by point by what is? So its windows are the kernel's.
-static bool at_root(const Pipeline *p, Set set, int stage)
+static bool at_root(const Pipeline *p, Calls set, int stage)
 {
     if (pipeline_stores(p, set, stage))
         return p->stage[stage].let >= 0 ||
                p->script.elem[p->script.call[stage].out].is_output;
-    for (int v = stage + 1; v < p->script.ncall; v++)
-        if (in_set(set, v) && pipeline_reads(p, v, stage, READ_POINT) && at_root(p, set, v))
+    for (int v = stage + 1; v < set_end(set); v++)
+        if (calls_have(set, v) && pipeline_reads(p, v, stage, READ_POINT) &&
+            at_root(p, set, v))
             return true;
     return false;
 }
 
 // Does it come of something that the set stores?
-static bool of_stored(const Pipeline *p, Set set, int stage)
+static bool of_stored(const Pipeline *p, Calls set, int stage)
 {
-    for (Set s = p->graph.anc[stage] & set; s; s &= s - 1)
-        if (pipeline_stores(p, set, __builtin_ctzll(s)))
+    for (Set s = pipeline_before(p, set, stage); s; s &= s - 1)
+        if (pipeline_stores(p, set, set.first + __builtin_ctzll(s)))
             return true;
     return false;
 }
 
 // Do windows of the kernel look at it, or at what is read of it point by point? A border of
 // a constant is not one of what lies below.
-static bool looked_at(const Pipeline *p, Set set, int stage, bool below)
+static bool looked_at(const Pipeline *p, Calls set, int stage, bool below)
 {
-    for (int v = stage + 1; v < p->script.ncall; v++) {
-        const StageRead *read = in_set(set, v) ? find_read(p, v, stage) : NULL;
+    for (int v = stage + 1; v < set_end(set); v++) {
+        const StageRead *read = calls_have(set, v) ? find_read(p, v, stage) : NULL;
         if (read && read->kind == READ_WINDOW && p->stage[v].dims == p->stage[stage].dims &&
             !(below && read->constant) && at_root(p, set, v))
             return true;
@@ -561,16 +576,16 @@ static bool looked_at(const Pipeline *p, Set set, int stage, bool below)
     return false;
 }
 
-bool pipeline_tiles(const Pipeline *p, Set set, int stage)
+bool pipeline_tiles(const Pipeline *p, Calls set, int stage)
 {
     const Stage *s = &p->stage[stage];
-    return in_set(set, stage) && !pipeline_stores(p, set, stage) && s->let >= 0 &&
+    return calls_have(set, stage) && !pipeline_stores(p, set, stage) && s->let >= 0 &&
            s->is_map && !of_stored(p, set, stage) && looked_at(p, set, stage, false);
 }
 
-Set pipeline_set(const Pipeline *p, const Cover *cover, int unit)
+Calls pipeline_set(const Pipeline *p, const Cover *cover, int unit)
 {
-    return p->space->fusion.at[cover->unit[unit]].set;
+    return fusion_calls(&p->space->fusion.at[cover->unit[unit]]);
 }
 
 int64_t pipeline_bytes(const Pipeline *p, int stage)
@@ -584,8 +599,9 @@ static double placements(const Script *script, const Fusion *fusion)
 {
     const Pipeline *p = (const void *)((const char *)script - offsetof(Pipeline, script));
     int stage[MEMBERS_MAX], n = 0, ways = 0;
-    for (int v = 0; v < script->ncall; v++)
-        if (in_set(fusion->set, v) && pipeline_tiles(p, fusion->set, v))
+    const Calls calls = fusion_calls(fusion);
+    for (int v = calls.first; v < set_end(calls); v++)
+        if (pipeline_tiles(p, calls, v))
             stage[n++] = v;
     for (unsigned local = 0; local < 1u << n; local++) {
         bool ok = true;
@@ -627,42 +643,43 @@ static double of_tile(const Need *need, int dims, int x, int y)
     return n;
 }
 
-static void need_of(const Pipeline *p, Set set, int stage, const Need *of, Need *need)
+static void need_of(const Pipeline *p, Calls set, int stage, const Need *of, Need *need)
 {
     *need = (Need){{1, 1, 1}, 1};
-    for (int v = stage + 1; v < p->script.ncall; v++)
-        for (int i = 0; in_set(set, v) && i < p->stage[v].nread; i++) {
+    for (int v = stage + 1; v < set_end(set); v++)
+        for (int i = 0; calls_have(set, v) && i < p->stage[v].nread; i++) {
             const StageRead *read = &p->stage[v].read[i];
             if (p->script.elem[read->elem].producer != stage)
                 continue;
             for (int k = 0; k < DIMS_MAX; k++)
-                need->size[k] = MAX(need->size[k], of[v].size[k] + read->size[k] - 1);
+                need->size[k] =
+                    MAX(need->size[k], of[v - set.first].size[k] + read->size[k] - 1);
         }
 }
 
-double pipeline_time(const Pipeline *p, Set set, const StageRates *rates)
+double pipeline_time(const Pipeline *p, Calls set, const StageRates *rates)
 {
     const Script *s = &p->script;
-    Need need[CALLS_MAX];
+    Need needs[PART_MAX];
     double bytes = 0, work = 0;
-    for (int v = s->ncall - 1; v >= 0; v--) {
-        if (!in_set(set, v))
+    for (int v = set_end(set) - 1; v >= set.first; v--) {
+        if (!calls_have(set, v))
             continue;
         const Stage *stage = &p->stage[v];
-        need_of(p, set, v, need, &need[v]);
-        double again = volume(need[v].size) * stage->work;
+        Need *need = &needs[v - set.first];
+        need_of(p, set, v, needs, need);
+        double again = volume(need->size) * stage->work;
         if (pipeline_tiles(p, set, v))
-            again =
-                fmin(again, of_tile(&need[v], stage->dims, TILE_X, TILE_Y) * stage->work +
-                                TILE_WORK * volume(need[v].size));
+            again = fmin(again, of_tile(need, stage->dims, TILE_X, TILE_Y) * stage->work +
+                                    TILE_WORK * volume(need->size));
         if (p->streams)
-            again =
-                fmin(again, of_tile(&need[v], stage->dims, STRIP_X, STRIP_Y) * stage->work);
+            again = fmin(again, of_tile(need, stage->dims, STRIP_X, STRIP_Y) * stage->work);
         work += again * (stage->is_map ? stage->points : p->points);
     }
     for (int e = 0; e < s->nelem; e++) {
         int from = s->elem[e].producer;
-        bool loads = (from < 0 || !in_set(set, from)) && (s->elem[e].users & set);
+        bool loads = (from < 0 || !calls_have(set, from)) &&
+                     (elem_users(&s->elem[e], set.first) & set.set);
         if (loads || (from >= 0 && pipeline_stores(p, set, from)))
             bytes += type_bytes(s->elem[e].type);
     }
@@ -671,27 +688,38 @@ double pipeline_time(const Pipeline *p, Set set, const StageRates *rates)
     return fmax(move, compute) + 0.1 * fmin(move, compute) + rates->launch_ns;
 }
 
+double pipeline_least(const Pipeline *p, const StageRates *rates)
+{
+    double bytes = 0;
+    for (int e = 0; e < p->script.nelem; e++)
+        if (p->script.elem[e].is_input || p->script.elem[e].is_output)
+            bytes += type_bytes(p->script.elem[e].type);
+    return bytes / rates->gbs + rates->launch_ns;
+}
+
 // Covers --------------------------------------------------------------------------------
 
 static int by_first(const void *a, const void *b, void *user)
 {
     const Pipeline *p = user;
-    Set first = p->space->fusion.at[*(const int *)a].set;
-    Set second = p->space->fusion.at[*(const int *)b].set;
-    return __builtin_ctzll(first) - __builtin_ctzll(second);
+    Calls first = fusion_calls(&p->space->fusion.at[*(const int *)a]);
+    Calls second = fusion_calls(&p->space->fusion.at[*(const int *)b]);
+    return first.first + __builtin_ctzll(first.set) - second.first -
+           __builtin_ctzll(second.set);
 }
 
 static const char *label_of(const Pipeline *p, const Cover *cover)
 {
-    int unit[CALLS_MAX];
+    int *unit = NEW_ARRAY(p->arena, int, cover->n);
     Buf text;
     buf_init(&text);
-    memcpy(unit, cover->unit, sizeof unit);
+    memcpy(unit, cover->unit, (size_t)cover->n * sizeof *unit);
     qsort_r(unit, (size_t)cover->n, sizeof *unit, by_first, (void *)(uintptr_t)p);
     for (int i = 0; i < cover->n; i++) {
         const char *separator = i ? "|" : "";
-        for (Set s = p->space->fusion.at[unit[i]].set; s; s &= s - 1, separator = "+")
-            buf_printf(&text, "%s%d", separator, __builtin_ctzll(s) + 1);
+        Calls calls = fusion_calls(&p->space->fusion.at[unit[i]]);
+        for (Set s = calls.set; s; s &= s - 1, separator = "+")
+            buf_printf(&text, "%s%d", separator, calls.first + __builtin_ctzll(s) + 1);
     }
     const char *label = arena_strdup(p->arena, text.text);
     buf_release(&text);
@@ -712,16 +740,17 @@ enum { COPIES_MOST = 256 };
 
 // How often the text of a kernel has one of its stages, a reader being a place where all
 // points of its windows are computed.
-static double copies(const Pipeline *p, Set set)
+static double copies(const Pipeline *p, Calls set)
 {
-    double n[CALLS_MAX] = {0}, most = 1;
-    for (int v = p->script.ncall - 1; v >= 0; v--) {
-        n[v] = pipeline_stores(p, set, v);
-        for (int u = v + 1; u < p->script.ncall; u++) {
-            const StageRead *read = in_set(set, u) ? find_read(p, u, v) : NULL;
-            n[v] += read && in_set(set, v) ? n[u] * volume(read->size) : 0;
+    double n[PART_MAX] = {0}, most = 1;
+    for (int v = set_end(set) - 1; v >= set.first; v--) {
+        double *times = &n[v - set.first];
+        *times = pipeline_stores(p, set, v);
+        for (int u = v + 1; u < set_end(set) && calls_have(set, v); u++) {
+            const StageRead *read = calls_have(set, u) ? find_read(p, u, v) : NULL;
+            *times += read ? n[u - set.first] * volume(read->size) : 0;
         }
-        most = fmax(most, n[v]);
+        most = fmax(most, *times);
     }
     return most;
 }
@@ -739,7 +768,7 @@ bool pipeline_again(const Pipeline *p, const Cover *cover)
 static void add_cover(Pipeline *p, CoverUnit *unit, int n)
 {
     Cover *found;
-    if (cover_best(&p->graph, unit, n, 1, p->arena, &found) == 0 || has_cover(p, found->n))
+    if (cover_parts(p->space, unit, n, 1, p->arena, &found) == 0 || has_cover(p, found->n))
         return;
     for (int i = 0; i < found->n; i++)
         found->unit[i] = unit[found->unit[i]].id;
@@ -755,16 +784,17 @@ static void find_covers(Pipeline *p, const StageRates *rates, int most)
     Cover *cover;
     for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
-        if (!p->streams && copies(p, fusion->set) > COPIES_MOST)
+        if (!p->streams && copies(p, fusion_calls(fusion)) > COPIES_MOST)
             continue;
-        unit[n] = (CoverUnit){fusion->set, pipeline_time(p, fusion->set, rates), i};
+        unit[n] =
+            (CoverUnit){fusion->set, pipeline_time(p, fusion_calls(fusion), rates), i};
         if (fusion->ncall == 1)
             single[nsingle++] = unit[n];
         if (fusion->ncall == p->script.ncall)
             whole[nwhole++] = unit[n];
         n++;
     }
-    p->ncover = cover_best(&p->graph, unit, n, most, p->arena, &cover);
+    p->ncover = cover_parts(p->space, unit, n, most, p->arena, &cover);
     p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 2);
     for (int i = 0; i < p->ncover; i++) {
         p->cover[i] = cover[i];
@@ -787,8 +817,10 @@ static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *con
 {
     Arena *arena = arena_new();
     Pipeline *p = NEW(arena, Pipeline);
-    *p = (Pipeline){.arena = arena, .region = *region};
-    p->script = (Script){.arena = arena, .ir = r->ir, .impls = placements};
+    p->arena = p->script.arena = arena;
+    p->region = *region;
+    p->script.ir = r->ir;
+    p->script.impls = placements;
     Finder f = {.p = p, .ir = r->ir, .input = input, .ninput = ninput};
     pipeline_normalise(r, region);
     take_chain(&f, path_find(r->expr, region));
@@ -827,7 +859,6 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
     }
     if (!p)
         return NULL;
-    graph_init(&p->graph, &p->script);
     p->streams = streams && !p->region.n;
     p->space = fuse_space(&p->script, limit ? limit : PIPELINE_LIMIT, p->arena);
     find_covers(p, rates, covers);

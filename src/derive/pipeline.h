@@ -59,7 +59,6 @@ typedef struct {
     Stage stage[CALLS_MAX];
     double points; // of the largest stage
     bool streams;  // warps may keep what a kernel does not store in registers
-    Graph graph;
     FuseSpace *space;
     int ncover; // in predicted order; the two extremes come last if they are not cheap
     Cover *cover;
@@ -84,19 +83,23 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
 void pipeline_free(Pipeline *pipeline); // accepts NULL
 
 // The units of a cover, by their first stage; the sets.
-Set pipeline_set(const Pipeline *pipeline, const Cover *cover, int unit);
+Calls pipeline_set(const Pipeline *pipeline, const Cover *cover, int unit);
 // Does the set store what the stage makes?
-bool pipeline_stores(const Pipeline *pipeline, Set set, int stage);
+bool pipeline_stores(const Pipeline *pipeline, Calls set, int stage);
+// Those of a convex set that a stage of it needs, itself not.
+Set pipeline_before(const Pipeline *pipeline, Calls set, int stage);
 // May an overlapped tile of the stage be copied to local memory in a kernel of the set? A
 // stage that the kernel stores must read windows of it, or one that reads it point by
 // point.
-bool pipeline_tiles(const Pipeline *pipeline, Set set, int stage);
+bool pipeline_tiles(const Pipeline *pipeline, Calls set, int stage);
 bool pipeline_reads(const Pipeline *pipeline, int stage, int of, ReadKind kind);
 // Can readers of a stage compute it again, in a cover's kernels, or would that be too
 // often?
 bool pipeline_again(const Pipeline *pipeline, const Cover *cover);
 int64_t pipeline_bytes(const Pipeline *pipeline, int stage); // of a point
 // The time of a set as one kernel, in ns, with what is cheaper for each intermediate.
-double pipeline_time(const Pipeline *pipeline, Set set, const StageRates *rates);
+double pipeline_time(const Pipeline *pipeline, Calls set, const StageRates *rates);
+// No cover takes less: inputs are read and results written once.
+double pipeline_least(const Pipeline *pipeline, const StageRates *rates);
 
 #endif

@@ -32,17 +32,23 @@ typedef struct {
 } Known;
 
 typedef struct {
+    double cost;
+    int n;
+    int unit[PART_MAX];
+} Found;
+
+typedef struct {
     const Graph *graph;
     const CoverUnit *unit;
-    int *by_cost;             // units, by their lowest call, then by cost a call
-    int first[CALLS_MAX + 1]; // where those of a lowest call begin in by_cost
-    double share[CALLS_MAX];  // the least cost a call can have: cost / calls of its unit
-    Known *slot;              // a hash table: least costs of sets of calls
+    int *by_cost;            // units, by their lowest call, then by cost a call
+    int first[PART_MAX + 1]; // where those of a lowest call begin in by_cost
+    double share[PART_MAX];  // the least cost a call can have: cost / calls of its unit
+    Known *slot;             // a hash table: least costs of sets of calls
     int nslot, nknown;
     char *refused;
     int64_t steps, steps_most; // of the cover at work
-    int chosen[CALLS_MAX], nchosen;
-    Cover best;
+    int chosen[PART_MAX], nchosen;
+    Found best;
 } Solver;
 
 static int lowest(Set set)
@@ -60,7 +66,7 @@ static Known *find_slot(const Solver *s, Set rest)
 
 static Set all_calls(const Graph *graph)
 {
-    return graph->n == CALLS_MAX ? ~(Set)0 : ((Set)1 << graph->n) - 1;
+    return graph->n == PART_MAX ? ~(Set)0 : ((Set)1 << graph->n) - 1;
 }
 
 // Sorts the chosen units into an order they can run in; false: they form a cycle.
@@ -88,7 +94,7 @@ static bool sort_units(const Solver *s, int *chosen, int n)
 
 static void take_cover(Solver *s, double cost)
 {
-    int sorted[CALLS_MAX];
+    int sorted[PART_MAX];
     memcpy(sorted, s->chosen, sizeof sorted);
     if (!sort_units(s, sorted, s->nchosen))
         return;
@@ -222,7 +228,7 @@ static int compare_units(const void *a, const void *b, void *user)
 
 static void prepare(Solver *s, int n)
 {
-    for (int v = 0; v < CALLS_MAX; v++)
+    for (int v = 0; v < PART_MAX; v++)
         s->share[v] = INFINITY;
     for (int i = 0; i < n; i++) {
         Set set = s->unit[i].set;
@@ -232,7 +238,7 @@ static void prepare(Solver *s, int n)
         for (Set m = set; m; m &= m - 1)
             s->share[lowest(m)] = fmin(s->share[lowest(m)], share);
     }
-    for (int v = 0; v < CALLS_MAX; v++)
+    for (int v = 0; v < PART_MAX; v++)
         s->first[v + 1] += s->first[v];
     qsort_r(s->by_cost, (size_t)n, sizeof *s->by_cost, compare_units,
             (void *)(uintptr_t)s->unit);
@@ -242,7 +248,7 @@ static void prepare(Solver *s, int n)
 
 // Covers that have the first `kept` units of `cover` and none of the refused.
 typedef struct {
-    Cover cover; // the cheapest of them
+    Found cover; // the cheapest of them
     int kept;
     int nrefused;
     int *refused;
@@ -253,19 +259,21 @@ typedef struct {
     Solver *solver;
     Arena *arena;
     VEC(Part) parts;
-    int64_t steps;
+    int64_t steps, most;     // taken, and in all
+    int64_t of_cover, least; // for one
+    bool cut;
 } Partition;
 
-static void add_part(Partition *p, const Cover *from, int kept, const int *refused,
+static void add_part(Partition *p, const Found *from, int kept, const int *refused,
                      int nrefused)
 {
     Solver *s = p->solver;
     Set rest = all_calls(s->graph);
     double cost = 0;
-    s->best = (Cover){.cost = INFINITY};
-    int64_t left = STEPS_MOST - p->steps;
+    s->best = (Found){.cost = INFINITY};
+    int64_t left = p->most - p->steps;
     s->steps = 0;
-    s->steps_most = MAX(MIN(left, STEPS_OF_COVER), STEPS_LEAST);
+    s->steps_most = MAX(MIN(left, p->of_cover), p->least);
     for (s->nchosen = 0; s->nchosen < kept; s->nchosen++) {
         int u = s->chosen[s->nchosen] = from->unit[s->nchosen];
         rest &= ~s->unit[u].set;
@@ -278,6 +286,7 @@ static void add_part(Partition *p, const Cover *from, int kept, const int *refus
     if (!s->best.n && s->steps > s->steps_most)
         descend(s, rest, cost);
     p->steps += s->steps;
+    p->cut |= s->steps > s->steps_most || s->nknown >= KNOWN_MAX;
     for (int i = 0; i < nrefused; i++)
         s->refused[refused[i]] = 0;
     if (!isfinite(s->best.cost))
@@ -288,7 +297,7 @@ static void add_part(Partition *p, const Cover *from, int kept, const int *refus
         part.refused[i] = refused[i];
     // What is kept stands first, so that the next partition keeps it too.
     int at = 0;
-    Cover ordered = part.cover;
+    Found ordered = part.cover;
     for (int i = 0; i < kept; i++)
         ordered.unit[at++] = from->unit[i];
     for (int i = 0; i < part.cover.n; i++) {
@@ -324,22 +333,35 @@ static void divide(Partition *p, const Part *from)
     }
 }
 
-int cover_best(const Graph *graph, const CoverUnit *unit, int n, int k, Arena *arena,
-               Cover **cover)
+static void keep_cover(Partition *p, const Found *found, Cover *out)
+{
+    *out = (Cover){.cost = found->cost, .cut = p->cut, .n = found->n};
+    out->unit = NEW_ARRAY(p->arena, int, found->n);
+    memcpy(out->unit, found->unit, (size_t)found->n * sizeof *out->unit);
+    if (!sort_units(p->solver, out->unit, out->n))
+        BUG("a cover in a cycle");
+}
+
+int cover_best(const Graph *graph, const CoverUnit *unit, int n, int k, int shares,
+               Arena *arena, Cover **cover)
 {
     Solver solver = {.graph = graph, .unit = unit};
     solver.by_cost = xcalloc((size_t)n + 1, sizeof *solver.by_cost);
     solver.refused = xcalloc((size_t)n + 1, 1);
     prepare(&solver, n);
-    Partition partition = {.solver = &solver, .arena = arena};
+    Partition partition = {.solver = &solver,
+                           .arena = arena,
+                           .most = STEPS_MOST / shares,
+                           .of_cover = STEPS_OF_COVER / shares,
+                           .least = STEPS_LEAST / shares};
     Cover *out = NEW_ARRAY(arena, Cover, MAX(k, 1));
     int found = 0;
     add_part(&partition, NULL, 0, NULL, 0);
     for (Part *part; found < k && (part = cheapest(&partition)) != NULL;) {
         part->done = true;
-        out[found] = part->cover;
-        if (!sort_units(&solver, out[found].unit, out[found].n))
-            BUG("a cover in a cycle");
+        Found best = part->cover;
+        keep_cover(&partition, &best, &out[found]);
+        memcpy(part->cover.unit, out[found].unit, (size_t)best.n * sizeof(int));
         if (++found < k)
             divide(&partition, part);
     }

@@ -15,11 +15,15 @@
 
 #include "ir/ir.h"
 
-// Call v of a script is bit v.
+// A script of more calls than a set has bits is divided into parts of calls that follow
+// each other: call v of a part is bit v of a set.
 typedef uint64_t Set;
 enum {
-    CALLS_MAX = 64,
-    ELEMS_MAX = 512,
+    PART_MAX = 64,
+    PART_LEAST = 32, // calls of each part but the last
+    CALLS_MAX = 1000,
+    PARTS_MAX = CALLS_MAX / PART_LEAST + 1,
+    ELEMS_MAX = 2024,
     ARITY_MAX = 8,
     IMPLS_MAX = 8,
     MEMBERS_MAX = 16,         // calls of a fusion
@@ -47,6 +51,17 @@ typedef struct {
     int threads[IMPLS_MAX]; // instance, which share the leading dimensions of the result
 } Elementary;
 
+// Calls of one part, by their numbers in the script: first + v for bit v.
+typedef struct {
+    int first;
+    Set set;
+} Calls;
+
+// Calls of a whole script.
+typedef struct {
+    uint64_t word[CALLS_MAX / 64 + 1];
+} Users;
+
 typedef struct {
     const char *name;
     const Type *type;
@@ -54,7 +69,7 @@ typedef struct {
     Span span;
     int words;
     int producer; // a call; -1: an input
-    Set users;
+    Users users;
     bool is_input, is_output;
     bool is_uniform; // one value for all instances
     int shape;       // elements that one kernel stores are of one shape
@@ -106,6 +121,11 @@ Script *script_load(const char *path, const Binding *size, int nsize, Diags *dia
 Script *script_parse(const char *name, const char *text, const Binding *size, int nsize,
                      Diags *diags, bool *ok);
 void script_free(Script *script); // accepts NULL
+void elem_add_user(Elem *elem, int call);
+Set elem_users(const Elem *elem, int first); // those from call first on that a set can hold
+bool elem_is_used(const Elem *elem);
+bool elem_leaves(const Elem *elem, Calls calls); // is it an output, or used by others?
+bool calls_have(Calls calls, int call);
 // What a script in this file is called: its name without folder and suffix, made a name.
 const char *script_name(Arena *arena, const char *path);
 // program.c: the program that a script is, with T open, in the language.
@@ -114,15 +134,16 @@ extern const char *const fuse_library; // the text of the functions that are shi
 
 // space.c: what may be fused -------------------------------------------------------------
 
+// Of one part: calls first .. first + n - 1.
 typedef struct {
     const Script *script;
-    int n;
-    Set succ[CALLS_MAX], pred[CALLS_MAX]; // by an element that is passed on
-    Set desc[CALLS_MAX], anc[CALLS_MAX];  // transitively
-    Set adj[CALLS_MAX];                   // succ, pred, or an input in common
+    int first, n;
+    Set succ[PART_MAX], pred[PART_MAX]; // by an element that is passed on
+    Set desc[PART_MAX], anc[PART_MAX];  // transitively
+    Set adj[PART_MAX];                  // succ, pred, or an input in common
 } Graph;
 
-void graph_init(Graph *graph, const Script *script);
+void graph_init(Graph *graph, const Script *script, int first, int n);
 // No path leaves the set and comes back.
 bool graph_convex(const Graph *graph, Set set);
 // Nor is the result of a sum used in the set, for it is known only when all blocks are
@@ -132,9 +153,12 @@ bool graph_fusible(const Graph *graph, Set set);
 // A set of calls that may run as one kernel, and what is known of it before implementations
 // are chosen. A single call is one too.
 struct Fusion {
+    int part;
+    int first; // of the part
     Set set;
     int ncall;
-    uint8_t order[MEMBERS_MAX]; // the calls, in the order with the least need of words
+    uint8_t order[MEMBERS_MAX]; // the calls as bits of set, in the order with the least
+                                // need of words
     double orders;              // how many there are
     int need_min, need_max;     // words an instance that are live at once, over all orders
     int nelem;                  // elements it touches
@@ -146,13 +170,18 @@ struct Fusion {
     double impls;     // how many implementations it has
 };
 
+Calls fusion_calls(const Fusion *fusion);
 bool fusion_loads(const Script *script, const Fusion *fusion, int elem);
 bool fusion_stores(const Script *script, const Fusion *fusion, int elem);
 int fusion_place(const Fusion *fusion, int elem); // index into elem[]; -1: none of its own
 
 typedef struct {
-    Graph graph;
-    int limit, asked; // most calls in one: as it is, and as it was wanted
+    const Script *script;
+    int nparts; // which are searched one by one
+    Graph part[PARTS_MAX];
+    // Most calls in one: the least of all parts, the largest, and as it was wanted.
+    int limit, limit_most, asked;
+    bool cut; // of a part there are more sets of as many calls as was wanted
     VEC(Fusion) fusion;
     double subsets, convex, connected; // counts; subsets and convex 0 above 20 calls
     double fusions, impls;             // of two calls and more
@@ -161,10 +190,10 @@ typedef struct {
     double seconds;
 } FuseSpace;
 
-enum { LIMIT_DEFAULT = 8, SETS_MOST = 20000 };
+enum { SETS_MOST = 20000 }; // of all parts
 
-// All fusible sets of at most limit calls (0: LIMIT_DEFAULT); of fewer where there would be
-// more than SETS_MOST, as where many calls share an input. Owner: arena.
+// All fusible sets of at most limit calls (0: MEMBERS_MAX), part by part; in each part of
+// as many as give it no more than its share of SETS_MOST and of the steps. Owner: arena.
 FuseSpace *fuse_space(const Script *script, int limit, Arena *arena);
 // Those of at least so many calls, by size, then by members, as one would list them by
 // hand; *n of them. Owner: arena.
@@ -190,13 +219,22 @@ typedef struct {
 
 typedef struct {
     double cost;
+    bool cut; // the search ended at its limit: there may be cheaper ones
     int n;
-    int unit[CALLS_MAX]; // positions in the units given, in an order they can run in
+    int *unit; // positions in the units given, in an order they can run in
 } Cover;
 
-// The k cheapest ways to cover every call exactly once by units whose quotient graph has no
-// cycle, in order of cost; returns how many there are, at most k. Owner of *cover: arena.
-int cover_best(const Graph *graph, const CoverUnit *unit, int n, int k, Arena *arena,
-               Cover **cover);
+// The k cheapest ways to cover every call of a part exactly once by units whose quotient
+// graph has no cycle, in order of cost; returns how many there are, at most k. shares:
+// among how many parts the steps of a search are divided. Owner of *cover: arena.
+int cover_best(const Graph *graph, const CoverUnit *unit, int n, int k, int shares,
+               Arena *arena, Cover **cover);
+// divide.c: the same of all parts together, by units whose ids are positions in
+// space->fusion, in their order: the cheapest sums of covers of the parts.
+int cover_parts(const FuseSpace *space, const CoverUnit *unit, int n, int k, Arena *arena,
+                Cover **cover);
+// Where the parts of a script begin: first[0] = 0 .. first[parts] = its calls. A part ends
+// where the fewest words pass on.
+int script_divide(const Script *script, int *first);
 
 #endif

@@ -251,8 +251,8 @@ static void drop_repeated(Resolver *r)
     for (int i = 0; i < r->norder; i++)
         for (int k = 0; k < i; k++) {
             int a = r->order[k], b = r->order[i];
-            if (r->used[a] && r->used[b] && !is_output(r, r->result[b]) &&
-                same_call(r, a, b)) {
+            if (r->used[a] && r->used[b] && same_call(r, a, b) &&
+                !is_output(r, r->result[b])) {
                 r->same[r->result[b]] = r->same[r->result[a]];
                 r->used[b] = false;
             }
@@ -297,7 +297,7 @@ static void add_call(Resolver *r, int s)
     call->is_uniform = true;
     for (int k = 0; k < r->draft->statements.at[s].n; k++) {
         call->in[k] = r->elem[r->same[r->argument[k][s]]];
-        script->elem[call->in[k]].users |= (Set)1 << number;
+        elem_add_user(&script->elem[call->in[k]], number);
         call->is_uniform = call->is_uniform && script->elem[call->in[k]].is_uniform;
     }
     call->out = add_elem(r, r->result[s]);

@@ -28,24 +28,36 @@ static int lowest(Set set)
 // The calls above v.
 static Set above(int v)
 {
-    return v == CALLS_MAX - 1 ? 0 : ~(Set)0 << (v + 1);
+    return v == PART_MAX - 1 ? 0 : ~(Set)0 << (v + 1);
 }
 
 // The graph ---------------------------------------------------------------------------
 
-void graph_init(Graph *graph, const Script *script)
+static Set all_calls(const Graph *graph)
 {
-    *graph = (Graph){.script = script, .n = script->ncall};
-    for (int e = 0; e < script->nelem; e++) {
-        const Elem *elem = &script->elem[e];
-        if (elem->producer >= 0)
-            graph->succ[elem->producer] |= elem->users;
-        for (Set s = elem->users; s; s &= s - 1)
-            if (elem->producer >= 0)
-                graph->pred[lowest(s)] |= bit(elem->producer);
-            else if (!elem->is_uniform)
-                graph->adj[lowest(s)] |= elem->users;
-    }
+    return graph->n == PART_MAX ? ~(Set)0 : bit(graph->n) - 1;
+}
+
+// What another part makes is an input of this one.
+static void add_edges(Graph *graph, const Elem *elem)
+{
+    Calls part = {graph->first, all_calls(graph)};
+    Set users = elem_users(elem, graph->first) & part.set;
+    bool inside = calls_have(part, elem->producer);
+    if (inside)
+        graph->succ[elem->producer - graph->first] |= users;
+    for (Set s = users; s; s &= s - 1)
+        if (inside)
+            graph->pred[lowest(s)] |= bit(elem->producer - graph->first);
+        else if (!elem->is_uniform)
+            graph->adj[lowest(s)] |= users;
+}
+
+void graph_init(Graph *graph, const Script *script, int first, int n)
+{
+    *graph = (Graph){.script = script, .first = first, .n = n};
+    for (int e = 0; e < script->nelem; e++)
+        add_edges(graph, &script->elem[e]);
     for (int v = graph->n - 1; v >= 0; v--) {
         graph->desc[v] = graph->succ[v];
         for (Set s = graph->succ[v]; s; s &= s - 1)
@@ -70,19 +82,24 @@ bool graph_convex(const Graph *graph, Set set)
     return !(desc & anc & ~set);
 }
 
-static bool stored(const Elem *elem, Set set)
+static bool stored(const Elem *elem, Calls calls)
 {
-    return elem->producer >= 0 && (set & bit(elem->producer)) &&
-           (elem->is_output || (elem->users & ~set) != 0);
+    return calls_have(calls, elem->producer) && elem_leaves(elem, calls);
+}
+
+static const Call *call_of(const Graph *graph, int v)
+{
+    return &graph->script->call[graph->first + v];
 }
 
 // What the set stores is of one shape, and nothing that must be alone is among it.
-static bool stores_together(const Script *script, Set set)
+static bool stores_together(const Graph *graph, Set set)
 {
+    const Calls calls = {graph->first, set};
     const Elem *first = NULL;
     for (Set s = set; s; s &= s - 1) {
-        const Elem *elem = &script->elem[script->call[lowest(s)].out];
-        if (!stored(elem, set))
+        const Elem *elem = &graph->script->elem[call_of(graph, lowest(s))->out];
+        if (!stored(elem, calls))
             continue;
         if (first && (first->shape != elem->shape || first->is_sole || elem->is_sole))
             return false;
@@ -91,32 +108,41 @@ static bool stores_together(const Script *script, Set set)
     return true;
 }
 
-bool graph_fusible(const Graph *graph, Set set)
+// May the calls meet in a kernel? Where they may not, no larger set may.
+static bool may_meet(const Graph *graph, Set set)
 {
-    const Script *script = graph->script;
-    bool once = script->call[lowest(set)].is_uniform;
+    bool once = call_of(graph, lowest(set))->is_uniform;
     for (Set s = set; s; s &= s - 1) {
-        const Call *call = &script->call[lowest(s)];
+        const Call *call = call_of(graph, lowest(s));
         FunctionKind kind = call->function->kind;
         if (call->is_uniform != once ||
             (kind == FUNCTION_SUM && (graph->succ[lowest(s)] & set)) ||
             (kind == FUNCTION_ALONE && set != bit(lowest(s))))
             return false;
     }
-    return stores_together(script, set);
+    return true;
+}
+
+bool graph_fusible(const Graph *graph, Set set)
+{
+    return may_meet(graph, set) && stores_together(graph, set);
 }
 
 // A fusion's elements -------------------------------------------------------------------
 
+Calls fusion_calls(const Fusion *fusion)
+{
+    return (Calls){fusion->first, fusion->set};
+}
+
 bool fusion_loads(const Script *script, const Fusion *fusion, int elem)
 {
-    int producer = script->elem[elem].producer;
-    return producer < 0 || !(fusion->set & bit(producer));
+    return !calls_have(fusion_calls(fusion), script->elem[elem].producer);
 }
 
 bool fusion_stores(const Script *script, const Fusion *fusion, int elem)
 {
-    return stored(&script->elem[elem], fusion->set);
+    return stored(&script->elem[elem], fusion_calls(fusion));
 }
 
 int fusion_place(const Fusion *fusion, int elem)
@@ -153,7 +179,7 @@ static void collect_elems(const Script *script, Fusion *f)
 {
     f->impls = 1;
     for (Set s = f->set; s; s &= s - 1) {
-        const Call *call = &script->call[lowest(s)];
+        const Call *call = &script->call[f->first + lowest(s)];
         f->ncall++;
         for (int k = 0; k < call->function->nparam; k++)
             add_elem(script, f, call->in[k], call->is_uniform);
@@ -161,7 +187,8 @@ static void collect_elems(const Script *script, Fusion *f)
         f->apart += call->is_uniform ? 0 : call_words(script, call);
         f->impls *= call->function->nimpl;
     }
-    bool once = script->call[lowest(f->set)].is_uniform; // that is nothing an instance
+    bool once =
+        script->call[f->first + lowest(f->set)].is_uniform; // that is nothing an instance
     for (int i = 0; i < f->nelem && !once; i++)
         if (fusion_loads(script, f, f->elem[i]) || fusion_stores(script, f, f->elem[i]))
             f->moved += script->elem[f->elem[i]].words;
@@ -191,7 +218,7 @@ typedef struct {
 
 static void number_calls(const Graph *graph, const Fusion *f, Local *local)
 {
-    int place[CALLS_MAX] = {0};
+    int place[PART_MAX] = {0};
     for (Set s = f->set; s; s &= s - 1) {
         place[lowest(s)] = local->n;
         local->call[local->n++] = (uint8_t)lowest(s);
@@ -202,10 +229,10 @@ static void number_calls(const Graph *graph, const Fusion *f, Local *local)
     local->nelem = f->nelem;
     for (int i = 0; i < f->nelem; i++) {
         const Elem *e = &graph->script->elem[f->elem[i]];
-        bool inside = e->producer >= 0 && (f->set & bit(e->producer));
+        bool inside = calls_have(fusion_calls(f), e->producer);
         local->elem[i].words = e->words;
-        local->elem[i].producer = inside ? place[e->producer] : -1;
-        for (Set s = e->users & f->set; s; s &= s - 1)
+        local->elem[i].producer = inside ? place[e->producer - f->first] : -1;
+        for (Set s = elem_users(e, f->first) & f->set; s; s &= s - 1)
             local->elem[i].users |= (uint16_t)(1 << place[lowest(s)]);
     }
 }
@@ -368,10 +395,11 @@ int fuse_allocate(const Live *live, int n, int *offset, int *nodes)
 Live fusion_live(const Script *script, const Fusion *f, int i)
 {
     const Elem *e = &script->elem[f->elem[i]];
+    const Set users = elem_users(e, f->first);
     Live live = {.first = f->ncall, .last = -1, .words = e->words};
     for (int step = 0; step < f->ncall; step++) {
         int v = f->order[step];
-        if (e->producer == v || (e->users & bit(v))) {
+        if (e->producer == f->first + v || (users & bit(v))) {
             live.first = MIN(live.first, step);
             live.last = step;
         }
@@ -389,42 +417,71 @@ static void allocate(const Script *script, Fusion *f)
 
 // Sets --------------------------------------------------------------------------------
 
-// VISITS_MOST: sets looked at, those that are not fusible included.
-enum { VISITS_MOST = 20 * SETS_MOST };
+// In all parts: sets looked at, those that are not fusible included, and rows of the tables
+// that orders are found by.
+enum { VISITS_MOST = 20 * SETS_MOST, ROWS_MOST = 256 * SETS_MOST };
 
 typedef struct {
     FuseSpace *space;
     Arena *arena;
     Rest *table; // NULL: sets are only counted
-    int sets, visits;
+    const Graph *graph;
+    int limit;
+    int sets, visits, rows;
 } Finder;
 
 static void add_fusion(Finder *finder, Set set)
 {
     FuseSpace *space = finder->space;
-    Fusion f = {.set = set};
-    collect_elems(space->graph.script, &f);
-    choose_order(&space->graph, &f, finder->table);
-    allocate(space->graph.script, &f);
+    const Graph *graph = finder->graph;
+    Fusion f = {.part = (int)(graph - space->part), .first = graph->first, .set = set};
+    collect_elems(space->script, &f);
+    choose_order(graph, &f, finder->table);
+    allocate(space->script, &f);
     VEC_PUSH(finder->arena, &space->fusion, f);
     space->connected++;
     space->fusions += f.ncall > 1;
     space->impls += f.ncall > 1 ? f.impls : 0;
 }
 
+static bool is_spent(const Finder *finder)
+{
+    int share = finder->space->nparts;
+    return finder->sets > SETS_MOST / share || finder->visits > VISITS_MOST / share ||
+           finder->rows > ROWS_MOST / share;
+}
+
+// Can no set of those that grow from this one be a fusion? All calls between its own must
+// come in: none that was left out, and not too many.
+static bool is_hopeless(const Finder *finder, Set set, Set left_out, int size)
+{
+    const Graph *graph = finder->graph;
+    Set desc = 0, anc = 0;
+    for (Set s = set; s; s &= s - 1) {
+        desc |= graph->desc[lowest(s)];
+        anc |= graph->anc[lowest(s)];
+    }
+    Set between = desc & anc & ~set;
+    return (between & left_out) || size + __builtin_popcountll(between) > finder->limit ||
+           !may_meet(graph, set);
+}
+
 // Grows set by calls of ext; near: everything adjacent to it or in it so far.
 static void extend(Finder *finder, Set set, Set ext, Set near, int root, int size)
 {
-    const Graph *graph = &finder->space->graph;
+    const Graph *graph = finder->graph;
     finder->visits++;
-    if (graph_convex(graph, set) && graph_fusible(graph, set)) {
+    if (is_hopeless(finder, set, (near & ~ext & ~set) | ~above(root), size))
+        return;
+    if (graph_convex(graph, set) && stores_together(graph, set)) {
         finder->sets++;
+        finder->rows += 1 << size;
         if (finder->table)
             add_fusion(finder, set);
     }
-    if (size == finder->space->limit)
+    if (size == finder->limit)
         return;
-    while (ext && finder->sets <= SETS_MOST && finder->visits <= VISITS_MOST) {
+    while (ext && !is_spent(finder)) {
         int w = lowest(ext);
         ext &= ext - 1;
         Set fresh = graph->adj[w] & ~near & above(root);
@@ -434,10 +491,31 @@ static void extend(Finder *finder, Set set, Set ext, Set near, int root, int siz
 
 static void find_sets(Finder *finder)
 {
-    const Graph *graph = &finder->space->graph;
-    finder->sets = finder->visits = 0;
-    for (int v = 0; v < graph->n; v++)
+    const Graph *graph = finder->graph;
+    finder->sets = finder->visits = finder->rows = 0;
+    for (int v = 0; v < graph->n && !is_spent(finder); v++)
         extend(finder, bit(v), graph->adj[v] & above(v), graph->adj[v] | bit(v), v, 1);
+}
+
+// The largest limit that the steps allow, then the sets. Single calls are always there.
+static void search_part(FuseSpace *space, const Graph *graph, Arena *arena)
+{
+    Finder finder = {.space = space, .arena = arena, .graph = graph, .limit = 1};
+    int most = MIN(space->asked, graph->n);
+    for (; finder.limit < most; finder.limit++) {
+        Finder next = finder;
+        next.limit++;
+        find_sets(&next);
+        if (is_spent(&next))
+            break;
+    }
+    finder.table = xcalloc((size_t)1 << finder.limit, sizeof *finder.table);
+    find_sets(&finder);
+    free(finder.table);
+    if (finder.limit < most || space->limit < 0)
+        space->limit = space->limit < 0 ? finder.limit : MIN(space->limit, finder.limit);
+    space->limit_most = MAX(space->limit_most, finder.limit);
+    space->cut |= finder.limit < most;
 }
 
 // Covers, counted -----------------------------------------------------------------------
@@ -446,8 +524,8 @@ enum { COUNT_CALLS = 20, COVERS_MOST = 1000000 };
 
 typedef struct {
     FuseSpace *space;
-    int first[CALLS_MAX + 1]; // fusions with that lowest call
-    Set chosen[CALLS_MAX];
+    int first[PART_MAX + 1]; // fusions with that lowest call
+    Set chosen[PART_MAX];
     int nchosen;
 } Counter;
 
@@ -483,7 +561,7 @@ static void count_covers(Counter *c, Set rest, double impls)
         return;
     }
     if (!rest) {
-        if (runs(&space->graph, c->chosen, c->nchosen)) {
+        if (runs(&space->part[0], c->chosen, c->nchosen)) {
             space->covers++;
             space->cover_impls += impls;
         }
@@ -500,15 +578,10 @@ static void count_covers(Counter *c, Set rest, double impls)
     }
 }
 
-static Set all_calls(const Graph *graph)
-{
-    return graph->n == CALLS_MAX ? ~(Set)0 : bit(graph->n) - 1;
-}
-
 static void count_all(FuseSpace *space)
 {
-    const Graph *graph = &space->graph;
-    if (graph->n > COUNT_CALLS)
+    const Graph *graph = &space->part[0];
+    if (space->nparts > 1 || graph->n > COUNT_CALLS)
         return;
     for (Set s = 1; s <= all_calls(graph); s++) {
         space->subsets++;
@@ -525,18 +598,16 @@ static void count_all(FuseSpace *space)
 FuseSpace *fuse_space(const Script *script, int limit, Arena *arena)
 {
     double start = clock_s();
+    int first[PARTS_MAX + 1];
     FuseSpace *space = NEW(arena, FuseSpace);
-    graph_init(&space->graph, script);
-    const Graph *graph = &space->graph;
-    space->limit = MIN(limit > 0 ? limit : LIMIT_DEFAULT, MIN(graph->n, MEMBERS_MAX));
-    Finder finder = {.space = space, .arena = arena};
-    space->asked = space->limit;
-    for (find_sets(&finder); finder.sets > SETS_MOST || finder.visits > VISITS_MOST;
-         find_sets(&finder))
-        space->limit--;
-    finder.table = xcalloc((size_t)1 << space->limit, sizeof *finder.table);
-    find_sets(&finder);
-    free(finder.table);
+    space->script = script;
+    space->nparts = script_divide(script, first);
+    space->asked = MIN(limit > 0 ? limit : MEMBERS_MAX, MIN(script->ncall, MEMBERS_MAX));
+    space->limit = -1;
+    for (int i = 0; i < space->nparts; i++) {
+        graph_init(&space->part[i], script, first[i], first[i + 1] - first[i]);
+        search_part(space, &space->part[i], arena);
+    }
     space->seconds = clock_s() - start;
     count_all(space);
     return space;
@@ -547,6 +618,8 @@ static int by_size(const void *a, const void *b)
     const Fusion *f = *(const Fusion *const *)a, *g = *(const Fusion *const *)b;
     if (f->ncall != g->ncall)
         return f->ncall - g->ncall;
+    if (f->first != g->first)
+        return f->first - g->first;
     Set differ = f->set ^ g->set;
     return differ & -differ & f->set ? -1 : differ != 0;
 }

@@ -123,12 +123,15 @@ static void test_reads(void **state)
     assert_true(pipeline_reads(p, 2, 1, READ_WINDOW));
     assert_false(pipeline_reads(p, 2, 1, READ_POINT));
     assert_int_equal(pipeline_bytes(p, 0), 16); // a tuple of four floats
-    assert_true(pipeline_stores(p, 3, 0) && pipeline_stores(p, 3, 1));
-    assert_false(pipeline_stores(p, 7, 0) || pipeline_stores(p, 7, 1));
-    assert_true(pipeline_tiles(p, 7, 1));
-    assert_true(pipeline_tiles(p, 7, 0)); // windows of k are windows of it
-    assert_false(pipeline_tiles(p, 6, 0) || pipeline_tiles(p, 5, 0));
-    assert_false(pipeline_tiles(p, 3, 1)); // it is stored
+    assert_true(pipeline_stores(p, (Calls){0, 3}, 0) &&
+                pipeline_stores(p, (Calls){0, 3}, 1));
+    assert_false(pipeline_stores(p, (Calls){0, 7}, 0) ||
+                 pipeline_stores(p, (Calls){0, 7}, 1));
+    assert_true(pipeline_tiles(p, (Calls){0, 7}, 1));
+    assert_true(pipeline_tiles(p, (Calls){0, 7}, 0)); // windows of k are windows of it
+    assert_false(pipeline_tiles(p, (Calls){0, 6}, 0) ||
+                 pipeline_tiles(p, (Calls){0, 5}, 0));
+    assert_false(pipeline_tiles(p, (Calls){0, 3}, 1)); // it is stored
     staged_close(&s);
 }
 
@@ -169,7 +172,7 @@ static void test_copies(void **state)
     assert_int_equal(p->ncover, 81); // 8 as a sum of ones, twos and threes, in order
     for (int i = 0; i < p->ncover; i++)
         for (int k = 0; k < p->cover[i].n; k++)
-            assert_true(__builtin_popcountll(pipeline_set(p, &p->cover[i], k)) <= 3);
+            assert_true(__builtin_popcountll(pipeline_set(p, &p->cover[i], k).set) <= 3);
     staged_close(&s);
     buf_release(&text);
 }

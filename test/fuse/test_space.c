@@ -72,7 +72,7 @@ static int cheapest(const FuseSpace *space, int k, Arena *arena, Cover **cover)
     CoverUnit *unit = NEW_ARRAY(arena, CoverUnit, space->fusion.len);
     for (int i = 0; i < space->fusion.len; i++)
         unit[i] = (CoverUnit){space->fusion.at[i].set, space->fusion.at[i].moved, i};
-    return cover_best(&space->graph, unit, space->fusion.len, k, arena, cover);
+    return cover_parts(space, unit, space->fusion.len, k, arena, cover);
 }
 
 static void test_counts(void **state)
@@ -154,7 +154,7 @@ static void test_single_calls(void **state)
     static const int words[] = {27, 15, 4, 75, 75, 51}, impls[] = {3, 2, 1, 3, 3, 3};
     for (int v = 0; v < 6; v++) {
         assert_int_equal(find(s, (Set)1 << v)->moved, words[v]);
-        assert_int_equal(s->graph.script->call[v].function->nimpl, impls[v]);
+        assert_int_equal(s->part[0].script->call[v].function->nimpl, impls[v]);
     }
 }
 
@@ -195,13 +195,13 @@ static void test_offsets(void **state)
 {
     FuseSpace *s = open_example(*state);
     const Fusion *f = find(s, 63);
-    const Script *script = s->graph.script;
+    const Script *script = s->part[0].script;
     int first[32], last[32];
     for (int i = 0; i < f->nelem; i++) {
         const Elem *e = &script->elem[f->elem[i]];
         first[i] = 99;
         for (int step = 0; step < f->ncall; step++)
-            if (e->producer == f->order[step] || (e->users >> f->order[step] & 1)) {
+            if (e->producer == f->order[step] || (elem_users(e, 0) >> f->order[step] & 1)) {
                 first[i] = step < first[i] ? step : first[i];
                 last[i] = step;
             }
@@ -226,14 +226,14 @@ static void test_quotient_cycle(void **state)
                    "return b, d;",
                    0);
     Set ad = 1 | 8, bc = 2 | 4;
-    const Script *script = s->graph.script;
+    const Script *script = s->part[0].script;
     // The calls keep their order: a 0, b 1, c 2, d 3.
     assert_string_equal(script->elem[script->call[3].out].name, "d");
     assert_non_null(find(s, ad));
     assert_non_null(find(s, bc));
     CoverUnit unit[] = {{ad, 1, 0}, {bc, 1, 1}, {1, 5, 2}, {2, 5, 3}, {4, 5, 4}, {8, 5, 5}};
     Cover *cover;
-    int n = cover_best(&s->graph, unit, COUNTOF(unit), 10, f->arena, &cover);
+    int n = cover_best(&s->part[0], unit, COUNTOF(unit), 10, 1, f->arena, &cover);
     assert_int_equal(n, 3); // {a,d} with two singles, {b,c} with two, four singles
     assert_int_equal(cover[0].cost, 11);
     assert_int_equal(cover[2].cost, 20);
@@ -271,7 +271,7 @@ static void test_covers_against_brute_force(void **state)
             cost[k] = sum;
         }
         Cover *cover;
-        assert_int_equal(cover_best(&s->graph, unit, n, 64, f->arena, &cover), found);
+        assert_int_equal(cover_best(&s->part[0], unit, n, 64, 1, f->arena, &cover), found);
         for (int i = 0; i < found; i++)
             assert_true(fabs(cover[i].cost - cost[i]) < 1e-9);
     }
@@ -323,7 +323,7 @@ static void test_sets_against_brute_force(void **state)
         FuseSpace *s = open_space(f, random_graph(f->arena, 11, seed), 11);
         int found = 0;
         for (Set set = 1; set < (Set)1 << 11; set++) {
-            bool want = graph_convex(&s->graph, set) && connected(&s->graph, set);
+            bool want = graph_convex(&s->part[0], set) && connected(&s->part[0], set);
             int times = 0;
             for (int i = 0; i < s->fusion.len; i++)
                 times += s->fusion.at[i].set == set;
@@ -342,7 +342,7 @@ static void test_large_graph(void **state)
     clock_t start = clock();
     FuseSpace *s = open_space(f, random_graph(f->arena, 48, 3), 6);
     Cover *cover;
-    assert_int_equal(s->graph.n, 48);
+    assert_int_equal(s->part[0].n, 48);
     assert_int_equal(cheapest(s, 1, f->arena, &cover), 1);
     double spent = (double)(clock() - start) / CLOCKS_PER_SEC;
     print_message("space %.3f s\n", s->seconds);

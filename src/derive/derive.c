@@ -573,12 +573,13 @@ static bool is_placed(Walk *w, const Expr *result)
 {
     int field;
     const Param *param = placed_result(result, &field);
-    for (int i = w->outside; param && i < w->nstored && field < 63; i++) {
+    for (int i = w->outside; param && i < w->nstored && field < COMPONENTS_MOST - 1; i++) {
         StoredLet *s = &w->stored[i];
-        uint64_t bit = (uint64_t)1 << (field + 1);
-        if (s->param != param || s->whole != (field < 0) || (s->placed & bit))
+        uint64_t bit = (uint64_t)1 << (field + 1) % 64;
+        uint64_t *placed = &s->placed[(field + 1) / 64];
+        if (s->param != param || s->whole != (field < 0) || (*placed & bit))
             continue;
-        s->placed |= bit;
+        *placed |= bit;
         return true;
     }
     return false;
@@ -609,13 +610,14 @@ static const Together *find_together(const Walk *w, const Param *param)
     return NULL;
 }
 
-static void walk_let(Walk *w, Path at, bool root)
+// Is what follows the let still to be walked?
+static bool walk_let(Walk *w, Path at, bool root)
 {
     if (is_unstored_costly(w, walk_node(w, at)) &&
         walk_apply_plain(w, RULE_LET_INLINE, at)) {
         derive_normalise(w, at);
         walk(w, at, root);
-        return;
+        return false;
     }
     const Together *parts = find_together(w, walk_node(w, at)->param);
     if (parts)
@@ -626,20 +628,22 @@ static void walk_let(Walk *w, Path at, bool root)
     if (root && value && value->kind == E_PATTERN && value->pattern == P_TOGLOBAL &&
         w->nstored < COUNTOF(w->stored))
         w->stored[w->nstored++] =
-            (StoredLet){let->param, has_result(let->arg[1], let->param, -1), 0};
-    walk(w, walk_below(w, at, 1), root);
+            (StoredLet){let->param, has_result(let->arg[1], let->param, -1), {0}};
+    return !w->deep;
 }
 
 // Root: the expression is written to memory as it stands.
 static void walk(Walk *w, Path at, bool root)
 {
-    if (w->deep)
-        return;
-    const Expr *expr = walk_node(w, at);
-    if (root && (is_placed(w, expr) || is_carried(expr, w->state)))
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    while (expr && expr->kind == E_LET && walk_let(w, at, root)) {
+        at = walk_below(w, at, 1);
+        expr = w->deep ? NULL : walk_node(w, at);
+    }
+    if (!expr || expr->kind == E_LET ||
+        (root && (is_placed(w, expr) || is_carried(expr, w->state))))
         return;
     switch (expr->kind) {
-    case E_LET: walk_let(w, at, root); return;
     case E_TUPLE:
         for (int i = 0; i < walk_node(w, at)->narg; i++)
             walk(w, walk_below(w, at, i), root);
@@ -657,6 +661,7 @@ static void walk(Walk *w, Path at, bool root)
         return;
     case E_LITERAL:
     case E_NUM:
+    case E_LET:
     case E_LAMBDA: return;
     }
 }

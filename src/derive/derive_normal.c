@@ -487,15 +487,25 @@ static void join_folds(Walk *w, Path at)
     }
 }
 
+// The lets at a position, of which there may be a thousand: where what follows them is.
+static Path normal_lets(Walk *w, Path at, bool host)
+{
+    while (!w->deep && walk_node(w, at)->kind == E_LET) {
+        if (costs_nothing(walk_node(w, at)->arg[0]) &&
+            walk_apply_plain(w, RULE_LET_INLINE, at))
+            continue;
+        normal_at(w, walk_below(w, at, 0), host);
+        at = walk_below(w, at, 1);
+    }
+    return at;
+}
+
 static void normal_at(Walk *w, Path at, bool host)
 {
+    at = normal_lets(w, at, host);
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
-    while (walk_node(w, at)->kind == E_LET && costs_nothing(walk_node(w, at)->arg[0]) &&
-           walk_apply_plain(w, RULE_LET_INLINE, at))
-        ;
-    expr = walk_node(w, at);
     // A prefix that items cannot share as it stands may be one of what a map makes.
     if (expr->kind == E_PATTERN && expr->pattern == P_SCAN && !folds_by_parts(expr))
         walk_apply_plain(w, RULE_SCAN_FISSION, at);

@@ -8,12 +8,14 @@
 
 #include "derive/derive_parts.h"
 
-// What a let stores. Is all of it a result? Else components may be: by bits, from 1 on,
-// which were met.
+// What a let stores. Is all of it a result? Else components may be: which were met, all of
+// it being the first bit, and component k the one of k + 1. A kernel stores no more than
+// the calls of a part; a program may return a longer tuple of a let all the same.
+enum { COMPONENTS_MOST = 1024 };
 typedef struct {
     const Param *param;
     bool whole;
-    uint64_t placed;
+    uint64_t placed[COMPONENTS_MOST / 64];
 } StoredLet;
 
 // Along which folds of rows go.

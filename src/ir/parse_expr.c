@@ -648,18 +648,36 @@ static Expr *parse_pipe(Parser *p)
     return expr;
 }
 
-static Expr *parse_let(Parser *p)
+typedef struct {
+    Param *param;
+    Expr *value;
+    Span start;
+} Let;
+
+static Let parse_name_and_value(Parser *p)
 {
-    Span start = take(p).span;
+    Let let = {.start = take(p).span};
     Token name = take_new_name(p, "the name of a value");
     expect(p, TOK_ASSIGN, " and the value");
-    Expr *value = parse_expr(p);
+    let.value = parse_expr(p);
     expect(p, TOK_IN, " and the expression that uses the name");
+    let.param = bind(p, name);
+    return let;
+}
+
+// Lets in a row are no recursion: a script of calls is one of a thousand of them.
+static Expr *parse_let(Parser *p)
+{
+    VEC(Let) lets = {0};
     int outer = p->local.len;
-    Param *param = bind(p, name);
-    Expr *body = parse_expr(p);
+    while (look(p)->kind == TOK_LET && !p->failed)
+        VEC_PUSH(p->ir->arena, &lets, parse_name_and_value(p));
+    Expr *expr = parse_expr(p);
     p->local.len = outer;
-    return spanned(p, expr_let(p->ir, param, value, body), start);
+    for (int i = lets.len - 1; i >= 0; i--)
+        expr = spanned(p, expr_let(p->ir, lets.at[i].param, lets.at[i].value, expr),
+                       lets.at[i].start);
+    return expr;
 }
 
 static Expr *parse_if(Parser *p)

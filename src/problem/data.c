@@ -37,12 +37,21 @@ static int add_buffers(const Problem *problem, const char *name, const Type *typ
     return n;
 }
 
+static int count_planes(const Type *type, Arena *arena)
+{
+    const Type *plane[PLANES_MOST];
+    return MIN(type_planes(arena, type, plane, PLANES_MOST), PLANES_MOST);
+}
+
 // With inputs that are still to be filled.
 static ProblemData *make_data(const Problem *problem, Arena *arena)
 {
     const Function *main = problem->bound->main;
     ProblemData *data = NEW(arena, ProblemData);
-    data->buffer = NEW_ARRAY(arena, RigBuffer, (main->nparam + 1) * PLANES_MOST);
+    int n = count_planes(main->body->type, arena);
+    for (int i = 0; i < main->nparam; i++)
+        n += count_planes(main->params[i]->type, arena);
+    data->buffer = NEW_ARRAY(arena, RigBuffer, n);
     for (int i = 0; i < main->nparam; i++)
         data->ninput += add_buffers(problem, main->params[i]->name, main->params[i]->type,
                                     arena, &data->buffer[data->ninput]);

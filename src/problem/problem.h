@@ -79,7 +79,7 @@ bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags
 
 // The types of the planes (one a scalar component) of a value; returns how many there are,
 // writes at most max.
-enum { PLANES_MOST = 64 };
+enum { PLANES_MOST = 1024 };
 int type_planes(Arena *arena, const Type *type, const Type **plane, int max);
 
 // data.c: values as a rig's buffers ---------------------------------------------------

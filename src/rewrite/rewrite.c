@@ -59,9 +59,9 @@ const Expr *path_find(const Expr *root, const Path *path)
 
 bool path_push(Path *path, int child)
 {
-    if (path->n == PATH_STEPS || child > INT8_MAX)
+    if (path->n == PATH_STEPS || child > CHILDREN_MAX)
         return false;
-    path->step[path->n++] = (int8_t)child;
+    path->step[path->n++] = (int16_t)child;
     return true;
 }
 
@@ -96,7 +96,7 @@ bool path_parse(const char *text, Path *path)
         char *end = (char *)p;
         long child = *p == 'f' ? (end++, CHILD_FUN) : strtol(p, &end, 10);
         bool digit = *p >= '0' && *p <= '9';
-        if (end == p || (*p != 'f' && !digit) || child > INT8_MAX ||
+        if (end == p || (*p != 'f' && !digit) || child > CHILDREN_MAX ||
             !path_push(path, (int)child))
             return false;
         p = end;

@@ -98,10 +98,10 @@ const Expr *fold_to_name(const Expr *expr, int64_t least);
 // Positions -----------------------------------------------------------------------------
 
 // From the root inwards: an argument's number, or CHILD_FUN. As text `0.f.1`, or `root`.
-enum { PATH_STEPS = 508 };
+enum { PATH_STEPS = 1148, CHILDREN_MAX = 1024 };
 typedef struct {
     int n;
-    int8_t step[PATH_STEPS];
+    int16_t step[PATH_STEPS];
 } Path;
 
 const Expr *path_find(const Expr *root, const Path *path); // NULL if it leads nowhere

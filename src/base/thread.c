@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-static const size_t deep_bytes = (size_t)64 << 20, usual_bytes = (size_t)8 << 20,
+static const size_t deep_bytes = (size_t)128 << 20, usual_bytes = (size_t)8 << 20,
                     enough_bytes = (size_t)32 << 20;
 
 bool thread_start(pthread_t *thread, void *(*work)(void *), void *user)

@@ -121,9 +121,10 @@ static bool stream_map(Walk *w, Path at)
     Rewriter before = w->r;
     Ir *ir = w->r.ir;
     TimeLoop found;
-    if (!w->stream || !walk_apply_plain(w, RULE_ITERATE_ONCE, at))
+    if (!w->stream)
         return false;
-    if (stream_loop(w, at, 1)) {
+    w->r.keeps = true;
+    if (walk_apply_plain(w, RULE_ITERATE_ONCE, at) && stream_loop(w, at, 1)) {
         lower_steps(ir, walk_node(w, at), w->shuffle, ir->arena, &found);
         if (!found.why && reaches(&found)) {
             merge_loops(&w->passes, &found);
@@ -710,16 +711,30 @@ static Walk walk_of(const Derivation *d, const Point *point)
     return w;
 }
 
+typedef struct {
+    const Derivation *d;
+    const Point *point;
+    Walk *w;
+} Deriving;
+
+// Each level has several positions on the stack.
+static void derive_deep(void *user)
+{
+    const Deriving *x = user;
+    Walk *w = x->w;
+    if (!x->d->shape.lowered)
+        derive_normalise(w, (Path){0});
+    cover_begin(x->d, x->point, &w->r, &w->unstored);
+    if (!x->d->shape.lowered)
+        walk(w, (Path){0}, true);
+}
+
 static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diags)
 {
     Ir *ir = d->program->ir;
     *w = walk_of(d, point);
     rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
-    if (!d->shape.lowered)
-        derive_normalise(w, (Path){0});
-    cover_begin(d, point, &w->r, &w->unstored);
-    if (!d->shape.lowered)
-        walk(w, (Path){0}, true);
+    deep_call(derive_deep, &(Deriving){d, point, w});
     return !w->deep || diag_error(diags, d->program->main->span, "P010",
                                   "the program is nested too deeply to be derived");
 }

@@ -150,7 +150,19 @@ typedef struct {
     const Path *path;
     RuleId rule;
     const RuleArgs *args;
+    int owned; // so many nodes from the root on are the caller's: they are changed, not
+               // copied
+    Undo *undo;
 } Application;
+
+static Expr *set_child(Application *a, Expr *expr, int child, Expr *with)
+{
+    if (expr->arg[child] != with) {
+        *a->undo = (Undo){&expr->arg[child], expr->arg[child]};
+        expr->arg[child] = with;
+    }
+    return expr;
+}
 
 static Expr *apply_below(Application *a, const Expr *expr, int depth)
 {
@@ -164,17 +176,34 @@ static Expr *apply_below(Application *a, const Expr *expr, int depth)
     a->rw.context = &context;
     Expr *changed = apply_below(a, below, depth + 1);
     a->rw.context = context.outer;
+    if (changed && depth < a->owned)
+        return set_child(a, (Expr *)(uintptr_t)expr, child, changed);
     return changed ? replace_child(a->rw.ir, expr, child, changed) : NULL;
+}
+
+static bool takes_args(RuleId rule, const RuleArgs *args)
+{
+    int least, most;
+    rule_args_range(&rule_info[rule], &least, &most);
+    return args->n >= least && args->n <= most;
 }
 
 Expr *rewrite_at(Ir *ir, Expr *root, const Path *path, RuleId rule, const RuleArgs *args)
 {
-    int least, most;
-    rule_args_range(&rule_info[rule], &least, &most);
-    if (args->n < least || args->n > most)
-        return NULL;
-    Application a = {{ir, NULL}, path, rule, args};
-    return apply_below(&a, root, 0);
+    Application a = {{ir, NULL}, path, rule, args, 0, NULL};
+    return takes_args(rule, args) ? apply_below(&a, root, 0) : NULL;
+}
+
+Expr *rewrite_own(Ir *ir, Expr *root, const Path *path, RuleId rule, const RuleArgs *args,
+                  Undo *undo)
+{
+    Application a = {{ir, NULL}, path, rule, args, 0, undo};
+    *undo = (Undo){0};
+    for (const Expr *expr = root;
+         a.owned < path->n && expr->kind == E_LET && path->step[a.owned] == 1;
+         expr = expr->arg[1])
+        a.owned++;
+    return takes_args(rule, args) ? apply_below(&a, root, 0) : NULL;
 }
 
 Expr *rewrite_begin(Ir *ir, const Expr *body)

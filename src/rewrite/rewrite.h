@@ -120,6 +120,14 @@ Expr *rewrite_begin(Ir *ir, const Expr *body);
 // copied, so the old expression stays as it is (but for types, which are inferred again for
 // the new one).
 Expr *rewrite_at(Ir *ir, Expr *root, const Path *path, RuleId rule, const RuleArgs *args);
+// The same, but that the lets in a row that the root begins with, those on the way to the
+// position, are changed and not copied: of a thousand lets each step would copy as many.
+// undo->slot, if it is not NULL, takes undo->was where the step is taken back.
+typedef struct {
+    Expr **slot, *was;
+} Undo;
+Expr *rewrite_own(Ir *ir, Expr *root, const Path *path, RuleId rule, const RuleArgs *args,
+                  Undo *undo);
 
 // Derivations -----------------------------------------------------------------------------
 
@@ -150,6 +158,7 @@ typedef struct {
     Arena *arena; // of the steps
     Expr *expr;   // inferred
     Rewriting done;
+    bool keeps; // somebody may go back to an expression of before
 } Rewriter;
 
 // Needs: expr is inferred.

@@ -28,12 +28,26 @@ static void go_back(Rewriter *r, Expr *expr, int steps)
         BUG("an expression that had types has none");
 }
 
+// What is at a position has the type that was there: nothing around it changes. A program
+// of a thousand lets would be inferred for every step otherwise, and types are never freed.
+static bool infer_at(Rewriter *r, const Expr *next, const Path *path, const Type *before)
+{
+    Expr *changed = (Expr *)(uintptr_t)path_find(next, path); // of the copy, which is ours
+    return path->n && before && infer_quietly(r, changed) &&
+           type_equal(r->ir->arith, before, changed->type);
+}
+
 bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *args)
 {
-    Expr *next = rewrite_at(r->ir, r->expr, path, rule, args);
+    const Expr *at = path_find(r->expr, path);
+    Undo undo = {0};
+    Expr *next = r->keeps ? rewrite_at(r->ir, r->expr, path, rule, args)
+                          : rewrite_own(r->ir, r->expr, path, rule, args, &undo);
     if (!next)
         return false;
-    if (!infer_quietly(r, next)) {
+    if (!infer_at(r, next, path, at->type) && !infer_quietly(r, next)) {
+        if (undo.slot)
+            *undo.slot = undo.was;
         go_back(r, r->expr, r->done.steps.len);
         return false;
     }

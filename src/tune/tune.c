@@ -60,6 +60,18 @@ static void set_device(Tune *t, const DeviceInfo *device)
     t->result->target = target_name(target_find(device->target));
 }
 
+// The plain kernels of a program of a thousand lets are a thousand to compile.
+static double build_limit(const Problem *problem)
+{
+    enum { LETS_USUAL = 64 };
+    int lets = 0;
+    const Program *program = problem->bound;
+    for (const Expr *e = program ? program->main->body : NULL; e && e->kind == E_LET;
+         e = e->arg[1])
+        lets++;
+    return problem->kind->limit_s * MAX(1, lets / LETS_USUAL);
+}
+
 // What the space and the search depend on, known before the reference is computed, which
 // may take long.
 static bool look_at_device(Tune *t)
@@ -84,7 +96,7 @@ RigConfig tune_rig_config(const Tune *t, const ProblemData *data)
                        .share = t->options->share,
                        .judge = data->judge,
                        .tolerance = data->tolerance,
-                       .build_limit_s = t->problem->kind->limit_s,
+                       .build_limit_s = build_limit(t->problem),
                        .run_limit_s = t->problem->kind->limit_s,
                        .samples = t->options->samples,
                        .energy = t->goal && goal_weighs(t->goal)};

@@ -350,12 +350,21 @@ static bool derive_blocks(Walk *w, Path at)
 
 static void derive_map(Walk *w, Path at);
 
+// As many parts as columns have are too many for rows beside them, unless those are long.
+static bool is_parted(const Walk *w, const Expr *map)
+{
+    enum { LONG_LEAST = 2048 };
+    int64_t length = chain_split(map);
+    return length && w->parts > 1 &&
+           (!w->near || reads_columns(map) || length / w->parts >= LONG_LEAST);
+}
+
 // The folds of a map in parts, which another map folds.
 static bool derive_fold_parts(Walk *w, Path at)
 {
     int64_t parts = w->parts;
     Path fold = walk_below(w, at, CHILD_FUN);
-    if (parts < 2 || w->deep || !chain_split(walk_node(w, at)) ||
+    if (w->deep || !is_parted(w, walk_node(w, at)) ||
         !path_to_fold(walk_node(w, fold), &fold, NULL))
         return false;
     walk_apply_plain(w, RULE_REDUCE_FISSION, fold);
@@ -678,7 +687,8 @@ static Walk walk_of(const Derivation *d, const Point *point)
     w.unroll = derive_word(d, point, "inner", "unroll");
     w.matrix = derive_word(d, point, "product", "matrix");
     w.blocks = w.matrix || derive_word(d, point, "product", "blocks");
-    w.rows = derive_word(d, point, "fold", "group");
+    w.near = derive_word(d, point, "fold", "near");
+    w.rows = by_groups(d, point);
     w.hold = derive_word(d, point, "hold", "local");
     w.beside = w.rows ? derive_number(d, point, "l", 1) : 1;
     if (space_find(d->space, "lanes") >= 0)

@@ -351,11 +351,13 @@ static Path rows_beside(Walk *w, Path at)
     return row;
 }
 
-bool derive_chain(Walk *w, Path at)
+static bool shares_row(const Walk *w, const Expr *map)
 {
-    int depth = chain_depth(walk_node(w, at));
-    if (!depth)
-        return false;
+    return w->rows && !(w->near && reads_columns(map));
+}
+
+static void derive_rows(Walk *w, Path at, int depth)
+{
     for (int64_t d = depth - 1; d >= 0; d--) {
         if (d == 0 && depth == 1)
             at = rows_beside(w, at);
@@ -370,19 +372,31 @@ bool derive_chain(Walk *w, Path at)
         else
             derive_body_of_chain(w, at, row);
     }
-    return true;
+}
+
+bool derive_chain(Walk *w, Path at)
+{
+    int depth = chain_depth(walk_node(w, at));
+    bool rows = w->rows;
+    if (depth) {
+        w->rows = shares_row(w, walk_node(w, at));
+        derive_rows(w, at, depth);
+    }
+    w->rows = rows;
+    return depth > 0;
 }
 
 // By groups, whatever the point says.
 static bool derive_group(Walk *w, Path at)
 {
-    bool rows = w->rows;
-    int64_t beside = w->beside;
+    const Walk before = *w;
     w->rows = true;
+    w->near = false;
     w->beside = 1;
     bool ok = derive_chain(w, at);
-    w->rows = rows;
-    w->beside = beside;
+    w->rows = before.rows;
+    w->near = before.near;
+    w->beside = before.beside;
     return ok;
 }
 
@@ -390,7 +404,7 @@ bool derive_parts_by_groups(Walk *w, Path at)
 {
     int64_t y = 1;
     Path rows = walk_below(w, at, CHILD_FUN);
-    return w->rows && !w->deep && is_map(walk_node(w, rows)) &&
+    return !w->deep && is_map(walk_node(w, rows)) && shares_row(w, walk_node(w, rows)) &&
            chain_depth(walk_node(w, rows)) && walk_apply(w, RULE_MAP_WRG, at, &y, 1) &&
            derive_group(w, rows);
 }

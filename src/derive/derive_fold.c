@@ -34,7 +34,7 @@ static void add_row_params(Derivation *d, Diags *diags)
     if (!threads)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
     else if (d->shape.dims == 1)
-        space_constrain(d->space, "fold == 'group' or ly == 1", diags);
+        space_constrain(d->space, "fold != 'item' or ly == 1", diags);
     snprintf(text, sizeof text,
              "fold == 'item' or ly * ((hold == 'local') * %lld + %lld) <= %lld",
              (long long)d->shape.row_bytes, (long long)d->shape.scan_bytes,
@@ -45,6 +45,11 @@ static void add_row_params(Derivation *d, Diags *diags)
         space_constrain(d->space, "fold == 'item' or lz == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
         space_constrain(d->space, "fold == 'item' or (bx == 1 and cx == 1)", diags);
+}
+
+bool by_groups(const Derivation *d, const Point *point)
+{
+    return derive_word(d, point, "fold", "group") || derive_word(d, point, "fold", "near");
 }
 
 // Parts of each fold for groups of their own, sixteen elements each at least.
@@ -87,7 +92,8 @@ void add_fold_params(Derivation *d, Diags *diags)
     space_add_ints(d->space, "lanes", (const int64_t[]){1, 2, 4}, 3);
     bool fits = shape->row_bytes <= fold_room(d);
     if (shape->rows)
-        space_add_words(d->space, "fold", (const char *const[]){"item", "group"}, 2);
+        space_add_words(d->space, "fold", (const char *const[]){"item", "group", "near"},
+                        2 + (shape->columns && shape->lines));
     if (shape->rows || shape->scan || shape->order || shape->columns) {
         add_parts(d);
         space_add_words(d->space, "hold", (const char *const[]){"again", "local"},
@@ -104,8 +110,8 @@ void add_fold_params(Derivation *d, Diags *diags)
     if (shape->order)
         return;
     // Who holds something, and who takes neighbours.
-    const char *group = !shape->scan  ? "fold == 'group'"
-                        : shape->rows ? "(fold == 'group' or share > 0)"
+    const char *group = !shape->scan  ? "fold != 'item'"
+                        : shape->rows ? "(fold != 'item' or share > 0)"
                                       : "share > 0";
     char text[96];
     snprintf(text, sizeof text, "%s or hold == 'again'", group);
@@ -198,7 +204,7 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     if (d->shape.rows && !d->shape.columns)
         set_row_items(d, point, (int64_t)first[i].lanes * first[i].times);
     if (d->shape.columns) {
-        space_set(d->space, point, "fold", "item");
+        space_set(d->space, point, "fold", d->shape.lines ? "near" : "item");
         space_set(d->space, point, "hold", "again");
         set_number(d, point, "lanes", 1);
         set_number(d, point, "parts", first[i].parts);
@@ -229,8 +235,11 @@ void fold_plain(const Derivation *d, Point *point)
     set_number(d, point, "ly", 1);
     set_number(d, point, "groups", 1024);
     choose_parts(d, point);
-    if (d->shape.columns)
+    if (d->shape.columns) {
+        if (d->shape.lines)
+            space_set(d->space, point, "fold", "near");
         return;
+    }
     space_set(d->space, point, "fold", "group");
     if (d->shape.rows && d->shape.row < 512 && !d->shape.near)
         set_row_items(d, point, 2);

@@ -243,11 +243,13 @@ static bool has_function(const Expr *expr, const void *none)
 enum { HOST_LEAST = 64 };
 
 // Folds move out of functions that call for the same one again and again, as far as to
-// where what they fold is bound.
+// where what they fold is bound; with a map that goes through what they fold, as an array.
 static void hoist_folds(Walk *w, Path at, bool host, bool bound)
 {
     int64_t least = host ? HOST_LEAST : 0;
-    while (bound && !w->deep && walk_apply(w, RULE_HOIST_FOLD, at, &least, 1))
+    while (bound && !w->deep &&
+           (walk_apply(w, RULE_HOIST_FOLD, at, &least, 1) ||
+            (host && walk_apply(w, RULE_HOIST_MAP, at, &least, 1))))
         at = walk_below(w, at, 1);
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr || !expr_find(expr, has_function, NULL))
@@ -371,22 +373,30 @@ static bool begins_with_product(const Expr *map)
            !(arith_is_const(let->arg[0]->type->len, &length) && length < OWN_LEAST);
 }
 
-// Is what a chain makes one operand of a product?
+// Is what a chain makes, or the row itself, one operand of a product?
 static bool ends_in_product(const Expr *map)
 {
-    const Expr *tail = map->fun->arg[0], *let = NULL;
-    int64_t length;
+    const Expr *tail = map->fun->arg[0];
+    int64_t length, longest = 0;
+    if (map->dims > 1 || tail->kind != E_LET)
+        return false;
     for (; tail->kind == E_LET; tail = tail->arg[1])
-        let = is_map(tail->arg[0]) ? tail : let;
-    if (!let || map->dims > 1 || !is_map(tail) || tail->dims > 1 ||
-        expr_mentions(tail->arg[0], map->fun->params[0]))
+        if (is_map(tail->arg[0]) && arith_is_const(tail->arg[0]->type->len, &length))
+            longest = MAX(longest, length);
+    if (!is_map(tail) || tail->dims > 1 || expr_mentions(tail->arg[0], map->fun->params[0]))
         return false;
     const Expr *fold = tail->fun->arg[0];
     fold = fold_is_long(fold, 0) ? fold : fold_to_name(fold, 0);
-    return fold && expr_mentions(fold, let->param) &&
-           expr_mentions(fold, tail->fun->params[0]) &&
-           !expr_mentions(tail->arg[0], let->param) &&
-           !(arith_is_const(let->arg[0]->type->len, &length) && length < OWN_LEAST);
+    if (!fold || !expr_mentions(fold, tail->fun->params[0]))
+        return false;
+    bool pairs = expr_mentions(fold, map->fun->params[0]);
+    for (const Expr *let = map->fun->arg[0]; let != tail; let = let->arg[1]) {
+        if (expr_mentions(tail->arg[0], let->param))
+            return false;
+        pairs |= is_map(let->arg[0]) && expr_mentions(fold, let->param);
+    }
+    return pairs &&
+           (!arith_is_const(tail->type->len, &length) || MAX(length, longest) >= OWN_LEAST);
 }
 
 // A name of a map's function becomes an array of all elements' values; where the rest is.
@@ -487,6 +497,22 @@ static void join_folds(Walk *w, Path at)
     }
 }
 
+// What a fold folds is a stage of its own where each element is found by folds of its own,
+// which are not the same fold: items would find them one by one.
+static void name_folded(Walk *w, Path at)
+{
+    enum { ROW_LEAST = 32 };
+    Rewriter before = w->r;
+    join_folds(w, at);
+    bool joined = w->r.expr != before.expr;
+    w->r = before;
+    const Expr *in = walk_node(w, at)->arg[1];
+    const Expr *fold = is_map(in) ? in->fun->arg[0] : NULL;
+    fold = fold && !fold_is_long(fold, ROW_LEAST) ? fold_to_name(fold, ROW_LEAST) : fold;
+    if (fold && !joined && type_is_scalar(walk_node(w, at)->type))
+        walk_apply_plain(w, RULE_NAME_FOLDED, at);
+}
+
 // The lets at a position, of which there may be a thousand: where what follows them is.
 static Path normal_lets(Walk *w, Path at, bool host)
 {
@@ -516,8 +542,12 @@ static void normal_at(Walk *w, Path at, bool host)
         normal_at(w, walk_below(w, at, i), host);
     if (!w->deep && is_map(walk_node(w, at)))
         normal_map(w, at, host);
-    if (!w->deep && !host && fold_is_long(walk_node(w, at), 0))
-        join_folds(w, at);
+    if (!w->deep && fold_is_long(walk_node(w, at), 0)) {
+        if (host)
+            name_folded(w, at);
+        else
+            join_folds(w, at);
+    }
     walk_apply_plain(w, RULE_JOIN_ZIP, at);
     walk_apply_plain(w, RULE_SCAN_SHIFT, at);
 }

@@ -25,7 +25,7 @@ static const char *const order_names[ORDER_PARAMS] = {"fold",  "parts",  "share"
 static bool is_shared(const Derivation *d, const Point *point)
 {
     bool prefix = space_find(d->space, "share") >= 0 && derive_param(d, point, "share") > 0;
-    return d->shape.reduction || prefix || derive_word(d, point, "fold", "group");
+    return d->shape.reduction || prefix || by_groups(d, point);
 }
 
 // One that this space lacks is as its first value says.

@@ -23,6 +23,7 @@ typedef struct {
     int64_t fold;           // length of folds that are all that a chain does; 0: none
     int64_t folds;          // how many there are of them
     bool columns;           // what neighbouring ones read are neighbours
+    bool lines;             // chains go along rows, whose elements are neighbours
     bool open_rows;         // it is not known how many: no group has several
     bool long_rows;         // prefixes of rows that a group cannot hold, or of few
     bool near;              // items of a chain read neighbours
@@ -68,6 +69,8 @@ int64_t derive_number(const Derivation *derivation, const Point *point, const ch
 int64_t derive_param(const Derivation *derivation, const Point *point, const char *name);
 bool derive_word(const Derivation *derivation, const Point *point, const char *name,
                  const char *word);
+// derive_fold.c: do the items of a group share rows, at least those that are no columns?
+bool by_groups(const Derivation *d, const Point *point);
 
 // derive_product.c: the parameters of products, and points to try first.
 void add_product_params(Derivation *derivation, Diags *diags);

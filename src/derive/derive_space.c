@@ -43,7 +43,9 @@ static void note_inner(const Expr *expr, void *shape)
 static void note_folds(Shape *shape, const Expr *map)
 {
     int64_t len = chain_split(map);
-    shape->columns |= reads_columns(map);
+    bool columns = reads_columns(map);
+    shape->columns |= columns;
+    shape->lines |= !columns;
     if (len > shape->fold && arith_is_const(map->type->len, &shape->folds))
         shape->fold = len;
 }
@@ -669,8 +671,9 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.images = derive_word(d, point, "scheme", "image");
     options.padded = derive_word(d, point, "scheme", "padded");
     // Items that go through a row each have several loads on their way.
-    options.unroll_part =
-        derive_word(d, point, "fold", "item") && !d->device.is_cpu ? 16 : 0;
+    bool items =
+        derive_word(d, point, "fold", "item") || derive_word(d, point, "fold", "near");
+    options.unroll_part = items && !d->device.is_cpu ? 16 : 0;
     options.eager = !d->device.is_cpu && !stream;
     // Without windows only vectors gain from it: what guards each element keeps them apart.
     options.interior = space_find(d->space, "border") >= 0
@@ -678,7 +681,6 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
                            : options.vector > 1;
     product_options(d, point, &options);
     // The last rows of several in a group, too.
-    options.interior |= derive_word(d, point, "fold", "group") && options.local[1] > 1 &&
-                        options.vector > 1;
+    options.interior |= by_groups(d, point) && options.local[1] > 1 && options.vector > 1;
     return options;
 }

@@ -61,7 +61,7 @@ bool together_parts(const Derivation *d, const Point *point, const Expr *map,
     int64_t lanes = derive_param(d, point, "lanes"), items = 1, len;
     const Type *in = map->arg[0]->type->elem, *out = map->type->elem;
     bool scalars = all_scalars(in) && all_scalars(out);
-    bool groups = scalars ? has_items(d) : derive_word(d, point, "fold", "group");
+    bool groups = scalars ? has_items(d) : by_groups(d, point);
     if (groups)
         items = derive_number(d, point, "l", 0);
     *parts = (Together){.group = groups, .near = scalars ? items * lanes : 0};

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The items of a work-group together: a fold that they share, and a value that one of them
-// writes. Folds deep inside an expression are given a name first, where their value is the
-// same for all that is around them.
+// writes.
 //
-//   source  Lift MacroRules; paper 000, section 3.1; let floating: Peyton Jones, Partain,
-//           Santos, ICFP 1996
+//   source  Lift MacroRules; paper 000, section 3.1
 
 #include "rewrite/internal.h"
 
@@ -208,114 +206,4 @@ Expr *rule_onlyItem(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *array = lcl(rw, fresh(rw, "only"), copy_of(rw, at), counting(rw, num(rw, 1)));
     return expr_at(rw->ir, array, expr_num(rw->ir, num(rw, 0)));
-}
-
-// Naming folds -------------------------------------------------------------------------
-
-// What is bound between the expression and the place that is looked at, innermost first.
-typedef struct Bound Bound;
-struct Bound {
-    const Expr *by; // a let, or a lambda
-    const Bound *outer;
-};
-
-static bool mentions_bound(const Expr *expr, const Bound *bound)
-{
-    for (; bound; bound = bound->outer) {
-        if (bound->by->kind == E_LET && expr_mentions(expr, bound->by->param))
-            return true;
-        for (int i = 0; bound->by->kind == E_LAMBDA && i < bound->by->nparam; i++)
-            if (expr_mentions(expr, bound->by->params[i]))
-                return true;
-    }
-    return false;
-}
-
-bool fold_is_long(const Expr *expr, int64_t least)
-{
-    int64_t len;
-    return is(expr, P_REDUCE) &&
-           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
-}
-
-bool scan_is_long(const Expr *expr, int64_t least)
-{
-    int64_t len;
-    return is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
-}
-
-static bool nest_is_long(const Expr *expr, int64_t least)
-{
-    return fold_is_long(expr, least) || scan_is_long(expr, least);
-}
-
-// The first fold or prefix of so many elements that is the same for all that is bound on
-// the way to it.
-static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
-{
-    if (nest_is_long(expr, least) && !mentions_bound(expr, bound))
-        return expr;
-    const Expr *found = NULL;
-    for (int i = 0; i < expr->narg && !found; i++) {
-        bool in = expr->kind == E_LET && i == 1;
-        found = free_fold(expr->arg[i], least,
-                          in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound);
-    }
-    return expr->fun && !found ? free_fold(expr->fun, least, bound) : found;
-}
-
-const Expr *fold_to_name(const Expr *expr, int64_t least)
-{
-    if (expr->kind == E_LET)
-        return nest_is_long(expr->arg[0], least) ? NULL
-                                                 : free_fold(expr->arg[0], least, NULL);
-    return nest_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
-}
-
-Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    const Expr *fold = at->kind == E_LAMBDA ? NULL : fold_to_name(at, args->at[0]);
-    if (!fold)
-        return NULL;
-    Param *name = fresh(rw, "fold");
-    return expr_let(rw->ir, name, copy_of(rw, fold),
-                    with_name(rw, copy_of(rw, at), fold, name));
-}
-
-// Hoisting folds -----------------------------------------------------------------------
-
-static bool has_long_nest(const Expr *expr, const void *least)
-{
-    return nest_is_long(expr, *(const int64_t *)least);
-}
-
-// The first fold or prefix of so many elements, or the value of a name that has one in it,
-// in a function that a pattern calls again and again, if it is the same for all that is
-// bound on the way to it. What is read under a guard stays there.
-static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound, bool loop)
-{
-    const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
-    bool nest = value == expr ? nest_is_long(value, least)
-                              : expr_find(value, has_long_nest, &least) != NULL;
-    if (loop && nest && !mentions_bound(value, bound))
-        return value;
-    const Expr *found = NULL;
-    for (int i = 0; i < expr->narg && !found && !guards(expr, i); i++) {
-        bool in = expr->kind == E_LET && i == 1;
-        found =
-            invariant(expr->arg[i], least,
-                      in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound, loop);
-    }
-    return expr->fun && !found ? invariant(expr->fun, least, bound, true) : found;
-}
-
-Expr *rule_hoistFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    const Expr *fold =
-        at->kind == E_LAMBDA ? NULL : invariant(at, args->at[0], NULL, false);
-    if (!fold)
-        return NULL;
-    Param *name = fresh(rw, "fold");
-    return expr_let(rw->ir, name, copy_of(rw, fold),
-                    with_name(rw, copy_of(rw, at), fold, name));
 }

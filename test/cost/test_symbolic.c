@@ -447,7 +447,8 @@ static void strides_are_classed(void **state)
          "global loads, 32 bits, stride 4/>4", 4096. * 64},
         {"def f(a: [N][64]float): [N]float = a |> map(\\r -> r[5])",
          "global loads, 32 bits, stride 1/>4", 4096},
-        {"def f(a: [64]double): [N]double = array(N, \\i -> reduce(+, 0, a))",
+        {"def f(a: [64]double): [N]double = array(N, \\i -> reduce(\\s v -> s + v * "
+         "double(i), 0, a))",
          "global loads, 64 bits, stride 0", 4096. * 64},
         {"def f(a: [N]double): [N]double = a |> map(\\x -> sqrt(x) / pow(x, x))",
          "exponentiations, double", 4096},

@@ -424,6 +424,12 @@ static void test_folds_are_hoisted(void **state)
         "def p(a: [50][700]float) = a |> map(\\r -> let s = reduce(+, 0, r) in let t "
         "= r |> map(\\x -> (x - s) * (x - s)) |> reduce(+, 0) in r |> map(\\x -> x "
         "* t))");
+    // Of rows too, where the columns are gone through.
+    same_space(
+        "def p(a: [500][700]float) = array(700, \\j -> reduce(+, 0, array(500, \\i -> "
+        "a[i][j] / reduce(+, 0, a[i]))))",
+        "def p(a: [500][700]float) = let s = a |> map(reduce(+, 0)) in a |> transpose "
+        "|> map(\\c -> zip(a, c, s) |> map(\\t -> t.1 / t.2) |> reduce(+, 0))");
     same_space(
         "def p(a: [700]float, b: [900]float) = a |> map(\\x -> x / reduce(max, 0, b))",
         "def p(a: [700]float, b: [900]float) = let m = b |> reduce(max, 0) in a |> "
@@ -489,6 +495,19 @@ static void test_chains_around_products(void **state)
         has_first(text, "product", "blocks");
         has_first(text, "fold", "group");
     }
+    has_first(
+        "def p(a: [50][8]float, b: [300][8]float) = array2(50, 300, \\i j -> reduce(+, 0, "
+        "array(8, \\k -> a[i][k] * b[j][k])) / reduce(+, 0, a[i]))",
+        "product", "blocks");
+    // Rows beside columns: a group each, and an item each.
+    has_first(
+        "def p(a: [500][700]float) = array2(500, 700, \\i j -> a[i][j] - reduce(+, 0, "
+        "a[i]) - reduce(+, 0, array(500, \\k -> a[k][j])))",
+        "fold", "near");
+    // A sum of what is found for each row leaves rows to groups.
+    has_first(
+        "def p(a: [500][700]float) = reduce(+, 0, a |> map(\\r -> log(reduce(+, 0, r))))",
+        "fold", "group");
 }
 
 int main(void)

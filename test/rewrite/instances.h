@@ -355,6 +355,20 @@ static const Instance instances[] = {
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> reduce(max, v, r) + reduce(+, 0, r), r), "
      "x)",
      "f", "12"},
+    {"hoistMap",
+     "def p(x: [N][M]int) = map(\\r -> map(\\q -> reduce(+, 0, r) * reduce(+, 1, q), x), "
+     "x)",
+     "root", "12"},
+    {"hoistMap",
+     "def p(x: [N][M]int, y: [N]int) = map(\\v -> reduce(+, 0, map(\\t -> let s = "
+     "reduce(max, "
+     "0, t.0) + t.1 in s * t.1 - v, zip(x, y))), y)",
+     "root", "12"},
+    {"hoistMap",
+     "def p(x: [N][M]int, y: [N]int) = map(\\c -> map(\\t -> t.1 * reduce(+, 0, t.0) + "
+     "t.2, "
+     "zip(x, y, c)), transpose(x))",
+     "root", "12"},
     {"mapJoin", "def p(x: [N][M]int) = map2(twice, x)", "root", ""},
     {"mapJoin",
      "def p(x: [N][M][4]int, y: [N][M][4]int) = map3(\\t -> t.0 - t.1, zip3(x, y))", "root",

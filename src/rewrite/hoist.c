@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds deep inside an expression get names further out: where their value is the same for
+// all that is around them, or for a map that is.
+//
+//   source  let floating, and full laziness: Peyton Jones, Partain, Santos, ICFP 1996
+
+#include "rewrite/internal.h"
+
+// Naming folds -------------------------------------------------------------------------
+
+// What is bound between the expression and the place that is looked at, innermost first.
+typedef struct Bound Bound;
+struct Bound {
+    const Expr *by; // a let, or a lambda
+    const Bound *outer;
+};
+
+static bool mentions_bound(const Expr *expr, const Bound *bound)
+{
+    for (; bound; bound = bound->outer) {
+        if (bound->by->kind == E_LET && expr_mentions(expr, bound->by->param))
+            return true;
+        for (int i = 0; bound->by->kind == E_LAMBDA && i < bound->by->nparam; i++)
+            if (expr_mentions(expr, bound->by->params[i]))
+                return true;
+    }
+    return false;
+}
+
+bool fold_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return is(expr, P_REDUCE) &&
+           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
+}
+
+bool scan_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
+}
+
+static bool nest_is_long(const Expr *expr, int64_t least)
+{
+    return fold_is_long(expr, least) || scan_is_long(expr, least);
+}
+
+// The first fold or prefix of so many elements that is the same for all that is bound on
+// the way to it.
+static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
+{
+    if (nest_is_long(expr, least) && !mentions_bound(expr, bound))
+        return expr;
+    const Expr *found = NULL;
+    for (int i = 0; i < expr->narg && !found; i++) {
+        bool in = expr->kind == E_LET && i == 1;
+        found = free_fold(expr->arg[i], least,
+                          in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound);
+    }
+    return expr->fun && !found ? free_fold(expr->fun, least, bound) : found;
+}
+
+const Expr *fold_to_name(const Expr *expr, int64_t least)
+{
+    if (expr->kind == E_LET)
+        return nest_is_long(expr->arg[0], least) ? NULL
+                                                 : free_fold(expr->arg[0], least, NULL);
+    return nest_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
+}
+
+Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *fold = at->kind == E_LAMBDA ? NULL : fold_to_name(at, args->at[0]);
+    if (!fold)
+        return NULL;
+    Param *name = fresh(rw, "fold");
+    return expr_let(rw->ir, name, copy_of(rw, fold),
+                    with_name(rw, copy_of(rw, at), fold, name));
+}
+
+// Hoisting folds -----------------------------------------------------------------------
+
+static bool has_long_nest(const Expr *expr, const void *least)
+{
+    return nest_is_long(expr, *(const int64_t *)least);
+}
+
+// The first fold or prefix of so many elements, or the value of a name that has one in it,
+// in a function that a pattern calls again and again, if it is the same for all that is
+// bound on the way to it. What is read under a guard stays there.
+static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound, bool loop)
+{
+    const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
+    bool nest = value == expr ? nest_is_long(value, least)
+                              : expr_find(value, has_long_nest, &least) != NULL;
+    if (loop && nest && !mentions_bound(value, bound))
+        return value;
+    const Expr *found = NULL;
+    for (int i = 0; i < expr->narg && !found && !guards(expr, i); i++) {
+        bool in = expr->kind == E_LET && i == 1;
+        found =
+            invariant(expr->arg[i], least,
+                      in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound, loop);
+    }
+    return expr->fun && !found ? invariant(expr->fun, least, bound, true) : found;
+}
+
+Expr *rule_hoistFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *fold =
+        at->kind == E_LAMBDA ? NULL : invariant(at, args->at[0], NULL, false);
+    if (!fold)
+        return NULL;
+    Param *name = fresh(rw, "fold");
+    return expr_let(rw->ir, name, copy_of(rw, fold),
+                    with_name(rw, copy_of(rw, at), fold, name));
+}
+
+// Hoisting maps ------------------------------------------------------------------------
+
+// In a map, deep in a function: what is the same for all that is around the map.
+typedef struct {
+    Rewrite *rw;
+    int64_t least;
+    const Expr *map, *value; // value: found in the map's function
+    const Expr *part[PARTS_MAX];
+    int component[PARTS_MAX], n; // parts of a zip that it is made of; n 0: of the element
+} Common;
+
+// What a map's element has at component k, itself: k < 0.
+static const Expr *part_at(const Expr *map, int k)
+{
+    const Expr *in = map->arg[0];
+    if (k < 0)
+        return is_dims(in, P_ZIP, 1) ? NULL : in;
+    return is_dims(in, P_ZIP, 1) && k < in->narg ? in->arg[k] : NULL;
+}
+
+// Notes the components that an expression uses of the element; false where one of them is
+// another one for what is around.
+static bool note_parts(Common *c, const Expr *expr, const Bound *bound)
+{
+    const Param *e = c->map->fun->params[0];
+    bool get = expr->kind == E_GET && expr_is_use(expr->arg[0], e);
+    if (get || expr_is_use(expr, e)) {
+        const Expr *part = part_at(c->map, get ? expr->index : -1);
+        if (!part || mentions_bound(part, bound) || c->n == PARTS_MAX)
+            return false;
+        for (int i = 0; i < c->n; i++)
+            if (c->component[i] == (get ? expr->index : -1))
+                return true;
+        c->part[c->n] = part;
+        c->component[c->n++] = get ? expr->index : -1;
+        return true;
+    }
+    for (int i = 0; i < expr->narg; i++)
+        if (!note_parts(c, expr->arg[i], bound))
+            return false;
+    return !expr->fun || note_parts(c, expr->fun, bound);
+}
+
+// A long fold in the map's function that is made of such components alone; within: what is
+// bound in the function.
+static bool find_common(Common *c, const Expr *expr, const Bound *within,
+                        const Bound *bound)
+{
+    const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
+    bool nest = value == expr ? nest_is_long(value, c->least)
+                              : expr_find(value, has_long_nest, &c->least) != NULL;
+    c->n = 0;
+    if (nest && type_is_scalar(value->type) && !mentions_bound(value, within) &&
+        !mentions_bound(value, bound) && note_parts(c, value, bound) && c->n) {
+        c->value = value;
+        return true;
+    }
+    for (int i = 0; i < expr->narg && !guards(expr, i); i++) {
+        bool in = expr->kind == E_LET && i == 1;
+        if (find_common(c, expr->arg[i],
+                        in || expr->kind == E_LAMBDA ? &(Bound){expr, within} : within,
+                        bound))
+            return true;
+    }
+    return expr->fun && find_common(c, expr->fun, within, bound);
+}
+
+static bool find_map(Common *c, const Expr *expr, const Bound *bound)
+{
+    if (bound && is_dims(expr, P_MAP, 1)) {
+        c->map = expr;
+        if (find_common(c, expr->fun->arg[0], NULL, bound))
+            return true;
+    }
+    for (int i = 0; i < expr->narg && !guards(expr, i); i++) {
+        bool in = expr->kind == E_LET && i == 1;
+        if (find_map(c, expr->arg[i],
+                     in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound))
+            return true;
+    }
+    return expr->fun && find_map(c, expr->fun, bound);
+}
+
+// The value for each element, as a map of the parts that it is made of.
+static Expr *map_of_common(const Common *c)
+{
+    Rewrite *rw = c->rw;
+    const Param *e = c->map->fun->params[0];
+    Expr *part[PARTS_MAX], *body = copy_of(rw, c->value);
+    for (int i = 0; i < c->n; i++)
+        part[i] = copy_of(rw, c->part[i]);
+    Param *t = fresh(rw, "t");
+    for (int i = 0; i < c->n && c->component[0] >= 0; i++) {
+        Param *own = fresh(rw, "own");
+        Expr *get = expr_get(rw->ir, expr_param(rw->ir, (Param *)e), c->component[i]);
+        body = with_name(rw, body, get, own);
+        body = expr_replace(rw->ir, body, own,
+                            c->n > 1 ? expr_get(rw->ir, use(rw, t), i) : use(rw, t));
+    }
+    body = expr_replace(rw->ir, body, e, use(rw, t));
+    return make_map(rw, 1, make_lambda(rw, t, body),
+                    c->n > 1 ? make_zip(rw, 1, part, c->n) : part[0]);
+}
+
+// The map with one part more, which its function has instead of the value.
+static Expr *map_with(const Common *c, Param *all)
+{
+    Rewrite *rw = c->rw;
+    const Expr *in = c->map->arg[0];
+    bool zip = is_dims(in, P_ZIP, 1);
+    Expr *part[PARTS_MAX];
+    int n = zip ? in->narg : 1;
+    for (int i = 0; i < n; i++)
+        part[i] = copy_of(rw, zip ? in->arg[i] : in);
+    part[n] = use(rw, all);
+    Param *t = fresh(rw, "t"), *found = fresh(rw, "found");
+    Expr *body = with_name(rw, copy_of(rw, c->map->fun->arg[0]), c->value, found);
+    body = expr_replace(rw->ir, body, found, expr_get(rw->ir, use(rw, t), n));
+    Expr *element = zip ? use(rw, t) : expr_get(rw->ir, use(rw, t), 0);
+    body = expr_replace(rw->ir, body, c->map->fun->params[0], element);
+    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, n + 1));
+}
+
+// The same nodes, but for one of them; names stay as they are.
+static Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *value)
+{
+    if (expr == old)
+        return value;
+    Expr *to = NEW(rw->ir->arena, Expr);
+    *to = *expr;
+    to->arg = NEW_ARRAY(rw->ir->arena, Expr *, expr->narg);
+    for (int i = 0; i < expr->narg; i++)
+        to->arg[i] = exchanged(rw, expr->arg[i], old, value);
+    if (expr->fun)
+        to->fun = exchanged(rw, expr->fun, old, value);
+    return to;
+}
+
+Expr *rule_hoistMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    Common c = {.rw = rw, .least = args->at[0]};
+    if (at->kind == E_LAMBDA || !find_map(&c, at, NULL) ||
+        (is_dims(c.map->arg[0], P_ZIP, 1) && c.map->arg[0]->narg + 1 >= PARTS_MAX))
+        return NULL;
+    Param *all = fresh(rw, "all");
+    Expr *whole = map_of_common(&c);
+    return copy_of(
+        rw, expr_let(rw->ir, all, whole, exchanged(rw, at, c.map, map_with(&c, all))));
+}

@@ -54,7 +54,7 @@ passes "predicted" $tune --loading predicted --strategy heuristics/hybrid.fwh
 grep -q "loading: global, as on pthread" "$tmp/stderr" && ok "global" || not_ok "global"
 passes "predicted, of two devices" $tune --loading predicted --strategy random -d opencl:0,opencl:0
 fails 2 "takes global, vector, local, image or predicted" $tune --loading texture
-fails 2 "no stencil" "$FOREWARP" tune examples/asum.fw -s N=64 --loading predicted
+fails 2 "is not a stencil" "$FOREWARP" tune examples/asum.fw -s N=64 --loading predicted
 
 # The tables from what was recorded.
 data=data/stencils/h200

@@ -73,7 +73,7 @@ fails 2 "expected" $tune --store "$tmp/r.db" --model "$tmp/data.csv"
 sed 's/"loads_per_output"/"luck"/' "$tmp/boost.json" >"$tmp/luck.json"
 fails 2 "\`luck\`" $tune --store "$tmp/r.db" --model "$tmp/luck.json"
 fails 2 "no program \`mm\`" "$FOREWARP" fit boost "$tmp/data.csv" --leave-out mm -o "$tmp/m.json"
-fails 2 "\`scal\` is all" "$FOREWARP" fit boost "$tmp/scal.csv" --leave-out scal -o "$tmp/m.json"
+fails 2 "only the program \`scal\`" "$FOREWARP" fit boost "$tmp/scal.csv" --leave-out scal -o "$tmp/m.json"
 fails 2 "with -o" "$FOREWARP" fit boost "$tmp/data.csv"
 fails 2 "there is no model \`luck\`" "$FOREWARP" fit luck "$tmp/data.csv" -o "$tmp/m.json"
 fails 2 "takes paper or all" "$FOREWARP" eval boost "$tmp/data.csv" --features some

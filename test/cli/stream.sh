@@ -10,7 +10,7 @@ export LD_LIBRARY_PATH="$tmp/lib64" CUDA_HOME="$tmp" FAKE_CUDA_LOG="$tmp/compila
 
 # The fake knows no barriers.
 tune() {
-    "$FOREWARP" tune examples/jacobi2d.fw -s N=12,M=16 -d cuda:0 -q --store "$tmp/t.db" \
+    "$FOREWARP" tune examples/jacobi2d.fw -s N=12,M=16 -d "${devices:-cuda:0}" -q --store "$tmp/t.db" \
         --where "scheme == 'global' and lx * ly <= 64" -o "$tmp/out" --json "$tmp/j" "$@"
 }
 
@@ -37,11 +37,12 @@ holds "steps are followed" "$tmp/j" 'j["trials"]["ok"] == 24 and j["trials"]["wr
 
 # Several devices share one stream, also of a strategy that learns.
 export FAKE_CUDA_DEVICES=3
+devices=cuda:0,cuda:1,cuda:2
 for strategy in random auto; do
-    passes "three devices, $strategy" tune --fresh --strategy $strategy --budget 60t -d cuda:0,cuda:1,cuda:2
+    passes "three devices, $strategy" tune --fresh --strategy $strategy --budget 60t
     holds "all ran, $strategy" "$tmp/j" 'j["device"]["count"] == 3 and j["trials"]["ok"] == 60'
 done
-unset FAKE_CUDA_DEVICES
+unset FAKE_CUDA_DEVICES devices
 
 # Kernels for work-groups of any shape: strided outputs, sizes that do not divide.
 run="$FOREWARP run examples/jacobi2d.fw -d cuda:0 --extra groups,loads --check"

@@ -64,6 +64,14 @@ bool is_chain_body(const Expr *body)
            !expr_find(body, is_alone, &(int64_t){least_of(body)});
 }
 
+// Are its elements found by time loops? They have to be in memory before anything reads
+// them, which nobody would share between the groups of two maps.
+static bool loops_within(const Expr *in, const void *none)
+{
+    (void)none;
+    return is_map(in) && expr_find_pattern(in->fun, P_ITERATE);
+}
+
 // Maps around it are places only where each runs over what the one around it is given: a
 // fold of every element of one array with every element of another is a product.
 int chain_depth(const Expr *map)
@@ -73,7 +81,8 @@ int chain_depth(const Expr *map)
         if (folds(body, least_of(body)))
             return is_chain_body(body) ? depth : 0;
         body = under_layout(body);
-        if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]))
+        if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]) ||
+            expr_find(map->arg[0], loops_within, NULL))
             return 0;
         map = body;
     }

@@ -45,4 +45,15 @@ def f(a: [N][M]float) =
 END
 passes "accesses that no element meets" "$FOREWARP" run "$tmp/corners.fw" -s N=5,M=5 -d host --check \
     --point lx=16,ly=1,bx=8,by=4
+
+# Rows that a loop makes, folded by groups under two maps: what the loop makes has a place.
+cat >"$tmp/rows.fw" <<'END'
+def f(a: [303]float) =
+  scan(+, 0, a) |> split(101)
+    |> map(\x -> let s = iterate(1, \s -> s |> map2(\v -> v * 0.5), split(101, x)) in take(1, s))
+    |> map2(\r -> reduce(+, 0, r))
+END
+passes "rows that a loop makes" "$FOREWARP" emit "$tmp/rows.fw" --target c --device-model nvidia-h200 \
+    -o "$tmp/rows.c"
+passes "their kernels compile" cc -std=c11 -fsyntax-only "$tmp/rows.c"
 finish

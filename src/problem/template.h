@@ -124,21 +124,22 @@ typedef enum {
     REFERENCE_C,      // a C function
     REFERENCE_KERNEL, // another kernel, on the same device
     REFERENCE_FW,     // a program
-    REFERENCE_FILES,  // .npy files
+    REFERENCE_VALUES, // numbers, expressions of the place, files
     REFERENCE_JUDGE,  // nothing is expected: a C function or a command judges
     REFERENCE_NONE    // nothing is compared
 } ReferenceKind;
 
 typedef struct {
     ReferenceKind kind;
-    bool given;                     // the problem file says so
-    const char *command;            // JUDGE; NULL: a C function
-    const char *file;               // C, KERNEL, FW, JUDGE
-    const char *text;               // its text
-    TemplateLaunch launch;          // KERNEL; C: kernel and arguments
-    json_t *point;                  // POINT: values by name; NULL: the default point
-    Point at;                       // once sizes are bound
-    VEC(const char *) output, path; // FILES
+    bool given;               // the problem file says so
+    const char *command;      // JUDGE; NULL: a C function
+    const char *file;         // C, KERNEL, FW, JUDGE
+    const char *text;         // its text
+    TemplateLaunch launch;    // KERNEL; C: kernel and arguments
+    json_t *point;            // POINT: values by name; NULL: the default point
+    Point at;                 // once sizes are bound
+    VEC(const char *) output; // VALUES: names, and what each must hold
+    VEC(Fill) value;
 } TemplateReference;
 
 typedef struct {
@@ -224,6 +225,11 @@ bool reader_arg_names(const Reader *r, const char *where, const json_t *names,
 bool reader_launch(const Reader *r, const char *where, const json_t *json,
                    TemplateLaunch *launch);
 bool reader_reference(const Reader *r, const json_t *json); // template_read_reference.c
+// An output that the reference names, and what it must hold.
+bool reader_expected(const Reader *r, const char *where, const char *name,
+                     const Fill *value);
+// Contents of an array: "random", a number, {"npy": FILE}, ..; without: as they are.
+bool reader_fill(const Reader *r, const char *where, const json_t *json, Fill *fill);
 // Adds a parameter; its values are numbers, truth values and texts.
 bool reader_param(const Reader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first);
@@ -248,6 +254,9 @@ bool template_value_print(const Template *t, const Point *point, const char *nam
 // template_data.c
 ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFiles *files,
                            Arena *arena, Diags *diags);
+// Contents that no other array decides, so no view; `where` is their place in the file.
+bool template_fill(const Template *t, const TemplateArg *arg, const Fill *fill,
+                   const char *where, uint64_t seed, char *to, Diags *diags);
 double template_bytes(const Problem *problem);
 Argument *template_arguments(const Problem *problem, Arena *arena, int *n);
 // The layout of an argument's elements; shape: room for DIMS_MAX + 1.

@@ -82,10 +82,10 @@ static double random_number(const Fill *fill, const Element *element, Rng *rng)
 }
 
 // Random or constant numbers, member by member; what is between members is zero.
-static void fill_numbers(const TemplateArg *arg, uint64_t seed, char *to)
+static void fill_numbers(const TemplateArg *arg, const Fill *fill, uint64_t seed, char *to)
 {
     int64_t bytes = (int64_t)arg->element->bytes * arg->width;
-    bool random = arg->fill.kind == FILL_RANDOM;
+    bool random = fill->kind == FILL_RANDOM;
     Rng rng;
     rng_seed(&rng, seed);
     memset(to, 0, (size_t)(arg->count * arg->element->bytes));
@@ -95,8 +95,7 @@ static void fill_numbers(const TemplateArg *arg, uint64_t seed, char *to)
             char *at = to + member->offset;
             for (int k = 0; k < member->width; k++, at += member->element->bytes)
                 pack_one(member->element,
-                         random ? random_number(&arg->fill, member->element, &rng)
-                                : arg->fill.low,
+                         random ? random_number(fill, member->element, &rng) : fill->low,
                          at);
         }
 }
@@ -136,17 +135,16 @@ static bool read_raw(const TemplateArg *arg, const char *path, char *to, Diags *
 }
 
 // Each number of the array from its place, i.
-static bool fill_expression(const Template *t, int number, char *to, Diags *diags)
+static bool fill_expression(const Template *t, const TemplateArg *arg, const Fill *fill,
+                            const char *where, char *to, Diags *diags)
 {
     enum { MANY = 64 };
-    const TemplateArg *arg = &t->arg.at[number];
-    const char *where =
-        arena_printf(t->arena, "%s: arguments[%d].fill.expression", t->path, number);
     double value[MANY];
     PlaceExpr expr;
-    bool ok = place_open(t, where, arg->fill.file, &expr, diags);
+    bool ok = place_open(t, arena_printf(t->arena, "%s.expression", where), fill->file,
+                         &expr, diags);
     if (ok)
-        fill_numbers(arg, 0, to);
+        fill_numbers(arg, fill, 0, to);
     for (int64_t i = 0; ok && i < arg->count; i += MANY) {
         int n = (int)MIN(MANY, arg->count - i);
         place_values(&expr, i, n, value);
@@ -155,6 +153,20 @@ static bool fill_expression(const Template *t, int number, char *to, Diags *diag
     }
     space_free(expr.space);
     return ok;
+}
+
+bool template_fill(const Template *t, const TemplateArg *arg, const Fill *fill,
+                   const char *where, uint64_t seed, char *to, Diags *diags)
+{
+    switch (fill->kind) {
+    case FILL_RANDOM:
+    case FILL_CONSTANT: fill_numbers(arg, fill, seed, to); return true;
+    case FILL_FILE: return read_npy(arg, fill->file, to, diags);
+    case FILL_RAW: return read_raw(arg, fill->file, to, diags);
+    case FILL_EXPRESSION: return fill_expression(t, arg, fill, where, to, diags);
+    case FILL_VIEW: break;
+    }
+    BUG("fill %d", (int)fill->kind);
 }
 
 // Where an element of the view lies in what it shows; -1: outside.
@@ -219,22 +231,16 @@ static bool fill_buffer(const Template *t, int i, uint64_t seed, const InputFile
     const char *file = input_file(files, arg->name);
     if (file)
         return read_npy(arg, file, to, diags);
+    const char *where = arena_printf(t->arena, "%s: arguments[%d].fill", t->path, i);
     const TemplateArg *of = &t->arg.at[arg->fill.of];
-    switch (arg->fill.kind) {
-    case FILL_RANDOM:
-    case FILL_CONSTANT: fill_numbers(arg, hash_mix(seed, (uint64_t)i), to); return true;
-    case FILL_FILE: return read_npy(arg, arg->fill.file, to, diags);
-    case FILL_RAW: return read_raw(arg, arg->fill.file, to, diags);
-    case FILL_EXPRESSION: return fill_expression(t, i, to, diags);
-    case FILL_VIEW:
-        if (!data->buffer[of->buffer].init)
-            return diag_error(diags, span_none, "J010",
-                              "%s: arguments[%d].fill: `%s` is an output", t->path, i,
-                              of->name);
-        fill_view(arg, of, data->buffer[of->buffer].init, to);
-        return true;
-    }
-    BUG("fill %d", (int)arg->fill.kind);
+    if (arg->fill.kind != FILL_VIEW)
+        return template_fill(t, arg, &arg->fill, where, hash_mix(seed, (uint64_t)i), to,
+                             diags);
+    if (!data->buffer[of->buffer].init)
+        return diag_error(diags, span_none, "J010", "%s: `%s` is an output", where,
+                          of->name);
+    fill_view(arg, of, data->buffer[of->buffer].init, to);
+    return true;
 }
 
 static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFiles *files,

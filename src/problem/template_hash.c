@@ -174,7 +174,9 @@ uint64_t template_hash(const Problem *problem)
     for (int i = 0; i < t->arg.len; i++)
         if (t->arg.at[i].fill.kind == FILL_FILE || t->arg.at[i].fill.kind == FILL_RAW)
             hash = hash_file(t->arg.at[i].fill.file, hash);
-    for (int i = 0; i < t->reference.path.len; i++)
-        hash = hash_file(t->reference.path.at[i], hash);
+    for (int i = 0; i < t->reference.value.len; i++)
+        if (t->reference.value.at[i].kind != FILL_EXPRESSION &&
+            t->reference.value.at[i].file)
+            hash = hash_file(t->reference.value.at[i].file, hash);
     return hash_mix(hash, template_included(t));
 }

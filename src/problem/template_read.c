@@ -395,7 +395,7 @@ static bool read_view(const Reader *r, const char *where, const json_t *json, Fi
 }
 
 // "random", a number, {"random": [0, 1]}, {"npy": FILE}, {"of": ARGUMENT, "pad": 2}
-static bool read_fill(const Reader *r, const char *where, const json_t *json, Fill *fill)
+bool reader_fill(const Reader *r, const char *where, const json_t *json, Fill *fill)
 {
     static const char *const known[] = {"random", "npy",  "raw",        "of",
                                         "pad",    "edge", "expression", NULL};
@@ -481,7 +481,7 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
     const json_t *fill = json_object_get(json, "fill");
     if (!read_shape(r, reader_in(r, where, "shape"), json_object_get(json, "shape"), arg) ||
         !word_of(r, where, json, "access", access, COUNTOF(access), &chosen) ||
-        !read_fill(r, reader_in(r, where, "fill"), fill, &arg->fill) ||
+        !reader_fill(r, reader_in(r, where, "fill"), fill, &arg->fill) ||
         !flag_of(r, where, json, "image", &arg->image) ||
         !reader_text(r, where, json, "symbol", false, &arg->symbol) ||
         (json_is_string(check)

@@ -78,11 +78,48 @@ static bool read_program(const Reader *r, const json_t *json)
            read_reference_file(r, "reference.fw", name);
 }
 
+bool reader_expected(const Reader *r, const char *where, const char *name,
+                     const Fill *value)
+{
+    TemplateReference *ref = &r->t->reference;
+    int arg = template_arg(r->t, name);
+    if (arg < 0 || r->t->arg.at[arg].access == ACCESS_IN)
+        return reader_wrong(r, where, "there is no output `%s`", name);
+    if (value->kind == FILL_RANDOM || value->kind == FILL_VIEW)
+        return reader_wrong(r, where,
+                            "a number, {\"expression\": ..}, {\"npy\": FILE} or "
+                            "{\"raw\": FILE} is wanted");
+    VEC_PUSH(r->t->arena, &ref->output, arena_strdup(r->t->arena, name));
+    VEC_PUSH(r->t->arena, &ref->value, *value);
+    return true;
+}
+
+static bool read_values(const Reader *r, const json_t *json)
+{
+    const char *name;
+    json_t *given;
+    json_t *values = json_object_get(json, "values");
+    static const char *const known[] = {"values", NULL};
+    if (!reader_keys(r, "reference", json, known))
+        return false;
+    if (!json_is_object(values))
+        return reader_wrong(r, "reference.values", "{\"OUTPUT\": VALUES} is wanted");
+    json_object_foreach(values, name, given)
+    {
+        const char *where = reader_in(r, "reference.values", name);
+        Fill value = {.kind = FILL_RANDOM};
+        if (!reader_fill(r, where, given, &value) ||
+            !reader_expected(r, where, name, &value))
+            return false;
+    }
+    return true;
+}
+
+// {"npy": {"OUTPUT": FILE}}, short for values of which each is {"npy": FILE}
 static bool read_files(const Reader *r, const json_t *json)
 {
     const char *name;
     json_t *file;
-    TemplateReference *ref = &r->t->reference;
     json_t *npy = json_object_get(json, "npy");
     if (!json_is_object(npy))
         return reader_wrong(r, "reference.npy", "{\"OUTPUT\": \"FILE.npy\"} is wanted");
@@ -90,13 +127,11 @@ static bool read_files(const Reader *r, const json_t *json)
     {
         const char *where = reader_in(r, "reference.npy", name),
                    *path = json_string_value(file);
-        int arg = template_arg(r->t, name);
-        if (arg < 0 || r->t->arg.at[arg].access == ACCESS_IN)
-            return reader_wrong(r, where, "there is no output `%s`", name);
+        Fill value = {.kind = FILL_FILE, .file = path ? reader_path(r, path) : NULL};
         if (!path)
             return reader_wrong(r, where, "a file name is wanted");
-        VEC_PUSH(r->t->arena, &ref->output, arena_strdup(r->t->arena, name));
-        VEC_PUSH(r->t->arena, &ref->path, reader_path(r, path));
+        if (!reader_expected(r, where, name, &value))
+            return false;
     }
     return true;
 }
@@ -122,7 +157,8 @@ bool reader_reference(const Reader *r, const json_t *json)
                  {"c", REFERENCE_C, read_c},
                  {"file", REFERENCE_KERNEL, read_kernel},
                  {"fw", REFERENCE_FW, read_program},
-                 {"npy", REFERENCE_FILES, read_files},
+                 {"values", REFERENCE_VALUES, read_values},
+                 {"npy", REFERENCE_VALUES, read_files},
                  {"point", REFERENCE_POINT, read_reference_point}};
     if (!json)
         return true;
@@ -139,6 +175,6 @@ bool reader_reference(const Reader *r, const json_t *json)
         }
     return reader_wrong(
         r, "reference",
-        "one of c, file (a kernel), fw, npy, point, judge and command is wanted, or "
-        "\"none\"");
+        "one of c, file (a kernel), fw, values, npy, point, judge and command is wanted, "
+        "or \"none\"");
 }

@@ -407,7 +407,7 @@ static bool run_program(const Expect *e, const Problem *problem)
     return ok;
 }
 
-// Files -------------------------------------------------------------------------------
+// Values ------------------------------------------------------------------------------
 
 static bool read_outputs(const Expect *e)
 {
@@ -415,10 +415,10 @@ static bool read_outputs(const Expect *e)
     for (int i = 0; i < ref->output.len; i++) {
         const TemplateArg *arg = &e->t->arg.at[template_arg(e->t, ref->output.at[i])];
         RigBuffer *buffer = &e->data->buffer[arg->buffer];
-        int64_t shape[DIMS_MAX + 1];
-        const NpyLayout layout = template_layout(arg, shape);
+        const char *where =
+            arena_printf(e->arena, "%s: reference.values.%s", e->t->path, arg->name);
         char *expect = arena_alloc(e->arena, rig_buffer_bytes(buffer));
-        if (!npy_read_raw(ref->path.at[i], &layout, expect, e->diags))
+        if (!template_fill(e->t, arg, &ref->value.at[i], where, 0, expect, e->diags))
             return false;
         buffer->expect = expect;
     }
@@ -464,8 +464,8 @@ bool template_expect(const Problem *problem, ProblemData *data, const char *devi
         *how = arena_printf(arena, "program %s", t->reference.file);
         ok = run_program(&e, problem);
         break;
-    case REFERENCE_FILES:
-        *how = "files";
+    case REFERENCE_VALUES:
+        *how = "the values of the problem file";
         ok = read_outputs(&e);
         break;
     case REFERENCE_NONE: *how = "none, as was asked: results are NOT checked"; return true;

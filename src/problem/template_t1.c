@@ -148,8 +148,7 @@ static Access access_of(const json_t *json)
     return access && strcmp(access, "ReadWrite") == 0 ? ACCESS_INOUT : ACCESS_IN;
 }
 
-static bool set_fill(const Reader *r, const char *where, const json_t *json,
-                     TemplateArg *arg)
+static bool read_fill(const Reader *r, const char *where, const json_t *json, Fill *out)
 {
     const char *fill = text_of(json, "FillType");
     const json_t *value = json_object_get(json, "FillValue");
@@ -159,8 +158,8 @@ static bool set_fill(const Reader *r, const char *where, const json_t *json,
     if (raw || (fill && strcmp(fill, "Generator") == 0)) {
         if (!source)
             return reader_wrong(r, where, "FillType `%s` needs a DataSource", fill);
-        arg->fill.kind = raw ? FILL_RAW : FILL_EXPRESSION;
-        arg->fill.file = raw ? reader_path(r, source) : arena_strdup(r->t->arena, source);
+        out->kind = raw ? FILL_RAW : FILL_EXPRESSION;
+        out->file = raw ? reader_path(r, source) : arena_strdup(r->t->arena, source);
         return true;
     }
     if (fill && !random && strcmp(fill, "Constant") != 0)
@@ -168,10 +167,10 @@ static bool set_fill(const Reader *r, const char *where, const json_t *json,
                             "FillType `%s` is not read; Constant, Random, Generator and "
                             "BinaryRaw are",
                             fill);
-    arg->fill.kind = random ? FILL_RANDOM : FILL_CONSTANT;
-    arg->fill.low = random ? 0 : json_number_value(value);
-    arg->fill.high = json_number_value(value);
-    arg->fill.ranged = random && arg->fill.high > 0;
+    out->kind = random ? FILL_RANDOM : FILL_CONSTANT;
+    out->low = random ? 0 : json_number_value(value);
+    out->high = json_number_value(value);
+    out->ranged = random && out->high > 0;
     return true;
 }
 
@@ -204,7 +203,7 @@ static bool read_vector(const Reader *r, const char *where, const json_t *json,
     arg->access = access_of(json);
     if (!arg->shape[0])
         return reader_wrong(r, where, "a vector needs a Size");
-    return set_fill(r, where, json, arg);
+    return read_fill(r, where, json, &arg->fill);
 }
 
 static bool read_arg(const Reader *r, const char *where, const json_t *json)
@@ -348,16 +347,47 @@ static bool read_sources(const T1 *f)
     return reader_sources(f->r) && reader_kernels(f->r);
 }
 
-// The largest tolerance of any reference argument: there is one for all outputs here.
-static void read_tolerance(const T1 *f)
+// How far the elements of an output may be off. KTT adds up the differences of all
+// elements for `AbsoluteDifference`; here each of them has that bound.
+static void read_threshold(const json_t *json, TemplateArg *arg)
+{
+    const json_t *threshold = json_object_get(json, "ValidationThreshold");
+    const char *method = text_of(json, "ValidationMethod");
+    if (!json_is_number(threshold))
+        return;
+    bool relative = method && strcmp(method, "SideBySideRelativeComparison") == 0;
+    arg->bounded = true;
+    *(relative ? &arg->relative : &arg->absolute) = json_number_value(threshold);
+}
+
+// A reference argument says what an output must hold, how far it may be off, or both.
+static bool read_reference_arg(const Reader *r, const char *where, const json_t *json)
+{
+    Template *t = r->t;
+    const char *target = text_of(json, "TargetName");
+    const char *name = target ? target : text_of(json, "Name");
+    int arg = name ? template_arg(t, name) : -1;
+    Fill value = {.kind = FILL_RANDOM};
+    if (!name || arg < 0 || t->arg.at[arg].access == ACCESS_IN)
+        return reader_wrong(r, where, "TargetName: there is no output `%s`",
+                            name ? name : "");
+    read_threshold(json, &t->arg.at[arg]);
+    if (!json_object_get(json, "FillType"))
+        return true;
+    t->reference.kind = REFERENCE_VALUES;
+    t->reference.given = true;
+    return read_fill(r, where, json, &value) && reader_expected(r, where, name, &value);
+}
+
+static bool read_reference_args(const T1 *f)
 {
     const json_t *list = json_object_get(f->kernel, "ReferenceArguments");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *threshold =
-            json_object_get(json_array_get(list, i), "ValidationThreshold");
-        if (json_is_number(threshold))
-            f->r->t->tolerance = MAX(f->r->t->tolerance, json_number_value(threshold));
-    }
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!read_reference_arg(f->r,
+                                in(f->r, "KernelSpecification.ReferenceArguments[%zu]", i),
+                                json_array_get(list, i)))
+            return false;
+    return true;
 }
 
 bool template_read_t1(Template *t, Diags *diags)
@@ -370,7 +400,6 @@ bool template_read_t1(Template *t, Diags *diags)
         return reader_wrong(&r, f.space ? "KernelSpecification" : "ConfigurationSpace",
                             "it is missing: T1 files of before 1.0.0, whose keys are "
                             "spelled otherwise, are not read");
-    read_tolerance(&f);
     return read_language(&f) && read_sizes(&f) && read_params(&f) && read_conditions(&f) &&
-           read_args(&f) && read_launch(&f) && read_sources(&f);
+           read_args(&f) && read_reference_args(&f) && read_launch(&f) && read_sources(&f);
 }

@@ -85,13 +85,13 @@ kernel void fills(global const int *a, global const uchar *b, global int *out)
     out[i] = a[i] + b[i];
 }
 END2
-fills() {
+fills() { # EXPRESSION [REFERENCE]
     cat >"$tmp/fills.json" <<END2
 {"files": "fills.cl", "parameters": {"WG": [1, 2]},
  "arguments": [{"name": "a", "type": "int", "shape": 64, "fill": {"expression": "$1"}},
                {"name": "b", "type": "uchar", "shape": 64, "fill": {"raw": "bytes"}},
                {"name": "out", "type": "int", "shape": 64, "access": "out"}],
- "launch": {"kernel": "fills", "global": 64, "local": "WG"}, "reference": "none"}
+ "launch": {"kernel": "fills", "global": 64, "local": "WG"}, "reference": ${2:-"\"none\""}}
 END2
 }
 fills "i // 2 if i % 2 == 0 else -i"
@@ -104,6 +104,40 @@ want = [i + (i // 2 if i % 2 == 0 else -i) for i in range(64)]
 assert np.load(sys.argv[1]).tolist() == want' "$tmp/fills.npy"
 fills "i +"
 fails 2 "arguments[0].fill.expression" "$FOREWARP" run "$tmp/fills.json"
+fills "i" '{"values": {"out": {"expression": "2 * i"}}}'
+passes "a reference by expression" "$FOREWARP" run "$tmp/fills.json" --check
+fills "i" '{"values": {"out": {"expression": "2 * i + (i == 63)"}}}'
+fails 1 "element 63 is 126, must be 127" "$FOREWARP" run "$tmp/fills.json" --check
+fills "-i" '{"values": {"out": 0}}'
+passes "a reference by a number" "$FOREWARP" run "$tmp/fills.json" --check
+fills "-i" '{"values": {"out": "random"}}'
+fails 2 "reference.values.out: a number" "$FOREWARP" run "$tmp/fills.json" --check
+fills "-i" '{"values": {"a": 0}}'
+fails 2 'reference.values.a: there is no output `a`' "$FOREWARP" run "$tmp/fills.json" --check
+
+# T1 says what outputs hold, and how far they may be off, in its reference arguments.
+expected() { # EXPRESSION THRESHOLD METHOD TARGET
+    "$PYTHON" - "$@" >"$tmp/expected.json" <<'END2'
+import json, os, sys
+expression, threshold, method, target = sys.argv[1:]
+problem = json.load(open("test/programs/templates/t1.json"))
+kernel = problem["KernelSpecification"]
+kernel["KernelFile"] = os.path.abspath("test/programs/templates/t1.cl")
+kernel["Arguments"][1].update(FillType="Generator", DataSource="i % 7")
+kernel["ReferenceArguments"] = [
+    {"Name": "expected", "TargetName": target, "FillType": "Generator", "DataSource": expression,
+     "ValidationMethod": method, "ValidationThreshold": float(threshold)}]
+print(json.dumps(problem))
+END2
+}
+expected "(i % 7) * 2.5" 0 SideBySideComparison out
+passes "T1 with the expected numbers" "$FOREWARP" run "$tmp/expected.json" --check
+expected "(i % 7) * 2.5 + 0.01" 0.02 SideBySideComparison out
+passes "that may be off by an absolute bound" "$FOREWARP" run "$tmp/expected.json" --check
+expected "(i % 7) * 2.5 + 0.01" 0.02 SideBySideRelativeComparison out
+fails 1 "element 0 is 0, must be 0.00999" "$FOREWARP" run "$tmp/expected.json" --check
+expected "i" 0 SideBySideComparison in
+fails 2 'ReferenceArguments[0]: TargetName: there is no output `in`' "$FOREWARP" check "$tmp/expected.json"
 
 # What is wrong is said when the file is read.
 sed -i 1d "$tmp/beside.cl"

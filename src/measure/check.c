@@ -91,7 +91,9 @@ double check_scale(Scalar scalar, const void *expect, int64_t n)
 // An element that is wrong, or worse than all before it, or no finite number.
 static void note(Check *check, double x, double e, double bound, double scale, int64_t i)
 {
-    if (!fw_right(x, e, bound) && check->first_wrong < 0) {
+    bool wrong = !fw_right(x, e, bound);
+    check->wrong += wrong;
+    if (wrong && check->first_wrong < 0) {
         check->first_wrong = i;
         check->got = x;
         check->want = e;

@@ -107,6 +107,7 @@ typedef struct {
     const void *expect; // what it must hold after a run; NULL: not compared
     const float *bound; // how far each element may be from that, INFINITY: it is undecided;
                         // NULL: the tolerance says it
+    int64_t spared;     // so many elements may be wrong
     bool inout;         // written by the kernels too: restored before each run
     ImageShape image;   // dims 0: a buffer; images are read only
 } RigBuffer;

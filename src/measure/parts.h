@@ -58,6 +58,7 @@ typedef struct {
     double max_error;    // relative; INFINITY where one of the two is not a number; of
                          // what is decided
     int64_t first_wrong; // -1: none
+    int64_t wrong;       // how many
     double got, want;    // there
 } Check;
 
@@ -88,6 +89,7 @@ typedef struct {
     size_t bytes, width;       // width: of an element as the kernel takes it
     const void *init, *expect; // mapped files; NULL: none
     const float *bound;        // likewise
+    int64_t spared;            // so many elements may be wrong
     bool inout, is_image;
     double scale;
     Mem *whole;      // a zone, the buffer, a zone; NULL: an image, which is only read

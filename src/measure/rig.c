@@ -224,11 +224,11 @@ static bool write_buffers(Rig *rig, const RigBuffer *buffer, json_t *list, Diags
         const RigBuffer *b = &buffer[i];
         size_t bytes = rig_buffer_bytes(b);
         size_t width = b->width ? (size_t)b->width : scalar_device_bytes(b->scalar);
-        json_t *json =
-            json_pack("{s:o,s:i,s:I,s:I,s:I,s:b,s:o}", "name", json_text(b->name), "scalar",
-                      (int)b->scalar, "count", (json_int_t)b->count, "bytes",
-                      (json_int_t)bytes, "width", (json_int_t)width, "inout", b->inout,
-                      "image", image_to_json(&b->image));
+        json_t *json = json_pack("{s:o,s:i,s:I,s:I,s:I,s:I,s:b,s:o}", "name",
+                                 json_text(b->name), "scalar", (int)b->scalar, "count",
+                                 (json_int_t)b->count, "bytes", (json_int_t)bytes, "width",
+                                 (json_int_t)width, "spared", (json_int_t)b->spared,
+                                 "inout", b->inout, "image", image_to_json(&b->image));
         json_array_append_new(list, json);
         rig->buffer_bytes[i] = bytes;
         rig->buffer_output[i] = !b->init || b->inout;

@@ -88,6 +88,7 @@ typedef struct {
     const char *part; // of an output: compared where this of the place `i` holds; NULL: all
     bool bounded;     // how far it may be off is said: absolute + relative * |expected|
     double absolute, relative;
+    int64_t spared;   // so many of its elements may be wrong
     double rounding;  // by so many units inputs are moved, to see what it decides; 0: not
     bool image;       // its data in image memory
     const char *when; // passed only where this holds; NULL: always

@@ -81,6 +81,11 @@ bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
         RigBuffer *buffer = arg->buffer < 0 ? NULL : &data->buffer[arg->buffer];
+        if (arg->spared > 0 && arg->element->kind != 'f' && arg->element->bytes != 4)
+            return diag_error(diags, span_none, "J014",
+                              "%s: arguments[%d].tolerance.elements: integers of 4 bytes "
+                              "and floating numbers may be wrong, not `%s`",
+                              t->path, i, arg->type);
         if (buffer && buffer->expect && (arg->part || arg->bounded || buffer->bound) &&
             !set_bounds(t, i, buffer, data->tolerance, arena, diags))
             return false;

@@ -253,6 +253,7 @@ static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFile
                           .count = compared_count(arg),
                           .bytes = (size_t)(arg->count * arg->element->bytes),
                           .width = arg->element->bytes,
+                          .spared = arg->spared,
                           .inout = arg->access == ACCESS_INOUT};
     if (arg->image)
         buffer->image = image_shape(arg);

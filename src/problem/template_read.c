@@ -449,9 +449,11 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
 static bool read_bound(const Reader *r, const char *where, const json_t *json,
                        TemplateArg *arg)
 {
-    static const char *const known[] = {"absolute", "relative", "rounding", NULL};
+    static const char *const known[] = {"absolute", "relative", "rounding", "elements",
+                                        NULL};
     const json_t *absolute = json_object_get(json, "absolute");
     const json_t *rounding = json_object_get(json, "rounding");
+    const json_t *elements = json_object_get(json, "elements");
     const json_t *relative =
         json_is_number(json) ? json : json_object_get(json, "relative");
     if (!json)
@@ -462,13 +464,16 @@ static bool read_bound(const Reader *r, const char *where, const json_t *json,
     arg->absolute = json_number_value(absolute);
     arg->relative = json_number_value(relative);
     arg->rounding = json_number_value(rounding);
+    arg->spared = json_integer_value(elements);
     return ((!absolute || json_is_number(absolute)) &&
             (!relative || json_is_number(relative)) &&
-            (!rounding || json_is_number(rounding)) && (arg->bounded || rounding) &&
-            arg->absolute >= 0 && arg->relative >= 0 && arg->rounding >= 0) ||
+            (!rounding || json_is_number(rounding)) &&
+            (!elements || json_is_integer(elements)) &&
+            (arg->bounded || rounding || elements) && arg->absolute >= 0 &&
+            arg->relative >= 0 && arg->rounding >= 0 && arg->spared >= 0) ||
            reader_wrong(r, where,
                         "a number of at least 0, or {\"absolute\": .., \"relative\": .., "
-                        "\"rounding\": ..}, is wanted");
+                        "\"rounding\": .., \"elements\": ..}, is wanted");
 }
 
 static bool read_array(const Reader *r, const char *where, const json_t *json,
@@ -493,7 +498,8 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
     if (!read_bound(r, reader_in(r, where, "tolerance"), json_object_get(json, "tolerance"),
                     arg))
         return false;
-    if ((arg->part || arg->bounded || arg->rounding > 0) && arg->access == ACCESS_IN)
+    if ((arg->part || arg->bounded || arg->rounding > 0 || arg->spared > 0) &&
+        arg->access == ACCESS_IN)
         return reader_wrong(r, where, "an input is not compared");
     if (arg->access == ACCESS_OUT && fill)
         return reader_wrong(r, reader_in(r, where, "fill"),

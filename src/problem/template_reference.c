@@ -190,7 +190,7 @@ static void tell_exact(const Running *r, void *const *out)
         const TemplateArg *arg = arg_of(e->t, i);
         floats |= arg->element->kind == 'f' && r->buffer[i].init;
         if (out[i] && is_compared(e->t, i) && arg->element->kind != 'f' &&
-            arg->member.len == 1 && !arg->bounded && arg->rounding == 0)
+            arg->member.len == 1 && !arg->bounded && arg->rounding == 0 && arg->spared == 0)
             whole = whole ? whole : arg->name;
     }
     if (whole && floats)
@@ -433,6 +433,19 @@ static bool is_something_compared(const Expect *e)
     return diag_error(e->diags, span_none, "J011", "%s: no output is compared", e->t->path);
 }
 
+// The result says how many elements may be wrong: a reader judges by it.
+static bool say_spared(const Expect *e)
+{
+    for (int i = 0; i < e->t->arg.len; i++) {
+        const TemplateArg *arg = &e->t->arg.at[i];
+        if (arg->spared > 0)
+            *e->how = arena_printf(
+                e->arena, "%s; %lld of %lld elements of `%s` may be wrong", *e->how,
+                (long long)arg->spared, (long long)arg->count, arg->name);
+    }
+    return true;
+}
+
 // Before a device is opened: its kind says what it takes.
 static bool is_for(const Template *t, const char *device, Diags *diags)
 {
@@ -482,5 +495,6 @@ bool template_expect(const Problem *problem, ProblemData *data, const char *devi
         ok = run_point(&e, problem);
         break;
     }
-    return ok && is_something_compared(&e) && template_bounds(t, data, arena, diags);
+    return ok && is_something_compared(&e) && template_bounds(t, data, arena, diags) &&
+           say_spared(&e);
 }

@@ -108,6 +108,13 @@ fills "i" '{"values": {"out": {"expression": "2 * i"}}}'
 passes "a reference by expression" "$FOREWARP" run "$tmp/fills.json" --check
 fills "i" '{"values": {"out": {"expression": "2 * i + (i == 63)"}}}'
 fails 1 "element 63 is 126, must be 127" "$FOREWARP" run "$tmp/fills.json" --check
+sed 's/"access": "out"/&, "tolerance": {"elements": 1}/' "$tmp/fills.json" >"$tmp/spared.json"
+passes "of which an element may be wrong" "$FOREWARP" tune "$tmp/spared.json" --strategy exhaustive --budget 9t \
+    --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/spared.out" -q
+holds "which the result says" "$tmp/spared.out" '"1 of 64 elements of `out` may be wrong" in j["reference"]'
+fills "i" '{"values": {"out": {"expression": "2 * i + (i > 61)"}}}'
+sed 's/"access": "out"/&, "tolerance": {"elements": 1}/' "$tmp/fills.json" >"$tmp/spared.json"
+fails 1 "so are 2; 1 may be" "$FOREWARP" run "$tmp/spared.json" --check
 fills "-i" '{"values": {"out": 0}}'
 passes "a reference by a number" "$FOREWARP" run "$tmp/fills.json" --check
 fills "-i" '{"values": {"out": "random"}}'

@@ -136,6 +136,8 @@ static bool is_close(const Type *turned)
     return bytes_of(turned->elem->elem) <= APART_MOST;
 }
 
+static bool turns_elements(const Expr *array);
+
 static bool is_turned(const Expr *array)
 {
     if (array->kind != E_PATTERN)
@@ -143,6 +145,8 @@ static bool is_turned(const Expr *array)
     for (int i = 0; array->pattern == P_ZIP && i < array->narg; i++)
         if (is_turned(array->arg[i]))
             return true;
+    if (array->pattern == P_JOIN)
+        return turns_elements(array->arg[0]);
     return array->pattern == P_TRANSPOSE ? is_close(array->type)
                                          : is_map(array) && is_turned(array->arg[0]);
 }

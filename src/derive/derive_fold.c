@@ -229,8 +229,14 @@ static void choose_parts(const Derivation *d, Point *point)
 
 void fold_plain(const Derivation *d, Point *point)
 {
-    if (!has_folds(&d->shape) || d->device.is_cpu || d->shape.product)
+    if (!has_folds(&d->shape) || d->device.is_cpu)
         return;
+    if (d->shape.product) { // its groups do the rows beside it, too
+        space_set(d->space, point, "fold", d->shape.columns ? "near" : "group");
+        if (!space_valid(d->space, point))
+            space_set(d->space, point, "fold", "item");
+        return;
+    }
     set_number(d, point, "lx", MIN(256, d->device.max_group));
     set_number(d, point, "ly", 1);
     set_number(d, point, "groups", 1024);

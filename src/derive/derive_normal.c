@@ -331,6 +331,23 @@ Path join_outer(Walk *w, Path at)
     return at;
 }
 
+// Rows in batches are rows of one list: a group has several where they are short, and parts
+// of one where they are few and long. Where the map comes to stand.
+static Path join_rows(Walk *w, Path at)
+{
+    while (!w->deep && chain_depth(walk_node(w, at)) > 1 &&
+           !has_product(walk_node(w, at))) {
+        Rewriter before = w->r;
+        if (!walk_apply_plain(w, RULE_MAP_FLATTEN, at) ||
+            !walk_apply_plain(w, RULE_MAP_JOIN, at)) {
+            w->r = before;
+            return at;
+        }
+        at = walk_below(w, at, 0);
+    }
+    return at;
+}
+
 // From the inside out.
 static void flatten(Walk *w, Path at)
 {
@@ -457,7 +474,7 @@ static void normal_map(Walk *w, Path at, bool host)
         return;
     }
     if (host && !is_kept(walk_node(w, at), &w->axes))
-        at = join_outer(w, at);
+        at = join_rows(w, join_outer(w, at));
     if (host)
         flatten(w, at);
     nest_at(w, at);

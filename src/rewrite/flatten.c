@@ -58,17 +58,28 @@ static Expr *stretched(const Flat *f, const Type *over, int dims, Expr *array)
                         NULL, 0);
 }
 
+// Rows that are turned are rows of an array whose elements are.
+static Expr *turned(const Flat *f, const Expr *rows)
+{
+    Param *r = fresh(f->rw, "r");
+    return make_map(f->rw, f->map->dims,
+                    make_lambda(f->rw, r, make1(f->rw, P_TRANSPOSE, use(f->rw, r))),
+                    copy_of(f->rw, rows));
+}
+
 // Adds what the inner map reads, over all dimensions; false where that is not known.
 static bool add_part(Flat *f, const Expr *e)
 {
-    int k = component(f, e);
+    bool turns = is_dims(e, P_TRANSPOSE, 1) && component(f, e->arg[0]) > -2;
+    int k = component(f, turns ? e->arg[0] : e);
     const Expr *rows = k > -2 ? whole(f, k) : NULL;
     if (f->n == PARTS_MAX || (k > -2 && !rows))
         return false;
     if (k == -2 && expr_mentions(e, f->row))
         return false;
-    f->part[f->n++] = rows ? copy_of(f->rw, rows)
-                           : repeated(f, f->map->type, f->map->dims, copy_of(f->rw, e));
+    f->part[f->n++] = turns  ? turned(f, rows)
+                      : rows ? copy_of(f->rw, rows)
+                             : repeated(f, f->map->type, f->map->dims, copy_of(f->rw, e));
     return true;
 }
 

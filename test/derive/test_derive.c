@@ -463,6 +463,9 @@ static void test_deep_nests(void **state)
         "def p(a: [5][6][50][70]float) = array(5, \\i -> array(6, \\j -> array2(50, 70, "
         "\\k l -> a[i][j][k][l] * 2)))",
         "def p(a: [30][50][70]float) = a |> map3(\\x -> x * 2)");
+    has_first("def p(a: [4][5000][70]float) = a |> map(\\p -> p |> transpose |> map(\\c -> "
+              "reduce(max, c[0], c)))",
+              "parts", "64");
     has_first(
         "def p(a: [50][80][90]float) = array(80, \\j -> reduce(+, 0, array(50, \\i -> "
         "reduce(+, 0, a[i][j]))))",

@@ -76,6 +76,10 @@ static const Instance instances[] = {
     {"iteratePeel", "def p(x: [N]int) = iterate(3, \\v -> map(twice, v), x)", "root", ""},
     {"mapNest", "def p(x: [N][M]int) = map2(twice, x)", "root", ""},
     {"mapNest", "def p(x: [N][M][K]int) = map3(twice, x)", "root", ""},
+    {"mapFlatten",
+     "def p(x: [N][M][K]int, y: [N]int) = map(\\t -> map(\\c -> reduce(+, t.1, c), "
+     "transpose(t.0)), zip(x, y))",
+     "root", ""},
     {"mapFlatten", "def p(x: [N][M]int) = map(\\r -> map(twice, r), x)", "root", ""},
     {"mapFlatten", "def p(x: [N][M][K]int) = map(\\r -> map2(twice, r), x)", "root", ""},
     {"mapFlatten",

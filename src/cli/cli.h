@@ -87,8 +87,8 @@ struct Options {
     Script *script;   // likewise
     Binding binding[CLI_LIST_MAX];
     int nbinding;
-    const char *device, *device_model, *json, *strategy, *point, *target, *store, *html,
-        *t4, *cache;
+    const char *device, *device_model, *json, *strategy, *point, *target, *store, *t4,
+        *cache;
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;

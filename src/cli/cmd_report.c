@@ -57,7 +57,7 @@ void cli_report_live(const Run *run, const char *folder)
 
 int cmd_report(Options *o)
 {
-    const char *path = cli_report(o, o->list, o->nlist, o->html);
+    const char *path = cli_report(o, o->list, o->nlist, o->nout ? o->out[0] : NULL);
     if (path && strcmp(path, "-") != 0)
         printf("%s\n", path);
     return path ? 0 : 1;

@@ -110,8 +110,8 @@ static bool parse_out(Options *o, char *text)
 {
     if (o->nout == CLI_LIST_MAX)
         return wrong(o, "too many outputs", text);
-    bool prints = o->command == &commands[CMD_EMIT] || o->command == &commands[CMD_WISDOM];
-    if (!prints && strcmp(text, "-") == 0)
+    int command = 1 << (int)(o->command - commands);
+    if (!(command & (FOR_EMIT | FOR_WISDOM | FOR_REPORT)) && strcmp(text, "-") == 0)
         return wrong(o, "--out takes a name here", text);
     o->out[o->nout++] = text;
     return o->nout == 1 || o->command == &commands[CMD_RUN] ||
@@ -223,7 +223,6 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_FRESH: o->fresh = true; return true;
     case OPTION_DEVICE_MODEL: o->device_model = arg; return true;
     case OPTION_LIVE: return o->live = true;
-    case OPTION_HTML: o->html = arg; return true;
     case OPTION_RANDOM_REPEAT:
         o->random_repeat = atoi(arg);
         return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||

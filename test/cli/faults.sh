@@ -96,7 +96,7 @@ many "emit" 20 "$FOREWARP" emit examples/hotspot2d.fw -s N=64,M=64 --device-mode
 ISL_CRASHES=2
 many "count" 50 "$FOREWARP" count examples/jacobi2d.fw
 ISL_CRASHES=0
-many "report" 16 "$FOREWARP" report test/fuzz/seeds/jacobi2d.run.json --html "$tmp/p.html"
+many "report" 16 "$FOREWARP" report test/fuzz/seeds/jacobi2d.run.json -o "$tmp/p.html"
 many "replay" 20 "$FOREWARP" replay test/fuzz/seeds/recorded-t4.json --repeat 2 -q
 
 passes "a store" tune --budget 2t

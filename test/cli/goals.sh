@@ -50,7 +50,7 @@ holds "is in the record" "$tmp/out/scale.run.json" \
       sorted(t[10][-3:] for t in j["trials"])[0] == [32, 8, 1] and
       j["metrics"][-2:] == ["GB/s", "words"])'
 holds "with its points" "$tmp/out/scale.run.json" 'sum(t[11] for t in j["trials"]) == 4'
-"$FOREWARP" report "$tmp/out" --html "$tmp/r.html" &&
+"$FOREWARP" report "$tmp/out" -o "$tmp/r.html" &&
     grep -q '"max WG"' "$tmp/r.html" && ok "and in the report" || not_ok "and in the report"
 passes "a front of all points" tune --fresh --objective 'min shared' --objective 'max shared'
 holds "has no other" "$tmp/j" 'len(j["front"]) == 12'

@@ -12,9 +12,9 @@ holds "the record: the best is one of them" "$record" \
 holds "the record: the command" "$record" '"examples/jacobi2d.fw" in j["command"] and j["seed"] == 3'
 passes "report of a folder" "$FOREWARP" report "$tmp/out"
 page=$tmp/out/jacobi2d.html
-passes "report of a file" "$FOREWARP" report "$record" --html "$tmp/p.html"
+passes "report of a file" "$FOREWARP" report "$record" -o "$tmp/p.html"
 cmp -s "$page" "$tmp/p.html" && ok "the same page" || not_ok "the same page"
-passes "report to standard output" sh -c "'$FOREWARP' report '$record' --html - | cmp - '$page'"
+passes "report to standard output" sh -c "'$FOREWARP' report '$record' -o - | cmp - '$page'"
 
 # Elements nest; nothing is loaded, and no script but the page's own may run; the data are the
 # records.
@@ -74,7 +74,7 @@ passes "tune --live" "$FOREWARP" tune examples/jacobi2d.fw -s N=96,M=64 -q --bud
     --strategy random --store "$tmp/s2.db" -o "$tmp/out2" --live
 second=$tmp/out2/jacobi2d.run.json
 grep -q '"live":false' "$tmp/out2/jacobi2d.html" && ok "its page at the end" || not_ok "its page at the end"
-passes "report of two" "$FOREWARP" report "$record" "$tmp/out2" --html "$tmp/two.html"
+passes "report of two" "$FOREWARP" report "$record" "$tmp/out2" -o "$tmp/two.html"
 passes "the page is whole" "$PYTHON" "$tmp/page.py" "$tmp/two.html" "$record" "$second"
 fails 2 "--live is not for ranges of sizes" "$FOREWARP" tune examples/jacobi2d.fw -s N=64:128,M=64 --live
 
@@ -84,7 +84,7 @@ cp templates/transpose.json "$odd"
 cp templates/transpose.cl templates/transpose_reference.c "$tmp"
 passes "tune a template" "$FOREWARP" tune "$odd" -s H=64,W=48 -q --budget 34t --strategy random \
     --store "$tmp/s.db" -o "$tmp/odd out"
-passes "report of it" "$FOREWARP" report "$tmp/odd out" --html "$tmp/odd.html"
+passes "report of it" "$FOREWARP" report "$tmp/odd out" -o "$tmp/odd.html"
 passes "the page is whole" "$PYTHON" "$tmp/page.py" "$tmp/odd.html" "$tmp/odd out/"*.run.json
 for part in kernels importance predicted; do
     grep -qw $part "$tmp/stdout" && ok "of a template: $part" || not_ok "of a template: $part" "$(cat "$tmp/stdout")"
@@ -102,10 +102,10 @@ echo 'kernel void wrong(global float *out) { out[get_global_id(0)] = 1; }' >"$tm
 echo 'void right(float *out) { for (int i = 0; i < 64; i++) out[i] = 2; }' >"$tmp/wrong_reference.c"
 fails 1 "no candidate was built, right and in time" "$FOREWARP" tune "$tmp/wrong.json" -q \
     --budget 2t --store "$tmp/s.db" -o "$tmp/wrong"
-passes "report of nothing right" "$FOREWARP" report "$tmp/wrong" --html "$tmp/wrong.html"
+passes "report of nothing right" "$FOREWARP" report "$tmp/wrong" -o "$tmp/wrong.html"
 passes "the page is whole" "$PYTHON" "$tmp/page.py" "$tmp/wrong.html" "$tmp/wrong/wrong.run.json"
 
-passes "report of different problems" "$FOREWARP" report "$record" "$tmp/odd out" --html "$tmp/differ.html"
+passes "report of different problems" "$FOREWARP" report "$record" "$tmp/odd out" -o "$tmp/differ.html"
 
 # What is no record.
 fails 1 "absent.run.json" "$FOREWARP" report "$tmp/absent.run.json"
@@ -118,7 +118,8 @@ fails 2 "several records" "$FOREWARP" report "$tmp/empty"
 fails 2 "cannot use" "$FOREWARP" report "$tmp/empty/b.run.json"
 sed 's/^\[\[[0-9]*,/[[999,/' "$record" >"$tmp/empty/c.run.json"
 fails 2 "its trials are damaged" "$FOREWARP" report "$tmp/empty/c.run.json"
-fails 1 "/absent/p.html" "$FOREWARP" report "$record" --html /absent/p.html
+fails 1 "/absent/p.html" "$FOREWARP" report "$record" -o /absent/p.html
+fails 2 "-o is given twice" "$FOREWARP" report "$record" -o "$tmp/p.html" --out "$tmp/q.html"
 
 # The browser's own view: no message on its console; what is drawn, and what hands do there.
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)

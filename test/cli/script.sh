@@ -32,7 +32,7 @@ holds "those" "$tmp/where.json" "($right and 'cover=1+2' in j['best']['point'] a
     int(j['best']['point'].split('lx=')[1].split()[0]) >= 64)"
 passes "tune" tune --budget 6t --store "$tmp/p.db" --json "$tmp/p.json"
 holds "as a program" "$tmp/p.json" "$right and j['strategy'] == 'auto' and sum(j['trials'].values()) <= 6"
-passes "its record" "$FOREWARP" report "$tmp/out/small.run.json" --html "$tmp/p.html"
+passes "its record" "$FOREWARP" report "$tmp/out/small.run.json" -o "$tmp/p.html"
 grep -q 'small T=1003' "$tmp/p.html" && grep -q 'cover' "$tmp/p.html" && grep -q 'small' "$tmp/p.html" &&
     ok "as a page" || not_ok "as a page"
 passes "two devices" "$FOREWARP" tune "$tmp/small.fws" -s T=1003 -q -o "$tmp/out" -d opencl:0,opencl:0 \

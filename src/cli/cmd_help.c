@@ -6,6 +6,7 @@
 
 #include "cost/device_model.h"
 #include "cost/features.h"
+#include "derive/derive.h"
 #include "rewrite/rewrite.h"
 
 #include <string.h>
@@ -69,12 +70,8 @@ static Row device_row(int i)
 
 static Row parameter_row(int i)
 {
-    static const Row row[] = {
-#define PARAMETER(text, suffix, doc) {text, suffix, doc, NULL},
-#include "derive/parameters.def"
-#undef PARAMETER
-        {NULL, NULL, NULL, NULL}};
-    return row[i];
+    const ParameterInfo *info = &parameter_info[i];
+    return i == parameters ? (Row){0} : (Row){info->name, info->suffix, info->doc, NULL};
 }
 
 static Row metric_row(int i)

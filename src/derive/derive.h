@@ -18,6 +18,25 @@
 #include "rewrite/rewrite.h"
 #include "space/space.h"
 
+// Does a parameter decide the order of folds? The column of parameters.def.
+typedef enum {
+    ORDER_NONE,
+    ORDER_FOLD,
+    ORDER_ITEMS,
+    ORDER_PASS,
+    ORDER_UNITS,
+    ORDER_CALL
+} ParameterOrder;
+
+// A row of parameters.def.
+typedef struct {
+    const char *name, *suffix;
+    ParameterOrder order;
+    const char *doc;
+} ParameterInfo;
+extern const ParameterInfo parameter_info[];
+extern const int parameters; // how many rows
+
 typedef struct Derivation Derivation;
 
 // The derivation of a bound and inferred program; owner: the caller, derive_free. NULL with

@@ -293,9 +293,10 @@ static void fuse_read(Rewriter *r, const Path *at)
 static void fold_together(Chain *c, const int *stored, int n)
 {
     int made[PART_MAX];
-    bool folds = false;
+    bool folds = false, may = true;
     for (int i = 0; i < n; i++) {
         bool sum = is_sum(c, stored[i]);
+        may = may && (!sum || may_share_pass(c->d, c->p->stage[stored[i]].expr));
         made[i] = sum ? c->number++ : stored[i];
         folds |= sum;
         if (c->number == LETS_MOST || (sum && !name_folded(c, stored[i], made[i])))
@@ -308,7 +309,8 @@ static void fold_together(Chain *c, const int *stored, int n)
     Together parts;
     path_push(&value, 0);
     fuse_read(c->r, &value);
-    if (!together_parts(c->d, c->point, path_find(c->r->expr, &let)->arg[0], &parts) ||
+    if (!may ||
+        !together_parts(c->d, c->point, path_find(c->r->expr, &let)->arg[0], &parts) ||
         !rewriter_rule(c->r, &let, RULE_FOLD_TOGETHER,
                        &(RuleArgs){2, {parts.rows, parts.near}}))
         return;

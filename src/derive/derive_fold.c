@@ -80,7 +80,7 @@ static void add_turns(Derivation *d)
     const Pipeline *p = d->pipeline;
     bool folds = false;
     for (int v = 0; p && v < p->script.ncall && p->ncover > 1; v++)
-        folds |= folds_together(p->stage[v].expr);
+        folds |= may_share_pass(d, p->stage[v].expr);
     if (folds)
         space_add_ints(d->space, "turns", turns, COUNTOF(turns));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // --math strict: the order of folds and prefixes is the program's. In which order a point
-// folds is a matter of a few parameters; they are given the values that the plain point has
-// on a device that is the same for all, whatever device this is, so that every point that
-// is left folds in one order. What else a point says moves operations about and leaves each
-// as it is.
+// folds is a matter of a few parameters, which parameters.def names; they are given the
+// values that the plain point has on a device that is the same for all, whatever device
+// this is, so that every point that is left folds in one order. What else a point says
+// moves operations about and leaves each as it is.
 
 #include "derive/derive_parts.h"
 
@@ -18,8 +18,17 @@ static const DeviceInfo usual_device = {.target = "opencl",
                                         .local_bytes = 48 << 10,
                                         .lanes = 32};
 
-static const char *const order_names[ORDER_PARAMS] = {"fold",  "parts",  "share",
-                                                      "lanes", "groups", "lx"};
+const ParameterInfo parameter_info[] = {
+#define PARAMETER(text, suffix, order, doc) {text, suffix, ORDER_##order, doc},
+#include "derive/parameters.def"
+#undef PARAMETER
+};
+const int parameters = COUNTOF(parameter_info);
+
+bool may_share_pass(const Derivation *d, const Expr *fold)
+{
+    return folds_together(fold) && (d->program->math != MATH_STRICT || !order_shows(fold));
+}
 
 // Do the items of a group share a fold? Then how many there are is part of the order.
 static bool is_shared(const Derivation *d, const Point *point)
@@ -44,7 +53,7 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
     const char *quote = isdigit((unsigned char)value.text[0]) ? "" : "'";
     buf_printf(&text, "%s == %s%s%s", name, quote, value.text, quote);
     OrderParam *param = &d->order[d->norder++];
-    param->name = name;
+    snprintf(param->name, sizeof param->name, "%s", name);
     snprintf(param->value, sizeof param->value, "%s", value.text);
     bool ok = own >= 0 && space_constrain(d->space, text.text, diags);
     if (own < 0)
@@ -56,6 +65,13 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
     return ok;
 }
 
+// The parameter whose value is to be one for all points; false: there is none.
+static bool to_settle(const ParameterInfo *info, bool shared, char *name, size_t size)
+{
+    snprintf(name, size, "%s%s", info->name, info->order == ORDER_ITEMS ? "x" : "");
+    return info->order == ORDER_FOLD || (info->order == ORDER_ITEMS && shared);
+}
+
 void settle_order(Derivation *d, Diags *diags)
 {
     Point plain;
@@ -64,9 +80,11 @@ void settle_order(Derivation *d, Diags *diags)
     if (!usual)
         return;
     derive_plain(usual, &plain);
-    for (int i = 0; ok && i < ORDER_PARAMS; i++)
-        if (strcmp(order_names[i], "lx") != 0 || is_shared(usual, &plain))
-            ok = settle(d, usual, &plain, order_names[i], diags);
+    bool shared = is_shared(usual, &plain);
+    char name[sizeof d->order->name];
+    for (int i = 0; ok && i < parameters; i++)
+        if (to_settle(&parameter_info[i], shared, name, sizeof name))
+            ok = settle(d, usual, &plain, name, diags);
     if (ok && space_find(d->space, "mx") >= 0) // of sums in the machine's order
         space_constrain(d->space, "product != 'matrix'", diags);
     derive_free(usual);

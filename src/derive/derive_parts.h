@@ -42,10 +42,9 @@ typedef struct {
 
 // A parameter on which the order of folds depends, and its value where that is the
 // program's.
-enum { ORDER_PARAMS = 6 };
+enum { ORDER_MOST = SPACE_PARAMS_MAX };
 typedef struct {
-    const char *name;
-    char value[24];
+    char name[16], value[24];
 } OrderParam;
 
 struct Derivation {
@@ -53,7 +52,7 @@ struct Derivation {
     DeviceInfo device;
     Space *space;
     Shape shape;
-    OrderParam order[ORDER_PARAMS]; // norder of them
+    OrderParam order[ORDER_MOST]; // norder of them
     int norder;
     Pipeline *pipeline; // NULL: it has one stage
 };
@@ -61,6 +60,9 @@ struct Derivation {
 // derive_order.c: for --math strict, once the space is made.
 void settle_order(Derivation *derivation, Diags *diags);
 void order_plain(const Derivation *derivation, Point *point);
+// May a fold that can share the pass of a map do so? Not where the bits are the program's
+// and show in which order it was.
+bool may_share_pass(const Derivation *derivation, const Expr *fold);
 // derive_space.c
 // As derive_new, whatever the program's arithmetic.
 Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags);

@@ -81,6 +81,9 @@ void rule_args_range(const RuleInfo *rule, int *least, int *most);
 bool reduce_shares(const Expr *reduce);
 // May it be done in the pass of the map that makes what it folds (foldTogether)?
 bool folds_together(const Expr *reduce);
+// Do its bits show in which order that was done? Not of whole numbers, nor of the least and
+// the greatest.
+bool order_shows(const Expr *reduce);
 // Must items fold neighbours? Not where the order is seen not to matter.
 bool keeps_order(const Expr *reduce);
 // Is a fold, or a prefix, the same in parts that are combined in order? Both sides are one

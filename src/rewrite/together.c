@@ -70,6 +70,23 @@ bool folds_together(const Expr *reduce)
                                                          accumulated(reduce->fun) >= 0));
 }
 
+static bool has_only_integers(const Type *type)
+{
+    while (type->kind == T_ARRAY)
+        type = type->elem;
+    return type->kind == T_SCALAR && !scalar_info[type->scalar].floating;
+}
+
+bool order_shows(const Expr *reduce)
+{
+    const Expr *body = reduce->fun->arg[0];
+    while (body && (body->kind == E_CALL || is(body, P_MAP)))
+        body = body->kind == E_CALL ? body->callee->body : body->fun->arg[0];
+    bool picks =
+        body && body->kind == E_OP && (body->op == OP_MINIMUM || body->op == OP_MAXIMUM);
+    return !picks && !has_only_integers(reduce->type);
+}
+
 // What a let's map makes: n components of each element, those that are stored and those
 // that are folded.
 typedef struct {

@@ -513,6 +513,74 @@ static void test_chains_around_products(void **state)
         "fold", "group");
 }
 
+// Is it the row's name, with what may follow?
+static bool is_of_row(const ParameterInfo *info, const char *name)
+{
+    size_t stem = strlen(info->name), left = strlen(name) - stem;
+    if (strncmp(name, info->name, stem) != 0)
+        return false;
+    if (info->suffix[0] == 'x')
+        return left == 1 && strchr(info->suffix, name[stem]);
+    return info->suffix[0] ? left > 0 && strspn(name + stem, "0123456789") == left
+                           : left == 0;
+}
+
+static void check_parameters(const char *path)
+{
+    Opened x = {0};
+    open_file(&x, path, &gpu);
+    const Space *space = derive_space(x.derivation);
+    for (int i = 0; i < space_params(space); i++) {
+        int rows = 0;
+        for (int k = 0; k < parameters; k++)
+            rows += is_of_row(&parameter_info[k], space_param(space, i)->name);
+        if (rows != 1)
+            fail_msg("%s: %s has %d rows of parameters.def", path,
+                     space_param(space, i)->name, rows);
+    }
+    close_all(&x);
+}
+
+// What is said of each: whether it decides the order of a fold.
+static void test_parameters_have_rows(void **state)
+{
+    (void)state;
+    each_program(check_parameters);
+}
+
+// With --math strict no fold is in the pass of a map whose bits show that.
+static void test_strict_passes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *def;
+        bool strict, turns;
+    } known[] = {
+        {"size N\ndef f(a: [N]float) = (map(\\x -> 2 * x, a), reduce(+, 0, a))", false,
+         true},
+        {"size N\ndef f(a: [N]float) = (map(\\x -> 2 * x, a), reduce(+, 0, a))", true,
+         false},
+        {"size N\ndef f(a: [N]float) = (map(\\x -> 2 * x, a), reduce(max, 0, a))", true,
+         true},
+        {"size N\ndef f(a: [N]int) = (map(\\x -> 2 * x, a), reduce(+, 0, a))", true, true},
+        {"size N\ndef f(a: [40][N]float) = (map2(\\x -> 2 * x, a), reduce(\\r s -> "
+         "map(+, zip(r, s)), map(\\x -> 0.0, take(N, a[0])), a))",
+         true, false},
+    };
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x = {0};
+        open_text(&x, known[i].def);
+        derive_free(x.derivation);
+        x.problem->bound->math = known[i].strict ? MATH_STRICT : MATH_STANDARD;
+        x.derivation = derive_new(x.problem->bound, &gpu, &x.diags);
+        if (!x.derivation)
+            fail_with(&x, known[i].def);
+        if (known[i].turns != (space_find(derive_space(x.derivation), "turns") >= 0))
+            fail_msg("%s", known[i].def);
+        close_all(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -527,6 +595,8 @@ int main(void)
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_deep_nests),
         cmocka_unit_test(test_chains_around_products),
+        cmocka_unit_test(test_parameters_have_rows),
+        cmocka_unit_test(test_strict_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,13 @@
 // anew whenever it is full or a third more are known; then its rates are improved too. A
 // point that was given out and is not told yet counts as what the model expected of it.
 //
+// Where times are predicted before points run, it learns the logarithm of measured over
+// predicted: a prediction decides where no measurement is near, and its errors are learnt.
+// The first points are those of the best predictions, and the pool is of those that are
+// ranked and neighbours of the best points, but for what cannot be made. A failure, or a
+// cost above the quantile, then says: as slow as that, and no faster than is usual for its
+// prediction.
+//
 // It does not model the chance to fail by itself, nor noise that differs between points.
 #include "model/gp.h"
 #include "search/encode.h"
@@ -34,17 +41,18 @@ enum {
     POOL_MOST = 640,   // with neighbours
     CENTRES = 3,       // points whose neighbours are candidates
     SWEEPS = 2,
+    NEAR = 48, // neighbours of a point that are predicted at once
 };
 static const double GROWTH = 1.3, CEILING = 0.8;
 
 typedef struct {
     Point point;
-    double cost;
+    double cost, predicted;
 } Told;
 
 typedef struct {
     Point point;
-    double expected; // what the model said of it; NAN: it was not asked
+    double expected; // what the model said of its target; NAN: it was not asked
     bool counted;    // the model has it as a row
 } Pending;
 
@@ -52,8 +60,9 @@ typedef struct {
     Encoding *code;
     Gp *gp;
     GpPool *pool;
-    Point *candidate; // of the pool
-    double *row;      // of candidates to be added
+    Point *candidate;  // of the pool
+    double *predicted; // of each; 0: nothing predicts
+    double *row;       // of candidates to be added
     int nrow;
     Numbers pooled; // hashes of the candidates
     Told *told;
@@ -63,6 +72,7 @@ typedef struct {
     int fit_at;     // told points at which the model is made anew
     bool stale;     // it has expected costs of points that are told now
     double ceiling; // costs above count as this
+    double usual; // logarithm of the ratio of cost and prediction; -INFINITY: none predicts
 } Surrogate;
 
 static void *open_auto(Search *search)
@@ -72,9 +82,20 @@ static void *open_auto(Search *search)
     s->gp = gp_new(s->code->d, s->code->group, s->code->ngroup, ROWS_MOST);
     s->pool = gp_pool_new(s->gp, POOL_MOST);
     s->candidate = xcalloc(POOL_MOST, sizeof *s->candidate);
+    s->predicted = xcalloc(POOL_MOST, sizeof *s->predicted);
     s->row = xcalloc((size_t)(POOL_MOST * s->code->d) + 1, sizeof *s->row);
     s->fit_at = FIRST;
+    s->usual = -INFINITY;
     return s;
+}
+
+static void predict(const Search *search, const Point *point, int n, double *predicted)
+{
+    const Predictions *by = search->predictions;
+    if (by)
+        by->times(by->user, point, n, predicted);
+    else
+        memset(predicted, 0, sizeof *predicted * (size_t)n);
 }
 
 // The first points ------------------------------------------------------------------------
@@ -123,6 +144,18 @@ static void spread(Search *search, Point *point)
     }
 }
 
+// The best predicted of those that were not given out; false: there is none.
+static bool lead(const Search *search, Point *point)
+{
+    double cost;
+    for (int i = 0; i < search->nranking; i++)
+        if (!search_known(search, &search->ranking[i], &cost)) {
+            *point = search->ranking[i];
+            return true;
+        }
+    return false;
+}
+
 // The pool --------------------------------------------------------------------------------
 
 static void add_candidate(Search *search, const Point *point)
@@ -141,14 +174,38 @@ static void add_neighbours(Search *search, const Point *of)
 {
     Point near[MOVES_MOST];
     int n = move_all(search->space, &search->rng, of, near);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < (search->predictions ? MIN(n, NEAR) : n); i++)
         add_candidate(search, &near[i]);
 }
 
-static void push_candidates(Surrogate *s)
+static void push_candidates(Search *search)
 {
-    gp_pool_push(s->pool, s->gp, s->row, s->nrow);
+    Surrogate *s = search->state;
+    int d = s->code->d, from = s->pool->n, n = 0;
+    Point *point = s->candidate + from;
+    double *predicted = s->predicted + from;
+    predict(search, point, s->nrow, predicted);
+    for (int i = 0; i < s->nrow; i++) {
+        if (!isfinite(predicted[i]))
+            continue;
+        point[n] = point[i];
+        predicted[n] = predicted[i];
+        memmove(s->row + (size_t)(n++ * d), s->row + (size_t)(i * d),
+                sizeof *s->row * (size_t)d);
+    }
+    gp_pool_push(s->pool, s->gp, s->row, n);
     s->nrow = 0;
+}
+
+// Half of them the best that are left, the others at random.
+static void add_ranked(Search *search)
+{
+    const Surrogate *s = search->state;
+    for (int i = 0; i < search->nranking && s->nrow < POOL_MOST - POOL_SAMPLE / 2; i++)
+        add_candidate(search, &search->ranking[i]);
+    for (int i = 0; i < POOL_SAMPLE / 2 && search->nranking; i++)
+        add_candidate(
+            search, &search->ranking[rng_below(&search->rng, (uint64_t)search->nranking)]);
 }
 
 // All that is left of a small space, else a sample.
@@ -177,9 +234,26 @@ static int compare(const void *p, const void *q)
     return compare_doubles(&a->cost, &b->cost);
 }
 
-static double target(const Surrogate *s, double cost)
+// What the model learns of a point: the logarithm of its cost over what was predicted.
+static double target(const Surrogate *s, double cost, double predicted)
 {
-    return log(fmax(fmin(cost, s->ceiling), 1e-9));
+    if (!isfinite(predicted))
+        return s->usual;
+    double most = log(fmax(s->ceiling, 1e-9)) - predicted;
+    return fmin(log(fmax(cost, 1e-9)) - predicted, fmax(most, s->usual));
+}
+
+// The median of it, of points that came through.
+static void find_usual(Surrogate *s, const Told *sorted)
+{
+    double *ratio = xcalloc((size_t)s->nok + 1, sizeof *ratio);
+    int n = 0;
+    for (int i = 0; i < s->nok; i++)
+        if (isfinite(sorted[i].predicted))
+            ratio[n++] = log(fmax(sorted[i].cost, 1e-9)) - sorted[i].predicted;
+    qsort(ratio, (size_t)n, sizeof *ratio, compare_doubles);
+    s->usual = n ? ratio[n / 2] : 0;
+    free(ratio);
 }
 
 // The best half of the rows, and others at random behind it; sorted holds all told points.
@@ -202,7 +276,7 @@ static void set_rows(Surrogate *s, const Told *told, int n)
     double *x = xcalloc((size_t)(n * d) + 1, sizeof *x), y[ROWS_MOST];
     for (int i = 0; i < n; i++) {
         encode_point(s->code, &told[i].point, x + (size_t)(i * d));
-        y[i] = target(s, told[i].cost);
+        y[i] = target(s, told[i].cost, told[i].predicted);
     }
     gp_set(s->gp, x, y, n);
     free(x);
@@ -216,6 +290,8 @@ static void fit(Search *search)
     memcpy(sorted, s->told, sizeof *sorted * (size_t)s->ntold);
     qsort(sorted, (size_t)s->ntold, sizeof *sorted, compare);
     s->ceiling = fmax(sorted[(int)((s->nok - 1) * CEILING)].cost, 1.001 * sorted[0].cost);
+    if (search->predictions)
+        find_usual(s, sorted);
     Told centre[CENTRES];
     int centres = MIN(CENTRES, s->nok);
     memcpy(centre, sorted, sizeof *sorted * (size_t)centres);
@@ -229,8 +305,8 @@ static void fit(Search *search)
     numbers_release(&s->pooled);
     for (int i = 0; i < centres; i++)
         add_neighbours(search, &centre[i].point);
-    add_sample(search);
-    push_candidates(s);
+    (search->predictions ? add_ranked : add_sample)(search);
+    push_candidates(search);
     for (int i = 0; i < s->npending; i++)
         s->pending[i].counted = false;
     s->stale = false;
@@ -270,10 +346,11 @@ static double expected_improvement(double best, double mean, double variance)
 
 static int choose_candidate(const Surrogate *s, double best_ns)
 {
-    double best = target(s, best_ns), most = -INFINITY;
+    double best = log(fmax(best_ns, 1e-9)), most = -INFINITY;
     int chosen = -1;
     for (int i = 0; i < s->pool->n; i++) {
-        double gain = expected_improvement(best, s->pool->mean[i], s->pool->variance[i]);
+        double mean = s->pool->mean[i] + s->predicted[i];
+        double gain = expected_improvement(best, mean, s->pool->variance[i]);
         if (gain > most) {
             most = gain;
             chosen = i;
@@ -318,13 +395,15 @@ static bool ask_auto(Search *search, Point *point)
             double expected = s->pool->mean[i];
             *point = s->candidate[i];
             s->candidate[i] = s->candidate[s->pool->n - 1];
+            s->predicted[i] = s->predicted[s->pool->n - 1];
             gp_pool_swap(s->pool, i);
             if (!search_known(search, point, &cost))
                 return give(s, point, expected);
         }
         s->stale = true; // the pool is empty
     }
-    spread(search, point);
+    if (!lead(search, point))
+        spread(search, point);
     return search_known(search, point, &cost) || give(s, point, NAN);
 }
 
@@ -348,15 +427,17 @@ static void tell_auto(Search *search, const Point *point, double cost)
         s->told = xrealloc(s->told, sizeof *s->told * (size_t)s->cap);
     }
     bool best = cost == search->best_ns;
-    s->told[s->ntold++] = (Told){*point, cost};
+    double predicted;
+    predict(search, point, 1, &predicted);
+    s->told[s->ntold++] = (Told){*point, cost, predicted};
     s->nok += isfinite(cost);
     s->stale |= take_back(s, search->space, point) || s->gp->n == ROWS_MOST;
     if (!s->gp->n || s->stale)
         return;
-    add_row(s, point, target(s, cost));
+    add_row(s, point, target(s, cost, predicted));
     if (best) {
         add_neighbours(search, point);
-        push_candidates(s);
+        push_candidates(search);
     }
 }
 
@@ -368,6 +449,7 @@ static void close_auto(Search *search)
     gp_pool_free(s->pool);
     numbers_release(&s->pooled);
     free(s->candidate);
+    free(s->predicted);
     free(s->row);
     free(s->told);
     free(s->pending);

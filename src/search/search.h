@@ -27,6 +27,14 @@ typedef struct {
     void (*close)(Search *search); // NULL: the state is one block, which is freed
 } SearchKind;
 
+// What is known of points before they run.
+typedef struct {
+    // Logarithms of their times, but for a term that is the same for all points; INFINITY:
+    // nothing is predicted, mostly as nothing can be made of the point.
+    void (*times)(void *user, const Point *point, int n, double *predicted);
+    void *user;
+} Predictions;
+
 // What every strategy may read.
 struct Search {
     const SearchKind *kind;
@@ -39,7 +47,8 @@ struct Search {
     double best_ns;       // INFINITY before the first success
     const Point *ranking; // points in the order to try them in; the caller's
     int nranking;
-    const Point *start;        // a sensible first point, or NULL; the caller's
+    const Predictions *predictions; // of points in ranking and others; NULL: there are none
+    const Point *start;             // a sensible first point, or NULL; the caller's
     const struct Steps *steps; // steps.h: a heuristic file that was checked; the caller's
     const struct StepsSize *size;
     int nsize;

@@ -74,6 +74,12 @@ struct Tune {
     double followed_s;                    // when options->follow was told last
     Search *search;
     Ranking ranking; // all 0: the strategy needs none
+    struct {
+        Rank *rank; // NULL: nothing predicts the points that the strategy asks of
+        Predictor by;
+        Predictions times;
+        double spent_s;
+    } led;
     int asked_first; // of the points tried before the strategy's
     Point first[16];
     int nfirst;
@@ -156,6 +162,8 @@ RigConfig tune_rig_config(const Tune *t, const ProblemData *data);
 
 // With what leads it, and told what is stored if it learns. False with a diagnostic.
 bool tune_open_search(Tune *t);
+
+void tune_close_search(Tune *t);
 
 // tune_stream.c -------------------------------------------------------------------------
 

@@ -7,8 +7,9 @@
 //           best of its program: the time of a kernel is taken to be the bytes of its
 //           buffers over that, and the time of a candidate the sum of those of its kernels.
 //           Weights predict times from demands, and a model of slowness how many times
-//           longer it takes. After a pool at random come the neighbours of the best, round
-//           after round, as long as they are better.
+//           longer it takes. The pool is points that are often good, their neighbours, and
+//           points at random; after it come the neighbours of the best, round after round,
+//           as long as they are better.
 //
 // A program's terms are not shared between threads, so each thread reads the program again.
 #include "tune/internal.h"
@@ -28,8 +29,7 @@
 enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, TASK_POINTS = 64 };
 // Of a climb: rounds, points whose neighbours are looked at in each, neighbours of each.
 enum { ROUNDS = 6, CENTRES = 8, NEAR = 32 };
-
-typedef struct Rank Rank;
+enum { OFTEN_MOST = 16 }; // points that are often good
 
 // What a thread works with: a program of its own.
 typedef struct {
@@ -48,8 +48,9 @@ struct Rank {
     Predictor by;
     Point *point;
     int n, cap, from;  // predicted are those from there on
-    double *predicted; // the larger, the better; -INFINITY: it cannot be lowered
+    double *predicted; // logarithms of times, plus one term; INFINITY: not to be lowered
     double end_s;      // nothing is predicted later
+    Derivation *derivation;
     Numbers seen;
     Worker worker[THREADS_MOST];
 };
@@ -58,16 +59,38 @@ struct Rank {
 
 static void add_point(Rank *rank, const Space *space, const Point *point)
 {
-    if (!numbers_put(&rank->seen, point_hash(space, point), 0))
+    uint64_t hash = point_hash(space, point);
+    if (numbers_get(&rank->seen, hash))
         return;
+    numbers_put(&rank->seen, hash, (uint64_t)rank->n);
     if (rank->n == rank->cap) {
         rank->cap = rank->cap ? 2 * rank->cap : 1024;
         size_t cap = (size_t)rank->cap;
         rank->point = xrealloc(rank->point, sizeof *rank->point * cap);
         rank->predicted = xrealloc(rank->predicted, sizeof *rank->predicted * cap);
     }
-    rank->predicted[rank->n] = -INFINITY;
+    rank->predicted[rank->n] = INFINITY;
     rank->point[rank->n++] = *point;
+}
+
+static void add_near(Rank *rank, const Space *space, const Point *of, Rng *rng)
+{
+    Point near[MOVES_MOST];
+    int found = move_all(space, rng, of, near);
+    for (int i = 0; i < MIN(found, NEAR); i++)
+        add_point(rank, space, &near[i]);
+}
+
+static void add_often(Rank *rank, const Space *space, Rng *rng)
+{
+    Point often[OFTEN_MOST];
+    int n = derive_first(rank->derivation, often, OFTEN_MOST);
+    for (int i = 0; i < n; i++)
+        if (space_valid(space, &often[i]))
+            add_point(rank, space, &often[i]);
+    for (int i = 0; i < n; i++)
+        if (space_valid(space, &often[i]))
+            add_near(rank, space, &often[i], rng);
 }
 
 // All points of a space of at most `all`, else a sample of as many as `some`.
@@ -79,11 +102,14 @@ static void add_pool(Rank *rank, const Space *space, int all, int some, Rng *rng
             space_point(space, (uint64_t)i, &point);
             add_point(rank, space, &point);
         }
-    else
-        for (int draw = 0; draw < 2 * some && rank->n < some; draw++) {
+    else {
+        add_often(rank, space, rng);
+        for (int draw = 0, most = rank->n + some; draw < 2 * some && rank->n < most;
+             draw++) {
             space_sample(space, rng, &point);
             add_point(rank, space, &point);
         }
+    }
 }
 
 // Predictions ---------------------------------------------------------------------------
@@ -98,7 +124,7 @@ static bool set_row(const Model *model, const double feature[FEATURES], double *
     return ok;
 }
 
-// The inverse of the time, but for a factor that all points share.
+// Of what the time is but for a factor that all points share.
 static bool ask_model(const Worker *w, const Unit *unit, double *predicted)
 {
     const Model *model = w->rank->by.model;
@@ -111,15 +137,13 @@ static bool ask_model(const Worker *w, const Unit *unit, double *predicted)
         model_predict(model, &(Matrix){1, model->d, w->x}, &share);
         time += bytes / MAX(share, LEAST_SHARE);
     }
-    *predicted = 1 / time;
+    *predicted = time;
     return unit->kernels.len > 0;
 }
 
 static bool ask_weights(const Worker *w, const Unit *unit, double *predicted)
 {
-    bool ok = predict_unit(w->rank->by.weights, unit, &w->setting, w->scratch, predicted);
-    *predicted = -*predicted;
-    return ok;
+    return predict_unit(w->rank->by.weights, unit, &w->setting, w->scratch, predicted);
 }
 
 static bool ask_slowness(const Worker *w, const Unit *unit, double *predicted)
@@ -129,7 +153,7 @@ static bool ask_slowness(const Worker *w, const Unit *unit, double *predicted)
     if (!terms_unit(w->rank->by.weights, unit, &w->setting, w->scratch, w->x, &seconds))
         return false;
     model_predict(model, &(Matrix){1, model->d, w->x}, &slowness);
-    *predicted = -seconds * exp(slowness);
+    *predicted = seconds * exp(slowness);
     return true;
 }
 
@@ -141,12 +165,12 @@ static void predict_point(const Worker *w, int i)
     Diags quiet;
     diags_init(&quiet, w->scratch);
     Unit *unit = derive_unit(w->derivation, &rank->point[i], true, w->scratch, &quiet);
-    double predicted;
+    double time;
     bool ok = unit && (!rank->by.weights ? ask_model
                        : rank->by.model  ? ask_slowness
-                                         : ask_weights)(w, unit, &predicted);
-    if (ok)
-        rank->predicted[i] = predicted;
+                                         : ask_weights)(w, unit, &time);
+    if (ok && time > 0)
+        rank->predicted[i] = log(time);
     arena_reset(w->scratch, scratch);
     ir_release(w->own->ir, mark);
 }
@@ -205,7 +229,7 @@ static int best_of(const Rank *rank, const bool *done)
     int best = -1;
     for (int i = 0; i < rank->n; i++)
         if (isfinite(rank->predicted[i]) && !done[i] &&
-            (best < 0 || rank->predicted[i] > rank->predicted[best]))
+            (best < 0 || rank->predicted[i] < rank->predicted[best]))
             best = i;
     return best;
 }
@@ -219,16 +243,14 @@ static void climb(Rank *rank, const Space *space, Rng *rng)
             done[centre[n++]] = true;
         double before = n ? rank->predicted[centre[0]] : 0;
         for (int k = 0; k < n; k++) {
-            Point near[MOVES_MOST], of = rank->point[centre[k]];
-            int found = move_all(space, rng, &of, near);
-            for (int i = 0; i < MIN(found, NEAR); i++)
-                add_point(rank, space, &near[i]);
+            Point of = rank->point[centre[k]];
+            add_near(rank, space, &of, rng);
         }
         predict_from(rank, from);
         done = xrealloc(done, ((size_t)rank->n + 1) * sizeof *done);
         memset(done + from, 0, (size_t)(rank->n - from) * sizeof *done);
         int best = best_of(rank, done);
-        if (best < 0 || rank->predicted[best] <= before)
+        if (best < 0 || rank->predicted[best] >= before)
             break;
     }
     free(done);
@@ -246,7 +268,7 @@ static int compare_places(const void *a, const void *b)
 {
     const Place *p = a, *q = b;
     if (p->predicted != q->predicted)
-        return p->predicted > q->predicted ? -1 : 1;
+        return p->predicted < q->predicted ? -1 : 1;
     return p->tie != q->tie ? (p->tie > q->tie ? 1 : -1) : p->number - q->number;
 }
 
@@ -263,7 +285,7 @@ static void sort_points(const Rank *rank, bool each, uint64_t seed, Arena *arena
     qsort(place, (size_t)n, sizeof *place, compare_places);
     ranking->n = 0;
     for (int i = 0; i < n; i++)
-        if (each || i == 0 || place[i].predicted < place[i - 1].predicted)
+        if (each || i == 0 || place[i].predicted > place[i - 1].predicted)
             point[ranking->n++] = rank->point[place[i].number];
     ranking->point = point;
     free(place);
@@ -281,40 +303,77 @@ static bool check_model(const Predictor *by, Diags *diags)
     return true;
 }
 
-bool rank_points(const Problem *problem, const DeviceInfo *device, const Predictor *by,
-                 const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
-                 Diags *diags)
+// A half of the seconds is for the pool.
+static void predict_pool(Rank *rank, const RankLimit *limit, double start, uint64_t seed)
 {
-    double start = clock_s();
-    if (!check_model(by, diags))
-        return false;
-    Derivation *derivation = derive_new(problem->general, device, diags);
-    if (!derivation)
-        return false;
-    const Space *space = derive_space(derivation);
-    Rank *rank = xcalloc(1, sizeof *rank);
-    rank->problem = problem;
-    rank->device = device;
-    rank->by = *by;
-    rank->end_s = limit ? start + limit->seconds : INFINITY;
-    describe_device(device, &rank->described);
+    const Space *space = derive_space(rank->derivation);
     Rng rng;
     rng_seed(&rng, seed);
     add_pool(rank, space, limit ? limit->points : POINTS_ALL,
              limit ? limit->points : POINTS_SAMPLE, &rng);
     int pool = rank->n;
+    bool all = space_count(space) <= pool;
+    rank->end_s = limit ? start + limit->seconds / (all ? 1 : 2) : INFINITY;
     predict_from(rank, 0);
-    if (space_count(space) > pool)
+    rank->end_s = limit ? start + limit->seconds : INFINITY;
+    if (!all)
         climb(rank, space, &rng);
-    close_workers(rank);
+}
+
+Rank *rank_open(const Problem *problem, const DeviceInfo *device, const Predictor *by,
+                const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
+                Diags *diags)
+{
+    double start = clock_s();
+    if (!check_model(by, diags))
+        return NULL;
+    Derivation *derivation = derive_new(problem->general, device, diags);
+    if (!derivation)
+        return NULL;
+    Rank *rank = xcalloc(1, sizeof *rank);
+    rank->problem = problem;
+    rank->device = device;
+    rank->by = *by;
+    rank->derivation = derivation;
+    describe_device(device, &rank->described);
+    predict_pool(rank, limit, start, seed);
     sort_points(rank, !limit, seed, arena, ranking);
     ranking->seconds = clock_s() - start;
+    return rank;
+}
+
+void rank_close(Rank *rank)
+{
+    if (!rank)
+        return;
+    close_workers(rank);
     numbers_release(&rank->seen);
     free(rank->point);
     free(rank->predicted);
+    derive_free(rank->derivation);
     free(rank);
-    derive_free(derivation);
-    return true;
+}
+
+bool rank_points(const Problem *problem, const DeviceInfo *device, const Predictor *by,
+                 const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
+                 Diags *diags)
+{
+    Rank *rank = rank_open(problem, device, by, limit, seed, arena, ranking, diags);
+    rank_close(rank);
+    return rank;
+}
+
+void rank_predict(Rank *rank, const Point *point, int n, double seconds, double *predicted)
+{
+    const Space *space = derive_space(rank->derivation);
+    int from = rank->n;
+    for (int i = 0; i < n; i++)
+        add_point(rank, space, &point[i]);
+    rank->end_s = clock_s() + seconds;
+    predict_from(rank, from);
+    for (int i = 0; i < n; i++)
+        predicted[i] =
+            rank->predicted[*numbers_get(&rank->seen, point_hash(space, &point[i]))];
 }
 
 // What predicts -----------------------------------------------------------------------

@@ -210,8 +210,7 @@ static bool try_first(Tune *t)
 
 static void close_all(Tune *t)
 {
-    if (t->search)
-        search_close(t->search);
+    tune_close_search(t);
     store_close(t->store);
     goal_close(t->goal);
     ways_close(&t->ways);

@@ -43,9 +43,11 @@ bool predictor_load(Predictor *by, const DeviceInfo *device, const char *path,
                     const char *models, Arena *arena, Diags *diags);
 void predictor_free(Predictor *by);
 
-// All points of a small space, else a seeded sample, and what lies near the best of them.
-// Points that cannot be lowered are left out. limit: to so many at random, and to seconds;
-// NULL: not. False with a diagnostic if the model needs what features do not tell.
+// All points of a small space, else those that are often good and their neighbours, a
+// seeded sample, and what lies near the best of them. Points that cannot be lowered are
+// left out. limit: to so many at random, and to seconds, half of which are for going on
+// from the best; NULL: not. False with a diagnostic if the model needs what features do not
+// tell.
 typedef struct {
     int points;
     double seconds;
@@ -53,6 +55,16 @@ typedef struct {
 bool rank_points(const Problem *problem, const DeviceInfo *device, const Predictor *by,
                  const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
                  Diags *diags);
+
+// The same, ready to predict more. NULL with a diagnostic. What it is given outlives it.
+typedef struct Rank Rank;
+Rank *rank_open(const Problem *problem, const DeviceInfo *device, const Predictor *by,
+                const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
+                Diags *diags);
+// Of n points, the logarithms of their times, but for a term that all share; INFINITY: a
+// point cannot be lowered, or was not looked at before the seconds were over.
+void rank_predict(Rank *rank, const Point *point, int n, double seconds, double *predicted);
+void rank_close(Rank *rank); // accepts NULL
 
 // tune.c, tune_*.c ----------------------------------------------------------------------
 

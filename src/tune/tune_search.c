@@ -68,29 +68,43 @@ static void add_picks(Tune *t, int picks)
     t->result->ranked = t->ranking.n;
     t->result->ranking_s = t->ranking.seconds;
     t->result->model = "slowness";
-    t->ranking = (Ranking){0}; // that is all it was for
+}
+
+// What is predicted during the search takes a share of its time.
+static void predict_times(void *user, const Point *point, int n, double *predicted)
+{
+    static const double SHARE = 0.05, AHEAD_S = 0.5;
+    Tune *t = user;
+    double start_s = clock_s();
+    double left_s = AHEAD_S + SHARE * (start_s - t->start_s) - t->led.spent_s;
+    rank_predict(t->led.rank, point, n, left_s, predicted);
+    t->led.spent_s += clock_s() - start_s;
 }
 
 // What a model predicts to be fastest is tried after the plain point, before points that
-// are often good; none where no model came with the program, and on processors, whose model
-// knows stencils alone.
+// are often good, and its predictions lead the strategy; none where no model came with the
+// program, and on processors, whose model knows stencils alone.
 static void set_picks(Tune *t)
 {
     enum { PICKS = 6, POOL = 1000 };
     static const double SECONDS = 2, SHARE = 0.05; // of the budget
     const TuneOptions *o = t->options;
-    Predictor by;
+    Predictor *by = &t->led.by;
     Diags quiet;
     diags_init(&quiet, t->arena);
     if (t->device->is_cpu || !o->models || !t->ways.derivation || o->no_search ||
-        !predictor_load(&by, t->device, NULL, o->models, t->arena, &quiet))
+        !predictor_load(by, t->device, NULL, o->models, t->arena, &quiet))
         return;
     RankLimit limit = {POOL, fmin(SECONDS, SHARE * t->budget_s)};
     tune_report(t, "rank", TRIAL_OK, INFINITY);
-    if (rank_points(t->problem, t->device, &by, &limit, o->seed, t->arena, &t->ranking,
-                    &quiet))
-        add_picks(t, PICKS);
-    predictor_free(&by);
+    t->led.rank = rank_open(t->problem, t->device, by, &limit, o->seed, t->arena,
+                            &t->ranking, &quiet);
+    if (!t->led.rank)
+        return;
+    add_picks(t, PICKS);
+    keep_valid(t, &t->ranking);
+    t->led.times = (Predictions){predict_times, t};
+    t->search->predictions = &t->led.times;
 }
 
 // The steps begin at the plain point, and are all else that is run.
@@ -138,4 +152,12 @@ bool tune_open_search(Tune *t)
     if (kind->learns && !store_each(t->store, t->session, tell_stored, t, t->diags))
         return false;
     return (!kind->needs_ranking || set_ranking(t)) && (!kind->needs_steps || set_steps(t));
+}
+
+void tune_close_search(Tune *t)
+{
+    if (t->search)
+        search_close(t->search);
+    rank_close(t->led.rank);
+    predictor_free(&t->led.by);
 }

@@ -29,15 +29,23 @@ static bool shares(const Expr *expr)
     return can_share(expr, INNER_MOST + 1);
 }
 
+// Of the arrays that a function gives, all together.
+static double elements_made(const Type *type)
+{
+    double count = 0;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        count += elements_made(type->item[i]);
+    for (; type->kind == T_ARRAY; type = type->elem)
+        count = (count > 0 ? count : 1) * (double)arith_most(type->len);
+    return count;
+}
+
 // Elements of a fold that is worth sharing: where an array is made, each of its elements
 // would fold them again.
 static int64_t least_of(const Expr *body)
 {
-    double count = 1;
-    const Type *type = body->type;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        count *= (double)arith_most(type->len);
-    return body->type->kind == T_ARRAY && count <= INNER_MOST * INNER_MOST
+    double count = elements_made(body->type);
+    return count > 0 && count <= INNER_MOST * INNER_MOST
                ? MAX(8, (int64_t)count / INNER_MOST)
                : INNER_MOST + 1;
 }

@@ -466,6 +466,14 @@ static bool part_chain(Walk *w, Path at)
     return false;
 }
 
+// Names within what a function computes become names of the function, one after the other.
+static void lets_out(Walk *w, Path at)
+{
+    while (!w->deep && has_fold(walk_node(w, at)) &&
+           (walk_apply_plain(w, RULE_LET_OUT, at) || walk_node(w, at)->kind == E_LET))
+        at = walk_below(w, at, 1);
+}
+
 static void normal_map(Walk *w, Path at, bool host)
 {
     if (host && part_chain(w, at)) {
@@ -490,9 +498,7 @@ static void normal_map(Walk *w, Path at, bool host)
     Path body = walk_below(w, at, CHILD_FUN);
     if (fused)
         normal_at(w, body, false);
-    while (!w->deep && has_fold(walk_node(w, body)) &&
-           walk_apply_plain(w, RULE_LET_OUT, body))
-        ;
+    lets_out(w, body);
     if (names_scan(walk_node(w, body)) && walk_apply_plain(w, RULE_LET_INLINE, body))
         normal_at(w, body, false);
     find_product(w, at);

@@ -452,6 +452,27 @@ static void has_first(const char *text, const char *name, const char *value)
         fail_msg("no %s=%s: %s", name, value, text);
 }
 
+// What a later map makes of each element, and results beside a row, leave the chain as it
+// is.
+static void test_names_within_rows(void **state)
+{
+    (void)state;
+    same_space(
+        "def p(a: [50][700]float, b: [50][700]float) = zip(a, b) |> map(\\r q -> let x = r "
+        "|> "
+        "map(\\v -> v + 1) in let y = q |> map(\\v -> v * 2) in let s = zip(x, y) |> "
+        "reduce(\\s v -> s + v.0 * v.1, 0) in x |> map(\\v -> v * s)) |> map2(\\v -> v - "
+        "1)",
+        "def p(a: [50][700]float, b: [50][700]float) = zip(a, b) |> map(\\r q -> let x = r "
+        "|> "
+        "map(\\v -> v + 1) in let y = q |> map(\\v -> v * 2) in let s = zip(x, y) |> "
+        "reduce(\\s v -> s + v.0 * v.1, 0) in x |> map(\\v -> v * s - 1))");
+    has_first(
+        "def p(a: [5000][64]float) = a |> map(\\r -> let s = r |> reduce(+, 0) in (r |> "
+        "map(\\v -> v / s), s))",
+        "fold", "group");
+}
+
 // Nests of more maps than work-items have dimensions have work-items along all of them, and
 // folds of folds within are one fold, which items share, or a product.
 static void test_deep_nests(void **state)
@@ -593,6 +614,7 @@ int main(void)
         cmocka_unit_test(test_products_are_found),
         cmocka_unit_test(test_arrays_by_index),
         cmocka_unit_test(test_folds_are_hoisted),
+        cmocka_unit_test(test_names_within_rows),
         cmocka_unit_test(test_deep_nests),
         cmocka_unit_test(test_chains_around_products),
         cmocka_unit_test(test_parameters_have_rows),

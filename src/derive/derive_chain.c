@@ -240,13 +240,61 @@ int64_t chain_scan_bytes(const Expr *map)
     return chain_depth(map) ? scan_bytes(map->fun->arg[0], false) : 0;
 }
 
+// Is an array of scalars read by a map of it, element by element, and by nothing else that
+// is still to come?
+static bool ends_in(const Param *array, const Expr *let)
+{
+    const Expr *value = let->arg[0];
+    int uses = expr_uses(value, array), found = 0;
+    if (expr_mentions(let->arg[1], array) || !is_map(value) || value->dims != 1)
+        return false;
+    const Expr *in = value->arg[0];
+    bool zip = in->kind == E_PATTERN && in->pattern == P_ZIP;
+    for (int i = 0; i < (zip ? in->narg : 1); i++)
+        found += expr_is_use(zip ? in->arg[i] : in, array);
+    return uses == found;
+}
+
+static bool same_scalars(const Type *a, const Type *b)
+{
+    return a->kind == T_ARRAY && b->kind == T_ARRAY && a->len == b->len &&
+           a->elem->kind == T_SCALAR && b->elem->kind == T_SCALAR &&
+           a->elem->scalar == b->elem->scalar;
+}
+
+// What a chain holds, whose arrays take the place of others that are used no more (the pass
+// reuse).
+enum { HELD_MOST = 16 };
+
+typedef struct {
+    const Param *array[HELD_MOST];
+    int n;
+} Held;
+
+static bool takes_place(Held *held, const Expr *let)
+{
+    for (int i = 0; i < held->n; i++)
+        if (same_scalars(held->array[i]->type, let->param->type) &&
+            ends_in(held->array[i], let)) {
+            held->array[i] = let->param;
+            return true;
+        }
+    return false;
+}
+
 int64_t chain_bytes(const Expr *map)
 {
     for (int depth = chain_depth(map); depth > 1; depth--)
         map = under_layout(map->fun->arg[0]);
     int64_t bytes = bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true);
-    for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1])
-        bytes += e->arg[0]->type->kind == T_ARRAY ? bytes_of(e->arg[0]->type) : 0;
+    Held held = {{map->fun->params[0]}, 1};
+    for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1]) {
+        if (e->param->type->kind != T_ARRAY || takes_place(&held, e))
+            continue;
+        bytes += bytes_of(e->param->type);
+        if (held.n < HELD_MOST)
+            held.array[held.n++] = e->param;
+    }
     return bytes;
 }
 

@@ -12,22 +12,12 @@
 //           on the kernel IR instead of on chains of patterns
 //
 // Two accesses are of the same work-item if they have the same index (pointer) under the
-// same loops over items, and that index differs for different items and iterations: its
-// variables form mixed radix digits, each stride wider than all that is below it. What is
-// not of that shape is taken to conflict. Disjoint indices are not looked for.
+// same loops over items, and only one item ever touches that element (access.c). Disjoint
+// indices are not looked for.
 
-#include "kir/passes.h"
+#include "kir/access.h"
 
 #include <string.h>
-
-typedef struct {
-    const Buffer *buffer;
-    const Arith *index;
-    int width;
-    bool write;
-    const Stm *const *loops; // around it, outermost first
-    int nloop;
-} Access;
 
 typedef enum { EV_ACCESS, EV_BARRIER, EV_LOOP, EV_IF, EV_ELSE, EV_END } EventKind;
 
@@ -241,88 +231,10 @@ static Set reaching(Flow *f, int barrier, int step)
 
 // Conflicts ---------------------------------------------------------------------------
 
-typedef struct {
-    int64_t stride, extent;
-} Digit;
-
-static const Stm *loop_of(const Access *a, const Arith *iter)
-{
-    for (int i = a->nloop - 1; i >= 0; i--)
-        if (a->loops[i]->iter == iter)
-            return a->loops[i];
-    return NULL;
-}
-
-static bool is_item_loop(const Stm *loop)
-{
-    return loop->loop == LOOP_LCL || loop->loop == LOOP_GLB;
-}
-
-// One term of an index as a digit; a group's own number is the same for all its items,
-// if it has only one.
-static bool digit_of(const Access *a, int64_t coef, const Arith *arg, Digit *digit, int *n)
-{
-    const Stm *loop = arg->kind == A_VAR ? loop_of(a, arg) : NULL;
-    int64_t extent;
-    if (!loop || coef <= 0)
-        return false;
-    if (loop->loop == LOOP_WRG && loop->form != FORM_LOOP)
-        return true;
-    if (!arith_is_const(loop->extent, &extent))
-        return false;
-    digit[*n] = (Digit){coef, extent};
-    (*n)++;
-    return true;
-}
-
-enum { DIGITS_MAX = 8 };
-
-// Different items (and iterations) have different elements at this index.
-static bool is_injective(const Access *a)
-{
-    ArithTerm one = {1, a->index};
-    bool sum = a->index->kind == A_SUM;
-    const ArithTerm *term = sum ? a->index->term : &one;
-    int nterm = sum ? a->index->n : a->index->kind == A_CONST ? 0 : 1, n = 0;
-    Digit digit[DIGITS_MAX];
-    if (nterm > DIGITS_MAX)
-        return false;
-    for (int i = 0; i < nterm; i++)
-        if (!digit_of(a, term[i].coef, term[i].arg, digit, &n))
-            return false;
-    int64_t span = a->width - 1;
-    for (int done = 0; done < n; done++) { // the narrowest first
-        int least = done;
-        for (int i = done + 1; i < n; i++)
-            least = digit[i].stride < digit[least].stride ? i : least;
-        Digit d = digit[least];
-        digit[least] = digit[done];
-        if (d.stride <= span || d.extent > INT32_MAX || d.stride > INT32_MAX)
-            return false;
-        span += d.stride * (d.extent - 1);
-    }
-    return true;
-}
-
-// Only one item ever touches this element: each dimension of the group has a loop over its
-// items around the access, and each such loop its variable in the index.
-static bool owns_element(const Flow *f, const Access *a)
-{
-    bool spread[3] = {f->local[0] == 1, f->local[1] == 1, f->local[2] == 1};
-    for (int i = 0; i < a->nloop; i++) {
-        if (!is_item_loop(a->loops[i]))
-            continue;
-        if (!arith_mentions(a->index, a->loops[i]->iter))
-            return false;
-        spread[a->loops[i]->dim] = true;
-    }
-    return spread[0] && spread[1] && spread[2] && is_injective(a);
-}
-
 // The next loop over items from the i-th on, or NULL.
 static const Stm *item_loop(const Access *a, int *i)
 {
-    while (*i < a->nloop && !is_item_loop(a->loops[*i]))
+    while (*i < a->nloop && !loop_is_of_items(a->loops[*i]))
         (*i)++;
     return *i < a->nloop ? a->loops[(*i)++] : NULL;
 }
@@ -344,7 +256,7 @@ static bool conflict(const Flow *f, const Access *a, const Access *b)
     if (a->buffer != b->buffer || (!a->write && !b->write))
         return false;
     return !(a->index == b->index && a->width == b->width && same_items(a, b) &&
-             owns_element(f, a));
+             access_is_own(a, f->local));
 }
 
 static bool has(const uint64_t *set, int i)

@@ -23,6 +23,8 @@ void pass_jam(Pass *pass, Kernel *kernel);
 // vectors.c: neighbouring loads, and stores, of straight-line code become one of up to
 // options->vector elements where the alignment is proved.
 void pass_vectors(Pass *pass, Kernel *kernel);
+// reuse.c: arrays in local memory that live one after another have the same memory.
+void pass_reuse(Pass *pass, Kernel *kernel);
 // barrier.c: drops every barrier with no conflicting accesses of local or global memory by
 // different work-items before and after it; sets the fences of those that stay.
 void pass_barriers(Pass *pass, Kernel *kernel);

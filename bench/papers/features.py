@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 2 to 6 and section 7.3 of paper 000 from an exploration; Figure 7 and means over all are
-printed by forewarp eval MODEL DATA, which is asked for the rest.
+"""Figures 2 to 7 and section 7.3 of paper 000 from an exploration; forewarp eval MODEL DATA is asked
+for what is not in the data.
 
-  features.py MODEL DATA [--svg FOLDER]   FOLDER: Figures 2 to 7 as plots too
+  features.py MODEL DATA [--svg FOLDER]   FOLDER: the figures as plots too
 
 FOREWARP names the program; default build/forewarp."""
 
@@ -131,6 +131,16 @@ def figure6(x):
                       "random and times less kernel time")
 
 
+def figure7(x):
+    rows = [["program", "size", "points", "ran", "good", "model", "random", "fewer", "pearson", "spearman", "to 95 %"]]
+    for g in x.result["groups"]:
+        model, random = nan(g["model_runs"]), nan(g["random_runs"])
+        rows.append([g["program"], g["size"], str(g["points"]), str(g["ran"]), str(g["good"]), number(model, 1),
+                     number(random, 1), number(random / model, 1), number(g["pearson"], 3), number(g["spearman"], 3),
+                     number(g["model_runs_95"], 1)])
+    print_table(rows, f"Figure 7: runs to reach {100 * x.result['goal']:.0f} % of the best")
+
+
 def draw(x, folder):
     try:
         os.makedirs(folder, exist_ok=True)
@@ -176,7 +186,7 @@ def main(arguments):
         case _:
             fail(2, __doc__)
     x = Exploration(model, data)
-    for part in figure2, figure3, figure4, correlation, figure5, figure6:
+    for part in figure2, figure3, figure4, correlation, figure5, figure6, figure7:
         part(x)
     if folder:
         draw(x, folder)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figure 1 of paper 002 from recorded spaces: what the best configuration of one device costs on
-another; and plots of what forewarp eval MODEL RECORD... says of them.
+"""The figures of paper 002 from recorded spaces: what the best configuration of one device costs on
+another, and tables and plots of what forewarp eval MODEL RECORD... says of two stages.
 
   two_stages.py best RECORD...                 Figure 1; records are cache files
+  two_stages.py tables MODEL RECORD...         Figures 4 to 7 and 11 to 14: errors, slowdowns
   two_stages.py pickers RECORD...              what each kind of model does with the same first
                                                stages, of the most points up to 2,000
   two_stages.py plot MODEL FOLDER RECORD...    Figures 4 to 14: errors, predicted and actual
@@ -16,7 +17,7 @@ import os
 import sys
 
 import svg
-from common import Record, fail, forewarp, kinds_of_models, print_table
+from common import Record, fail, forewarp, kinds_of_models, number, print_table
 
 
 def foreign(of, on):
@@ -44,6 +45,10 @@ def best(files):
     if len(rows) == 1:
         fail(1, "no two of the records are of the same parameters")
     print_table(rows, "Figure 1: what the best configuration of one device costs on another")
+
+
+def percent(share):
+    return number(None if share is None else 100 * share, 1)
 
 
 def picked(run):
@@ -78,6 +83,43 @@ def pickers(files):
     print_table(rows, "second stages of M points picked by each model: the best point over the best not seen before")
 
 
+def slowdown(cell, repeats):
+    """Behind it the share of failing points, where there are any."""
+    if cell["empty"] == repeats:
+        return "none ran"
+    behind = f" ({100 * cell['failed']:.1f} % fail)" if cell["failed"] >= 0.0005 else ""
+    return f"{cell['slowdown']:.3f}" + (f" ({cell['empty']} of {repeats} none)" if cell["empty"] else behind)
+
+
+def slowdowns(run, key, title):
+    firsts = run["first_stages"]
+    rows = [["training points", *(f"M = {c['second']}" for c in firsts[0][key])]]
+    rows += [[str(f["first"]), *(slowdown(c, run["repeat"]) for c in f[key])] for f in firsts]
+    print_table(rows, f"Figures 11 to 14: best of the second stage over the best point not seen before, {title}")
+
+
+def tables(model, files):
+    shares = ("failures_right", "larger_kind", "missed", "doubted")
+    for run in forewarp("eval", model, *files):
+        where = f" on {run['device']}" if run["device"] else ""
+        print(f"{run['record']}{where}: {run['points']} points tried, {run['ran']} ran, the best of them in "
+              f"{run['best_ns'] * 1e-3:.4g} us")
+        if run["noise_points"]:
+            print(f"noise: two measurements of a point are {100 * run['noise']:.1f} % apart "
+                  f"({run['noise_points']} points)")
+        rows = [["training points", "tried", "mean error %", "+-", "median %", "rank", "training s",
+                 "failures: right %", "larger kind %", "missed %", "doubted %"]]
+        for f in run["first_stages"]:
+            rows.append([str(f["first"]), number(f["tried"], 0), *(percent(f[k]) for k in ("error", "spread", "median")),
+                         number(f["rank"], 3), number(f["training_s"], 2), *(percent(f[k]) for k in shares)])
+        print_table(rows, f"Figures 4 to 7: relative error of {run['model']} on points not seen, {run['repeat']} "
+                          "repetitions")
+        slowdowns(run, "second", "failures learnt")
+        if run["ran"] < run["points"]:
+            slowdowns(run, "second_ignoring_failures", "failures ignored as in the paper")
+        print()
+
+
 def plot(model, folder, files):
     runs = forewarp("eval", model, *files)
     os.makedirs(folder, exist_ok=True)
@@ -100,6 +142,8 @@ def main(arguments):
     match arguments:
         case ["best", *records] if records:
             best(records)
+        case ["tables", model, *records] if records:
+            tables(model, records)
         case ["pickers", *records] if records:
             pickers(records)
         case ["plot", model, folder, *records] if records:

@@ -175,8 +175,9 @@ const char *cli_models_folder(Options *options);
 // False where standard output is to hold the result as JSON or a table, and nothing else.
 bool cli_prints(const Options *options);
 bool cli_json(Options *options,
-              json_t *json);       // takes json; true if there is nothing to write
-json_t *cli_set_json(Calls calls); // the numbers of a set of calls, from 1
+              json_t *json); // takes json; true if there is nothing to write
+bool cli_result(Options *options, json_t *json); // as text too (report/result.h)
+json_t *cli_set_json(Calls calls);               // the numbers of a set of calls, from 1
 // The names of the elements that a fusion touches and the test holds for.
 typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
 json_t *cli_elems_json(const Script *script, const Fusion *fusion, ElemTest *test);

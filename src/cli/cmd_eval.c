@@ -3,8 +3,8 @@
 // forewarp eval: how well a model ranks the points of programs it has not seen.
 
 #include "cli/cli.h"
+
 #include "model/eval.h"
-#include "report/knn.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,11 +20,12 @@ static json_t *group_json(const Eval *e, const EvalGroup *g)
         json_array_append_new(random, json_real(g->random_curve[i]));
     }
     return json_pack(
-        "{s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
+        "{s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
         e->data->program_name[d->program], "size", e->data->size_name[d->size], "points",
         d->n, "ran", d->ok, "good", g->good, "pearson", json_finite(g->pearson), "spearman",
         json_finite(g->spearman), "model_runs", json_finite(g->model.runs), "random_runs",
-        json_finite(g->random.runs), "model_ns", json_finite(g->model.time_ns), "random_ns",
+        json_finite(g->random.runs), "model_runs_95", json_finite(g->model_strict.runs),
+        "model_ns", json_finite(g->model.time_ns), "random_ns",
         json_finite(g->random.time_ns), "model_best", model, "random_best", random);
 }
 
@@ -54,14 +55,17 @@ static json_t *sizes_json(const Eval *e)
 static json_t *summary_json(const EvalSummary *s)
 {
     return json_pack(
-        "{s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "reach",
-        reach_json(&s->goal), reach_json(&s->strict), "pearson", json_finite(s->pearson),
-        "lowest_pearson", json_finite(s->lowest_pearson), "highest_pearson",
-        json_finite(s->highest_pearson), "spearman", json_finite(s->spearman), "model_runs",
-        json_finite(s->model_runs), "random_runs", json_finite(s->random_runs),
-        "median_model_runs", json_finite(s->median_model), "median_random_runs",
-        json_finite(s->median_random), "fewer_runs", json_finite(s->fewer_runs),
-        "less_time", json_finite(s->less_time));
+        "{s:[o, o], s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, "
+        "s:f, s:f}",
+        "reach", reach_json(&s->goal), reach_json(&s->strict), "pearson",
+        json_finite(s->pearson), "lowest_pearson", json_finite(s->lowest_pearson),
+        "highest_pearson", json_finite(s->highest_pearson), "spearman",
+        json_finite(s->spearman), "model_runs", json_finite(s->model_runs), "random_runs",
+        json_finite(s->random_runs), "median_model_runs", json_finite(s->median_model),
+        "median_random_runs", json_finite(s->median_random), "fewer_runs",
+        json_finite(s->fewer_runs), "less_time", json_finite(s->less_time), "best_after_1",
+        s->after1, "best_after_5", s->after5, "best_after_10", s->after10, "random_after_1",
+        s->random1, "random_after_5", s->random5, "random_after_10", s->random10);
 }
 
 static json_t *eval_json(const Eval *e)
@@ -84,18 +88,6 @@ static json_t *eval_json(const Eval *e)
                      e->kind->name, "device", device, "points", e->data->n, "goal", e->goal,
                      "summary", summary_json(&e->summary), "features", features, "programs",
                      programs, "sizes", sizes_json(e), "groups", groups);
-}
-
-// JSON on standard output stands there alone.
-static bool write_results(Options *o, const Eval *e)
-{
-    Buf text;
-    buf_init(&text);
-    report_knn(&text, e);
-    if (cli_prints(o))
-        fputs(text.text, stdout);
-    buf_release(&text);
-    return cli_json(o, eval_json(e));
 }
 
 static bool is_linear(const Options *o)
@@ -130,7 +122,7 @@ static int eval_exploration(Options *o)
     if (data)
         data = dataset_columns(data, cli_columns(o, kind), o->arena);
     const Eval *e = data ? eval_run(data, kind, &options, o->arena, &o->diags) : NULL;
-    return e && write_results(o, e) ? 0 : 1;
+    return e && cli_result(o, eval_json(e)) ? 0 : 1;
 }
 
 // The evaluations by what they are of; refused: options that only others take.
@@ -145,12 +137,11 @@ static const struct {
     {is_picks, eval_picks, "an evaluation of picks",
      GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
     {eval_takes_loadings, eval_loading, "an evaluation of loadings",
-     GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) |
-         GIVEN(NUMBER)},
+     GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
     {eval_takes_records, eval_stages, "an evaluation of recorded spaces",
-     GIVEN(POINTS) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
+     GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
     {is_exploration, eval_exploration, "an evaluation of an exploration",
-     GIVEN(POINTS) | GIVEN(REPEAT) | GIVEN(NUMBER)},
+     GIVEN(REPEAT) | GIVEN(NUMBER)},
 };
 
 int cmd_eval(Options *o)

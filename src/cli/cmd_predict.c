@@ -7,7 +7,7 @@
 
 #include "calibrate/describe.h"
 #include "calibrate/predict.h"
-#include "evaluate/select.h"
+#include "model/dataset.h"
 #include "store/recorded.h"
 
 #include <math.h>
@@ -182,17 +182,40 @@ static bool print_prediction(Prediction *p)
     return ok;
 }
 
-// A recorded point in the space of this version, whose other parameters are plain; false if
-// it has no such value.
-static bool same_point(const Prediction *p, const Recorded *recorded, int number,
+// Points that are asked for: of a recorded space, or lines of a text.
+typedef struct {
+    Recorded *recorded;
+    char **line;
+    int n;
+} Asked;
+
+static bool read_asked(Options *o, Asked *asked)
+{
+    Buf text;
+    *asked = (Asked){0};
+    if (path_ends(o->points, ".json") || path_ends(o->points, ".json.gz")) {
+        asked->recorded = recorded_read(o->points, NULL, &o->diags);
+        asked->n = asked->recorded ? asked->recorded->n : 0;
+        return asked->recorded;
+    }
+    buf_init(&text);
+    bool ok = dataset_text(o->points, &text, &o->diags);
+    char *copy = arena_strdup(o->arena, ok ? text.text : "");
+    asked->line = NEW_ARRAY(o->arena, char *, text.len + 1);
+    for (char *line; *copy && (line = strsep(&copy, "\n")); asked->n++)
+        asked->line[asked->n] = line;
+    buf_release(&text);
+    return ok;
+}
+
+// A recorded point in the space of this version; false if it has no such value.
+static bool same_point(const Space *space, const Recorded *recorded, int number,
                        Point *point)
 {
-    const Space *space = derive_space(p->ways.derivation);
     Point from;
     Buf value;
     bool ok = true;
     buf_init(&value);
-    derive_plain(p->ways.derivation, point);
     space_point(recorded->space, (uint64_t)number, &from);
     for (int i = 0; ok && i < space_params(recorded->space); i++) {
         const SpaceParam *param = space_param(recorded->space, i);
@@ -204,35 +227,59 @@ static bool same_point(const Prediction *p, const Recorded *recorded, int number
         ok = space_set(space, point, param->name, value.text);
     }
     buf_release(&value);
-    return ok && space_valid(space, point);
+    return ok;
 }
 
-// A line each, in the order of the record's space; empty where this version derives no such
-// point, which of another problem's record are all.
+// In seconds; false if this version derives no such point. What it leaves out is plain.
+static bool predict_point(const Prediction *p, const Asked *asked, int number,
+                          double *seconds)
+{
+    const Space *space = derive_space(p->ways.derivation);
+    Point point;
+    Diags quiet;
+    derive_plain(p->ways.derivation, &point);
+    if (!(asked->recorded ? same_point(space, asked->recorded, number, &point)
+                          : point_parse(space, asked->line[number], &point)) ||
+        !space_valid(space, &point))
+        return false;
+    DeviceModel device;
+    Arena *scratch = arena_new();
+    diags_init(&quiet, scratch);
+    IrMark mark = ir_mark(p->problem->ir);
+    describe_device(&p->weights.device, &device);
+    FeatureSetting setting = {&device, p->problem->binding, p->problem->nbinding};
+    Unit *unit = derive_unit(p->ways.derivation, &point, true, scratch, &quiet);
+    bool ok = unit && predict_unit(&p->weights, unit, &setting, scratch, seconds);
+    arena_free(scratch);
+    ir_release(p->problem->ir, mark);
+    return ok;
+}
+
+// A line each, in the order of the file; empty where there is no such point, which of
+// another problem's file are all.
 static bool predict_points(Prediction *p)
 {
     Options *o = p->o;
+    Asked asked;
     int known = 0;
     Buf lines;
     buf_init(&lines);
-    Recorded *recorded = recorded_read(o->points, NULL, &o->diags);
-    for (int i = 0; recorded && i < recorded->n; i++) {
-        Point point;
+    bool ok = read_asked(o, &asked);
+    for (int i = 0; i < asked.n; i++) {
         double seconds;
-        if (same_point(p, recorded, i, &point) &&
-            select_predict(p->problem, p->ways.derivation, &p->weights, &point, &seconds)) {
-            buf_printf(&lines, "%.4g", seconds * 1e9);
+        if (predict_point(p, &asked, i, &seconds)) {
+            buf_printf(&lines, "%.9g", seconds * 1e9);
             known++;
         }
         buf_putc(&lines, '\n');
     }
-    bool ok = recorded && (known || diag_error(&o->diags, span_none, "C085",
-                                               "%s has no point of the space of %s",
-                                               o->points, problem_label(p->problem)));
+    ok = ok && (known || diag_error(&o->diags, span_none, "C085",
+                                    "%s has no point of the space of %s", o->points,
+                                    problem_label(p->problem)));
     if (ok)
         fputs(lines.text, stdout);
     buf_release(&lines);
-    recorded_free(recorded);
+    recorded_free(asked.recorded);
     return ok;
 }
 

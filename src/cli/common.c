@@ -7,6 +7,7 @@
 #include "calibrate/describe.h"
 #include "ir/names.h"
 #include "problem/template.h"
+#include "report/result.h"
 #include "report/table.h"
 
 #include <errno.h>
@@ -212,6 +213,17 @@ bool cli_json(Options *o, json_t *json)
     buf_release(&text);
     json_decref(json);
     return ok;
+}
+
+bool cli_result(Options *o, json_t *json)
+{
+    Buf text;
+    buf_init(&text);
+    if (cli_prints(o))
+        report_result(&text, json);
+    bool ok = cli_put(o, &text);
+    buf_release(&text);
+    return cli_json(o, json) && ok;
 }
 
 bool cli_unknown(Options *o, const char *code, const char *what, const char *name,

@@ -37,17 +37,6 @@ static json_t *rows_json(const Loadings *table)
     return list;
 }
 
-static void print_loadings(const Loadings *table)
-{
-    printf("%-32s  %8s  %8s  %s\n", "stencil", "best", "picked", "best time over its own");
-    for (int i = 0; i < table->rows.len; i++) {
-        const LoadingRow *row = &table->rows.at[i];
-        if (row->picked >= 0)
-            printf("%-32s  %8s  %8s  %.3f\n", row->stencil, loading_name[row->best],
-                   loading_name[row->picked], share_of(row));
-    }
-}
-
 static bool judge(Options *o, const Loadings *table)
 {
     double right = 0, share = 0;
@@ -58,14 +47,10 @@ static bool judge(Options *o, const Loadings *table)
         right += (int)row->best == row->picked;
         share += row->picked < 0 ? 0 : share_of(row);
     }
-    if (cli_prints(o)) {
-        print_loadings(table);
-        printf("%d of %d stencils on %s: right for %.2f of them, %.3f on average\n", n,
-               table->rows.len, table->device, right / n, share / n);
-    }
-    return cli_json(o, json_pack("{s:s, s:s, s:o, s:o, s:o}", "model", o->file, "device",
-                                 table->device, "right", json_finite(right / n), "weighted",
-                                 json_finite(share / n), "stencils", rows_json(table)));
+    return cli_result(o,
+                      json_pack("{s:s, s:s, s:o, s:o, s:o}", "model", o->file, "device",
+                                table->device, "right", json_finite(right / n), "weighted",
+                                json_finite(share / n), "stencils", rows_json(table)));
 }
 
 int eval_loading(Options *o)

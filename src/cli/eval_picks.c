@@ -106,25 +106,18 @@ static const struct {
     {"the same, from features alone", by_slowness, {SHARES, TERMS}},
 };
 
-static json_t *print_ranker(const Sweep *s, const char *name, const double *before,
-                            bool print)
+static json_t *ranker_json(const Sweep *s, const char *name, const double *before)
 {
     json_t *list = json_array();
-    if (print)
-        printf("\n%s\n%-14s %5s %8s %8s %8s %8s %8s\n", name, "class", "runs", "first",
-               "90 %", "five", "90 %", "rank");
     for (int c = 0; c <= s->classes.len; c++) {
         bool all = c == s->classes.len;
-        const char *class = all ? "all" : s->classes.at[c];
         Picks k = picks_of(s, before, all ? -1 : c);
-        if (print)
-            printf("%-14s %5d %8.3f %8.3f %8.3f %8.3f %8.2f\n", class, k.runs, k.first,
-                   k.first_90, k.five, k.five_90, k.rho);
         json_array_append_new(
-            list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "class", class, "runs",
-                            k.runs, "first", json_finite(k.first), "first_90",
-                            json_finite(k.first_90), "five", json_finite(k.five), "five_90",
-                            json_finite(k.five_90), "rank", json_finite(k.rho)));
+            list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "class",
+                            all ? "all" : s->classes.at[c], "runs", k.runs, "first",
+                            json_finite(k.first), "first_90", json_finite(k.first_90),
+                            "five", json_finite(k.five), "five_90", json_finite(k.five_90),
+                            "rank", json_finite(k.rho)));
     }
     return json_pack("{s:s, s:o}", "ranker", name, "classes", list);
 }
@@ -132,24 +125,18 @@ static json_t *print_ranker(const Sweep *s, const char *name, const double *befo
 int eval_picks(Options *o)
 {
     Picking p = {.o = o};
-    double start = clock_s();
     if (!read_all(&p))
         return o->nlist < 3 ? 2 : 1;
-    bool print = cli_prints(o);
     json_t *list = json_array();
     double *before = NEW_ARRAY(o->arena, double, p.judged->n + 1);
-    if (print)
-        printf("%d points of %d programs and sizes, ranked without a run; the best time of "
-               "one "
-               "pick and of five over the best of all, medians and 90th percentiles\n",
-               p.judged->n, p.judged->runs.len);
     for (int i = 0; i < COUNTOF(rankers); i++) {
         rankers[i].rank(&p, rankers[i].terms, before);
-        json_array_append_new(list, print_ranker(p.judged, rankers[i].name, before, print));
+        json_array_append_new(list, ranker_json(p.judged, rankers[i].name, before));
     }
-    if (print)
-        printf("\n%.1f s\n", clock_s() - start);
-    return cli_json(o, json_pack("{s:o}", "rankers", list)) ? 0 : 1;
+    return cli_result(o, json_pack("{s:i, s:i, s:o}", "points", p.judged->n, "runs",
+                                   p.judged->runs.len, "rankers", list))
+               ? 0
+               : 1;
 }
 
 int fit_picks(Options *o)

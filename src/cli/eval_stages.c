@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-#include "report/stages.h"
+#include "evaluate/stages.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,22 +105,6 @@ static bool run_all(Sheet *sheet, const ModelKind *kind)
     return ok;
 }
 
-static bool show(const Sheet *sheet)
-{
-    Options *o = sheet->o;
-    json_t *json = json_array();
-    Buf text;
-    buf_init(&text);
-    for (int i = 0; i < sheet->n; i++) {
-        json_array_append_new(json, stages_json(&sheet->stages[i]));
-        report_stages(&text, &sheet->stages[i]);
-    }
-    if (cli_prints(o))
-        fputs(text.text, stdout);
-    buf_release(&text);
-    return cli_json(o, json);
-}
-
 int eval_stages(Options *o)
 {
     const ModelKind *kind = cli_model_kind(o);
@@ -129,7 +113,10 @@ int eval_stages(Options *o)
         return 2;
     bool ok = read_records(&sheet);
     bool whole = ok && run_all(&sheet, kind);
-    ok = ok && show(&sheet) && whole;
+    json_t *json = json_array();
+    for (int i = 0; i < sheet.n; i++)
+        json_array_append_new(json, stages_json(&sheet.stages[i]));
+    ok = cli_result(o, json) && whole;
     for (int i = 0; i < sheet.nrecord; i++)
         recorded_free((Recorded *)(uintptr_t)sheet.record[i]);
     return ok ? 0 : 1;

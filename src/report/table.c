@@ -4,7 +4,6 @@
 // combining characters.
 #include "report/table.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 void put_duration(Buf *out, double ns, const char *micro)
@@ -36,14 +35,6 @@ void table_row(Table *table, const char *const *cell, int n)
 {
     for (int i = 0; i < n; i++)
         table_put(table, "%s", cell[i]);
-}
-
-void table_number(Table *table, double value, int decimals)
-{
-    if (isnan(value))
-        table_put(table, "-");
-    else
-        table_put(table, "%.*f", decimals, value);
 }
 
 // Characters of UTF-8: bytes that do not continue one.

@@ -20,8 +20,6 @@ Table table_new(Arena *arena, int columns);
 // The next cell; rows fill by themselves.
 void table_put(Table *table, const char *format, ...) FW_PRINTF(2, 3);
 void table_row(Table *table, const char *const *cell, int n);
-// A number with so many decimals; "-" for NAN.
-void table_number(Table *table, double value, int decimals);
 // The head, a line, and the rows, indented by two. Needs: complete rows.
 void table_print(Buf *out, const Table *table);
 

@@ -22,8 +22,12 @@ grep -q 'not counted for all sizes: an index is divided by a size' "$tmp/odd" &&
     grep -q '= about 600$' "$tmp/odd" && ok "what is not counted is said" ||
     not_ok "what is not counted is said" "$(cat "$tmp/odd")"
 
-"$FOREWARP" eval linear data/h200-kernels.csv >"$tmp/table" 2>&1
-grep -q '^all 16 cases: geometric mean' "$tmp/table" && ok "the table of measured kernels" ||
+export FOREWARP
+paper="$PYTHON bench/papers/counts.py"
+passes "table" $paper table data/h200-kernels.csv
+cp "$tmp/stdout" "$tmp/table"
+grep -q '^Table 1: all 16 cases, geometric mean .* 4\.[0-9] %$' "$tmp/table" &&
+    grep -q '^  demands that overlap  *7\.0  *3\.2  *6\.4  *2\.2  *4\.2$' "$tmp/table" && ok "the table of measured kernels" ||
     not_ok "the table of measured kernels" "$(cat "$tmp/table")"
 "$FOREWARP" fit linear data/h200-kernels.csv -o "$tmp/w.json" >/dev/null 2>&1 &&
     "$FOREWARP" predict examples/jacobi2d.fw -s N=2048,M=2048 --model "$tmp/w.json" \
@@ -51,15 +55,20 @@ done
 # Forty of the measured points: the best of the first ten cannot be far off.
 gzip -dc data/h200-picks.csv.gz | awk '/^#/ || /^program/ { print; next }
     /^jacobi2d,/ && n++ < 40' >"$tmp/points.csv"
-"$FOREWARP" eval linear data/h200-kernels.csv --points "$tmp/points.csv" \
-    --json "$tmp/picks.json" >"$tmp/picks" 2>&1
-grep -q '^jacobi2d  *4096  *40 ' "$tmp/picks" &&
-    awk '/"ten"/ { found = 1; good = $2 + 0 >= 1 && $2 + 0 < 1.2 } END { exit !(found && good) }' \
-        "$tmp/picks.json" && ok "picks among measured points" ||
-    not_ok "picks among measured points" "$(cat "$tmp/picks")"
+passes "picks" $paper picks data/h200-kernels.csv "$tmp/points.csv"
+awk '$1 == "jacobi2d" && $2 == 4096 && $3 == 40 { found = $8 >= 1 && $8 < 1.2 } END { exit !found }' "$tmp/stdout" &&
+    ok "picks among measured points" || not_ok "picks among measured points" "$(cat "$tmp/stdout")"
 echo "program,size,expression,time_ns,status" >"$tmp/no.csv"
-"$FOREWARP" eval linear data/h200-kernels.csv --points "$tmp/no.csv" >"$tmp/none" 2>&1
-[ $? -ne 0 ] && ok "no points" || not_ok "no points" "$(cat "$tmp/none")"
+fails 2 "has no points" $paper picks data/h200-kernels.csv "$tmp/no.csv"
+fails 2 "counts.py picks KERNELS POINTS" $paper picks
+
+# Points as a text: what the space has not is an empty line.
+printf '%s\n' 'lx=32 ly=1' 'lx=31 ly=1' '' "$(sed -n 's/^jacobi2d,4096,"\([^"]*\)".*/\1/p;' "$tmp/points.csv" | head -n 1)" \
+    >"$tmp/points.txt"
+passes "a text of points" "$FOREWARP" predict examples/jacobi2d.fw -s N=4096,M=4096 --model "$tmp/w.json" \
+    --points "$tmp/points.txt"
+[ "$(wc -l <"$tmp/stdout")" = 4 ] && sed -n 4p "$tmp/stdout" | grep -q '^[1-9]' && [ -z "$(sed -n 2,3p "$tmp/stdout" | tr -d '\n')" ] &&
+    ok "a line each" || not_ok "a line each" "$(cat "$tmp/stdout")"
 
 "$FOREWARP" predict $mm -s N=64,M=64,K=64 --device nowhere:0 >"$tmp/none" 2>&1
 [ $? -eq 1 ] && grep -q 'forewarp calibrate' "$tmp/none" && ok "no weights" ||

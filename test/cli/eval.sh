@@ -27,15 +27,17 @@ gzip -c "$tmp/data.csv" >"$tmp/data.csv.gz"
 
 passes "eval" "$FOREWARP" eval knn "$tmp/data.csv" --json "$tmp/j"
 cp "$tmp/stdout" "$tmp/plain"
-grep -q "^Figure 7:" "$tmp/stdout" && ok "figure 7" || not_ok "figure 7"
+awk '/^groups$/ { inside = 1 } inside && $1 == "p1" && $2 == 1024 && $3 == 100 { found = 1 } END { exit !found }' \
+    "$tmp/stdout" && ok "the result as text" || not_ok "the result as text"
 passes "figures" $papers/features.py knn "$tmp/data.csv" --svg "$tmp/figures"
-for figure in 2 3 4 5 6; do
+for figure in 2 3 4 5 6 7; do
     grep -q "^Figure $figure:" "$tmp/stdout" && ok "figure $figure" || not_ok "figure $figure"
 done
 drawings "their plots" "$tmp/figures" 7
 passes "committed" $papers/features.py knn data/h200-stencils.csv.gz
 for row in "all  *165.6  *1.9  *8412.0  *95.5 " "loop_bodies  *0.0310$" "mean  *31.4  *416.6$" "jacobi2d9  *0.772 .* 0.807$" \
-    "srad2, random  *0.416 .* 0.992$" "cache_lines  *0.11  .* 0.18$"; do
+    "srad2, random  *0.416 .* 0.992$" "cache_lines  *0.11  .* 0.18$" \
+    "stencil2d  *4096  *2500  *2500  *18  *9.0  *131.6  *14.6  *0.722  *0.779  *14.0$"; do
     grep -q "^  .*$row" "$tmp/stdout" && ok "row $row" || not_ok "row $row"
 done
 holds "json: groups" "$tmp/j" 'len(j["groups"]) == 9 and j["groups"][0]["points"] == 100'
@@ -77,7 +79,10 @@ record("one", 1)
 record("two", 3)
 END
 passes "eval of records" "$FOREWARP" eval ann "$tmp/one.json" "$tmp/two.json" --repeat 1 --json "$tmp/j"
-grep -q "^Figures 4 to 7" "$tmp/stdout" && ok "tables" || not_ok "tables"
+grep -q "^first_stages$" "$tmp/stdout" && ok "as text" || not_ok "as text"
+passes "tables" $papers/two_stages.py tables ann "$tmp/one.json" "$tmp/two.json"
+grep -q "^Figures 4 to 7: relative error of ann .*, 2 repetitions" "$tmp/stdout" &&
+    [ "$(grep -c "^Figures 11 to 14: .*, failures" "$tmp/stdout")" = 4 ] && ok "figures" || not_ok "figures"
 grep -q "^noise: two measurements of a point are 10.0 % apart (2[0-9]* points)" "$tmp/stdout" && ok "noise" || not_ok "noise"
 passes "plots" $papers/two_stages.py plot knn "$tmp/stages" "$tmp/one.json" "$tmp/two.json"
 drawings "of both" "$tmp/stages" 6

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/knn.h"
+#include "report/result.h"
 #include "report/table.h"
 
 #include <ctype.h>
@@ -26,10 +26,10 @@ static void test_table(void **state)
     for (int i = 0; i < 3; i++)
         table_put(&t, "%s", head[i]);
     table_put(&t, "caf\xc3\xa9");
-    table_number(&t, 1.25, 1);
-    table_number(&t, NAN, 1);
+    table_put(&t, "1.2");
+    table_put(&t, "-");
     table_put(&t, "a longer name");
-    table_number(&t, 100, 0);
+    table_put(&t, "%d", 100);
     table_put(&t, "%d", 7);
     Buf out;
     buf_init(&out);
@@ -42,51 +42,46 @@ static void test_table(void **state)
     arena_free(arena);
 }
 
-static Eval *small_eval(Arena *arena, Diags *diags)
-{
-    Buf text;
-    buf_init(&text);
-    buf_puts(&text, "# device: Test <GPU>\n# generation_s: 1\n# compilation_s: 2\n"
-                    "# execution_s: 7\nprogram,size,expression,global0,global1,global2,"
-                    "local0,local1,local2,lines,time_ns,status\n");
-    for (int p = 0; p < 3; p++)
-        for (int size = 1024; size <= 4096; size *= 2)
-            for (int i = 0; i < 20; i++)
-                buf_printf(&text, "\"p<%d>\",%d,e,%d,1,1,%d,1,1,%d,%d,ok\n", p, size, size,
-                           i % 4, i % 5, 100 + i % 5 * 50 + i);
-    Source *source = NEW(arena, Source);
-    *source = (Source){"small", arena_strdup(arena, text.text), text.len};
-    buf_release(&text);
-    EvalOptions options = {.goal = 0.9, .seed = 1};
-    const Dataset *data = dataset_parse(source, arena, diags);
-    return eval_run(data, model_find("knn"), &options, arena, diags);
-}
-
-static void test_report(void **state)
+static void test_result(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"measured on Test <GPU>", "Figure 7", "How soon",
-                                        "By size", "Summary over 9 program and size pairs"};
-    Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
-    const Eval *e = small_eval(arena, &diags);
-    assert_non_null(e);
+    static const char text[] = "{\"model\": \"knn\", \"goal\": 0.9, \"none\": null, "
+                               "\"sum\": {\"runs\": 3, \"curve\": [1, "
+                               "2]}, \"groups\": [{\"name\": \"a\", \"ns\": 12345.6, "
+                               "\"tries\": [{\"n\": 1, \"ok\": true}, "
+                               "{\"n\": 2, \"ok\": false}]}, {\"name\": \"b\", \"ns\": "
+                               "null, \"tries\": [{\"n\": 3, "
+                               "\"ok\": true}]}]}";
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
     Buf out;
     buf_init(&out);
-    report_knn(&out, e);
-    for (int i = 0; i < COUNTOF(parts); i++)
-        if (!strstr(out.text, parts[i]))
-            fail_msg("no `%s` in the report", parts[i]);
+    report_result(&out, json);
+    assert_string_equal(out.text, "  model: knn\n"
+                                  "  goal: 0.9\n"
+                                  "  none: -\n"
+                                  "\nsum\n"
+                                  "  runs: 3\n"
+                                  "\ngroups\n"
+                                  "  name     ns\n"
+                                  "  -----------\n"
+                                  "  a     12346\n"
+                                  "  b         -\n"
+                                  "\ntries\n"
+                                  "  name  n   ok\n"
+                                  "  ------------\n"
+                                  "  a     1  yes\n"
+                                  "  a     2   no\n"
+                                  "  b     3  yes\n");
     buf_release(&out);
-    arena_free(arena);
+    json_decref(json);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
-        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,21 +357,63 @@ static bool small_enough(Infer *in, const Expr *e)
                       "inlining `%s` here makes the program too large", e->callee->name);
 }
 
-// Writes the type of literals down, because a let wants nothing of its value.
-static Expr *pin_literals(Infer *in, Expr *e)
+// Writes the type of a literal down, unless it has that type by itself.
+static Expr *pin_literal(Infer *in, Expr *e, const Type *itself)
 {
-    for (int i = 0; i < e->narg && e->kind == E_TUPLE; i++)
-        e->arg[i] = pin_literals(in, e->arg[i]);
-    if (!infer_adapts(e) || e->type->kind != T_SCALAR)
+    if (itself && type_equal(in->ir->arith, e->type, itself))
         return e;
-    if (e->kind == E_LITERAL && e->type->scalar == S_FLOAT)
+    if (e->type->scalar == S_FLOAT) {
         e->floating = true;
-    if (e->kind == E_LITERAL && (e->type->scalar == S_INT || e->type->scalar == S_FLOAT))
         return e;
+    }
     Expr *cast = expr_op(in->ir, op_cast(e->type->scalar), e, NULL, NULL);
     cast->span = e->span;
     cast->type = e->type;
     return cast;
+}
+
+// The same for literals that are a value, because a let wants nothing of its value.
+static Expr *pin_value(Infer *in, Expr *e)
+{
+    bool adapts = infer_adapts(e);
+    for (int i = e->kind == E_OP && e->op == OP_SELECT;
+         i < e->narg && (adapts || e->kind == E_TUPLE); i++)
+        e->arg[i] = pin_value(in, e->arg[i]);
+    return adapts && e->kind == E_LITERAL ? pin_literal(in, e, type_scalar(S_INT)) : e;
+}
+
+// The same for those that have other types in `alone`, the same expression without a type
+// that is wanted of it.
+static Expr *pin_unlike(Infer *in, Expr *e, const Expr *alone)
+{
+    for (int i = 0; i < e->narg; i++)
+        e->arg[i] = pin_unlike(in, e->arg[i], alone->arg[i]);
+    if (e->fun)
+        e->fun = pin_unlike(in, e->fun, alone->fun);
+    return e->kind == E_LITERAL && !e->boolean ? pin_literal(in, e, alone->type) : e;
+}
+
+static void forget_types(Expr *e)
+{
+    e->type = NULL;
+    for (int i = 0; i < e->narg; i++)
+        forget_types(e->arg[i]);
+    if (e->fun)
+        forget_types(e->fun);
+}
+
+// Literals that have their type of a declared result say it themselves: what inlines or
+// rewrites a body later knows nothing of that.
+static Expr *pin_declared(Infer *in, Expr *body)
+{
+    Arena *arena = arena_new();
+    Diags quiet;
+    diags_init(&quiet, arena);
+    Expr *alone = expr_clone(in->ir, body);
+    forget_types(alone);
+    ir_infer_expr(in->ir, alone, &quiet);
+    arena_free(arena);
+    return pin_unlike(in, body, alone);
 }
 
 // Rewrites the call in place into `let p = a in ... body` with fresh parameters.
@@ -392,7 +434,7 @@ static const Type *inline_def_call(Infer *in, Expr *e, const Type *want)
     const Type *type = infer_expr(in, body, f->result ? f->result : want);
     for (int i = e->narg - 1; i >= 0; i--) {
         Span span = e->arg[i]->span;
-        body = expr_let(in->ir, lambda->params[i], pin_literals(in, e->arg[i]), body);
+        body = expr_let(in->ir, lambda->params[i], pin_value(in, e->arg[i]), body);
         body->span = span;
         body->type = type;
     }
@@ -587,6 +629,7 @@ static bool infer_body(Infer *in, Function *f)
         return diag_error(in->diags, f->body->span, "T005",
                           "`%s` is declared to return %s, here %s", f->name,
                           infer_show(in, f->result), infer_show(in, type));
+    f->body = pin_declared(in, f->body);
     return true;
 }
 

@@ -56,4 +56,16 @@ END
 passes "rows that a loop makes" "$FOREWARP" emit "$tmp/rows.fw" --target c --device-model nvidia-h200 \
     -o "$tmp/rows.c"
 passes "their kernels compile" cc -std=c11 -fsyntax-only "$tmp/rows.c"
+
+# Literals that have their type of a declared result keep it where that result is out of sight.
+while IFS='|' read -r name program; do
+    printf 'size N\n%s\n' "$program" | tr '~' '\n' >"$tmp/declared.fw"
+    passes "declared type $name" "$FOREWARP" run "$tmp/declared.fw" -s N=300 -d host --check
+done <<'END'
+of a map|def f(a: [N]float): [N]uchar = map(\x -> if x > 0 then 255 else 0, a)
+of a def that is called|def g(a: [N]float): [N]uchar = map(\x -> if x > 0 then 255 else 0, a)~def f(a: [N]float) = map(\x -> int(x), g(a))
+of a number beyond int|def f(a: [N]float): [N]ulong = array(N, \i -> if a[i] > 0 then 3000000000 else 1)
+of a fold|def f(a: [N]float): double = reduce(\s x -> s + (if x > 0 then 0.1 else 0), 0, a)
+of a tuple|def f(a: [N]float): [N](double, char) = map(\x -> (if x > 0 then 0.1 else 1, if x > 0 then -1 else 1), a)
+END
 finish

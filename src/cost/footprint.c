@@ -4,7 +4,8 @@
 //
 //   method  accesses with a common variable part are merged into runs of scalars; a
 //           sequential loop that moves by less than two lines lengthens the runs, another
-//           one is walked through, 32 iterations at most
+//           one is walked through, 32 iterations at most; where each iteration moves all
+//           lanes by as much, they are evaluated for the first one only
 
 #include "cost/footprint.h"
 
@@ -39,8 +40,8 @@ typedef struct {
     Run *run;
     int nrun;
     Bound *loop[LOOPS_MAX];
-    int64_t turns[LOOPS_MAX];
-    int nloop;
+    int64_t turns[LOOPS_MAX], step[LOOPS_MAX];
+    int nloop, nturned; // the first of them, which do not move by steps
 } Visit;
 
 void footprint_init(Footprint *f, Arena *arena)
@@ -204,6 +205,45 @@ static int64_t first_lane(Visit *v)
     return scope_lanes(v->scope, v->part->base, &lanes) ? lanes.v[0] : 0;
 }
 
+// By how much each iteration of a sequential loop moves a; false if not by as much each.
+static bool find_step(const Visit *v, const Arith *a, const Bound *loop, int64_t *step)
+{
+    *step = 0;
+    if (a->kind == A_VAR) {
+        const Bound *b = scope_find(v->scope, a);
+        if (b && b->kind == BOUND_INT)
+            return find_step(v, b->def, loop, step);
+        *step = b == loop;
+        return !*step || loop->kind == BOUND_LOOP;
+    }
+    for (int i = 0; i < a->n; i++) {
+        int64_t part;
+        if (!find_step(v, a->term[i].arg, loop, &part) || (part && a->kind != A_SUM))
+            return false;
+        *step += part * a->term[i].coef;
+    }
+    return true;
+}
+
+// Those that do not move by steps come first.
+static void sort_loops(Visit *v)
+{
+    for (int i = 0; i < v->nloop; i++) {
+        int64_t step, turns = v->turns[i];
+        Bound *loop = v->loop[i];
+        if (find_step(v, v->part->base, loop, &step)) {
+            v->step[i] = step;
+            continue;
+        }
+        int to = v->nturned++;
+        v->loop[i] = v->loop[to];
+        v->turns[i] = v->turns[to];
+        v->step[i] = v->step[to];
+        v->loop[to] = loop;
+        v->turns[to] = turns;
+    }
+}
+
 static int64_t turns_of(const Bound *loop)
 {
     return loop->kind == BOUND_LOOP ? loop->n : loop->turns;
@@ -242,6 +282,7 @@ static double plan_turns(Visit *v)
         factor *= (double)turns_of(loop) / (double)v->turns[kept++];
     }
     v->nloop = kept;
+    sort_loops(v);
     return factor;
 }
 
@@ -250,6 +291,19 @@ static int64_t line_of(const Visit *v, int64_t at)
     if (v->shift >= 0)
         return at >> v->shift;
     return at >= 0 ? at / v->line : -((-at + v->line - 1) / v->line);
+}
+
+// The runs of these lanes, in each iteration of the loops from one on.
+static void add_steps(const Visit *v, int loop, int64_t first, int64_t last)
+{
+    if (loop < v->nloop) {
+        for (int64_t i = 0; i < v->turns[loop]; i++)
+            add_steps(v, loop + 1, first + i * v->step[loop], last + i * v->step[loop]);
+        return;
+    }
+    for (int k = 0; k < v->nrun; k++)
+        set_add(v->set, v->part->buffer->number, line_of(v, first + v->run[k].lo),
+                line_of(v, last + v->run[k].hi));
 }
 
 // Lanes no further apart than a line leave none out between them.
@@ -264,16 +318,13 @@ static void add_warp(Visit *v)
         while (last + 1 < n && lanes.v[last + 1] >= lanes.v[last] &&
                lanes.v[last + 1] - lanes.v[last] <= v->line)
             last++;
-        for (int k = 0; k < v->nrun; k++)
-            set_add(v->set, v->part->buffer->number,
-                    line_of(v, lanes.v[first] + v->run[k].lo),
-                    line_of(v, lanes.v[last] + v->run[k].hi));
+        add_steps(v, v->nturned, lanes.v[first], lanes.v[last]);
     }
 }
 
 static void add_turns(Visit *v, int loop)
 {
-    if (loop == v->nloop) {
+    if (loop == v->nturned) {
         for (int warp = 0; warp < scope_warps(v->scope); warp++) {
             scope_warp(v->scope, warp);
             add_warp(v);

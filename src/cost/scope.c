@@ -214,6 +214,24 @@ static int64_t combine(ArithKind kind, int64_t a, int64_t b)
     BUG("no operation of two integers");
 }
 
+// By a power of two, which is a shift and a mask for negative numbers too.
+static void divide(bool rest, Lanes *out, int64_t by, int n)
+{
+    int shift = __builtin_ctzll((unsigned long long)by);
+    for (int i = 0; i < n; i++)
+        out->v[i] = rest ? out->v[i] & (by - 1) : out->v[i] >> shift;
+}
+
+static void combine_lanes(ArithKind kind, Lanes *out, const Lanes *part, int n)
+{
+    int64_t by = part->v[0];
+    if ((kind == A_DIV || kind == A_MOD) && part->uniform && by > 0 && !(by & (by - 1)))
+        divide(kind == A_MOD, out, by, n);
+    else
+        for (int i = 0; i < n; i++)
+            out->v[i] = combine(kind, out->v[i], part->v[part->uniform ? 0 : i]);
+}
+
 static const Lanes *part_lanes(Scope *s, const Arith *a, Lanes *room)
 {
     if (a->kind == A_VAR)
@@ -246,8 +264,7 @@ bool scope_lanes(Scope *s, const Arith *a, Lanes *out)
             return false;
         if (!part->uniform)
             spread(out, s->lanes);
-        for (int i = 0; i < (out->uniform ? 1 : s->lanes); i++)
-            out->v[i] = combine(a->kind, out->v[i], part->v[part->uniform ? 0 : i]);
+        combine_lanes(a->kind, out, part, out->uniform ? 1 : s->lanes);
     }
     return true;
 }

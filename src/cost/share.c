@@ -5,10 +5,13 @@
 //   method  conditions that share variables belong together; those on one linear form are
 //           an interval of it, whose points are counted digit by digit from the largest
 //           stride down; others are tried out on all points, or on some if they are many.
+//           What was tried out is remembered by a hash of the conditions and of the ranges
+//           of their variables, not by the terms, which last for one candidate.
 //           A negated guard is what is left of its absence (inclusion and exclusion).
 
 #include "cost/scope.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { VARS_MAX = 8, CONDS_MAX = 64, TRIED_MAX = 4096 };
@@ -263,6 +266,108 @@ static double share_tried(Scope *s, const Form *form, int n, int part)
     return t.held / t.tried;
 }
 
+// What was tried out -------------------------------------------------------------------
+
+typedef struct {
+    uint64_t key; // 0: empty
+    double share;
+} Tried;
+
+// By open addressing; when it is full it begins anew.
+enum { SHARES_MOST = 1 << 14 };
+struct Shares {
+    int len;
+    Tried slot[2 * SHARES_MOST];
+};
+
+Shares *shares_new(void)
+{
+    return xcalloc(1, sizeof(Shares));
+}
+
+void shares_free(Shares *shares)
+{
+    free(shares);
+}
+
+static Tried *find_tried(Shares *shares, uint64_t key)
+{
+    uint64_t at = key;
+    while (shares->slot[at % COUNTOF(shares->slot)].key &&
+           shares->slot[at % COUNTOF(shares->slot)].key != key)
+        at++;
+    return &shares->slot[at % COUNTOF(shares->slot)];
+}
+
+// The variables of a part, in the order in which they are met.
+typedef struct {
+    Bound *var[VARS_MAX * 2];
+    int n;
+} Met;
+
+static uint64_t hash_var(Met *met, Bound *var, uint64_t hash)
+{
+    int at = 0;
+    while (at < met->n && met->var[at] != var)
+        at++;
+    if (at == met->n && met->n < COUNTOF(met->var))
+        met->var[met->n++] = var;
+    return hash_mix(hash_mix(hash, (uint64_t)at), (uint64_t)var->n);
+}
+
+static uint64_t hash_cond(Scope *s, Met *met, const Arith *a, uint64_t hash)
+{
+    int64_t value;
+    if (scope_constant(s, a, &value))
+        return hash_mix(hash, (uint64_t)value);
+    if (a->kind == A_VAR)
+        return hash_var(met, scope_find(s, a), hash);
+    hash = hash_mix(hash_mix(hash, a->kind), (uint64_t)a->n);
+    if (a->kind == A_SUM)
+        hash = hash_mix(hash, (uint64_t)a->value);
+    for (int i = 0; i < a->n; i++)
+        hash = hash_cond(s, met, a->term[i].arg, hash_mix(hash, (uint64_t)a->term[i].coef));
+    return hash;
+}
+
+static uint64_t hash_affine(Met *met, const Form *f, uint64_t hash)
+{
+    hash = hash_mix(hash_mix(hash, (uint64_t)f->lo), (uint64_t)f->hi);
+    for (int i = 0; i < f->n; i++)
+        hash = hash_mix(hash_var(met, f->var[i], hash), (uint64_t)f->coef[i]);
+    return hash;
+}
+
+static uint64_t hash_part(Scope *s, const Form *form, int n, int part)
+{
+    Met met = {.n = 0};
+    uint64_t hash = 1;
+    for (int i = 0; i < n; i++)
+        if (form[i].part == part)
+            hash = hash_mix(form[i].affine ? hash_affine(&met, &form[i], hash)
+                                           : hash_cond(s, &met, form[i].cond, hash),
+                            (uint64_t)form[i].affine);
+    return hash ? hash : 1;
+}
+
+static double share_known(Scope *s, const Form *form, int n, int part)
+{
+    Shares *shares = s->setting->shares;
+    if (!shares)
+        return share_tried(s, form, n, part);
+    uint64_t key = hash_part(s, form, n, part);
+    Tried *tried = find_tried(shares, key);
+    if (tried->key)
+        return tried->share;
+    if (shares->len == SHARES_MOST) {
+        memset(shares, 0, sizeof *shares);
+        tried = find_tried(shares, key);
+    }
+    shares->len++;
+    *tried = (Tried){key, share_tried(s, form, n, part)};
+    return tried->share;
+}
+
 // Parts -------------------------------------------------------------------------------
 
 static bool share_vars(const Form *a, const Form *b)
@@ -306,12 +411,12 @@ static double share_part(Scope *s, const Form *form, int n, int part)
         if (!first)
             first = &form[i];
         if (!same_form(first, &form[i]))
-            return share_tried(s, form, n, part);
+            return share_known(s, form, n, part);
         lo = MAX(lo, form[i].lo);
         hi = MIN(hi, form[i].hi);
     }
     return first && first->affine ? share_interval(first, lo, hi)
-           : first                ? share_tried(s, form, n, part)
+           : first                ? share_known(s, form, n, part)
                                   : 1;
 }
 

@@ -22,10 +22,88 @@ enum { JAM_STATEMENTS = 512 };
 
 typedef VEC(Stm *) Stms;
 
+// What a statement, with all within it, touches: a bit of each, which others share. No bit
+// in common: nothing in common.
+typedef struct {
+    uint64_t sets, reads, stores, loads, makes, indexed;
+    bool barrier;
+} Marks;
+
 typedef struct {
     Pass *pass;
     Arena *arena; // of this pass
+    Table table;  // of statements that were looked at
+    VEC(Marks) marks;
 } Jam;
+
+// Marks -----------------------------------------------------------------------------------
+
+static uint64_t bit_of(const void *p)
+{
+    return 1ull << (hash_mix((uint64_t)(uintptr_t)p, 0) & 63);
+}
+
+static uint64_t bits_of_index(const Arith *a)
+{
+    uint64_t bits = a && a->kind == A_VAR ? bit_of(a) : 0;
+    for (int i = 0; a && i < a->n; i++)
+        bits |= bits_of_index(a->term[i].arg);
+    return bits;
+}
+
+static void mark_value(Marks *m, const KExpr *e)
+{
+    if (!e)
+        return;
+    if (e->kind == K_VAR)
+        m->reads |= bit_of(e->var);
+    if (e->kind == K_LOAD)
+        m->loads |= bit_of(e->buffer);
+    m->indexed |= bits_of_index(e->arith);
+    for (int i = 0; e->cond && i < e->n; i++)
+        m->indexed |= bits_of_index(e->cond[i]);
+    for (int i = 0; i < kexpr_args(e); i++)
+        mark_value(m, e->arg[i]);
+}
+
+static void mark_stm(Marks *m, const Stm *stm)
+{
+    if (stm->kind == ST_DECL || stm->kind == ST_ASSIGN)
+        m->sets |= bit_of(stm->var);
+    if (stm->kind == ST_STORE)
+        m->stores |= bit_of(stm->buffer);
+    if (stm->kind == ST_INT)
+        m->makes |= bit_of(stm->iter);
+    m->barrier |= stm->kind == ST_BARRIER;
+    m->indexed |= bits_of_index(stm->index) | bits_of_index(stm->extent);
+    mark_value(m, stm->value);
+    for (int i = 0; i < stm->body.len; i++)
+        mark_stm(m, stm->body.at[i]);
+    for (int i = 0; i < stm->other.len; i++)
+        mark_stm(m, stm->other.at[i]);
+}
+
+static Marks *marks_of(Jam *jam, const Stm *stm)
+{
+    Key key = {stm, NULL, NULL};
+    int entry = table_find(&jam->table, key);
+    if (entry < 0) {
+        Marks marks = {0};
+        mark_stm(&marks, stm);
+        entry = table_push(&jam->table, key, jam->marks.len);
+        VEC_PUSH(jam->arena, &jam->marks, marks);
+    }
+    return &jam->marks.at[jam->table.entry.at[entry].value];
+}
+
+// Whether neither order can matter, as far as the marks tell.
+static bool are_apart(Jam *jam, const Stm *one, const Stm *other)
+{
+    Marks a = *marks_of(jam, one), b = *marks_of(jam, other);
+    return !a.barrier && !b.barrier && !(a.sets & (b.reads | b.sets)) &&
+           !(b.sets & a.reads) && !(a.stores & b.loads) && !(b.stores & a.loads) &&
+           !(a.makes & b.indexed) && !(b.makes & a.indexed);
+}
 
 // Questions -----------------------------------------------------------------------------
 
@@ -48,8 +126,9 @@ static bool is_candidate(const Stm *stm)
 
 static bool same_iterations(const Stm *a, const Stm *b)
 {
-    return is_candidate(b) && a->iter == b->iter && a->extent == b->extent &&
-           a->unroll == b->unroll && a->body.len + b->body.len <= JAM_STATEMENTS;
+    return b->kind == ST_FOR && a->iter == b->iter && a->extent == b->extent &&
+           a->unroll == b->unroll && a->body.len + b->body.len <= JAM_STATEMENTS &&
+           is_candidate(a) && is_candidate(b);
 }
 
 static bool sets_var(const Stm *stm, const void *var)
@@ -104,9 +183,9 @@ static bool disturbs(const Stm *stm, const Stm *other)
 }
 
 // Both orders of them are one.
-static bool commute(const Stm *a, const Stm *b)
+static bool commute(Jam *jam, const Stm *a, const Stm *b)
 {
-    return !disturbs(a, b) && !disturbs(b, a);
+    return are_apart(jam, a, b) || (!disturbs(a, b) && !disturbs(b, a));
 }
 
 // Loops that store -----------------------------------------------------------------------
@@ -180,8 +259,7 @@ static bool can_follow(Jam *jam, const Block *block, int first, int loop, Stms *
 {
     const Stm *moved = block->at[loop];
     bool behind = follows(block->at[first], moved);
-    if (!behind &&
-        !(is_candidate(block->at[first]) && same_iterations(block->at[first], moved)))
+    if (!behind && !same_iterations(block->at[first], moved))
         return false;
     with->len = 0;
     VEC_PUSH(jam->arena, with, (Stm *)moved);
@@ -189,7 +267,7 @@ static bool can_follow(Jam *jam, const Block *block, int first, int loop, Stms *
         Stm *stm = block->at[i];
         bool free = true;
         for (int k = behind && i == first; free && k < with->len; k++)
-            free = commute(stm, with->at[k]);
+            free = commute(jam, stm, with->at[k]);
         if (free)
             continue;
         if (i == first || stm->kind != ST_DECL)
@@ -217,6 +295,7 @@ static void move_up(Jam *jam, Block *block, int *first, const Stms *with)
             VEC_PUSH(jam->pass->arena, &out, block->at[i]);
     for (int i = 0; i < loop->body.len; i++)
         VEC_PUSH(jam->pass->arena, &into->body, loop->body.at[i]);
+    mark_stm(marks_of(jam, into), loop);
     *first += with->len - 1;
     *block = out;
 }
@@ -237,7 +316,8 @@ static void jam_block(Jam *jam, Block *block)
 
 void pass_jam(Pass *pass, Kernel *kernel)
 {
-    Jam jam = {pass, arena_new()};
+    Jam jam = {.pass = pass, .arena = arena_new()};
+    table_init(&jam.table, jam.arena);
     jam_block(&jam, &kernel->body);
     arena_free(jam.arena);
 }

@@ -187,7 +187,8 @@ static void open_worker(const Rank *rank, Worker *w)
         !problem_bind(w->own, rank->problem->binding, rank->problem->nbinding, &quiet))
         BUG("a program that was read cannot be read again");
     w->derivation = derive_new(w->own->general, rank->device, &quiet);
-    w->setting = (FeatureSetting){&rank->described, w->own->binding, w->own->nbinding};
+    w->setting =
+        (FeatureSetting){&rank->described, w->own->binding, w->own->nbinding, shares_new()};
     w->x = xcalloc(MAX(TERMS, rank->by.model ? rank->by.model->d : 0), sizeof *w->x);
 }
 
@@ -198,6 +199,7 @@ static void close_workers(Rank *rank)
         if (!w->own)
             continue;
         free(w->x);
+        shares_free(w->setting.shares);
         derive_free(w->derivation);
         problem_free(w->own);
         arena_free(w->text);

@@ -128,7 +128,8 @@ static void put_declaration(Printer *p, const Stm *stm)
     if (p->target->doubts && stm->var->is_const && stm->value)
         put(p, "auto"); // what is known of the value, too
     else if (p->target->doubts && type->kind == T_SCALAR)
-        put(p, "fw_sum_%s", scalar_info[type->scalar].name);
+        put(p, "fw_%s_%s", stm->var->folds ? "fold" : "sum",
+            scalar_info[type->scalar].name);
     else
         put_type(p, type);
     put(p, " ");

@@ -51,6 +51,7 @@ typedef struct {
     const char *name;
     const Type *type; // scalar or vector
     bool is_const;
+    bool folds; // it is a component of what a fold of tuples has so far
 } Var;
 
 typedef enum {

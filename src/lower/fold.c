@@ -25,22 +25,35 @@ static const View *copied(Lower *l, const View *value, const Type *type, const c
     return view_tuple(l, type, item);
 }
 
-static const View *variable(Lower *l, const View *init, const Type *type)
+static Var *declared(Lower *l, const View *init, const Type *type)
 {
     Stm *decl = stm_add(l, ST_DECL);
     decl->value = view_read(l, init);
     decl->var = var_new(l, "acc", type, false);
-    return view_var(l, decl->var);
+    return decl->var;
+}
+
+static const View *variable(Lower *l, const View *init, const Type *type)
+{
+    return view_var(l, declared(l, init, type));
+}
+
+static const View *component(Lower *l, const View *init, const Type *type)
+{
+    Var *var = declared(l, init, type);
+    var->folds = true;
+    return view_var(l, var);
 }
 
 // What was stored for the fold to begin with is what it changes.
 static const View *accumulator(Lower *l, const Expr *expr, const View *init,
-                               const Type *type)
+                               const Type *type, bool folds)
 {
     if (expr->kind == E_PATTERN && init->kind == V_MEM &&
         (expr->pattern == P_TOPRIVATE || expr->pattern == P_TOLOCAL))
         return init;
-    return copied(l, init, type, "acc", variable);
+    return copied(l, init, type, "acc",
+                  folds && type->kind == T_TUPLE ? component : variable);
 }
 
 static const View *constant(Lower *l, const View *value, const Type *type)
@@ -197,14 +210,14 @@ static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *ac
 
 const View *fold_begin(Lower *l, const Expr *expr, const Env *env)
 {
-    return accumulator(l, expr->arg[0], eval(l, expr->arg[0], env), expr->type);
+    return accumulator(l, expr->arg[0], eval(l, expr->arg[0], env), expr->type, true);
 }
 
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out)
 {
     const Type *type = out ? out->type->elem : expr->type;
-    Fold fold = {expr, env, in, accumulator(l, expr->arg[0], init, type), out};
+    Fold fold = {expr, env, in, accumulator(l, expr->arg[0], init, type, true), out};
     gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
     return fold.acc;
 }
@@ -296,7 +309,7 @@ static void repeat_step(Lower *l, void *user, const Arith *iter)
 
 const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init)
 {
-    Repeat r = {.expr = expr, .acc = accumulator(l, expr->arg[0], init, expr->type)};
+    Repeat r = {.expr = expr, .acc = accumulator(l, expr->arg[0], init, expr->type, false)};
     r.env = env_bind(l, env, expr->fun->params[0], r.acc);
     if (repeat_ends(expr)) {
         const KExpr *first = goes_on(l, &r);

@@ -52,6 +52,10 @@ static const Case cases[] = {
      "0.25 * (w[0][1] + w[1][0] + w[1][2] + w[2][1]) - sqrt(abs(w[1][1])))",
      19, 23},
     {"def f(a: [N]float) = a |> scan(+, 0)", 700, 1},
+    {"def f(a: [N][M]float) = a |> map(\\r -> r |> map(\\x -> (0.5 * x, x)) |> scan(\\f g "
+     "-> "
+     "(f.0 * g.0, g.0 * f.1 + g.1), (1.0, 0.0)) |> map(\\f -> f.1))",
+     5, 300},
 };
 
 static DeviceInfo gpu(void)
@@ -183,6 +187,55 @@ static void test_device(void **state)
     }
 }
 
+typedef struct {
+    float a, b;
+} Affine;
+
+// y = a x + b of elements from `from` on, neighbours combined in a random order.
+static Affine composed(const float *x, int64_t from, int64_t to, Rng *rng)
+{
+    if (to - from == 1)
+        return (Affine){0.5f * fmaxf(fminf(x[from], 1), -1), x[from]};
+    int64_t middle = from + 1 + (int64_t)rng_below(rng, (uint64_t)(to - from - 1));
+    Affine f = composed(x, from, middle, rng), g = composed(x, middle, to, rng);
+    float product = g.a * f.b; // a rounding of its own
+    return (Affine){f.a * g.a, product + g.b};
+}
+
+// The bound of a prefix of tuples holds in whatever order neighbours are combined, and is
+// no wider than what elements need that still count.
+static void test_any_order(void **state)
+{
+    (void)state;
+    enum { LENGTH = 3000, EACH = 7 };
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    Problem *problem = problem_load("test/truth/decay.fw", &diags);
+    const Binding binding = {.name = "N", .value = LENGTH};
+    assert_true(problem_bind(problem, &binding, 1, &diags));
+    ProblemData *data = data_random(problem, 1, arena);
+    const Workplace place = {.folder = folder};
+    const char *how;
+    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+    const RigBuffer *out = &data->buffer[data->ninput];
+    const float *x = data->buffer[0].init, *expect = out->expect;
+    Rng rng;
+    rng_seed(&rng, 1);
+    for (int i = 0; i < LENGTH; i += EACH) {
+        float y = composed(x, 0, i + 1, &rng).b;
+        if (!(fabsf(y - expect[i]) <= out->bound[i]))
+            fail_msg("element %d: %.9g in another order, must be %.9g within %g", i,
+                     (double)y, (double)expect[i], (double)out->bound[i]);
+        assert_true(out->bound[i] < 1e-4);
+    }
+    problem_free(problem);
+    remove_tree(folder);
+    arena_free(arena);
+}
+
 // What a program's kernels may need, when they are not known yet: of doubles, which have
 // helpers that only some arithmetic does.
 static void test_preludes(void **state)
@@ -210,6 +263,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_device),
+                                       cmocka_unit_test(test_any_order),
                                        cmocka_unit_test(test_preludes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

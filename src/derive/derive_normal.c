@@ -14,19 +14,20 @@
 // Maps in maps -------------------------------------------------------------------------
 
 // Maps of a map that folds nothing are one map.
-static bool is_flat(const Expr *map)
-{
-    const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;
-    const Type *type = inner && is_map(inner) ? inner->fun->arg[0]->type : NULL;
-    return !type || type->kind == T_ARRAY || has_fold(inner->fun->arg[0]);
-}
-
 static bool has_window(const Expr *in, int dims)
 {
     bool found = in->kind == E_PATTERN && in->pattern == P_SLIDE;
     for (int i = 0; is_zip(in, dims) && i < in->narg; i++)
         found |= has_window(in->arg[i], dims);
     return found;
+}
+
+static bool is_flat(const Expr *map)
+{
+    const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;
+    const Type *type = inner && is_map(inner) ? inner->fun->arg[0]->type : NULL;
+    return !type || type->kind == T_ARRAY ||
+           (has_fold(inner->fun->arg[0]) && !has_window(inner->arg[0], inner->dims));
 }
 
 // A map in several dimensions whose function folds rows or has their prefixes is a nest of
@@ -294,6 +295,7 @@ static bool is_apart(const Expr *map)
 static void find_product(Walk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
+    Rewriter before = w->r;
     if (!is_map(map) || map->dims > 1)
         return;
     if (is_map(map->fun->arg[0]) && map->fun->arg[0]->dims > 1 && has_fold(map->fun) &&
@@ -303,6 +305,8 @@ static void find_product(Walk *w, Path at)
         walk_apply_plain(w, RULE_MAP_INTERCHANGE, at);
     else if (folds_pairs(map, map->fun->arg[0]))
         index_rows(w, at);
+    else if (!w->deep && !has_product(walk_node(w, at)))
+        w->r = before; // a map of windows in several dimensions stays one
 }
 
 // The whole -----------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maps in maps as one map: the inner one reads rows of what the outer one reads, and arrays
-// that are the same for all rows; both become arrays over all dimensions, the latter as
-// views that repeat what they look at.
+// Maps in maps as one map: the inner one reads rows of what the outer one reads, windows of
+// them, and arrays that are the same for all rows; all become arrays over all dimensions,
+// the last as views that repeat what they look at.
 //
 //   source  Lift: maps of several dimensions are compositions
 
@@ -15,6 +15,7 @@ typedef struct {
     const Expr *in;   // what the inner one reads
     int dims;         // of the inner one
     Expr *part[PARTS_MAX];
+    bool window[PARTS_MAX]; // its elements are windows of length 1 along the outer ones
     int n;
 } Flat;
 
@@ -67,9 +68,52 @@ static Expr *turned(const Flat *f, const Expr *rows)
                     copy_of(f->rw, rows));
 }
 
+// A layout of the inner dimensions that leaves the outer ones as they are.
+static bool is_local(const Flat *f, const Expr *e)
+{
+    return (is_dims(e, P_PAD, f->dims) || is_dims(e, P_SLIDE, f->dims)) &&
+           (e->narg == 1 || !expr_mentions(e->arg[0], f->row));
+}
+
+// Windows of rows, which may be padded: the rows' component; -2: they are something else.
+static int windowed(const Flat *f, const Expr *e)
+{
+    if (!is_dims(e, P_SLIDE, f->dims))
+        return -2;
+    while (is_local(f, e))
+        e = data_of(e);
+    return component(f, e);
+}
+
+// The same windows over all dimensions: nothing is added along the outer ones, where
+// windows have the length 1.
+static Expr *widened(const Flat *f, const Expr *e, const Expr *rows)
+{
+    if (!is_local(f, e))
+        return copy_of(f->rw, rows);
+    int outer = 2 * f->map->dims, inner = 2 * f->dims;
+    const Arith *n[2 * DIMS_MAX];
+    for (int i = 0; i < outer; i++)
+        n[i] = num(f->rw, e->pattern == P_SLIDE);
+    for (int i = 0; i < inner; i++)
+        n[outer + i] = e->num[i];
+    Expr *arg[] = {copy_of(f->rw, e->arg[0]), widened(f, data_of(e), rows)};
+    bool one = e->narg == 1;
+    Expr *made = expr_pattern(f->rw->ir, e->pattern, f->map->dims + f->dims, 0, n, NULL,
+                              one ? arg + 1 : arg, e->narg);
+    made->mode = e->mode;
+    return made;
+}
+
 // Adds what the inner map reads, over all dimensions; false where that is not known.
 static bool add_part(Flat *f, const Expr *e)
 {
+    int of = windowed(f, e);
+    if (of > -2 && whole(f, of) && f->n < PARTS_MAX) {
+        f->window[f->n] = true;
+        f->part[f->n++] = widened(f, e, whole(f, of));
+        return true;
+    }
     bool turns = is_dims(e, P_TRANSPOSE, 1) && component(f, e->arg[0]) > -2;
     int k = component(f, turns ? e->arg[0] : e);
     const Expr *rows = k > -2 ? whole(f, k) : NULL;
@@ -112,12 +156,25 @@ static bool add_uses(Flat *f, Param *t, Expr *at)
     return true;
 }
 
-static Expr *element(const Flat *f, Param *t, int n)
+// What the inner function takes, from the element t of all parts or, if there is no other,
+// of the one part.
+static Expr *element(const Flat *f, Param *t, int n, bool one)
 {
     Expr *part[PARTS_MAX];
-    for (int i = 0; i < n; i++)
-        part[i] = expr_get(f->rw->ir, use(f->rw, t), i);
+    for (int i = 0; i < n; i++) {
+        part[i] = one ? use(f->rw, t) : expr_get(f->rw->ir, use(f->rw, t), i);
+        for (int d = 0; f->window[i] && d < f->map->dims; d++)
+            part[i] = expr_at(f->rw->ir, part[i], expr_num(f->rw->ir, num(f->rw, 0)));
+    }
     return is_dims(f->in, P_ZIP, f->dims) ? expr_tuple(f->rw->ir, part, n) : part[0];
+}
+
+static bool has_windows(const Flat *f)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->window[i])
+            return true;
+    return false;
 }
 
 Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -134,13 +191,15 @@ Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
               .dims = inner->dims};
     if (!add_parts(&f))
         return NULL;
-    if (!expr_mentions(inner->fun, f.row)) {
-        Expr *in =
-            is_dims(f.in, P_ZIP, f.dims) ? make_zip(rw, dims, f.part, f.n) : f.part[0];
-        return make_map(rw, dims, copy_of(rw, inner->fun), in);
-    }
     Param *t = fresh(rw, "t");
-    Expr *body = call(rw, inner->fun, element(&f, t, f.n));
+    if (!expr_mentions(inner->fun, f.row)) {
+        bool one = !is_dims(f.in, P_ZIP, f.dims);
+        Expr *fun = has_windows(&f)
+                        ? make_lambda(rw, t, call(rw, inner->fun, element(&f, t, f.n, one)))
+                        : copy_of(rw, inner->fun);
+        return make_map(rw, dims, fun, one ? f.part[0] : make_zip(rw, dims, f.part, f.n));
+    }
+    Expr *body = call(rw, inner->fun, element(&f, t, f.n, false));
     if (!add_uses(&f, t, body))
         return NULL;
     return make_map(rw, dims, make_lambda(rw, t, body), make_zip(rw, dims, f.part, f.n));

@@ -473,6 +473,22 @@ static void test_names_within_rows(void **state)
         "fold", "group");
 }
 
+// Windows of rows, and of images in batches, are windows over all dimensions.
+static void test_windows_in_batches(void **state)
+{
+    (void)state;
+    same_space(
+        "def p(a: [500][700]float) = a |> map(\\r -> r |> pad(4, 4, mirror) |> slide(9, "
+        "1) |> map(reduce(+, 0)))",
+        "def p(a: [500][700]float) = a |> pad2(0, 0, 4, 4, mirror) |> slide2(1, 1, 9, 1) "
+        "|> map2(\\w -> reduce(+, 0, w[0]))");
+    has_first(
+        "def p(a: [4][8][50][70]float, f: [8][3][3]float) = a |> map(\\b -> zip(b, f) |> "
+        "map(\\q k -> q |> pad2(1, 1, 0) |> slide2(3, 1) |> map2(\\w -> zip(join(w), "
+        "join(k)) |> map(*) |> reduce(+, 0))))",
+        "border", "split");
+}
+
 // Nests of more maps than work-items have dimensions have work-items along all of them, and
 // folds of folds within are one fold, which items share, or a product.
 static void test_deep_nests(void **state)
@@ -615,6 +631,7 @@ int main(void)
         cmocka_unit_test(test_arrays_by_index),
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),
+        cmocka_unit_test(test_windows_in_batches),
         cmocka_unit_test(test_deep_nests),
         cmocka_unit_test(test_chains_around_products),
         cmocka_unit_test(test_parameters_have_rows),

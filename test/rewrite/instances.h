@@ -81,6 +81,18 @@ static const Instance instances[] = {
      "transpose(t.0)), zip(x, y))",
      "root", ""},
     {"mapFlatten", "def p(x: [N][M]int) = map(\\r -> map(twice, r), x)", "root", ""},
+    {"mapFlatten",
+     "def p(x: [N][M]int) = map(\\r -> map(\\w -> w[0] - 2 * w[2], slide(3, 1, pad(1, 1, "
+     "mirror, r))), x)",
+     "root", ""},
+    {"mapFlatten",
+     "def p(x: [N][M][K]int, c: [N]int) = map(\\p d -> map2(\\w -> w[0][1] - w[1][0] * d, "
+     "slide2(2, 1, pad2(1, 0, 7, p))), zip(x, c))",
+     "root", ""},
+    {"mapFlatten",
+     "def p(x, y: [N][M]int) = map(\\r s -> map(\\w a -> w[0] - 2 * w[1] * a, "
+     "zip(slide(2, 1, pad(0, 1, wrap, r)), s)), zip(x, y))",
+     "root", ""},
     {"mapFlatten", "def p(x: [N][M][K]int) = map(\\r -> map2(twice, r), x)", "root", ""},
     {"mapFlatten",
      "def p(x: [N][M]int, y: [M]int) = map(\\r -> map(\\a b -> a - b * b, zip(r, y)), x)",

@@ -13,10 +13,13 @@ this range is drawn again. A program has one more type of integers, "other", tha
 NumPy's does. What is drawn leans to what guards keep from being read: constant
 pads of computed arrays, elements behind `if`, `&&` and `||`, rests of blocks.
 """
+import os
 import random
+import sys
 from dataclasses import dataclass
 
-import numpy as np
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+from arrays import np  # noqa: E402
 
 ELEMENTS_MAX, EVALUATED_MAX = 3000, 200000
 EXACT, LARGEST, LARGEST_INT, LARGEST_OTHER = 256, 1 << 15, 1 << 24, 1 << 40

@@ -25,10 +25,9 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-import numpy as np
-
 sys.dont_write_bytecode = True  # beside the sources
 import programs  # noqa: E402
+from arrays import np  # noqa: E402
 
 FOREWARP = os.path.abspath(os.environ.get("FOREWARP", "build/forewarp"))
 SANITIZE = [

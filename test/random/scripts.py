@@ -17,7 +17,8 @@ import random
 import subprocess
 import sys
 
-import numpy as np
+sys.dont_write_bytecode = True  # beside the sources
+from arrays import np  # noqa: E402
 
 # Names of generated kernels and host programs, and words of their languages.
 NAMES = """n i N t lane warp x get_global_id kernel global local private float4_ int_ char_ long_

@@ -236,6 +236,33 @@ static void test_any_order(void **state)
     arena_free(arena);
 }
 
+// A comparison with what is no number is not in doubt, whatever the other side is off.
+static void test_no_number(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    Problem *problem = problem_parse(
+        "f.fw",
+        "size N\ndef f(a: [N]float) = a |> map(\\x -> let y = x / 3.0 in "
+        "if sqrt(-1.0 - x * x) > y || y == sqrt(-1.0 - x * x) then 1 else 2)\n",
+        &diags);
+    const Binding binding = {.name = "N", .value = 100};
+    assert_true(problem_bind(problem, &binding, 1, &diags));
+    ProblemData *data = data_random(problem, 1, arena);
+    const Workplace place = {.folder = folder};
+    const char *how;
+    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+    for (int i = 0; i < 100; i++)
+        assert_true(data->buffer[data->ninput].bound[i] == 0);
+    problem_free(problem);
+    remove_tree(folder);
+    arena_free(arena);
+}
+
 // What a program's kernels may need, when they are not known yet: of doubles, which have
 // helpers that only some arithmetic does.
 static void test_preludes(void **state)
@@ -262,8 +289,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device),
-                                       cmocka_unit_test(test_any_order),
-                                       cmocka_unit_test(test_preludes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_device), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_no_number), cmocka_unit_test(test_preludes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,9 @@
 
 Every command has a limit of time, after which its whole process group is ended; nothing that
 it does ends the caller. A share is forewarp's own: the floor that `tune --json` names over the
-time of a point. The plain point, the first one picked (the trial after the plain one, before
-anything but it was measured) and the best come from one `tune` without stored trials.
+time of a point. The plain point, the first one picked (`first_pick` of `tune --json`: the
+point tried first after the plain one, whichever trial ends first) and the best come from one
+`tune` without stored trials.
 """
 import argparse
 import fractions
@@ -203,10 +204,10 @@ def shares(fw, path, sizes, device, budget):
         return floor / ns if ns and math.isfinite(ns) else None
 
     row["plain"], row["best"] = share(result["baseline_ns"]), share(best["time_ns"])
-    if record and len(record["trials"]) > 1:
-        first = record["trials"][1]
-        row["first_point"] = point_text(record, first)
-        row["first"] = share(first[2]) if first[1] == "ok" else None
+    row["first_point"] = result["first_pick"]
+    for trial in record["trials"] if record else []:  # in the order in which they ended
+        if trial[1] == "ok" and point_text(record, trial) == row["first_point"]:
+            row["first"] = share(trial[2])
     return row
 
 

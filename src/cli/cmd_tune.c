@@ -87,7 +87,7 @@ static json_t *result_json(const TuneResult *r)
                                 : json_null();
     return json_pack("{s:s, s:{s:s, s:s, s:i}, s:s, s:I, s:f, s:f, s:f, s:I, s:s, s:o, "
                      "s:o, s:o, s:o, s:f, "
-                     "s:o, s:o, s:s?, s:s?, s:o}",
+                     "s:o, s:o, s:s?, s:s?, s:s?, s:o}",
                      "problem", r->problem, "device", "name", r->device, "fingerprint",
                      r->fingerprint, "count", r->devices, "strategy", r->strategy, "seed",
                      (json_int_t)r->seed, "elapsed_s", r->elapsed_s, "grace_s", r->grace_s,
@@ -96,7 +96,7 @@ static json_t *result_json(const TuneResult *r)
                      json_finite(r->baseline_ns), "copy_ns", json_finite(r->copy_ns),
                      "bytes", r->bytes, "ranking", ranking, "floor",
                      cli_floor_json(&limit, r->best_ns), "sandbox", r->sandbox, "enough",
-                     r->enough, "front", front_json(r));
+                     r->enough, "first_pick", r->first_pick, "front", front_json(r));
 }
 
 static void print_row(const char *what, double ns, const TuneResult *r)

@@ -198,6 +198,8 @@ static bool find_end(Tune *t)
 static bool try_first(Tune *t)
 {
     t->spent.begun_s = clock_s();
+    if (t->nfirst > t->has_plain)
+        t->result->first_pick = point_text(t->space, &t->first[t->has_plain], t->arena);
     tune_set_end(t, BUDGET_SEARCH);
     if (!tune_stream(t, next_first, t->search->kind->learns))
         return false;

@@ -137,6 +137,7 @@ struct TuneResult {
     double bytes, flops;        // that any kernel must move and do (ceiling.h)
     double in_flight_bytes;     // of the best, a multiprocessor; 0: not a GPU
     const char *point, *kernel_path, *reference;
+    const char *first_pick;  // the point tried first after the plain one; NULL: not known
     const char *record_path; // NULL: none was asked
     int signal;              // that ended the search; 0: none
     const char *enough;      // why it ended before its budget; NULL: it did not

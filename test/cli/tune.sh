@@ -23,6 +23,7 @@ for fact in \
                                     j["best"]["launch"]["local"]))' \
     'len(j["best"]["launch"]["global"]) == 3' \
     'j["best"]["checked"] is True' \
+    'j["first_pick"].count("=") >= 4' \
     'j["floor"]["bytes"] == 2 * 4 * 96 * 64 and j["floor"]["flops"] == 10 * 96 * 64' \
     'j["floor"]["ns"] == max(j["floor"]["memory_ns"], j["floor"]["compute_ns"]) > 0' \
     'abs(j["floor"]["share"] * j["best"]["time_ns"] - j["floor"]["ns"]) < 1e-6 * j["floor"]["ns"]'

@@ -690,6 +690,7 @@ static Walk walk_of(const Derivation *d, const Point *point)
     w.near = derive_word(d, point, "fold", "near");
     w.rows = by_groups(d, point);
     w.hold = derive_word(d, point, "hold", "local");
+    w.join = derive_word(d, point, "join", "lanes");
     w.beside = w.rows ? derive_number(d, point, "l", 1) : 1;
     if (space_find(d->space, "lanes") >= 0)
         w.lanes = space_int(d->space, point, "lanes");

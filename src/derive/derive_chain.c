@@ -337,9 +337,10 @@ static bool derive_shared(Walk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
     if (fold_is_long(value, ALONE_MOST + 1)) {
+        const int64_t items[] = {w->local[0], w->lanes};
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
-        return w->rows &&
-               walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
+        return w->rows && ((w->join && walk_apply(w, RULE_REDUCE_LANES, at, items, 2)) ||
+                           walk_apply(w, RULE_REDUCE_LCL, at, items, 2));
     }
     return w->rows && scan_is_long(value, 0) &&
            walk_apply(w, RULE_SCAN_LCL, at, &w->local[0], 1);

@@ -85,6 +85,18 @@ static void add_turns(Derivation *d)
         space_add_ints(d->space, "turns", turns, COUNTOF(turns));
 }
 
+// Rows beside a product may be in registers already.
+static bool has_lanes(const Derivation *d)
+{
+    return d->device.shuffle && d->device.lanes == 32 && !d->shape.product;
+}
+
+static void add_join(Derivation *d, Diags *diags)
+{
+    space_add_words(d->space, "join", (const char *const[]){"tree", "lanes"}, 2);
+    space_constrain(d->space, "join == 'tree' or (fold != 'item' and lx % 32 == 0)", diags);
+}
+
 void add_fold_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
@@ -101,6 +113,8 @@ void add_fold_params(Derivation *d, Diags *diags)
     }
     if (shape->rows)
         add_row_params(d, diags);
+    if (shape->rows && has_lanes(d))
+        add_join(d, diags);
     if (!shape->rows && !shape->scan && !shape->order)
         return;
     if (shape->scan)
@@ -167,11 +181,25 @@ static void choose_share(const Derivation *d, Point *point, int64_t most)
     set_number(d, point, "share", 0);
 }
 
+enum { ROW_OF_WARP = 64 }; // elements that are worth a warp
+
+static bool joins_lanes(const Derivation *d)
+{
+    return space_find(d->space, "join") >= 0 && d->shape.row >= ROW_OF_WARP;
+}
+
+static void set_join(const Derivation *d, Point *point)
+{
+    if (joins_lanes(d) && space_set(d->space, point, "join", "lanes") &&
+        !space_valid(d->space, point))
+        space_set(d->space, point, "join", "tree");
+}
+
 // As many items for a row as have so many elements of it each, and rows beside it that fill
 // a group.
 static void set_row_items(const Derivation *d, Point *point, int64_t each)
 {
-    int64_t items = 8, most = MIN(d->device.max_group, 1024);
+    int64_t items = joins_lanes(d) ? 32 : 8, most = MIN(d->device.max_group, 1024);
     while (items < most && items * each < d->shape.row)
         items *= 2;
     set_number(d, point, "lx", items);
@@ -211,6 +239,7 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     }
     if (!d->shape.rows || d->shape.long_rows)
         choose_share(d, point, first[i].share);
+    set_join(d, point);
     if (d->shape.order && !space_valid(d->space, point))
         choose_groups(d, point);
     return true;
@@ -244,11 +273,12 @@ void fold_plain(const Derivation *d, Point *point)
     if (d->shape.columns) {
         if (d->shape.lines)
             space_set(d->space, point, "fold", "near");
+        set_join(d, point);
         return;
     }
     space_set(d->space, point, "fold", "group");
     if (d->shape.rows && d->shape.row < 512 && !d->shape.near)
-        set_row_items(d, point, 2);
+        set_row_items(d, point, joins_lanes(d) ? 16 : 2);
     // An item reads neighbours, which lie far apart for the others.
     if (d->shape.near || d->shape.scan || d->shape.order)
         space_set(d->space, point, "hold", "local");
@@ -258,4 +288,5 @@ void fold_plain(const Derivation *d, Point *point)
         choose_groups(d, point);
     if (!space_valid(d->space, point))
         space_set(d->space, point, "hold", "again");
+    set_join(d, point);
 }

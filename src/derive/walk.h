@@ -45,6 +45,7 @@ typedef struct {
     int64_t share;              // elements of an item in a prefix of an array; 0: one loop
     bool rows;                  // a work-group does a chain of nests, else a work-item
     bool near;                  // but an item one of columns
+    bool join;                  // what items folded is joined by the lanes of warps
     int64_t beside;             // chains that a group does side by side
     bool hold;                  // what a chain reads and makes stays in local memory
     Unstored unstored;          // stages that are computed where they are read

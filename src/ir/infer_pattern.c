@@ -634,6 +634,7 @@ const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDMATRIX:
+    case P_REDLANES:
     case P_REDUNROLL: return infer_reduce(in, e, want);
     case P_SCAN:
     case P_SCANSEQ: return infer_scan(in, e, want);

@@ -449,6 +449,7 @@ static Val eval_pattern(Interp *in, const Expr *e, const Env *env)
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDMATRIX:
+    case P_REDLANES:
     case P_REDUNROLL: return eval_reduce(in, e, arg[0], arg[1].view, env);
     case P_SCAN:
     case P_SCANSEQ: return eval_scan(in, e, arg[0], arg[1].view, env);

@@ -261,6 +261,7 @@ static int move_indices(Interp *in, const View *view, const int64_t *index, int6
     case P_MAPUNROLL:
     case P_REDSEQ:
     case P_REDMATRIX:
+    case P_REDLANES:
     case P_REDUNROLL:
     case P_SCANSEQ:
     case P_TOGLOBAL:

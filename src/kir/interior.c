@@ -304,26 +304,40 @@ static void split_block(Pass *pass, Block *block)
     VEC_PUSH(pass->arena, block, branch);
 }
 
-static bool is_of_threads(const Stm *stm, const void *of)
+static bool is_exchange(const KExpr *e, const void *of)
 {
     (void)of;
-    return (stm->kind == ST_FOR && stm->loop != LOOP_SEQ) || stm->kind == ST_BARRIER;
+    return e->kind == K_SHUFFLE;
 }
 
-static void split_items(Pass *pass, Block *block)
+static bool exchanges(const Stm *stm, const void *of)
+{
+    return kexpr_any(stm->value, is_exchange, of);
+}
+
+// Is it something that all items do together, or a loop over them?
+static bool is_of_threads(const Stm *stm, const void *of)
+{
+    return (stm->kind == ST_FOR && stm->loop != LOOP_SEQ) || stm->kind == ST_BARRIER ||
+           exchanges(stm, of);
+}
+
+// loops: items do something together between loops of their own.
+static void split_items(Pass *pass, Block *block, bool loops)
 {
     for (int i = 0; i < block->len; i++) {
         Stm *stm = block->at[i];
-        bool item = stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
+        bool item = stm->kind == ST_FOR && (stm->loop != LOOP_SEQ || loops);
         if (item && !block_any(&stm->body, is_of_threads, NULL))
             split_block(pass, &stm->body);
         else
-            split_items(pass, &stm->body);
-        split_items(pass, &stm->other);
+            split_items(pass, &stm->body,
+                        loops || (item && block_any(&stm->body, exchanges, NULL)));
+        split_items(pass, &stm->other, loops);
     }
 }
 
 void pass_interior(Pass *pass, Kernel *kernel)
 {
-    split_items(pass, &kernel->body);
+    split_items(pass, &kernel->body, false);
 }

@@ -45,6 +45,11 @@ static const View *component(Lower *l, const View *init, const Type *type)
     return view_var(l, var);
 }
 
+const View *fold_variable(Lower *l, const View *value, const Type *type)
+{
+    return copied(l, value, type, "acc", type->kind == T_TUPLE ? component : variable);
+}
+
 // What was stored for the fold to begin with is what it changes.
 static const View *accumulator(Lower *l, const Expr *expr, const View *init,
                                const Type *type, bool folds)
@@ -52,8 +57,7 @@ static const View *accumulator(Lower *l, const Expr *expr, const View *init,
     if (expr->kind == E_PATTERN && init->kind == V_MEM &&
         (expr->pattern == P_TOPRIVATE || expr->pattern == P_TOLOCAL))
         return init;
-    return copied(l, init, type, "acc",
-                  folds && type->kind == T_TUPLE ? component : variable);
+    return folds ? fold_variable(l, init, type) : copied(l, init, type, "acc", variable);
 }
 
 static const View *constant(Lower *l, const View *value, const Type *type)

@@ -374,7 +374,7 @@ const Arith *eval_index(Lower *l, const Expr *expr, const Env *env)
 
 static AddrSpace default_space(const Lower *l)
 {
-    if ((l->inside[LOOP_LCL] && !in_rows(l)) || l->inside[LOOP_GLB])
+    if ((l->inside[LOOP_LCL] > l->lanes && !in_rows(l)) || l->inside[LOOP_GLB])
         return MEM_PRIVATE;
     return l->inside[LOOP_WRG] ? MEM_LOCAL : l->kernel ? MEM_PRIVATE : MEM_GLOBAL;
 }
@@ -451,6 +451,7 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_REDSEQ:
     case P_REDMATRIX:
     case P_REDUNROLL: return eval_reduce(l, expr, env);
+    case P_REDLANES: return gen_lanes(l, expr, env);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(l, expr, env);
     case P_TOGLOBAL:
@@ -547,13 +548,8 @@ static void store(Lower *l, const View *out, const KExpr *value)
 // Opens an `if` for the guards of a scalar destination; returns what they guard.
 static const View *open_guards(Lower *l, const View *out)
 {
-    for (; out->kind == V_GUARD; out = out->src) {
-        Stm *guard = stm_add(l, ST_IF);
-        guard->value = k_cond(l, out->cond, out->ncond);
-        guard->side = sides_new(l, guard->value);
-        side_open(l, guard->side, &guard->body);
-        side_assume(l, guard->side);
-    }
+    for (; out->kind == V_GUARD; out = out->src)
+        guard_open(l, out->cond, out->ncond);
     return out;
 }
 
@@ -622,7 +618,8 @@ static void map_step(Lower *l, void *user, const Arith *iter)
         return;
     }
     const Expr *f = map.expr->fun;
-    gen(l, f->arg[0], env_bind_named(l, map.env, f->params[0], map.in, f->arg[0]), map.out);
+    const Env *env = env_bind_named(l, map.env, f->params[0], map.in, f->arg[0]);
+    (needs_lanes(l, map.expr) ? gen_by_lanes : gen)(l, f->arg[0], env, map.out);
 }
 
 static void gen_map_dim(Lower *l, MapLoop *map)
@@ -798,6 +795,7 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_PAD:
     case P_GATHER:
     case P_DROP:
+    case P_REDLANES:
     case P_TOLOCAL:
     case P_TOPRIVATE: gen_view(l, expr, env, out); break;
     case PATTERNS: BUG("a pattern out of the table");

@@ -40,6 +40,15 @@ void side_assume(Lower *l, const Side *side)
             arith_assume(l->ctx, side->cond->cond[i]);
 }
 
+void guard_open(Lower *l, const Arith *const *cond, int n)
+{
+    Stm *guard = stm_add(l, ST_IF);
+    guard->value = k_cond(l, cond, n);
+    guard->side = sides_new(l, guard->value);
+    side_open(l, guard->side, &guard->body);
+    side_assume(l, guard->side);
+}
+
 void side_close(Lower *l, Outside outside)
 {
     l->block = outside.block;

@@ -96,7 +96,7 @@ static const View *planes_new(Lower *l, const Type *type, AddrSpace space, Buffe
 
 bool in_rows(const Lower *l)
 {
-    return l->inside[LOOP_LCL] == 1 && l->item[1] && !l->item[0];
+    return l->inside[LOOP_LCL] == 1 + l->lanes && l->item[1] && (l->lanes || !l->item[0]);
 }
 
 const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,

@@ -89,6 +89,7 @@ typedef struct {
     VEC(LoopVar) loops;   // variables of loops of this kernel
     int inside[4];        // how many loops of each LoopKind we are inside
     const Arith *item[3]; // of the loop over all items of the group that we are inside
+    bool lanes;           // all items of the group run what we are in (lanes.c)
     bool shared_tile;     // a local buffer was written since the last loop began
     int ahead;            // sides of ifs that are tried without their conditions
     bool stream;          // of a time loop: its stages stay where its cells are
@@ -139,6 +140,8 @@ const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *i
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out);
 // What a fold begins with, in registers, and one step of it.
+// A variable of a scalar, or of each of a tuple, that begins with a value.
+const View *fold_variable(Lower *l, const View *value, const Type *type);
 const View *fold_begin(Lower *l, const Expr *expr, const Env *env);
 void fold_element(Lower *l, const Expr *expr, const Env *env, const View *acc,
                   const View *value);
@@ -167,6 +170,8 @@ const Side *sides_new(Lower *l, const KExpr *cond);
 Outside side_open(Lower *l, const Side *side, Block *block);
 void side_assume(Lower *l, const Side *side); // until it is closed
 void side_close(Lower *l, Outside outside);
+// Opens an `if`: every cond is >= 0.
+void guard_open(Lower *l, const Arith *const *cond, int n);
 // fold.c: a fold in front of the guards of what it is stored to, if all that it reads
 // exists whatever they say: the folds of all outputs of an item then stand in one block,
 // where they may become one loop. NULL: it is no fold, or may not.
@@ -202,6 +207,15 @@ int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *fro
 // A kernel that does that many, at most those. Needs: stream_steps is not 0.
 void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
                 const View *to);
+
+// lanes.c: does a map by groups fold something by lanes of warps? Then all items of a group
+// run its function.
+bool needs_lanes(const Lower *l, const Expr *map);
+void gen_by_lanes(Lower *l, const Expr *expr, const Env *env, const View *out);
+// Where they do: a loop over items as a loop of each item; false: it is another loop.
+bool gen_in_turns(Lower *l, LoopKind kind, int dim, const Arith *extent, LoopBody *body,
+                  void *user);
+const View *gen_lanes(Lower *l, const Expr *expr, const Env *env);
 
 // own.c: arrays whose elements the items of a group have in registers, neighbours by turns.
 // Is it an array that all items of the group write, before they do something else?

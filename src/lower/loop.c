@@ -86,7 +86,9 @@ static bool gen_together(Lower *l, LoopKind kind, int dim, const Arith *extent,
 {
     if (kind != LOOP_LCL || !l->item[dim] || extent != thread_count(l, kind, dim))
         return false;
+    l->inside[kind] += l->lanes && dim == 0;
     body(l, user, l->item[dim]);
+    l->inside[kind] -= l->lanes && dim == 0;
     return true;
 }
 
@@ -128,7 +130,8 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
         gen_unrolled(l, n, body, user);
         return;
     }
-    if (gen_together(l, kind, dim, extent, body, user))
+    if (gen_together(l, kind, dim, extent, body, user) ||
+        gen_in_turns(l, kind, dim, extent, body, user))
         return;
     bool once = n == 1 && extent == threads && !l->kernel->any_group;
     if (once && kind != LOOP_WRG) { // a group loop marks its group

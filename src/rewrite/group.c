@@ -177,6 +177,31 @@ Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return with_inputs(rw, &in, with_levels(rw, &t, fold_of(rw, at, t.param[t.n - 1])));
 }
 
+// Do lanes exchange such values?
+static bool is_exchanged(const Type *type)
+{
+    bool ok = true;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        ok &= is_exchanged(type->item[i]);
+    return type->kind == T_TUPLE ? ok
+                                 : type->kind == T_SCALAR &&
+                                       (type->scalar == S_FLOAT || type->scalar == S_INT ||
+                                        type->scalar == S_DOUBLE || type->scalar == S_HALF);
+}
+
+Expr *rule_reduceLanes(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) ||
+        !is_commutative(at) || !is_exchanged(at->type) || !by_all_items(rw))
+        return NULL;
+    Expr *own = own_shares(rw, at, copy_of(rw, at->arg[1]), args->at[0], args->at[1]);
+    Param *y = fresh(rw, "y");
+    return expr_let(
+        rw->ir, y,
+        make_reduce(rw, P_REDLANES, copy_of(rw, at->fun), copy_of(rw, at->arg[0]), own),
+        use(rw, y));
+}
+
 Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x)
 {
     if (is_dims(x, P_ZIP, 1) && x->narg <= PARTS_MAX) {

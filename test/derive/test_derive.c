@@ -618,6 +618,45 @@ static void test_strict_passes(void **state)
     }
 }
 
+// Lanes that exchange registers join the folds of rows that are worth a warp.
+static void test_rows_by_lanes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *def;
+        bool shuffle, strict, lanes;
+    } known[] = {
+        {"def p(x: [1000][384]float) = map(reduce(+, 0), x)", true, false, true},
+        {"def p(x: [1000][384]float) = map(reduce(+, 0), x)", false, false, false},
+        {"def p(x: [1000][384]float) = map(reduce(+, 0), x)", true, true, false},
+        {"def p(x: [1000][9000]float) = map(reduce(max, 0), x)", true, false, true},
+        {"def p(x: [1000][40]float) = map(reduce(+, 0), x)", true, false, false},
+    };
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x = {.arena = arena_new()};
+        DeviceInfo device = gpu;
+        Point point;
+        Rewriting steps;
+        bool found = false;
+        device.lanes = 32;
+        device.shuffle = known[i].shuffle;
+        diags_init(&x.diags, x.arena);
+        x.problem = problem_parse("test", known[i].def, &x.diags);
+        assert_non_null(x.problem);
+        assert_true(problem_bind(x.problem, NULL, 0, &x.diags));
+        x.problem->bound->math = known[i].strict ? MATH_STRICT : MATH_STANDARD;
+        x.derivation = derive_new(x.problem->bound, &device, &x.diags);
+        assert_non_null(x.derivation);
+        derive_plain(x.derivation, &point);
+        assert_true(space_valid(derive_space(x.derivation), &point));
+        assert_true(derive_rewriting(x.derivation, &point, &steps, &x.diags));
+        for (int k = 0; k < steps.steps.len; k++)
+            found |= steps.steps.at[k].rule == RULE_REDUCE_LANES;
+        assert_int_equal(found, known[i].lanes);
+        close_all(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -636,6 +675,7 @@ int main(void)
         cmocka_unit_test(test_chains_around_products),
         cmocka_unit_test(test_parameters_have_rows),
         cmocka_unit_test(test_strict_passes),
+        cmocka_unit_test(test_rows_by_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,7 @@ static const struct {
     {"a |> reduceSeq(+, 0)", "100"},
     {"a |> reduceSeqUnroll(+, 0)", "100"},
     {"a |> reduceMatrix(+, 0)", "100"},
+    {"a |> reduceLanes(+, 0)", "100"},
     {"a |> scanSeq(+, 0)", "10 30 60 100"},
     {"a |> iterateStream(3, 2, 1, 1, \\v -> map(\\x -> x + 1, v))", "13 23 33 43"},
     {"a |> mapSeqSlide(3, 1, \\w -> w[0] + w[2])", "40 60"},

@@ -180,6 +180,7 @@ static const char *const round_trips[] = {
     "x |> reduceSeq(+, toPrivate(0.0))",
     "x |> reduceSeqUnroll(\\acc e -> acc + e, 0.0)",
     "x |> reduceMatrix(\\acc e -> acc + e, 0.0)",
+    "x |> reduceLanes(\\acc e -> acc + e, 0.0)",
     "x |> scanSeq(min, 0.0)",
     "x |> mapSeqSlide(3, 1, reduceSeq(+, 0))",
     "x |> iterateStream(3, 2, 4, 64, \\v -> map(\\e -> e + f, v))",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Golden files of the passes over the kernel IR: golden/*.txt. Each holds a program, its
-// sizes, a point of its space on an H200 (as OpenCL; streams and rings as CUDA), the pass,
-// and the kernel before and after it. FW_UPDATE=1 writes what came out into the files: read
-// the difference before you commit.
+// sizes, a point of its space on an H200 (as OpenCL; streams, rings, pairs and lanes as
+// CUDA), the pass, and the kernel before and after it. FW_UPDATE=1 writes what came out
+// into the files: read the difference before you commit.
 
 #include "calibrate/describe.h"
 #include "print.h"
@@ -138,8 +138,8 @@ static void see_pass(const Golden *golden, const char *path, Seen *seen)
     assert_true(device_model_find("nvidia-h200", &model));
     describe_model(&model, &device);
     // Lanes exchange registers there, and copies go on by themselves.
-    // Lanes exchange registers there, and copies go on by themselves.
-    if (strstr(path, "/stream") || strstr(path, "/ring") || strstr(path, "/pairs"))
+    if (strstr(path, "/stream") || strstr(path, "/ring") || strstr(path, "/pairs") ||
+        strstr(path, "/lanes"))
         describe_target("cuda", &device);
     problem->bound->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = derive_new(problem->bound, &device, &diags);

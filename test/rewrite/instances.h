@@ -301,6 +301,8 @@ static const Instance instances[] = {
      "root", "1236 12"},
     {"reduceLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
      "1238 124"},
+    {"reduceLanes", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
+     "1238 124"},
     {"reduceLcl",
      "def p(x: [N][M]float) = mapWrg0(\\r -> let m = reduce(max, -9.0, map(\\v -> soft(2, "
      "v), r)) in "

@@ -163,7 +163,7 @@ def view(array: Any, stream: int | None = None) -> View:
         return _of_dlpack(array, stream)
     if hasattr(array, "__cuda_array_interface__"):
         return _of_cuda(array)
-    raise TypeError(f"an array is wanted, not {type(array).__name__}")
+    raise TypeError(f"expected an array, not {type(array).__name__}")
 
 
 def library(array: Any) -> str:

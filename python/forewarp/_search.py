@@ -67,7 +67,7 @@ class Search:
     def tell(self, point: AnyPoint, seconds: float) -> None:
         """What a point took; 0: it cannot be used. ValueError: it is not valid."""
         if not lib.fw_search_tell(self._c, packed(Point.of(point)), _options.number("seconds", seconds)):
-            raise ValueError(f"this is no valid point: {Point.of(point)}")
+            raise ValueError(f"`{Point.of(point)}` is not a valid point")
 
     def measure(self, point: AnyPoint) -> Trial:
         """Builds, checks and times a point in a worker. It is not told to the strategy."""

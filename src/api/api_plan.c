@@ -94,7 +94,7 @@ static int take_wisdom(Making *m, int reach, Rigor least)
     if (!found.checked) {
         diag_warning(m->diags, span_none, "C089",
                      "the stored plan of %s is not used: it was never checked on %s, and "
-                     "there is no worker to do it",
+                     "there is no worker to check it",
                      found.problem, m->device->info.name);
         return 0;
     }

@@ -152,7 +152,7 @@ static bool measure(fw_search *s, const char *text, fw_trial *told, Diags *diags
     Point point;
     Trial trial;
     if (!read_point(s, text, &point))
-        return diag_error(diags, span_none, "C004", "this is no valid point: `%s`", text);
+        return diag_error(diags, span_none, "C004", "`%s` is not a valid point", text);
     if (!s->options.place.worker &&
         !(s->options.place.worker = api_worker(NULL, s->arena, diags)))
         return false;
@@ -182,7 +182,7 @@ static bool make_plan(fw_search *s, const char *text, fw_plan *plan, Diags *diag
     if (!text && !any)
         return diag_world(diags, "C056", "nothing was measured or told yet");
     if (text && !read_point(s, text, &point))
-        return diag_error(diags, span_none, "C004", "this is no valid point: `%s`", text);
+        return diag_error(diags, span_none, "C004", "`%s` is not a valid point", text);
     if (!text)
         point = best;
     plan->origin = tune_measured(s->tune, &point, &ns) ? FW_MEASURED : FW_PREDICTED;

@@ -785,7 +785,7 @@ bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
         return false;
     if (!can_print(&recipe->job))
         return diag_error(diags, span_none, "C057",
-                          "--host prints no launches with variables of a module, local "
+                          "--host cannot print launches with variables of a module, local "
                           "memory as an argument, or values of "
                           "more than 8 bytes");
     while (at < LANGUAGES && !language_is(target_name(recipe->target), at))

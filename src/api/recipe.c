@@ -414,7 +414,7 @@ static bool in_range(const Loaded *loaded, const int64_t *size, Buf *log)
                    (long long)s->range.low, (long long)s->range.high);
         if (s->range.multiple > 1)
             buf_printf(log, " and a multiple of %lld", (long long)s->range.multiple);
-        buf_printf(log, ", here %lld\n", (long long)size[i]);
+        buf_printf(log, ", not %lld\n", (long long)size[i]);
         return false;
     }
     return true;

@@ -468,7 +468,7 @@ bool calibrate(const CalibrateOptions *options, Arena *arena, Calibration *out,
     c.most_bytes = MIN(out->device.is_cpu ? BYTES_CPU : BYTES_GPU, out->device.alloc_bytes);
     bool ok = open_pool(&c) && measure_all(&c);
     if (ok && stop_due(options->place.stop)) // few kernels make worse weights than before
-        ok = diag_world(diags, "X014", "the weights stay as they were: %s",
+        ok = diag_world(diags, "X014", "the weights are unchanged: %s",
                         stop_text(options->place.stop));
     rig_close(c.rig);
     free(c.values);

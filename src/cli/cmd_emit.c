@@ -160,7 +160,7 @@ static bool write_host(Options *o, const Recipe *recipe)
     size_t n = strlen(path);
     if (n < 3 || strcmp(path + n - 2, ".c") != 0)
         return diag_error(&o->diags, span_none, "C058",
-                          "--host writes a C program: say where by -o FILE.c");
+                          "--host writes a C program: name its file with -o FILE.c");
     const char *base = arena_strndup(o->arena, path, n - 2), *slash = strrchr(base, '/');
     Buf header, body;
     buf_init(&header);
@@ -179,7 +179,7 @@ static bool emit_host(Emission *e)
     Recipe recipe;
     if (o->derivation || o->print)
         return diag_error(&o->diags, span_none, "C059",
-                          "--host goes with neither --derivation nor --print");
+                          "--host cannot be combined with --derivation or --print");
     const char *rule;
     return cli_rule(o, &e->ways, &e->device, &e->point, &rule) &&
            recipe_make(&e->ways, &e->point, rule, o->arena, &recipe, &o->diags) &&

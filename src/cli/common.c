@@ -56,12 +56,13 @@ Problem *cli_problem(Options *o, CliSizes sizes)
         problem->program->extra = o->extra;
     } else if (o->math != MATH_STANDARD) {
         diag_error(&o->diags, span_none, "C035",
-                   "--math is for programs; a template says it in \"options\"");
+                   "--math is for programs; a template sets this in \"options\"");
         return NULL;
     }
     if (o->unchecked && !problem->template && strcmp(o->command->name, "explore") != 0) {
-        diag_error(&o->diags, span_none, "C036",
-                   "--unchecked is for problem files; what a program must give is known");
+        diag_error(
+            &o->diags, span_none, "C036",
+            "--unchecked is for problem files; forewarp knows what a program must compute");
         return NULL;
     }
     bool bound = sizes == SIZES_LATER ||

@@ -246,8 +246,8 @@ int cli_fuse_program(Options *o)
     }
     if (p->space->cut)
         diag_warning(&o->diags, span_none, "F035",
-                     "there are too many sets of up to %d stages: those of up to %d are "
-                     "looked at",
+                     "there are too many sets of up to %d stages: only sets of up to %d "
+                     "are considered",
                      p->space->asked, p->space->limit);
     int n;
     const Fusion **list = fuse_list(p->space, 2, o->arena, &n);

@@ -756,7 +756,7 @@ static bool cuda_lend(Device *device, void *const *handle, size_t bytes, DeviceA
     size_t size = 0;
     *arg = (DeviceArg){.data = handle, .bytes = sizeof *handle};
     if (at % VECTOR_BYTES != 0) {
-        buf_printf(log, "the device pointer is no multiple of %d\n", VECTOR_BYTES);
+        buf_printf(log, "the device pointer is not a multiple of %d\n", VECTOR_BYTES);
         return false;
     }
     if (device->cu.cuMemGetAddressRange_v2(&start, &size, at) != CU_OK) {

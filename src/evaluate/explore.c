@@ -478,7 +478,8 @@ static bool explore_again(Explorer *x)
     buf_release(&size);
     for (int i = 0; i < n; i++) {
         if (!add_again(x, data, timed[i].number))
-            diag_warning(x->diags, span_none, "X004", "no longer what it was: %s",
+            diag_warning(x->diags, span_none, "X004",
+                         "left out, because its features have changed: %s",
                          data->expression[timed[i].number]);
         show(x, i + 1, n);
     }

@@ -50,7 +50,7 @@ static bool read_row(Loadings *table, const char *path, int line, char *text, Di
     for (char *at; n < COLUMNS && (at = strsep(&text, ",")); n++)
         cell[n] = at;
     if (n < COLUMNS || text)
-        return wrong(diags, path, line, "twelve columns are wanted");
+        return wrong(diags, path, line, "expected twelve columns");
     LoadingRow row = {.stencil = arena_strdup(table->arena, cell[0]),
                       .shape = {.points = atoi(cell[1]),
                                 .dims = atoi(cell[2]),
@@ -67,7 +67,7 @@ static bool read_row(Loadings *table, const char *path, int line, char *text, Di
         row.best = row.ns[l] < row.ns[row.best] ? (Loading)l : row.best;
     }
     if (!ok || !isfinite(row.ns[row.best]))
-        return wrong(diags, path, line, "a value is not what its column wants");
+        return wrong(diags, path, line, "a value does not fit its column");
     VEC_PUSH(table->arena, &table->rows, row);
     return true;
 }
@@ -179,7 +179,7 @@ bool loadings_model(Loadings *table, const ModelKind *kind, uint64_t seed, Diags
     }
     x.n = n;
     bool ok = rows >= 2 || diag_error(diags, span_none, "X013",
-                                      "%d stencils are fitted: two are wanted", rows);
+                                      "a fit needs at least two stencils, not %d", rows);
     if (ok)
         cross_validate(kind, &x, y, fold, MIN(rows, FOLDS), seed, predicted);
     for (int i = 0, at = 0; ok && i < table->rows.len; i++) {

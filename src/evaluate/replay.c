@@ -178,7 +178,7 @@ bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind 
     free(steps);
     return ok ||
            diag_error(diags, span_none, "X004",
-                      "%s on %s: no run came to the start of the score's time, %.3g s",
+                      "%s on %s: no run reached the start of the score's time, %.3g s",
                       kind->name, recorded->name, space->start_s);
 }
 

@@ -308,6 +308,6 @@ bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int
     free(view.cost);
     return n > 0 ||
            diag_error(diags, span_none, "X003",
-                      "%s: %d valid points are too few to train on and to judge by",
+                      "%s: %d valid points are too few to train and to judge a model",
                       recorded->name, recorded->nvalid);
 }

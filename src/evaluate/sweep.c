@@ -104,7 +104,7 @@ Sweep *sweep_read(const char *path, Arena *arena, Diags *diags)
         end = strchrnul(line, '\n');
         ok = end == line ||
              read_line(s, line, (size_t)(end - line), &points, &times, arena) ||
-             diag_error(diags, span_none, "M006", "%s: line %d is no run of bench/sweep",
+             diag_error(diags, span_none, "M006", "%s: line %d is not a run of bench/sweep",
                         path, number);
     }
     buf_release(&text);

@@ -51,7 +51,7 @@ static bool is_known(const Program *program, const Function *def, Diags *diags)
             expr_find(def->body, mentions, size->arith))
             return diag_error(diags, def->span, "F016",
                               "the size `%s` has no value, and the lengths of the "
-                              "parameters do not say it",
+                              "parameters do not determine it",
                               size->name);
     }
     return true;
@@ -185,7 +185,7 @@ const Elementary *script_instance(Script *script, const Name *name, const Type *
         if (strcmp(g->def->name, name->text) != 0)
             continue;
         if (g->def->nparam != n) {
-            diag_error(diags, name->span, "F009", "`%s` takes %d argument%s, here %d",
+            diag_error(diags, name->span, "F009", "`%s` takes %d argument%s, not %d",
                        name->text, g->def->nparam, g->def->nparam == 1 ? "" : "s", n);
             return NULL;
         }

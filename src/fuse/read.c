@@ -169,7 +169,7 @@ static const Type *take_type(Reader *r)
     Name scalar = take_name(r, "`float`");
     if (!r->failed && strcmp(scalar.text, "float") != 0) {
         diag_error(r->diags, scalar.span, "F003",
-                   "elements are made of `float`: there is no `%s` here", scalar.text);
+                   "elements consist of `float`, not of `%s`", scalar.text);
         r->failed = true;
     }
     const Type *type = type_scalar(S_FLOAT);
@@ -187,7 +187,7 @@ static void read_type(Reader *r)
     if (r->failed)
         return;
     if (find_type(r, name.text)) {
-        diag_error(r->diags, name.span, "F004", "the type `%s` is there already",
+        diag_error(r->diags, name.span, "F004", "the type `%s` is already declared",
                    name.text);
         return;
     }
@@ -209,7 +209,7 @@ static const Elementary *find_function(const Script *script, const char *name)
 static void add_function(Reader *r, Elementary *f)
 {
     if (find_function(r->script, f->name))
-        diag_error(r->diags, f->span, "F004", "the function `%s` is there already",
+        diag_error(r->diags, f->span, "F004", "the function `%s` is already declared",
                    f->name);
     else
         VEC_PUSH(r->script->arena, &r->script->functions, f);
@@ -246,13 +246,13 @@ static void add_size(Reader *r, const Name *name, const int64_t *said)
     Script *script = r->script;
     if (strcmp(name->text, "T") == 0)
         diag_error(r->diags, name->span, "F004",
-                   "T is the number of instances: call the size otherwise");
+                   "T is the number of instances: give the size another name");
     else if (binding_find(script->sizes.at, script->sizes.len, name->text))
-        diag_error(r->diags, name->span, "F004", "the size `%s` is there already",
+        diag_error(r->diags, name->span, "F004", "the size `%s` is already declared",
                    name->text);
     else if (value < 1 || value > INT32_MAX)
         diag_error(r->diags, name->span, "F002",
-                   "the size `%s` must be from 1 to %d, here %lld", name->text, INT32_MAX,
+                   "the size `%s` must be from 1 to %d, not %lld", name->text, INT32_MAX,
                    (long long)value);
     else if (given || said)
         VEC_PUSH(script->arena, &script->sizes, ((Binding){name->text, value}));

@@ -89,8 +89,8 @@ static void check_variables(Resolver *r)
         const Name *name = &r->draft->variables.at[i].name;
         r->producer[i] = NOBODY;
         if (find_variable(r, name->text) != i)
-            diag_error(r->diags, name->span, "F004", "the variable `%s` is there already",
-                       name->text);
+            diag_error(r->diags, name->span, "F004",
+                       "the variable `%s` is already declared", name->text);
     }
 }
 
@@ -139,7 +139,7 @@ static void resolve_statement(Resolver *r, int i)
     if (result >= 0)
         set_producer(r, &s->result, result, i);
     if (f && f->nparam != s->n)
-        diag_error(r->diags, s->function.span, "F009", "`%s` takes %d argument%s, here %d",
+        diag_error(r->diags, s->function.span, "F009", "`%s` takes %d argument%s, not %d",
                    f->name, f->nparam, f->nparam == 1 ? "" : "s", s->n);
     for (int k = 0; k < s->n; k++) {
         int v = r->argument[k][i] = need_variable(r, &s->argument[k]);

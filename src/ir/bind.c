@@ -244,9 +244,9 @@ static bool check_range(const Bind *b, const SizeDecl *size, const Binding *bind
     if (broken->multiple > 1)
         buf_printf(&multiple, " and a multiple of %" PRId64, broken->multiple);
     if (inside)
-        buf_printf(&multiple, ", here %" PRId64, binding->value);
+        buf_printf(&multiple, ", not %" PRId64, binding->value);
     else
-        buf_printf(&multiple, ", here %" PRId64 " to %" PRId64, range.low, range.high);
+        buf_printf(&multiple, ", not %" PRId64 " to %" PRId64, range.low, range.high);
     diag_error(b->diags, size->span, "T022",
                "size %s must be from %" PRId64 " to %" PRId64 "%s", binding->name,
                broken->low, broken->high, multiple.text);

@@ -146,7 +146,7 @@ static const Type *join_types(Infer *in, const Expr *e, const Type *a, const Typ
 static const Type *wrong_operand(Infer *in, const Expr *e, const char *needs,
                                  const Type *got)
 {
-    diag_error(in->diags, e->span, "T002", "`%s` needs %s, here %s", op_info[e->op].text,
+    diag_error(in->diags, e->span, "T002", "`%s` needs %s, not %s", op_info[e->op].text,
                needs, infer_show(in, got));
     return NULL;
 }
@@ -256,7 +256,7 @@ static const Type *infer_select(Infer *in, Expr *e, const Type *want)
         return NULL;
     if (!is_bool(cond)) {
         diag_error(in->diags, e->arg[0]->span, "T014",
-                   "the condition of `if` must be bool, here %s", infer_show(in, cond));
+                   "the condition of `if` must be bool, not %s", infer_show(in, cond));
         return NULL;
     }
     const Type *type = common_type(in, e, 1);
@@ -268,7 +268,7 @@ static const Type *infer_select(Infer *in, Expr *e, const Type *want)
 static const Type *infer_op(Infer *in, Expr *e, const Type *want)
 {
     if (e->narg != op_info[e->op].args) {
-        diag_error(in->diags, e->span, "T003", "`%s` takes %d arguments, here %d",
+        diag_error(in->diags, e->span, "T003", "`%s` takes %d arguments, not %d",
                    op_info[e->op].text, op_info[e->op].args, e->narg);
         return NULL;
     }
@@ -298,7 +298,7 @@ static bool callable(Infer *in, const Expr *e)
                           "recursion",
                           f->name);
     if (e->narg != f->nparam)
-        return diag_error(in->diags, e->span, "T003", "`%s` takes %d argument%s, here %d",
+        return diag_error(in->diags, e->span, "T003", "`%s` takes %d argument%s, not %d",
                           f->name, f->nparam, f->nparam == 1 ? "" : "s", e->narg);
     return true;
 }
@@ -306,7 +306,7 @@ static bool callable(Infer *in, const Expr *e)
 static bool wrong_argument(Infer *in, const Expr *e, int i)
 {
     return diag_error(
-        in->diags, e->arg[i]->span, "T004", "argument `%s` of `%s` must be %s, here %s",
+        in->diags, e->arg[i]->span, "T004", "argument `%s` of `%s` must be %s, not %s",
         e->callee->params[i]->name, e->callee->name,
         infer_show(in, e->callee->params[i]->type), infer_show(in, e->arg[i]->type));
 }
@@ -461,9 +461,8 @@ static const Type *infer_open_call(Infer *in, Expr *e, const Type *want)
     const char *open = ok ? instance_open(&instance) : NULL;
     if (open) {
         diag_error(in->diags, e->span, "T026",
-                   "`%s` of `%s` is not known from the arguments here: one of them must "
-                   "have it",
-                   open, e->callee->name);
+                   "the arguments here do not determine `%s` of `%s`", open,
+                   e->callee->name);
         return NULL;
     }
     if (!ok)
@@ -543,12 +542,12 @@ static const Type *infer_at(Infer *in, Expr *e)
     if (!array || !index)
         return NULL;
     if (array->kind != T_ARRAY) {
-        diag_error(in->diags, e->arg[0]->span, "T006",
-                   "only an array has elements, here %s", infer_show(in, array));
+        diag_error(in->diags, e->arg[0]->span, "T006", "only an array has elements, not %s",
+                   infer_show(in, array));
         return NULL;
     }
     if (index->kind != T_SCALAR || index->scalar != S_INT) {
-        diag_error(in->diags, e->arg[1]->span, "T007", "an index must be int, here %s",
+        diag_error(in->diags, e->arg[1]->span, "T007", "an index must be int, not %s",
                    infer_show(in, index));
         return NULL;
     }
@@ -627,7 +626,7 @@ static bool infer_body(Infer *in, Function *f)
         f->result = type;
     if (!type_equal(in->ir->arith, f->result, type))
         return diag_error(in->diags, f->body->span, "T005",
-                          "`%s` is declared to return %s, here %s", f->name,
+                          "`%s` is declared to return %s, but returns %s", f->name,
                           infer_show(in, f->result), infer_show(in, type));
     f->body = pin_declared(in, f->body);
     return true;

@@ -40,7 +40,7 @@ static const char *call_text(Infer *in, const Expr *e, int dim)
 static const Type *wrong(Infer *in, const Expr *e, const char *code, const char *needs,
                          const Type *got)
 {
-    diag_error(in->diags, e->span, code, "`%s` needs %s, here %s", name_of(in, e), needs,
+    diag_error(in->diags, e->span, code, "`%s` needs %s, not %s", name_of(in, e), needs,
                infer_show(in, got));
     return NULL;
 }
@@ -91,7 +91,7 @@ static bool need_nonneg(Infer *in, const Expr *e, const Arith *lhs, const Arith 
         return true;
     arith_range(in->ir->arith, lhs, &lo, &hi);
     if (hi < 0)
-        return diag_error(in->diags, e->span, "T013", "%s, here %s",
+        return diag_error(in->diags, e->span, "T013", "%s, not %s",
                           needs_text(in, e, &needs), infer_show_arith(in, here));
     record(in, e, lhs, NULL, &needs);
     return true;
@@ -106,16 +106,15 @@ static bool need_divides(Infer *in, const Expr *e, const Arith *lhs, const Arith
         record(in, e, lhs, rhs, &needs);
         return true;
     }
-    return rest == 0 || diag_error(in->diags, e->span, "T013", "%s, here %s",
+    return rest == 0 || diag_error(in->diags, e->span, "T013", "%s, not %s",
                                    needs_text(in, e, &needs), infer_show_arith(in, lhs));
 }
 
 static bool need_positive(Infer *in, const Expr *e, const Arith *n, const char *what)
 {
     return arith_nonneg(in->ir->arith, arith_addc(in->ir->arith, n, -1)) ||
-           diag_error(in->diags, e->span, "T016",
-                      "the %s of `%s` must be positive, here %s", what, name_of(in, e),
-                      infer_show_arith(in, n));
+           diag_error(in->diags, e->span, "T016", "the %s of `%s` must be positive, not %s",
+                      what, name_of(in, e), infer_show_arith(in, n));
 }
 
 // Arguments ----------------------------------------------------------------------------
@@ -393,7 +392,7 @@ static bool same_lengths(Infer *in, const Expr *e, const Type *a, const Type *b)
     for (int d = 0; d < e->dims; d++, x = x->elem, y = y->elem)
         if (!arith_equal(in->ir->arith, x->len, y->len))
             return diag_error(in->diags, e->span, "T012",
-                              "`%s` needs arrays of equal lengths, here %s and %s",
+                              "`%s` needs arrays of equal lengths, not %s and %s",
                               name_of(in, e), infer_show(in, a), infer_show(in, b));
     return true;
 }
@@ -529,7 +528,7 @@ static bool pad_constant(Infer *in, Expr *e, const Type *x)
         return false;
     return type_equal(in->ir->arith, type, leaf(x)) ||
            diag_error(in->diags, e->arg[0]->span, "T004",
-                      "the constant of `%s` must be %s, here %s", name_of(in, e),
+                      "the constant of `%s` must be %s, not %s", name_of(in, e),
                       infer_show(in, leaf(x)), infer_show(in, type));
 }
 
@@ -583,7 +582,7 @@ static const Type *infer_as_vector(Infer *in, Expr *e)
         return NULL;
     int64_t width;
     if (!arith_is_const(num(e, 0, 0), &width) || (width != 2 && width != 4 && width != 8)) {
-        diag_error(in->diags, e->span, "T015", "a vector has width 2, 4 or 8, here %s",
+        diag_error(in->diags, e->span, "T015", "a vector has width 2, 4 or 8, not %s",
                    infer_show_arith(in, num(e, 0, 0)));
         return NULL;
     }
@@ -616,7 +615,7 @@ static bool well_formed(Infer *in, const Expr *e)
     int data = info->data + (e->pattern == P_PAD && e->mode == PAD_CONSTANT);
     if (info->data < 0 ? e->narg > 0 : e->narg == data)
         return true;
-    return diag_error(in->diags, e->span, "T003", "`%s` takes %d array argument%s, here %d",
+    return diag_error(in->diags, e->span, "T003", "`%s` takes %d array argument%s, not %d",
                       name_of(in, e), data, data == 1 ? "" : "s", e->narg);
 }
 

@@ -507,7 +507,7 @@ FW_NORETURN static void wrong_input(Interp *in, const Param *param, const Type *
     buf_init(&have);
     type_print(&need, param->type);
     type_print(&have, got);
-    const char *text = arena_printf(in->diags->arena, "input `%s` must be %s, here %s",
+    const char *text = arena_printf(in->diags->arena, "input `%s` must be %s, not %s",
                                     param->name, need.text, have.text);
     buf_release(&need);
     buf_release(&have);

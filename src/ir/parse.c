@@ -445,7 +445,7 @@ static void parse_params(Parser *p)
         const Type *type = parse_type(p);
         if (p->in_fun && !type_is_scalar(type))
             fail(p, span_since(p, span), "P016",
-                 "a fun takes scalars; what takes arrays or tuples is a def");
+                 "a fun takes scalars; use a def for arrays or tuples");
         for (; first < p->local.len; first++)
             p->local.at[first].param->type = type;
         if (!accept_token(p, TOK_COMMA))
@@ -461,7 +461,7 @@ static void parse_generics(Parser *p, Function *f)
     if (!accept_token(p, TOK_LBRACKET))
         return;
     if (p->in_fun)
-        fail(p, look(p)->span, "P016", "a fun is of one type; what is of any is a def");
+        fail(p, look(p)->span, "P016", "a fun has fixed types; use a def for open ones");
     do {
         Token name = take_new_name(p, "the name of a length or of a type");
         OpenName open = {.name = name.text};
@@ -514,7 +514,7 @@ static void parse_head(Parser *p, Function *f)
     Span span = look(p)->span;
     f->result = parse_type(p);
     if (p->in_fun && !type_is_scalar(f->result))
-        fail(p, span_since(p, span), "P016", "a fun gives a scalar");
+        fail(p, span_since(p, span), "P016", "a fun returns a scalar");
 }
 
 static void parse_opaque(Parser *p, Function *f)

@@ -151,7 +151,7 @@ static Exprs parse_args(Parser *p, Expr *piped)
 static void check_args(Parser *p, Span span, const char *name, int want, int have)
 {
     if (want != have)
-        fail(p, span, "P008", "`%s` takes %d argument%s, here it has %d", name, want,
+        fail(p, span, "P008", "`%s` takes %d argument%s, not %d", name, want,
              want == 1 ? "" : "s", have);
 }
 
@@ -399,8 +399,8 @@ static int count_nums(Parser *p, const Token *name, const PatternWord *word, int
     Buf usage;
     buf_init(&usage);
     print_usage(&usage, word);
-    fail(p, name->span, "P008", "wrong number of arguments: it is %s; here there %s %d%s",
-         usage.text, argc == 1 ? "is" : "are", argc, piped ? " and the piped array" : "");
+    fail(p, name->span, "P008", "wrong number of arguments: expected %s, found %d%s",
+         usage.text, argc, piped ? " and the piped array" : "");
     buf_release(&usage);
     return 0;
 }

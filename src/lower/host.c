@@ -204,7 +204,7 @@ void kernel_end(Lower *l)
     l->kernel = NULL;
     l->block = NULL;
     if (!l->failed && l->options->quick && block_nodes(&kernel->body) > QUICK_NODES)
-        lower_fail(l, span_none, "L029", "the kernel is too long to be looked at");
+        lower_fail(l, span_none, "L029", "the kernel is too long to be considered");
     if (l->failed)
         return;
     Pass pass = {l->ctx, l->arena, l->unit->program, l->options};

@@ -22,8 +22,9 @@ const View *own_memory(Lower *l, const Expr *expr, const View *whole)
     const Type *each = expr_find_pattern(expr, P_MAPLCL)->fun->arg[0]->type;
     if (whole->kind != V_MEM || !arith_is_const(type_count(l->ctx, each), &near) ||
         !arith_is_const(whole->buffer->count, &count))
-        return lower_fail(l, expr->span, "L024",
-                          "items have arrays of scalars in registers, of a known length");
+        return lower_fail(
+            l, expr->span, "L024",
+            "only arrays of scalars with a known length can be in registers of items");
     Buffer *buffer = (Buffer *)whole->buffer; // as yet ours alone
     buffer->items = (int)items;
     buffer->near = (int)near;
@@ -40,7 +41,8 @@ const Arith *own_index(Lower *l, const Buffer *buffer, const Arith *index)
                 *items = arith_const(c, buffer->items);
     const Arith *turn = arith_div(c, index, near), *row = arith_div(c, turn, items);
     if (buffer->items > 1 && arith_mod(c, turn, items) != l->item[0])
-        lower_fail(l, span_none, "L024", "an element that another item has in registers");
+        lower_fail(l, span_none, "L024",
+                   "an element that is in the registers of another item");
     return arith_add(c, arith_mul(c, row, near), arith_mod(c, index, near));
 }
 
@@ -69,7 +71,7 @@ bool own_copy(Lower *l, const View *from, const View *out)
     int64_t row = (int64_t)b->items * b->near;
     if (from->type->elem->kind == T_ARRAY || !arith_is_const(from->type->len, &length) ||
         length % row) {
-        lower_fail(l, span_none, "L024", "what items have in registers are whole rows");
+        lower_fail(l, span_none, "L024", "only whole rows can be in registers of items");
         return true;
     }
     for (int64_t k = 0; k < length / row; k++)

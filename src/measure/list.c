@@ -134,7 +134,7 @@ bool devices_find(Arena *arena, const char *worker, const Stop *stop, const char
             id);
     list_kinds(&listing, &kind, 1, diags);
     if (listing.found.len == 0 && stop_due(stop))
-        return diag_world(diags, "C007", "the device %s was not looked for: %s", id,
+        return diag_world(diags, "C007", "forewarp did not look for the device %s: %s", id,
                           stop_text(stop));
     if (listing.found.len == 0)
         return diags->errors == errors && none_such(&listing, diags);

@@ -305,9 +305,10 @@ static bool check_device(const char *device, Diags *diags)
     const DeviceKind *kind;
     int index;
     return device_parse(device, &kind, &index) ||
-           diag_error(diags, span_none, "",
-                      "'%s' names no device: they are opencl:0, ..., cuda:0, ..., and host",
-                      device);
+           diag_error(
+               diags, span_none, "",
+               "'%s' is not a device; devices are opencl:0, ..., cuda:0, ..., and host",
+               device);
 }
 
 Rig *rig_open(const RigConfig *config, Diags *diags)

@@ -232,13 +232,13 @@ static bool read_time(Reader *r, const char *status, double *time)
     *time = NAN;
     bool ok = strcmp(status, "ok") == 0;
     if (!ok && f->text[0])
-        return diag_error(r->diags, f->span, "M015", "a row that is `%s` has no time",
+        return diag_error(r->diags, f->span, "M015", "a row with status `%s` has no time",
                           status);
     if (!ok)
         return true;
     if (!read_number(r, r->columns - 2, time))
         return false;
-    return *time > 0 || diag_error(r->diags, f->span, "M015", "a time is above 0");
+    return *time > 0 || diag_error(r->diags, f->span, "M015", "a time must be above 0");
 }
 
 // The row of this program, size, expression and launch: a new one, or the one before it,
@@ -287,7 +287,7 @@ static bool read_row(Reader *r)
     if (r->nfield != r->columns)
         return diag_error(r->diags,
                           span_join(r->field[0].span, r->field[r->nfield - 1].span), "M016",
-                          "%d fields, where the header has %d", r->nfield, r->columns);
+                          "the row has %d fields, the header %d", r->nfield, r->columns);
     const char *status = r->field[r->columns - 1].text;
     double time;
     for (int i = 0; i < 2; i++)

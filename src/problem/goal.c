@@ -87,7 +87,8 @@ static bool add_metric(Goal *g, const GoalText *text)
             g->weighs |= i == MEASURE_ENERGY || i == MEASURE_POWER;
             return (i < MEASURES && strcmp(text->text, text->name) == 0) ||
                    diag_error(g->diags, span_none, "J013", "%s: `%s` is %s", text->where,
-                              text->name, i < MEASURES ? "told by trials" : "given twice");
+                              text->name,
+                              i < MEASURES ? "a number that trials report" : "given twice");
         }
     if (g->nmetric == GOAL_METRICS)
         return diag_error(g->diags, span_none, "J013", "%s: more than %d metrics",

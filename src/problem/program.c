@@ -293,8 +293,7 @@ bool ways_constrain(Ways *ways, const char *text, Diags *diags)
     if (!space_constrain_span(space, whole, diags) || !space_build(space, diags))
         return false;
     return space_count(space) > 0 ||
-           diag_error(diags, span_none, "C042", "no point of the space is left by `%s`",
-                      text);
+           diag_error(diags, span_none, "C042", "`%s` leaves no point of the space", text);
 }
 
 int ways_first(const Ways *ways, Point *point, int max)

@@ -274,8 +274,8 @@ static bool compute(Rig *rig, const Job *job, const RigConfig *config, void **ra
     bool ok = rig_fill(rig, config, diags) && rig_compute(rig, job, &trial, raw, diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(diags, "R001",
-                        "the plain kernel on the host, which computes what is right, did "
-                        "not end well: %s%s%s",
+                        "the plain kernel on the host, which computes the expected "
+                        "outputs, failed: %s%s%s",
                         trial_status_name[trial.status], trial.log ? ": " : "",
                         trial.log ? trial.log : "");
     data->build_s = trial.build_s;
@@ -472,8 +472,8 @@ static bool agrees(const ProblemData *data, const void *const *interpreted, Diag
     double far = outputs_differ(data, interpreted, true, true);
     return far <= data->tolerance ||
            diag_world(diags, "R001",
-                      "the plain kernel as C++ is no reference: it is %.3g from the "
-                      "interpreter",
+                      "the plain kernel as C++ cannot be the reference: it differs from "
+                      "the interpreter by %.3g",
                       far);
 }
 
@@ -515,7 +515,8 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
     }
     arena_free(scratch);
     if (!done)
-        diag_world(diags, "R002", "no small sizes at which the reference could be checked");
+        diag_world(diags, "R002",
+                   "there are no small sizes at which the reference could be checked");
     return ok;
 }
 
@@ -741,7 +742,8 @@ static bool settle_strict(const Problem *problem, ProblemData *data, const Workp
         return false;
     double far = outputs_differ(data, outputs_of(values, arena), true, true);
     if (far > data->tolerance)
-        return diag_world(diags, "R003", "the plain kernel is wrong: it is %.3g off", far);
+        return diag_world(diags, "R003", "the plain kernel is wrong: its error is %.3g",
+                          far);
     for (int i = data->ninput; i < data->nbuffer; i++) {
         data->buffer[i].expect = values->buffer[i].expect;
         data->buffer[i].bound = NULL;

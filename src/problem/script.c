@@ -20,7 +20,7 @@ static const Binding *instances(const Problem *problem, Diags *diags)
         diag_error(diags, span_none, "F032",
                    "T is 0: with no instances there is nothing to launch or time");
     else if (count->value < 0 || count->value > INT32_MAX / 2)
-        diag_error(diags, span_none, "F032", "T must be from 1 to %d, here %lld",
+        diag_error(diags, span_none, "F032", "T must be from 1 to %d, not %lld",
                    INT32_MAX / 2, (long long)count->value);
     else
         return count;

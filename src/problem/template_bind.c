@@ -84,14 +84,15 @@ static bool set_plain(Template *t, Diags *diags)
         said |= p->first != NULL;
         t->plain.choice[i] = 0;
         if (p->first && !space_set(t->space, &t->plain, p->name, p->first))
-            return diag_error(diags, span_none, "J005", "%s: parameters.%s: %s is no value",
-                              t->path, p->name, p->first);
+            return diag_error(diags, span_none, "J005",
+                              "%s: parameters.%s: %s is not one of its values", t->path,
+                              p->name, p->first);
     }
     if (space_valid(t->space, &t->plain))
         return true;
     if (said)
         diag_warning(diags, span_none, "J005",
-                     "%s: the default point breaks a constraint; another one is taken",
+                     "%s: the default point breaks a constraint; another point is used",
                      t->path);
     space_point(t->space, 0, &t->plain);
     return true;
@@ -111,8 +112,9 @@ static bool set_reference_point(Template *t, Diags *diags)
         const char *word = json_is_string(value) ? json_string_value(value) : text;
         bool ok = space_set(t->space, point, name, word);
         if (!ok)
-            diag_error(diags, span_none, "J005", "%s: reference.point.%s: %s is no value",
-                       t->path, name, word);
+            diag_error(diags, span_none, "J005",
+                       "%s: reference.point.%s: %s is not one of its values", t->path, name,
+                       word);
         free(text);
         if (!ok)
             return false;
@@ -183,8 +185,8 @@ static bool bind_shape(const Template *t, int i, TemplateArg *arg, Diags *diags)
     }
     if (arg->varies && arg->access != ACCESS_IN && !arg->unchecked)
         return diag_error(diags, span_none, "J006",
-                          "%s: it depends on parameters, so that what is right at one "
-                          "point is not at another: \"check\": false, or a shape of sizes",
+                          "%s: it depends on parameters, so points cannot be compared; use "
+                          "\"check\": false, or a shape of sizes only",
                           arg_place(t, i, "shape"));
     return arg->fill.kind != FILL_VIEW || bind_pad(t, i, arg, diags);
 }

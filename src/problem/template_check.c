@@ -51,7 +51,7 @@ static bool set_bounds(const Template *t, int number, RigBuffer *buffer, double 
     PlaceExpr expr = {0};
     if (words < 1)
         return diag_error(diags, span_none, "J014",
-                          "%s: a part or a bound is of numbers of 4 or 8 bytes", where);
+                          "%s: a part or a bound needs numbers of 4 or 8 bytes", where);
     bool ok = !arg->part || place_open(t, where, arg->part, &expr, diags);
     for (int64_t i = 0; ok && i < buffer->count; i += MANY) {
         int n = (int)MIN(MANY, buffer->count - i);
@@ -83,8 +83,8 @@ bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *
         RigBuffer *buffer = arg->buffer < 0 ? NULL : &data->buffer[arg->buffer];
         if (arg->spared > 0 && arg->element->kind != 'f' && arg->element->bytes != 4)
             return diag_error(diags, span_none, "J014",
-                              "%s: arguments[%d].tolerance.elements: integers of 4 bytes "
-                              "and floating numbers may be wrong, not `%s`",
+                              "%s: arguments[%d].tolerance.elements: this needs integers "
+                              "of 4 bytes or floating numbers, not `%s`",
                               t->path, i, arg->type);
         if (buffer && buffer->expect && (arg->part || arg->bounded || buffer->bound) &&
             !set_bounds(t, i, buffer, data->tolerance, arena, diags))

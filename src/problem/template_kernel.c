@@ -27,10 +27,10 @@ bool reader_kernel(const Reader *r, const char *where, const char *name, bool ke
 {
     if (kernel && language_is(r->t->language, LANGUAGE_CUDA))
         return is_kernel_name(name) ||
-               reader_wrong(r, where,
-                            "`%s` is no name: `scale`, `place::scale` and "
-                            "`scale<float, 4>` are",
-                            name);
+               reader_wrong(
+                   r, where,
+                   "`%s` is not a name like `scale`, `place::scale` or `scale<float, 4>`",
+                   name);
     return reader_is_name(name) ||
            reader_wrong(r, where, "`%s` cannot name a function: letters, digits and _",
                         name);
@@ -133,7 +133,7 @@ static bool no_kernel(const Reader *r, const char *where, const char *name,
     guess_init(&guess, word);
     offer_functions(r->t->arena, r->t->text, &guess);
     guess_print(&hint, &guess);
-    reader_wrong(r, where, "the texts have no kernel `%s`%s", name, hint.text);
+    reader_wrong(r, where, "the files have no kernel `%s`%s", name, hint.text);
     buf_release(&hint);
     return false;
 }
@@ -194,7 +194,7 @@ bool reader_sources(const Reader *r)
     Template *t = r->t;
     Buf text;
     buf_init(&text);
-    bool ok = t->file.len > 0 || reader_wrong(r, "files", "a file is wanted");
+    bool ok = t->file.len > 0 || reader_wrong(r, "files", "expected a file");
     for (int i = 0; ok && i < t->file.len; i++) {
         template_line(&text, t->file.at[i]);
         ok = reader_file(r, "files", t->file.at[i], &text) != NULL;

@@ -182,7 +182,7 @@ static bool append_one(const List *l, json_t *out, const char *text)
         return append_range(l, out, part);
     if ((part = inside(l->arena, text, "(", ')')))
         return append_items(l, out, part);
-    return wrong(l, "a list [ ] or a range is wanted", text);
+    return wrong(l, "expected a list [ ] or a range", text);
 }
 
 // Lists with a plus between them.

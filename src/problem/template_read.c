@@ -54,7 +54,7 @@ bool reader_keys(const Reader *r, const char *where, const json_t *object,
     const char *key;
     json_t *value;
     if (!json_is_object(object))
-        return reader_wrong(r, where, "an object { } is wanted");
+        return reader_wrong(r, where, "expected an object { }");
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         int i = 0;
@@ -74,7 +74,7 @@ bool reader_text(const Reader *r, const char *where, const json_t *object, const
     if (!value)
         return !needed || reader_wrong(r, reader_in(r, where, key), "it is missing");
     if (!json_is_string(value) || !json_string_value(value)[0])
-        return reader_wrong(r, reader_in(r, where, key), "a text is wanted");
+        return reader_wrong(r, reader_in(r, where, key), "expected a text");
     *out = arena_strdup(r->t->arena, json_string_value(value));
     return true;
 }
@@ -97,7 +97,7 @@ static const char *expression_of(const Reader *r, const char *where, const json_
         return number_text(r->t->arena, json_number_value(value));
     if (json_is_boolean(value))
         return json_is_true(value) ? "1" : "0";
-    reader_wrong(r, where, "an expression is wanted: a text or a number");
+    reader_wrong(r, where, "expected an expression: a text or a number");
     return NULL;
 }
 
@@ -106,7 +106,7 @@ static bool flag_of(const Reader *r, const char *where, const json_t *object,
 {
     const json_t *value = json_object_get(object, key);
     if (value && !json_is_boolean(value))
-        return reader_wrong(r, reader_in(r, where, key), "true or false is wanted");
+        return reader_wrong(r, reader_in(r, where, key), "expected true or false");
     if (value)
         *out = json_is_true(value);
     return true;
@@ -130,7 +130,7 @@ static bool word_of(const Reader *r, const char *where, const json_t *object,
     buf_init(&known);
     for (int i = 0; i < n; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", word[i]);
-    reader_wrong(r, reader_in(r, where, key), "`%s` is none of %s", text, known.text);
+    reader_wrong(r, reader_in(r, where, key), "`%s` is not one of %s", text, known.text);
     buf_release(&known);
     return false;
 }
@@ -171,7 +171,7 @@ static bool texts_of(const Reader *r, const char *where, const json_t *value,
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
         if (!json_is_string(item) || !json_string_value(item)[0])
-            return reader_wrong(r, where, "a text or a list of texts is wanted");
+            return reader_wrong(r, where, "expected a text or a list of texts");
         push(r->t, arena_strdup(r->t->arena, json_string_value(item)));
     }
     return true;
@@ -234,21 +234,20 @@ static bool check_values(const Reader *r, const char *where, const json_t *value
     Map seen;
     map_init(&seen, r->t->arena);
     if (n == 0 || n > INT16_MAX)
-        return reader_wrong(r, where, "1 to %d values are wanted", INT16_MAX);
+        return reader_wrong(r, where, "expected 1 to %d values", INT16_MAX);
     for (size_t i = 0; i < n; i++) {
         const json_t *value = json_array_get(values, i);
         words += json_is_string(value);
         if (!json_is_string(value) && !json_is_number(value) && !json_is_boolean(value))
             return reader_wrong(r, at(r, where, i),
-                                "a number, truth value or text is "
-                                "wanted");
+                                "expected a number, truth value or text");
         const char *text = value_text(r->t->arena, value);
         if (map_get(&seen, text))
             return reader_wrong(r, at(r, where, i), "the value is given twice");
         map_put(&seen, text, (void *)value);
     }
     return words == 0 || words == n ||
-           reader_wrong(r, where, "numbers and texts do not mix");
+           reader_wrong(r, where, "the values must be all numbers or all texts");
 }
 
 bool reader_param(const Reader *r, const char *where, const char *name,
@@ -297,7 +296,7 @@ static bool read_param(const Reader *r, const char *where, const char *name,
     if (json_is_array(values))
         return reader_param(r, where, name, values, first);
     if (!json_is_string(values))
-        return reader_wrong(r, where, "a list of values is wanted");
+        return reader_wrong(r, where, "expected a list of values");
     json_t *list = list_parse(r->t, where, json_string_value(values), r->diags);
     bool ok = list && reader_param(r, where, name, list, first);
     json_decref(list);
@@ -309,7 +308,7 @@ static bool read_params(const Reader *r, const json_t *params)
     const char *name;
     json_t *values;
     if (!json_is_object(params) || json_object_size(params) == 0)
-        return reader_wrong(r, "parameters", "an object of names and values is wanted");
+        return reader_wrong(r, "parameters", "expected an object of names and values");
     json_object_foreach((json_t *)(uintptr_t)params, name, values)
     {
         if (!read_param(r, reader_in(r, "parameters", name), name, values))
@@ -323,14 +322,14 @@ static bool read_sizes(const Reader *r, const json_t *sizes)
     const char *name;
     json_t *value;
     if (sizes && !json_is_object(sizes))
-        return reader_wrong(r, "sizes", "an object of names and whole numbers is wanted");
+        return reader_wrong(r, "sizes", "expected an object of names and whole numbers");
     json_object_foreach((json_t *)(uintptr_t)sizes, name, value)
     {
         const char *where = reader_in(r, "sizes", name);
         if (!check_name(r, where, name))
             return false;
         if (!json_is_integer(value))
-            return reader_wrong(r, where, "a whole number is wanted");
+            return reader_wrong(r, where, "expected a whole number");
         Binding size = {arena_strdup(r->t->arena, name), json_integer_value(value)};
         VEC_PUSH(r->t->arena, &r->t->size, size);
     }
@@ -340,7 +339,7 @@ static bool read_sizes(const Reader *r, const json_t *sizes)
 static bool read_constraints(const Reader *r, const json_t *list)
 {
     if (list && !json_is_array(list))
-        return reader_wrong(r, "constraints", "a list of expressions is wanted");
+        return reader_wrong(r, "constraints", "expected a list of expressions");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *where = at(r, "constraints", i);
         const char *text = expression_of(r, where, json_array_get(list, i));
@@ -368,7 +367,7 @@ static bool read_range(const Reader *r, const char *where, const json_t *range, 
     const json_t *low = json_array_get(range, 0), *high = json_array_get(range, 1);
     if (json_array_size(range) != 2 || !json_is_number(low) || !json_is_number(high) ||
         json_number_value(low) > json_number_value(high))
-        return reader_wrong(r, where, "[lowest, highest] is wanted");
+        return reader_wrong(r, where, "expected [lowest, highest]");
     fill->ranged = true;
     fill->low = json_number_value(low);
     fill->high = json_number_value(high);
@@ -408,7 +407,7 @@ bool reader_fill(const Reader *r, const char *where, const json_t *json, Fill *f
     if (json_is_string(json) && strcmp(json_string_value(json), "random") == 0)
         return true;
     if (!json_is_object(json))
-        return reader_wrong(r, where, "\"random\", a number or an object is wanted");
+        return reader_wrong(r, where, "expected \"random\", a number or an object");
     if (!reader_keys(r, where, json, known))
         return false;
     if (json_object_get(json, "random"))
@@ -433,7 +432,7 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
 {
     size_t n = json_is_array(shape) ? json_array_size(shape) : 1;
     if (!shape || n < 1 || n > DIMS_MAX)
-        return reader_wrong(r, where, "1 to %d lengths are wanted, outermost first",
+        return reader_wrong(r, where, "expected 1 to %d lengths, outermost first",
                             DIMS_MAX);
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_is_array(shape) ? json_array_get(shape, i) : shape;
@@ -472,8 +471,8 @@ static bool read_bound(const Reader *r, const char *where, const json_t *json,
             (arg->bounded || rounding || elements) && arg->absolute >= 0 &&
             arg->relative >= 0 && arg->rounding >= 0 && arg->spared >= 0) ||
            reader_wrong(r, where,
-                        "a number of at least 0, or {\"absolute\": .., \"relative\": .., "
-                        "\"rounding\": .., \"elements\": ..}, is wanted");
+                        "expected a number of at least 0, or {\"absolute\": .., "
+                        "\"relative\": .., \"rounding\": .., \"elements\": ..}");
 }
 
 static bool read_array(const Reader *r, const char *where, const json_t *json,
@@ -507,18 +506,18 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
                             "\"inout\" it does");
     if (arg->symbol && !language_is(r->t->language, LANGUAGE_CUDA))
         return reader_wrong(r, reader_in(r, where, "symbol"),
-                            "variables of a module are CUDA's");
+                            "only CUDA has variables of a module");
     if (arg->symbol && !reader_kernel(r, reader_in(r, where, "symbol"), arg->symbol, true))
         return false;
     if (arg->image &&
         (arg->access != ACCESS_IN || !language_is(r->t->language, LANGUAGE_OPENCL)))
         return reader_wrong(r, reader_in(r, where, "image"),
-                            "images are inputs, and OpenCL's");
+                            "an image must be an input of an OpenCL kernel");
     if (arg->width == 4 && arg->member.at[0].width == 3 && arg->access != ACCESS_IN &&
         checked)
         return reader_wrong(r, reader_in(r, where, "type"),
-                            "nothing says what is in the fourth place of `%s`: take a "
-                            "vector of four, or \"check\": false",
+                            "the fourth place of `%s` has no defined content: use a vector "
+                            "of four, or \"check\": false",
                             arg->type);
     if (arg->image && (arg->width > 4 || arg->member.len > 1))
         return reader_wrong(r, reader_in(r, where, "type"),
@@ -534,8 +533,8 @@ static bool read_values(const Reader *r, const char *where, const json_t *value,
     for (int i = 0; i < arg->member.len; i++)
         lanes += (size_t)arg->member.at[i].width;
     if (n != lanes)
-        return reader_wrong(r, where, "%zu value%s wanted, for `%s`", lanes,
-                            lanes == 1 ? " is" : "s are", arg->type);
+        return reader_wrong(r, where, "expected %zu value%s, for `%s`", lanes,
+                            lanes == 1 ? "" : "s", arg->type);
     for (size_t i = 0; i < n; i++) {
         const char *text = expression_of(
             r, at(r, where, i), json_is_array(value) ? json_array_get(value, i) : value);
@@ -586,7 +585,7 @@ static bool read_arg(const Reader *r, const char *where, const json_t *json)
 static bool read_args(const Reader *r, const json_t *list)
 {
     if (!json_is_array(list) || json_array_size(list) == 0)
-        return reader_wrong(r, "arguments", "a list of objects is wanted");
+        return reader_wrong(r, "arguments", "expected a list of objects");
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!read_arg(r, at(r, "arguments", i), json_array_get(list, i)))
             return false;
@@ -602,7 +601,7 @@ static bool read_extent(const Reader *r, const char *where, const json_t *json,
     for (int i = 0; i < DIMS_MAX; i++)
         out[i] = "1";
     if (!json || n < 1 || n > DIMS_MAX)
-        return reader_wrong(r, where, "1 to %d expressions are wanted, x first", DIMS_MAX);
+        return reader_wrong(r, where, "expected 1 to %d expressions, x first", DIMS_MAX);
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_is_array(json) ? json_array_get(json, i) : json;
         out[i] = expression_of(r, at(r, where, i), item);
@@ -618,7 +617,7 @@ bool reader_arg_names(const Reader *r, const char *where, const json_t *names,
     if (!names)
         return true;
     if (!json_is_array(names))
-        return reader_wrong(r, where, "a list of names of arguments is wanted");
+        return reader_wrong(r, where, "expected a list of names of arguments");
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         if (!name || template_arg(r->t, name) < 0)
@@ -634,9 +633,9 @@ static bool read_shared(const Reader *r, const char *where, const json_t *json,
 {
     const json_t *shared = json_object_get(json, "shared");
     if (shared && !language_is(r->t->language, LANGUAGE_CUDA))
-        return reader_wrong(r, reader_in(r, where, "shared"),
-                            "dynamic shared memory is CUDA's; in OpenCL an argument with "
-                            "`local` is local memory");
+        return reader_wrong(
+            r, reader_in(r, where, "shared"),
+            "only CUDA has dynamic shared memory; in OpenCL use an argument with `local`");
     launch->shared =
         shared ? expression_of(r, reader_in(r, where, "shared"), shared) : NULL;
     return !shared || launch->shared;
@@ -652,8 +651,7 @@ bool reader_launch(const Reader *r, const char *where, const json_t *json,
     if (function && (groups || global || json_object_get(json, "local")))
         return reader_wrong(r, where, "a function in C has no work-items");
     if (!function && !groups == !global)
-        return reader_wrong(r, where,
-                            "one of `global` (work-items) and `groups` is wanted");
+        return reader_wrong(r, where, "expected one of `global` (work-items) and `groups`");
     return reader_text(r, where, json, "kernel", true, &launch->kernel) &&
            reader_kernel(r, reader_in(r, where, "kernel"), launch->kernel, true) &&
            read_shared(r, where, json, launch) &&
@@ -709,7 +707,7 @@ static bool read_swap(const Reader *r, const char *where, const json_t *swap,
     }
     if (json_array_size(swap) != 2 || arg[0] < 0 || arg[1] < 0 || arg[0] == arg[1] ||
         !same_shape(&r->t->arg.at[arg[0]], &r->t->arg.at[arg[1]]))
-        return reader_wrong(r, where, "two arrays of the same type and shape are wanted");
+        return reader_wrong(r, where, "expected two arrays of the same type and shape");
     for (int i = 0; i < 2; i++)
         launch->swap[i] = r->t->arg.at[arg[i]].name;
     return true;
@@ -721,7 +719,7 @@ static bool read_times(const Reader *r, const char *where, const json_t *json,
     const json_t *repeat = json_object_get(json, "repeat");
     const json_t *when = json_object_get(json, "if");
     if (json_object_get(json, "as") && !repeat)
-        return reader_wrong(r, reader_in(r, where, "as"), "there is no `repeat`");
+        return reader_wrong(r, reader_in(r, where, "as"), "it needs `repeat`");
     launch->repeat =
         repeat ? expression_of(r, reader_in(r, where, "repeat"), repeat) : NULL;
     launch->when = when ? expression_of(r, reader_in(r, where, "if"), when) : NULL;
@@ -779,7 +777,7 @@ static bool read_metrics(const Reader *r, const json_t *json)
     const char *name;
     json_t *value;
     if (json && !json_is_object(json))
-        return reader_wrong(r, "metrics", "an object of names and expressions is wanted");
+        return reader_wrong(r, "metrics", "expected an object of names and expressions");
     json_object_foreach((json_t *)json, name, value)
     {
         const char *where = reader_in(r, "metrics", name);
@@ -808,7 +806,7 @@ static bool read_goal(const Reader *r, const json_t *json)
 static bool read_tolerance(const Reader *r, const json_t *json)
 {
     if (json && (!json_is_number(json) || !(json_number_value(json) >= 0)))
-        return reader_wrong(r, "tolerance", "a number of at least 0 is wanted");
+        return reader_wrong(r, "tolerance", "expected a number of at least 0");
     if (json)
         r->t->tolerance = json_number_value(json);
     return true;
@@ -832,7 +830,7 @@ bool template_read(Template *t, Diags *diags)
         return false;
     t->language = languages[language];
     if (!reader_is_name(t->problem->name))
-        return reader_wrong(r, "name", "`%s` is no name: letters, digits and _",
+        return reader_wrong(r, "name", "`%s` is not a name of letters, digits and _",
                             t->problem->name);
     return texts_of(r, "files", json_object_get(json, "files"), push_file) &&
            (!options || texts_of(r, "options", options, push_option)) &&

@@ -87,8 +87,8 @@ bool reader_expected(const Reader *r, const char *where, const char *name,
         return reader_wrong(r, where, "there is no output `%s`", name);
     if (value->kind == FILL_RANDOM || value->kind == FILL_VIEW)
         return reader_wrong(r, where,
-                            "a number, {\"expression\": ..}, {\"npy\": FILE} or "
-                            "{\"raw\": FILE} is wanted");
+                            "expected a number, {\"expression\": ..}, {\"npy\": FILE} or "
+                            "{\"raw\": FILE}");
     VEC_PUSH(r->t->arena, &ref->output, arena_strdup(r->t->arena, name));
     VEC_PUSH(r->t->arena, &ref->value, *value);
     return true;
@@ -103,7 +103,7 @@ static bool read_values(const Reader *r, const json_t *json)
     if (!reader_keys(r, "reference", json, known))
         return false;
     if (!json_is_object(values))
-        return reader_wrong(r, "reference.values", "{\"OUTPUT\": VALUES} is wanted");
+        return reader_wrong(r, "reference.values", "expected {\"OUTPUT\": VALUES}");
     json_object_foreach(values, name, given)
     {
         const char *where = reader_in(r, "reference.values", name);
@@ -122,14 +122,14 @@ static bool read_files(const Reader *r, const json_t *json)
     json_t *file;
     json_t *npy = json_object_get(json, "npy");
     if (!json_is_object(npy))
-        return reader_wrong(r, "reference.npy", "{\"OUTPUT\": \"FILE.npy\"} is wanted");
+        return reader_wrong(r, "reference.npy", "expected {\"OUTPUT\": \"FILE.npy\"}");
     json_object_foreach(npy, name, file)
     {
         const char *where = reader_in(r, "reference.npy", name),
                    *path = json_string_value(file);
         Fill value = {.kind = FILL_FILE, .file = path ? reader_path(r, path) : NULL};
         if (!path)
-            return reader_wrong(r, where, "a file name is wanted");
+            return reader_wrong(r, where, "expected a file name");
         if (!reader_expected(r, where, name, &value))
             return false;
     }
@@ -143,7 +143,7 @@ static bool read_reference_point(const Reader *r, const json_t *json)
     if (!reader_keys(r, "reference", json, known))
         return false;
     return json_is_object(r->t->reference.point) ||
-           reader_wrong(r, "reference.point", "an object of names and values is wanted");
+           reader_wrong(r, "reference.point", "expected an object of names and values");
 }
 
 bool reader_reference(const Reader *r, const json_t *json)
@@ -173,8 +173,7 @@ bool reader_reference(const Reader *r, const json_t *json)
             r->t->reference.given = true;
             return forms[i].read(r, json);
         }
-    return reader_wrong(
-        r, "reference",
-        "one of c, file (a kernel), fw, values, npy, point, judge and command is wanted, "
-        "or \"none\"");
+    return reader_wrong(r, "reference",
+                        "expected one of c, file (a kernel), fw, values, npy, point, judge "
+                        "and command, or \"none\"");
 }

@@ -335,11 +335,10 @@ static bool give_inputs(const Expect *e, const Problem *program, Value **input)
         if (!arg || !template_is_array(arg) || arg->access == ACCESS_OUT ||
             input[i]->nplane != 1 || input[i]->scalar[0] != arg->element->compared ||
             input[i]->count[0] != arg->count)
-            return diag_error(
-                e->diags, span_none, "R004",
-                "%s: reference: the program's input `%s` is no array argument "
-                "of that name, type and length",
-                e->t->path, main->params[i]->name);
+            return diag_error(e->diags, span_none, "R004",
+                              "%s: reference: the template has no array argument with the "
+                              "name, type and length of the program's input `%s`",
+                              e->t->path, main->params[i]->name);
         element_unpack(arg->element, e->data->buffer[arg->buffer].init, arg->count,
                        input[i]->plane[0]);
     }

@@ -52,7 +52,7 @@ static bool read_sizes(const T1 *f)
         const json_t *item = json_is_array(given) ? json_array_get(given, i) : given;
         if (!json_is_integer(item))
             return reader_wrong(f->r, in(f->r, "KernelSpecification.ProblemSize[%zu]", i),
-                                "a whole number is wanted");
+                                "expected a whole number");
         Binding size = {in(f->r, "ProblemSize[%zu]", i), json_integer_value(item)};
         VEC_PUSH(t->arena, &t->size, size);
         space_define(t->sizes, size.name, (double)size.value);
@@ -90,14 +90,14 @@ static bool read_params(const T1 *f)
     const json_t *list = json_object_get(f->space, "TuningParameters");
     if (!json_is_array(list) || json_array_size(list) == 0)
         return reader_wrong(f->r, "ConfigurationSpace.TuningParameters",
-                            "a list of parameters is wanted");
+                            "expected a list of parameters");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *where = in(f->r, "ConfigurationSpace.TuningParameters[%zu]", i);
         const json_t *param = json_array_get(list, i);
         const char *name = text_of(param, "Name"), *text = text_of(param, "Values");
         json_t *values = json_object_get(param, "Values");
         if (!name || (!text && !json_is_array(values)))
-            return reader_wrong(f->r, where, "`Name` and `Values` are wanted, as texts");
+            return reader_wrong(f->r, where, "expected `Name` and `Values`, as texts");
         json_t *made =
             text ? list_parse(f->r->t, where, text, f->r->diags) : json_incref(values);
         bool ok = made && reader_param(f->r, where, name, made, default_of(param, made));
@@ -117,7 +117,7 @@ static bool read_conditions(const T1 *f)
         const char *where = in(f->r, "ConfigurationSpace.Conditions[%zu]", i);
         const char *text = text_of(json_array_get(list, i), "Expression");
         if (!text)
-            return reader_wrong(f->r, where, "`Expression` is wanted");
+            return reader_wrong(f->r, where, "expected `Expression`");
         TemplateText constraint = {arena_printf(t->arena, "%s: %s", t->path, where),
                                    arena_strdup(t->arena, text)};
         VEC_PUSH(t->arena, &t->constraint, constraint);
@@ -163,10 +163,10 @@ static bool read_fill(const Reader *r, const char *where, const json_t *json, Fi
         return true;
     }
     if (fill && !random && strcmp(fill, "Constant") != 0)
-        return reader_wrong(r, where,
-                            "FillType `%s` is not read; Constant, Random, Generator and "
-                            "BinaryRaw are",
-                            fill);
+        return reader_wrong(
+            r, where,
+            "FillType `%s` is not supported; use Constant, Random, Generator or BinaryRaw",
+            fill);
     out->kind = random ? FILL_RANDOM : FILL_CONSTANT;
     out->low = random ? 0 : json_number_value(value);
     out->high = json_number_value(value);
@@ -213,7 +213,7 @@ static bool read_arg(const Reader *r, const char *where, const json_t *json)
     const char *type = text_of(json, "Type"), *special = text_of(json, "MemType");
     bool cuda = language_is(t->language, LANGUAGE_CUDA);
     if (!type || !memory)
-        return reader_wrong(r, where, "`Type` and `MemoryType` are wanted, as texts");
+        return reader_wrong(r, where, "expected `Type` and `MemoryType`, as texts");
     TemplateArg arg = {.name = name ? arena_strdup(t->arena, name) : where, .buffer = -1};
     json_t *element = json_text(element_name(type));
     bool known = reader_type(r, where, element, &arg);
@@ -290,10 +290,10 @@ static bool read_launch(const T1 *f)
     TemplateLaunch launch = {.loop = -1, .groups = by_size || !items};
     const char *name = text_of(f->kernel, "KernelName");
     if (!name)
-        return reader_wrong(f->r, "KernelSpecification.KernelName", "a text is wanted");
+        return reader_wrong(f->r, "KernelSpecification.KernelName", "expected a text");
     if (!by_size && !json_is_object(global))
         return reader_wrong(f->r, "KernelSpecification",
-                            "GlobalSize, or ProblemSize and GridDivX, are wanted");
+                            "expected GlobalSize, or ProblemSize and GridDivX");
     if (!reader_kernel(f->r, "KernelSpecification.KernelName", name, true))
         return false;
     launch.kernel = arena_strdup(t->arena, name);
@@ -319,13 +319,12 @@ static bool read_language(const T1 *f)
     const char *language = text_of(f->kernel, "Language");
     bool opencl = language && strcmp(language, "OpenCL") == 0;
     if (language && strcmp(language, "Hypertuner") == 0)
-        return reader_wrong(
-            f->r, "KernelSpecification.Language",
-            "a space of a search's own options (`Hypertuner`), which has no "
-            "kernel; a record of it is searched by forewarp replay");
+        return reader_wrong(f->r, "KernelSpecification.Language",
+                            "a space of options of a search (`Hypertuner`), which has no "
+                            "kernel; forewarp replay searches a record of it");
     if (!opencl && (!language || strcmp(language, "CUDA") != 0))
         return reader_wrong(f->r, "KernelSpecification.Language",
-                            "`%s` is not run; OpenCL and CUDA are",
+                            "`%s` is not supported; use OpenCL or CUDA",
                             language ? language : "");
     f->r->t->language = language_name[opencl ? LANGUAGE_OPENCL : LANGUAGE_CUDA];
     return true;
@@ -337,7 +336,7 @@ static bool read_sources(const T1 *f)
     const char *file = text_of(f->kernel, "KernelFile");
     const json_t *options = json_object_get(f->kernel, "CompilerOptions");
     if (!file)
-        return reader_wrong(f->r, "KernelSpecification.KernelFile", "a text is wanted");
+        return reader_wrong(f->r, "KernelSpecification.KernelFile", "expected a text");
     VEC_PUSH(t->arena, &t->file, arena_strdup(t->arena, file));
     for (size_t i = 0; i < json_array_size(options); i++) {
         const char *option = json_string_value(json_array_get(options, i));
@@ -398,8 +397,8 @@ bool template_read_t1(Template *t, Diags *diags)
     t->kernel_tuner = true;
     if (!f.space || !f.kernel)
         return reader_wrong(&r, f.space ? "KernelSpecification" : "ConfigurationSpace",
-                            "it is missing: T1 files of before 1.0.0, whose keys are "
-                            "spelled otherwise, are not read");
+                            "it is missing: T1 files before version 1.0.0, which spell "
+                            "keys differently, are not supported");
     return read_language(&f) && read_sizes(&f) && read_params(&f) && read_conditions(&f) &&
            read_args(&f) && read_reference_args(&f) && read_launch(&f) && read_sources(&f);
 }

@@ -22,7 +22,7 @@ static bool add_member(const Reader *r, const char *where, const char *type,
     Member member = {.element = element_find(type, &member.width)};
     if (!member.element)
         return reader_wrong(r, where,
-                            "`%s` is no element type; they are char, uchar, short, "
+                            "`%s` is not an element type; they are char, uchar, short, "
                             "ushort, int, uint, long, ulong, half, float, double, and "
                             "these with 2, 3, 4, 8 or 16 after them; a list of types is a "
                             "struct",

@@ -182,7 +182,7 @@ Expr *derivation_apply(const Program *program, const Rewriting *rewriting, Diags
         Expr *next = rewrite_at(ir, expr, &step->path, step->rule, &step->args);
         if (!next) {
             diag_error(diags, step->span, "R006",
-                       "step %d: %s does not match there: it wants %s%s%s", i + 1,
+                       "step %d: %s does not match there: it needs %s%s%s", i + 1,
                        rule->name, rule->left, *rule->guard ? "; " : "", rule->guard);
             return NULL;
         }

@@ -394,7 +394,7 @@ static bool too_large(const Space *space, const Component *c, Diags *diags)
 {
     return diag_error(diags, span_none, "S007",
                       "the %d parameters that share constraints with `%s` have too many "
-                      "valid combinations to look at; add constraints or shorten "
+                      "valid combinations to enumerate; add constraints or shorten "
                       "domains",
                       c->nparam, space->param[c->param[0]].shown.name);
 }

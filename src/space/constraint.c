@@ -405,7 +405,7 @@ static bool parse_range(Parser *p, double x[3])
         for (int i = 0; i < code.ncode; i++)
             if (code.code[i].op == OP_PARAM)
                 return diag_error(p->diags, span_of(p, token), "S007",
-                                  "a range is between numbers");
+                                  "a range needs numbers");
         constraint_eval(&code, NULL, -1, NULL, 1, &given[n++]);
     } while (accept(p, ","));
     x[0] = n == 1 ? 0 : given[0];

@@ -372,7 +372,7 @@ static bool is_text(const json_t *root, const char *key, const char *text)
 static const char *differs(const json_t *root, const Exchange *of)
 {
     if (!json_is_object(json_object_get(root, "cache")))
-        return "it is no cache file of Kernel Tuner";
+        return "it is not a cache file of Kernel Tuner";
     return !is_text(root, "device_name", of->device)   ? "it is of another device"
            : !is_text(root, "kernel_name", of->kernel) ? "it is of another kernel"
            : !same_sizes(json_object_get(root, "problem_size"), of)
@@ -469,7 +469,7 @@ bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
     const char *why = root ? differs(root, of) : NULL;
     if (why)
         diag_error(diags, span_none, "Q012",
-                   "cannot go on with %s: %s (--fresh writes it anew)", path, why);
+                   "cannot continue %s: %s (--fresh starts a new file)", path, why);
     json_object_foreach(why ? NULL : json_object_get(root, "cache"), key, entry)
     {
         ExchangeTrial trial = {.stored = true, .held = true, .log = ""};

@@ -627,9 +627,8 @@ static bool read_root(Reader *r, json_t *root)
     if (json_object_get(root, "Results"))
         return read_ktt(r, root) && make_space(r);
     if (json_object_get(root, "ConfigurationSpace"))
-        return wrong(r,
-                     "a T1 file, which asks for a search and records none: forewarp tune "
-                     "takes it");
+        return wrong(
+            r, "a T1 file, which describes a search but records none: use forewarp tune");
     return wrong(r, "neither T4 results (`results`), nor a cache file (`cache`), nor "
                     "results of KTT (`Results`)");
 }

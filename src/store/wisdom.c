@@ -177,7 +177,7 @@ static bool read_line(Line *line, bool *head, Wisdom *wisdom)
     line->json = json;
     bool ok = json_is_object(json) ? *head || read_plan(line, &plan)
                                    : wrong(line, *head  ? not_wisdom
-                                                 : json ? "a JSON object is wanted"
+                                                 : json ? "expected a JSON object"
                                                         : error.text);
     if (ok && *head)
         ok = read_head(line);

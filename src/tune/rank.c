@@ -298,10 +298,11 @@ static bool check_model(const Predictor *by, Diags *diags)
     double value, feature[FEATURES] = {0};
     for (int c = 0; by->model && !by->weights && c < by->model->d; c++)
         if (!column_value(by->model->feature[c], feature, &value))
-            return diag_error(diags, span_none, "C019",
-                              "the model was fitted to `%s`, which no kernel here tells; "
-                              "see `forewarp help features`",
-                              by->model->feature[c]);
+            return diag_error(
+                diags, span_none, "C019",
+                "the model was fitted to `%s`, which kernels here do not have; "
+                "see `forewarp help features`",
+                by->model->feature[c]);
     return true;
 }
 

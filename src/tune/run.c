@@ -242,7 +242,7 @@ static const char *read_json(Run *run, const json_t *json, Arena *arena)
     const json_t *launch = json_object_get(json, "launch");
     const json_t *version = json_object_get(json, "forewarp_run");
     if (!json_is_integer(version))
-        return "it is no record of tuning";
+        return "it is not a record of a tuning";
     if (json_integer_value(version) != RUN_VERSION)
         return "it was written by another version";
     for (int i = 0; i < COUNTOF(text_field); i++) {

@@ -355,7 +355,7 @@ static int take_fastest(Hunt *s, const Near *near, Fastest *fastest)
         return -1;
     if (fastest->stray && near->distance < 0)
         diag_warning(s->diags, span_none, "C088",
-                     "the stored plan %s of %s is not used: it is no point of its space",
+                     "the stored plan %s of %s is not used: it is not a point of its space",
                      fastest->stray, near->best.key.problem);
     while (fastest->cost < INFINITY && !fastest->checked && runs_here(s))
         if (!check(s, near, fastest) || !find_fastest(s, near, fastest))

@@ -120,7 +120,7 @@ passes "points that it chooses" "$FOREWARP" explore examples/scal.fw -s N=4096 -
     --model "$tmp/picks.json" --device-model nvidia-h200 -q --csv "$tmp/chosen.csv"
 [ "$(grep -c '^scal,' "$tmp/chosen.csv")" = 8 ] && ok "eight points" || not_ok "eight points"
 sed '3s/"trials":\[\[/"trials":[[1,/' "$tmp/sweep.jsonl" >"$tmp/bad.jsonl"
-fails 2 "line 3 is no run" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/bad.jsonl"
+fails 2 "line 3 is not a run" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/bad.jsonl"
 fails 2 "name the measured kernels" "$FOREWARP" eval picks data/h200-kernels.csv
 fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --unchecked -n 2 -q --csv -
 fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --model "$tmp/picks.json" -n 2 -q --csv -

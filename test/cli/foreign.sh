@@ -149,13 +149,13 @@ fails 2 'ReferenceArguments[0]: TargetName: there is no output `in`' "$FOREWARP"
 # What is wrong is said when the file is read.
 sed -i 1d "$tmp/beside.cl"
 problem "$out" fil
-fails 2 'launch.kernel: the texts have no kernel `fil`; did you mean `fill`' "$FOREWARP" check "$tmp/beside.json"
+fails 2 'launch.kernel: the files have no kernel `fil`; did you mean `fill`' "$FOREWARP" check "$tmp/beside.json"
 problem "$out" 'fill<int>'
 fails 2 'cannot name a function' "$FOREWARP" check "$tmp/beside.json"
 problem '{"name": "p", "type": ["float", "int"], "value": [1]}' fill
-fails 2 'arguments[0].value: 2 values are wanted, for `(float, int)`' "$FOREWARP" check "$tmp/beside.json"
+fails 2 'arguments[0].value: expected 2 values, for `(float, int)`' "$FOREWARP" check "$tmp/beside.json"
 problem '{"name": "p", "type": "float3", "shape": 3, "access": "out"}' fill
 fails 2 'the fourth place' "$FOREWARP" check "$tmp/beside.json"
 problem '{"name": "p", "type": "float", "shape": 3, "symbol": "p"}' fill
-fails 2 "variables of a module are CUDA's" "$FOREWARP" check "$tmp/beside.json"
+fails 2 "only CUDA has variables of a module" "$FOREWARP" check "$tmp/beside.json"
 finish

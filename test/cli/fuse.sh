@@ -30,7 +30,7 @@ X = mmul33(A, v); return X;'
 fails 2 'mismatch.fws:2:15: error F009: `v` is a VECTOR3, [3]float; the parameter `b` of mmul33 is [3][3]float' \
     "$FOREWARP" fuse "$tmp/mismatch.fws"
 script arity 'MATRIX33 A, X; input A; X = mmul33(A); return X;'
-fails 2 'takes 2 arguments, here 1' "$FOREWARP" fuse "$tmp/arity.fws"
+fails 2 'takes 2 arguments, not 1' "$FOREWARP" fuse "$tmp/arity.fws"
 script twice 'SCALAR x, y; input x; y = add(x, x); y = mul(x, x); return y;'
 fails 2 'each variable gets one' "$FOREWARP" fuse "$tmp/twice.fws"
 script novalue 'SCALAR x, y, z; input x; y = add(x, z); return y;'

@@ -121,7 +121,7 @@ wrong_table "2: there are no" '3,$d'
 head -n 3 $table >"$tmp/loading.csv"
 passes "nothing to fit to" "$FOREWARP" eval loading "$tmp/loading.csv" --json "$tmp/j"
 holds "json: null" "$tmp/j" 'j["stencils"][0]["picked"] is None and j["right"] is None'
-fails 2 "two are wanted" "$FOREWARP" eval knn "$tmp/loading.csv"
+fails 2 "at least two stencils" "$FOREWARP" eval knn "$tmp/loading.csv"
 fails 2 "no model" "$FOREWARP" eval crystal $table
 # What sizes, shapes, arithmetic, any work-group and all loads come to; no stencils at all.
 passes "variants" $paper groups data/stencils/pocl-variants

@@ -198,7 +198,7 @@ host clash_cl "$tmp/clash.fw" opencl -s N=99
 passes "and of OpenCL" cc $warn -DCL_USE_DEPRECATED_OPENCL_1_2_APIS -c clash_cl.c
 fails 2 "cannot be the name of a C file" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host -o 'a"b.c'
 fails 2 "-o FILE.c" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host
-fails 2 "--host goes with neither" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host --print expression -o x.c
+fails 2 "--host cannot be combined with" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host --print expression -o x.c
 command -v g++ >/dev/null && { passes "the header is C++" g++ -std=c++98 -pedantic -Werror -Wall -fsyntax-only \
     -x c++ jacobi2d_cl.h || :; }
 finish

@@ -15,14 +15,14 @@ for at in N=8,M=16 N=508,M=240 N=44,M=256; do
     n=${at%,*} m=${at#*,}
     passes "is right at $at" "$FOREWARP" run "$sums" -s "$n@8:512:4,$m@16:256:16" --check
 done
-fails 2 "size N must be from 8 to 512 and a multiple of 4, here 10" \
+fails 2 "size N must be from 8 to 512 and a multiple of 4, not 10" \
     "$FOREWARP" run "$sums" -s N=10@8:512:4,M=16
-fails 2 "size N must be from 8 to 512, here 513" "$FOREWARP" run "$sums" -s N=513@8:512,M=16
+fails 2 "size N must be from 8 to 512, not 513" "$FOREWARP" run "$sums" -s N=513@8:512,M=16
 fails 2 "NAME=LOW:HIGH" "$FOREWARP" run "$sums" -s N=512:8,M=16
 
 sed 's/^size.*/size N generic 4..4096 multiple 4, M/' "$sums" >"$tmp/declared.fw"
 passes "a declared range" "$FOREWARP" run "$tmp/declared.fw" -s N=64,M=48 --check
-fails 2 "declared.fw:1:6: error T022: size N must be from 4 to 4096 and a multiple of 4, here 6" \
+fails 2 "declared.fw:1:6: error T022: size N must be from 4 to 4096 and a multiple of 4, not 6" \
     "$FOREWARP" run "$tmp/declared.fw" -s N=6,M=48
 echo 'size N generic 5..7 multiple 4
 def f(a: [N]float) = a' >"$tmp/none.fw"

@@ -112,11 +112,11 @@ wrong 's/N = 16/N = 0/' 'wrong.fws:1:6: error F002: the size `N` must be from 1'
 wrong 's/N = 16/N/' 'wrong.fws:2:13: error F036: the size `N` has no value'
 wrong 's/lid, //' 'wrong.fws:4:15: error P006: no size named `lid`'
 wrong 's/errno = 3/errno/' 'errno'
-wrong 's/errno = 3/N = 3/' 'wrong.fws:1:19: error F004: the size `N` is there already'
+wrong 's/errno = 3/N = 3/' 'wrong.fws:1:19: error F004: the size `N` is already declared'
 wrong 's/return pn,/return mn,/' 'wrong.fws:13:12: error F010: `mn` is returned already'
 wrong 's/return pn/return x_x/' 'wrong.fws:13:8: error F011: `x_x` is an input'
 wrong '' 'size N is given twice' -s N=16,N=8
-wrong '' 'wrong.fws:1:6: error F002: the size `N` must be from 1 to 2147483647, here 0' -s N=0
+wrong '' 'wrong.fws:1:6: error F002: the size `N` must be from 1 to 2147483647, not 0' -s N=0
 
 # What is wrong with it.
 tune="$FOREWARP tune $tmp/small.fws -s T=1003 -q -o $tmp/out"

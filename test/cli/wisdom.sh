@@ -90,9 +90,9 @@ before=$(trials 'SELECT created, rowid FROM checked')
 trap_run "its kernel was crashed"
 [ -n "$before" ] && [ "$(trials 'SELECT created, rowid FROM checked')" = "$before" ] && ok "checked once" || not_ok "checked once" "$before"
 edited point '"A=5"'
-trap_run "A=5 of trap N=64 is not used: it is no point of its space"
+trap_run "A=5 of trap N=64 is not used: it is not a point of its space"
 edited point '"B=1"'
-trap_run "B=1 of trap N=64 is not used: it is no point of its space"
+trap_run "B=1 of trap N=64 is not used: it is not a point of its space"
 edited point '"A=2"'
 passes "one that is right" "$FOREWARP" run $trap --best --store "$tmp/edited.db"
 [ "$(trials 'SELECT status FROM checked')" = ok ] && ok "is known to be" || not_ok "is known to be"

@@ -174,7 +174,7 @@ static const struct {
     {"a |> map(\\x -> x + i[0])", "T001", "`+` of float and int"},
     {"a[0] * d[0]", "T001", "write double(...)"},
     {"a[0] / N", "T001", "write float(...)"},
-    {"a + 1", "T002", "needs numbers, here [N]float"},
+    {"a + 1", "T002", "needs numbers, not [N]float"},
     {"a[0] % 2", "T002", "needs integer operands"},
     {"a[0] && true", "T002", "needs bool"},
     {"true + 1", "T002", "needs numbers"},
@@ -185,14 +185,14 @@ static const struct {
     {"float(a)", "T002", "a scalar or vector"},
     {"if a[0] > 0 then a else a", "T002", "tuples of them"},
     {"if a[0] > 0 then a[0] else true", "T001", "float and bool"},
-    {"f2(d[0])", "T004", "argument `x` of `f2` must be float, here double"},
-    {"twice(i)", "T004", "must be [N]float, here [N]int"},
-    {"wrong(a)", "T005", "declared to return [N]int, here [N]float"},
-    {"a[0] |> map(\\x -> x)", "T006", "`map` needs an array, here float"},
-    {"a |> map2(\\x -> x)", "T006", "`map2` needs an array of arrays, here [N]float"},
+    {"f2(d[0])", "T004", "argument `x` of `f2` must be float, not double"},
+    {"twice(i)", "T004", "must be [N]float, not [N]int"},
+    {"wrong(a)", "T005", "declared to return [N]int, but returns [N]float"},
+    {"a[0] |> map(\\x -> x)", "T006", "`map` needs an array, not float"},
+    {"a |> map2(\\x -> x)", "T006", "`map2` needs an array of arrays, not [N]float"},
     {"a |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\p -> p[0][0])", "T006",
-     "only an array has elements, here float"},
-    {"a[1.5]", "T007", "must be int, here float"},
+     "only an array has elements, not float"},
+    {"a[1.5]", "T007", "must be int, not float"},
     {"a |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\p -> p[3])", "T008",
      "index 3 is outside [3]float"},
     {"a[-1]", "T008", "index -1 is outside"},
@@ -202,22 +202,22 @@ static const struct {
     {"a |> reduce(\\s x -> x > 0, 0)", "T011", "must return float"},
     {"a |> iterate(3, \\u -> u |> map(\\x -> true))", "T011", "returns [N]bool"},
     {"a |> gather(\\k -> 1.0)", "T011", "must return an index"},
-    {"zip(a, m[0])", "T012", "equal lengths, here [N]float and [M]float"},
+    {"zip(a, m[0])", "T012", "equal lengths, not [N]float and [M]float"},
     {"zip(a)", "T012", "two arrays"},
-    {"array(10, \\k -> k) |> split(4)", "T013", "divisible by 4, here 10"},
-    {"array(10, \\k -> k) |> slide(11, 1)", "T013", "at least 11, here 10"},
-    {"array(10, \\k -> k) |> slide(3, 2)", "T013", "divisible by 2, here 7"},
-    {"array(2, \\k -> k) |> pad(3, 0, mirror)", "T013", "at least 3, here 2"},
-    {"array(2, \\k -> k) |> take(3)", "T013", "at least 3, here 2"},
-    {"array(2, \\k -> k) |> drop(3)", "T013", "at least 3, here 2"},
-    {"array(6, \\k -> k) |> asVector(4)", "T013", "divisible by 4, here 6"},
-    {"if 1 then 2 else 3", "T014", "must be bool, here int"},
-    {"a |> asVector(3)", "T015", "width 2, 4 or 8, here 3"},
+    {"array(10, \\k -> k) |> split(4)", "T013", "divisible by 4, not 10"},
+    {"array(10, \\k -> k) |> slide(11, 1)", "T013", "at least 11, not 10"},
+    {"array(10, \\k -> k) |> slide(3, 2)", "T013", "divisible by 2, not 7"},
+    {"array(2, \\k -> k) |> pad(3, 0, mirror)", "T013", "at least 3, not 2"},
+    {"array(2, \\k -> k) |> take(3)", "T013", "at least 3, not 2"},
+    {"array(2, \\k -> k) |> drop(3)", "T013", "at least 3, not 2"},
+    {"array(6, \\k -> k) |> asVector(4)", "T013", "divisible by 4, not 6"},
+    {"if 1 then 2 else 3", "T014", "must be bool, not int"},
+    {"a |> asVector(3)", "T015", "width 2, 4 or 8, not 3"},
     {"m |> asVector(4)", "T015", "an array of scalars"},
     {"a |> asScalar", "T015", "an array of vectors"},
-    {"a |> slide(3, 0)", "T016", "step of `slide` must be positive, here 0"},
+    {"a |> slide(3, 0)", "T016", "step of `slide` must be positive, not 0"},
     {"a |> split(0)", "T016", "must be positive"},
-    {"a |> pad(1, 1, true)", "T004", "constant of `pad` must be float, here bool"},
+    {"a |> pad(1, 1, true)", "T004", "constant of `pad` must be float, not bool"},
 };
 
 static const char *faulty_program(Arena *arena, const char *body)
@@ -331,14 +331,14 @@ static void test_open_defs(void **state)
     assert_non_null(ir_bind(c.program, size, 2, &c.diags));
     unload(&c);
     open_fails("size N def f[A](a: [2*A]float) = a def main(a: [N]float) = f(a)", "T026",
-               "`A` of `f` is not known");
+               "do not determine `A` of `f`");
     open_fails(
         "size N def f[A, t](a: [A]t, b: [A]t) = a def main(a: [N]float, b: [N]int) = "
         "f(a, b)",
-        "T004", "must be [N]float, here [N]int");
+        "T004", "must be [N]float, not [N]int");
     open_fails(
         "size N, M def f[A](a, b: [A]int) = a def main(a: [N]int, b: [M]int) = f(a, b)",
-        "T004", "must be [N]int, here [M]int");
+        "T004", "must be [N]int, not [M]int");
     open_fails(
         "size N def f[A, t](a: [A]t) = a |> map(\\x -> x % 2) def main(a: [N]float) = "
         "f(a)",
@@ -358,7 +358,7 @@ static void test_conditions(void **state)
     assert_null(ir_bind(c.program, &n, 1, &c.diags));
     assert_string_equal(c.diags.list.at[0].code, "T013");
     assert_string_equal(c.diags.list.at[0].message,
-                        "split(64) needs a length divisible by 64, here 1000");
+                        "split(64) needs a length divisible by 64, not 1000");
     n.value = 1024;
     Program *bound = ir_bind(c.program, &n, 1, &c.diags);
     assert_non_null(bound);
@@ -390,8 +390,8 @@ static void test_bad_bindings(void **state)
     bind_fails((Binding[]){{"N", 4}, {"M", 4}, {"Q", 4}}, 3, "T020",
                "there is no size `Q`; the sizes of this program: N, M");
     bind_fails((Binding[]){{"N", 4}}, 1, "T021", "size M has no value");
-    bind_fails((Binding[]){{"N", 4}, {"M", 0}}, 2, "T022", "here 0");
-    bind_fails((Binding[]){{"N", 4}, {"M", -7}}, 2, "T022", "here -7");
+    bind_fails((Binding[]){{"N", 4}, {"M", 0}}, 2, "T022", "not 0");
+    bind_fails((Binding[]){{"N", 4}, {"M", -7}}, 2, "T022", "not -7");
     bind_fails((Binding[]){{"N", 4}, {"M", 4}, {"N", 5}}, 3, "T022", "twice");
     bind_fails((Binding[]){{"N", 1 << 30}, {"M", 1 << 30}}, 2, "T023", "2^40");
 }

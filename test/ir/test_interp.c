@@ -326,7 +326,7 @@ static void test_wrong_input(void **state)
     assert_false(r.ok);
     assert_string_equal(r.diags.list.at[0].code, "R007");
     assert_string_equal(r.diags.list.at[0].message,
-                        "input `a` must be [4]float, here float");
+                        "input `a` must be [4]float, not float");
     finish(&r);
 }
 

@@ -182,7 +182,7 @@ static void test_mistakes(void **state)
         {HEAD "lines,lines,time_ns,status\n", 1, 76, "two columns have this name"},
         {HEAD ",time_ns,status\n", 1, 70, "without a name"},
         {HEAD "time_ns,status\n", 2, 1, "no row"},
-        {HEAD "time_ns,status\n" ROW "5\n", 2, 1, "10 fields, where the header has 11"},
+        {HEAD "time_ns,status\n" ROW "5\n", 2, 1, "the row has 10 fields, the header 11"},
         {HEAD "time_ns,status\n" ROW "5,ok,\n", 2, 1, "12 fields"},
         {HEAD "time_ns,status\n" ROW "5,ok\n" ROW ",ok\n", 3, 19, "must be a number"},
         {HEAD "time_ns,status\n" ROW "-5,ok\n", 2, 19, "above 0"},

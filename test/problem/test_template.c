@@ -256,13 +256,13 @@ static void test_refused(void **state)
     (void)state;
     static const char *const wrong[][2] = {
         {"{\"files\": ", "refused.json:1:10: error J001"},
-        {"[1]", "an object { } is wanted"},
+        {"[1]", "expected an object { }"},
         {"{\"file\": 1}", "file: there is no such key"},
         {"{\"files\": \"none.cl\", " PARAMETERS ARGUMENTS LAUNCH "}",
          "files: cannot read test/programs/templates/none.cl"},
-        {"{\"files\": [], " PARAMETERS ARGUMENTS LAUNCH "}", "files: a file is wanted"},
+        {"{\"files\": [], " PARAMETERS ARGUMENTS LAUNCH "}", "files: expected a file"},
         {"{" FILES "\"parameters\": {\"A\": []}, " ARGUMENTS LAUNCH "}",
-         "parameters.A: 1 to 32767 values"},
+         "parameters.A: expected 1 to 32767 values"},
         {"{" FILES "\"parameters\": {\"A\": [1, 1]}, " ARGUMENTS LAUNCH "}",
          "parameters.A[1]: the value is given twice"},
         {"{" FILES "\"parameters\": {\"A b\": [1]}, " ARGUMENTS LAUNCH "}",
@@ -270,14 +270,14 @@ static void test_refused(void **state)
         {"{" FILES PARAMETERS "\"sizes\": {\"A\": 1}, " ARGUMENTS LAUNCH "}",
          "parameters.A: the name is given twice"},
         {"{" FILES PARAMETERS ARGUMENTS "\"language\": \"metal\", " LAUNCH "}",
-         "language: `metal` is none of opencl, cuda"},
+         "language: `metal` is not one of opencl, cuda"},
         {"{" FILES PARAMETERS "\"constraints\": [\"B > 1\"], " ARGUMENTS LAUNCH "}",
          "constraints[0]:1:1: error S002: there is no parameter `B`"},
         {"{" FILES PARAMETERS "\"constraints\": [\"A > 2\"], " ARGUMENTS LAUNCH "}",
          "no point satisfies the constraints"},
         {"{" FILES PARAMETERS "\"arguments\": [{\"name\": \"x\", \"type\": \"flot\", "
          "\"shape\": 4}], " LAUNCH "}",
-         "arguments[0].type: `flot` is no element type"},
+         "arguments[0].type: `flot` is not an element type"},
         {"{" FILES PARAMETERS "\"arguments\": [{\"name\": \"x\", \"type\": \"float\", "
          "\"shape\": \"4 * B\"}], " LAUNCH "}",
          "arguments[0].shape:1:5: error S002"},
@@ -289,7 +289,7 @@ static void test_refused(void **state)
          "must be a whole number from 1"},
         {"{" FILES PARAMETERS ARGUMENTS
          "\"launch\": {\"kernel\": \"twice\", \"local\": 1}}",
-         "launch: one of `global` (work-items) and `groups` is wanted"},
+         "launch: expected one of `global` (work-items) and `groups`"},
         {"{" FILES PARAMETERS ARGUMENTS "\"launch\": {\"kernel\": \"twice\", \"global\": "
          "\"4 +\", \"local\": 1}}",
          "launch.global[0]:1:4: error S001"},
@@ -297,7 +297,7 @@ static void test_refused(void **state)
          ", \"reference\": {\"npy\": {\"x\": \"y\"}}}",
          "reference.npy.x: there is no output `x`"},
         {"{" FILES PARAMETERS ARGUMENTS LAUNCH ", \"tolerance\": -1}",
-         "tolerance: a number of at least 0"},
+         "tolerance: expected a number of at least 0"},
     };
     bool right = true;
     for (int i = 0; i < COUNTOF(wrong); i++)

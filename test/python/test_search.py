@@ -35,7 +35,7 @@ def test_strategy_in_python(twice, store):
     best = min((t for t in trials if t.ok), key=lambda t: t.time)
     plan = search.plan()
     assert plan.point == best.point and plan.origin == "measured"
-    with pytest.raises(forewarp.Error, match="no valid point"):
+    with pytest.raises(forewarp.Error, match="not a valid point"):
         search.measure("bx=nothing")
 
 
@@ -47,7 +47,7 @@ def test_ask_and_tell(twice, store):
         told[point] = 1e-6 * (len(told) + 1)
         search.tell(point, told[point])
     assert search.plan().point == min(told, key=told.get)
-    with pytest.raises(ValueError, match="no valid point"):
+    with pytest.raises(ValueError, match="not a valid point"):
         search.tell("bx=nothing", 1)
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forewarp eval loading TABLE: how well the forest of --loading predicted picks how
-// stencils load their data, each left out of what it is fitted to; eval MODEL TABLE: how
-// well a model of the times does (evaluate/loading.h).
+// forewarp eval loading TABLE: how well the forest of `--loading predicted` picks the
+// loading of each stencil when it is fitted to the others; eval MODEL TABLE: how well a
+// model of the times does (evaluate/loading.h).
 
 #include "cli/cli.h"
 

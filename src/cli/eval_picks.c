@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // forewarp eval picks KERNELS SWEEP [JUDGED]: how near to the best are the points that
-// models put first, by class of program. Weights come from measured kernels; what they miss
-// is learnt from the sweep, of whose classes the one that is ranked is always left out.
-// With JUDGED its programs are ranked in place of the sweep's own. forewarp fit picks
-// KERNELS SWEEP -o FILE: the model, of all classes.
+// models put first, by class of program. Weights come from measured kernels. What they miss
+// is learnt from the sweep, always without the class that is ranked. With JUDGED, its
+// programs are ranked instead of those of the sweep. forewarp fit picks KERNELS SWEEP -o
+// FILE: the model, of all classes.
 
 #include "cli/cli.h"
 

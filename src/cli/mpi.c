@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Links over MPI, between rank 0 and each other rank. Messages are polled for, with sleeps
-// in between: MPI's own waiting keeps a core busy, which compilers or kernels need. All
-// calls of MPI take turns under one lock.
+// in between, because MPI's own waiting keeps a core busy that compilers or kernels need.
+// One lock serialises all calls of MPI.
 //
-// Built without MPI (make MPI=), only says so.
+// If forewarp was built without MPI (make MPI=), opening fails with a message.
 #include "cli/cli.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each option of options.def says: its value is read into Options, or it is wrong.
+// Reads the value of each option of options.def into Options, or reports it as wrong.
 
 #include "cli/cli.h"
 

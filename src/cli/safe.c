@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Standard output and standard error as streams on which text of others (names of files,
-// of arguments, of parameters) cannot command a terminal: what printf, argp or perror write
-// there goes through text_step. What must arrive byte by byte, a kernel in a pipe, or holds
-// colours of ours, passes by them.
+// Standard output and standard error as streams on which text of others (names of files, of
+// arguments, of parameters) cannot command a terminal: what printf, argp or perror write
+// there goes through text_step. Text that must arrive byte by byte (a kernel in a pipe) and
+// text with colours of forewarp do not go through these streams.
 #include "cli/cli.h"
 
 #include <errno.h>

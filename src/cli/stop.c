@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ends a command in good order: Ctrl-C, SIGTERM, a terminal that is closed. A handler
-// knows nothing but what is global.
+// What ends a command in good order: Ctrl-C, SIGTERM, a terminal that is closed. A signal
+// handler can reach only global variables.
 #include "cli/cli.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Options that a command does not have, found before argp reads the line: argp, of glibc or
-// on its own, names them without a suggestion. What it accepts is accepted here too: the
-// begin of a name that only one option has. Letters and `--opt=value` of options that exist
-// are left to it.
+// on its own, names them without a suggestion. A beginning that only one option has is
+// accepted here too, as argp does. Letters, and `--opt=value` of options that exist, are
+// left to argp.
 
 #include "cli/cli.h"
 

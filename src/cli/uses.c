@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which options a use of a command has nothing to do with: they are refused, for what is
-// asked in vain would be taken for done. What needs more than the command line to tell is
-// refused where it is known (cli_refuse).
+// Options that have no effect in some uses of a command. They are refused, because a user
+// would believe that they took effect. If the command line alone does not tell the use, the
+// code that knows it refuses the option (cli_refuse).
 
 #include "cli/cli.h"
 

@@ -2,9 +2,9 @@
 //
 // Chains; see chain.h.
 //
-//   method  variables that a loop assigns and that live beyond its iteration begin a way of
-//           length 0; each value's way is the longest of its parts' and its own operation.
-//           Elements of a private array count as variables that do not meet.
+//   method  a variable that a loop assigns and that outlives the iteration begins a path of
+//           length 0; the path of a value is the longest path of its operands and its own
+//           operation. Elements of a private array count as independent variables.
 
 #include "cost/chain.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --math strict: the order of folds and prefixes is the program's. In which order a point
-// folds is a matter of a few parameters, which parameters.def names; they are given the
-// values that the plain point has on a device that is the same for all, whatever device
-// this is, so that every point that is left folds in one order. What else a point says
-// moves operations about and leaves each as it is.
+// --math strict: the order of folds and prefixes is the program's. A few parameters, which
+// parameters.def names, decide the order in which a point folds. They get the values of the
+// plain point of one fixed device, whatever the actual device is, so that all remaining
+// points fold in the same order. The other parameters move operations but do not change
+// them.
 
 #include "derive/derive_parts.h"
 

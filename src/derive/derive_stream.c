@@ -4,7 +4,8 @@
 // along x (cols; 0: sweeps, a step a kernel), and rows, or planes, that a group walks along
 // (rows); with shuffles, how many warps a multiprocessor is to hold (warps). In three
 // dimensions ly is the warps of a group, one below another, and by the rows of a lane.
-// Sweeps have the parameters of a single one, and the others not, and the reverse.
+// Sweeps have the parameters of a single sweep and none of these; streams have these and
+// none of those.
 
 #include "derive/derive_parts.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folds and maps over one axis in one pass. A part of the axis is gone through element
-// after element, by a group or an item: results are stored, the folds' accumulators stay in
-// registers, and what the parts have is folded behind them. So a matrix whose rows are
+// Folds and maps over one axis in one pass. A group or an item goes through a part of the
+// axis element by element: it stores results and keeps the folds' accumulators in
+// registers. The results of the parts are folded afterwards. So a matrix whose rows are
 // summed along both axes is read once.
 //
 //   source  paper 004 and its successor (values of several calls in registers, sums as

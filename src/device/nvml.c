@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVIDIA's management library, loaded where it is. A machine without it, and a part of a
-// GPU, whose energy nobody counts, are no errors.
+// NVIDIA's management library, loaded where it is. It is no error if a machine lacks it, or
+// if the device is a part of a GPU, whose energy is not counted.
 #include "device/nvml.h"
 
 #include "device/nvrtc.h"

@@ -6,10 +6,10 @@
 // alternatives by Lawler's partition (1972): of the covers that differ from c1..cm, those
 // that keep c1..c(j-1) and refuse cj, for each j, are disjoint and are all.
 //
-// The search has a limit: where it is met (dozens of calls with an input in common), what
-// was found so far is what there is, and no longer known to be the cheapest.
+// The search has a limit of steps. If it is reached (dozens of calls with a common input),
+// the covers found so far are returned, and they are not known to be the cheapest.
 //
-// A cover is refused where its units wait for each other in a cycle: convex sets can.
+// A cover is refused if its units wait for each other in a cycle, which convex sets can do.
 
 #include "fuse/fuse.h"
 

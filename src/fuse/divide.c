@@ -8,8 +8,8 @@
 //           fewest words pass from calls before to calls behind: no kernel has calls of two
 //           parts, so that these words are stored and loaded again.
 //
-// Kernels across an end are not looked at, so that a cover of several parts is the cheapest
-// of those that keep the ends, no more.
+// Kernels that cross an end are not considered, so a cover of several parts is only the
+// cheapest of the covers that respect the ends.
 
 #include "fuse/fuse.h"
 

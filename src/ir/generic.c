@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defs that leave lengths and types of scalars open: each call has a copy, of what its
-// arguments are.
+// Defs that leave lengths and types of scalars open: each call gets a copy for the types of
+// its arguments.
 //
 //   method  a name that is all of a parameter's length, or its scalar type, is what the
 //           argument has there; the copy is inferred like any def that is written where it

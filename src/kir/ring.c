@@ -11,12 +11,13 @@
 //           reads any more: so one barrier an iteration is enough.
 //   source  cp.async of NVIDIA's PTX; multistage pipelines of CUTLASS 2
 //
-// What four warps add up goes on by itself, too: it is begun before the copies, which so
-// take none of its time. In a ring of four pieces and more its last batch is waited for an
-// iteration later, so that matrix units never wait for a barrier; the pieces that it reads
-// are then copied over one iteration later, too.
+// Products of four warps together are asynchronous, too. They begin before the copies,
+// which therefore cost no time. In a ring of at least four pieces, an iteration waits for
+// the last batch of products only in the next iteration, so that matrix units never wait
+// for a barrier; the pieces that the batch reads are then overwritten one iteration later,
+// too.
 //
-// It needs pieces of 4, 8 or 16 bytes. Where there are others the loop stays as it is.
+// It needs pieces of 4, 8 or 16 bytes. A loop with other pieces stays unchanged.
 
 #include "kir/passes.h"
 

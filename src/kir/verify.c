@@ -9,11 +9,11 @@
 //           may stand.
 //
 // Targets without work-items run a loop over threads to its end before what follows, so
-// that nothing an item keeps in a variable or a private array may outlive such a loop.
-// An access is right where the front end put it, which is what it says of itself (guard.c).
-// It must stand on the same sides of the same conditions, or what it has left must be
-// implied by the conditions around it, or its index must be within the buffer.
-// Besides, an index is refused if it is never inside.
+// that nothing an item keeps in a variable or a private array may outlive such a loop. An
+// access records where the front end put it (guard.c). It must stand on the same sides of
+// the same conditions, or the conditions around it must imply those that it has left, or
+// its index must be within the buffer. An index that is never within its buffer is refused,
+// too.
 
 #include "kir/passes.h"
 #include "kir/table.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Results that are what a let stores, or a component of it: it is written there at once,
-// and others read it there. Else it would be stored, and copied.
+// Results that are the value of a let, or a component of it: the value is written to the
+// output at once, and other uses read it there. Otherwise it would be stored and then
+// copied.
 
 #include "lower/internal.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Judging on the device: reading 256 MB back and comparing them takes 60 ms, a kernel
-// that does it where they are 0.2 ms. It only says whether all is right and the largest
-// error; what is wrong, buffers.c finds out.
+// Judging on the device: reading 256 MB back and comparing them takes 60 ms, a kernel that
+// does it where they are 0.2 ms. The kernel only reports whether all is right, and the
+// largest error; buffers.c finds out what is wrong.
 //
 // Elements are judged by rule.def, in double as in check.c, so that the two never differ;
 // inputs are added up, each word mixed with its place, and the sum compared with the one

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function of the problem's that judges what a run has left, in place of comparing it or
-// besides. The worker compiles it as the host device compiles C, and calls it with the
-// buffers as this process sees them; a fault in it ends the worker, as one in a kernel
-// does.
+// A function of the problem that judges what a run has left, instead of the comparison or
+// in addition to it. The worker compiles it as the host device compiles C, and calls it
+// with the buffers as this process sees them; a fault in it ends the worker, as one in a
+// kernel does.
 #include "measure/parts.h"
 
 #include <stdlib.h>

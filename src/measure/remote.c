@@ -9,11 +9,11 @@
 //   back    {"info": INFO, "window": N} or {"log": TEXT};
 //           {"job": k, "trial": TRIAL, "stream": n} ...
 //
-// So many jobs it is to have under way (its window): some at work, others on hand for when
-// it has room. A {"log": TEXT} in place of a trial says why it cannot go on. Once opened,
-// both ends say {"alive": true} every second; one that is silent for long is lost, whatever
-// became of it. When the time that is left is over both ends drop what is under
-// way; a trial that still comes is known by the number of its stream.
+// Its window is the number of jobs that it should have: some at work, others waiting for
+// room. A {"log": TEXT} in place of a trial says why it cannot go on. Once opened, both
+// ends say {"alive": true} every second; one that is silent for long is lost, whatever
+// became of it. When the time that is left is over both ends drop what is under way; a
+// trial that still comes is known by the number of its stream.
 #include "measure/parts.h"
 #include "measure/peers.h"
 

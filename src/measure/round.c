@@ -29,9 +29,9 @@
 //
 // What may come from outside says nothing of the job: a time-out on a machine that has more
 // to do, a signal from somebody else, a full disk, a device that fails. Such a job is tried
-// again, once, alone: when nothing else of this rig runs. Then it is what it is; a time-out
-// says which limit it broke, and what still looks like trouble from outside is marked as
-// that, for nobody to believe it later. No device call is made here.
+// again, once, alone: when nothing else of this rig runs. The second result counts. A
+// time-out records the limit that it broke, and what still looks like trouble from outside
+// is marked so, and nobody believes it later. No device call is made here.
 //
 // Compilers leak, so a worker that has built many jobs is replaced by a new one when it is
 // to be handed others and holds none; the one that only runs what others compiled stays.

@@ -18,9 +18,9 @@
 // are 31 % apart on average without this, 15 % with it (convolution, 512 x 512, 57 points),
 // and with ten samples 2.1 % (256 x 256, 156 points).
 //
-// Seldom that clock reads far too little: of 38,770 runs two came to a twentieth of what
-// the nine others of their point took, and each was the best of all points. So a least
-// sample that none is near does not count.
+// Rarely that clock reads far too little: two of 38,770 runs showed a twentieth of the time
+// of the nine other runs of their point, and each was the best of all points. So the least
+// sample does not count if no other is near it.
 #include "measure/parts.h"
 
 #include <math.h>

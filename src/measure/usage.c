@@ -3,10 +3,11 @@
 // The time that a worker has worked, as the system counts it in /proc: what it took from
 // the processor, whatever else the machine did meanwhile.
 //
-//   method  the threads of a kernel share its work, so the busiest of them says how long it
-//           took; beside it counts what the compilers took that the worker started, which
-//           run one after the other: those that ended (the system adds them to who waited
-//           for them) and those at work, found as the descendants of the worker.
+//   method  the threads of a kernel share its work, so the time of the busiest one is the
+//           time of the kernel. The time of the compilers that the worker started is added,
+//           since they run one after the other: of those that ended (the system adds it to
+//           the process that waited for them) and of those at work, found as descendants of
+//           the worker.
 #include "measure/parts.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
 // Regression trees by histograms: a split is looked for among at most 64 bins a feature,
 // cut once at quantiles, so that a node costs one pass over its rows.
 //
-// It does not say what the trees are for: who adds them up owns that.
+// It does not know what the trees are for; the caller that adds them up does.
 #include "model/trees.h"
 
 #include <math.h>

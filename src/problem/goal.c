@@ -5,8 +5,8 @@
 // these numbers hides it.
 //
 // Several objectives are one cost to a search: the geometric mean, in which a tenth less of
-// one is worth a tenth more of another. What is best for one alone is found if the search
-// comes by it; the front shows what was.
+// one is worth a tenth more of another. A search may or may not find the best point of one
+// objective alone; the front shows what it found.
 #include "problem/goal.h"
 
 #include "store/recorded.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes to a template: its space, the lengths of its arrays, and every expression read.
-// Here all names are known, so here expressions are found wrong.
+// Binds the sizes of a template: makes its space and the lengths of its arrays, and reads
+// every expression. All names are known here, so errors in expressions are found here.
 
 #include "problem/template.h"
 

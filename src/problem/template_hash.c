@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a template is, as a number: trials of another one say nothing about this one. By
-// their contents count the problem file, the kernel, the reference, the arrays in .npy
-// files, and what a text includes from folders that the compiler's options name. By its
-// name a file counts as the problem file writes it, so a folder may move.
+// The identity of a template as a number, because trials of another template say nothing
+// about this one. The contents of these files count: the problem file, the kernel, the
+// reference, the arrays in .npy files, and the files that a text includes from folders that
+// options of the compiler name. Names of files count as the problem file writes them, so a
+// folder may move.
 //
 // An #include is found as a text, also where a condition leaves it out, and by no macro;
 // headers of the compiler's own belong to its version, which the device's fingerprint has.

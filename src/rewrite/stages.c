@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stages: maps that names hold, brought into an order, side by side in one map, and a zip
-// that is in the way of what reads it.
+// Stages: maps that names hold are reordered and joined in one map, and a zip that
+// separates a map from its reader is removed.
 //
 //   source  lets are those of any functional language; several results of one map: the
 //           horizontal fusion of Futhark (Henriksen et al., PLDI 2017, section 4); paper

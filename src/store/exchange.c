@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes trials as T4 results and as a Kernel Tuner cache file. Both keep times in
-// milliseconds. What failed has the name of its failure in place of a time, the form that
-// all readers take.
+// milliseconds. A failed point has the name of its failure instead of a time, which all
+// readers accept.
 //
-// It writes whole files at the end of a run: what protects a run is the store. A cache file
-// is written byte by byte as Kernel Tuner would: it goes on with ours and we with its.
+// It writes whole files at the end of a run, since the store protects the run. A cache file
+// has the same bytes as one of Kernel Tuner, so each program can continue a file of the
+// other.
 #include "store/exchange.h"
 
 #include "store/recorded.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tuning: ask the strategy, skip what is stored, run the rest, store every trial, measure
-// the best few again, write the winner out. tune() says it in one expression; below it, the
-// same led by a caller.
+// the best few again, write the winner out. tune() is this as one expression; below it are
+// the same steps led by a caller.
 
 #include "calibrate/ceiling.h"
 #include "tune/internal.h"

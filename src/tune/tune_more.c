@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is handed back must be right for more than the inputs of the search: random numbers
-// near one show neither a wrong sign nor what is left out of a long fold. The best is run
-// on further sets of inputs (data_more), and takes the place of none that is wrong for one.
+// The returned kernel must be right for more than the inputs of the search, because random
+// numbers near one show neither a wrong sign nor a missing element of a long fold. The best
+// is run on further sets of inputs (data_more). If it is wrong for one of them, the next
+// best takes its place.
 
 #include "tune/internal.h"
 

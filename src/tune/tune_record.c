@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is written of a tuning besides its kernel: its trials in others' forms, and its
-// record, which a report is made of.
+// Writes what a tuning leaves besides its kernel: its trials in the formats of other tools,
+// and its record, from which a report is made.
 
 #include "tune/internal.h"
 

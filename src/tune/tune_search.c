@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening the strategy: what it is led by (a ranking by a model or by the device's weights,
-// the steps of a heuristic file), and what is stored already.
+// Opens the strategy with what leads it (a ranking by a model or by the device's weights,
+// the steps of a heuristic file) and with the stored trials.
 
 #include "tune/internal.h"
 

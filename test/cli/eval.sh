@@ -104,7 +104,7 @@ for kind in knn boost ann deep forest; do
     grep -q "^  one  *$kind  *200 " "$tmp/stdout" && grep -q "^  mean of 2  *$kind " "$tmp/stdout" && ok "$kind" || not_ok "$kind"
 done
 echo '{"tune_params_keys": ["x"], "cache": {"1": {"x": 1, "time": 1.0}}}' >"$tmp/tiny.json"
-fails 2 "too few to train on" "$FOREWARP" eval ann "$tmp/tiny.json"
+fails 2 "too few to train" "$FOREWARP" eval ann "$tmp/tiny.json"
 fails 2 "there is no model" "$FOREWARP" eval crystal "$tmp/one.json"
 
 # What weights miss, learnt from other classes: some runs of the sweep.

@@ -118,7 +118,7 @@ fails 1 "so are 2; 1 may be" "$FOREWARP" run "$tmp/spared.json" --check
 fills "-i" '{"values": {"out": 0}}'
 passes "a reference by a number" "$FOREWARP" run "$tmp/fills.json" --check
 fills "-i" '{"values": {"out": "random"}}'
-fails 2 "reference.values.out: a number" "$FOREWARP" run "$tmp/fills.json" --check
+fails 2 "reference.values.out: expected a number" "$FOREWARP" run "$tmp/fills.json" --check
 fills "-i" '{"values": {"a": 0}}'
 fails 2 'reference.values.a: there is no output `a`' "$FOREWARP" run "$tmp/fills.json" --check
 

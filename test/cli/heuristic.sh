@@ -17,7 +17,7 @@ fails 2 "needs a FILE.fwh" $tune --strategy heuristic --budget 5t
 $tune --where "lx == 8 and ly == 2" --budget 8t --json "$tmp/w.json" >/dev/null &&
     grep -q '"point": "lx=8 ly=2 ' "$tmp/w.json" && ok "--where holds" || not_ok "--where holds"
 fails 2 "where:1:1: error" $tune --where "nn == 1" --budget 5t
-fails 2 "no point of the space is left" $tune --where "lx == 3" --budget 5t
+fails 2 "leaves no point of the space" $tune --where "lx == 3" --budget 5t
 
 # A step waits for the trials of the one before, and then goes on.
 printf 'set lx = 8, ly = 8\ntune bx in 1..2\ntune by in 4..8\n' >"$tmp/two.fwh"

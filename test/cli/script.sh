@@ -123,7 +123,7 @@ tune="$FOREWARP tune $tmp/small.fws -s T=1003 -q -o $tmp/out"
 fails 2 "size T has no value" "$FOREWARP" tune "$tmp/small.fws" --strategy random
 fails 2 'C010: there is no strategy `nobody`' $tune --strategy nobody
 fails 2 "error S00" $tune --where 'cover == '
-fails 2 'C042: no point of the space' $tune --where 'lx == 3'
+fails 2 'leaves no point of the space' $tune --where 'lx == 3'
 sed 's/vnorm3/vnorm4/' "$tmp/small.fws" >"$tmp/bad.fws"
 fails 2 'bad.fws:2:5: error F008: there is no function `vnorm4`' "$FOREWARP" tune "$tmp/bad.fws" -s T=9
 fails 2 'bad.fws:2:5: error F008' "$FOREWARP" check "$tmp/bad.fws"

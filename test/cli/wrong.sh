@@ -115,7 +115,7 @@ echo '{"files": "generic.cl", "parameters": {"A": [1]}, "launch": {"kernel": "k"
 "reference": {"fw": "generic.fw"}}' >"$tmp/generic.json"
 fails 2 "generic.fw:1:6: error T021: size N has no value" "$FOREWARP" run "$tmp/generic.json" --check
 fails 2 "must be from 1" "$FOREWARP" run $jacobi -s N=0,M=4
-fails 2 "here -3" "$FOREWARP" run $jacobi -s N=-3,M=4
+fails 2 "not -3" "$FOREWARP" run $jacobi -s N=-3,M=4
 fails 2 "2^40" "$FOREWARP" run $jacobi -s N=1000000000,M=1000000000
 fails 1 "memory" "$FOREWARP" run $jacobi -s N=1000000,M=1000000
 fails 2 "no size \`K\`" "$FOREWARP" run $jacobi -s N=4,M=4,K=4
@@ -289,7 +289,7 @@ fails 2 "error C078: --extra is not for templates" "$FOREWARP" run templates/tra
 fails 2 "error C078: --repeat is not for an evaluation of loadings" \
     "$FOREWARP" eval loading data/stencils/pocl/loading.csv --repeat 3
 fails 2 "error C078: --repeat is not for a heuristic file" "$FOREWARP" replay x.json --strategy x.fwh --repeat 3
-fails 2 "error C078: --sizes is not for strategies but" "$FOREWARP" replay x.json -s N=3
+fails 2 "error C078: --sizes is not for strategies other than" "$FOREWARP" replay x.json -s N=3
 fails 2 "error C078: --json is not for predictions" "$FOREWARP" predict $jacobi -s N=8,M=8 --points x.json --json "$tmp/j"
 fails 1 "cannot read $tmp/absent.json" "$FOREWARP" predict $jacobi -s N=8,M=8 --model "$tmp/absent.json"
 refused() {

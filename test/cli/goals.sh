@@ -71,7 +71,7 @@ refuses() {
 refuses "what no device tells" "has no value" --objective energy
 refuses "an unknown name" "there is no parameter" --objective 'min nothing / time'
 refuses "a metric twice" "given twice" --metric words=1
-refuses "a metric that is told" "a number that every trial has" --metric energy=1
+refuses "a metric that is told" "a number that trials report" --metric energy=1
 refuses "a slip of a budget" "a budget is" -b 5t,90
 refuses "a share in a quiet time" "a budget is" -b quiet:90%
 

@@ -442,6 +442,26 @@ static void part_lets(Walk *w, Path at)
     }
 }
 
+// Is it a chain of columns that are too long to be kept while their folds are found? Each
+// fold reads all of them then, which many items do for a column of a stage of its own.
+static bool reads_long_columns(const Expr *map)
+{
+    int64_t length;
+    return chain_depth(map) == 1 && reads_columns(map) && map->fun->arg[0]->kind == E_LET &&
+           map->type->elem->kind == T_ARRAY && !scan_read(map->fun->arg[0]) &&
+           arith_is_const(map->type->elem->len, &length) && length > INNER_MOST;
+}
+
+// An array that each name of the chain would read is found where it is read.
+static void inline_arrays(Walk *w, Path at)
+{
+    while (!w->deep && walk_node(w, at)->kind == E_LET) {
+        const Expr *value = walk_node(w, at)->arg[0];
+        if (!is_map(value) || has_fold(value) || !walk_apply_plain(w, RULE_LET_INLINE, at))
+            at = walk_below(w, at, 1);
+    }
+}
+
 // From the innermost map of a nest on outwards: all of it, or nothing.
 static bool part_nest(Walk *w, Path at)
 {
@@ -456,9 +476,12 @@ static bool part_nest(Walk *w, Path at)
     if (begins)
         at = part_let(w, at);
     bool ends = !w->deep && ends_in_product(walk_node(w, at));
-    if (ends)
+    bool columns = !w->deep && reads_long_columns(walk_node(w, at));
+    if (columns)
+        inline_arrays(w, walk_below(w, at, CHILD_FUN));
+    if (ends || columns)
         part_lets(w, at);
-    return begins || ends;
+    return begins || ends || columns;
 }
 
 static bool part_chain(Walk *w, Path at)

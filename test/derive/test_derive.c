@@ -473,6 +473,24 @@ static void test_names_within_rows(void **state)
         "fold", "group");
 }
 
+// Folds of long columns that a chain goes on with have kernels of their own, and parts.
+static void test_long_columns_are_apart(void **state)
+{
+    (void)state;
+    static const char *const chain = "def p(a: [5000][700]float) = a |> transpose |> "
+                                     "map(\\c -> let m = reduce(max, 0, c) in "
+                                     "let e = c |> map(\\v -> exp(v - m)) in let s = "
+                                     "reduce(+, 0, e) in e |> map(\\v -> v / "
+                                     "s)) |> transpose";
+    same_space(
+        chain,
+        "def p(a: [5000][700]float) = let m = a |> transpose |> map(reduce(max, 0)) in "
+        "let s = zip(a |> transpose, m) |> map(\\c m -> c |> map(\\v -> exp(v - m)) |> "
+        "reduce(+, 0)) in a |> map(\\r -> zip(r, m, s) |> map(\\v m s -> exp(v - m) / "
+        "s))");
+    has_first(chain, "parts", "64");
+}
+
 // Windows of rows, and of images in batches, are windows over all dimensions.
 static void test_windows_in_batches(void **state)
 {
@@ -670,6 +688,7 @@ int main(void)
         cmocka_unit_test(test_arrays_by_index),
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),
+        cmocka_unit_test(test_long_columns_are_apart),
         cmocka_unit_test(test_windows_in_batches),
         cmocka_unit_test(test_deep_nests),
         cmocka_unit_test(test_chains_around_products),

@@ -42,7 +42,7 @@ reduction examples/gemv.fw N=37,M=4099 lx=256 lanes=4 fold=group
 scan examples/prefix.fw N=37
 matrix examples/mm.fw N=37,M=29,K=23
 matrix examples/mm.fw N=256,M=384,K=64 product=blocks lx=16 ly=16 bx=4 by=4 cx=2 cy=2 vec=4 stage=16 load=ahead tiles=unroll resident=2
-matrix examples/mm.fw N=200,M=130,K=48 product=blocks lx=16 ly=8 bx=4 by=4 vec=4 stage=8
+matrix examples/mm.fw N=200,M=130,K=48 product=blocks lx=16 ly=8 bx=4 by=4 cx=1 cy=1 vec=4 stage=8 load=now tiles=loop resident=0
 layout examples/transpose.fw N=37,M=29 lx=8 ly=4 by=2
 double test/programs/box2d_double.fw N=37,M=29 lx=8 ly=4 bx=2 by=2 walk=4
 stream examples/an5d/j2d5pt.fw N=300,M=290,T=4 lx=32 ly=1 fuse=2 cols=4 rows=64 warps=16

@@ -97,7 +97,7 @@ static bool set_point(const Derivation *derivation, const char *text, Arena *are
                       Point *point)
 {
     char *copy = arena_strdup(arena, text), *save = NULL;
-    derive_plain(derivation, point);
+    derive_single(derivation, point);
     for (char *item = strtok_r(copy, " ", &save); item; item = strtok_r(NULL, " ", &save)) {
         char *eq = strchr(item, '=');
         *eq = 0;

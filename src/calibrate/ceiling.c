@@ -158,6 +158,8 @@ static double measure_rate(Site *site, const char *type)
     bool vectors = device->is_cpu;
     snprintf(text, sizeof text, rate_text, type, vectors ? "asVector(8) |>" : "",
              vectors ? " |> asScalar" : "");
+    for (char *at; strcmp(type, "int") == 0 && (at = strstr(text, "0.25"));)
+        memcpy(at, "   3", 4);
     int64_t items = (int64_t)ITEMS_UNIT * MAX(device->compute_units, 1);
     Binding size[] = {{"N", items}, {"K", STEPS}};
     double flops = 2.0 * CHAINS * STEPS * (double)items;
@@ -185,7 +187,8 @@ bool ceilings_load(Store *store, const DeviceInfo *device, int64_t bytes,
     const char *id = device->fingerprint;
     return store_get_ceiling(store, id, "copy", bytes, &ceilings->copy_gbs, diags) &&
            store_get_ceiling(store, id, "float", 0, &ceilings->float_gflops, diags) &&
-           store_get_ceiling(store, id, "double", 0, &ceilings->double_gflops, diags);
+           store_get_ceiling(store, id, "double", 0, &ceilings->double_gflops, diags) &&
+           store_get_ceiling(store, id, "int", 0, &ceilings->int_gops, diags);
 }
 
 static bool keep(Store *store, const DeviceInfo *device, const char *what, int64_t bytes,
@@ -212,6 +215,10 @@ bool ceilings_measure(Store *store, const DeviceInfo *device, const Workplace *p
         ceilings->double_gflops = measure_rate(&site, "double");
         ok = keep(store, device, "double", 0, ceilings->double_gflops, diags);
     }
+    if (ok && ceilings->int_gops <= 0) {
+        ceilings->int_gops = measure_rate(&site, "int");
+        ok = keep(store, device, "int", 0, ceilings->int_gops, diags);
+    }
     rig_close(site.rig);
     return ok;
 }
@@ -232,6 +239,8 @@ Floor floor_of(const Work *work, const Ceilings *ceilings)
         f.compute_ns = work->float_flops / ceilings->float_gflops;
     if (ceilings->double_gflops > 0)
         f.compute_ns = MAX(f.compute_ns, work->double_flops / ceilings->double_gflops);
+    if (ceilings->int_gops > 0)
+        f.compute_ns = MAX(f.compute_ns, work->int_ops / ceilings->int_gops);
     f.ns = MAX(f.memory_ns, f.compute_ns);
     return f;
 }

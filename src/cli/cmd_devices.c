@@ -26,8 +26,9 @@ static json_t *known(double value)
 
 static json_t *ceilings_json(const Ceilings *c)
 {
-    return json_pack("{s:o, s:o, s:o}", "copy_gbs", known(c->copy_gbs), "float_gflops",
-                     known(c->float_gflops), "double_gflops", known(c->double_gflops));
+    return json_pack("{s:o, s:o, s:o, s:o}", "copy_gbs", known(c->copy_gbs), "float_gflops",
+                     known(c->float_gflops), "double_gflops", known(c->double_gflops),
+                     "int_gops", known(c->int_gops));
 }
 
 static void print_device(const DeviceInfo *d, const Ceilings *c)
@@ -44,6 +45,8 @@ static void print_device(const DeviceInfo *d, const Ceilings *c)
                c->float_gflops);
     if (c->copy_gbs > 0 && c->double_gflops > 0)
         printf(", double %.0f Gflop/s", c->double_gflops);
+    if (c->copy_gbs > 0 && c->int_gops > 0)
+        printf(", int %.0f Gop/s", c->int_gops);
     fputs(c->copy_gbs > 0 ? "\n" : "", stdout);
 }
 

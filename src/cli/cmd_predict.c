@@ -237,7 +237,7 @@ static bool predict_point(const Prediction *p, const Asked *asked, int number,
     const Space *space = derive_space(p->ways.derivation);
     Point point;
     Diags quiet;
-    derive_plain(p->ways.derivation, &point);
+    derive_single(p->ways.derivation, &point);
     if (!(asked->recorded ? same_point(space, asked->recorded, number, &point)
                           : point_parse(space, asked->line[number], &point)) ||
         !space_valid(space, &point))

@@ -324,6 +324,8 @@ bool cli_rule(Options *o, const Ways *ways, const DeviceInfo *device, Point *poi
         return false;
     if (o->point)
         *rule = NULL; // parts of it are the user's
+    if (o->point && !o->best)
+        ways_simplest(ways, point);
     return !o->point || set_point(o, ways, point);
 }
 

@@ -328,9 +328,13 @@ static void derive_product(Walk *w, Path at)
         walk_apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
     else if (w->unroll && shared_length(walk_node(w, block)) <= UNROLL_MOST)
         walk_apply_plain(w, RULE_REDUCE_UNROLL, block);
-    const Expr *before = walk_node(w, block)->narg ? walk_node(w, block)->arg[0] : NULL;
+    Path last = block; // a tile that the others leave some of
+    while (!w->deep && walk_node(w, last)->kind == E_LET)
+        last = walk_below(w, last, 1);
+    const Expr *before =
+        !w->deep && walk_node(w, last)->narg ? walk_node(w, last)->arg[0] : NULL;
     if (before && before->kind == E_PATTERN && before->pattern == P_REDSEQ)
-        unroll_outputs(w, walk_below(w, block, 0));
+        unroll_outputs(w, walk_below(w, last, 0));
     unroll_outputs(w, block);
 }
 

@@ -50,10 +50,12 @@ void derive_free(Derivation *derivation);
 const Program *derive_program(const Derivation *derivation);
 const Space *derive_space(const Derivation *derivation);
 
-// The plain point: one output a work-item, 256, 32 x 8 or 64 x 4 x 1 of them in a group (on
-// a processor 64, 16 x 16, 64 x 4 x 1), no local memory, nothing unrolled, no border split.
-// What tuning is measured against. A program that is lowered already stands as it is: 64 x
-// 1 x 1.
+// One output a work-item, 256, 32 x 8 or 64 x 4 x 1 of them in a group (on a processor 64,
+// 16 x 16, 64 x 4 x 1), no local memory, nothing unrolled, no border split. A program that
+// is lowered already stands as it is: 64 x 1 x 1.
+void derive_single(const Derivation *derivation, Point *point);
+// The plain point, what tuning is measured against: that one; of a product on a GPU, whose
+// items would wait for memory nearly always, the tiles that are likely the fastest.
 void derive_plain(const Derivation *derivation, Point *point);
 // A point that computes the same as the plain one as C in bearable time: products in blocks
 // (1024 x 1024 x 1024 on two cores: 60 ms against more than 10 s).
@@ -65,6 +67,8 @@ int64_t derive_terms(const Derivation *derivation);
 // Points that are often good, to try first, each once and not the plain one; returns how
 // many were written.
 int derive_first(const Derivation *derivation, Point *point, int max);
+// How many of those, from the first on, come from an estimate of this very program.
+int derive_estimated(const Derivation *derivation);
 
 // The lowered expression of a point, in the program's Ir, inferred. NULL with a diagnostic.
 Expr *derive_body(const Derivation *derivation, const Point *point, Diags *diags);

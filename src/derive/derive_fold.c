@@ -222,7 +222,7 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
                  {512, 2, 2048, 16, 64, 4, "again"}};
     if (!has_folds(&d->shape) || i >= COUNTOF(first))
         return false;
-    derive_plain(d, point);
+    derive_single(d, point);
     set_number(d, point, "lx", first[i].lx);
     set_number(d, point, "ly", 1);
     set_number(d, point, "lanes", first[i].lanes);

@@ -22,12 +22,15 @@ static bool has_window(const Expr *in, int dims)
     return found;
 }
 
+// Folds of windows of the row itself are those of a stencil; others may be of a product.
 static bool is_flat(const Expr *map)
 {
     const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;
     const Type *type = inner && is_map(inner) ? inner->fun->arg[0]->type : NULL;
     return !type || type->kind == T_ARRAY ||
-           (has_fold(inner->fun->arg[0]) && !has_window(inner->arg[0], inner->dims));
+           (has_fold(inner->fun->arg[0]) &&
+            !(has_window(inner->arg[0], inner->dims) &&
+              expr_mentions(inner->arg[0], map->fun->params[0])));
 }
 
 // A map in several dimensions whose function folds rows or has their prefixes is a nest of

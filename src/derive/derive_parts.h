@@ -32,7 +32,11 @@ typedef struct {
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
     int unit_bytes;         // of its factors on matrix units; 0: they do not do it
-    int64_t depth;          // how long it is then
+    int64_t tall, wide;     // how many rows of the one, and of the other
+    int64_t batch, depth;   // of such products; the length of the fold
+    int64_t common;         // divides the lengths of the folds of all products
+    bool open_product;      // a length of one has no value
+    bool integer;           // it is of integers
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
     TimeLoop steps;         // what all time loops have in common; count 0: there are none
@@ -55,6 +59,7 @@ struct Derivation {
     OrderParam order[ORDER_MOST]; // norder of them
     int norder;
     Pipeline *pipeline; // NULL: it has one stage
+    Point plain;
 };
 
 // derive_order.c: for --math strict, once the space is made.
@@ -76,8 +81,8 @@ bool by_groups(const Derivation *d, const Point *point);
 
 // derive_product.c: the parameters of products, and points to try first.
 void add_product_params(Derivation *derivation, Diags *diags);
-// Writes point number i of those that are often good; false if there are no more.
-bool derive_product_first(const Derivation *derivation, int i, Point *point);
+// Valid points to try first, the best by an estimate first; how many.
+int product_first(const Derivation *derivation, Point *point, int max);
 bool has_folds(const Shape *shape); // folds or prefixes, which have parameters
 // What a group cannot do in local memory is no chain for it.
 void settle_rows(Derivation *derivation);

@@ -11,12 +11,16 @@
 
 enum { UNROLL_LOOPS = 32 };
 
-// Both tiles in local memory, and every item copies the same number of neighbours of each.
+// Both tiles in local memory, twice where they leave some of the fold, with rows that may
+// be padded; every item copies the same number of neighbours of each.
 static void constrain_stage(Derivation *d, Diags *diags)
 {
     char text[256];
-    snprintf(text, sizeof text, "stage == 0 or (lx*bx*cx + ly*by*cy) * stage * %d <= %lld",
-             (int)sizeof(double), (long long)d->device.local_bytes);
+    snprintf(text, sizeof text,
+             "stage == 0 or (lx*bx*cx + ly*by*cy + 8) * stage * %d * (1 + (%lld %% "
+             "max(stage, 1) > 0)) <= %lld",
+             (int)sizeof(double), (long long)d->shape.common,
+             (long long)d->device.local_bytes);
     space_constrain(d->space, text, diags);
     space_constrain(d->space, "product != 'blocks' or (bx*cx*stage) % ly == 0", diags);
     space_constrain(d->space, "product != 'blocks' or (by*cy*stage) % lx == 0", diags);
@@ -89,9 +93,9 @@ static bool has_matrix(const Derivation *d)
     return space_find(d->space, "mx") >= 0;
 }
 
-// The element type of the tiles of what is folded on matrix units, and that of its sums,
-// and by how many tiles; NULL: nothing is.
-static const Type *matrix_type(const Expr *expr, Scalar *sums, int64_t *tiles)
+// The element type of the tiles of what is folded on matrix units, and that of its sums;
+// NULL: nothing is.
+static const Type *matrix_type(const Expr *expr, Scalar *sums)
 {
     if (expr->kind == E_PATTERN && expr->pattern == P_REDMATRIX) {
         const Expr *sum = expr->fun->arg[0];
@@ -101,15 +105,11 @@ static const Type *matrix_type(const Expr *expr, Scalar *sums, int64_t *tiles)
         *sums = sum->type->scalar;
         return factor->kind == E_OP ? factor->arg[0]->type : factor->type;
     }
-    const Type *found = expr->fun ? matrix_type(expr->fun->arg[0], sums, tiles) : NULL;
-    if (found && !*tiles && expr->kind == E_PATTERN && expr->pattern == P_REDSEQ)
-        arith_is_const(expr->arg[1]->type->len, tiles);
+    const Type *found = expr->fun ? matrix_type(expr->fun->arg[0], sums) : NULL;
     for (int i = 0; i < expr->narg && !found; i++)
-        found = matrix_type(expr->arg[i], sums, tiles);
+        found = matrix_type(expr->arg[i], sums);
     return found;
 }
-
-enum { SETTLED = 16 }; // elements of the fold in a tile of the point that is tried
 
 void settle_matrix(Derivation *d, Diags *diags)
 {
@@ -118,25 +118,23 @@ void settle_matrix(Derivation *d, Diags *diags)
     if (!has_matrix(d))
         return;
     diags_init(&ignored, diags->arena);
-    derive_plain(d, &point);
+    derive_single(d, &point);
     space_set(d->space, &point, "product", "matrix");
     set_number(d, &point, "lx", 4);
     set_number(d, &point, "ly", 8);
     set_number(d, &point, "lz", 1);
     set_number(d, &point, "mx", 4);
     set_number(d, &point, "my", 4);
-    set_number(d, &point, "stage", SETTLED);
+    set_number(d, &point, "stage", 16);
     const Expr *body = derive_body(d, &point, &ignored);
     Scalar sums = S_FLOAT;
-    int64_t tiles = 0;
-    const Type *type = body ? matrix_type(body, &sums, &tiles) : NULL;
+    const Type *type = body ? matrix_type(body, &sums) : NULL;
     bool fast = d->program->math == MATH_FAST; // 10 bits of a float's 23 are multiplied
     if (!type || (type->scalar == S_FLOAT && !fast)) {
         space_constrain(d->space, "product != 'matrix'", diags);
         return;
     }
     d->shape.unit_bytes = scalar_info[type->scalar].bytes;
-    d->shape.depth = MAX(tiles, 1) * SETTLED;
     if (d->shape.unit_bytes != 2 || sums != S_FLOAT)
         space_constrain(d->space, "unit == 'warp'", diags);
 }
@@ -172,114 +170,172 @@ void add_product_params(Derivation *d, Diags *diags)
 
 // First points ---------------------------------------------------------------------------
 //
-// The tiles that a multiprocessor would be done with soonest, by what limits it: its matrix
-// units, what it loads from the second-level cache, and a part of what is loaded from local
-// memory; or, with few groups at once, waiting. One point a shape of tiles. The constants
-// are fitted to 47 points of 4096 x 4096 x 4096 on an H200.
+// The tiles that a multiprocessor would be done with soonest, by what limits it: the units
+// that multiply, what it loads from the second-level cache, what is read from local memory,
+// instructions; or, with few groups at once, waiting. One point a shape of tiles. The
+// constants of matrix units are fitted to 47 points of 4096 x 4096 x 4096 on an H200, those
+// of items to 240 points of eight products there (data/h200-sweep.jsonl.gz and its judge).
+
+typedef enum { UNIT_ITEM, UNIT_WARP, UNIT_GROUP } MultiplyUnit;
 
 typedef struct {
-    int64_t lx, ly, mx, my, stage, stages;
-    bool group;
+    int64_t lx, ly, bx, by, cx, cy, stage, stages, resident;
+    MultiplyUnit unit;
     double cost;
 } Tiles;
 
-typedef struct {
-    int64_t rows, columns, batch;
-} Extents;
-
-enum { FIRST_RINGS = 5, FIRST_AHEAD = 3, REGISTERS_MOST = 255 };
-
-// The lengths of the result: its last two axes, and the product of the others.
-static Extents extents_of(const Derivation *d)
-{
-    Extents e = {1, 1, 1};
-    const Type *type = d->program->main->body->type;
-    for (int64_t len; type->kind == T_ARRAY; type = type->elem) {
-        e.batch *= e.rows;
-        e.rows = e.columns;
-        e.columns = arith_is_const(type->len, &len) ? len : 1024;
-    }
-    return e;
-}
+enum { FIRST_ITEMS = 6, FIRST_RINGS = 5, FIRST_AHEAD = 3, REGISTERS_MOST = 255 };
+enum { REGISTERS = 65536, ITEMS_AT_ONCE = 2048, USUAL_UNITS = 100 };
 
 static int64_t tile_rows(const Tiles *t)
 {
-    return t->ly * t->my;
+    return t->ly * t->by * t->cy;
 }
 
 static int64_t tile_columns(const Tiles *t)
 {
-    return t->lx * 2 * t->mx;
+    return t->lx * t->bx * t->cx;
 }
 
 // About how many registers an item needs.
 static double registers_of(const Tiles *t, int bytes)
 {
     const double words = bytes == 8 ? 2 : 1, items = (double)(t->lx * t->ly);
-    double held = words * (double)(2 * t->mx * t->my);
-    double fragments = t->group ? 0 : 2 * words * (double)(t->mx + t->my);
+    double held = words * (double)(t->bx * t->by * t->cx * t->cy);
+    double fragments = t->unit == UNIT_GROUP ? 0
+                       : t->unit == UNIT_WARP
+                           ? 2 * words * (double)(t->cx + t->cy)
+                           : words * (double)(t->bx * t->cx + t->by * t->cy);
     double under_way =
         t->stages > 1
             ? 0
             : (double)((tile_rows(t) + tile_columns(t)) * t->stage) * bytes / 4 / items;
-    return held + fragments + under_way + 48;
+    return held + fragments + under_way + (t->unit == UNIT_ITEM ? 28 : 48);
 }
 
 static double groups_at_once(const Derivation *d, const Tiles *t, int bytes)
 {
-    const double items = (double)(t->lx * t->ly), registers = registers_of(t, bytes);
-    double tiles = (double)((tile_rows(t) + tile_columns(t)) *
-                            (t->stage + (t->group ? 0 : 8)) * t->stages * bytes);
-    if (registers > REGISTERS_MOST)
+    const double items = (double)(t->lx * t->ly);
+    double registers = registers_of(t, bytes), most = REGISTERS_MOST;
+    double tiles =
+        (double)((tile_rows(t) + tile_columns(t)) *
+                 (t->stage + (t->unit == UNIT_WARP ? 8 : 0)) * t->stages * bytes);
+    if (t->resident)
+        most = fmin(most, REGISTERS / (items * (double)t->resident));
+    if (registers > most)
         return 0;
+    if (t->unit == UNIT_ITEM) // compilers take what they may, and machines give eight
+        registers = fmin(8 * ceil(most / 8), 8 * ceil(1.25 * registers / 8));
     double by_memory = floor((double)(d->device.local_bytes + 1024) / (tiles + 1024));
-    return fmin(by_memory, fmin(floor(65536 / (items * registers)), floor(2048 / items)));
+    return fmin(by_memory,
+                fmin(floor(REGISTERS / (items * registers)), floor(ITEMS_AT_ONCE / items)));
+}
+
+// What a multiprocessor needs for a place of the fold: a group, beside others and alone.
+typedef struct {
+    double limit, alone, start; // start: of a group, whatever it folds
+} TileCost;
+
+static TileCost matrix_cost(const Tiles *t, int bytes)
+{
+    const double rows = (double)tile_rows(t), columns = (double)tile_columns(t);
+    const bool group = t->unit == UNIT_GROUP;
+    double rate = bytes == 8 ? 128 : bytes == 4 ? 512 : group ? 2048 : 1024;
+    double products = rows * columns / rate;
+    double loads = (rows + columns) * bytes / 56;
+    double fragments =
+        group ? rows / 64 * (64 + columns) * bytes / 128
+              : (double)(t->lx * t->ly) / 32 * 8 * (double)(t->cx + t->cy) * bytes / 128;
+    double limit = fmax(products, loads) + fragments / 4;
+    double wait = (t->stages > 3 ? 40 : t->stages > 1 ? 150 : 550) / (double)t->stage;
+    if (!group)
+        wait += 0.7 * bytes * (double)(t->cx + t->cy);
+    return (TileCost){limit, limit + wait, 1500};
+}
+
+// Wavefronts of a warp that reads b x c elements a lane, of which so many lanes differ.
+static double reads_cost(double lanes, int64_t b, int64_t c, int bytes)
+{
+    double near = (double)b * bytes, at_once = fmin(16, near);
+    double conflicts = fmax(near / at_once, 1);
+    return near * (double)c / at_once *
+           fmax(lanes * at_once / 128 * conflicts, at_once / 8);
+}
+
+static TileCost items_cost(const Derivation *d, const Tiles *t, int bytes)
+{
+    const double both = (double)(tile_rows(t) + tile_columns(t));
+    const double items = (double)(t->lx * t->ly), warps = ceil(items / 32);
+    const double outputs = (double)(t->bx * t->by * t->cx * t->cy);
+    const double wide = (double)MIN(t->lx, 32);
+    double vector = fmin((double)t->bx, 16.0 / bytes);
+    double read =
+        reads_cost(wide, t->bx, t->cx, bytes) + reads_cost(32 / wide, t->by, t->cy, bytes);
+    double reads = (double)(t->bx * t->cx + t->by * t->cy) / vector;
+    double copies = both / items * (1 / vector + 1);
+    double half = bytes == 8 || d->shape.integer ? 2 : 1; // the rate of such a multiply-add
+    double multiply = warps * 32 * outputs * half / 128;
+    double local = warps * (read + copies);
+    double issue = warps * (outputs + reads + 1.5 * copies + 1) / 4;
+    double limit = fmax(fmax(multiply, local), fmax(both * bytes / 40, issue)) +
+                   0.3 * fmin(multiply, local);
+    if (warps < 2) // alone it waits for each of its barriers
+        limit *= 1.05;
+    double chain = 12 + outputs * half + 2 * reads;
+    return (TileCost){limit, fmax(limit, chain) + 300 / (double)t->stage, 1500};
 }
 
 // Cycles of a multiprocessor.
-static double tiles_cost(const Derivation *d, const Extents *e, const Tiles *t, int bytes)
+static double tiles_cost(const Derivation *d, const Tiles *t)
 {
+    const Shape *s = &d->shape;
     const double rows = (double)tile_rows(t), columns = (double)tile_columns(t);
-    const double groups = ceil((double)e->rows / rows) *
-                          ceil((double)e->columns / columns) * (double)e->batch;
-    const double units = MAX(d->device.compute_units, 1), items = (double)(t->lx * t->ly);
+    const int bytes = t->unit == UNIT_ITEM ? factor_bytes(d) : s->unit_bytes;
+    const double groups =
+        ceil((double)s->tall / rows) * ceil((double)s->wide / columns) * (double)s->batch;
+    const double units = d->device.compute_units ? d->device.compute_units : USUAL_UNITS;
     double most = groups_at_once(d, t, bytes), n = fmin(most, ceil(groups / units));
     if (most < 1)
         return INFINITY;
-    double rate = bytes == 8 ? 128 : bytes == 4 ? 512 : t->group ? 2048 : 1024;
-    double products = rows * columns / rate; // for one place of the fold, as all below
-    double loads = (rows + columns) * bytes / 56;
-    double fragments = t->group ? rows / 64 * (64 + columns) * bytes / 128
-                                : items / 32 * 8 * (double)(t->mx + t->my) * bytes / 128;
-    double limit = fmax(products, loads) + fragments / 4;
-    double wait = (t->stages > 3 ? 40 : t->stages > 1 ? 150 : 550) / (double)t->stage;
-    if (!t->group)
-        wait += 0.7 * bytes * (double)(t->mx + t->my);
-    return ceil(groups / (units * n)) *
-           (fmax(n * limit, limit + wait) * (double)d->shape.depth + 1500);
+    TileCost c = t->unit == UNIT_ITEM ? items_cost(d, t, bytes) : matrix_cost(t, bytes);
+    const double depth = (double)s->depth;
+    double full = floor(groups / (units * n)), rest = ceil(groups / units - full * n);
+    double time = full * (fmax(n * c.limit, c.alone) * depth + c.start);
+    return rest > 0 ? time + fmax(rest * c.limit, c.alone) * depth + c.start : time;
 }
 
 static void set_tiles(const Derivation *d, const Tiles *t, Point *point)
 {
-    derive_plain(d, point);
-    space_set(d->space, point, "product", "matrix");
-    space_set(d->space, point, "unit", t->group ? "group" : "warp");
+    static const char *const product[] = {"blocks", "matrix", "matrix"};
+    const bool item = t->unit == UNIT_ITEM;
+    derive_single(d, point);
+    space_set(d->space, point, "product", product[t->unit]);
+    space_set(d->space, point, "unit", t->unit == UNIT_GROUP ? "group" : "warp");
     space_set(d->space, point, "load", t->stages > 1 ? "now" : "ahead");
     set_number(d, point, "lx", t->lx);
     set_number(d, point, "ly", t->ly);
     set_number(d, point, "lz", 1);
-    set_number(d, point, "mx", t->mx);
-    set_number(d, point, "my", t->my);
     set_number(d, point, "stage", t->stage);
     set_number(d, point, "stages", t->stages);
-    set_number(d, point, "band", 8);
+    set_number(d, point, item ? "cx" : "mx", t->cx);
+    set_number(d, point, item ? "cy" : "my", t->cy);
+    if (!item) {
+        set_number(d, point, "band", 8);
+        return;
+    }
+    set_number(d, point, "bx", t->bx);
+    set_number(d, point, "by", t->by);
+    set_number(d, point, "vec", MIN(t->bx, 4));
+    set_number(d, point, "resident", t->resident);
+    space_set(d->space, point, "tiles", t->stage <= 16 ? "unroll" : "loop");
+    space_set(d->space, point, "inner", "unroll");
 }
 
 // Keeps it among the best n, of which no two are of one shape.
 static int keep_tiles(Tiles *best, int n, int most, const Tiles *t)
 {
     int at = 0;
-    while (at < n && (best[at].group != t->group || tile_rows(&best[at]) != tile_rows(t) ||
+    while (at < n && (best[at].unit != t->unit || tile_rows(&best[at]) != tile_rows(t) ||
                       tile_columns(&best[at]) != tile_columns(t)))
         at++;
     if (at < n && best[at].cost <= t->cost)
@@ -294,97 +350,94 @@ static int keep_tiles(Tiles *best, int n, int most, const Tiles *t)
     return n;
 }
 
+static int try_tiles(const Derivation *d, Tiles *best, int n, int most, Tiles *t)
+{
+    Point point;
+    t->cost = tiles_cost(d, t);
+    if (!isfinite(t->cost) || (n == most && best[n - 1].cost <= t->cost))
+        return n;
+    set_tiles(d, t, &point);
+    return space_valid(d->space, &point) ? keep_tiles(best, n, most, t) : n;
+}
+
 // Those whose tiles are copied asynchronously, or, where they cannot be, loaded ahead.
-static int best_tiles(const Derivation *d, bool ring, Tiles *best, int most)
+static int best_matrix(const Derivation *d, bool ring, Tiles *best, int most)
 {
     static const int64_t stages[2][3] = {{1}, {4, 3, 2}}, depth[] = {64, 32, 16};
-    const Extents e = extents_of(d);
     int n = 0;
     for (int i = 0; i < 2 * 3 * 4 * 5 * 4 * 3 * 3; i++) {
         int at = i;
-        Tiles t = {.group = at % 2};
-        Point point;
+        Tiles t = {.unit = at % 2 ? UNIT_GROUP : UNIT_WARP, .bx = 2, .by = 1};
         t.lx = 4 << (at /= 2) % 3;
         t.ly = 8 << (at /= 3) % 4;
-        t.mx = 2 << (at /= 4) % 5;
-        t.my = 2 << (at /= 5) % 4;
+        t.cx = 2 << (at /= 4) % 5;
+        t.cy = 2 << (at /= 5) % 4;
         t.stage = depth[(at /= 4) % 3];
         t.stages = stages[ring][at / 3];
-        if (!t.stages)
-            continue;
-        t.cost = tiles_cost(d, &e, &t, d->shape.unit_bytes);
-        if (!isfinite(t.cost) || (n == most && best[n - 1].cost <= t.cost))
-            continue;
-        set_tiles(d, &t, &point);
-        if (space_valid(d->space, &point))
-            n = keep_tiles(best, n, most, &t);
+        n = t.stages ? try_tiles(d, best, n, most, &t) : n;
     }
     return n;
 }
 
-static bool matrix_first(const Derivation *d, int i, Point *point)
+static int best_items(const Derivation *d, Tiles *best, int most)
 {
-    Tiles best[FIRST_RINGS + FIRST_AHEAD];
-    if (!d->shape.unit_bytes)
-        return false;
-    int n = best_tiles(d, true, best, FIRST_RINGS);
-    n += best_tiles(d, false, best + n, FIRST_AHEAD);
-    if (i < n)
-        set_tiles(d, &best[i], point);
-    return i < n;
+    static const int64_t resident[] = {2, 4, 0};
+    int n = 0;
+    for (int i = 0; i < 4 * 4 * 3 * 4 * 2 * 3 * 3; i++) {
+        int at = i;
+        Tiles t = {.unit = UNIT_ITEM, .bx = factor_bytes(d) == 8 ? 2 : 4, .stages = 1};
+        t.lx = 4 << at % 4;
+        t.ly = 4 << (at /= 4) % 4;
+        t.cx = 1 << (at /= 4) % 3;
+        t.by = 1 << (at /= 3) % 4;
+        t.cy = 1 << (at /= 4) % 2;
+        t.stage = 8 << (at /= 2) % 3;
+        t.resident = resident[at / 3];
+        n = try_tiles(d, best, n, most, &t);
+    }
+    return n;
 }
 
-bool derive_product_first(const Derivation *d, int i, Point *point)
+// Items that are loops hold their outputs in vectors.
+static void set_loops(const Derivation *d, Point *point, int64_t lx)
 {
-    // On an H200 at 4096 x 4096 x 4096, the best first; the last on PoCL.
-    static const struct {
-        int64_t lx, ly, bx, by, cx, cy, stage, resident;
-        const char *load, *tiles;
-    } first[] = {
-        {8, 16, 4, 8, 4, 1, 8, 2, "ahead", "unroll"},
-        {16, 8, 4, 8, 2, 2, 8, 2, "ahead", "unroll"},
-        {16, 8, 4, 8, 2, 1, 16, 0, "ahead", "unroll"},
-        {32, 8, 4, 4, 2, 2, 16, 2, "ahead", "unroll"},
-        {16, 8, 4, 4, 2, 2, 16, 4, "ahead", "unroll"},
-        {16, 16, 4, 8, 2, 1, 16, 2, "ahead", "unroll"},
-        {16, 16, 4, 4, 2, 2, 8, 2, "ahead", "unroll"},
-        {16, 1, 16, 4, 1, 1, 0, 0, "now", "loop"},
-    };
-    int n = d->shape.unit_bytes ? FIRST_RINGS + FIRST_AHEAD : 0;
-    if (i < n && matrix_first(d, i, point))
-        return true;
-    i = MAX(i - n, 0);
-    i += d->device.is_cpu ? COUNTOF(first) - 1 : 0;
-    if (!d->shape.product || i >= COUNTOF(first))
-        return false;
-    derive_plain(d, point);
+    derive_single(d, point);
     space_set(d->space, point, "product", "blocks");
-    space_set(d->space, point, "inner", "unroll");
-    set_number(d, point, "lx", first[i].lx);
-    set_number(d, point, "ly", first[i].ly);
-    set_number(d, point, "bx", first[i].bx);
-    set_number(d, point, "by", first[i].by);
-    set_number(d, point, "cx", first[i].cx);
-    set_number(d, point, "cy", first[i].cy);
-    set_number(d, point, "vec", 4);
-    set_number(d, point, "stage", first[i].stage);
-    set_number(d, point, "resident", first[i].resident);
-    space_set(d->space, point, "load", first[i].load);
-    space_set(d->space, point, "tiles", first[i].tiles);
-    return true;
+    set_number(d, point, "lx", lx);
+    set_number(d, point, "ly", 1);
+    set_number(d, point, "lz", 1);
+    set_number(d, point, "bx", 16);
+    set_number(d, point, "by", 4);
+}
+
+int product_first(const Derivation *d, Point *point, int max)
+{
+    Tiles best[FIRST_ITEMS + FIRST_RINGS + FIRST_AHEAD];
+    if (!d->shape.product || max < 1)
+        return 0;
+    if (d->device.is_cpu) { // measured on PoCL
+        set_loops(d, point, 16);
+        space_set(d->space, point, "inner", "unroll");
+        return space_valid(d->space, point);
+    }
+    int n = 0, matrix = d->shape.unit_bytes > 0;
+    if (matrix) {
+        n = best_matrix(d, true, best, FIRST_RINGS);
+        n += best_matrix(d, false, best + n, FIRST_AHEAD);
+    }
+    n += best_items(d, best + n, FIRST_ITEMS);
+    for (int i = 0; i < MIN(n, max); i++)
+        set_tiles(d, &best[i], &point[i]);
+    return MIN(n, max);
 }
 
 void derive_reference(const Derivation *d, Point *point)
 {
-    derive_plain(d, point);
-    if (!d->shape.product || !d->device.is_cpu)
-        return;
-    space_set(d->space, point, "product", "blocks");
-    set_number(d, point, "lx", 1);
-    set_number(d, point, "ly", 1);
-    set_number(d, point, "bx", 16);
-    set_number(d, point, "by", 4);
-    order_plain(d, point);
+    derive_single(d, point);
+    if (d->shape.product && d->device.is_cpu) {
+        set_loops(d, point, 1);
+        order_plain(d, point);
+    }
 }
 
 void product_options(const Derivation *d, const Point *point, KernelOptions *options)

@@ -64,13 +64,56 @@ static void note_scan_rows(Shape *shape, const Expr *map)
     shape->long_rows |= arith_is_const(map->type->len, &rows) && rows < 512;
 }
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b ? common_divisor(b, a % b) : a;
+}
+
+enum { LARGE = 4096 };
+
+// A length, or the most that it may be; one that has no value, as in symbolic counts, is
+// taken to be large, and the plain point has no tiles then.
+static int64_t extent(Shape *shape, const Arith *len)
+{
+    const int64_t most = arith_most(len);
+    const bool open = most >= INT32_MAX;
+    shape->open_product |= open;
+    return open ? LARGE : most;
+}
+
+// The largest of several.
+static void note_product(Shape *shape, const Expr *map, int64_t batch)
+{
+    const Expr *inner = map->fun->arg[0];
+    const Type *scalar = type_elem(inner->type, 1);
+    const int64_t tall = extent(shape, map->type->len);
+    const int64_t wide = extent(shape, inner->type->len);
+    const int64_t terms = expr_fold_terms(inner->fun->arg[0]); // 1: not known
+    const int64_t depth = terms > 1 ? terms : LARGE;
+    shape->common = common_divisor(shape->common, terms);
+    if (shape->product && (double)tall * (double)wide * (double)batch * (double)depth <=
+                              (double)shape->tall * (double)shape->wide *
+                                  (double)shape->batch * (double)shape->depth)
+        return;
+    shape->product = true;
+    shape->tall = tall;
+    shape->wide = wide;
+    shape->batch = batch;
+    shape->depth = depth;
+    shape->integer = scalar_info[scalar->scalar].kind != SCALAR_FLOAT;
+}
+
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
     int64_t rows;
     shape->dims = MAX(shape->dims, depth);
     expr_each(map->fun, note_inner, shape);
-    shape->product |= is_product(map) || is_product(map->fun->arg[0]);
+    if (is_product(map)) {
+        note_product(shape, map, 1);
+    } else if (is_product(map->fun->arg[0])) {
+        note_product(shape, map->fun->arg[0], extent(shape, map->type->len));
+    }
     if (chain_depth(map)) {
         shape->rows = true;
         shape->near |= reads_near(map);
@@ -429,6 +472,12 @@ bool derive_word(const Derivation *d, const Point *point, const char *name,
 
 // Entry -------------------------------------------------------------------------------
 
+static void settle_plain(Derivation *d)
+{
+    if (d->device.is_cpu || d->shape.open_product || product_first(d, &d->plain, 1) == 0)
+        derive_single(d, &d->plain);
+}
+
 Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags)
 {
     Derivation *d = xcalloc(1, sizeof *d);
@@ -457,6 +506,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
         derive_free(d);
         return NULL;
     }
+    settle_plain(d);
     return d;
 }
 
@@ -466,8 +516,10 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
     Derivation *d = derive_open(program, device, diags);
     if (d && program->math == MATH_STRICT)
         settle_order(d, diags);
-    if (diags->errors == errors)
+    if (diags->errors == errors) {
+        settle_plain(d);
         return d;
+    }
     derive_free(d);
     return NULL;
 }
@@ -500,6 +552,11 @@ bool set_number(const Derivation *d, Point *point, const char *name, int64_t val
 
 void derive_plain(const Derivation *d, Point *point)
 {
+    *point = d->plain;
+}
+
+void derive_single(const Derivation *d, Point *point)
+{
     memset(point, 0, sizeof *point); // first choices: 1, inline, global, fused
     int64_t largest = MIN(d->device.max_group, 256);
     if (d->shape.lowered) {
@@ -522,12 +579,10 @@ void derive_plain(const Derivation *d, Point *point)
 // One of them may be the plain point, or the same as another, where parameters are missing.
 static bool is_new(const Derivation *d, const Point *point, int n)
 {
-    Point plain;
-    derive_plain(d, &plain);
     for (int i = 0; i < n; i++)
         if (memcmp(&point[i], &point[n], sizeof *point) == 0)
             return false;
-    return memcmp(&plain, &point[n], sizeof plain) != 0;
+    return memcmp(&d->plain, &point[n], sizeof *point) != 0;
 }
 
 // Work-group, outputs of an item, its walk and its vectors, with the border split off.
@@ -561,7 +616,7 @@ static const Start start_deep[STARTS] = {
 
 static void set_start(const Derivation *d, const Start *start, Point *point)
 {
-    derive_plain(d, point);
+    derive_single(d, point);
     set_number(d, point, "lx", start->lx);
     set_number(d, point, "ly", start->ly);
     set_number(d, point, "lz", 1);
@@ -601,12 +656,31 @@ static void mix_sweeps(Point *point, int streams, int n)
     memcpy(&point[AHEAD], sweep, sizeof sweep);
 }
 
+// Those of products but the plain one.
+static int add_products(const Derivation *d, Point *point, int max)
+{
+    int n = 0, all = product_first(d, point, max);
+    for (int i = 0; i < all; i++) {
+        point[n] = point[i];
+        n += is_new(d, point, n);
+    }
+    return n;
+}
+
+int derive_estimated(const Derivation *d)
+{
+    Point tiles[16];
+    return add_products(d, tiles, COUNTOF(tiles));
+}
+
 int derive_first(const Derivation *d, Point *point, int max)
 {
     const Start *start = d->device.is_cpu     ? start_cpu
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
-    int n = stream_first(d, point, max), streams = n;
+    const int products = add_products(d, point, max);
+    const int streams = stream_first(d, point + products, max - products);
+    int n = products + streams;
     for (int i = 0; n < max && pass_start(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && list_first(d, i, &point[n]); i++)
@@ -617,8 +691,6 @@ int derive_first(const Derivation *d, Point *point, int max)
         n += cover_start(d, &start[0], i, &point[n]) && space_valid(d->space, &point[n]) &&
              is_new(d, point, n);
     for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
-    for (int i = 0; n < max && derive_product_first(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     // Cells of a time loop that ask where they are load by vectors, and keep what the next
     // one loads, only where the border is split off.
@@ -631,7 +703,7 @@ int derive_first(const Derivation *d, Point *point, int max)
         space_set(d->space, &point[n], "border", "split");
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
-    mix_sweeps(point, streams, n);
+    mix_sweeps(point + products, streams, n - products);
     return n;
 }
 

@@ -288,7 +288,7 @@ bool settle_passes(Derivation *d, Diags *diags)
     for (int i = 0; i < d->pipeline->ncover; i++) {
         TimeLoop found;
         const char *cover = d->pipeline->label[i];
-        derive_plain(d, &point);
+        derive_single(d, &point);
         space_set(d->space, &point, "scheme", "stream");
         if (!cover_choose(d, &point, i, false))
             return false;
@@ -318,7 +318,7 @@ bool pass_start(const Derivation *d, int i, Point *point)
     bool deep = is_deep(d);
     if (!d->shape.stream || i >= COVERS * WAYS)
         return false;
-    derive_plain(d, point);
+    derive_single(d, point);
     space_set(d->space, point, "scheme", "stream");
     cover_choose(d, point, i % COVERS, false);
     set_number(d, point, "lx", d->device.lanes);

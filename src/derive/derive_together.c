@@ -83,7 +83,7 @@ bool together_first(const Derivation *d, int i, Point *point)
                  {128, 32}, {1024, 64}, {256, 64}};
     if (space_find(d->space, "turns") < 0 || i >= COUNTOF(first))
         return false;
-    derive_plain(d, point);
+    derive_single(d, point);
     cover_choose(d, point, 0, false);
     set_number(d, point, "lx", first[i].lx);
     set_number(d, point, "turns", first[i].turns);
@@ -101,7 +101,7 @@ bool list_first(const Derivation *d, int i, Point *point)
     static const int items[] = {128, 64, 256, 32};
     if (space_find(d->space, "lists") < 0 || i >= COUNTOF(items))
         return false;
-    derive_plain(d, point);
+    derive_single(d, point);
     cover_choose(d, point, 0, false);
     space_set(d->space, point, "lists", "tiles");
     set_number(d, point, "lx", items[i]);

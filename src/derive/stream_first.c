@@ -177,7 +177,7 @@ static int compare(const void *a, const void *b)
 
 static void set_stream(const Derivation *d, const Stream *stream, Point *point)
 {
-    derive_plain(d, point);
+    derive_single(d, point);
     set_number(d, point, "lx", d->device.lanes);
     for (int i = 0; i < NUMBERS; i++)
         set_number(d, point, number_name[i], stream->n[i]);

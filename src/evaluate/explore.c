@@ -327,7 +327,7 @@ static bool read_point(const Explorer *x, const Space *from, const Point *given,
     Buf value;
     bool ok = true;
     buf_init(&value);
-    derive_plain(x->derivation, point);
+    derive_single(x->derivation, point);
     for (int i = 0; ok && i < space_params(from); i++) {
         buf_clear(&value);
         space_value_print(&value, from, i, given->choice[i]);

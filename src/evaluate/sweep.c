@@ -155,7 +155,7 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
     for (int i = run->first; space && i < run->first + run->n; i++) {
         ArenaMark mark = arena_mark(scratch);
         IrMark ir = ir_mark(problem->ir);
-        derive_plain(derivation, &point);
+        derive_single(derivation, &point);
         Unit *unit = point_parse(space, s->point[i], &point) && space_valid(space, &point)
                          ? derive_unit(derivation, &point, true, scratch, quiet)
                          : NULL;

@@ -384,7 +384,9 @@ const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace sp
     if (space == MEM_PRIVATE && type_is_scalar(expr->type) && l->kernel)
         return view_value(l, k_named(l, view_read(l, eval(l, expr, env)), "t"));
     static const char *const name[] = {"temp", "tile", "own"};
+    l->across = expr->kind == E_PATTERN && expr->pattern == P_TRANSPOSE;
     const View *memory = buffers_new(l, expr->type, space, ROLE_TEMP, 0, name[space]);
+    l->across = false;
     if (space == MEM_PRIVATE && is_shared_out(l, expr))
         memory = own_memory(l, expr, memory);
     gen(l, expr, env, memory);

@@ -23,6 +23,18 @@ static int64_t fragment_row(const Type *type, int64_t depth)
     return length + (bytes == 2 || length == depth ? 8 : 16 / bytes);
 }
 
+// Of a tile [fold][places] that is filled along the fold, whose items would store to the
+// same banks: rows so many elements longer keep vectors aligned.
+static int64_t filled_across(const KernelOptions *o, const Type *type)
+{
+    enum { APART = 4 };
+    int64_t length, depth;
+    bool tile = type->kind == T_ARRAY && type->elem->kind == T_ARRAY &&
+                type->elem->elem->kind == T_SCALAR && arith_is_const(type->len, &depth) &&
+                depth == o->depth && arith_is_const(type->elem->len, &length);
+    return tile ? length + APART : 0;
+}
+
 // Elements from one row of a tile to the next, where they are padded; else 0.
 static int64_t padded_row(const Lower *l, const Type *type)
 {
@@ -35,6 +47,8 @@ static int64_t padded_row(const Lower *l, const Type *type)
         return 0;
     if (o->matrix && dims == 2)
         return fragment_row(type, o->depth);
+    if (l->across && !o->padded)
+        return filled_across(o, type);
     if (!o->padded || dims < 2 || dims > DIMS_MAX)
         return 0;
     for (int x = dims - 1; x >= 0; x--, type = type->elem)

@@ -91,6 +91,7 @@ typedef struct {
     const Arith *item[3]; // of the loop over all items of the group that we are inside
     bool lanes;           // all items of the group run what we are in (lanes.c)
     bool shared_tile;     // a local buffer was written since the last loop began
+    bool across;          // what is stored next runs along the rows of its tile
     int ahead;            // sides of ifs that are tried without their conditions
     bool stream;          // of a time loop: its stages stay where its cells are
     bool unsafe;          // what they load may not be there

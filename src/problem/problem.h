@@ -223,6 +223,9 @@ bool ways_candidate(const Ways *ways, const Point *point, const char *name, Aren
 Launches ways_launches(const Ways *ways);
 // The kernels of a candidate as a file for the user.
 void ways_text(const Ways *ways, const Candidate *candidate, Buf *text);
+// What parameters that nobody names are: one output a work-item, nothing staged; of a
+// template, its default point.
+void ways_simplest(const Ways *ways, Point *point);
 
 // Starts `name` as a problem of no kind yet, with room for what it needs.
 Problem *problem_new(const char *name, const char *text, size_t len);
@@ -231,11 +234,12 @@ Problem *problem_new(const char *name, const char *text, size_t len);
 
 // What any kernel of a problem must do. flops: operations on floating numbers as the
 // program writes them, each element of a map or reduction once; fma counts 2, vectors by
-// lane; comparisons that yield bools, choices, conversions and int arithmetic count 0.
-// Halfs count as half a float each: two are done at once.
+// lane; comparisons that yield bools, choices and conversions count 0. Halfs count as half
+// a float each: two are done at once. Of integers each product of two that are not constant
+// counts 2, with what is added to it, and all else 0: a device may do that besides.
 typedef struct {
     double bytes; // each input read once, each output written once
-    double float_flops, double_flops;
+    double float_flops, double_flops, int_ops;
 } Work;
 
 Work problem_work(const Problem *problem);
@@ -263,7 +267,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-37"
+#define CODEGEN_VERSION FW_VERSION "-38"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 

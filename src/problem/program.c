@@ -337,3 +337,11 @@ void ways_text(const Ways *ways, const Candidate *candidate, Buf *text)
 {
     ways->problem->kind->text(ways, candidate, text);
 }
+
+void ways_simplest(const Ways *ways, Point *point)
+{
+    if (ways->derivation)
+        derive_single(ways->derivation, point);
+    else
+        ways_first(ways, point, 1);
+}

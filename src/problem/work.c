@@ -26,10 +26,19 @@ typedef struct {
 
 static void count_expr(Counter *c, const Expr *expr, double times);
 
+static bool is_product(const Expr *expr)
+{
+    return expr->op == OP_MUL && expr->arg[0]->kind != E_LITERAL &&
+           expr->arg[0]->kind != E_NUM && expr->arg[1]->kind != E_LITERAL &&
+           expr->arg[1]->kind != E_NUM;
+}
+
 static void count_op(Counter *c, const Expr *expr, double times)
 {
     const Type *type = expr->type;
     const OpInfo *op = &op_info[expr->op];
+    if (!type_is_float(type) && is_product(expr))
+        c->work->int_ops += 2 * times * MAX(type->width, 1);
     if (!type_is_float(type) || op->kind == OPK_FREE || op->types == TY_SELECT ||
         op->types == TY_CAST)
         return;

@@ -154,9 +154,10 @@ static bool find_layout(Matrix *m, int side)
     const Expr *source = pick ? group_source(rw, pick->arg[0]->param) : NULL;
     if (!pick || !arith_is_const(pick->arg[0]->type->len, &m->factor[side].places))
         return false;
+    bool odd;
     Param *row = fresh(rw, "row");
     Expr *from = with_name(rw, copy_of(rw, value), pick, row);
-    m->factor[side].turned = source && is_turned(rw, source, from, row, m->k);
+    m->factor[side].turned = source && is_turned(rw, source, from, row, m->k, &odd);
     return true;
 }
 

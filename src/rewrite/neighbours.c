@@ -4,7 +4,8 @@
 // layouts tell: along the last one of what is stored as it is.
 //
 //   method  a set of dimensions, bit 0 the outermost, goes through each layout on the way
-//           from memory
+//           from memory. Rows in memory of a length that is no multiple of a vector, and
+//           layouts that move by less than one, leave no vectors to load.
 
 #include "rewrite/internal.h"
 #include "rewrite/staging.h"
@@ -17,17 +18,42 @@ struct Given {
     const Given *outer;
 };
 
-static unsigned along(const Rewrite *rw, const Expr *expr, int part, const Given *given);
+// odd: set where vectors cannot be loaded; NULL: nobody asks.
+static unsigned along(const Rewrite *rw, const Expr *expr, int part, const Given *given,
+                      bool *odd);
 
-static unsigned of_stored(const Type *type, int part)
+static bool is_odd(const Rewrite *rw, const Arith *number)
 {
+    return arith_multiple(rw->ir->arith, number) % STAGED_LANES != 0;
+}
+
+static unsigned of_stored(const Rewrite *rw, const Type *type, int part, bool *odd)
+{
+    if (!type) // made by the rule at hand
+        return 0;
     if (type->kind == T_TUPLE && part >= 0 && part < type->n)
         type = type->item[part];
     int dims = depth_of(type);
+    for (int i = 1; i < dims; i++)
+        type = type->elem;
+    if (odd && dims)
+        *odd |= is_odd(rw, type->len);
     return dims ? 1u << (dims - 1) : 0;
 }
 
-static unsigned of_param(const Rewrite *rw, const Expr *use, int part, const Given *given)
+// Does such a layout move neighbours along these dimensions by less than a vector?
+static bool moves_odd(const Rewrite *rw, const Expr *layout, unsigned dims)
+{
+    const int numbers = layout->pattern == P_DROP ? 1 : 2;
+    for (int k = 0; k < layout->dims; k++)
+        if ((dims >> k & 1) && (layout->pattern == P_GATHER || layout->pattern == P_SLIDE ||
+                                is_odd(rw, layout->num[numbers * k])))
+            return true;
+    return false;
+}
+
+static unsigned of_param(const Rewrite *rw, const Expr *use, int part, const Given *given,
+                         bool *odd)
 {
     for (; given; given = given->outer)
         if (given->param == use->param)
@@ -36,31 +62,38 @@ static unsigned of_param(const Rewrite *rw, const Expr *use, int part, const Giv
         const Expr *by = c->expr;
         const Rewrite around = {rw->ir, c->outer};
         if (by->kind == E_LET && c->child == 1 && by->param == use->param)
-            return along(&around, by->arg[0], part, NULL);
+            return along(&around, by->arg[0], part, NULL, odd);
         if (c->child == CHILD_FUN && by->kind == E_PATTERN && by->narg == 1 &&
             by->fun->params[0] == use->param)
-            return along(&around, by->arg[0], part, NULL) >> by->dims;
+            return along(&around, by->arg[0], part, NULL, odd) >> by->dims;
     }
-    return of_stored(use->type, part);
+    return of_stored(rw, use->type, part, odd);
 }
 
-static unsigned of_map(const Rewrite *rw, const Expr *map, int part, const Given *given)
+static unsigned of_map(const Rewrite *rw, const Expr *map, int part, const Given *given,
+                       bool *odd)
 {
-    unsigned in = along(rw, map->arg[0], part, given);
+    unsigned in = along(rw, map->arg[0], part, given, odd);
     const Given elem = {map->fun->params[0], in >> map->dims, given};
-    return (in & ((1u << map->dims) - 1)) | along(rw, map->fun->arg[0], part, &elem)
+    return (in & ((1u << map->dims) - 1)) | along(rw, map->fun->arg[0], part, &elem, odd)
                                                 << map->dims;
 }
 
 static unsigned of_pattern(const Rewrite *rw, const Expr *expr, int part,
-                           const Given *given)
+                           const Given *given, bool *odd)
 {
-    unsigned in =
-        expr->narg && expr->pattern != P_MAP ? along(rw, data_of(expr), part, given) : 0;
+    unsigned in = expr->narg && expr->pattern != P_MAP
+                      ? along(rw, data_of(expr), part, given, odd)
+                      : 0;
+    bool moves = expr->pattern == P_PAD || expr->pattern == P_DROP ||
+                 expr->pattern == P_GATHER || expr->pattern == P_SLIDE;
+    if (odd && moves)
+        *odd |= moves_odd(rw, expr, in);
     switch ((int)expr->pattern) {
-    case P_MAP: return of_map(rw, expr, part, given);
+    case P_MAP: return of_map(rw, expr, part, given, odd);
     case P_ZIP:
-        return along(rw, expr->arg[part < 0 || part >= expr->narg ? 0 : part], -1, given);
+        return along(rw, expr->arg[part < 0 || part >= expr->narg ? 0 : part], -1, given,
+                     odd);
     case P_TRANSPOSE: return (in & ~3u) | (in & 1) << 1 | (in >> 1 & 1);
     case P_PAD:
     case P_TAKE:
@@ -73,15 +106,16 @@ static unsigned of_pattern(const Rewrite *rw, const Expr *expr, int part,
     }
 }
 
-static unsigned along(const Rewrite *rw, const Expr *expr, int part, const Given *given)
+static unsigned along(const Rewrite *rw, const Expr *expr, int part, const Given *given,
+                      bool *odd)
 {
     if (expr->kind == E_PARAM)
-        return of_param(rw, expr, part, given);
+        return of_param(rw, expr, part, given, odd);
     if (expr->kind == E_GET)
-        return along(rw, expr->arg[0], expr->index, given);
+        return along(rw, expr->arg[0], expr->index, given, odd);
     if (expr->kind == E_AT)
-        return along(rw, expr->arg[0], part, given) >> 1;
-    return expr->kind == E_PATTERN ? of_pattern(rw, expr, part, given) : 0;
+        return along(rw, expr->arg[0], part, given, odd) >> 1;
+    return expr->kind == E_PATTERN ? of_pattern(rw, expr, part, given, odd) : 0;
 }
 
 // The first access to something of the row, or by its number, at a place that depends on k.
@@ -96,13 +130,16 @@ static const Expr *access_to(const Expr *expr, const Param *row, const Param *k)
 }
 
 bool is_turned(const Rewrite *rw, const Expr *source, const Expr *value, const Param *row,
-               const Param *k)
+               const Param *k, bool *odd)
 {
     const Expr *access = access_to(value, row, k), *get = access;
+    *odd = false;
+    if (access)
+        along(rw, access->arg[0], -1, NULL, odd);
     if (!access || expr_mentions(access->arg[1], row))
         return access != NULL;
     while (get->narg && !(get->kind == E_GET && expr_is_use(get->arg[0], row)))
         get = get->arg[get->kind == E_AT ? 0 : get->narg - 1];
     // The group has an element of the source, and the rows are its.
-    return along(rw, source, get->kind == E_GET ? get->index : -1, NULL) >> 1 & 1;
+    return along(rw, source, get->kind == E_GET ? get->index : -1, NULL, odd) >> 1 & 1;
 }

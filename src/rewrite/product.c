@@ -287,9 +287,9 @@ static void note_operands(Staging *s, const Expr *expr, bool guarded)
     int i = s->n++;
     s->operand[i].array = array;
     s->operand[i].from = from;
-    s->operand[i].turned = is_turned(s->rw, group_source(s->rw, array), from, s->row, s->k);
+    s->operand[i].turned = is_turned(s->rw, group_source(s->rw, array), from, s->row, s->k,
+                                     &s->operand[i].odd);
     s->operand[i].rows = rows;
-    s->operand[i].tile = fresh(s->rw, "tile");
 }
 
 // What is made of array[i] and k becomes tile[k][i].
@@ -349,13 +349,27 @@ Expr *copied_together(Staging *s, Expr *flat, int64_t lanes)
     return all;
 }
 
+// Which tile of the fold: number part, or the one that ends where the fold does.
+typedef struct {
+    Param *part;   // NULL: it
+    int64_t first; // begins there,
+    int64_t done;  // and so many of its elements are folded already
+} TilePlace;
+
+static Expr *element_of(const Staging *s, const TilePlace *tile, Expr *within)
+{
+    return tile->part ? number_of(s->rw, tile->part, s->step, within)
+                      : arith_of(s->rw, OP_ADD, within, tile->first);
+}
+
 // The tile of an operand: [step][rows], read along what is contiguous.
-static Expr *staged(Staging *s, int i, Param *part)
+static Expr *staged(Staging *s, int i, const TilePlace *at)
 {
     Rewrite *rw = s->rw;
     int64_t rows = s->operand[i].rows, count = rows * s->step;
     bool turned = s->operand[i].turned;
-    int64_t side = turned ? rows : s->step, lanes = lanes_of(s, count, side, 4);
+    int64_t side = turned ? rows : s->step;
+    int64_t lanes = lanes_of(s, count, side, s->operand[i].odd ? 1 : STAGED_LANES);
     s->ok &= lanes > 0;
     if (!s->ok)
         return NULL;
@@ -365,8 +379,7 @@ static Expr *staged(Staging *s, int i, Param *part)
     Expr *row = expr_at(rw->ir, expr_param(rw->ir, (Param *)s->operand[i].array),
                         turned ? near : far);
     Expr *from = expr_replace(rw->ir, s->operand[i].from, s->row, row);
-    from =
-        expr_replace(rw->ir, from, s->k, number_of(rw, part, s->step, turned ? far : near));
+    from = expr_replace(rw->ir, from, s->k, element_of(s, at, turned ? far : near));
     const Arith *len = num(rw, count);
     Expr *flat =
         expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, q, from), NULL, 0);
@@ -388,47 +401,56 @@ bool find_items(Staging *s)
     return s->items[0] && s->items[1];
 }
 
-// What does not fill a tile is folded behind the tiles, from where it lies.
-static Expr *with_rest(Rewrite *rw, const Expr *at, int64_t len, int64_t step, Expr *tiles)
+// The fold over one tile of each operand, which are copied before; NULL: they cannot be.
+static Expr *fold_tile(Staging *s, const Expr *at, Expr *acc, const TilePlace *tile)
 {
-    Param *i = fresh(rw, "i");
-    const Arith *rest = num(rw, len % step);
-    Expr *k = arith_of(rw, OP_ADD, use(rw, i), len - len % step);
-    Expr *numbers =
-        expr_pattern(rw->ir, P_ARRAY, 1, 0, &rest, make_lambda(rw, i, k), NULL, 0);
-    return make_reduce(rw, P_REDSEQ, copy_of(rw, at->fun), tiles, numbers);
+    Rewrite *rw = s->rw;
+    Param *within = fresh(rw, "k"), *number = fresh(rw, "i");
+    for (int i = 0; i < s->n; i++)
+        s->operand[i].tile = fresh(rw, "tile");
+    Expr *body = copy_of(rw, at->fun->arg[0]);
+    expr_each(body, note_bound, s);
+    body = redirect(s, body, within, false);
+    body = expr_replace(rw->ir, body, s->k, element_of(s, tile, use(rw, within)));
+    Expr *f = expr_lambda(rw->ir, (Param *[]){at->fun->params[0], within}, 2, body);
+    const Arith *len = num(rw, s->step - tile->done);
+    Expr *skip = arith_of(rw, OP_ADD, use(rw, number), tile->done);
+    Expr *numbers = tile->done ? expr_pattern(rw->ir, P_ARRAY, 1, 0, &len,
+                                              make_lambda(rw, number, skip), NULL, 0)
+                               : counting(rw, len);
+    body = make_reduce(rw, P_REDSEQ, expr_clone(rw->ir, f), acc, numbers);
+    for (int i = s->n - 1; i >= 0 && s->ok; i--) {
+        Expr *copied = staged(s, i, tile);
+        body = copied ? expr_let(rw->ir, s->operand[i].tile, copied, body) : NULL;
+    }
+    return s->ok ? body : NULL;
 }
 
+// What is left behind the last whole tile is folded from a tile that ends there, of which
+// the beginning was folded before.
 Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t len;
-    if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
-        (!divides(rw, args->at[0], at->arg[1]->type->len) &&
-         (!arith_is_const(at->arg[1]->type->len, &len) || len < args->at[0])) ||
+    const int64_t step = args->at[0];
+    if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || step < 1 ||
+        (!divides(rw, step, at->arg[1]->type->len) &&
+         (!arith_is_const(at->arg[1]->type->len, &len) || len < step)) ||
         !expr_is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
         return NULL;
-    Staging s = {.rw = rw, .k = at->fun->params[1], .step = args->at[0], .ok = true};
+    Staging s = {.rw = rw, .k = at->fun->params[1], .step = step, .ok = true};
     if (!find_items(&s))
         return NULL;
     s.row = fresh(rw, "row");
-    Expr *body = copy_of(rw, at->fun->arg[0]);
-    find_bound(&s, at, body);
-    note_operands(&s, body, false);
-    Param *acc = fresh(rw, "acc"), *part = fresh(rw, "part"), *within = fresh(rw, "k");
-    body = redirect(&s, body, within, false);
-    body = expr_replace(rw->ir, body, s.k, number_of(rw, part, s.step, use(rw, within)));
-    Expr *f = expr_lambda(rw->ir, (Param *[]){at->fun->params[0], within}, 2, body);
-    body = make_reduce(rw, P_REDSEQ, expr_clone(rw->ir, f), use(rw, acc),
-                       counting(rw, num(rw, s.step)));
-    for (int i = s.n - 1; i >= 0 && s.ok; i--) {
-        Expr *tile = staged(&s, i, part);
-        body = tile ? expr_let(rw->ir, s.operand[i].tile, tile, body) : NULL;
-    }
-    if (!s.n || !s.ok)
+    find_bound(&s, at, at->fun->arg[0]);
+    note_operands(&s, at->fun->arg[0], false);
+    Param *acc = fresh(rw, "acc"), *part = fresh(rw, "part");
+    Expr *body = s.n ? fold_tile(&s, at, use(rw, acc), &(TilePlace){.part = part}) : NULL;
+    if (!body)
         return NULL;
-    const Arith *parts = arith_divc(rw->ir->arith, at->arg[1]->type->len, s.step);
-    f = expr_lambda(rw->ir, (Param *[]){acc, part}, 2, body);
+    const Arith *parts = arith_divc(rw->ir->arith, at->arg[1]->type->len, step);
+    Expr *f = expr_lambda(rw->ir, (Param *[]){acc, part}, 2, body);
     Expr *all = make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), counting(rw, parts));
-    return divides(rw, s.step, at->arg[1]->type->len) ? all
-                                                      : with_rest(rw, at, len, s.step, all);
+    if (divides(rw, step, at->arg[1]->type->len))
+        return all;
+    return fold_tile(&s, at, all, &(TilePlace){NULL, len - step, step - len % step});
 }

@@ -7,7 +7,7 @@
 
 #include "rewrite/internal.h"
 
-enum { OPERANDS_MAX = 8 };
+enum { OPERANDS_MAX = 8, STAGED_LANES = 4 };
 
 // What a work-group reads together: scalars that are made of k and one row, an element of a
 // parameter of its mapWrg.
@@ -23,6 +23,7 @@ typedef struct {
         Expr *from; // of k and the row
         Param *tile;
         bool turned; // neighbours in memory are the same element of neighbouring rows
+        bool odd;    // they are copied one by one
         int64_t rows;
     } operand[OPERANDS_MAX];
     int n;
@@ -35,9 +36,9 @@ bool find_items(Staging *s);
 const Expr *group_source(const Rewrite *rw, const Param *param);
 // neighbours.c: are neighbours in memory, as far as one can see, the same element of
 // neighbouring rows of the source? So they are of a transposed array, and of windows.
-// value: what is made of a row and k.
+// value: what is made of a row and k. odd: these begin where no vector may.
 bool is_turned(const Rewrite *rw, const Expr *source, const Expr *value, const Param *row,
-               const Param *k);
+               const Param *k, bool *odd);
 // As many neighbours, at most so many, as divide the side and leave all items work; 0: no
 // number does.
 int64_t lanes_of(const Staging *s, int64_t count, int64_t side, int64_t most);

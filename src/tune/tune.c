@@ -159,7 +159,8 @@ static bool know_floor(Tune *t)
     Ceilings c = {0};
     int64_t bytes = ceilings_bytes(t->device, problem_work(t->problem).bytes);
     bool ok = ceilings_load(t->store, t->device, bytes, &c, t->diags);
-    t->floor_known = t->options->no_floor || (c.copy_gbs > 0 && c.float_gflops > 0);
+    t->floor_known =
+        t->options->no_floor || (c.copy_gbs > 0 && c.float_gflops > 0 && c.int_gops > 0);
     return ok;
 }
 

@@ -55,11 +55,15 @@ static void add_first(Tune *t, const Point *point)
         t->first[t->nfirst++] = *point;
 }
 
+// The best tiles of a product by their estimate stay before them.
 static void add_picks(Tune *t, int picks)
 {
+    enum { TILES = 3 };
     Point often[COUNTOF(t->first)];
-    int from = t->has_plain, n = t->nfirst - from;
-    memcpy(often, t->first + from, sizeof *often * (size_t)n);
+    int n = t->nfirst - t->has_plain;
+    int tiles = MIN(MIN(derive_estimated(t->ways.derivation), TILES), n);
+    int from = t->has_plain + tiles;
+    memcpy(often, t->first + t->has_plain, sizeof *often * (size_t)n);
     t->nfirst = from;
     for (int i = 0; i < t->ranking.n && t->nfirst < from + picks; i++)
         add_first(t, &t->ranking.point[i]);

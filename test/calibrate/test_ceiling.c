@@ -34,6 +34,20 @@ static void expect(const char *text, double bytes, double floats, double doubles
                  work.double_flops);
 }
 
+static void test_int_work(void **state)
+{
+    (void)state;
+    assert_true(work_of("size N\ndef f(x: [N]int) = x |> map(\\e -> e * e + 1)").int_ops ==
+                12);
+    assert_true(work_of("size N\ndef f(x: [N]int) = x |> map(\\e -> 3 * e + e)").int_ops ==
+                0);
+    assert_true(work_of("size N\ndef f(x: [N]float) = x |> map(\\e -> e * e)").int_ops ==
+                0);
+    Work work = {.bytes = 10, .int_ops = 5000};
+    Floor f = floor_of(&work, &(Ceilings){.copy_gbs = 10, .int_gops = 100});
+    assert_true(f.memory_ns == 1 && f.compute_ns == 50 && f.ns == 50);
+}
+
 static void test_work(void **state)
 {
     (void)state;
@@ -117,9 +131,8 @@ static void test_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_work),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_work),  cmocka_unit_test(test_int_work),
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_floor),
         cmocka_unit_test(test_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -274,6 +274,13 @@ static void test_plain_is_parallel(void **state)
          "scan(\\a b -> (a.0 * b.0, b.0 * a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), "
          "r))), transpose(x)))))",
          RULE_SCAN_RESUME},
+        {"def p(a: [256][303]float, b: [303][200]float) = map(\\r -> map(\\c -> reduce(\\s "
+         "t "
+         "-> s + t.0 * t.1, 0.0, zip(r, c)), transpose(b)), a)",
+         RULE_STAGE_TILES},
+        {"def p(a: [5][99][64]double, b: [5][77][64]double) = array3(5, 99, 77, \\n i j -> "
+         "reduce(+, double(0), array(64, \\k -> a[n][i][k] * b[n][j][k])))",
+         RULE_STAGE_TILES},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
         {"def p(x: [100][40000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},

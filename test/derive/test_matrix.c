@@ -97,7 +97,7 @@ static void set_point(const Derivation *derivation, const char *text, Point *poi
     char copy[160], *save = NULL;
     Space *space = (Space *)derive_space(derivation);
     snprintf(copy, sizeof copy, "%s", text);
-    derive_plain(derivation, point);
+    derive_single(derivation, point);
     if (!space_set(space, point, "product", "matrix"))
         fail_msg("no matrix units");
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
@@ -201,7 +201,7 @@ static bool try_case(const Case *c)
     describe_target("cuda", &info);
     Derivation *derivation = derive_new(problem->bound, &info, &diags);
     assert_non_null(derivation);
-    derive_plain(derivation, &plain);
+    derive_single(derivation, &plain);
     set_point(derivation, c->point, &point);
     bool ok =
         run_point(problem, derivation, &plain, data, false, arena, &diags, expected) &&

@@ -463,7 +463,7 @@ static const Instance instances[] = {
      "k "
      "-> a + r[i][k] * j + k, 0, array(6, \\k -> k)), array(2, \\i -> i)), array(2, \\j -> "
      "j)), x)",
-     "f.f.f", "1236"},
+     "f.f.f", "123456"},
     {"stageTiles",
      "def p(x: [N][6]float, y: [M][6]float) = mapWrg1(\\p -> mapWrg0(\\q -> mapLcl1(\\j -> "
      "mapLcl0(\\i -> reduceSeq(\\a k -> a + p[j + i][k] * q[i][k], 0.0, array(6, \\k -> "

@@ -128,11 +128,22 @@ const char *cover_stored(const Derivation *d)
     return cover < 0 ? NULL : d->pipeline->label[cover];
 }
 
-void cover_plain(const Derivation *d, Point *point)
+void cover_apart(const Derivation *d, Point *point)
 {
     int param = space_find(d->space, "cover");
     if (param >= 0)
         point->choice[param] = (int16_t)cover_find(d, d->pipeline->script.ncall);
+}
+
+void cover_plain(const Derivation *d, Point *point)
+{
+    int param = space_find(d->space, "cover");
+    if (param < 0 || d->pipeline->by_points < 0)
+        return;
+    const int16_t apart = point->choice[param];
+    point->choice[param] = (int16_t)d->pipeline->by_points;
+    if (!space_valid(d->space, point))
+        point->choice[param] = apart;
 }
 
 bool cover_choose(const Derivation *d, Point *point, int cover, bool local)

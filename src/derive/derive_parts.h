@@ -147,6 +147,9 @@ void constrain_placed(Derivation *derivation, const char *condition, Diags *diag
 void put_tile_bytes(const Derivation *derivation, Buf *text);
 const char *derive_tiled(const Derivation *derivation); // holds where inputs have tiles
 const char *cover_stored(const Derivation *derivation); // stores all stages; NULL: none
+// All stages apart; or, as the plain point has it, joined where one goes on with what the
+// other has point by point.
+void cover_apart(const Derivation *derivation, Point *point);
 void cover_plain(const Derivation *derivation, Point *point);
 // Sets a cover by its number, with tiles where there can be some; false if there cannot.
 bool cover_choose(const Derivation *derivation, Point *point, int cover, bool local);

@@ -570,10 +570,11 @@ void derive_single(const Derivation *d, Point *point)
     const int64_t *group = shape[d->device.is_cpu][MAX(d->shape.dims, 1) - 1];
     set_number(d, point, "lx", MIN(group[0], largest));
     set_number(d, point, "ly", MIN(group[1], MAX(largest / group[0], 1)));
-    cover_plain(d, point);
+    cover_apart(d, point);
     set_number(d, point, "groups", 64);
     fold_plain(d, point);
     order_plain(d, point);
+    cover_plain(d, point);
 }
 
 // One of them may be the plain point, or the same as another, where parameters are missing.

@@ -726,14 +726,6 @@ static const char *label_of(const Pipeline *p, const Cover *cover)
     return label;
 }
 
-static bool has_cover(const Pipeline *p, int kernels)
-{
-    for (int i = 0; i < p->ncover; i++)
-        if (p->cover[i].n == kernels)
-            return true;
-    return false;
-}
-
 // COPIES_MOST: a nest of four boxes of 3 x 3 has 729, and an item may have 64 outputs:
 // 74,000 lines. A kernel of six boxes would have seven megabytes for one output.
 enum { COPIES_MOST = 256 };
@@ -763,23 +755,51 @@ bool pipeline_again(const Pipeline *p, const Cover *cover)
     return true;
 }
 
-// Adds the cheapest cover by those units for which there must be one: all stages apart, or
-// all in one kernel.
-static void add_cover(Pipeline *p, CoverUnit *unit, int n)
+static bool same_units(const Cover *a, const Cover *b)
 {
-    Cover *found;
-    if (cover_parts(p->space, unit, n, 1, p->arena, &found) == 0 || has_cover(p, found->n))
-        return;
-    for (int i = 0; i < found->n; i++)
-        found->unit[i] = unit[found->unit[i]].id;
-    p->cover[p->ncover++] = *found;
+    int common = 0;
+    for (int i = 0; i < a->n; i++)
+        for (int k = 0; k < b->n; k++)
+            common += a->unit[i] == b->unit[k];
+    return a->n == b->n && common == a->n;
 }
 
-// The best ones, and the two extremes if they are not among them.
+// The number of the cheapest cover by those units, which is added unless it is there; -1:
+// there is none.
+static int add_cover(Pipeline *p, CoverUnit *unit, int n)
+{
+    Cover *found;
+    int at = 0;
+    if (n == 0 || cover_parts(p->space, unit, n, 1, p->arena, &found) == 0)
+        return -1;
+    for (int i = 0; i < found->n; i++)
+        found->unit[i] = unit[found->unit[i]].id;
+    while (at < p->ncover && !same_units(&p->cover[at], found))
+        at++;
+    if (at == p->ncover)
+        p->cover[p->ncover++] = *found;
+    return at;
+}
+
+// Does a kernel of the set compute what it does not store once for each reader's point?
+static bool reads_points(const Pipeline *p, Calls set)
+{
+    for (int v = set.first; v < set_end(set); v++)
+        for (int u = v + 1; calls_have(set, v) && u < set_end(set); u++) {
+            const StageRead *read = calls_have(set, u) ? find_read(p, u, v) : NULL;
+            if (read && (read->kind != READ_POINT || !p->stage[u].is_map))
+                return false;
+        }
+    return true;
+}
+
+// The best ones; if they are not among them, all stages apart, all in one kernel, and the
+// cheapest where kernels go on with what they have only point by point.
 static void find_covers(Pipeline *p, const StageRates *rates, int most)
 {
-    int nset = p->space->fusion.len, n = 0, nsingle = 0, nwhole = 0;
+    int nset = p->space->fusion.len, n = 0, nsingle = 0, nwhole = 0, npoint = 0;
     CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, nset);
+    CoverUnit *point = NEW_ARRAY(p->arena, CoverUnit, nset);
     CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, nset), whole[1];
     Cover *cover;
     for (int i = 0; i < nset; i++) {
@@ -790,20 +810,22 @@ static void find_covers(Pipeline *p, const StageRates *rates, int most)
             (CoverUnit){fusion->set, pipeline_time(p, fusion_calls(fusion), rates), i};
         if (fusion->ncall == 1)
             single[nsingle++] = unit[n];
+        if (reads_points(p, fusion_calls(fusion)))
+            point[npoint++] = unit[n];
         if (fusion->ncall == p->script.ncall)
             whole[nwhole++] = unit[n];
         n++;
     }
     p->ncover = cover_parts(p->space, unit, n, most, p->arena, &cover);
-    p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 2);
+    p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 3);
     for (int i = 0; i < p->ncover; i++) {
         p->cover[i] = cover[i];
         for (int k = 0; k < cover[i].n; k++)
             p->cover[i].unit[k] = unit[cover[i].unit[k]].id;
     }
-    if (nwhole)
-        add_cover(p, whole, nwhole);
+    add_cover(p, whole, nwhole);
     add_cover(p, single, nsingle);
+    p->by_points = add_cover(p, point, npoint);
     p->label = NEW_ARRAY(p->arena, const char *, p->ncover);
     for (int i = 0; i < p->ncover; i++)
         p->label[i] = label_of(p, &p->cover[i]);

@@ -60,7 +60,10 @@ typedef struct {
     double points; // of the largest stage
     bool streams;  // warps may keep what a kernel does not store in registers
     FuseSpace *space;
-    int ncover; // in predicted order; the two extremes come last if they are not cheap
+    int ncover;    // in predicted order; those that must be there come last if they are not
+                   // cheap
+    int by_points; // the cheapest cover whose kernels read what they do not store point by
+                   // point; -1: there is none
     Cover *cover;
     const char **label; // of a cover: `1+2|3`
 } Pipeline;

@@ -181,7 +181,7 @@ static void set_stream(const Derivation *d, const Stream *stream, Point *point)
     set_number(d, point, "lx", d->device.lanes);
     for (int i = 0; i < NUMBERS; i++)
         set_number(d, point, number_name[i], stream->n[i]);
-    cover_plain(d, point); // stages of a step are named
+    cover_apart(d, point); // stages of a step are named
 }
 
 // All steps as sweeps: what memory takes for them, which they reach two thirds of.

@@ -14,7 +14,9 @@ for shape in chain dense wide; do
         grep -q "divided into" "$tmp/stdout" && ok "said" || not_ok "said"
     done
     passes "emit: $shape" "$FOREWARP" emit "$tmp/${shape}1000.fws" -s T=37 -d host
-    [ "$(grep -c '_entry(' "$tmp/stdout")" = 1000 ] && ok "a thousand kernels" || not_ok "a thousand kernels"
+    kernels=$(grep -c '_entry(' "$tmp/stdout")
+    [ "$kernels" -ge 100 ] && [ "$kernels" -lt 1000 ] && ok "fewer kernels than calls" ||
+        not_ok "fewer kernels than calls" "$kernels"
     passes "run: $shape, 100 calls" "$FOREWARP" run "$tmp/${shape}100.fws" -s T=37 -d host --check
 done
 passes "run: 1000 calls" "$FOREWARP" run "$tmp/dense1000.fws" -s T=37 -d host --check

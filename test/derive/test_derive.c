@@ -480,6 +480,24 @@ static void test_names_within_rows(void **state)
         "fold", "group");
 }
 
+// The plain point joins stages where one reads the other point by point, and only there.
+static void test_plain_cover(void **state)
+{
+    (void)state;
+    Opened x;
+    Point plain, expected;
+    open_text(
+        &x, "def p(a: [500][700]float) = let t = a |> map2(\\v -> v * 2) in let u = t |> "
+            "pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + w[2][1]) in let v "
+            "= zip2(u, a) |> map2(+) in (v |> map2(\\y -> y + 1), v)");
+    const Space *space = derive_space(x.derivation);
+    derive_plain(x.derivation, &plain);
+    expected = plain;
+    assert_true(space_set(space, &expected, "cover", "1|2+3|4"));
+    assert_true(point_equal(space, &plain, &expected));
+    close_all(&x);
+}
+
 // Folds of long columns that a chain goes on with have kernels of their own, and parts.
 static void test_long_columns_are_apart(void **state)
 {
@@ -696,6 +714,7 @@ int main(void)
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),
         cmocka_unit_test(test_long_columns_are_apart),
+        cmocka_unit_test(test_plain_cover),
         cmocka_unit_test(test_windows_in_batches),
         cmocka_unit_test(test_deep_nests),
         cmocka_unit_test(test_chains_around_products),

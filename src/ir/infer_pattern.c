@@ -119,10 +119,11 @@ static bool need_positive(Infer *in, const Expr *e, const Arith *n, const char *
 
 // Arguments ----------------------------------------------------------------------------
 
-// Infers argument i and checks that it is an array of at least `depth` dimensions.
-static const Type *array_argument(Infer *in, Expr *e, int i, int depth)
+// Infers argument i, of which a type is wanted or not, and checks that it is an array of at
+// least `depth` dimensions.
+static const Type *array_wanted(Infer *in, Expr *e, int i, int depth, const Type *want)
 {
-    const Type *type = infer_expr(in, e->arg[i], NULL);
+    const Type *type = infer_expr(in, e->arg[i], want);
     if (!type)
         return NULL;
     const Type *level = type;
@@ -134,6 +135,11 @@ static const Type *array_argument(Infer *in, Expr *e, int i, int depth)
                                       : "an array of three dimensions or more",
                          type);
     return type;
+}
+
+static const Type *array_argument(Infer *in, Expr *e, int i, int depth)
+{
+    return array_wanted(in, e, i, depth, NULL);
 }
 
 // Applies the function of the pattern: its parameters get these types.
@@ -189,6 +195,33 @@ static const Type *leaf(const Type *type)
     while (type->kind == T_ARRAY)
         type = type->elem;
     return type;
+}
+
+// An array of `depth` dimensions of elements wanted, for literals, which ask for no lengths.
+static const Type *wanted_array(Infer *in, const Type *elem, int depth)
+{
+    for (int d = 0; elem && d < depth; d++)
+        elem = array_of(in, arith_const(in->ir->arith, 1), elem);
+    return elem;
+}
+
+// The type of the argument of a view whose elements lie `from` dimensions deep in the result
+// and `to` deep in the argument; item: the component of a tuple that it is, or -1.
+static const Type *view_argument(Infer *in, Expr *e, int i, const Type *want, int from,
+                                 int to, int item)
+{
+    const Type *elem = wanted_elem(want, from);
+    if (item >= 0)
+        elem = elem && elem->kind == T_TUPLE && item < elem->n ? elem->item[item] : NULL;
+    return array_wanted(in, e, i, to, wanted_array(in, elem, to));
+}
+
+static int depth_of(const Type *type)
+{
+    int n = 0;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        n++;
+    return n;
 }
 
 // Patterns that apply functions -------------------------------------------------------
@@ -276,10 +309,9 @@ static const Type *mixed_want(Infer *in, const Type *own, const Type *elem, unsi
 
 // The type that the function gives back to an initial value of literals: what these are by
 // themselves, else what the elements are, else any scalar.
-static const Type *found_want(Infer *in, Expr *e, const Type *elem)
+static const Type *found_want(Infer *in, Expr *e, const Type *elem, const Type *from_elem)
 {
     Expr *initial = e->arg[0];
-    const Type *from_elem = initial_want(in, initial, elem);
     const Type *own = infer_expr(in, initial, NULL);
     bool alike = own && from_elem && own->kind == from_elem->kind && own->n == from_elem->n;
     int n = own && own->kind == T_TUPLE ? own->n : 1;
@@ -296,6 +328,20 @@ static const Type *found_want(Infer *in, Expr *e, const Type *elem)
     return from_elem;
 }
 
+// The state with what is not literals, and these as the first floating component of it.
+static const Type *state_want(Infer *in, const Expr *initial, const Type *own)
+{
+    if (initial->kind != E_TUPLE)
+        return own;
+    const Type *known = NULL;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, initial->narg);
+    for (int i = 0; i < initial->narg && !known; i++)
+        known = infer_adapts(initial->arg[i]) ? NULL : first_float(leaf(own->item[i]));
+    for (int i = 0; i < initial->narg; i++)
+        item[i] = known && infer_adapts(initial->arg[i]) ? known : own->item[i];
+    return type_tuple(in->ir->arena, item, initial->narg);
+}
+
 // What the literals of the initial value of a fold become: what is wanted of the fold if
 // its function gives that back, else what it does give back.
 static const Type *accumulator_want(Infer *in, Expr *e, const Type *elem, const Type *want)
@@ -305,7 +351,7 @@ static const Type *accumulator_want(Infer *in, Expr *e, const Type *elem, const 
         return from_elem;
     if (want && in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, want))
         return want;
-    return found_want(in, e, elem);
+    return found_want(in, e, elem, from_elem);
 }
 
 // reduce and scan share all but their result: the accumulator's type, or NULL.
@@ -342,9 +388,18 @@ static const Type *infer_scan(Infer *in, Expr *e, const Type *want)
     return acc ? array_of(in, array->len, acc) : NULL;
 }
 
+// The same for the state that iterate begins with.
+static const Type *initial_state(Infer *in, Expr *e, const Type *want)
+{
+    if (!has_free_literal(e->arg[0]) || (want && attempt(in, e, NULL, want)))
+        return want;
+    const Type *own = infer_expr(in, e->arg[0], NULL);
+    return own ? found_want(in, e, NULL, state_want(in, e->arg[0], own)) : want;
+}
+
 static const Type *infer_iterate(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = infer_expr(in, e->arg[0], want);
+    const Type *x = infer_expr(in, e->arg[0], initial_state(in, e, want));
     Needs needs = {.what = "a count that is not negative", .bare = true};
     if (!x || !need_nonneg(in, e, num(e, 0, 0), num(e, 0, 0), needs))
         return NULL;
@@ -372,9 +427,9 @@ static const Type *infer_array(Infer *in, Expr *e, const Type *want)
 }
 
 // gather and scatter
-static const Type *infer_permute(Infer *in, Expr *e)
+static const Type *infer_permute(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = array_argument(in, e, 0, 1), *index = type_scalar(S_INT);
+    const Type *x = array_wanted(in, e, 0, 1, want), *index = type_scalar(S_INT);
     const Type *result = x ? apply(in, e, &index, index) : NULL;
     if (!result || type_equal(in->ir->arith, result, index))
         return result ? x : NULL;
@@ -397,13 +452,13 @@ static bool same_lengths(Infer *in, const Expr *e, const Type *a, const Type *b)
     return true;
 }
 
-static const Type *infer_zip(Infer *in, Expr *e)
+static const Type *infer_zip(Infer *in, Expr *e, const Type *want)
 {
     const Type **item = NEW_ARRAY(in->ir->arena, const Type *, e->narg);
     bool ok = e->narg > 1 || diag_error(in->diags, e->span, "T012",
                                         "`%s` needs two arrays or more", name_of(in, e));
     for (int i = 0; i < e->narg; i++) {
-        const Type *x = array_argument(in, e, i, e->dims);
+        const Type *x = view_argument(in, e, i, want, e->dims, e->dims, i);
         ok = x && ok;
         item[i] = ok ? type_elem(x, e->dims) : NULL;
     }
@@ -414,9 +469,25 @@ static const Type *infer_zip(Infer *in, Expr *e)
     return shaped(in, e->arg[0]->type, e->dims, type_tuple(in->ir->arena, item, e->narg));
 }
 
-static const Type *infer_unzip(Infer *in, Expr *e)
+// The array of tuples that is wanted of a tuple of arrays; all dimensions are before the
+// tuple. NULL if they differ.
+static const Type *zipped(Infer *in, const Type *want)
 {
-    const Type *x = array_argument(in, e, 0, 1), *tuple = x ? type_tuple_of(x) : NULL;
+    if (!want || want->kind != T_TUPLE)
+        return NULL;
+    int depth = depth_of(want->item[0]);
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, want->n);
+    for (int i = 0; i < want->n; i++) {
+        if (depth_of(want->item[i]) != depth)
+            return NULL;
+        item[i] = leaf(want->item[i]);
+    }
+    return wanted_array(in, type_tuple(in->ir->arena, item, want->n), depth);
+}
+
+static const Type *infer_unzip(Infer *in, Expr *e, const Type *want)
+{
+    const Type *x = array_wanted(in, e, 0, 1, zipped(in, want)), *tuple = x ? type_tuple_of(x) : NULL;
     if (!x)
         return NULL;
     if (!tuple)
@@ -435,9 +506,9 @@ static bool split_length(Infer *in, const Expr *e, int d, const Arith *len)
                         (Needs){.dim = d, .what = "a length divisible by ", .a = n});
 }
 
-static const Type *infer_split(Infer *in, Expr *e)
+static const Type *infer_split(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = array_argument(in, e, 0, e->dims);
+    const Type *x = view_argument(in, e, 0, want, 2 * e->dims, e->dims, -1);
     if (!x)
         return NULL;
     const Arith *len[2 * DIMS_MAX];
@@ -451,9 +522,9 @@ static const Type *infer_split(Infer *in, Expr *e)
     return dims_of(in, len, 2 * e->dims, type_elem(x, e->dims));
 }
 
-static const Type *infer_join(Infer *in, Expr *e)
+static const Type *infer_join(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = array_argument(in, e, 0, 2 * e->dims);
+    const Type *x = view_argument(in, e, 0, want, e->dims, 2 * e->dims, -1);
     if (!x)
         return NULL;
     const Arith *len[2 * DIMS_MAX];
@@ -532,9 +603,9 @@ static bool pad_constant(Infer *in, Expr *e, const Type *x)
                       infer_show(in, leaf(x)), infer_show(in, type));
 }
 
-static const Type *infer_pad(Infer *in, Expr *e)
+static const Type *infer_pad(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = array_argument(in, e, e->narg - 1, e->dims);
+    const Type *x = array_wanted(in, e, e->narg - 1, e->dims, want);
     if (!x || (e->mode == PAD_CONSTANT && !pad_constant(in, e, x)))
         return NULL;
     const Arith *len[DIMS_MAX];
@@ -548,18 +619,18 @@ static const Type *infer_pad(Infer *in, Expr *e)
     return dims_of(in, len, e->dims, type_elem(x, e->dims));
 }
 
-static const Type *infer_transpose(Infer *in, Expr *e)
+static const Type *infer_transpose(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = array_argument(in, e, 0, 2);
+    const Type *x = array_wanted(in, e, 0, 2, want);
     if (!x)
         return NULL;
     return array_of(in, x->elem->len, array_of(in, x->len, x->elem->elem));
 }
 
 // take and drop
-static const Type *infer_part(Infer *in, Expr *e)
+static const Type *infer_part(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = array_argument(in, e, 0, e->dims);
+    const Type *x = array_wanted(in, e, 0, e->dims, want);
     if (!x)
         return NULL;
     const Arith *len[DIMS_MAX];
@@ -640,17 +711,17 @@ const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
     case P_ITERATE:
     case P_ITERSTREAM: return infer_iterate(in, e, want);
     case P_ARRAY: return infer_array(in, e, want);
-    case P_ZIP: return infer_zip(in, e);
-    case P_UNZIP: return infer_unzip(in, e);
-    case P_SPLIT: return infer_split(in, e);
-    case P_JOIN: return infer_join(in, e);
+    case P_ZIP: return infer_zip(in, e, want);
+    case P_UNZIP: return infer_unzip(in, e, want);
+    case P_SPLIT: return infer_split(in, e, want);
+    case P_JOIN: return infer_join(in, e, want);
     case P_SLIDE: return infer_slide(in, e);
-    case P_PAD: return infer_pad(in, e);
-    case P_TRANSPOSE: return infer_transpose(in, e);
+    case P_PAD: return infer_pad(in, e, want);
+    case P_TRANSPOSE: return infer_transpose(in, e, want);
     case P_GATHER:
-    case P_SCATTER: return infer_permute(in, e);
+    case P_SCATTER: return infer_permute(in, e, want);
     case P_TAKE:
-    case P_DROP: return infer_part(in, e);
+    case P_DROP: return infer_part(in, e, want);
     case P_ASVECTOR: return infer_as_vector(in, e);
     case P_ASSCALAR: return infer_as_scalar(in, e);
     case P_MAPSLIDE: return infer_map_slide(in, e, want);

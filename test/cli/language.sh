@@ -66,6 +66,11 @@ of a map|def f(a: [N]float): [N]uchar = map(\x -> if x > 0 then 255 else 0, a)
 of a def that is called|def g(a: [N]float): [N]uchar = map(\x -> if x > 0 then 255 else 0, a)~def f(a: [N]float) = map(\x -> int(x), g(a))
 of a number beyond int|def f(a: [N]float): [N]ulong = array(N, \i -> if a[i] > 0 then 3000000000 else 1)
 of a fold|def f(a: [N]float): double = reduce(\s x -> s + (if x > 0 then 0.1 else 0), 0, a)
-of a tuple|def f(a: [N]float): [N](double, char) = map(\x -> (if x > 0 then 0.1 else 1, if x > 0 then -1 else 1), a)
+of tuples|def f(a: [N]float): [N](double, char) = map(\x -> (if x > 0 then 0.1 else 1, if x > 0 then -1 else 1), a)
+of a tuple|def f(a: [N]float): ([N]double, [N]char) = unzip(map(\x -> (if x > 0 then 0.1 else 1, if x > 0 then -1 else 1), a))
+behind views|def f(a: [3*N]float): [N + 1]uchar = pad(1, 0, clamp, drop(2*N, join(transpose(map2(\x -> if x > 0 then 255 else 0, split(3, a))))))
+of a zip|def f(a: [N]float): [N](uint, double) = zip(map(\x -> if x > 0 then 3000000000 else 0, a), map(\x -> if x > 0 then 0.1 else 0, a))
+of a state|def f(a: [N]double): [N]double = map(\v -> (iterate(40, \x e -> if abs(e) > 1e-12 then let y = (x + v*v/x) / 2 in (y, y - x) else (x, e), (v, 1.0))).0, a)
+of what a step gives|fun next(x: uint): uint = x * 3 + 1~def f(a: [N]float): [N]uint = map(\x -> iterate(5, \v -> next(v), 1), a)
 END
 finish

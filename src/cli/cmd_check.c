@@ -217,6 +217,9 @@ int cmd_check(Options *o)
                    ? check_template(o, problem)
                    : 2;
     const Program *program = problem->bound ? problem->bound : problem->program;
+    if (problem->bound && !problem_spans(problem) &&
+        !problem_never_refused(problem, &o->diags))
+        return 2;
     if (cli_prints(o))
         print_program(program);
     bool ok = cli_json(o, program_json(problem, program));

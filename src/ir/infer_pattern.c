@@ -197,7 +197,8 @@ static const Type *leaf(const Type *type)
     return type;
 }
 
-// An array of `depth` dimensions of elements wanted, for literals, which ask for no lengths.
+// An array of `depth` dimensions of elements wanted, for literals, which ask for no
+// lengths.
 static const Type *wanted_array(Infer *in, const Type *elem, int depth)
 {
     for (int d = 0; elem && d < depth; d++)
@@ -205,8 +206,8 @@ static const Type *wanted_array(Infer *in, const Type *elem, int depth)
     return elem;
 }
 
-// The type of the argument of a view whose elements lie `from` dimensions deep in the result
-// and `to` deep in the argument; item: the component of a tuple that it is, or -1.
+// The type of the argument of a view whose elements lie `from` dimensions deep in the
+// result and `to` deep in the argument; item: the component of a tuple that it is, or -1.
 static const Type *view_argument(Infer *in, Expr *e, int i, const Type *want, int from,
                                  int to, int item)
 {
@@ -487,7 +488,8 @@ static const Type *zipped(Infer *in, const Type *want)
 
 static const Type *infer_unzip(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = array_wanted(in, e, 0, 1, zipped(in, want)), *tuple = x ? type_tuple_of(x) : NULL;
+    const Type *x = array_wanted(in, e, 0, 1, zipped(in, want)),
+               *tuple = x ? type_tuple_of(x) : NULL;
     if (!x)
         return NULL;
     if (!tuple)

@@ -67,8 +67,8 @@ static bool interpretable(const Problem *problem)
 {
     int64_t outputs = 0;
     const Arith *count = type_count(problem->ir->arith, problem->bound->main->body->type);
-    return arith_is_const(count, &outputs) && outputs <= INTERPRETER_OUTPUTS &&
-           least_operations(problem) <= INTERPRETER_QUOTA;
+    return !calls_opaque(problem) && arith_is_const(count, &outputs) &&
+           outputs <= INTERPRETER_OUTPUTS && least_operations(problem) <= INTERPRETER_QUOTA;
 }
 
 // Passes over the elements of a buffer ----------------------------------------------------
@@ -485,6 +485,11 @@ static const void **outputs_of(const ProblemData *data, Arena *arena)
     return out;
 }
 
+static const char *first_said(const Diags *diags)
+{
+    return diags->list.len ? diags->list.at[0].message : "it said nothing";
+}
+
 static bool agrees_when_small(const Problem *problem, const Workplace *place, Diags *diags)
 {
     // The second is for many steps over three dimensions, the others for what needs more.
@@ -492,6 +497,7 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
         {40, 8}, {16, 8}, {64, 32}, {128, 128}, {1024, 1024}};
     Arena *scratch = arena_new();
     bool done = false, ok = false;
+    const char *why = "at small sizes it does more than the interpreter can do in a moment";
     for (int i = 0; i < COUNTOF(sizes) && !done; i++) {
         Diags quiet;
         diags_init(&quiet, scratch);
@@ -500,8 +506,11 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
             problem_free(small);
             continue;
         }
-        if (!small)
+        if (!small) {
+            why =
+                arena_printf(scratch, "it cannot have small sizes: %s", first_said(&quiet));
             continue;
+        }
         Value **inputs = problem_inputs(small, 1, scratch), *expect;
         ProblemData *data = data_new(small, inputs, scratch);
         done = ir_eval(small->bound, inputs, scratch, &expect, INTERPRETER_QUOTA, &quiet);
@@ -510,25 +519,25 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
             const void **interpreted = outputs_of(data, scratch);
             ok = run_plain(small, true, &data, 1, true, place, scratch, diags) &&
                  agrees(data, interpreted, diags);
+        } else if (refused_as_wrong(&quiet)) {
+            why = arena_printf(scratch, "%s: %s", problem_label(small), first_said(&quiet));
         }
         problem_free(small);
     }
-    arena_free(scratch);
     if (!done)
-        diag_world(diags, "R002",
-                   "there are no small sizes at which the reference could be checked");
+        diag_world(diags, "R002", "the reference cannot be checked at small sizes: %s",
+                   why);
+    arena_free(scratch);
     return ok;
 }
 
-static bool interpret(const Problem *problem, ProblemData *data, Arena *arena)
+static bool interpret(const Problem *problem, ProblemData *data, Arena *arena, Diags *said)
 {
     Value *expect;
     Arena *scratch = arena_new();
-    Diags quiet;
-    diags_init(&quiet, scratch);
     bool ok = interpretable(problem) &&
               ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
-                      INTERPRETER_QUOTA, &quiet);
+                      INTERPRETER_QUOTA, said);
     if (ok)
         data_expect(data, expect, arena);
     arena_free(scratch);
@@ -798,19 +807,30 @@ static const char *tell(const ProblemData *data, const char *how, Arena *arena)
         share > 0.5 ? ": most of this program's results are not checked" : "");
 }
 
+static const char *opaque_text(const Expr *call, Arena *arena)
+{
+    return arena_printf(arena, "by itself: the interpreter knows no C text (`%s`)",
+                        call->callee->name);
+}
+
 static bool compute_at(const Problem *problem, ProblemData *data, const Workplace *place,
                        Arena *arena, const char **how, Diags *diags)
 {
-    bool interpreted = interpret(problem, data, arena);
+    Diags quiet;
+    diags_init(&quiet, arena);
+    bool interpreted = interpret(problem, data, arena, &quiet);
+    const Diag *wrong = refused_as_wrong(&quiet);
+    if (wrong)
+        return diag_error(diags, wrong->span, wrong->code, "%s", wrong->message);
     const void **values = outputs_of(data, arena);
+    const Expr *opaque = calls_opaque(problem);
     *how = arena_printf(arena, "plain kernel with bounds of its rounding%s, %s",
                         device_is_host(place->device) ? "" : " on the device",
                         interpreted ? "as the interpreter"
+                        : opaque    ? opaque_text(opaque, arena)
                                     : "checked against the interpreter at small sizes");
-    if (!interpreted && !agrees_when_small(problem, place, diags))
+    if (!interpreted && !opaque && !agrees_when_small(problem, place, diags))
         return false;
-    Diags quiet;
-    diags_init(&quiet, arena);
     bool bounded = has_bounds(problem, place);
     if (!run_plain(problem, bounded, &data, 1, interpreted && bounded, place, arena,
                    interpreted ? &quiet : diags)) {

@@ -73,4 +73,46 @@ of a zip|def f(a: [N]float): [N](uint, double) = zip(map(\x -> if x > 0 then 300
 of a state|def f(a: [N]double): [N]double = map(\v -> (iterate(40, \x e -> if abs(e) > 1e-12 then let y = (x + v*v/x) / 2 in (y, y - x) else (x, e), (v, 1.0))).0, a)
 of what a step gives|fun next(x: uint): uint = x * 3 + 1~def f(a: [N]float): [N]uint = map(\x -> iterate(5, \v -> next(v), 1), a)
 END
+
+# What no inputs make right is found by check where sizes are known, and told with its place by
+# run and tune; what some inputs make right passes.
+while IFS='|' read -r says program; do
+    printf 'size N\n%s\n' "$program" >"$tmp/refused.fw"
+    for command in "check" "run --check -d host" "tune -d host --budget 1t -o $tmp/out"; do
+        fails 2 "refused.fw:2:$says" "$FOREWARP" $command "$tmp/refused.fw" -s N=65
+    done
+    passes "check without sizes" "$FOREWARP" check "$tmp/refused.fw"
+done <<'END'
+53: error R001: index 65 is outside an array of 65|def f(x: [N]float): [N+5]float = array(N+5, \i -> x[i])
+32: error R002: scatter puts two elements at place 0|def f(x: [N]float): [N]float = scatter(\i -> i / 2, x)
+32: error R001: gather takes element 65 of an array of 65|def f(x: [N]float): [N]float = gather(\i -> i + 1, x)
+50: error R003: division by zero|def f(x: [N]int): [N]int = array(N, \i -> x[i] + 5 / i)
+END
+while read -r program; do
+    printf 'size N\n%s\n' "$program" >"$tmp/may.fw"
+    passes "not refused: $program" "$FOREWARP" check "$tmp/may.fw" -s N=65
+done <<'END'
+def f(x: [N]float, at: [N]int): [N]float = array(N, \i -> x[at[i] - 1])
+def f(x: [N]float, at: [N]int): [N]float = scatter(\i -> at[i], x)
+def f(x: [N]int, k: int): [N]int = array(N, \i -> x[i] / k + x[k])
+END
+printf 'size N\ndef f(x: [N]float): [N+5]float = array(N+5, \\i -> x[i])\n' >"$tmp/large.fw"
+fails 1 "cannot be checked at small sizes: f N=256: index 256 is outside an array of 256" \
+    "$FOREWARP" run "$tmp/large.fw" -s N=4000000 -d host --check
+
+# C text is not interpreted: its plain kernel is the reference, which the summary says.
+cat >"$tmp/text.fw" <<'END'
+size N
+fun root(x: float): float = c"float y = sqrt(x); if (y > 0.5f) y = fabs(y); return y * x;" flops 2
+def f(x: [N]float): [N]float = map(root, x)
+END
+for n in 65 3000000; do
+    "$FOREWARP" tune "$tmp/text.fw" -s N=$n -d host --budget 6t -o "$tmp/text" --json "$tmp/text.json" \
+        >"$tmp/stdout" 2>&1
+    if grep -q "by itself: the interpreter knows no C text (.root.)" "$tmp/stdout" "$tmp/text.json"; then
+        ok "opaque, $n elements"
+    else
+        not_ok "opaque, $n elements" "$(cat "$tmp/stdout")"
+    fi
+done
 finish

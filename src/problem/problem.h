@@ -69,8 +69,8 @@ const char *problem_kernel(const Problem *problem); // what other tuners call it
 const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
 // Inputs of a program: seeded random values; owner: arena.
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
-// refused.c: what the interpreter said, if the program or its inputs are wrong; NULL: it said
-// nothing, or has no way to interpret them.
+// refused.c: what the interpreter said, if the program or its inputs are wrong; NULL: it
+// said nothing, or has no way to interpret them.
 const Diag *refused_as_wrong(const Diags *said);
 // The first call of a function that is C text, or leads to one; NULL: there is none.
 const Expr *calls_opaque(const Problem *problem);

@@ -116,7 +116,7 @@ wrong_table "2: the second line" 2s/points/dots/
 wrong_table "3: a value" 3s/,2,1,/,2,none,/
 wrong_table "4: a value" '4s/\(.*\),[0-9.]*$/\1,fast/'
 wrong_table "4: a value" '4s/\(\([^,]*,\)\{8\}\).*/\1,,,/'
-wrong_table "3: twelve columns" 3s/,2,/,/
+wrong_table "3: expected twelve columns" 3s/,2,/,/
 wrong_table "2: there are no" '3,$d'
 head -n 3 $table >"$tmp/loading.csv"
 passes "nothing to fit to" "$FOREWARP" eval loading "$tmp/loading.csv" --json "$tmp/j"

@@ -102,7 +102,7 @@ def test_host_program(twice, store):
 
 
 def test_wisdom(twice, store, tmp_path):
-    plan = twice.tune("host", trials=2, store=store)
+    plan = twice.tune("host", trials=1, store=store)
     wisdom = forewarp.export_wisdom(store)
     assert plan.point in wisdom
     other = tmp_path / "other.db"

@@ -319,13 +319,14 @@ bool cli_rule(Options *o, const Ways *ways, const DeviceInfo *device, Point *poi
               const char **rule)
 {
     *rule = NULL;
-    ways_first(ways, point, 1);
+    if (o->point)
+        ways_simplest(ways, point);
+    else
+        ways_first(ways, point, 1);
     if (o->best && !best_point(o, ways, device, point, rule))
         return false;
     if (o->point)
         *rule = NULL; // parts of it are the user's
-    if (o->point && !o->best)
-        ways_simplest(ways, point);
     return !o->point || set_point(o, ways, point);
 }
 

@@ -129,10 +129,7 @@ int nested_depth(const Expr *map)
 
 int array_dims(const Type *type)
 {
-    int dims = 0;
-    for (; type->kind == T_ARRAY && dims < DIMS_MAX; type = type->elem)
-        dims++;
-    return dims;
+    return MIN(type_depth(type), DIMS_MAX);
 }
 
 int lowered_dims(const Expr *expr)

@@ -29,7 +29,7 @@ static bool shares(const Expr *expr)
     return can_share(expr, INNER_MOST + 1);
 }
 
-// Of the arrays that a function gives, all together.
+// How many elements the arrays that a function returns have together.
 static double elements_made(const Type *type)
 {
     double count = 0;
@@ -249,7 +249,7 @@ static bool ends_in(const Param *array, const Expr *let)
     if (expr_mentions(let->arg[1], array) || !is_map(value) || value->dims != 1)
         return false;
     const Expr *in = value->arg[0];
-    bool zip = in->kind == E_PATTERN && in->pattern == P_ZIP;
+    bool zip = is_zip(in, 1);
     for (int i = 0; i < (zip ? in->narg : 1); i++)
         found += expr_is_use(zip ? in->arg[i] : in, array);
     return uses == found;

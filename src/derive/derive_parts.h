@@ -51,6 +51,8 @@ typedef struct {
     char name[16], value[24];
 } OrderParam;
 
+enum { TILES_MOST = 14 };
+
 struct Derivation {
     const Program *program;
     DeviceInfo device;
@@ -60,6 +62,8 @@ struct Derivation {
     int norder;
     Pipeline *pipeline; // NULL: it has one stage
     Point plain;
+    Point tiles[TILES_MOST]; // ntiles of them: of a product, the best by an estimate first
+    int ntiles;
 };
 
 // derive_order.c: for --math strict, once the space is made.

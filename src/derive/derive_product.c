@@ -413,6 +413,7 @@ static void set_loops(const Derivation *d, Point *point, int64_t lx)
 int product_first(const Derivation *d, Point *point, int max)
 {
     Tiles best[FIRST_ITEMS + FIRST_RINGS + FIRST_AHEAD];
+    _Static_assert(COUNTOF(best) == TILES_MOST, "a derivation keeps all of them");
     if (!d->shape.product || max < 1)
         return 0;
     if (d->device.is_cpu) { // measured on PoCL

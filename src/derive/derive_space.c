@@ -474,8 +474,11 @@ bool derive_word(const Derivation *d, const Point *point, const char *name,
 
 static void settle_plain(Derivation *d)
 {
-    if (d->device.is_cpu || d->shape.open_product || product_first(d, &d->plain, 1) == 0)
+    d->ntiles = product_first(d, d->tiles, TILES_MOST);
+    if (d->device.is_cpu || d->shape.open_product || d->ntiles == 0)
         derive_single(d, &d->plain);
+    else
+        d->plain = d->tiles[0];
 }
 
 Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags)
@@ -514,12 +517,12 @@ Derivation *derive_new(const Program *program, const DeviceInfo *device, Diags *
 {
     int errors = diags->errors;
     Derivation *d = derive_open(program, device, diags);
-    if (d && program->math == MATH_STRICT)
+    if (d && program->math == MATH_STRICT) {
         settle_order(d, diags);
-    if (diags->errors == errors) {
         settle_plain(d);
-        return d;
     }
+    if (diags->errors == errors)
+        return d;
     derive_free(d);
     return NULL;
 }
@@ -660,9 +663,9 @@ static void mix_sweeps(Point *point, int streams, int n)
 // Those of products but the plain one.
 static int add_products(const Derivation *d, Point *point, int max)
 {
-    int n = 0, all = product_first(d, point, max);
-    for (int i = 0; i < all; i++) {
-        point[n] = point[i];
+    int n = 0;
+    for (int i = 0; i < MIN(d->ntiles, max); i++) {
+        point[n] = d->tiles[i];
         n += is_new(d, point, n);
     }
     return n;
@@ -670,8 +673,8 @@ static int add_products(const Derivation *d, Point *point, int max)
 
 int derive_estimated(const Derivation *d)
 {
-    Point tiles[16];
-    return add_products(d, tiles, COUNTOF(tiles));
+    Point tiles[TILES_MOST];
+    return add_products(d, tiles, TILES_MOST);
 }
 
 int derive_first(const Derivation *d, Point *point, int max)

@@ -758,10 +758,12 @@ bool pipeline_again(const Pipeline *p, const Cover *cover)
 static bool same_units(const Cover *a, const Cover *b)
 {
     int common = 0;
+    if (a->n != b->n)
+        return false;
     for (int i = 0; i < a->n; i++)
         for (int k = 0; k < b->n; k++)
             common += a->unit[i] == b->unit[k];
-    return a->n == b->n && common == a->n;
+    return common == a->n;
 }
 
 // The number of the cheapest cover by those units, which is added unless it is there; -1:

@@ -217,14 +217,6 @@ static const Type *view_argument(Infer *in, Expr *e, int i, const Type *want, in
     return array_wanted(in, e, i, to, wanted_array(in, elem, to));
 }
 
-static int depth_of(const Type *type)
-{
-    int n = 0;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        n++;
-    return n;
-}
-
 // Patterns that apply functions -------------------------------------------------------
 
 static const Type *infer_map(Infer *in, Expr *e, const Type *want)
@@ -476,10 +468,10 @@ static const Type *zipped(Infer *in, const Type *want)
 {
     if (!want || want->kind != T_TUPLE)
         return NULL;
-    int depth = depth_of(want->item[0]);
+    int depth = type_depth(want->item[0]);
     const Type **item = NEW_ARRAY(in->ir->arena, const Type *, want->n);
     for (int i = 0; i < want->n; i++) {
-        if (depth_of(want->item[i]) != depth)
+        if (type_depth(want->item[i]) != depth)
             return NULL;
         item[i] = leaf(want->item[i]);
     }

@@ -287,6 +287,7 @@ const char *type_text(const Type *type, Arena *arena); // the same; owner: arena
 int type_leaves(const Type *type);
 // Scalars in a value of this type, all tuple components together.
 const Arith *type_count(ArithCtx *ctx, const Type *type);
+int type_depth(const Type *type);                   // array levels
 const Type *type_elem(const Type *type, int depth); // strips depth array levels
 const Type *type_tuple_of(const Type *type);        // below all array levels; NULL if none
 // The type of one component of a tuple, or of arrays of tuples.

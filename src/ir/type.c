@@ -189,6 +189,14 @@ const Arith *type_count(ArithCtx *ctx, const Type *type)
     BUG("type of kind %d", type->kind);
 }
 
+int type_depth(const Type *type)
+{
+    int depth = 0;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        depth++;
+    return depth;
+}
+
 const Type *type_elem(const Type *type, int depth)
 {
     for (; depth > 0; depth--) {

@@ -116,7 +116,7 @@ static void walk_sites(Walk *w)
         case SITE_REDUCE: lower_reduce(w, at); break;
         case SITE_SCAN: w->stuck |= !apply_plain(w, RULE_SCAN_SEQ, at); break;
         case SITE_COPY: {
-            int64_t dims = MIN(depth_of(node_at(w, at)->type), DIMS_MAX);
+            int64_t dims = MIN(type_depth(node_at(w, at)->type), DIMS_MAX);
             w->stuck |= !apply_rule(w, RULE_COPY, at, &dims, 1);
             break;
         }

@@ -165,7 +165,7 @@ static bool lower_blocks(Walk *w, Path at)
 static int64_t bytes_of(const Type *type)
 {
     int64_t count = static_count(type), bytes = 0;
-    const Type *elem = type_elem(type, depth_of(type));
+    const Type *elem = type_elem(type, type_depth(type));
     if (elem->kind == T_TUPLE)
         for (int i = 0; i < elem->n; i++)
             bytes += bytes_of(elem->item[i]);

@@ -69,7 +69,6 @@ bool is_dims(const Expr *expr, Pattern p, int dims);
 bool is_threads(Pattern p);                     // mapGlb, mapWrg, mapLcl
 const Expr *data_of(const Expr *pattern);       // its array argument
 const Arith *len_of(const Expr *expr, int dim); // of the type
-int depth_of(const Type *type);                 // array levels
 // What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
 // else in it; NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);

@@ -15,7 +15,7 @@ static bool is_small(const Type *type)
 {
     int64_t words = static_count(type);
     return type->kind == T_ARRAY && words > 0 && words <= WORDS_MOST &&
-           type_elem(type, depth_of(type))->kind == T_SCALAR;
+           type_elem(type, type_depth(type))->kind == T_SCALAR;
 }
 
 static Expr *lcl(Rewrite *rw, Expr *fun, Expr *in)
@@ -26,7 +26,7 @@ static Expr *lcl(Rewrite *rw, Expr *fun, Expr *in)
 // A list of small arrays, copied by all items, v neighbours at a time where they divide it.
 static Expr *copied(Rewrite *rw, const Type *type, int64_t l, int64_t v, Expr *list)
 {
-    int depth = depth_of(type);
+    int depth = type_depth(type);
     for (int k = 0; k < depth; k++)
         list = make1(rw, P_JOIN, list);
     if (v > 1 && l * static_count(type) % v == 0) {

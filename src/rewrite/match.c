@@ -35,14 +35,6 @@ const Arith *len_of(const Expr *expr, int dim)
     return type_elem(expr->type, dim)->len;
 }
 
-int depth_of(const Type *type)
-{
-    int depth = 0;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        depth++;
-    return depth;
-}
-
 const Expr *inner_of(const Expr *map, Pattern p)
 {
     const Expr *body = map->fun->arg[0];

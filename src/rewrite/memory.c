@@ -22,7 +22,7 @@ static bool lcl_dims_fit(const Rewrite *rw, const RuleArgs *args)
 // them.
 static bool copyable(const Type *type, int dims)
 {
-    int depth = depth_of(type);
+    int depth = type_depth(type);
     return depth >= dims && static_count(type) > 0 && plain_scalars(type_elem(type, depth));
 }
 
@@ -84,7 +84,7 @@ enum { PRIVATE_MOST = 64 };
 
 static Expr *private_copy(Rewrite *rw, const Type *type, Expr *in)
 {
-    int dims = depth_of(type);
+    int dims = type_depth(type);
     if (dims > 0)
         in = make_nest(rw, P_MAPUNROLL, dims, NULL, make_identity(rw), in);
     return make1(rw, P_TOPRIVATE, in);
@@ -94,7 +94,7 @@ static bool fits_private(const Type *type)
 {
     int64_t count = static_count(type);
     return count > 0 && count <= PRIVATE_MOST &&
-           plain_scalars(type_elem(type, depth_of(type)));
+           plain_scalars(type_elem(type, type_depth(type)));
 }
 
 Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -118,7 +118,7 @@ Expr *rule_toGlobal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_copy(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t dims = args->at[0];
-    if (at->kind == E_LAMBDA || dims < 1 || dims > DIMS_MAX || depth_of(at->type) < dims)
+    if (at->kind == E_LAMBDA || dims < 1 || dims > DIMS_MAX || type_depth(at->type) < dims)
         return NULL;
     return make_map(rw, (int)dims, make_identity(rw), copy_of(rw, at));
 }

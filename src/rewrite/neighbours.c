@@ -18,7 +18,7 @@ struct Given {
     const Given *outer;
 };
 
-// odd: set where vectors cannot be loaded; NULL: nobody asks.
+// odd: set where vectors cannot be loaded.
 static unsigned along(const Rewrite *rw, const Expr *expr, int part, const Given *given,
                       bool *odd);
 
@@ -33,10 +33,10 @@ static unsigned of_stored(const Rewrite *rw, const Type *type, int part, bool *o
         return 0;
     if (type->kind == T_TUPLE && part >= 0 && part < type->n)
         type = type->item[part];
-    int dims = depth_of(type);
+    int dims = type_depth(type);
     for (int i = 1; i < dims; i++)
         type = type->elem;
-    if (odd && dims)
+    if (dims)
         *odd |= is_odd(rw, type->len);
     return dims ? 1u << (dims - 1) : 0;
 }
@@ -87,7 +87,7 @@ static unsigned of_pattern(const Rewrite *rw, const Expr *expr, int part,
                       : 0;
     bool moves = expr->pattern == P_PAD || expr->pattern == P_DROP ||
                  expr->pattern == P_GATHER || expr->pattern == P_SLIDE;
-    if (odd && moves)
+    if (moves)
         *odd |= moves_odd(rw, expr, in);
     switch ((int)expr->pattern) {
     case P_MAP: return of_map(rw, expr, part, given, odd);

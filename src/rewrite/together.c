@@ -245,7 +245,7 @@ Expr *rule_holdOwn(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     bool written = at->kind == E_PATTERN && expr_find_pattern(at, P_MAPLCL);
-    if (!written || is(at, P_TOLOCAL) || is(at, P_TOPRIVATE) || depth_of(at->type) != 1 ||
+    if (!written || is(at, P_TOLOCAL) || is(at, P_TOPRIVATE) || type_depth(at->type) != 1 ||
         static_count(at->type) < 1 || !by_all_items(rw))
         return NULL;
     return make1(rw, P_TOPRIVATE, copy_of(rw, at));

@@ -13,7 +13,6 @@
 
 // Maps in maps -------------------------------------------------------------------------
 
-// Maps of a map that folds nothing are one map.
 static bool has_window(const Expr *in, int dims)
 {
     bool found = in->kind == E_PATTERN && in->pattern == P_SLIDE;
@@ -22,7 +21,8 @@ static bool has_window(const Expr *in, int dims)
     return found;
 }
 
-// Folds of windows of the row itself are those of a stencil; others may be of a product.
+// Maps of a map that folds nothing are one map. Folds of windows of the row itself are
+// those of a stencil; others may be of a product.
 static bool is_flat(const Expr *map)
 {
     const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;

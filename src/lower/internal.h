@@ -140,9 +140,9 @@ const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *i
 // Folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out);
-// What a fold begins with, in registers, and one step of it.
 // A variable of a scalar, or of each of a tuple, that begins with a value.
 const View *fold_variable(Lower *l, const View *value, const Type *type);
+// What a fold begins with, in registers, and one step of it.
 const View *fold_begin(Lower *l, const Expr *expr, const Env *env);
 void fold_element(Lower *l, const Expr *expr, const Env *env, const View *acc,
                   const View *value);

@@ -10,8 +10,8 @@
 //           be exceeded, where it takes longer than was predicted. Of the further inputs
 //           there are as many as there is time for, and the result says how many. A
 //           candidate is not begun if compiling it is predicted to take longer than is
-//           left: as long as the longest text so far, or more in proportion. grace   a
-//           search that ends without a kernel has wasted its time. So the device, the
+//           left: as long as the longest text so far, or more in proportion.
+//   grace   a search that ends without a kernel has wasted its time. So the device, the
 //           reference and the first few trials, until one is right, may go beyond the
 //           budget, and the result says by how much. What follows has the slack then.
 #include "tune/internal.h"

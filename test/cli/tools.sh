@@ -26,6 +26,12 @@ finds depcheck src/ir/b.c '// SPDX-License-Identifier: Apache-2.0\n#include "ari
 finds depcheck src/ir/b.c '// SPDX-License-Identifier: Apache-2.0\n#include <sqlite3.h>\n' "a library of another's"
 finds depcheck src/ir/b.c 'int x;\n' "no licence"
 finds depcheck src/ir/b.c '// SPDX-License-Identifier: Apache-2.0\nvoid f(void)\n{\n    puts("x");\n}\n' "printing"
+mkdir "$tmp/tree/src/derive"
+printf 'PARAMETER("l", "xy", NONE, "items")\nPARAMETER("vec", "", NONE, "width")\n' >"$tmp/tree/src/derive/parameters.def"
+licence='// SPDX-License-Identifier: Apache-2.0\n'
+printf "$licence"'    int x = space_find(s, "ly"), y = derive_param(d, point, "vec");\n' >"$tmp/tree/src/derive/a.c"
+finds depcheck src/derive/b.c "$licence"'    int x = space_find(space, "lz");\n' "a parameter without a row"
+finds depcheck src/derive/b.c "$licence"'    set_number(d, point, "l", 4);\n' "part of a name"
 mkdir "$tmp/tree/src/other"
 finds depcheck src/other/a.c '// SPDX-License-Identifier: Apache-2.0\n' "a module without a place"
 long() { awk -v n="$1" 'BEGIN {for (i = 0; i < n; i++) printf "\\n"}'; }

@@ -10,12 +10,16 @@
 
 #include "problem/problem.h"
 
-// What is bound around an expression, and how often it is bound anew.
+// What is bound around an expression.
 typedef struct Level Level;
 struct Level {
     const Expr *by; // a lambda, or a let
-    double times;
     const Level *outer;
+    int depth;              // of lambdas around it, itself one
+    double times;           // how often the lambda around it is called
+    double calls[DIMS_MAX]; // of a lambda: how often it is called for each of those
+    const Level *of;        // of a let: the innermost lambda that its value depends on,
+    unsigned params;        // by these parameters
 };
 
 typedef struct {
@@ -77,33 +81,72 @@ static void count_function(Counter *c, const Function *function, double times)
         c->work->float_flops += times * function->flops;
 }
 
-static bool mentions_level(const Expr *expr, const Level *level)
+static unsigned mentioned(const Expr *expr, const Expr *lambda)
 {
-    if (level->by->kind == E_LET)
-        return expr_mentions(expr, level->by->param);
-    for (int i = 0; i < level->by->nparam; i++)
-        if (expr_mentions(expr, level->by->params[i]))
-            return true;
-    return false;
+    unsigned params = 0;
+    for (int i = 0; i < lambda->nparam; i++)
+        params |= (unsigned)expr_mentions(expr, lambda->params[i]) << i;
+    return params;
 }
 
-// How often a fold must be computed: once for each value of what it mentions, however deep
-// in other functions it stands.
+// The innermost lambda that an expression depends on, and by which of its parameters; what
+// a let names depends on what its value does. NULL: it is the same everywhere.
+static const Level *depends_on(const Counter *c, const Expr *expr, unsigned *params)
+{
+    const Level *found = NULL;
+    *params = 0;
+    for (const Level *level = c->level; level; level = level->outer) {
+        bool let = level->by->kind == E_LET;
+        if (let && !expr_mentions(expr, level->by->param))
+            continue;
+        const Level *of = let ? level->of : level;
+        unsigned by = let ? level->params : mentioned(expr, level->by);
+        if (!of || !by || (found && of->depth < found->depth))
+            continue;
+        *params = found == of ? *params | by : by;
+        found = of;
+    }
+    return found;
+}
+
+// How often a fold must be computed: once for each value of what it depends on, however
+// deep in other functions it stands.
 static double times_of_fold(const Counter *c, const Expr *fold, double times)
 {
+    unsigned params;
     if (!c->level)
         return times;
-    for (const Level *level = c->level; level; level = level->outer)
-        if (mentions_level(fold, level))
-            return level->times;
-    return 1;
+    const Level *of = depends_on(c, fold, &params);
+    double count = of ? of->times : 1;
+    for (int i = 0; of && i < MIN(of->by->nparam, DIMS_MAX); i++)
+        count *= params >> i & 1 ? of->calls[i] : 1;
+    return count;
 }
 
-static void count_within(Counter *c, const Expr *by, const Expr *expr, double times)
+static void count_lambda(Counter *c, const Expr *expr, double times)
 {
     const Level *outer = c->level;
-    c->level = &(Level){by, times, outer};
-    count_expr(c, expr, times);
+    const Expr *fun = expr->fun;
+    const double calls = applications(c, expr);
+    Level level = {fun, outer, outer ? outer->depth + 1 : 1, times, {1, 1, 1}, NULL, 0};
+    const Type *over = expr->type;
+    bool by_index = expr->pattern == P_ARRAY && fun->nparam == expr->dims;
+    for (int i = 0; by_index && i < fun->nparam; i++, over = over->elem)
+        level.calls[i] = (double)problem_number(c->problem, over->len);
+    // Whatever else it is called with comes as one.
+    level.times = by_index ? times : times * calls;
+    c->level = &level;
+    count_expr(c, fun->arg[0], times * calls);
+    c->level = outer;
+}
+
+static void count_let(Counter *c, const Expr *let, double times)
+{
+    const Level *outer = c->level;
+    Level level = {.by = let, .outer = outer, .depth = outer ? outer->depth : 0};
+    level.of = depends_on(c, let->arg[0], &level.params);
+    c->level = &level;
+    count_expr(c, let->arg[1], times);
     c->level = outer;
 }
 
@@ -116,10 +159,10 @@ static void count_expr(Counter *c, const Expr *expr, double times)
     if (expr->kind == E_CALL)
         count_function(c, expr->callee, times);
     if (expr->kind == E_PATTERN && expr->fun)
-        count_within(c, expr->fun, expr->fun->arg[0], times * applications(c, expr));
+        count_lambda(c, expr, times);
     for (int i = 0; i < expr->narg; i++)
         if (expr->kind == E_LET && i == 1)
-            count_within(c, expr, expr->arg[i], times);
+            count_let(c, expr, times);
         else
             count_expr(c, expr->arg[i], times);
 }

@@ -65,6 +65,14 @@ static void test_work(void **state)
            "def f(x: [N]float) = x |> pad(1, 1, clamp) |> slide(3, 1)\n"
            "  |> map(\\w -> g(w[0], w[2]))",
            48, 12, 0);
+    // A fold in a function of two indices is computed once for each value of the one it reads.
+    const char *sums = "size N, M, K\ndef f(a: [N][K]float): [N][M]float =\n"
+                       "  array2(N, M, \\i j -> reduce(\\s x -> s + x, 0, a[i]) * float(j))";
+    expect(sums, 4 * (30 + 24), 6 * 5 + 24, 0);
+    expect("size N, M, K\ndef f(a: [N][K]float, b: [M]float): [N][M]float =\n"
+           "  array2(N, M, \\i j -> let m = reduce(\\s x -> s + x, 0, a[i]) in\n"
+           "    b[j] + reduce(\\s x -> s + x / m, 0, a[i]))",
+           4 * (30 + 4 + 24), 6 * 5 + 6 * 5 * 2 + 24, 0);
     expect("size N\ndef f(x: [N]float) = iterate(3, \\y -> map(\\e -> e + 1, y), x)", 48,
            18, 0);
 }

@@ -65,9 +65,11 @@ static void test_work(void **state)
            "def f(x: [N]float) = x |> pad(1, 1, clamp) |> slide(3, 1)\n"
            "  |> map(\\w -> g(w[0], w[2]))",
            48, 12, 0);
-    // A fold in a function of two indices is computed once for each value of the one it reads.
-    const char *sums = "size N, M, K\ndef f(a: [N][K]float): [N][M]float =\n"
-                       "  array2(N, M, \\i j -> reduce(\\s x -> s + x, 0, a[i]) * float(j))";
+    // A fold in a function of two indices is computed once for each value of the one it
+    // reads.
+    const char *sums =
+        "size N, M, K\ndef f(a: [N][K]float): [N][M]float =\n"
+        "  array2(N, M, \\i j -> reduce(\\s x -> s + x, 0, a[i]) * float(j))";
     expect(sums, 4 * (30 + 24), 6 * 5 + 24, 0);
     expect("size N, M, K\ndef f(a: [N][K]float, b: [M]float): [N][M]float =\n"
            "  array2(N, M, \\i j -> let m = reduce(\\s x -> s + x, 0, a[i]) in\n"

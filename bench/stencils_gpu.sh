@@ -38,7 +38,7 @@ shift $((OPTIND - 1))
 [ $# -ge 3 ] || [ "$take" ] || { sed -n '2,/^dry/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 export FOREWARP="${FOREWARP:-$root/build/forewarp}"
-known=$root/data/stencils/h200
+known=${KNOWN:-$root/data/stencils/h200}
 
 if [ "$take" ]; then
     work=$(mktemp -d)
@@ -80,6 +80,8 @@ names() {
         'NR > 1 && $2 >= a && $2 <= b { print $2, $1 }' | sort -rn | awk '{ print $2 }' | xargs
 }
 
+small=$(names 3 9) # 22 stencils, for Tables 8 to 11 on many; with 100 random points each
+
 # stage: cores, sample of Rand, parts, ways that are left out, sizes, names. Images came to two
 # thirds of Rand on the first ten stencils and take as long as any to compile.
 plan() {
@@ -96,6 +98,15 @@ shapes 3 300 $lean image 128x1024x1024 $two
 dense 7 1000 $lean image 256x256x256 dense_3d_r2 thumbtack_3d_x_r4 diamond_3d_r3 dense_2d_yz_r4 nocorners_3d_r2
 dense 7 1000 $lean image 256x256x256 diamond_2d_xz_r5 dense_2d_xz_r3 nocorners_2d_xy_r4 thumbtack_3d_z_r3
 dense 7 1000 $lean image 256x256x256 $(names 41 131)
+few 2 100 hybrid+variable image,tiled 256x256x256 $small
+few 4 100 hybrid image,tiled 256x256x256 $(names 31 63)
+few 2 100 hybrid image,tiled 64x64x64 $small
+few 2 100 hybrid image,tiled 8x1024x1024 $small
+few 2 100 hybrid+expert image,tiled 256x256x256 $(for n in $small; do echo "${n}_a2m2"; done | xargs)
+few 2 100 hybrid image,tiled 512x512x512 $small
+few 2 100 hybrid image,tiled 32x1024x1024 $small
+few 2 100 hybrid+expert image,tiled 256x256x256 $(for n in $small; do echo "${n}_a2m1" "${n}_a1m2"; done | xargs)
+few 7 100 hybrid image,tiled 256x256x256 $(names 77 131)
 END
 }
 
@@ -138,6 +149,7 @@ for steps in $(echo "$parts" | tr / ' '); do
     *optimisation*) points=3600 ;; # the others are in the store
     *expert* | *merged*) points=$((points + 300)) ;;
     esac
+    case $without in *tiled*) points=$((points - 300)) ;; esac
     wanted=$(awk -v n=$points -v p="$reads" -v c="$cores" -v dry="$DRY" \
         'BEGIN { print dry ? 1 : int(12 + n * (0.09 + 0.01 * p) / c) }')
     [ "$left" -ge "$wanted" ] || break

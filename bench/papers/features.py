@@ -4,6 +4,9 @@
 for what is not in the data.
 
   features.py MODEL DATA [--svg FOLDER]   FOLDER: the figures as plots too
+  features.py expressions DATA SIZE       the paper's chain from end to end, for programs of examples/ at one
+                                          size: features of the expressions as they are written, principal
+                                          components, neighbours, ranking; beside features of the kernels
 
 FOREWARP names the program; default build/forewarp."""
 
@@ -11,10 +14,12 @@ import csv
 import io
 import math
 import os
+import subprocess
 import sys
+import tempfile
 
 import svg
-from common import fail, forewarp, number, print_table, read_bytes
+from common import ROOT, fail, forewarp, number, print_table, program, read_bytes
 
 STAGES = ("generation", "compilation", "execution")
 RUNS = (1, 2, 5, 10, 30, 100, 300)
@@ -29,10 +34,13 @@ class Exploration:
         self.result = forewarp("eval", model, path)
         lines = read_bytes(path).decode().splitlines()
         head = [line[2:].split(": ", 1) for line in lines if line.startswith("# ")]
-        self.seconds = {}
+        self.seconds, of = {}, None
         for key, value in (pair for pair in head if len(pair) == 2):
+            if key == "command":
+                of = os.path.basename(value.split()[2]).split(".fw")[0]
             if "_s" in key:
-                self.seconds[key] = self.seconds.get(key, 0) + float(value)
+                for name in (key, f"{key}.{of}"):
+                    self.seconds[name] = self.seconds.get(name, 0) + float(value)
         table = csv.DictReader(io.StringIO("\n".join(line for line in lines if not line.startswith("#"))))
         seen = {f["feature"] for f in self.result["features"]}
         names = table.fieldnames[3:-2]
@@ -177,8 +185,49 @@ def draw(x, folder):
     plot("correlation", heat("Correlation of predicted and measured throughput", "pearson", 0, 2, most=1))
 
 
+def as_written(data, size, folder):
+    """The rows of the data at the size that today's rules still make, in two files: with features of kernels, as they
+    are, and with those of expressions as they are written."""
+    lines = read_bytes(data).decode().splitlines(keepends=True)
+    table = list(csv.reader(line for line in lines if not line.startswith("#")))
+    programs = list(dict.fromkeys(row[0] for row in table[1:] if row[1] == size))
+    paths = [os.path.join(folder, name) for name in ("kernels.csv", "expressions.csv")]
+    made = {p: subprocess.Popen([program(), "explore", os.path.join(ROOT, "examples", p + ".fw"), "-s",
+                                 f"N={size},M={size}", "--again", data, "--written", "-q", "--csv",
+                                 os.path.join(folder, p + ".csv")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for p in programs}
+    kept = set()
+    with open(paths[1], "w", encoding="utf-8", newline="") as file:
+        for p, process in made.items():
+            if process.wait():
+                fail(1, f"the rows of {p} at {size} cannot be lowered")
+            text = read_bytes(os.path.join(folder, p + ".csv")).decode()
+            kept.update(tuple(row[:9]) for row in csv.reader(text.splitlines()) if row and row[0] == p)
+            file.write(text)
+    with open(paths[0], "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([table[0], *(row for row in table[1:] if tuple(row[:9]) in kept)])
+    return paths, len(kept), sum(row[1] == size for row in table[1:])
+
+
+def expressions(data, size):
+    rows = [["features of", "correlation", "runs to 90 %", "median", "at random", "fewer", "place of cache_lines"]]
+    with tempfile.TemporaryDirectory() as folder:
+        paths, kept, of = as_written(data, size, folder)
+        for name, path in zip(("kernels", "expressions"), paths):
+            result = forewarp("eval", "knn", path, "--features", "paper")
+            s, told = result["summary"], [f["feature"] for f in result["features"]]
+            rows.append([name, number(nan(s["pearson"]), 3), number(nan(s["model_runs"]), 1),
+                         number(nan(s["median_model_runs"]), 1), number(nan(s["random_runs"]), 1),
+                         number(nan(s["fewer_runs"]), 1), f"{told.index('cache_lines') + 1} of {len(told)}"])
+    print_table(rows, f"Size {size}: {kept} of {of} rows, each program left out of training; of the others the rules "
+                      "or the compiler make another kernel today")
+
+
 def main(arguments):
     match arguments:
+        case ["expressions", data, size]:
+            return expressions(data, size)
         case [model, data]:
             folder = None
         case [model, data, "--svg", folder]:

@@ -19,7 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { SHAPES_ONE, SHAPES_TWO, SHAPES_TILE, SHAPES_NARROW, SHAPES_BLOCKS } Shapes;
+typedef enum {
+    SHAPES_ONE,
+    SHAPES_TWO,
+    SHAPES_LINE,
+    SHAPES_TILE,
+    SHAPES_NARROW,
+    SHAPES_BLOCKS
+} Shapes;
 
 typedef struct {
     KernelClass class;
@@ -40,6 +47,7 @@ enum { SAMPLES = 28, DROPPED = 2, RUNS = 30, SHAPES_MOST = 9 };
 static const char *const shape_points[][SHAPES_MOST] = {
     [SHAPES_ONE] = {"lx=256", "lx=128", "lx=64"},
     [SHAPES_TWO] = {"lx=16 ly=16", "lx=32 ly=16", "lx=16 ly=8"},
+    [SHAPES_LINE] = {"lx=256"},
     [SHAPES_TILE] = {"lx=16 ly=16"},
     [SHAPES_NARROW] = {"lx=64 ly=4", "lx=8 ly=32", "lx=4 ly=64", "lx=1 ly=64", "lx=32 ly=1",
                        "lx=8 ly=2", "lx=2 ly=2", "lx=128 ly=1", "lx=256 ly=4"},

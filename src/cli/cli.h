@@ -95,7 +95,7 @@ struct Options {
     int random_repeat;
     const char *features, *leave_out, *points, *model, *prior;
     const char *csv, *derivation, *print, *again;
-    bool derived, unchecked;
+    bool derived, written, unchecked;
     int64_t number, threads, sample, limit, repeat;
     const char *where, *loading;
     GoalTexts goal;

@@ -61,6 +61,8 @@ static const char *command_text(Options *o, const ExploreRequest *request)
         buf_puts(&text, " --unchecked");
     if (o->again)
         buf_printf(&text, " --again %s", o->again);
+    if (o->written)
+        buf_puts(&text, " --written");
     if (request->device)
         buf_printf(&text, " -d %s", request->device);
     if (o->device_model)
@@ -92,12 +94,13 @@ static bool make_request(Options *o, const Problem *problem, Screen *screen,
     // Without a device named, features are those of a GPU of the table.
     if (!o->device_given && !o->device_model)
         o->device_model = "nvidia-h200";
-    bool model_only = !o->device_given;
+    bool model_only = !o->device_given || o->written;
     if (!cli_place(o, problem, &place) || !cli_device(o, &info))
         return false;
     *request = (ExploreRequest){.expressions = o->number ? (int)o->number : 1000,
                                 .threads = o->threads ? (int)o->threads : 10,
                                 .derived = o->derived,
+                                .written = o->written,
                                 .info = info,
                                 .seed = o->seed,
                                 .most_group = MIN(info.max_group, 1024),

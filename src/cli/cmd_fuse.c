@@ -61,17 +61,28 @@ static json_t *calls_json(const Script *script)
     return list;
 }
 
+// Where each element lies on chip, in words an instance.
+static json_t *places_json(const Script *script, const Fusion *f)
+{
+    json_t *places = json_object();
+    for (int i = 0; i < f->nelem; i++)
+        json_object_set_new(places, script->elem[f->elem[i]].name,
+                            json_integer(f->offset[i]));
+    return places;
+}
+
 static json_t *fusion_json(const Script *script, const Fusion *f)
 {
     json_t *order = json_array();
     for (int i = 0; i < f->ncall; i++)
         json_array_append_new(order, json_integer(f->first + f->order[i] + 1));
-    return json_pack(
-        "{s:o, s:f, s:[i, i], s:o, s:i, s:f, s:o, s:o, s:i, s:i}", "calls",
-        cli_set_json(fusion_calls(f)), "orders", f->orders, "need", f->need_min,
-        f->need_max, "order", order, "allocated", f->top, "implementations", f->impls,
-        "loads", cli_elems_json(script, f, fusion_loads), "stores",
-        cli_elems_json(script, f, fusion_stores), "words", f->moved, "apart", f->apart);
+    return json_pack("{s:o, s:f, s:[i, i], s:o, s:i, s:o, s:f, s:o, s:o, s:i, s:i}",
+                     "calls", cli_set_json(fusion_calls(f)), "orders", f->orders, "need",
+                     f->need_min, f->need_max, "order", order, "allocated", f->top,
+                     "places", places_json(script, f), "implementations", f->impls, "loads",
+                     cli_elems_json(script, f, fusion_loads), "stores",
+                     cli_elems_json(script, f, fusion_stores), "words", f->moved, "apart",
+                     f->apart);
 }
 
 static json_t *cover_json(const FuseSpace *space, const Cover *cover)

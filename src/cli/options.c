@@ -231,6 +231,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_THREADS: return parse_count(o, option, arg, COUNT_MOST, &o->threads);
     case OPTION_CSV: o->csv = arg; return true;
     case OPTION_AGAIN: o->again = arg; return true;
+    case OPTION_WRITTEN: o->written = true; return true;
     case OPTION_DERIVED: o->derived = true; return true;
     case OPTION_UNCHECKED: o->unchecked = true; return true;
     case OPTION_SAMPLE: return parse_count(o, option, arg, COUNT_MOST, &o->sample);

@@ -71,6 +71,11 @@ static bool explores_expressions(const Options *o)
     return !o->derived;
 }
 
+static bool is_not_again(const Options *o)
+{
+    return !o->again;
+}
+
 static bool runs_nothing(const Options *o)
 {
     return !o->device_given;
@@ -107,6 +112,7 @@ static const struct {
     {FOR_FUSE, is_script, "the calls of a script", GIVEN(DEVICE) | GIVEN(DEVICE_MODEL)},
     {FOR_EXPLORE, runs_nothing, "use without --device", GIVEN(SAMPLE) | GIVEN(UNCHECKED)},
     {FOR_EXPLORE, explores_expressions, "random expressions", GIVEN(MODEL)},
+    {FOR_EXPLORE, is_not_again, "use without --again", GIVEN(WRITTEN)},
     {FOR_EXPLORE, is_again, "rows measured again",
      GIVEN(NUMBER) | GIVEN(THREADS) | GIVEN(DERIVED) | GIVEN(SAMPLE)},
     {FOR_PREDICT, has_points, "predictions of recorded points", GIVEN(JSON) | GIVEN(POINT)},

@@ -400,20 +400,25 @@ static void write_size(const Problem *problem, Buf *csv)
 
 // Again -----------------------------------------------------------------------------------
 
-// The rows of this program and size that ran in near the best time, best first.
+static bool is_taken(const Explorer *x, const Dataset *data, int i)
+{
+    return x->request->written ||
+           data->time_ns[i] <= AGAIN_WITHIN * data->group_at[data->group[i]].best_ns;
+}
+
+// The rows of this program and size that ran in near the best time, or all; best first.
 static Numbered *best_rows(const Explorer *x, const Dataset *data, const char *size, int *n)
 {
     Numbered *timed = NEW_ARRAY(x->arena, Numbered, data->n);
     *n = 0;
     for (int i = 0; i < data->n; i++) {
-        double best_ns = data->group_at[data->group[i]].best_ns;
         if (strcmp(data->program_name[data->program[i]], x->problem->name) == 0 &&
-            strcmp(data->size_name[data->size[i]], size) == 0 &&
-            data->time_ns[i] <= AGAIN_WITHIN * best_ns)
-            timed[(*n)++] = (Numbered){data->time_ns[i], i};
+            strcmp(data->size_name[data->size[i]], size) == 0 && is_taken(x, data, i))
+            timed[(*n)++] =
+                (Numbered){isnan(data->time_ns[i]) ? INFINITY : data->time_ns[i], i};
     }
     sort_numbered(timed, *n);
-    *n = MIN(*n, AGAIN_MOST);
+    *n = x->request->written ? *n : MIN(*n, AGAIN_MOST);
     return timed;
 }
 
@@ -447,6 +452,23 @@ static bool same_features(const Lowered *row, const Dataset *data, int of)
     return true;
 }
 
+// The features of the expression before the compiler works on it, and the row's own time.
+static bool as_written(Explorer *x, Lowered *row, const Dataset *data, int of)
+{
+    FeatureSetting setting = {&x->request->model, x->problem->binding,
+                              x->problem->nbinding};
+    Mark m = mark(x);
+    Diags quiet;
+    diags_init(&quiet, x->scratch);
+    Unit *unit = lower_as_written(x->problem->bound, row->of->expr, &row->options,
+                                  x->scratch, &quiet);
+    bool ok = unit && features_unit(unit, &setting, row->feature);
+    release(x, m);
+    row->time_ns = data->time_ns[of];
+    row->status = data->status[of];
+    return ok;
+}
+
 // With as many work-items as the expression asks for, or those that the row names: which
 // of the two it was, the features tell.
 static bool add_again(Explorer *x, const Dataset *data, int of)
@@ -460,6 +482,8 @@ static bool add_again(Explorer *x, const Dataset *data, int of)
             row.options.local[d] = (int64_t)launch[3 + d];
         }
         if (complete(x, &row, x->rows.len) && same_features(&row, data, of)) {
+            if (x->request->written && !as_written(x, &row, data, of))
+                return false;
             VEC_PUSH(x->arena, &x->rows, row);
             return true;
         }

@@ -18,7 +18,8 @@ typedef struct {
     bool derived;             // instead so many random points of the derivation
     Predictor *by;            // of some of those points; NULL: all at random
     const Dataset *again;     // or the best rows of these; NULL: none
-    DeviceInfo info;          // that it asks
+    bool written;    // all of those instead, with their times and features as written
+    DeviceInfo info; // that it asks
     uint64_t seed;
     DeviceModel model; // what features are computed for
     int64_t most_group, local_bytes;

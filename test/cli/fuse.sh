@@ -161,4 +161,19 @@ passes "a pipeline is tuned" "$FOREWARP" tune examples/srad.fw -s N=61,M=47 -d o
     --json "$tmp/tuned.json"
 holds "what it was tuned to" "$tmp/tuned.json" "(j['trials']['ok'] >= 1 and j['trials']['wrong-result'] == 0 and
     'place2=local' in j['best']['point'])"
+
+# Paper 004's own kernels: fusions of routines in shared memory are right, and the figures come from their times.
+export FOREWARP
+paper="$PYTHON bench/papers/fusions.py"
+passes "kernels" $paper kernels "$tmp/kernels"
+for point in "123456:T1=9 T2=3 T4=5 T5=25 T6=1" "23456:T2=1 T4=1 T5=5 T6=25" "123:T1=3 T2=3" "4:T4=5"; do
+    passes "${point%:*}" "$FOREWARP" run "$tmp/kernels/f${point%:*}.json" -s N=256 -p "INST=16 ${point#*:}" --check
+done
+passes "figures" $paper figures data/fusions/pocl.csv.gz
+grep -q "^Figure 4: the 560 implementations" "$tmp/stdout" && grep -q "the first 300 of 5184 .* of equation3" "$tmp/stdout" &&
+    grep -q "the best is 123/1.1.1 | 456/5.1.1" "$tmp/stdout" &&
+    [ "$(grep -c '^  \(equation3\|words\|stages\)  *0\.[0-9]' "$tmp/stdout")" = 3 ] && ok "Figures 4 and 5" ||
+    not_ok "Figures 4 and 5" "$(cat "$tmp/stdout")"
+gzip -dc data/fusions/pocl.csv.gz | sed '2d' >"$tmp/fusions.csv"
+fails 2 "no times of fusions" $paper figures "$tmp/fusions.csv"
 finish

@@ -63,6 +63,17 @@ point "$tmp/jacobi2d.csv" >"$tmp/all"
 point "$tmp/again.csv" >"$tmp/some"
 [ -s "$tmp/some" ] && [ -z "$(comm -13 "$tmp/all" "$tmp/some")" ] && ok "they are what they were" ||
     not_ok "they are what they were"
+passes "as written" "$FOREWARP" explore examples/jacobi2d.fw -s N=64,M=64 -q -d opencl:0 --written \
+    --again "$tmp/jacobi2d.csv" --csv "$tmp/written.csv"
+timed() { grep '^jacobi2d,' "$1" | sed 's/\("[^"]*"\).*,\([^,]*,ok\)$/\1,\2/' | sort; }
+timed "$tmp/jacobi2d.csv" >"$tmp/all"
+timed "$tmp/written.csv" >"$tmp/some"
+[ "$(wc -l <"$tmp/some")" -gt 4 ] && [ -z "$(comm -13 "$tmp/all" "$tmp/some")" ] && ok "with the times that they had" ||
+    not_ok "with the times that they had"
+point "$tmp/written.csv" | sort -u >"$tmp/some"
+point "$tmp/jacobi2d.csv" >"$tmp/all"
+[ -n "$(comm -13 "$tmp/all" "$tmp/some")" ] && ok "other features" || not_ok "other features"
+fails 2 "without --again" "$FOREWARP" explore examples/jacobi2d.fw -s N=64,M=64 --written
 cat "$tmp/jacobi2d.csv" "$tmp/again.csv" >"$tmp/joined.csv"
 passes "joined" "$FOREWARP" fit knn "$tmp/joined.csv" -o "$tmp/j.json"
 grep -q "on 16 points" "$tmp/stdout" && ok "each point once" || not_ok "each point once"

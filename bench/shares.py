@@ -211,6 +211,25 @@ def shares(fw, path, sizes, device, budget):
     return row
 
 
+def predicted(fw, path, sizes, options):
+    """Shares as `predict --shares` has them, as the rows of shares()."""
+    began = time.time()
+    row = {"plain": None, "first": None, "best": None, "first_point": None, "point": None,
+           "failure": "refused", "message": "no sizes"}
+    if not sizes:
+        return row
+    status, out, err = fw.call("predict", path, "-s", programs.sizes_text(sizes), "--shares",
+                               "--device-model", options.predict, "-t", "cuda", "--budget",
+                               options.budget or "3s", "--json", "-")
+    row["failure"] = kind_of_failure(status, err) if status != 0 else None
+    row["message"], row["seconds"] = err.strip(), round(time.time() - began, 1)
+    said = json.loads(out) if status == 0 else {}
+    for what, point in (("plain", "plain_point"), ("first", "first_point"), ("best", "point")):
+        if said.get(what):
+            row[what], row[point] = said[what]["share"], said[what]["point"]
+    return row
+
+
 def failed_points(record):
     """Points of a record whose kernels are wrong, or do not build or run: status, log."""
     return [{"point": point_text(record, t), "status": t[1], "message": t[9]}

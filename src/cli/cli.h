@@ -113,9 +113,12 @@ struct Options {
     unsigned extra; // a bit each of Extra
     uint64_t given; // a bit each of OptionId
     enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
-    bool best, any_device, host, check, fresh, live, measure, mpi, quiet, sandbox, bad;
+    bool best, any_device, host, check, fresh, live, measure, mpi, quiet, sandbox, shares,
+        bad;
 };
 
+// predict_shares.c: predict --shares.
+bool cli_predict_shares(Options *options, Problem *problem);
 // replay_steps.c: replay of a heuristic file.
 int cli_replay_steps(Options *options);
 // cmd_report.c: the page of n records, at path or (NULL) beside the first; where it is, or

@@ -288,6 +288,8 @@ int cmd_predict(Options *o)
     Prediction p = {.o = o, .problem = cli_program(o, SIZES_ALL)};
     if (!p.problem)
         return 2;
+    if (o->shares)
+        return cli_predict_shares(o, p.problem) ? 0 : 2;
     DeviceInfo *all;
     Diags quiet;
     diags_init(&quiet, o->arena);

@@ -239,6 +239,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_PRINT: o->print = arg; return true;
     case OPTION_MODEL: o->model = arg; return true;
     case OPTION_POINTS: o->points = arg; return true;
+    case OPTION_SHARES: o->shares = true; return true;
     case OPTION_LEAVE_OUT: o->leave_out = arg; return true;
     case OPTION_FEATURES:
         o->features = arg;

@@ -41,6 +41,16 @@ static bool has_points(const Options *o)
     return o->points;
 }
 
+static bool prints_shares(const Options *o)
+{
+    return o->shares;
+}
+
+static bool prints_no_shares(const Options *o)
+{
+    return !o->shares;
+}
+
 static bool has_weights(const Options *o)
 {
     return o->model;
@@ -106,8 +116,8 @@ static const struct {
     {FOR_RUN | FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best",
      GIVEN(ANY_DEVICE)},
     {FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best", GIVEN(STORE)},
-    {FOR_EMIT | FOR_FEATURES | FOR_COUNT | FOR_FUSE, is_described, "a described device",
-     GIVEN(DEVICE)},
+    {FOR_EMIT | FOR_FEATURES | FOR_COUNT | FOR_FUSE | FOR_PREDICT, is_described,
+     "a described device", GIVEN(DEVICE)},
     {FOR_FUSE, prints_library, "--print", ~(GIVEN(PRINT) | GIVEN(COLOUR) | GIVEN(SIZES))},
     {FOR_FUSE, is_script, "the calls of a script", GIVEN(DEVICE) | GIVEN(DEVICE_MODEL)},
     {FOR_EXPLORE, runs_nothing, "use without --device", GIVEN(SAMPLE) | GIVEN(UNCHECKED)},
@@ -116,6 +126,9 @@ static const struct {
     {FOR_EXPLORE, is_again, "rows measured again",
      GIVEN(NUMBER) | GIVEN(THREADS) | GIVEN(DERIVED) | GIVEN(SAMPLE)},
     {FOR_PREDICT, has_points, "predictions of recorded points", GIVEN(JSON) | GIVEN(POINT)},
+    {FOR_PREDICT, prints_shares, "--shares", GIVEN(MODEL) | GIVEN(POINT) | GIVEN(POINTS)},
+    {FOR_PREDICT, prints_no_shares, "use without --shares",
+     GIVEN(DEVICE_MODEL) | GIVEN(TARGET) | GIVEN(SEED) | GIVEN(BUDGET)},
     {FOR_PREDICT, has_weights, "weights of a file", GIVEN(DEVICE)},
     {FOR_REPLAY, follows_steps, "a heuristic file", GIVEN(REPEAT) | GIVEN(PRIOR)},
     {FOR_REPLAY, follows_no_steps, "strategies other than heuristic files", GIVEN(SIZES)},

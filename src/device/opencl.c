@@ -678,17 +678,27 @@ static bool launch_fits(const Device *device, const Kernel *kernel, const Device
     return ok && shape_fits(device, kernel, l, log);
 }
 
-static cl_int set_args(cl_kernel kernel, const DeviceLaunch *launch)
+static DeviceStatus set_args(cl_kernel kernel, const DeviceLaunch *launch, Buf *log)
 {
-    cl_int code = CL_SUCCESS;
-    for (int i = 0; i < launch->narg && code == CL_SUCCESS; i++) {
-        const DeviceArg *arg = &launch->arg[i];
-        if (arg->mem)
-            code = clSetKernelArg(kernel, (cl_uint)i, sizeof(cl_mem), &arg->mem->mem);
-        else
-            code = clSetKernelArg(kernel, (cl_uint)i, arg->bytes, arg->data);
+    cl_uint taken = 0;
+    DeviceStatus status = DEV_OK;
+    clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof taken, &taken, NULL);
+    if (taken != (cl_uint)launch->narg) {
+        buf_printf(log, "%s: the kernel takes %u arguments, but %d are passed\n",
+                   launch->kernel, taken, launch->narg);
+        return DEV_FAILED;
     }
-    return code;
+    for (int i = 0; i < launch->narg && status == DEV_OK; i++) {
+        const DeviceArg *arg = &launch->arg[i];
+        size_t bytes = arg->mem ? sizeof(cl_mem) : arg->bytes;
+        status = status_of(clSetKernelArg(kernel, (cl_uint)i, bytes,
+                                          arg->mem ? &arg->mem->mem : arg->data),
+                           "clSetKernelArg", log);
+        if (status != DEV_OK)
+            buf_printf(log, "%s: argument %d is not of the kernel's type\n", launch->kernel,
+                       i + 1);
+    }
+    return status;
 }
 
 static cl_int refresh_views(cl_command_queue queue, const DeviceLaunch *launch)
@@ -711,8 +721,7 @@ static DeviceStatus enqueue(Device *device, Module *module, cl_command_queue que
         return DEV_FAILED;
     if (!launch_fits(device, kernel, launch, log))
         return DEV_OUT_OF_RESOURCES;
-    DeviceStatus status =
-        status_of(set_args(kernel->kernel, launch), "clSetKernelArg", log);
+    DeviceStatus status = set_args(kernel->kernel, launch, log);
     if (status == DEV_OK)
         status = status_of(refresh_views(queue, launch), "clEnqueueCopyBuffer", log);
     if (status != DEV_OK)

@@ -607,7 +607,8 @@ static void write_outputs(Bench *bench, Piece *piece, const json_t *options)
     }
 }
 
-static const char again[] = "run again, on outputs that held something else:\n";
+static const char again[] = "run again, on outputs that held something else (what a kernel "
+                            "reads needs access inout, in T1 ReadWrite):\n";
 
 static void judge_again(Bench *bench, Piece *piece, const json_t *options)
 {

@@ -146,6 +146,13 @@ fails 1 "element 0 is 0, must be 0.00999" "$FOREWARP" run "$tmp/expected.json" -
 expected "i" 0 SideBySideComparison in
 fails 2 'ReferenceArguments[0]: TargetName: there is no output `in`' "$FOREWARP" check "$tmp/expected.json"
 
+# A kernel that takes other arguments than it is passed does not run.
+number='{"name": "n", "type": "int", "value": 1}'
+problem "$out, $number" fill
+fails 1 "fill: the kernel takes 1 arguments, but 2 are passed" "$FOREWARP" run "$tmp/beside.json"
+problem "$number" fill
+fails 1 "fill: argument 1 is not of the kernel's type" "$FOREWARP" run "$tmp/beside.json"
+
 # What is wrong is said when the file is read.
 sed -i 1d "$tmp/beside.cl"
 problem "$out" fil

@@ -44,6 +44,7 @@ const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Ty
 {
     KExpr *k = k_new(l, K_LOAD, type);
     k->buffer = buffer;
+    index = arith_facts(l->ctx) ? arith_simplify(l->ctx, index) : index;
     k->arith = own_index(l, buffer, index);
     k->side = l->side;
     return k;

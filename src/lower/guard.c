@@ -8,6 +8,10 @@
 //           view of an element behind a condition must not be asked for the element before
 //           the side is open (V_LATER). The passes keep what a load says; verify.c compares
 //           it with where the load has come to stand.
+//
+// Neighbouring guards of equal conditions are one. The index of a load is simplified by
+// what is known where it stands: behind the guard of a tile at the end of an array, reads
+// need no clamp.
 
 #include "kir/passes.h"
 #include "lower/internal.h"
@@ -40,11 +44,27 @@ void side_assume(Lower *l, const Side *side)
             arith_assume(l->ctx, side->cond->cond[i]);
 }
 
+// The guard that was closed last, if it has these conditions.
+static Stm *guard_again(Lower *l, const KExpr *value)
+{
+    Stm *last = l->block->len ? l->block->at[l->block->len - 1] : NULL;
+    bool same = last && last->kind == ST_IF && last->value->kind == K_COND &&
+                !last->other.len && last->side && last->side->outer == l->side &&
+                last->value->n == value->n;
+    for (int i = 0; same && i < value->n; i++)
+        same = last->value->cond[i] == value->cond[i];
+    return same ? last : NULL;
+}
+
 void guard_open(Lower *l, const Arith *const *cond, int n)
 {
-    Stm *guard = stm_add(l, ST_IF);
-    guard->value = k_cond(l, cond, n);
-    guard->side = sides_new(l, guard->value);
+    const KExpr *value = k_cond(l, cond, n);
+    Stm *guard = guard_again(l, value);
+    if (!guard) {
+        guard = stm_add(l, ST_IF);
+        guard->value = value;
+        guard->side = sides_new(l, value);
+    }
     side_open(l, guard->side, &guard->body);
     side_assume(l, guard->side);
 }

@@ -15,8 +15,9 @@ typedef struct {
     int nloop;
     const Guard *guard;
     int nguard;
-    int halves;  // conditions on data around it
-    double exec; // how many, at the sizes of the setting
+    int halves;   // conditions on data around it
+    double share; // of the iterations for which the guards hold
+    double exec;  // how many, at the sizes of the setting
 } Domain;
 
 // So many of a property for each iteration of the domain.

@@ -23,8 +23,11 @@ static void renew(Tally *t)
         loop[i] = t->loops.at[i];
     for (int i = 0; i < t->guards.len; i++)
         guard[i] = t->guards.at[i];
-    *d = (Domain){loop, t->loops.len, guard, t->guards.len, t->halves, t->unguarded};
-    d->exec *= scope_share(&t->scope, guard, d->nguard);
+    *d = (Domain){loop, t->loops.len, guard, t->guards.len, t->halves};
+    const Domain *around = t->domain;
+    bool same = around && around->nguard == d->nguard; // as scopes nest
+    d->share = same ? around->share : scope_share(&t->scope, guard, d->nguard);
+    d->exec = t->unguarded * d->share;
     for (int i = 0; i < t->halves; i++)
         d->exec *= 0.5;
     t->domain = d;

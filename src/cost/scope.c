@@ -18,6 +18,7 @@ static Bound *bound_new(Scope *s, BoundKind kind, const Arith *var)
         VEC_PUSH(s->arena, &s->bounds, bound);
         table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
     }
+    s->again += bound->var != NULL;
     *bound = (Bound){.kind = kind, .var = var};
     return bound;
 }

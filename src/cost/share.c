@@ -7,7 +7,8 @@
 //           stride down; others are tried out on all points, or on some if they are many.
 //           What was tried out is remembered by a hash of the conditions and of the ranges
 //           of their variables, not by the terms, which last for one candidate.
-//           A negated guard is what is left of its absence (inclusion and exclusion).
+//           What a kernel asks for again is found by its terms, before any condition is
+//           read. A negated guard is what is left of its absence (inclusion and exclusion).
 
 #include "cost/scope.h"
 
@@ -268,7 +269,7 @@ static double share_tried(Scope *s, const Form *form, int n, int part)
 
 // What was tried out -------------------------------------------------------------------
 
-typedef struct {
+typedef struct Tried {
     uint64_t key; // 0: empty
     double share;
 } Tried;
@@ -420,7 +421,7 @@ static double share_part(Scope *s, const Form *form, int n, int part)
                                   : 1;
 }
 
-static double share_all(Scope *s, const Arith *const *cond, int n)
+static double share_forms(Scope *s, const Arith *const *cond, int n)
 {
     Form form[CONDS_MAX];
     int nform = 0;
@@ -431,6 +432,22 @@ static double share_all(Scope *s, const Arith *const *cond, int n)
     for (int part = 0; part < nform; part++)
         share *= share_part(s, form, nform, part);
     return share;
+}
+
+// The sides of a condition, and neighbouring loads, ask for the same lists of conditions.
+enum { KEPT = 256 };
+
+static double share_all(Scope *s, const Arith *const *cond, int n)
+{
+    uint64_t key = hash_mix(s->again, (uint64_t)n);
+    for (int i = 0; i < n; i++)
+        key = hash_mix(key, (uint64_t)(uintptr_t)cond[i]);
+    if (!s->kept)
+        s->kept = NEW_ARRAY(s->arena, Tried, KEPT);
+    Tried *kept = &s->kept[key % KEPT];
+    if (kept->key != key)
+        *kept = (Tried){key, share_forms(s, cond, n)};
+    return kept->share;
 }
 
 static double share_from(Scope *s, const Guard *guard, int n, const Arith **cond, int m)

@@ -174,7 +174,7 @@ void add_product_params(Derivation *d, Diags *diags)
 // that multiply, what it loads from the second-level cache, what is read from local memory,
 // instructions; or, with few groups at once, waiting. One point a shape of tiles. The
 // constants of matrix units are fitted to 47 points of 4096 x 4096 x 4096 on an H200, those
-// of items to 240 points of eight products there (data/h200-sweep.jsonl.gz and its judge).
+// of items to 240 points of eight products there.
 
 typedef enum { UNIT_ITEM, UNIT_WARP, UNIT_GROUP } MultiplyUnit;
 

@@ -108,7 +108,7 @@ fails 2 "too few to train" "$FOREWARP" eval ann "$tmp/tiny.json"
 fails 2 "there is no model" "$FOREWARP" eval crystal "$tmp/one.json"
 
 # What weights miss, learnt from other classes: some runs of the sweep.
-gzip -dc data/h200-sweep.jsonl.gz | head -n 25 >"$tmp/sweep.jsonl"
+gzip -dc data/h100-judge.jsonl.gz | head -n 25 >"$tmp/sweep.jsonl"
 passes "eval picks" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/sweep.jsonl" --json "$tmp/j"
 holds "rankers, by class" "$tmp/j" 'len(j["rankers"]) == 7 and all(r["classes"][-1]["class"] == "all" for r in j["rankers"])'
 holds "picks are near the best" "$tmp/j" \

@@ -412,12 +412,17 @@ static void derive_map(Walk *w, Path at)
 
 // Reductions --------------------------------------------------------------------------
 
-// Leaves one element for each of that many equal parts, reduced by a work-group.
+// Leaves one element for each of that many parts, reduced by a work-group: tiles where
+// windows are looked at, if nobody sees the order, else equal parts.
 static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
 {
-    int64_t local = w->local[0];
+    const int64_t args[] = {groups, w->local[0] * lanes};
+    const Expr *fold = walk_node(w, at);
     Path parts = walk_below(w, at, 1);
-    return walk_apply(w, RULE_PARTIAL_INTO, at, (int64_t[]){groups, local * lanes}, 2) &&
+    return ((expr_find_pattern(fold->arg[1], P_SLIDE) &&
+             !(w->strict && order_shows(fold)) &&
+             walk_apply(w, RULE_PARTIAL_TILES, at, args, 2)) ||
+            walk_apply(w, RULE_PARTIAL_INTO, at, args, 2)) &&
            derive_folds(w, parts, lanes) && walk_apply_plain(w, RULE_TO_GLOBAL, parts);
 }
 
@@ -685,6 +690,7 @@ static void walk(Walk *w, Path at, bool root)
 static Walk walk_of(const Derivation *d, const Point *point)
 {
     Walk w = {.groups = 1, .lanes = 1, .steps = 1};
+    w.strict = d->program->math == MATH_STRICT;
     w.tiled = derive_word(d, point, "scheme", "tiled") ||
               derive_word(d, point, "scheme", "padded");
     w.any_group = derive_word(d, point, "group", "any");
@@ -739,6 +745,8 @@ static void derive_deep(void *user)
     Walk *w = x->w;
     if (!x->d->shape.lowered)
         derive_normalise(w, (Path){0});
+    if (x->d->again)
+        folds_again(w, x->d->again == AGAIN_ALL);
     cover_begin(x->d, x->point, &w->r, &w->unstored);
     if (!x->d->shape.lowered)
         walk(w, (Path){0}, true);

@@ -621,6 +621,19 @@ static void name_results(Walk *w)
             path_push(&at, 1);
 }
 
+bool folds_again(Walk *w, bool windows)
+{
+    bool changed = false;
+    Path at = {0};
+    while (!w->deep && walk_node(w, at)->kind == E_LET)
+        at = walk_below(w, at, 1);
+    for (int64_t all = windows; at.n > 0;) {
+        at.n--;
+        changed |= walk_apply(w, RULE_FOLD_AGAIN, at, &all, 1);
+    }
+    return changed;
+}
+
 void derive_normalise(Walk *w, Path at)
 {
     if (!at.n)

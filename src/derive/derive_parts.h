@@ -60,7 +60,8 @@ struct Derivation {
     Shape shape;
     OrderParam order[ORDER_MOST]; // norder of them
     int norder;
-    Pipeline *pipeline; // NULL: it has one stage
+    Pipeline *pipeline;                                // NULL: it has one stage
+    enum { AGAIN_NOT, AGAIN_POINTS, AGAIN_ALL } again; // how its folds find what maps make
     Point plain;
     Point tiles[TILES_MOST]; // ntiles of them: of a product, the best by an estimate first
     int ntiles;

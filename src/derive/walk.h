@@ -28,6 +28,7 @@ typedef struct {
     Rewriter r;
     Axes axes;
     bool tiled, unroll, blocks;
+    bool strict;     // all points give the same bits
     bool matrix;     // of fragments, for matrix units
     bool stream;     // warps walk along the first axis with the rows of all stages
     bool shuffle;    // as in KernelOptions
@@ -68,6 +69,9 @@ Path walk_map_below(Walk *w, Path at); // under the take, if parts stick out, an
 // derive_normal.c: the form that the shape of a program is found in, and its points begin
 // with, from a position of the host level on.
 void derive_normalise(Walk *w, Path at);
+// Folds of the whole find again what maps make that names of the program hold; windows:
+// also what they look at in windows. False: no fold reads such a map.
+bool folds_again(Walk *w, bool windows);
 // Nests of more maps than work-items have dimensions: the outermost two become one, again
 // and again. Where the map then is.
 Path join_outer(Walk *w, Path at);

@@ -98,6 +98,56 @@ Expr *rule_partialReduceInto(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return reduce_parts(rw, at, parts_of(rw, at, k, n));
 }
 
+// The elements of a joined array, mapped or not, as the rows that are joined; NULL: of
+// others.
+static Expr *joined_rows(Rewrite *rw, const Expr *list)
+{
+    if (is_dims(list, P_JOIN, 1))
+        return copy_of(rw, list->arg[0]);
+    Expr *rows = is_dims(list, P_MAP, 1) ? joined_rows(rw, list->arg[0]) : NULL;
+    return rows ? make_map(rw, 2, copy_of(rw, list->fun), rows) : NULL;
+}
+
+// Of a tile, which divides l: as wide as it may be with an eighth of the columns to spare.
+static int64_t tile_width(int64_t columns, int64_t l)
+{
+    int64_t width = l;
+    while (width > 1 && (columns + width - 1) / width * width * 8 > columns * 9)
+        width = width % 2 ? 1 : width / 2;
+    return width;
+}
+
+Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    enum { WIDTH_LEAST = 32 };
+    int64_t parts = args->at[0], l = args->at[1], rows, columns;
+    Expr *in = is(at, P_REDUCE) ? joined_rows(rw, at->arg[1]) : NULL;
+    if (!in || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE || l > PARTS_OF_REDUCE ||
+        !regroupable(at) || !is_commutative(at))
+        return NULL;
+    const Expr *joined = at->arg[1];
+    while (is(joined, P_MAP))
+        joined = joined->arg[0];
+    if (!arith_is_const(len_of(joined->arg[0], 0), &rows) ||
+        !arith_is_const(len_of(joined->arg[0], 1), &columns) || rows < 1 || columns < 1)
+        return NULL;
+    int64_t width = tile_width(columns, l), turn = l / width; // rows that l elements are
+    if (width < MIN(WIDTH_LEAST, l))
+        return NULL;
+    int64_t across = (columns + width - 1) / width;
+    int64_t height = (rows * across + parts * turn - 1) / (parts * turn) * turn;
+    int64_t down = (rows + height - 1) / height;
+    const Arith *more[] = {num(rw, 0), num(rw, down * height - rows), num(rw, 0),
+                           num(rw, across * width - columns)};
+    Expr *pad[] = {start_value(rw, at->arg[0]), in};
+    in = expr_pattern(rw->ir, P_PAD, 2, 0, more, NULL, pad, 2);
+    in->mode = PAD_CONSTANT;
+    in = make(rw, P_SPLIT, 2, (const Arith *[]){num(rw, height), num(rw, width)}, NULL, in);
+    Param *tile = fresh(rw, "tile");
+    Expr *flat = make_lambda(rw, tile, make1(rw, P_JOIN, use(rw, tile)));
+    return reduce_parts(rw, at, make_map(rw, 1, flat, make1(rw, P_JOIN, in)));
+}
+
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at) || !is_commutative(at))

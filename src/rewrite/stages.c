@@ -39,6 +39,41 @@ Expr *rule_letOut(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, name, copy_of(rw, inner->arg[0]), rest);
 }
 
+// name: NULL: of anything.
+static bool has_windows_of(const Expr *expr, const Param *name)
+{
+    bool found = is(expr, P_SLIDE) && (!name || expr_mentions(expr, name));
+    for (int i = 0; !found && i < expr->narg; i++)
+        found = has_windows_of(expr->arg[i], name);
+    return found;
+}
+
+// In place: folds have the let's value in place of its name.
+static bool fold_value(Rewrite *rw, Expr *expr, const Expr *let, bool windows)
+{
+    bool changed = false;
+    if (is(expr, P_REDUCE)) {
+        changed = expr_mentions(expr->arg[1], let->param) &&
+                  (windows || !has_windows_of(expr->arg[1], let->param));
+        if (changed)
+            expr->arg[1] =
+                expr_replace(rw->ir, expr->arg[1], let->param, copy_of(rw, let->arg[0]));
+        return changed;
+    }
+    for (int i = 0; i < expr->narg; i++)
+        changed |= fold_value(rw, expr->arg[i], let, windows);
+    return changed;
+}
+
+Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (at->kind != E_LET || !is(at->arg[0], P_MAP) || !at_host(rw))
+        return NULL;
+    Expr *let = copy_of(rw, at);
+    bool windows = args->at[0] && !has_windows_of(let->arg[0], NULL);
+    return fold_value(rw, let->arg[1], let, windows) ? let : NULL;
+}
+
 Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;

@@ -661,6 +661,59 @@ static void test_strict_passes(void **state)
     }
 }
 
+static bool has_step(Opened *x, const char *rule)
+{
+    Rewriting steps;
+    Point point;
+    Buf text;
+    derive_plain(x->derivation, &point);
+    assert_true(derive_rewriting(x->derivation, &point, &steps, &x->diags));
+    buf_init(&text);
+    derivation_print(&text, &steps);
+    bool has = strstr(text.text, rule);
+    buf_release(&text);
+    return has;
+}
+
+// A fold of the whole finds again what another map reads too, if that is cheap: and it goes
+// down tiles of windows, where nobody sees the order.
+static void test_folds_again(void **state)
+{
+    (void)state;
+#define WINDOWS(of)                                                                        \
+    "map2(\\p -> p[0][1] + p[2][1], slide2(3, 1, pad2(1, 1, clamp, " of ")))"
+#define SCALED(fold) "let s = reduce(" fold ", 0, join(t)) in map2(\\e -> e / (1 + s), t)"
+    static const struct {
+        const char *def;
+        bool strict, again, tiles;
+    } known[] = {
+        {"def f(a: [512][512]float) = let t = " WINDOWS("a") " in " SCALED("max"), false,
+         true, true},
+        {"def f(a: [512][512]float) = let t = " WINDOWS("a") " in " SCALED("max"), true,
+         true, true},
+        {"def f(a: [512][512]float) = let t = " WINDOWS("a") " in " SCALED("+"), true, true,
+         false},
+        {"def f(a: [512][512]float) = let t = map2(\\e -> e + 1, a) in " SCALED("max"),
+         false, true, false},
+        {"def f(a: [512][512]float) = let t = a in " SCALED("max"), false, false, false},
+    };
+#undef WINDOWS
+#undef SCALED
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x = {0};
+        open_text(&x, known[i].def);
+        derive_free(x.derivation);
+        x.problem->bound->math = known[i].strict ? MATH_STRICT : MATH_STANDARD;
+        x.derivation = derive_new(x.problem->bound, &gpu, &x.diags);
+        if (!x.derivation)
+            fail_with(&x, known[i].def);
+        if (known[i].again != has_step(&x, "foldAgain") ||
+            known[i].tiles != has_step(&x, "partialReduceTiles"))
+            fail_msg("%d: %s", i, known[i].def);
+        close_all(&x);
+    }
+}
+
 // Lanes that exchange registers join the folds of rows that are worth a warp.
 static void test_rows_by_lanes(void **state)
 {
@@ -720,6 +773,7 @@ int main(void)
         cmocka_unit_test(test_chains_around_products),
         cmocka_unit_test(test_parameters_have_rows),
         cmocka_unit_test(test_strict_passes),
+        cmocka_unit_test(test_folds_again),
         cmocka_unit_test(test_rows_by_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

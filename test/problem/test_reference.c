@@ -164,6 +164,46 @@ static void test_decisions(void **state)
 }
 
 // Where to read may be a magnitude.
+// No bound is not-a-number: comparisons would take that for none.
+static void test_beyond(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    for (int i = 0; i < N; i++)
+        a[i] = 0.25 * (i + 1) + 1;
+    static const char *const undecided[] = {
+        "max(0.0 * u, 1.0)", "min(0.0 * u, 1.0)", "if 0.0 * u > 1.0 then 1.0 else 2.0",
+        "max(u - u, 1.0)", "max(exp(0.0 - abs(u)), 1.0)"};
+    for (int k = 0; k < COUNTOF(undecided); k++) {
+        const float *bound = bounds(
+            of(arena_printf(arena, "map(\\x -> let u = 1.0 / (x / 3.0 * 3.0 - x) in %s, a)",
+                            undecided[k]),
+               a, arena));
+        for (int i = 0; i < N; i++)
+            assert_true(bound[i] >= 1);
+    }
+    // What is infinite or not-a-number is sure where the others cannot be 0.
+    static const struct {
+        double a, right;
+    } sure[] = {{INFINITY, INFINITY}, {-INFINITY, 0}, {NAN, 0}};
+    static const char *const products[] = {"max(x * (1.0 / 3.0), 0.0)",
+                                           "max(x / (1.0 / 3.0), 0.0)",
+                                           "max(fma(x, 1.0 / 3.0, 1.0), 0.0)"};
+    for (int i = 0; i < N; i++)
+        a[i] = sure[i % COUNTOF(sure)].a;
+    for (int k = 0; k < COUNTOF(products); k++) {
+        ProblemData *data =
+            of(arena_printf(arena, "map(\\x -> %s, a)", products[k]), a, arena);
+        for (int i = 0; i < N; i++) {
+            assert_true(((const float *)data->buffer[1].expect)[i] ==
+                        (float)sure[i % COUNTOF(sure)].right);
+            assert_true(isfinite(bounds(data)[i]));
+        }
+    }
+    arena_free(arena);
+}
+
 static void test_indices(void **state)
 {
     (void)state;
@@ -202,6 +242,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding),  cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_no_bounds), cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_indices),   cmocka_unit_test(test_chaos)};
+        cmocka_unit_test(test_beyond),    cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_chaos)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -363,21 +363,28 @@ static bool is_parted(const Walk *w, const Expr *map)
            (!w->near || reads_columns(map) || length / w->parts >= LONG_LEAST);
 }
 
-// The folds of a map in parts, which another map folds.
+// The folds of a map, or of a product, in parts, which another map folds.
 static bool derive_fold_parts(Walk *w, Path at)
 {
-    int64_t parts = w->parts;
-    Path fold = walk_below(w, at, CHILD_FUN);
-    if (w->deep || !is_parted(w, walk_node(w, at)) ||
+    const int64_t parts = w->parts;
+    const Rewriter before = w->r;
+    const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at));
+    Path fold = inside_nest(w, at, 1 + product);
+    if (w->deep || !(product || is_parted(w, walk_node(w, at))) ||
         !path_to_fold(walk_node(w, fold), &fold, NULL))
         return false;
     walk_apply_plain(w, RULE_REDUCE_FISSION, fold);
-    if (!walk_apply(w, RULE_FOLD_SPLIT, at, &parts, 1))
+    if (!walk_apply(w, product ? RULE_PRODUCT_SPLIT : RULE_FOLD_SPLIT, at, &parts, 1)) {
+        w->r = before;
         return false;
+    }
     w->parts = 1;
-    if (!derive_parts_by_groups(w, walk_below(w, at, 0)))
+    if (product || !derive_parts_by_groups(w, walk_below(w, at, 0)))
         derive_map(w, walk_below(w, at, 0));
-    derive_map(w, walk_below(w, at, 1));
+    if (product)
+        derive_nested(w, walk_below(w, at, 1), 2);
+    else
+        derive_map(w, walk_below(w, at, 1));
     w->parts = parts;
     return true;
 }

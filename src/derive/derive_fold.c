@@ -52,14 +52,25 @@ bool by_groups(const Derivation *d, const Point *point)
     return derive_word(d, point, "fold", "group") || derive_word(d, point, "fold", "near");
 }
 
-// Parts of each fold for groups of their own, sixteen elements each at least.
-static void add_parts(Derivation *d)
+// Parts of a product's fold fill a machine whose groups it leaves idle, as far as what they
+// give is little; more of them leave each too little to do.
+static bool has_part(const Shape *s, int64_t parts)
 {
-    static const int64_t parts[] = {1, 4, 16, 64, 256};
-    int n = 1;
-    while (n < COUNTOF(parts) && parts[n] * 16 <= d->shape.fold)
-        n++;
-    if (n > 1)
+    enum { TERMS_LEAST = 128, OUTPUTS_MOST = 1 << 24 };
+    const double outputs = (double)s->tall * (double)s->wide;
+    return parts * 16 <= s->fold ||
+           (parts * TERMS_LEAST <= s->split && (double)parts * outputs <= OUTPUTS_MOST);
+}
+
+void add_parts(Derivation *d)
+{
+    static const int64_t all[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+    int64_t parts[COUNTOF(all)];
+    int n = 0;
+    for (int i = 0; i < COUNTOF(all); i += d->shape.product ? 1 : 2)
+        if (!n || has_part(&d->shape, all[i]))
+            parts[n++] = all[i];
+    if (n > 1 && space_find(d->space, "parts") < 0)
         space_add_ints(d->space, "parts", parts, n);
 }
 

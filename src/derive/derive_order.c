@@ -9,6 +9,7 @@
 #include "derive/derive_parts.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 // A GPU of which every device can do what its plain points say.
@@ -94,4 +95,12 @@ void order_plain(const Derivation *d, Point *point)
 {
     for (int i = 0; i < d->norder; i++)
         space_set(d->space, point, d->order[i].name, d->order[i].value);
+}
+
+bool order_has(const Derivation *d, const char *name, int64_t value)
+{
+    for (int i = 0; i < d->norder; i++)
+        if (strcmp(d->order[i].name, name) == 0)
+            return strtoll(d->order[i].value, NULL, 10) == value;
+    return true;
 }

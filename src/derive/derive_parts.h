@@ -34,6 +34,7 @@ typedef struct {
     int unit_bytes;         // of its factors on matrix units; 0: they do not do it
     int64_t tall, wide;     // how many rows of the one, and of the other
     int64_t batch, depth;   // of such products; the length of the fold
+    int64_t split;          // the length, where the fold can have parts; 0: it cannot
     int64_t common;         // divides the lengths of the folds of all products
     bool open_product;      // a length of one has no value
     bool integer;           // it is of integers
@@ -70,6 +71,8 @@ struct Derivation {
 // derive_order.c: for --math strict, once the space is made.
 void settle_order(Derivation *derivation, Diags *diags);
 void order_plain(const Derivation *derivation, Point *point);
+// Has some point that value, as far as the order of folds says?
+bool order_has(const Derivation *derivation, const char *name, int64_t value);
 // May a fold that can share the pass of a map do so? Not where the bits are the program's
 // and show in which order it was.
 bool may_share_pass(const Derivation *derivation, const Expr *fold);
@@ -93,6 +96,9 @@ bool has_folds(const Shape *shape); // folds or prefixes, which have parameters
 void settle_rows(Derivation *derivation);
 // Terms of a fold of that many that one accumulator of any point adds.
 int64_t longest_chain(int64_t terms);
+// Parts of each fold or prefix, at least so long each and of so many elements together;
+// what has some already keeps them.
+void add_parts(Derivation *derivation);
 // Parameters of reductions and of folds of rows.
 void add_fold_params(Derivation *derivation, Diags *diags);
 // How many groups share a reduction. Needs: add_fold_params came before.

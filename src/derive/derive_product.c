@@ -11,16 +11,21 @@
 
 enum { UNROLL_LOOPS = 32 };
 
+static bool has_parts(const Derivation *d)
+{
+    return space_find(d->space, "parts") >= 0;
+}
+
 // Both tiles in local memory, twice where they leave some of the fold, with rows that may
 // be padded; every item copies the same number of neighbours of each.
 static void constrain_stage(Derivation *d, Diags *diags)
 {
     char text[256];
     snprintf(text, sizeof text,
-             "stage == 0 or (lx*bx*cx + ly*by*cy + 8) * stage * %d * (1 + (%lld %% "
+             "stage == 0 or (lx*bx*cx + ly*by*cy + 8) * stage * %d * (1 + (%s%lld %% "
              "max(stage, 1) > 0)) <= %lld",
-             (int)sizeof(double), (long long)d->shape.common,
-             (long long)d->device.local_bytes);
+             (int)sizeof(double), has_parts(d) ? "parts > 1 or " : "",
+             (long long)d->shape.common, (long long)d->device.local_bytes);
     space_constrain(d->space, text, diags);
     space_constrain(d->space, "product != 'blocks' or (bx*cx*stage) % ly == 0", diags);
     space_constrain(d->space, "product != 'blocks' or (by*cy*stage) % lx == 0", diags);
@@ -155,6 +160,7 @@ void add_product_params(Derivation *d, Diags *diags)
     // 128.
     space_add_ints(space, "resident", (const int64_t[]){0, 2, 4}, d->device.is_cpu ? 1 : 3);
     space_add_ints(space, "band", (const int64_t[]){1, 4, 8, 16}, d->device.is_cpu ? 1 : 4);
+    add_parts(d);
     space_constrain(space, "product == 'blocks' or (bx*by*cx*cy == 1 and vec == 1)", diags);
     space_constrain(
         space, "product != 'plain' or (stage == 0 and resident == 0 and band == 1)", diags);
@@ -179,7 +185,7 @@ void add_product_params(Derivation *d, Diags *diags)
 typedef enum { UNIT_ITEM, UNIT_WARP, UNIT_GROUP } MultiplyUnit;
 
 typedef struct {
-    int64_t lx, ly, bx, by, cx, cy, stage, stages, resident;
+    int64_t lx, ly, bx, by, cx, cy, stage, stages, resident, parts;
     MultiplyUnit unit;
     double cost;
 } Tiles;
@@ -285,23 +291,57 @@ static TileCost items_cost(const Derivation *d, const Tiles *t, int bytes)
     return (TileCost){limit, fmax(limit, chain) + 300 / (double)t->stage, 1500};
 }
 
+// Cycles of a multiprocessor for the kernel that joins parts, of a kernel more, and of what
+// both move through memory.
+static double join_cost(const Derivation *d, const Tiles *t, double units)
+{
+    enum { LAUNCH = 4000, WAIT = 30, WORDS_A_CYCLE = 4 };
+    const Shape *s = &d->shape;
+    const double words = (double)s->tall * (double)s->wide * (double)t->parts;
+    const double left = (double)(s->split % (8 * t->parts));
+    return t->parts < 2 ? 0
+                        : LAUNCH + WAIT * ((double)t->parts + 2 * left) +
+                              2 * words / (units * WORDS_A_CYCLE);
+}
+
 // Cycles of a multiprocessor.
 static double tiles_cost(const Derivation *d, const Tiles *t)
 {
     const Shape *s = &d->shape;
     const double rows = (double)tile_rows(t), columns = (double)tile_columns(t);
     const int bytes = t->unit == UNIT_ITEM ? factor_bytes(d) : s->unit_bytes;
-    const double groups =
-        ceil((double)s->tall / rows) * ceil((double)s->wide / columns) * (double)s->batch;
+    const double groups = ceil((double)s->tall / rows) * ceil((double)s->wide / columns) *
+                          (double)s->batch * (double)t->parts;
     const double units = d->device.compute_units ? d->device.compute_units : USUAL_UNITS;
     double most = groups_at_once(d, t, bytes), n = fmin(most, ceil(groups / units));
     if (most < 1)
         return INFINITY;
     TileCost c = t->unit == UNIT_ITEM ? items_cost(d, t, bytes) : matrix_cost(t, bytes);
-    const double depth = (double)s->depth;
+    const double depth = (double)(s->depth / t->parts);
     double full = floor(groups / (units * n)), rest = ceil(groups / units - full * n);
     double time = full * (fmax(n * c.limit, c.alone) * depth + c.start);
-    return rest > 0 ? time + fmax(rest * c.limit, c.alone) * depth + c.start : time;
+    if (rest > 0)
+        time += fmax(rest * c.limit, c.alone) * depth + c.start;
+    return time + join_cost(d, t, units);
+}
+
+// As many parts of the fold as cost least; or so many as all points have where its order is
+// the program's.
+static void choose_tile_parts(const Derivation *d, Tiles *t)
+{
+    const int at = space_find(d->space, "parts");
+    double least = INFINITY;
+    int64_t best = 1;
+    for (int i = 0; at >= 0 && i < space_param(d->space, at)->n; i++) {
+        t->parts = (int64_t)space_param(d->space, at)->value[i];
+        bool fits = t->parts == 1 || t->parts <= d->shape.split;
+        double cost = fits && order_has(d, "parts", t->parts) ? tiles_cost(d, t) : INFINITY;
+        if (cost < least) {
+            least = cost;
+            best = t->parts;
+        }
+    }
+    t->parts = best;
 }
 
 static void set_tiles(const Derivation *d, const Tiles *t, Point *point)
@@ -317,6 +357,7 @@ static void set_tiles(const Derivation *d, const Tiles *t, Point *point)
     set_number(d, point, "lz", 1);
     set_number(d, point, "stage", t->stage);
     set_number(d, point, "stages", t->stages);
+    set_number(d, point, "parts", t->parts);
     set_number(d, point, item ? "cx" : "mx", t->cx);
     set_number(d, point, item ? "cy" : "my", t->cy);
     if (!item) {
@@ -353,6 +394,7 @@ static int keep_tiles(Tiles *best, int n, int most, const Tiles *t)
 static int try_tiles(const Derivation *d, Tiles *best, int n, int most, Tiles *t)
 {
     Point point;
+    choose_tile_parts(d, t);
     t->cost = tiles_cost(d, t);
     if (!isfinite(t->cost) || (n == most && best[n - 1].cost <= t->cost))
         return n;

@@ -82,6 +82,13 @@ static int64_t extent(Shape *shape, const Arith *len)
     return open ? LARGE : most;
 }
 
+// Has a product by itself a fold that rules take apart? One in a batch has groups enough.
+static int64_t split_length(const Expr *inner, int64_t batch, int64_t depth)
+{
+    Path at = {0};
+    return batch == 1 && path_to_fold(inner->fun->arg[0], &at, NULL) ? depth : 0;
+}
+
 // The largest of several.
 static void note_product(Shape *shape, const Expr *map, int64_t batch)
 {
@@ -101,6 +108,7 @@ static void note_product(Shape *shape, const Expr *map, int64_t batch)
     shape->wide = wide;
     shape->batch = batch;
     shape->depth = depth;
+    shape->split = terms > 1 ? split_length(inner, batch, depth) : 0;
     shape->integer = scalar_info[scalar->scalar].kind != SCALAR_FLOAT;
 }
 

@@ -98,6 +98,70 @@ static Expr *element(Rewrite *rw, const Expr *array, Expr *place)
     return expr_tuple(rw->ir, part, array->narg);
 }
 
+// n elements of an array from first on, which may be a part's number times n.
+static Expr *elements_from(Rewrite *rw, const Expr *array, Expr *first, int64_t n)
+{
+    Param *j = fresh(rw, "j");
+    const Arith *len = num(rw, n);
+    Expr *place = expr_op(rw->ir, OP_ADD, first, use(rw, j), NULL);
+    Expr *f = make_lambda(rw, j, element(rw, array, place));
+    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, f, NULL, 0);
+}
+
+// The same product, of what g makes of the fold.
+static Expr *product_of(Rewrite *rw, const Expr *at, Expr *body)
+{
+    const Expr *inner = at->fun->arg[0];
+    Expr *line = make_map(rw, 1, make_lambda(rw, inner->fun->params[0], body),
+                          copy_of(rw, inner->arg[0]));
+    Expr *all =
+        make_map(rw, 1, make_lambda(rw, at->fun->params[0], line), copy_of(rw, at->arg[0]));
+    return copy_of(rw, all);
+}
+
+// The parts of the fold are as long as each other, and of whole vectors where the fold is;
+// who joins them folds the few elements that are left.
+Expr *rule_productSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const int64_t parts = args->at[0];
+    const Expr *inner = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
+    Path where = {0};
+    int64_t len;
+    if (!inner || !is_dims(inner, P_MAP, 1) || parts < 1 ||
+        !path_to_fold(inner->fun->arg[0], &where, regroupable))
+        return NULL;
+    const Expr *body = inner->fun->arg[0], *fold = path_find(body, &where);
+    if (!arith_is_const(fold->arg[1]->type->len, &len) || len < parts ||
+        expr_mentions(inner->arg[0], at->fun->params[0]))
+        return NULL;
+    const int64_t vector = len % 8 == 0 ? 8 : len % 4 == 0 ? 4 : 1;
+    const int64_t n = MAX(len / parts / vector * vector, len / parts % vector);
+    const int64_t done = n * parts;
+    Param *k = fresh(rw, "k"), *p = fresh(rw, "p"), *t = fresh(rw, "t"),
+          *u = fresh(rw, "u");
+    Expr *part = elements_from(rw, fold->arg[1], arith_of(rw, OP_MUL, use(rw, k), n), n);
+    Expr *each = product_of(rw, at, fold_like(rw, fold, P_REDUCE, part));
+    Expr *partial = make_map(rw, 1, make_lambda(rw, k, each), counting(rw, num(rw, parts)));
+    Expr *sum = fold_like(rw, fold, P_REDUCE, expr_get(rw->ir, use(rw, u), 1));
+    if (done < len) {
+        Expr *first = expr_literal(rw->ir, (double)done, false);
+        Expr *rest = elements_from(rw, fold->arg[1], first, len - done);
+        rest = fold_like(rw, fold, P_REDUCE, rest);
+        sum = call_all(rw, fold->fun, (const Expr *[]){sum, rest});
+    }
+    Expr *whole = put_at(rw, body, &where, sum);
+    whole =
+        expr_replace(rw->ir, whole, at->fun->params[0], expr_get(rw->ir, use(rw, t), 0));
+    whole =
+        expr_replace(rw->ir, whole, inner->fun->params[0], expr_get(rw->ir, use(rw, u), 0));
+    Expr *row = make1(rw, P_TRANSPOSE, expr_get(rw->ir, use(rw, t), 1));
+    Expr *columns = make_zip(rw, 1, (Expr *[]){copy_of(rw, inner->arg[0]), row}, 2);
+    whole = make_map(rw, 1, make_lambda(rw, u, whole), columns);
+    Expr *rows[] = {copy_of(rw, at->arg[0]), make1(rw, P_TRANSPOSE, use(rw, p))};
+    whole = make_map(rw, 1, make_lambda(rw, t, whole), make_zip(rw, 1, rows, 2));
+    return expr_let(rw->ir, p, partial, whole);
+}
+
 static Expr *filled(Rewrite *rw, const Expr *like, int dims, const Expr *value)
 {
     const Arith *len[DIMS_MAX];

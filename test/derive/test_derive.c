@@ -304,6 +304,15 @@ static void test_plain_is_parallel(void **state)
          "0, e) in map(\\v -> v / "
          "s, e)) |> map2(half)",
          RULE_REDUCE_LCL},
+        {"def p(x: [99999][50]float) = map(\\r -> map(\\c -> 2 * reduce(\\s t -> s + t.0 * "
+         "t.1, "
+         "0.0, zip(r, c)), transpose(x)), transpose(x))",
+         RULE_PRODUCT_SPLIT},
+        {"def p(x: [32][30000]half, y: [48][30000]half, z: [48]float) = map(\\r -> map(\\c "
+         "v "
+         "-> v + reduce(max, 0.0, map(\\a b -> float(a) - float(b), zip(r, c))), zip(y, "
+         "z)), x)",
+         RULE_PRODUCT_SPLIT},
         {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
          "|> "
          "map(transpose)) |> map3(+)",

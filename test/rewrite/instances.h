@@ -464,6 +464,14 @@ static const Instance instances[] = {
      "def p(x: [N][K]int, y: [K][M]int) = map(\\r -> map(\\c -> reduce(\\s t -> s + t.0 * "
      "t.1, 0, zip(r, c)), transpose(y)), x)",
      "root", "124 23"},
+    {"productSplit",
+     "def p(x: [N][K]int, y: [K][M]int) = map(\\r -> map(\\c -> reduce(+, 0, map(*, zip(r, "
+     "c))), transpose(y)), x)",
+     "root", "123"},
+    {"productSplit",
+     "def p(x: [N][K]int, y: [M][K]int, z: [M]int) = map(\\r -> map(\\c v -> 2 * "
+     "reduce(max, -9, map(mix, zip(r, c))) + v, zip(y, z)), x)",
+     "root", "123"},
     {"mapReduceBlock", "def p(x: [N][M]int) = map(reduce(+, 0), x)", "root", ""},
     {"mapReduceBlock",
      "def p(x: [N][M]float, y: [M]float) = map(\\r -> reduce(\\s t -> soft(s, t.0) * t.1, "

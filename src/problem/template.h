@@ -74,8 +74,8 @@ typedef struct {
 
 typedef struct {
     const char *name, *type;
-    const Element *element;   // of a struct uchar
-    int width;                // lanes of a vector type; bytes of a struct
+    const Element *element;   // of a struct whose members differ uchar
+    int width;                // lanes of a vector type or struct; bytes of such a struct
     VEC(Member) member;       // of a struct; else one
     VEC(const char *) values; // of a value, one a lane; empty: an array, or local memory
     const char *local;        // of local memory: how many elements
@@ -229,6 +229,8 @@ bool reader_reference(const Reader *r, const json_t *json); // template_read_ref
 // An output that the reference names, and what it must hold.
 bool reader_expected(const Reader *r, const char *where, const char *name,
                      const Fill *value);
+// How far an output may be off: its "tolerance".
+bool reader_bound(const Reader *r, const char *where, const json_t *json, TemplateArg *arg);
 // Contents of an array: "random", a number, {"npy": FILE}, ..; without: as they are.
 bool reader_fill(const Reader *r, const char *where, const json_t *json, Fill *fill);
 // Adds a parameter; its values are numbers, truth values and texts.

@@ -183,10 +183,10 @@ static bool bind_shape(const Template *t, int i, TemplateArg *arg, Diags *diags)
                               arg_place(t, i, "shape"));
         arg->count *= arg->length[d];
     }
-    if (arg->varies && arg->access != ACCESS_IN && !arg->unchecked)
+    if (arg->varies && arg->access != ACCESS_IN && !arg->unchecked && !arg->part)
         return diag_error(diags, span_none, "J006",
-                          "%s: it depends on parameters, so points cannot be compared; use "
-                          "\"check\": false, or a shape of sizes only",
+                          "%s: it depends on parameters, so points cannot be compared; "
+                          "\"check\" says which elements are (\"i < N\"; false: none)",
                           arg_place(t, i, "shape"));
     return arg->fill.kind != FILL_VIEW || bind_pad(t, i, arg, diags);
 }

@@ -162,6 +162,10 @@ bool reader_kernels(const Reader *r)
     const Template *t = r->t;
     if (strstr(t->text, "##") || strstr(t->text, "include"))
         return true;
+    for (int i = 0; i < t->arg.len; i++)
+        if (t->arg.at[i].symbol && !has_word(t->text, t->arg.at[i].symbol))
+            return reader_wrong(r, arena_printf(t->arena, "arguments[%d]", i),
+                                "the files have no variable `%s`", t->arg.at[i].symbol);
     return find_kernels(r, "launch", t->launch.at, t->launch.len);
 }
 

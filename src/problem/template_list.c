@@ -6,7 +6,7 @@
 //
 //   source  the T1 format's `Values`: the forms that occur in the community's files
 //
-// It is not Python: no conditions in a comprehension, one `for`.
+// It is not Python: a comprehension has one `for`.
 
 #include "problem/template.h"
 
@@ -108,7 +108,7 @@ static bool append_range(const List *l, json_t *out, const char *text)
     return true;
 }
 
-// `EXPRESSION for NAME in LIST`
+// `EXPRESSION for NAME in LIST if CONDITION`
 static bool append_comprehension(const List *l, json_t *out, const char *text,
                                  const char *middle)
 {
@@ -119,16 +119,20 @@ static bool append_comprehension(const List *l, json_t *out, const char *text,
         return wrong(l, "a name is missing before `in`", text);
     const char *item = trimmed(l->arena, text, (size_t)(middle - text));
     const char *name = trimmed(l->arena, middle + 5, (size_t)(in - middle - 5));
+    const char *only = find_outside(in + 4, " if ");
+    size_t len = only ? (size_t)(only - in - 4) : strlen(in + 4);
     json_t *over = json_array();
     size_t before = json_array_size(out);
-    bool ok = append_list(l, over, trimmed(l->arena, in + 4, strlen(in + 4))), real = false;
+    bool ok = append_list(l, over, trimmed(l->arena, in + 4, len)), real = false;
     for (size_t i = 0; ok && i < json_array_size(over); i++) {
-        double value;
+        double value, holds = 1;
         space_define(l->names, name, json_number_value(json_array_get(over, i)));
-        ok = number_of(l, item, &value);
-        if (ok)
-            json_array_append_new(out, json_whole(value));
-        real |= ok && value != floor(value);
+        ok = (!only || number_of(l, only + 4, &holds)) &&
+             (holds == 0 || number_of(l, item, &value));
+        if (!ok || holds == 0)
+            continue;
+        json_array_append_new(out, json_whole(value));
+        real |= value != floor(value);
     }
     for (size_t i = before; real && i < json_array_size(out); i++) // then Python's are
         json_array_set_new(out, i, json_real(json_number_value(json_array_get(out, i))));

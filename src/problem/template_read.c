@@ -336,19 +336,24 @@ static bool read_sizes(const Reader *r, const json_t *sizes)
     return true;
 }
 
+static bool read_constraint(const Reader *r, const char *where, const json_t *json)
+{
+    const char *text = expression_of(r, where, json);
+    if (!text)
+        return false;
+    TemplateText constraint = {arena_printf(r->t->arena, "%s: %s", r->t->path, where),
+                               text};
+    VEC_PUSH(r->t->arena, &r->t->constraint, constraint);
+    return true;
+}
+
 static bool read_constraints(const Reader *r, const json_t *list)
 {
     if (list && !json_is_array(list))
-        return reader_wrong(r, "constraints", "expected a list of expressions");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *where = at(r, "constraints", i);
-        const char *text = expression_of(r, where, json_array_get(list, i));
-        if (!text)
+        return read_constraint(r, "constraints", list);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!read_constraint(r, at(r, "constraints", i), json_array_get(list, i)))
             return false;
-        TemplateText constraint = {arena_printf(r->t->arena, "%s: %s", r->t->path, where),
-                                   text};
-        VEC_PUSH(r->t->arena, &r->t->constraint, constraint);
-    }
     return true;
 }
 
@@ -445,8 +450,7 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
 }
 
 // How far an output may be off: relative, or several bounds, which are added.
-static bool read_bound(const Reader *r, const char *where, const json_t *json,
-                       TemplateArg *arg)
+bool reader_bound(const Reader *r, const char *where, const json_t *json, TemplateArg *arg)
 {
     static const char *const known[] = {"absolute", "relative", "rounding", "elements",
                                         NULL};
@@ -494,8 +498,8 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
         return false;
     arg->access = (Access)chosen;
     arg->unchecked = !checked;
-    if (!read_bound(r, reader_in(r, where, "tolerance"), json_object_get(json, "tolerance"),
-                    arg))
+    if (!reader_bound(r, reader_in(r, where, "tolerance"),
+                      json_object_get(json, "tolerance"), arg))
         return false;
     if ((arg->part || arg->bounded || arg->rounding > 0 || arg->spared > 0) &&
         arg->access == ACCESS_IN)
@@ -513,8 +517,8 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
         (arg->access != ACCESS_IN || !language_is(r->t->language, LANGUAGE_OPENCL)))
         return reader_wrong(r, reader_in(r, where, "image"),
                             "an image must be an input of an OpenCL kernel");
-    if (arg->width == 4 && arg->member.at[0].width == 3 && arg->access != ACCESS_IN &&
-        checked)
+    if (arg->width == 4 && arg->member.len == 1 && arg->member.at[0].width == 3 &&
+        arg->access != ACCESS_IN && checked)
         return reader_wrong(r, reader_in(r, where, "type"),
                             "the fourth place of `%s` has no defined content: use a vector "
                             "of four, or \"check\": false",

@@ -203,7 +203,10 @@ static bool read_vector(const Reader *r, const char *where, const json_t *json,
     arg->access = access_of(json);
     if (!arg->shape[0])
         return reader_wrong(r, where, "a vector needs a Size");
-    return read_fill(r, where, json, &arg->fill);
+    return (arg->access == ACCESS_IN ||
+            reader_bound(r, reader_in(r, where, "tolerance"),
+                         json_object_get(json, "tolerance"), arg)) &&
+           read_fill(r, where, json, &arg->fill);
 }
 
 static bool read_arg(const Reader *r, const char *where, const json_t *json)

@@ -31,6 +31,18 @@ static bool add_member(const Reader *r, const char *where, const char *type,
     return true;
 }
 
+// A struct of numbers of one type without gaps is that many of them; else it is its bytes.
+static void choose_element(TemplateArg *arg, int bytes)
+{
+    const Element *first = arg->member.at[0].element;
+    int lanes = 0;
+    for (int i = 0; i < arg->member.len; i++)
+        lanes += arg->member.at[i].element == first ? arg->member.at[i].width : bytes;
+    bool whole = lanes * first->bytes == bytes;
+    arg->element = whole ? first : element_find("uchar", &arg->width);
+    arg->width = whole ? lanes : bytes;
+}
+
 // Members as a C compiler lays them out.
 static void lay_out(const Reader *r, TemplateArg *arg)
 {
@@ -50,8 +62,7 @@ static void lay_out(const Reader *r, TemplateArg *arg)
     }
     buf_putc(&text, ')');
     arg->type = buf_keep(&text, r->t->arena);
-    arg->element = element_find("uchar", &arg->width);
-    arg->width = (at + most - 1) / most * most;
+    choose_element(arg, (at + most - 1) / most * most);
 }
 
 enum { MEMBERS_MOST = 256 };

@@ -215,6 +215,7 @@ static void test_lists(void **state)
     check_list(t, &s, "range(3)", "[0,1,2]");
     check_list(t, &s, "[2**i for i in range(0, 6)]", "[1,2,4,8,16,32]");
     check_list(t, &s, "[1] + [32*i for i in range(1,4)]", "[1,32,64,96]");
+    check_list(t, &s, "[2**i for i in range(8) if i % 2 == 1 and i > 1]", "[8,32,128]");
     check_list(t, &s, "['a', \"b\"]", "[\"a\",\"b\"]");
     check_list(t, &s, "[0.5, True, N // 2]", "[0.5,true,512]");
     assert_null(list_parse(t, "here", "nothing", &s.diags));

@@ -96,7 +96,7 @@ $(B)/text/%.inc: src/%.txt Makefile
 PAGE := $(patsubst src/%,$(B)/text/%.inc,$(wildcard src/report/*.js src/report/*.css))
 $(B)/text/%.inc: src/% Makefile
 	$(AS_STRINGS)
-$(B)/src/api/host_text.o $(B)/src/emit/doubt.o $(B)/src/emit/head.o $(B)/src/report/page.o: \
+$(B)/src/api/host_text.o $(B)/src/api/host_tables.o $(B)/src/emit/doubt.o $(B)/src/emit/head.o $(B)/src/report/page.o: \
 	EXTRA := -I$(B)/text
 $(B)/src/report/page.o: $(PAGE)
 ifneq ($(MPI),)
@@ -104,7 +104,7 @@ MPI_PKG := $(if $(filter 1,$(MPI)),mpi-c,$(MPI))
 $(B)/src/cli/mpi.o: EXTRA := -DFW_MPI $(shell pkg-config --cflags $(MPI_PKG))
 MPI_LIBS := $(shell pkg-config --libs $(MPI_PKG))
 endif
-$(B)/src/api/host_text.o $(B)/src/emit/head.o: $(HOSTS)
+$(B)/src/api/host_text.o $(B)/src/api/host_tables.o $(B)/src/emit/head.o: $(HOSTS)
 $(B)/src/emit/doubt.o: $(DOUBT)
 
 # Their inner loops run along rows, a fraction of the time as vectors: nobody asks for errno

@@ -365,7 +365,8 @@ int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **bo
     diags_init(&diags, arena_new());
     buf_init(&head);
     buf_init(&text);
-    bool ok = recipe_host(&plan->recipe, stem, &head, &text, &diags);
+    HostPart part = {.recipe = &plan->recipe, .device = ""};
+    bool ok = recipe_host(&part, 1, stem, &head, &text, &diags);
     *header = ok ? xstrdup(head.text) : NULL;
     *body = ok ? xstrdup(text.text) : NULL;
     buf_release(&head);

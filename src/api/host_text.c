@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recipe as a C program that runs it without forewarp: a header and a body, for the
-// recipe's target. The tables (kernels, launches, arguments, sizes) are printed; the code
-// that walks them is a text with places for names (host/*.txt).
+// Recipes as a C program that runs them without forewarp: a header and a body, for the
+// recipes' target. The tables (kernels, launches, arguments, sizes) are printed, for each
+// device its own; the code that walks them is a text with places for names (host/*.txt).
 //
 // C99, without warnings; it allocates in open only, and keeps no global state.
 
-#include "api/recipe.h"
+#include "api/host_text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-// What stands for $ and a letter in the texts.
-typedef struct {
-    const Recipe *recipe;
-    const char *stem; // $s
-    char name[256];   // $n
-    Buf upper;        // $N
-    Buf handles;      // $h: "cl_mem a, cl_mem out"
-    Buf bytes;        // $b: the sizes as macros
-    Buf tables;       // $t
-    Buf values;       // $v: "a, out"
-    Buf places;       // $a: "&a, &out"
-    Buf sizes;        // $z: "long long N, "; of generic sizes
-    Buf named;        // $y: ", N"
-    Buf resize;       // $r: what sets all that depends on them
-} Host;
 
 // A text inside a comment, which it neither ends nor breaks.
 static void put_comment(Buf *out, const char *text)
@@ -37,6 +21,20 @@ static void put_comment(Buf *out, const char *text)
                      (before == '?' && *text == '?');
         buf_puts(out, joins ? " " : "");
         buf_putc(out, (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text);
+    }
+}
+
+// "Point: lx=64", or a line for each device.
+static void put_points(Buf *out, const Host *host)
+{
+    buf_puts(out, host->n > 1 ? "Points:" : "Point: ");
+    for (int i = 0; i < host->n; i++) {
+        if (host->n > 1) {
+            buf_puts(out, "\n *   ");
+            put_comment(out, host->part[i].device);
+            buf_puts(out, ": ");
+        }
+        put_comment(out, host->part[i].recipe->point);
     }
 }
 
@@ -57,243 +55,21 @@ static void put_text(Buf *out, const Host *host, const char *text)
         case 'a': buf_puts(out, host->places.text); break;
         case 'z': buf_puts(out, host->sizes.text); break;
         case 'y': buf_puts(out, host->named.text); break;
+        case 'q': buf_puts(out, host->params.text); break;
         case 'r': buf_puts(out, host->resize.text); break;
         case 's': buf_puts(out, host->stem); break;
-        case 'k': buf_puts(out, host->recipe->source); break;
         case 'P': put_comment(out, host->recipe->problem); break;
-        case 'p': put_comment(out, host->recipe->point); break;
+        case 'p': put_points(out, host); break;
         case 'V': buf_puts(out, FW_VERSION); break;
         default: BUG("no $%c in the text of a host program", *text);
         }
     }
 }
 
-static void put_lines(Buf *out, const Host *host, const char *const *line)
+void host_lines(Buf *out, const Host *host, const char *const *line)
 {
     for (; *line; line++)
         put_text(out, host, *line);
-}
-
-// Tables ------------------------------------------------------------------------------
-
-// A character of a literal after another one; 0 before the first.
-static void put_char(Buf *out, char before, char c)
-{
-    if (c == '"' || c == '\\')
-        buf_printf(out, "\\%c", c);
-    else if (c == '?' && before == '?') // no trigraphs
-        buf_puts(out, "\\?");
-    else if (c == '\n')
-        buf_puts(out, "\\n");
-    else if (c == '\t')
-        buf_puts(out, "\\t");
-    else if ((unsigned char)c < ' ' || (unsigned char)c > '~')
-        buf_printf(out, "\\%03o", (unsigned char)c);
-    else
-        buf_putc(out, c);
-}
-
-static void put_literal(Buf *out, const char *text)
-{
-    buf_putc(out, '"');
-    for (char before = 0; *text; before = *text++)
-        put_char(out, before, *text);
-    buf_putc(out, '"');
-}
-
-// A text as string literals short enough for any compiler, a line of it a line.
-static void put_literals(Buf *out, const char *text)
-{
-    enum { LITERAL_MOST = 400 };
-    while (*text) {
-        buf_puts(out, "    \"");
-        char before = 0;
-        for (int n = 0; *text && n < LITERAL_MOST && before != '\n'; n++) {
-            put_char(out, before, *text);
-            before = *text++;
-        }
-        buf_puts(out, "\",\n");
-    }
-}
-
-static int kernel_number(const Job *job, int launch)
-{
-    for (int i = 0, n = 0; i < job->nlaunch; i++) {
-        int same = 0;
-        while (strcmp(job->launch[same].kernel, job->launch[i].kernel) != 0)
-            same++;
-        if (strcmp(job->launch[i].kernel, job->launch[launch].kernel) == 0)
-            return n;
-        n += same == i;
-    }
-    BUG("no launch %d", launch);
-}
-
-static bool is_first(const Job *job, int launch)
-{
-    for (int i = 0; i < launch; i++)
-        if (strcmp(job->launch[i].kernel, job->launch[launch].kernel) == 0)
-            return false;
-    return true;
-}
-
-static void put_size3(Buf *out, const int64_t size[3])
-{
-    buf_printf(out, "{%" PRId64 ", %" PRId64 ", %" PRId64 "}", size[0], size[1], size[2]);
-}
-
-static void put_arg(Buf *out, const JobArg *arg)
-{
-    if (arg->kind == ARG_BUFFER)
-        buf_printf(out, "    {FW_BUFFER, 0, %d},\n", arg->buffer);
-    else if (arg->kind == ARG_VALUE)
-        buf_printf(out, "    {FW_CALLER, %d, %d},\n", (int)scalar_device_bytes(arg->scalar),
-                   arg->buffer);
-    else if (arg->kind == ARG_INT)
-        buf_printf(out, "    {FW_VALUE, 4, 0x%" PRIx32 "u},\n", (uint32_t)arg->number);
-    else {
-        uint64_t value = 0;
-        memcpy(&value, arg->bits, (size_t)arg->buffer);
-        buf_printf(out, "    {FW_VALUE, %d, 0x%" PRIx64 "u},\n", arg->buffer, value);
-    }
-}
-
-static void put_launches(Buf *out, const Job *job)
-{
-    buf_puts(out,
-             "/* Kernel, work-items in all and in a group, bytes of local memory that the "
-             "text does not declare, its arguments: their first number, and how many. "
-             "*/\nstatic const struct {\n    int kernel;\n    size_t global[3], "
-             "local[3], local_bytes;\n    int first, n;\n} fw_launch[] = {\n");
-    for (int i = 0, first = 0; i < job->nlaunch; i++) {
-        const JobLaunch *launch = &job->launch[i];
-        buf_printf(out, "    {%d, ", kernel_number(job, i));
-        put_size3(out, launch->global);
-        buf_puts(out, ", ");
-        put_size3(out, launch->local);
-        buf_printf(out, ", %" PRId64 ", %d, %d},\n", launch->local_bytes, first,
-                   launch->narg);
-        first += launch->narg;
-    }
-    buf_puts(out, "};\n\n");
-}
-
-static void put_args(Buf *out, const Job *job)
-{
-    buf_puts(
-        out,
-        "/* A buffer by its number, those of the caller first; a value of the "
-        "caller's, of so many bytes, by its number among these; or so many bytes of a "
-        "value. */\nenum { FW_BUFFER, FW_CALLER, FW_VALUE };\nstatic const struct {\n    "
-        "int kind;\n    size_t bytes;\n    unsigned long long value;\n} "
-        "fw_arg[] = {\n");
-    int n = 0;
-    for (int i = 0; i < job->nlaunch; n += job->launch[i++].narg)
-        for (int k = 0; k < job->launch[i].narg; k++)
-            put_arg(out, &job->launch[i].arg[k]);
-    buf_puts(out, n ? "};\n\n" : "    {FW_VALUE, 0, 0},\n};\n\n");
-}
-
-static bool is_buffer(const Argument *argument)
-{
-    return !argument->image && !argument->value;
-}
-
-static void put_bytes(Buf *out, const Recipe *recipe)
-{
-    buf_puts(out,
-             "/* Bytes of the caller's buffers (0: it is a value, or an image), then of "
-             "those between kernels. */\n"
-             "static const size_t fw_bytes[] = {\n");
-    for (int i = 0; i < recipe->nargument; i++)
-        buf_printf(out, "    %" PRId64 ", /* %s */\n",
-                   is_buffer(&recipe->argument[i]) ? recipe->argument[i].bytes : 0,
-                   recipe->argument[i].name);
-    for (int i = 0; i < recipe->job.nscratch; i++)
-        buf_printf(out, "    %" PRId64 ",\n", recipe->job.scratch_bytes[i]);
-    buf_puts(out, "};\n\n");
-}
-
-static void put_kernels(Buf *out, const Job *job)
-{
-    buf_puts(out, "static const char *const fw_kernel_name[] = {\n");
-    for (int i = 0; i < job->nlaunch; i++)
-        if (is_first(job, i)) {
-            buf_puts(out, "    ");
-            put_literal(out, job->launch[i].kernel);
-            buf_puts(out, ",\n");
-        }
-    buf_puts(out, "};\n\n");
-}
-
-// For NVRTC one by one.
-static void put_options(Buf *out, const Recipe *recipe)
-{
-    if (!language_is(target_name(recipe->target), LANGUAGE_CUDA)) {
-        buf_puts(out, "static const char fw_options[] = ");
-        put_literal(out, recipe->options);
-        buf_puts(out, ";\n\n");
-        return;
-    }
-    char *save = NULL, *options = xstrdup(recipe->options);
-    buf_puts(out, "static const char *const fw_option[] = {\n");
-    for (char *o = strtok_r(options, " ", &save); o; o = strtok_r(NULL, " ", &save)) {
-        buf_puts(out, "    ");
-        put_literal(out, o);
-        buf_puts(out, ",\n");
-    }
-    buf_puts(out, "    NULL,\n};\n\n");
-    free(options);
-}
-
-// The first argument of a launch among all.
-static int first_arg(const Job *job, int launch)
-{
-    int first = 0;
-    for (int i = 0; i < launch; i++)
-        first += job->launch[i].narg;
-    return first;
-}
-
-static void put_variants(Buf *out, const Recipe *recipe)
-{
-    buf_puts(out,
-             "/* For sizes of a kind: launches and buffers between kernels, the first "
-             "and how many. */\nstatic const struct {\n    int first, n, first_scratch, "
-             "scratch;\n} fw_variant[] = {\n");
-    for (int i = 0; i < recipe->nvariant; i++) {
-        const Variant *v = &recipe->variant[i];
-        buf_printf(out, "    {%d, %d, %d, %d},\n", v->first, v->n, v->first_scratch,
-                   v->nscratch);
-    }
-    buf_puts(out, "};\n\n");
-}
-
-static void put_tables(Host *host)
-{
-    const Recipe *recipe = host->recipe;
-    const Job *job = &recipe->job;
-    Buf *out = &host->tables;
-    int kernels = 0;
-    for (int i = 0; i < job->nlaunch; i++)
-        kernels += is_first(job, i);
-    buf_printf(out,
-               "enum {\n    FW_KERNELS = %d,\n    FW_LAUNCHES = %d,\n    "
-               "FW_BUFFERS = %d, /* the caller's */\n    FW_SCRATCH = %d, /* between "
-               "kernels */\n    FW_ARGS = %d\n};\n\n",
-               kernels, job->nlaunch, recipe->nargument, job->nscratch,
-               MAX(first_arg(job, job->nlaunch), 1));
-    if (!language_is(target_name(recipe->target), LANGUAGE_C)) {
-        buf_puts(out, "static const char *const fw_source[] = {\n");
-        put_literals(out, recipe->source);
-        buf_puts(out, "};\n\n");
-        put_kernels(out, job);
-        put_launches(out, job);
-    }
-    put_options(out, recipe);
-    put_args(out, job);
-    put_bytes(out, recipe);
-    put_variants(out, recipe);
 }
 
 // Generic sizes -------------------------------------------------------------------------
@@ -428,7 +204,7 @@ static void put_choice(Buf *out, const Recipe *recipe)
 static void put_settings(Buf *out, const Recipe *recipe)
 {
     for (int i = 0; i < recipe->nargument; i++) {
-        if (!is_buffer(&recipe->argument[i]))
+        if (!host_is_buffer(&recipe->argument[i]))
             continue;
         buf_printf(out, "    self->bytes[%d] = (size_t)(", i);
         put_argument_bytes(out, recipe, i);
@@ -442,7 +218,7 @@ static void put_settings(Buf *out, const Recipe *recipe)
             break;
         case OPEN_ARG:
             buf_printf(out, "    self->value[%d] = (unsigned long long)(",
-                       first_arg(&recipe->job, open->i) + open->k);
+                       host_first_arg(&recipe->job, open->i) + open->k);
             break;
         case OPEN_SCRATCH:
             buf_printf(out, "    self->bytes[%d] = (size_t)(", recipe->nargument + open->i);
@@ -477,33 +253,39 @@ static void describe_sizes(Host *host)
     for (int i = 0; i < recipe->nsize; i++) {
         buf_printf(&host->sizes, "long long %s, ", recipe->size[i].c_name);
         buf_printf(&host->named, ", %s", recipe->size[i].c_name);
+        buf_printf(&host->params, ", long long %s", recipe->size[i].c_name);
     }
 }
 
-static void put_resize(Host *host)
+static void put_resize(Host *host, int number)
 {
-    const Recipe *recipe = host->recipe;
-    Buf body;
-    buf_init(&body);
-    put_checks(&body, recipe);
-    if (recipe->nvariant > 1) {
-        buf_puts(&body, "    int variant;\n");
-        put_choice(&body, recipe);
-    }
-    if (recipe->nsize)
-        put_settings(&body, recipe);
+    const Recipe *recipe = host->part[number].recipe;
+    Buf *out = &host->resize;
+    buf_printf(out, "\nstatic int fw_resize%d(%s *self%s)\n{\n%s", number, host->name,
+               host->params.text, recipe->nsize ? "" : "    (void)self;\n");
+    buf_puts(out, recipe->nvariant > 1 ? "    int variant;\n" : "");
+    put_checks(out, recipe);
     if (recipe->nvariant > 1)
-        buf_puts(&body, "    self->variant = variant;\n");
-    put_helpers(&host->resize, body.text);
-    buf_printf(&host->resize,
-               "/* Sets what depends on the sizes; 0: one is not in its range. */\n"
-               "static int fw_resize(%s *self",
-               host->name);
-    for (int i = 0; i < recipe->nsize; i++)
-        buf_printf(&host->resize, ", long long %s", recipe->size[i].c_name);
-    buf_printf(&host->resize, ")\n{\n%s%s    return 1;\n}\n",
-               recipe->nsize ? "" : "    (void)self;\n", body.text);
-    buf_release(&body);
+        put_choice(out, recipe);
+    if (recipe->nsize)
+        put_settings(out, recipe);
+    if (recipe->nvariant > 1)
+        buf_puts(out, "    self->variant = variant;\n");
+    buf_puts(out, "    return 1;\n}\n");
+}
+
+static void put_resizes(Host *host)
+{
+    Buf helpers;
+    buf_init(&helpers);
+    for (int i = 0; i < host->n; i++)
+        put_resize(host, i);
+    put_helpers(&helpers, host->resize.text);
+    buf_puts(&helpers,
+             "/* Each sets what depends on the sizes; 0: one is not in its range. */");
+    buf_puts(&helpers, host->resize.text);
+    buf_release(&host->resize);
+    host->resize = helpers;
 }
 
 // C -----------------------------------------------------------------------------------
@@ -777,41 +559,57 @@ static bool can_print(const Job *job)
     return true;
 }
 
-bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
+static bool find_host(const HostPart *part, int n, int *at, Diags *diags)
+{
+    const char *target = target_name(part->recipe->target);
+    for (int i = 0; i < n; i++) {
+        if (!can_print(&part[i].recipe->job))
+            return diag_error(diags, span_none, "C057",
+                              "--host cannot print launches with variables of a module, "
+                              "local memory as an argument, or values of "
+                              "more than 8 bytes");
+        if (part[i].recipe->target != part->recipe->target)
+            return diag_error(diags, span_none, "C057",
+                              "the devices of one host program have one target: %s and %s "
+                              "need a file each",
+                              target, target_name(part[i].recipe->target));
+    }
+    for (*at = 0; *at < LANGUAGES; (*at)++)
+        if (language_is(target, *at))
+            break;
+    if (*at == LANGUAGES)
+        return diag_error(diags, span_none, "C057", "no host program for target %s",
+                          target);
+    return n == 1 || hosts[*at].body ||
+           diag_error(diags, span_none, "C057", "a host program in C is for one device");
+}
+
+bool recipe_host(const HostPart *part, int n, const char *stem, Buf *header, Buf *body,
                  Diags *diags)
 {
-    Language at = 0;
-    if (!check_stem(stem, diags))
+    int at;
+    if (!check_stem(stem, diags) || !find_host(part, n, &at, diags))
         return false;
-    if (!can_print(&recipe->job))
-        return diag_error(diags, span_none, "C057",
-                          "--host cannot print launches with variables of a module, local "
-                          "memory as an argument, or values of "
-                          "more than 8 bytes");
-    while (at < LANGUAGES && !language_is(target_name(recipe->target), at))
-        at++;
-    if (at == LANGUAGES)
-        return diag_error(diags, span_none, "C057", "no host program for target %s",
-                          target_name(recipe->target));
-    Host host = {.recipe = recipe, .stem = stem};
-    Buf *const part[] = {&host.upper,  &host.handles, &host.bytes,
-                         &host.tables, &host.values,  &host.places,
-                         &host.sizes,  &host.named,   &host.resize};
-    for (int i = 0; i < COUNTOF(part); i++)
-        buf_init(part[i]);
-    set_name(stem, recipe, host.name, sizeof host.name);
+    Host host = {.part = part, .n = n, .recipe = part->recipe, .stem = stem};
+    Buf *const text[] = {&host.upper,  &host.handles, &host.bytes, &host.tables,
+                         &host.values, &host.places,  &host.sizes, &host.named,
+                         &host.params, &host.resize};
+    for (int i = 0; i < COUNTOF(text); i++)
+        buf_init(text[i]);
+    set_name(stem, part->recipe, host.name, sizeof host.name);
     put_upper(&host.upper, host.name);
     describe_sizes(&host);
     describe(&host, hosts[at].in, hosts[at].out);
-    put_lines(header, &host, hosts[at].header);
+    host_lines(header, &host, hosts[at].header);
     if (hosts[at].body) {
-        put_tables(&host);
-        put_resize(&host);
-        put_lines(body, &host, hosts[at].body);
+        host_put_tables(&host);
+        put_resizes(&host);
+        host_put_devices(&host);
+        host_lines(body, &host, hosts[at].body);
     } else {
         put_c_body(body, &host);
     }
-    for (int i = 0; i < COUNTOF(part); i++)
-        buf_release(part[i]);
+    for (int i = 0; i < COUNTOF(text); i++)
+        buf_release(text[i]);
     return true;
 }

@@ -714,3 +714,52 @@ bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log)
     free(arg);
     return ok;
 }
+
+// Compiled for a program without forewarp
+// --------------------------------------------------
+
+static bool compile_part(HostPart *part, const DeviceKind *kind, int index, Buf *log)
+{
+    const Job *job = &part->recipe->job;
+    Device *device = (kind->open_compiler ? kind->open_compiler : kind->open)(index, log);
+    DeviceText text = {.source = part->recipe->source, .options = part->recipe->options};
+    Arena *arena = arena_new();
+    job_names(job, arena, &text);
+    bool ok =
+        device && kind->image(device, &text, &part->image, &part->symbols, log) == DEV_OK;
+    arena_free(arena);
+    if (device)
+        kind->close(device);
+    return ok;
+}
+
+bool host_part_compile(HostPart *part, const char *device_id, Diags *diags)
+{
+    const DeviceKind *kind;
+    const char *target = target_name(part->recipe->target);
+    int index;
+    Buf log;
+    if (!device_parse(device_id, &kind, &index) || strcmp(kind->target, target) != 0)
+        return diag_error(
+            diags, span_none, "C057",
+            "--binary compiles for a device of this machine, and `%s` does not "
+            "take the target %s",
+            device_id, target);
+    if (!kind->image)
+        return diag_error(diags, span_none, "C057",
+                          "--binary is not for the target %s, which is compiled with the "
+                          "host program",
+                          target);
+    buf_init(&log);
+    bool ok = compile_part(part, kind, index, &log) ||
+              diag_world(diags, "C057", "the kernels do not compile for %s: %s", device_id,
+                         log.text);
+    buf_release(&log);
+    return ok;
+}
+
+void host_part_release(HostPart *part)
+{
+    buf_release(&part->image);
+    buf_release(&part->symbols);
+}

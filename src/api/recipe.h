@@ -80,10 +80,23 @@ bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log);
 
 // Does a name mean something already in the programs of recipe_host?
 bool recipe_reserved(const char *name);
-// host_text.c: a program in C that runs the recipe without forewarp: header and body. stem:
-// of the file names and, as C allows, of the functions: "jacobi2d". False with a
-// diagnostic.
-bool recipe_host(const Recipe *recipe, const char *stem, Buf *header, Buf *body,
+
+// What is compiled of a recipe for one device of this machine (DeviceKind.image).
+typedef struct {
+    const Recipe *recipe;
+    const char *device; // as its driver calls it; "": any
+    Buf image, symbols; // empty: the kernels' text alone
+} HostPart;
+
+// Compiles a part's kernels for a device, in this process. Owner: host_part_release. False
+// with a diagnostic.
+bool host_part_compile(HostPart *part, const char *device_id, Diags *diags);
+void host_part_release(HostPart *part);
+
+// host_text.c: a program in C that runs recipes of one problem, for devices of one target,
+// without forewarp: header and body. It takes the part that is for its device. stem: of the
+// file names and, as C allows, of the functions: "jacobi2d". False with a diagnostic.
+bool recipe_host(const HostPart *part, int n, const char *stem, Buf *header, Buf *body,
                  Diags *diags);
 
 #endif

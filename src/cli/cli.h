@@ -113,8 +113,8 @@ struct Options {
     unsigned extra; // a bit each of Extra
     uint64_t given; // a bit each of OptionId
     enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER } colour;
-    bool best, any_device, host, check, fresh, live, measure, mpi, quiet, sandbox, shares,
-        bad;
+    bool best, any_device, host, binary, check, fresh, live, measure, mpi, quiet, sandbox,
+        shares, bad;
 };
 
 // predict_shares.c: predict --shares.

@@ -22,6 +22,8 @@ typedef struct {
     Rewriting steps;
     Expr *body;
     KernelOptions options;
+    const char **id; // devices of -d, nid of them; NULL: the default
+    int nid;
 } Emission;
 
 // Reading -----------------------------------------------------------------------------
@@ -154,18 +156,18 @@ static bool print_candidate(Emission *e, Buf *text)
 // Host programs -----------------------------------------------------------------------
 
 // FILE.c and FILE.h.
-static bool write_host(Options *o, const Recipe *recipe)
+static bool write_host(Options *o, const HostPart *part, int n)
 {
     const char *path = o->nout ? o->out[0] : "";
-    size_t n = strlen(path);
-    if (n < 3 || strcmp(path + n - 2, ".c") != 0)
+    size_t len = strlen(path);
+    if (len < 3 || strcmp(path + len - 2, ".c") != 0)
         return diag_error(&o->diags, span_none, "C058",
                           "--host writes a C program: name its file with -o FILE.c");
-    const char *base = arena_strndup(o->arena, path, n - 2), *slash = strrchr(base, '/');
+    const char *base = arena_strndup(o->arena, path, len - 2), *slash = strrchr(base, '/');
     Buf header, body;
     buf_init(&header);
     buf_init(&body);
-    bool ok = recipe_host(recipe, slash ? slash + 1 : base, &header, &body, &o->diags) &&
+    bool ok = recipe_host(part, n, slash ? slash + 1 : base, &header, &body, &o->diags) &&
               cli_write(o, arena_printf(o->arena, "%s.h", base), &header) &&
               cli_write(o, path, &body);
     buf_release(&header);
@@ -173,17 +175,73 @@ static bool write_host(Options *o, const Recipe *recipe)
     return ok;
 }
 
+// The text of a template is the same for all devices of its language.
+static bool find_device(Emission *e)
+{
+    Options *o = e->o;
+    if (!e->problem->template || o->best || o->device_given || o->device_model)
+        return cli_device(o, &e->device);
+    snprintf(e->device.target, sizeof e->device.target, "%s",
+             e->problem->template->language);
+    return true;
+}
+
+// The i-th of the devices, and the ways of the problem on it.
+static bool open_device(Emission *e, int i)
+{
+    Options *o = e->o;
+    o->device = e->id ? e->id[i] : o->device;
+    ways_close(&e->ways);
+    if (!find_device(e) || !(e->target = find_target(o, &e->device)))
+        return false;
+    describe_target(target_name(e->target), &e->device);
+    return ways_open(&e->ways, e->problem, &e->device, &o->diags);
+}
+
+// One, but for a host program.
+static bool list_devices(Emission *e)
+{
+    Options *o = e->o;
+    e->nid = 1;
+    if (!o->device_given)
+        return true;
+    e->nid = cli_devices(o, o->device, &e->id);
+    return e->nid && (e->nid == 1 || o->host ||
+                      diag_error(&o->diags, span_none, "C059",
+                                 "emit takes one device without --host, and this is a "
+                                 "list `%s`",
+                                 o->device));
+}
+
+// The part for a device; with --binary it is also compiled.
+static bool make_part(Emission *e, HostPart *part)
+{
+    Options *o = e->o;
+    Recipe *recipe = NEW(o->arena, Recipe);
+    const char *rule;
+    *part = (HostPart){.recipe = recipe, .device = arena_strdup(o->arena, e->device.name)};
+    return cli_rule(o, &e->ways, &e->device, &e->point, &rule) &&
+           recipe_make(&e->ways, &e->point, rule, o->arena, recipe, &o->diags) &&
+           (!o->binary || host_part_compile(part, e->device.id, &o->diags));
+}
+
 static bool emit_host(Emission *e)
 {
     Options *o = e->o;
-    Recipe recipe;
+    HostPart part[CLI_LIST_MAX];
+    int n = 0;
+    bool ok = true;
     if (o->derivation || o->print)
         return diag_error(&o->diags, span_none, "C059",
                           "--host cannot be combined with --derivation or --print");
-    const char *rule;
-    return cli_rule(o, &e->ways, &e->device, &e->point, &rule) &&
-           recipe_make(&e->ways, &e->point, rule, o->arena, &recipe, &o->diags) &&
-           write_host(o, &recipe);
+    while (ok && n < e->nid) {
+        ok = (n == 0 || open_device(e, n)) && make_part(e, &part[n]);
+        n++;
+    }
+    ok = ok && write_host(o, part, n);
+    for (int i = 0; i < n; i++)
+        host_part_release(&part[i]);
+    return ok;
 }
 
 static bool emit(Emission *e, Print *print)
@@ -199,28 +257,15 @@ static bool emit(Emission *e, Print *print)
     return ok;
 }
 
-// The text of a template is the same for all devices of its language.
-static bool find_device(Emission *e)
-{
-    Options *o = e->o;
-    if (!e->problem->template || o->best || o->device_given || o->device_model)
-        return cli_device(o, &e->device);
-    snprintf(e->device.target, sizeof e->device.target, "%s",
-             e->problem->template->language);
-    return true;
-}
-
 int cmd_emit(Options *o)
 {
     Emission e = {.o = o};
     Print *print = find_print(o);
     // A plan and a host program are for numbers; a kernel's text can do without.
     CliSizes sizes = o->best || o->host ? SIZES_ALL : SIZES_OPEN;
-    if (!print || !(e.problem = cli_problem(o, sizes)) || !find_device(&e) ||
-        !(e.target = find_target(o, &e.device)))
+    if (!print || !(e.problem = cli_problem(o, sizes)) || !list_devices(&e))
         return 2;
-    describe_target(target_name(e.target), &e.device);
-    bool ok = ways_open(&e.ways, e.problem, &e.device, &o->diags) && emit(&e, print);
+    bool ok = open_device(&e, 0) && emit(&e, print);
     ways_close(&e.ways);
     return ok ? 0 : 2;
 }

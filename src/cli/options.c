@@ -118,12 +118,13 @@ static bool parse_out(Options *o, char *text)
            wrong(o, "-o is given twice", text);
 }
 
-// tune measures on several devices. Elsewhere a second one would be taken for used.
+// tune measures on several devices, and emit --host writes for several. Elsewhere a second
+// one would be taken for used.
 static bool parse_device(Options *o, char *text)
 {
     bool again = o->device_given;
     o->device_given = true;
-    if (o->command == &commands[CMD_TUNE]) {
+    if (o->command == &commands[CMD_TUNE] || o->command == &commands[CMD_EMIT]) {
         o->device = again ? arena_printf(o->arena, "%s,%s", o->device, text) : text;
         return true;
     }
@@ -218,6 +219,7 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
     case OPTION_TARGET: o->target = arg; return true;
     case OPTION_ANY_DEVICE: return o->any_device = true;
     case OPTION_HOST: return o->host = true;
+    case OPTION_BINARY: return o->binary = true;
     case OPTION_CHECK: o->check = true; return true;
     case OPTION_STORE: return parse_file(o, option, arg, &o->store);
     case OPTION_FRESH: o->fresh = true; return true;

@@ -36,6 +36,11 @@ static bool takes_no_best(const Options *o)
     return !o->best;
 }
 
+static bool prints_no_host(const Options *o)
+{
+    return !o->host;
+}
+
 static bool has_points(const Options *o)
 {
     return o->points;
@@ -116,6 +121,7 @@ static const struct {
     {FOR_RUN | FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best",
      GIVEN(ANY_DEVICE)},
     {FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best", GIVEN(STORE)},
+    {FOR_EMIT, prints_no_host, "use without --host", GIVEN(BINARY)},
     {FOR_EMIT | FOR_FEATURES | FOR_COUNT | FOR_FUSE | FOR_PREDICT, is_described,
      "a described device", GIVEN(DEVICE)},
     {FOR_FUSE, prints_library, "--print", ~(GIVEN(PRINT) | GIVEN(COLOUR) | GIVEN(SIZES))},

@@ -440,7 +440,7 @@ static const char *symbol_of(const Module *module, const char *name)
     return name;
 }
 
-static DeviceStatus make_cubin(const Device *device, const DeviceText *text, Buf *cubin,
+static DeviceStatus make_cubin(Device *device, const DeviceText *text, Buf *cubin,
                                Buf *symbols, Buf *log)
 {
     return nvrtc_compile(device->nvrtc, text, device->arch, getenv("FOREWARP_CACHE"), cubin,
@@ -804,6 +804,7 @@ const DeviceKind device_cuda = {
     .unmap = cuda_unmap,
     .fill = cuda_fill,
     .build = cuda_build,
+    .image = make_cubin,
     .module_free = cuda_module_free,
     .open_compiler = cuda_open_compiler,
     .compile = cuda_compile,

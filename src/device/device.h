@@ -128,6 +128,11 @@ typedef struct {
     DeviceStatus (*build)(Device *device, const DeviceText *text, Module **module,
                           Buf *log);
     void (*module_free)(Device *device, Module *module);
+    // Appends what a text compiles to for this device, as its driver loads it, to image;
+    // and to symbols what the names of the text are called in it, each with a zero byte
+    // after it, unless they are called what they are. NULL: the kind has no such thing.
+    DeviceStatus (*image)(Device *device, const DeviceText *text, Buf *image, Buf *symbols,
+                          Buf *log);
     // For processes that compile ahead of the one that runs. A device opened so knows its
     // info and compiles, and takes no memory of the device. compile stores what a build of
     // the same text finds in any process with the same $FOREWARP_CACHE. Both

@@ -66,51 +66,10 @@ typedef struct {
     bool resources; // the launch or buffer asks for more than the device has
 } ErrorInfo;
 
-#define PLAIN(name)                                                                        \
-    {                                                                                      \
-        name, #name, false                                                                 \
-    }
-#define LARGE(name)                                                                        \
-    {                                                                                      \
-        name, #name, true                                                                  \
-    }
+#define PLAIN(name) {name, #name, false},
+#define LARGE(name) {name, #name, true},
 static const ErrorInfo error_info[] = {
-    PLAIN(CL_DEVICE_NOT_FOUND),
-    PLAIN(CL_DEVICE_NOT_AVAILABLE),
-    PLAIN(CL_COMPILER_NOT_AVAILABLE),
-    LARGE(CL_MEM_OBJECT_ALLOCATION_FAILURE),
-    LARGE(CL_OUT_OF_RESOURCES),
-    LARGE(CL_OUT_OF_HOST_MEMORY),
-    PLAIN(CL_PROFILING_INFO_NOT_AVAILABLE),
-    PLAIN(CL_BUILD_PROGRAM_FAILURE),
-    PLAIN(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
-    PLAIN(CL_INVALID_VALUE),
-    PLAIN(CL_INVALID_DEVICE),
-    PLAIN(CL_INVALID_CONTEXT),
-    PLAIN(CL_INVALID_COMMAND_QUEUE),
-    PLAIN(CL_INVALID_MEM_OBJECT),
-    PLAIN(CL_INVALID_BINARY),
-    PLAIN(CL_INVALID_BUILD_OPTIONS),
-    PLAIN(CL_INVALID_PROGRAM),
-    PLAIN(CL_INVALID_PROGRAM_EXECUTABLE),
-    PLAIN(CL_INVALID_KERNEL_NAME),
-    PLAIN(CL_INVALID_KERNEL_DEFINITION),
-    PLAIN(CL_INVALID_KERNEL),
-    PLAIN(CL_INVALID_ARG_INDEX),
-    PLAIN(CL_INVALID_ARG_VALUE),
-    PLAIN(CL_INVALID_ARG_SIZE),
-    PLAIN(CL_INVALID_KERNEL_ARGS),
-    PLAIN(CL_INVALID_WORK_DIMENSION),
-    LARGE(CL_INVALID_WORK_GROUP_SIZE),
-    LARGE(CL_INVALID_WORK_ITEM_SIZE),
-    PLAIN(CL_INVALID_GLOBAL_OFFSET),
-    PLAIN(CL_INVALID_EVENT),
-    PLAIN(CL_INVALID_OPERATION),
-    LARGE(CL_INVALID_BUFFER_SIZE),
-    LARGE(CL_INVALID_IMAGE_SIZE),
-    PLAIN(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
-    PLAIN(CL_IMAGE_FORMAT_NOT_SUPPORTED),
-    PLAIN(CL_INVALID_GLOBAL_WORK_SIZE),
+#include "device/opencl.def"
     {-1001, "CL_PLATFORM_NOT_FOUND_KHR", false},
 };
 #undef PLAIN
@@ -616,6 +575,28 @@ static void opencl_module_free(Device *device, Module *module)
     free(module);
 }
 
+// A program is for the only device of its context.
+static DeviceStatus opencl_image(Device *device, const DeviceText *text, Buf *image,
+                                 Buf *symbols, Buf *log)
+{
+    (void)symbols;
+    Module *module;
+    DeviceStatus status = opencl_build(device, text, &module, log);
+    if (status != DEV_OK)
+        return status;
+    size_t bytes = 0;
+    cl_int code = clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes,
+                                   &bytes, NULL);
+    unsigned char *binary = xcalloc(bytes + 1, 1);
+    if (code == CL_SUCCESS)
+        code = clGetProgramInfo(module->program, CL_PROGRAM_BINARIES, sizeof binary,
+                                &binary, NULL);
+    buf_write(image, (const char *)binary, bytes);
+    free(binary);
+    opencl_module_free(device, module);
+    return succeeds(code, "clGetProgramInfo", log) ? DEV_OK : DEV_FAILED;
+}
+
 // Launches ----------------------------------------------------------------------------
 
 static Kernel *find_kernel(Device *device, Module *module, const char *name, Buf *log)
@@ -888,6 +869,7 @@ const DeviceKind device_opencl = {
     .fill = opencl_fill,
     .build = opencl_build,
     .module_free = opencl_module_free,
+    .image = opencl_image,
     .run = opencl_run,
     .usage = opencl_usage,
     .queue = opencl_queue,

@@ -140,6 +140,36 @@ END
 passes "a part compiles" cc $warn -Wno-unknown-pragmas -o parts parts.c part.c -lm
 passes "and is where the call says" ./parts
 
+# Two devices in one file: each takes its own kernels, compiled; a device that none is for takes
+# what runs on it. The text, which is spoilt, is then needed by none.
+LINK=-lOpenCL
+export POCL_DEVICES="basic pthread"
+if "$FOREWARP" devices 2>/dev/null | grep -q "^opencl:1"; then
+    host two "$examples/jacobi2d.fw" opencl -s N=96,M=64 --binary -d opencl:0 -d opencl:1
+    grep -q '^ \*   pthread.*: lx=' two.h && ok "the header has the points" || not_ok "the header has the points" "$(cat two.h)"
+    sed -i 's/^    "float j5(/    "no text: j5(/' two.c
+    for POCL_DEVICES in basic pthread; do
+        run two 2 1 1
+        same two jacobi2d_c
+    done
+    sed -i 's/^    {"\(basic\|pthread\)/    {"other/' two.c
+    run two 2 1 1
+    same two jacobi2d_c
+    sed -i 's/^    \(-\{0,1\}[0-9]*\),/    1,/' two.c
+    bytes=$(sed -n 's/^#define \([A-Z0-9_]*_BYTES\).*/\1/p' two.h | paste -sd, -)
+    # shellcheck disable=SC2086
+    passes "two compiles without its binaries" cc $warn -I. -DHEADER='"two.h"' -DBYTES="$bytes" -DARGS="b[0],b[1]" -DNAME=two \
+        -DOUTPUT=1 -DOPENCL=1 -DCL_USE_DEPRECATED_OPENCL_1_2_APIS -o two two.c "$tests/run.c" -lOpenCL -lm
+    fails 1 "open: " ./two
+else
+    echo "skip two devices in one file: no second device of PoCL"
+fi
+unset POCL_DEVICES
+fails 2 "have one target: opencl and c need a file each" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host -o x.c -d opencl:0,host
+fails 2 "one device without --host" "$FOREWARP" emit "$examples/dot.fw" -s N=64 -d opencl:0,host
+fails 2 "does not take the target c" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host --binary -t c -o x.c
+fails 2 "is compiled with the host program" "$FOREWARP" emit "$examples/dot.fw" -s N=64 --host --binary -d host -o x.c
+
 LINK=-lOpenCL
 host transpose "$OLDPWD/templates/transpose.json" opencl -s H=64,W=32
 run transpose 2 1 1

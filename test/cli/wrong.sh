@@ -267,17 +267,18 @@ fails 2 "it can be 1, 2" "$FOREWARP" emit $jacobi -s N=8,M=8 -p lx=13
 fails 2 "lx is given twice" "$FOREWARP" emit $jacobi -s N=8,M=8 -p 'lx=1 lx=2'
 fails 2 "breaks the constraint \`TX % WX == 0\`" "$FOREWARP" run templates/transpose.json -s H=64,W=64 -p 'TX=8 WX=16'
 fails 2 "did you mean \`tune\`" "$FOREWARP" tun
-# One device is used, so two are a mistake, but where tune measures on all of them.
-two="$FOREWARP emit $jacobi -s N=8,M=8 --host -o $tmp/two.c"
-fails 2 "emit takes one device, and this is another: \`opencl:0\`" $two -d host -d opencl:0
-fails 2 "emit takes one device, and this is a list: \`host,opencl:0\`" $two -d host,opencl:0
-[ ! -e "$tmp/two.c" ] && ok "nothing is written" || not_ok "nothing is written"
+# One device is used, so two are a mistake, but where tune measures on all of them or a host
+# program is for all of them.
+two="$FOREWARP count $jacobi -s N=8,M=8"
+fails 2 "count takes one device, and this is another: \`opencl:0\`" $two -d host -d opencl:0
+fails 2 "count takes one device, and this is a list: \`host,opencl:0\`" $two -d host,opencl:0
+fails 2 "--binary is not for use without --host" "$FOREWARP" emit $jacobi -s N=8,M=8 --binary
 fails 2 "run takes one device" "$FOREWARP" run $jacobi -s N=8,M=8 -d host -d host
 fails 2 "not \`moon\`" "$FOREWARP" tune $jacobi -s N=8,M=8 -d host -d moon -o "$tmp/out"
 # A long option: what was meant, or whose it is; values are no options, nor is what follows --.
 fails 2 "there is no option \`--strategi\`; did you mean \`--strategy\`?" "$FOREWARP" tune $jacobi --strategi random
 fails 2 "there is no option \`--stroe\`; did you mean \`--store\`?" "$FOREWARP" tune $jacobi --stroe=x
-fails 2 "there is no option \`--budget\`; it is an option of tune, calibrate and replay" "$FOREWARP" check $jacobi --budget 3s
+fails 2 "there is no option \`--budget\`; it is an option of tune, calibrate, predict and replay" "$FOREWARP" check $jacobi --budget 3s
 fails 2 "\`forewarp help tune\` lists the options" "$FOREWARP" tune $jacobi -qb 3s --zzzzzzzzzz
 grep -q "did you mean" "$tmp/stderr" && not_ok "nothing is near" || ok "nothing is near"
 fails 2 "cannot read --nothing" "$FOREWARP" emit $jacobi -s N=8,M=8 --derivation --nothing

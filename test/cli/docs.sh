@@ -7,7 +7,7 @@ stores -
 mkdir -p "$tmp/work"
 cp -r examples templates "$tmp/work"
 cat >"$tmp/docs.py" <<'END'
-import os, re, subprocess, sys
+import itertools, json, os, re, subprocess, sys, types
 
 DIGITS = str.maketrans("0123456789", "abcdefghij")
 
@@ -65,6 +65,27 @@ def run_blocks(text):
             bad += check(command.split("  # ")[0], printed)
     return bad
 
+# The kernel as other tuners have it: the same parameters and as many points as in forewarp.
+def check_others(text):
+    ours = json.load(open("scale.json"))["parameters"]
+    ours = {name: p["values"] if isinstance(p, dict) else p for name, p in ours.items()}
+    blocks = re.findall(r"```(python|cpp)\n(.*?)```", text, re.S)
+    bad, calls = len(blocks) != 3, []
+    for kind, block in blocks:
+        for name, values in ours.items():
+            found = re.search(rf'"{name}"[^[{{"]*[[{{]([0-9, ]*)', block)
+            bad += not found or [int(v) for v in found[1].split(",")] != values
+        bad += not re.search(r"(WG \* EACH|v\[0\] \* v\[1\]) <= 1024", block)
+    scope = {"np": types.SimpleNamespace(float32=float), "x": 1, "y": 0, "tune_kernel": lambda *a, **k: calls.append((a, k))}
+    exec(blocks[0][1], scope)
+    (arguments, keys), = calls
+    points = [dict(zip(arguments[4], v)) for v in itertools.product(*arguments[4].values())]
+    points = [p for p in points if all(eval(r, {}, p) for r in keys["restrictions"])]
+    check = subprocess.run(["forewarp", "check", "scale.json", "--json", "-"], stdout=subprocess.PIPE, text=True)
+    bad += json.loads(check.stdout)["points"] != len(points)
+    print("not ok" if bad else "ok", "the kernel of other tuners")
+    return bad
+
 texts = {file: open(file).read() for file in sys.argv[2:]}
 os.chdir(sys.argv[1])
 bad = 0
@@ -73,6 +94,8 @@ for file, text in texts.items():
         bad += check_options(file, block)
     print("ok", file)
     bad += run_blocks(text)
+    if file == "doc/problems.md":
+        bad += check_others(text)
 sys.exit(bad > 0)
 END
 mkdir "$tmp/bin"

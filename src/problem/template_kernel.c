@@ -157,9 +157,27 @@ static bool find_kernels(const Reader *r, const char *where, const TemplateLaunc
     return true;
 }
 
+// Names in braces in the options are parameters and sizes.
+static bool find_braces(const Reader *r)
+{
+    const Template *t = r->t;
+    for (const char *at = t->options; (at = strchr(at, '{')); at++) {
+        size_t n = strspn(at + 1, WORD);
+        const char *name = arena_strndup(t->arena, at + 1, n);
+        bool known = at[n + 1] != '}' || !reader_is_name(name) || is_macro(t, name);
+        for (int i = 0; i < t->size.len; i++)
+            known |= strcmp(t->size.at[i].name, name) == 0;
+        if (!known)
+            return reader_wrong(r, "options", "there is no parameter or size `%s`", name);
+    }
+    return true;
+}
+
 bool reader_kernels(const Reader *r)
 {
     const Template *t = r->t;
+    if (!find_braces(r))
+        return false;
     if (strstr(t->text, "##") || strstr(t->text, "include"))
         return true;
     for (int i = 0; i < t->arg.len; i++)

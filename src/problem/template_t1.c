@@ -300,7 +300,8 @@ static bool read_launch(const T1 *f)
     if (!reader_kernel(f->r, "KernelSpecification.KernelName", name, true))
         return false;
     launch.kernel = arena_strdup(t->arena, name);
-    if (json_integer_value(json_object_get(f->kernel, "SharedMemory")) > 0)
+    const json_t *shared = json_object_get(f->kernel, "SharedMemory");
+    if (json_is_string(shared) || json_integer_value(shared) > 0)
         launch.shared = expression_of(f->r, f->kernel, "SharedMemory", NULL);
     for (int d = 0; d < DIMS_MAX; d++) {
         bool tuned = is_tuned(t, block[d]);

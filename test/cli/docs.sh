@@ -73,7 +73,7 @@ def check_others(text):
     bad, calls = len(blocks) != 3, []
     for kind, block in blocks:
         for name, values in ours.items():
-            found = re.search(rf'"{name}"[^[{{"]*[[{{]([0-9, ]*)', block)
+            found = re.search(rf'"{name}"[^\[{{"]*[[{{]([0-9, ]*)', block)
             bad += not found or [int(v) for v in found[1].split(",")] != values
         bad += not re.search(r"(WG \* EACH|v\[0\] \* v\[1\]) <= 1024", block)
     scope = {"np": types.SimpleNamespace(float32=float), "x": 1, "y": 0, "tune_kernel": lambda *a, **k: calls.append((a, k))}

@@ -186,6 +186,12 @@ passes "a part of an output that grows" "$FOREWARP" tune "$tmp/complex.json" --s
     --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/complex.out" -q
 holds "three are right" "$tmp/complex.out" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 3'
 
+# The shared memory of a T1 file may be an expression.
+sed 's/"SharedMemory": 0/"SharedMemory": "4 * block_size_x"/; s/"Language": "OpenCL"/"Language": "CUDA"/
+     s,"KernelFile": ",&'"$PWD"'/test/programs/templates/,' test/programs/templates/t1.json >"$tmp/shared.json"
+"$FOREWARP" emit "$tmp/shared.json" -p block_size_x=32 2>"$tmp/stderr" | grep -q "^//   .* shared 128 bytes" &&
+    ok "shared memory by an expression" || not_ok "shared memory by an expression" "$(cat "$tmp/stderr")"
+
 # What is wrong is said when the file is read.
 sed -i 1d "$tmp/beside.cl"
 problem "$out" fil
@@ -195,6 +201,9 @@ fails 2 'cannot name a function' "$FOREWARP" check "$tmp/beside.json"
 sed 's/"symbol": "[a-z]*"/"symbol": "nothing"/' $foreign/filter.json >"$tmp/filter.json"
 cp $foreign/filter*.c* "$tmp"
 fails 2 'the files have no variable `nothing`' "$FOREWARP" check "$tmp/filter.json"
+cp $foreign/sort* "$tmp"
+sed -i 's/{JOINED}/{XJOINED}/' "$tmp/sort.json"
+fails 2 'options: there is no parameter or size `XJOINED`' "$FOREWARP" check "$tmp/sort.json"
 problem '{"name": "p", "type": ["float", "int"], "value": [1]}' fill
 fails 2 'arguments[0].value: expected 2 values, for `(float, int)`' "$FOREWARP" check "$tmp/beside.json"
 problem '{"name": "p", "type": "float3", "shape": 3, "access": "out"}' fill

@@ -758,6 +758,9 @@ int derive_first(const Derivation *d, Point *point, int max)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     }
     mix_sweeps(point + products, streams, n - products);
+    for (int i = 0; i < 2 * COVER_STARTS * (STARTS - 1) && n < max && d->pipeline; i++)
+        n += cover_start(d, &start[1 + i % (STARTS - 1)], i / (STARTS - 1), &point[n]) &&
+             space_valid(d->space, &point[n]) && is_new(d, point, n);
     return n;
 }
 

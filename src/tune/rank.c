@@ -26,10 +26,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, TASK_POINTS = 64 };
+enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, TASK_POINTS = 4 };
 // Of a climb: rounds, points whose neighbours are looked at in each, neighbours of each.
 enum { ROUNDS = 6, CENTRES = 8, NEAR = 32 };
-enum { OFTEN_MOST = 16 }; // points that are often good
+enum { OFTEN_MOST = 48 }; // points that are often good
 
 // What a thread works with: a program of its own.
 typedef struct {
@@ -81,16 +81,13 @@ static void add_near(Rank *rank, const Space *space, const Point *of, Rng *rng)
         add_point(rank, space, &near[i]);
 }
 
-static void add_often(Rank *rank, const Space *space, Rng *rng)
+static void add_often(Rank *rank, const Space *space)
 {
     Point often[OFTEN_MOST];
     int n = derive_first(rank->derivation, often, OFTEN_MOST);
     for (int i = 0; i < n; i++)
         if (space_valid(space, &often[i]))
             add_point(rank, space, &often[i]);
-    for (int i = 0; i < n; i++)
-        if (space_valid(space, &often[i]))
-            add_near(rank, space, &often[i], rng);
 }
 
 // All points of a space of at most `all`, else a sample of as many as `some`.
@@ -103,7 +100,7 @@ static void add_pool(Rank *rank, const Space *space, int all, int some, Rng *rng
             add_point(rank, space, &point);
         }
     else {
-        add_often(rank, space, rng);
+        add_often(rank, space);
         for (int draw = 0, most = rank->n + some; draw < 2 * some && rank->n < most;
              draw++) {
             space_sample(space, rng, &point);

@@ -55,20 +55,55 @@ static void add_first(Tune *t, const Point *point)
         t->first[t->nfirst++] = *point;
 }
 
+// Of one cover a few, for what a model misses is often the same for all of its points.
+static bool is_crowded(const Tune *t, int from, const Point *point)
+{
+    enum { SAME = 2 };
+    int cover = space_find(t->space, "cover"), n = 0;
+    for (int i = from; cover >= 0 && i < t->nfirst; i++)
+        n += t->first[i].choice[cover] == point->choice[cover];
+    return n >= SAME;
+}
+
+// Points that are often good. Where stages share kernels in several ways, in the order of
+// what is predicted of them; not those that are put far behind the best, or are predicted
+// to be as fast as the one before: the same kernels. Streams of a time loop keep the order
+// of their own estimate.
+static void add_often(Tune *t)
+{
+    enum { OFTEN = 48 };
+    static const double FAR = 1.4, SECONDS = 0.1; // FAR: of logarithms
+    Point often[OFTEN];
+    double predicted[OFTEN] = {0}, least = INFINITY, last = -INFINITY;
+    bool covers = space_find(t->space, "cover") >= 0 && space_find(t->space, "fuse") < 0;
+    int n = derive_first(t->ways.derivation, often, OFTEN);
+    if (covers)
+        rank_predict(t->led.rank, often, n, SECONDS, predicted);
+    for (int i = 0; i < n; i++)
+        least = fmin(least, predicted[i]);
+    covers = covers && isfinite(least);
+    for (int k = 0; k < n; k++) {
+        int next = k;
+        for (int i = 0; covers && i < n; i++)
+            next = predicted[i] < predicted[next] ? i : next;
+        if (!covers || (predicted[next] > last && !(predicted[next] > least + FAR)))
+            add_first(t, &often[next]);
+        last = predicted[next];
+        predicted[next] = INFINITY;
+    }
+}
+
 // The best tiles of a product by their estimate stay before them.
 static void add_picks(Tune *t, int picks)
 {
     enum { TILES = 3 };
-    Point often[COUNTOF(t->first)];
-    int n = t->nfirst - t->has_plain;
-    int tiles = MIN(MIN(derive_estimated(t->ways.derivation), TILES), n);
-    int from = t->has_plain + tiles;
-    memcpy(often, t->first + t->has_plain, sizeof *often * (size_t)n);
-    t->nfirst = from;
+    int tiles =
+        MIN(MIN(derive_estimated(t->ways.derivation), TILES), t->nfirst - t->has_plain);
+    int from = t->nfirst = t->has_plain + tiles;
     for (int i = 0; i < t->ranking.n && t->nfirst < from + picks; i++)
-        add_first(t, &t->ranking.point[i]);
-    for (int i = 0; i < n; i++)
-        add_first(t, &often[i]);
+        if (!is_crowded(t, from, &t->ranking.point[i]))
+            add_first(t, &t->ranking.point[i]);
+    add_often(t);
     t->result->ranked = t->ranking.n;
     t->result->ranking_s = t->ranking.seconds;
     t->result->model = "slowness";

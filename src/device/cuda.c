@@ -57,6 +57,8 @@ typedef struct {
 #define DRIVER(name, args) int(*name) args;
 #include "device/cuda.def"
 #undef DRIVER
+    // Of CUDA 12.4 and later; NULL: what a kernel takes is not known.
+    int (*cuFuncGetParamInfo)(void *function, size_t number, size_t *offset, size_t *bytes);
 } Driver;
 
 struct Device {
@@ -96,6 +98,11 @@ static bool find_symbols(Driver *cu, void *library, Buf *log)
         return false;
 #include "device/cuda.def"
 #undef DRIVER
+    Buf unsaid;
+    buf_init(&unsaid);
+    library_find(library, "cuFuncGetParamInfo", "the CUDA driver", &cu->cuFuncGetParamInfo,
+                 &unsaid);
+    buf_release(&unsaid);
     return true;
 }
 
@@ -566,6 +573,31 @@ static bool launch_fits(const Device *device, void *function, const DeviceLaunch
     return shape_fits(device, l, MIN(threads, device->info.max_group), log);
 }
 
+// The driver reads as many arguments as the kernel takes, each with the kernel's size. What
+// is passed beyond these is not read.
+static bool args_fit(const Driver *cu, void *function, const DeviceLaunch *l, Buf *log)
+{
+    size_t offset, taken, n = 0;
+    for (int i = 0; i < l->narg && cu->cuFuncGetParamInfo; i++) {
+        size_t passed = l->arg[i].mem ? sizeof(uint64_t) : l->arg[i].bytes;
+        if (l->arg[i].symbol)
+            continue;
+        if (cu->cuFuncGetParamInfo(function, n++, &offset, &taken) != CU_OK)
+            return true;
+        if (passed != taken) {
+            buf_printf(log, "%s: argument %zu has %zu bytes, but the kernel takes %zu\n",
+                       l->kernel, n, passed, taken);
+            return false;
+        }
+    }
+    if (!cu->cuFuncGetParamInfo ||
+        cu->cuFuncGetParamInfo(function, n, &offset, &taken) != CU_OK)
+        return true;
+    buf_printf(log, "%s: the kernel takes more than the %zu arguments that are passed\n",
+               l->kernel, n);
+    return false;
+}
+
 static DeviceStatus get_ready(const Device *device, const Module *module,
                               const DeviceLaunch *launch, Ready *ready, Buf *log)
 {
@@ -578,6 +610,8 @@ static DeviceStatus get_ready(const Device *device, const Module *module,
     }
     if (!launch_fits(device, ready->function, launch, log))
         return DEV_OUT_OF_RESOURCES;
+    if (!args_fit(cu, ready->function, launch, log))
+        return DEV_FAILED;
     for (int i = 0; i < 3; i++) {
         ready->block[i] = (unsigned)launch->local[i];
         ready->grid[i] = (unsigned)(launch->global[i] / launch->local[i]);

@@ -119,3 +119,23 @@ passes "energy" "$FOREWARP" tune "$tmp/add.json" -d cuda:0 --objective 'min ener
 holds "what a launch takes" "$tmp/j" \
     '(j["best"]["point"] == "EACH=4 REGISTERS=16" and j["best"]["metrics"]["registers"] == 24 and
       abs(j["best"]["metrics"]["energy"] * 1e6 - 1024) < 60 and j["best"]["metrics"]["power"] > 0)'
+
+# A kernel that takes other arguments than it is passed does not run.
+passed() { # ARGUMENTS
+    cat >"$tmp/passed.json" <<E
+{"files": "passed.cu", "language": "cuda", "parameters": {"WG": [64]}, "launch": {"kernel": "fill", "global": 64, "local": "WG"},
+ "arguments": [{"name": "x", "type": "float", "shape": 64, "access": "out"}$1], "reference": "none"}
+E
+}
+cat >"$tmp/passed.cu" <<'E'
+extern "C" __global__ void fill(float *x, float y)
+{
+    x[blockIdx.x * blockDim.x + threadIdx.x] = y;
+}
+E
+passed ', {"name": "y", "type": "float", "value": 1}'
+passes "arguments that fit" "$FOREWARP" run "$tmp/passed.json" -d cuda:0
+passed ', {"name": "y", "type": "double", "value": 1}'
+fails 1 "fill: argument 2 has 8 bytes, but the kernel takes 4" "$FOREWARP" run "$tmp/passed.json" -d cuda:0
+passed ""
+fails 1 "fill: the kernel takes more than the 1 arguments" "$FOREWARP" run "$tmp/passed.json" -d cuda:0

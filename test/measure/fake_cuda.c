@@ -25,7 +25,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static const char head[] = "typedef struct { int x, y, z; } Three;\n"
+static const char head[] = "typedef __SIZE_TYPE__ size_t;\n"
+                           "typedef struct { int x, y, z; } Three;\n"
                            "Three blockIdx, blockDim, gridDim, threadIdx;\n"
                            "#define __global__\n"
                            "#define __device__ static\n"
@@ -76,8 +77,8 @@ EXPORT int nvrtcDestroyProgram(void **program)
     return 0;
 }
 
-// `float *z` of argument i as `*(float **)arg[i]`.
-static void put_argument(FILE *out, const char *at, size_t len, int i)
+// `float *z` as `form` wants it of the type `float *` and the number i.
+static void put_parameter(FILE *out, const char *form, const char *at, size_t len, int i)
 {
     char type[256];
     snprintf(type, sizeof type, "%.*s", (int)len, at);
@@ -89,10 +90,21 @@ static void put_argument(FILE *out, const char *at, size_t len, int i)
         end--;
     while (end > 0 && !strchr(" *\n", type[end - 1]))
         end--;
-    fprintf(out, "%s*(%.*s *)arg[%d]", i ? ", " : "", (int)end, type, i);
+    fprintf(out, i ? ", " : "");
+    fprintf(out, form, (int)end, type, i);
 }
 
-// void NAME_entry(void **arg), for each kernel.
+static void put_parameters(FILE *out, const char *form, const char *open, const char *close)
+{
+    int i = 0;
+    for (const char *p = open + 1; p < close; i++) {
+        size_t len = strcspn(p, ",)");
+        put_parameter(out, form, p, len, i);
+        p += len + 1;
+    }
+}
+
+// void NAME_entry(void **arg), for each kernel, and the bytes of its parameters, then 0.
 static void put_entries(FILE *out, const char *text)
 {
     static const char mark[] = "__global__ void", bounds[] = "__launch_bounds__";
@@ -107,13 +119,11 @@ static void put_entries(FILE *out, const char *text)
         const char *close = strchr(open, ')');
         fprintf(out, "extern \"C\" void %.*s_entry(void **arg) { %.*s(", (int)(open - name),
                 name, (int)(open - name), name);
-        int i = 0;
-        for (const char *p = open + 1; p < close; i++) {
-            size_t len = strcspn(p, ",)");
-            put_argument(out, p, len, i);
-            p += len + 1;
-        }
-        fprintf(out, "); }\n");
+        put_parameters(out, "*(%.*s *)arg[%d]", open, close);
+        fprintf(out, "); }\nextern \"C\" { size_t %.*s_bytes[] = {", (int)(open - name),
+                name);
+        put_parameters(out, "sizeof(%.*s) /* %d */", open, close);
+        fprintf(out, close > open + 1 ? ", 0}; }\n" : "0}; }\n");
         at = close;
     }
 }
@@ -404,6 +414,7 @@ typedef struct {
 typedef struct {
     void (*entry)(void **arg);
     Three *block_index, *block, *grid, *thread;
+    const size_t *bytes; // of its parameters
     bool waits;
 } Function;
 
@@ -426,6 +437,8 @@ EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
     f->block = dlsym(module, "blockDim");
     f->grid = dlsym(module, "gridDim");
     f->thread = dlsym(module, "threadIdx");
+    snprintf(entry, sizeof entry, "%s_bytes", name);
+    f->bytes = dlsym(module, entry);
     f->waits = strcmp(name, "fw_wait") == 0;
     *function = f;
     return symbol ? 0 : 500;
@@ -436,6 +449,17 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
     (void)function;
     *value = attribute == 0 ? 1024 : attribute == 4 ? 24 : 0;
     return 0;
+}
+
+EXPORT int cuFuncGetParamInfo(void *function, size_t number, size_t *offset, size_t *bytes)
+{
+    const Function *f = function;
+    *offset = 0;
+    for (size_t i = 0; i < number; i++)
+        if (f->bytes[i] == 0)
+            return 1;
+    *bytes = f->bytes[number];
+    return *bytes == 0;
 }
 
 EXPORT int cuFuncSetAttribute(void *function, int attribute, int value)

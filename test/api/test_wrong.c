@@ -72,6 +72,7 @@ static void test_null_objects(void **state)
     const Fixture *f = *state;
     char *m = NULL, *header = (char *)"x", *body = (char *)"x";
     fw_argument argument;
+    fw_size size;
     fw_trial trial;
     int64_t extent[2];
     void *list[1] = {NULL};
@@ -102,6 +103,8 @@ static void test_null_objects(void **state)
     expect_null(&m);
     assert_false(fw_run(NULL, list, 1, &m));
     expect_null(&m);
+    assert_false(fw_resize(NULL, extent, 1, &m));
+    expect_null(&m);
     assert_false(fw_search_open(NULL, f->host, NULL, &m));
     expect_null(&m);
     assert_false(fw_search_open(problem, NULL, NULL, &m));
@@ -119,7 +122,9 @@ static void test_null_objects(void **state)
     assert_false(fw_wisdom_forget(f->store, problem, NULL, NULL)); // nobody wants to know
     assert_false(fw_problem_label(NULL) || fw_problem_bytes(NULL) > 0 ||
                  fw_problem_arguments(NULL) || fw_problem_argument(NULL, 0, &argument) ||
-                 fw_problem_argument(problem, 0, NULL));
+                 fw_problem_argument(problem, 0, NULL) || fw_problem_sizes(NULL) ||
+                 fw_problem_size(NULL, 0, &size) || fw_problem_size(problem, 0, NULL) ||
+                 fw_problem_extent(NULL, 0, 0));
     assert_int_equal(fw_problem_shape(NULL, 0, extent, 2), -1);
     assert_int_equal(fw_problem_shape(problem, 0, NULL, 2), -1);
     assert_false(fw_device_id(NULL) || fw_device_name(NULL) || fw_device_fingerprint(NULL));

@@ -27,6 +27,11 @@ for name in $declared; do
 done >"$tmp/missing"
 [ -s "$tmp/missing" ] && not_ok "all that is declared is there" "$(cat "$tmp/missing")" || ok "all that is declared is there"
 
+for name in $declared; do
+    cat test/api/*.c | grep -q "\<$name(" || echo "$name"
+done >"$tmp/missing"
+[ -s "$tmp/missing" ] && not_ok "all that is declared is tested" "$(cat "$tmp/missing")" || ok "all that is declared is tested"
+
 # A program of CUDA's, on two libraries that play a GPU.
 mkdir -p "$tmp/gpu/lib64"
 cc -std=c11 -D_GNU_SOURCE -shared -fPIC -O1 -o "$tmp/gpu/lib64/libnvrtc.so" test/measure/fake_cuda.c -ldl

@@ -5,7 +5,7 @@ shared memory, every call loads, computes and stores by routines of its own, wit
 
   fusions.py kernels FOLDER                     writes the kernels as problem files
   fusions.py record DEVICE FILE [N [few]]       times all routines and fusions for N instances (31,744); few: two
-                                                sizes of a block, no further shared memory, as for a processor
+                                                sizes of a block, and on a processor no further shared memory
   fusions.py figures FILE [ORDER]               Figures 4 and 5, section 5.2, and the orders beside each other: equation3,
                                                 words (that are moved), stages (what forewarp predicts of its own kernels)
 
@@ -13,6 +13,7 @@ The fusions, their orders and places in shared memory are those of `forewarp fus
 routine is timed alone, with so many instances a block and so much further shared memory (psi of section 4.4).
 FOREWARP names the program; default build/forewarp."""
 
+import concurrent.futures
 import csv
 import itertools
 import json
@@ -216,12 +217,12 @@ def write_kernels(folder, language, instances, extra):
 
 # Recording -----------------------------------------------------------------------------------------------------------
 
-def tuned(path, device, n, folder):
+def tuned(path, device, n):
     """All points of a problem file, as a record; none if none fits."""
     cache = path[:-5] + ".cache"
     done = subprocess.run([program(), "tune", path, "-d", device, "-s", f"N={n}", "--strategy", "random", "--seed", "1",
-                           "--budget", "2000t", "-q", "--store", os.path.join(folder, "store.db"), "-o",
-                           os.path.join(folder, "out"), "--cache", cache], stdout=subprocess.DEVNULL, check=False)
+                           "--budget", "2000t", "-q", "--store", path[:-5] + ".db", "-o", path[:-5] + "-out", "--cache",
+                           cache], stdout=subprocess.DEVNULL, check=False)
     return Record(cache) if done.returncode == 0 else None
 
 
@@ -233,20 +234,24 @@ def write_times(path, device, n, rows):
         writer.writerows(rows)
 
 
+def row(one, point, keys, ns):
+    at = dict(zip(keys, point))
+    threads = [at["T"]] if isinstance(one, Routine) else [at[f"T{c}"] for c in one.calls]
+    return [one.name, " ".join(f"{t:g}" for t in threads), f"{at['INST']:g}", f"{at.get('EXTRA', 0):g}",
+            f"{ns:.0f}" if math.isfinite(ns) else ""]
+
+
 def record(device, path, n, few):
-    language = "cuda" if device.startswith("cuda") else "opencl"
-    instances, extra = ((32, 128), (0,)) if few else (INSTANCES, EXTRA)
+    """Kernels for a GPU are compiled while others run; those that share a folder of caches take turns on it."""
+    gpu = device.startswith("cuda")
+    instances, extra = ((32, 64), (0, 32, 72)) if few and gpu else ((32, 128), (0,)) if few else (INSTANCES, EXTRA)
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for one, problem in write_kernels(folder, language, instances, extra):
-            found = tuned(problem, device, n, folder)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(6 if gpu else 1) as pool:
+        kernels = list(write_kernels(folder, "cuda" if gpu else "opencl", instances, extra))
+        for (one, _), found in zip(kernels, pool.map(lambda kernel: tuned(kernel[1], device, n), kernels)):
             if found is None:
                 fail(1, f"{one.name} was not timed on {device}")
-            for point, ns in zip(found.point, found.ns):
-                at = dict(zip(found.keys, point))
-                threads = [at["T"]] if isinstance(one, Routine) else [at[f"T{c}"] for c in one.calls]
-                rows.append([one.name, " ".join(f"{t:g}" for t in threads), f"{at['INST']:g}", f"{at.get('EXTRA', 0):g}",
-                             f"{ns:.0f}" if math.isfinite(ns) else ""])
+            rows += [row(one, point, found.keys, ns) for point, ns in zip(found.point, found.ns)]
             write_times(path, found.device, n, rows)
 
 

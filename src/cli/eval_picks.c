@@ -113,11 +113,11 @@ static json_t *ranker_json(const Sweep *s, const char *name, const double *befor
         bool all = c == s->classes.len;
         Picks k = picks_of(s, before, all ? -1 : c);
         json_array_append_new(
-            list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "class",
+            list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "class",
                             all ? "all" : s->classes.at[c], "runs", k.runs, "first",
                             json_finite(k.first), "first_90", json_finite(k.first_90),
                             "five", json_finite(k.five), "five_90", json_finite(k.five_90),
-                            "rank", json_finite(k.rho)));
+                            "best", k.best, "near", k.near, "rank", json_finite(k.rho)));
     }
     return json_pack("{s:s, s:o}", "ranker", name, "classes", list);
 }

@@ -54,6 +54,14 @@ static double quantile(double *at, int n, double share)
     return n ? at[(int)(share * (n - 1) + 0.5)] : NAN;
 }
 
+static double share_within(const double *x, int n, double most)
+{
+    int within = 0;
+    for (int i = 0; i < n; i++)
+        within += x[i] <= most;
+    return (double)within / MAX(n, 1);
+}
+
 Picks picks_of(const Sweep *s, const double *before, int class)
 {
     size_t room = (size_t)s->runs.len + 1;
@@ -75,6 +83,8 @@ Picks picks_of(const Sweep *s, const double *before, int class)
                    quantile(first, n, 0.9),
                    quantile(five, n, 0.5),
                    quantile(five, n, 0.9),
+                   share_within(first, n, 1.01),
+                   share_within(first, n, 1.05),
                    rho / MAX(ranked, 1)};
     free(first);
     free(five);

@@ -18,6 +18,7 @@ typedef struct {
     int runs;
     double first, first_90; // one pick: the median, the 90th percentile
     double five, five_90;   // the best of five
+    double best, near;      // share of runs whose first pick is within 1 % of the best, 5 %
     double rho;             // rank correlation (Spearman), the mean
 } Picks;
 

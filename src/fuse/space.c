@@ -266,6 +266,15 @@ static void weigh_next(const Local *local, const Rest *table, unsigned done, int
     rest->orders += after->orders;
 }
 
+// Can the calls be those that are done at some time?
+static bool is_begun(const Local *local, unsigned done)
+{
+    for (unsigned left = done; left; left &= left - 1)
+        if (local->pred[__builtin_ctz(left)] & ~done)
+            return false;
+    return true;
+}
+
 static void choose_order(const Graph *graph, Fusion *f, Rest *table)
 {
     Local local = {0};
@@ -274,7 +283,8 @@ static void choose_order(const Graph *graph, Fusion *f, Rest *table)
     table[all] = (Rest){.orders = 1};
     for (unsigned done = all; done-- > 0;) {
         table[done] = (Rest){.next = -1};
-        for (int v = 0; v < local.n; v++)
+        int n = is_begun(&local, done) ? local.n : 0;
+        for (int v = 0; v < n; v++)
             if (!(done >> v & 1) && !(local.pred[v] & ~done))
                 weigh_next(&local, table, done, v, &table[done]);
     }

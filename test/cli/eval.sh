@@ -113,6 +113,8 @@ passes "eval picks" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/sweep.jso
 holds "rankers, by class" "$tmp/j" 'len(j["rankers"]) == 7 and all(r["classes"][-1]["class"] == "all" for r in j["rankers"])'
 holds "picks are near the best" "$tmp/j" \
     'all(1 <= r["classes"][-1]["five"] <= r["classes"][-1]["five_90"] for r in j["rankers"][2:])'
+holds "how often the first pick is best" "$tmp/j" \
+    'all(0 <= c["best"] <= c["near"] <= 1 for r in j["rankers"] for c in r["classes"]) and j["rankers"][3]["classes"][-1]["near"] > 0'
 holds "weights know more than chance" "$tmp/j" 'j["rankers"][2]["classes"][-1]["rank"] > 0.4 > abs(j["rankers"][0]["classes"][-1]["rank"])'
 passes "fit picks" "$FOREWARP" fit picks data/h200-kernels.csv "$tmp/sweep.jsonl" -o "$tmp/picks.json"
 holds "a model of terms" "$tmp/picks.json" '"far memory" in j["features"] and "occupancy" in j["features"]'
@@ -124,4 +126,9 @@ fails 2 "line 3 is not a run" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp
 fails 2 "name the measured kernels" "$FOREWARP" eval picks data/h200-kernels.csv
 fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --unchecked -n 2 -q --csv -
 fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --model "$tmp/picks.json" -n 2 -q --csv -
+# The commands that end the pages of the papers name files that are there.
+passes "commands of the papers" $papers/commands.py list
+[ "$(grep -c '^  ' "$tmp/stdout")" -ge 30 ] && ok "thirty of them" || not_ok "thirty of them"
+passes "one of them" $papers/commands.py run fusion/paper.fws
+! grep -q "^not ok" "$tmp/stdout" && grep -q "^ok" "$tmp/stdout" && ok "it prints" || not_ok "it prints"
 finish

@@ -287,14 +287,22 @@ int64_t expr_fold_terms(const Expr *expr)
     return most * MAX(len, 1);
 }
 
-int expr_uses(const Expr *expr, const Param *param)
+int expr_uses_item(const Expr *expr, const Param *param, int item)
 {
+    if (item >= 0 && expr->kind == E_GET && expr->arg[0]->kind == E_PARAM &&
+        expr->arg[0]->param == param)
+        return expr->index == item;
     int n = expr->kind == E_PARAM && expr->param == param;
     if (expr->fun)
-        n += 2 * expr_uses(expr->fun, param);
+        n += 2 * expr_uses_item(expr->fun, param, item);
     for (int i = 0; i < expr->narg && n < 2; i++)
-        n += expr_uses(expr->arg[i], param);
+        n += expr_uses_item(expr->arg[i], param, item);
     return MIN(n, 2);
+}
+
+int expr_uses(const Expr *expr, const Param *param)
+{
+    return expr_uses_item(expr, param, -1);
 }
 
 // Comparing ---------------------------------------------------------------------------

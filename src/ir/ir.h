@@ -337,6 +337,7 @@ bool expr_decides(const Expr *expr);
 // Terms of the longest fold, folds of folds being one; 1: there is none.
 int64_t expr_fold_terms(const Expr *expr);
 int expr_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
+int expr_uses_item(const Expr *expr, const Param *param, int item); // of a tuple
 
 // parse.c, print.c ---------------------------------------------------------------------
 

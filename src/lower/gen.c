@@ -27,53 +27,12 @@ const View *lower_fail(Lower *l, Span span, const char *code, const char *format
     return view_value(l, k_literal(l, 0, type_scalar(S_INT)));
 }
 
-const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *view)
-{
-    Env *bound = NEW(l->arena, Env);
-    *bound = (Env){param, view, env};
-    return bound;
-}
-
 static const View *env_find(const Env *env, const Param *param)
 {
     for (; env; env = env->next)
         if (env->param == param)
             return env->view;
     BUG("parameter %s is not bound", param->name);
-}
-
-// Computed behind a condition, when it is read?
-static bool is_later(const View *view)
-{
-    while (view->kind == V_COND)
-        view = view->src;
-    return view->kind == V_LATER;
-}
-
-// What is computed when it is read, or a tuple of such: read now, once for all uses.
-static const View *read_once(Lower *l, const View *view, const char *name)
-{
-    if (!is_later(view) || !l->block)
-        return view;
-    if (view->type->kind == T_TUPLE) {
-        const View **item = NEW_ARRAY(l->arena, const View *, view->type->n);
-        for (int i = 0; i < view->type->n; i++)
-            item[i] = read_once(l, view_get(l, view, i), name);
-        return view_tuple(l, view->type, item);
-    }
-    if (!type_is_scalar(view->type))
-        return view;
-    return view_value(l, k_named(l, view_read(l, view), name));
-}
-
-// A scalar computed once and used often gets a name.
-const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
-                          const Expr *body)
-{
-    if (expr_uses(body, param) > 1)
-        view = view->kind == V_VALUE ? view_value(l, k_named(l, view->value, param->name))
-                                     : read_once(l, view, param->name);
-    return env_bind(l, env, param, view);
 }
 
 const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *const *arg)

@@ -75,7 +75,7 @@ class Forewarp:
             return None
         moved = operations = 0
         for count in json.loads(out)["counts"]:
-            value = float(fractions.Fraction(count["value"]))
+            value = float(fractions.Fraction(count["value"].removeprefix("about ")))
             moved += value if count["property"] == "arrays" else 0
             operations += value if count["unit"] == "operations" else 0
         return moved, operations

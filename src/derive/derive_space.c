@@ -402,14 +402,19 @@ static double cover_time(const Pipeline *p)
 // it: a map of the whole, which waits for the fold, may then make it once more.
 static void settle_again(Derivation *d, Walk *w)
 {
-    const double gain = 0.95;
+    const double gain = 0.85;
+    const Shape before = d->shape;
     double least = INFINITY;
     Walk plain = *w;
+    find_shape(&d->shape, w->r.expr, true);
+    note_steps(d, w->r.expr);
+    const bool streams = may_stream(d);
+    d->shape = before;
     for (int again = AGAIN_NOT; again <= AGAIN_ALL; again++) {
         Walk other = plain;
         if (again && !folds_again(&other, again == AGAIN_ALL))
             continue;
-        find_pipeline(d, other.r.expr, false);
+        find_pipeline(d, other.r.expr, streams);
         double ns = d->pipeline && !d->pipeline->region.n ? cover_time(d->pipeline) : 0;
         if (ns < least * (again ? gain : 1)) {
             least = ns;

@@ -225,8 +225,14 @@ static bool put_band_id(Printer *p, int dim)
     return true;
 }
 
+static void put_plain_id(Printer *p, LoopKind loop, int dim)
+{
+    const Target *t = p->target;
+    put(p, "%s%c%s", t->id[loop], t->dim[dim], t->id_close);
+}
+
 // The id of this work-item that a loop over threads starts at. Where the language has no
-// global id, it is made of the group's and the local one.
+// global id, it is made of the group's and the local one; such groups have no bands.
 static void put_id_value(Printer *p, LoopKind loop, int dim)
 {
     const Target *t = p->target;
@@ -237,7 +243,7 @@ static void put_id_value(Printer *p, LoopKind loop, int dim)
     if (loop == LOOP_WRG && put_band_id(p, dim))
         return;
     if (t->id[loop]) {
-        put(p, "%s%c%s", t->id[loop], t->dim[dim], t->id_close);
+        put_plain_id(p, loop, dim);
         return;
     }
     int64_t local = p->kernel->any_group ? 0 : p->kernel->local[dim];
@@ -245,7 +251,7 @@ static void put_id_value(Printer *p, LoopKind loop, int dim)
         put(p, "(%s)%s%c*", index_type(p), t->group_size, t->dim[dim]);
     else if (local != 1)
         put(p, "%lld%s*", (long long)local, p->kernel->wide ? "L" : "");
-    put_id_value(p, LOOP_WRG, dim);
+    put_plain_id(p, LOOP_WRG, dim);
     if (local != 1) {
         put(p, " + ");
         put_id_value(p, LOOP_LCL, dim);

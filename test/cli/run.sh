@@ -112,4 +112,14 @@ done
 [ "$(cat "$tmp"/last1* | cksum)" != "$(cat "$tmp"/last2* | cksum)" ] &&
     [ "$(ls "$tmp"/last1* | while read -r f; do cksum <"$f"; done | uniq | wc -l)" = 1 ] &&
     ok "inputs follow the seed" || not_ok "inputs follow the seed"
+# A kernel whose items know no group has its items in order, however the groups of another one are numbered.
+cat >"$tmp/gram.fw" <<'END'
+size K, N
+def gram(a: [K][N]float) =
+  transpose(a) |> map(\r -> transpose(a) |> map(\c -> zip(r, c) |> reduce(\s t -> s + t.0*t.1, 0)))
+END
+passes "a product in bands and parts" "$FOREWARP" emit "$tmp/gram.fw" -s K=9999,N=500 --target cuda \
+    -p 'lx=8 ly=8 bx=4 by=8 product=blocks stage=8 band=16 parts=16'
+grep -q '% min(16, ' "$tmp/stdout" && grep -q 'gy = 8\*blockIdx.y + threadIdx.y;' "$tmp/stdout" &&
+    ok "only groups are numbered in bands" || not_ok "only groups are numbered in bands"
 finish

@@ -120,6 +120,6 @@ def gram(a: [K][N]float) =
 END
 passes "a product in bands and parts" "$FOREWARP" emit "$tmp/gram.fw" -s K=9999,N=500 --target cuda \
     -p 'lx=8 ly=8 bx=4 by=8 product=blocks stage=8 band=16 parts=16'
-grep -q '% min(16, ' "$tmp/stdout" && grep -q 'gy = 8\*blockIdx.y + threadIdx.y;' "$tmp/stdout" &&
+grep -q 'min(16, 8' "$tmp/stdout" && grep -q 'gy = 8\*blockIdx.y + threadIdx.y;' "$tmp/stdout" &&
     ok "only groups are numbered in bands" || not_ok "only groups are numbered in bands"
 finish

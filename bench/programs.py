@@ -890,8 +890,31 @@ def gathers(d):
     d.note = ", ".join(d.pick(positions, lookups, lookups, moved, moved)(d))
 
 
+def keyed(d):
+    """Histograms, sums and extremes by key, of whole arrays or of rows."""
+    kind = d.type()
+    rank = d.pick(1, 1, 1, 2)
+    shape = d.grid(rank)
+    keys = d.pick(5, 64, 256, 1000, 20000)
+    way = d.pick("count", "sum", "max", "mean", "first")
+    key = d.pick(f"abs(k) % {keys}", f"k % {keys}", f"(k * 7919) % {keys}", "k")
+    d.note = f"{way} of {keys} keys in {rank} dimensions, {kind}"
+    value = {"count": "1", "mean": "(v, 1)"}.get(way, "v")
+    fold = {"count": "+, 0", "sum": f"{sum_of(kind)}", "max": f"max, {LEAST[kind]}",
+            "mean": f"\\(s, n) (v, m) -> (s + v, n + m), ({zero(kind)}, 0)",
+            "first": f"\\m v -> if m > v then m else v, {LEAST[kind]}"}[way]
+    row = f"map(\\k v -> ({key}, {value})) |> reduceBy({keys}, {fold})"
+    if rank == 1:
+        body = f"zip(k, a)\n    |> {row}"
+    else:
+        body = f"zip2(k, a)\n    |> map(\\r -> r |> {row})"
+    if way == "mean":
+        body += f"\n    |> {over('map', rank)}(\\s n -> if n > 0 then s / {kind}(n) else s)"
+    d.define("keyed", [("k", array(shape, "int")), ("a", array(shape, kind))], body)
+
+
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
-                                   pipelines, steps, gathers, indexed)}
+                                   pipelines, steps, gathers, indexed, keyed)}
 
 
 def draw(seed, number, klass):

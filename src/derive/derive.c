@@ -398,7 +398,7 @@ static void derive_map(Walk *w, Path at)
     if (w->lists &&
         walk_apply(w, RULE_TILE_LIST, at, (int64_t[]){w->local[0], LIST_NEAR}, 2))
         return;
-    if (derive_scan_rows(w, at) || derive_fold_parts(w, at))
+    if (derive_scan_rows(w, at) || derive_keyed_map(w, at) || derive_fold_parts(w, at))
         return;
     if (derive_chain(w, at))
         return;
@@ -513,6 +513,12 @@ static void walk_columns(Walk *w, Path at, bool root, bool of_parts)
     w->rows = rows;
 }
 
+static void walk_keyed(Walk *w, Path at, bool root)
+{
+    if (derive_keyed(w, at))
+        walk_columns(w, walk_below(w, at, 1), root, true);
+}
+
 // A map that reads a prefix of a whole array beside arrays that are there: both in one.
 static bool walk_scan_read(Walk *w, Path at)
 {
@@ -569,6 +575,8 @@ static void walk_pattern(Walk *w, Path at, bool root)
         derive_map(w, walk_below(w, at, 0));
     else if (pattern == P_SCAN)
         derive_scan(w, at);
+    else if (pattern == P_REDUCEBY)
+        walk_keyed(w, at, root);
     else if (root)
         parallel_copy(w, at);
 }
@@ -715,6 +723,9 @@ static Walk walk_of(const Derivation *d, const Point *point)
         w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
+    w.keys = derive_word(d, point, "keys", "group") ? KEYS_GROUP
+             : derive_word(d, point, "keys", "all") ? KEYS_ALL
+                                                    : KEYS_ITEM;
     w.parts = derive_param(d, point, "parts");
     if (space_find(d->space, "share") >= 0)
         w.share = space_int(d->space, point, "share");

@@ -9,6 +9,15 @@
 #include "derive/derive.h"
 #include "derive/pipeline.h"
 
+// Keyed folds, of all in a program the most.
+typedef struct {
+    int64_t keys, elements; // keys 0: there are none
+    double bytes;           // of the array of one
+    bool alone, wide;       // updates cannot be atomic; would be of 8 bytes
+    bool whole;             // some are not in a map
+    bool shows;             // their bits show in which order they are done
+} Keyed;
+
 // What the program is made of, found once: it decides which parameters there are.
 typedef struct {
     bool lowered;           // it says itself which threads do what
@@ -38,6 +47,7 @@ typedef struct {
     int64_t common;         // divides the lengths of the folds of all products
     bool open_product;      // a length of one has no value
     bool integer;           // it is of integers
+    Keyed keyed;
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
     TimeLoop steps;         // what all time loops have in common; count 0: there are none
@@ -106,6 +116,12 @@ void add_group_params(Derivation *derivation, Diags *diags);
 // On a GPU the items of a group share a chain: one item a row would leave most of it idle.
 void fold_plain(const Derivation *derivation, Point *point);
 bool derive_fold_first(const Derivation *derivation, int i, Point *point);
+// derive_by_key.c: keyed folds, or maps of them; their parameters, the plain choice and
+// those to try first.
+void note_keyed(Shape *shape, const Expr *expr);
+void add_keyed_params(Derivation *derivation);
+void keyed_plain(const Derivation *derivation, Point *point);
+bool keyed_first(const Derivation *derivation, int i, Point *point);
 // Whether a product of the program can be done on matrix units is tried.
 void settle_matrix(Derivation *derivation, Diags *diags);
 void product_options(const Derivation *derivation, const Point *point,

@@ -158,6 +158,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
 {
     bool pattern = expr->kind == E_PATTERN, relayout = is_relayout(expr);
     bool copied = root && moves_rows(expr);
+    note_keyed(shape, expr);
     if (is_map(expr) && !(root && relayout) && !copied) {
         note_map(shape, expr);
     } else if (pattern && expr->pattern == P_REDUCE) {
@@ -484,6 +485,7 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_fold_params(d, diags);
     if (shape->reduction)
         add_group_params(d, diags);
+    add_keyed_params(d);
     if (has_stream(d))
         add_stream_params(d, diags);
     if (shape->stream)
@@ -630,6 +632,7 @@ void derive_single(const Derivation *d, Point *point)
     cover_apart(d, point);
     set_number(d, point, "groups", 64);
     fold_plain(d, point);
+    keyed_plain(d, point);
     order_plain(d, point);
     cover_plain(d, point);
 }
@@ -742,6 +745,8 @@ int derive_first(const Derivation *d, Point *point, int max)
     int n = products + streams;
     for (int i = 0; n < max && pass_start(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int i = 0; n < max && keyed_first(d, i, &point[n]); i++)
+        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && list_first(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && together_first(d, i, &point[n]); i++)
@@ -787,6 +792,8 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
     if (derive_word(d, point, "lists", "tiles"))
         options.vector = MAX(options.vector, 4);
+    if (derive_word(d, point, "keys", "group") || derive_word(d, point, "keys", "all"))
+        options.vector = MAX(options.vector, MIN((int)derive_param(d, point, "lanes"), 4));
     bool stream =
         derive_param(d, point, "fuse") > 1 || derive_word(d, point, "scheme", "stream");
     if (stream) {

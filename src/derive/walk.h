@@ -18,6 +18,9 @@ typedef struct {
     uint64_t placed[COMPONENTS_MOST / 64];
 } StoredLet;
 
+// Who updates the arrays of keyed folds.
+typedef enum { KEYS_ITEM, KEYS_GROUP, KEYS_ALL } KeysBy;
+
 // Along which folds of rows go.
 typedef struct {
     int n;
@@ -43,13 +46,14 @@ typedef struct {
     int64_t steps;              // that an item walks
     int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
     int64_t parts;              // of each fold under a map, for groups
-    int64_t share;              // elements of an item in a prefix of an array; 0: one loop
-    bool rows;                  // a work-group does a chain of nests, else a work-item
-    bool near;                  // but an item one of columns
-    bool join;                  // what items folded is joined by the lanes of warps
-    int64_t beside;             // chains that a group does side by side
-    bool hold;                  // what a chain reads and makes stays in local memory
-    Unstored unstored;          // stages that are computed where they are read
+    KeysBy keys;
+    int64_t share;     // elements of an item in a prefix of an array; 0: one loop
+    bool rows;         // a work-group does a chain of nests, else a work-item
+    bool near;         // but an item one of columns
+    bool join;         // what items folded is joined by the lanes of warps
+    int64_t beside;    // chains that a group does side by side
+    bool hold;         // what a chain reads and makes stays in local memory
+    Unstored unstored; // stages that are computed where they are read
     StoredLet stored[CALLS_MAX];
     int nstored, outside; // outside: those that are out of reach here
     const Param *state;   // of the loop whose step this is
@@ -93,6 +97,11 @@ bool derive_scan_rows(Walk *w, Path at);           // of long rows; likewise
 // The lets of a chain's function: folds get names and are shared by the items; hold is told
 // of every other value. *at is then what follows them.
 void derive_lets(Walk *w, Path *at, const Param *row, void (*hold)(Walk *w, Path value));
+
+// derive_by_key.c: a map of keyed folds, or one; true: what is to be folded for each key
+// is a map that follows the let.
+bool derive_keyed_map(Walk *w, Path at);
+bool derive_keyed(Walk *w, Path at);
 
 // derive_together.c: the map of parts that foldTogether made.
 void derive_together(Walk *w, Path at, const Together *parts);

@@ -91,6 +91,10 @@ void put_hip_head(Buf *out, const Program *program, const Uses *uses);
 void put_c_head(Buf *out, const Program *program, const Uses *uses);
 void put_doubt_head(Buf *out, const Program *program, const Uses *uses);
 
+// update.c: a store that is atomic, and what the target lacks for such stores.
+void put_update(Printer *p, const Stm *stm);
+void put_updates(Buf *out, const Target *target, const Program *program, const Uses *uses);
+
 // print.c
 void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);
 void printer_release(Printer *p);

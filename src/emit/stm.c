@@ -533,7 +533,9 @@ static void put_copy(Printer *p, const Stm *stm)
 static void put_store(Printer *p, const Stm *stm)
 {
     const Type *type = stm->value->type;
-    if (stm->async)
+    if (stm->atomic && p->target->threads)
+        put_update(p, stm);
+    else if (stm->async)
         put_copy(p, stm);
     else if (stm->apart)
         put_pairs(p, stm);

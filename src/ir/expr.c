@@ -282,7 +282,8 @@ int64_t expr_fold_terms(const Expr *expr)
         int64_t terms = expr_fold_terms(expr->arg[i]);
         most = MAX(most, terms);
     }
-    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
+    if (expr->kind == E_PATTERN &&
+        (expr->pattern == P_REDUCE || expr->pattern == P_REDUCEBY))
         arith_is_const(expr->arg[1]->type->len, &len);
     return most * MAX(len, 1);
 }

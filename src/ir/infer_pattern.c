@@ -347,14 +347,9 @@ static const Type *accumulator_want(Infer *in, Expr *e, const Type *elem, const 
     return found_want(in, e, elem, from_elem);
 }
 
-// reduce and scan share all but their result: the accumulator's type, or NULL.
-static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array,
-                                     const Type *want)
+// Folds share all but their elements and their result: the accumulator's type, or NULL.
+static const Type *infer_folded(Infer *in, Expr *e, const Type *elem, const Type *want)
 {
-    *array = array_argument(in, e, 1, 1);
-    if (!*array)
-        return NULL;
-    const Type *elem = (*array)->elem;
     const Type *acc = infer_expr(in, e->arg[0], accumulator_want(in, e, elem, want));
     if (!acc)
         return NULL;
@@ -369,10 +364,50 @@ static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array,
     return NULL;
 }
 
+static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array,
+                                     const Type *want)
+{
+    *array = array_argument(in, e, 1, 1);
+    return *array ? infer_folded(in, e, (*array)->elem, want) : NULL;
+}
+
 static const Type *infer_reduce(Infer *in, Expr *e, const Type *want)
 {
     const Type *array;
     return infer_accumulator(in, e, &array, want);
+}
+
+// Elements with keys, as what is folded: the type of the values beside the keys.
+static const Type *keyed_value(Infer *in, Expr *e, const Type *elem)
+{
+    bool pair = elem->kind == T_TUPLE && elem->n == 2 && elem->item[0]->kind == T_SCALAR &&
+                elem->item[0]->scalar == S_INT;
+    return pair ? elem->item[1]
+                : wrong(in, e, "T015", "elements (int, T), each a key and a value", elem);
+}
+
+static const Type *infer_reduce_by(Infer *in, Expr *e, const Type *want)
+{
+    const Type *array = array_argument(in, e, 1, 1);
+    Needs needs = {.what = "a length that is not negative", .bare = true};
+    if (!array || !need_nonneg(in, e, num(e, 0, 0), num(e, 0, 0), needs))
+        return NULL;
+    const Type *value = keyed_value(in, e, array->elem);
+    const Type *acc = value ? infer_folded(in, e, value, wanted_elem(want, 1)) : NULL;
+    return acc ? array_of(in, e->num[0], acc) : NULL;
+}
+
+// An array that elements with keys, in rows, update.
+static const Type *infer_update(Infer *in, Expr *e, const Type *want)
+{
+    const Type *rows = array_argument(in, e, 1, 2);
+    const Type *array = rows ? array_wanted(in, e, 0, 1, want) : NULL;
+    const Type *value = array ? keyed_value(in, e, type_elem(rows, 2)) : NULL;
+    const Type *arg[2] = {value ? array->elem : NULL, value};
+    const Type *result = value ? apply(in, e, arg, array->elem) : NULL;
+    if (!result || type_equal(in->ir->arith, array->elem, result))
+        return result ? array : NULL;
+    return wrong(in, e, "T011", "a function that returns elements of the array", result);
 }
 
 static const Type *infer_scan(Infer *in, Expr *e, const Type *want)
@@ -702,6 +737,9 @@ const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
     case P_REDUNROLL: return infer_reduce(in, e, want);
     case P_SCAN:
     case P_SCANSEQ: return infer_scan(in, e, want);
+    case P_REDUCEBY: return infer_reduce_by(in, e, want);
+    case P_REDBYGLB:
+    case P_REDBYLCL: return infer_update(in, e, want);
     case P_ITERATE:
     case P_ITERSTREAM: return infer_iterate(in, e, want);
     case P_ARRAY: return infer_array(in, e, want);

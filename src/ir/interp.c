@@ -385,6 +385,47 @@ static Val eval_scan(Interp *in, const Expr *e, Val z, const View *x, const Env 
     return stored(in, value);
 }
 
+// An element of an array changes with each of what has its key.
+static void update_by(Interp *in, const Expr *e, Value *value, Val keyed, const Env *env)
+{
+    const Type *type = e->type->elem;
+    double key = keyed.item[0].number;
+    interp_step(in, e, 1);
+    if (!(key >= 0 && key < (double)length_of(in, e)))
+        return;
+    Val arg[2] = {val_load(in, type, value->plane, (int64_t)key), keyed.item[1]};
+    val_store(in, type, interp_apply(in, e->fun, arg, env), value->plane, (int64_t)key);
+}
+
+static Val eval_reduce_by(Interp *in, const Expr *e, Val z, const View *x, const Env *env)
+{
+    Value *value = new_value(in, in->arena, e, e->type);
+    int64_t len = length_of(in, e->arg[1]), keys = length_of(in, e);
+    for (int64_t k = 0; k < keys; k++)
+        val_store(in, e->type->elem, z, value->plane, k);
+    ArenaMark mark = arena_mark(in->arena);
+    for (int64_t i = 0; i < len; i++) {
+        update_by(in, e, value, view_at(in, x, &i, 1), env);
+        arena_reset(in->arena, mark);
+    }
+    return stored(in, value);
+}
+
+static Val eval_update(Interp *in, const Expr *e, Val before, const View *x, const Env *env)
+{
+    Value *value = new_value(in, in->arena, e, e->type);
+    int64_t rows = length_of(in, e->arg[1]);
+    int64_t n = interp_num(in, e->arg[1], e->arg[1]->type->elem->len);
+    val_store(in, e->type, before, value->plane, 0);
+    ArenaMark mark = arena_mark(in->arena);
+    for (int64_t i = 0; i < rows * n; i++) {
+        int64_t at[] = {i / n, i % n};
+        update_by(in, e, value, view_at(in, x, at, 2), env);
+        arena_reset(in->arena, mark);
+    }
+    return stored(in, value);
+}
+
 static Val eval_iterate(Interp *in, const Expr *e, Val x, const Env *env)
 {
     Value *now = new_value(in, in->arena, e, e->type),
@@ -453,6 +494,9 @@ static Val eval_pattern(Interp *in, const Expr *e, const Env *env)
     case P_REDUNROLL: return eval_reduce(in, e, arg[0], arg[1].view, env);
     case P_SCAN:
     case P_SCANSEQ: return eval_scan(in, e, arg[0], arg[1].view, env);
+    case P_REDUCEBY: return eval_reduce_by(in, e, arg[0], arg[1].view, env);
+    case P_REDBYGLB:
+    case P_REDBYLCL: return eval_update(in, e, arg[0], arg[1].view, env);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(in, e, arg[0], env);
     case P_ARRAY: return store_elements(in, e, e->dims, array_elem, NULL, env);

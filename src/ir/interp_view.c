@@ -245,6 +245,9 @@ static int move_indices(Interp *in, const View *view, const int64_t *index, int6
     case P_MAP:
     case P_REDUCE:
     case P_SCAN:
+    case P_REDUCEBY:
+    case P_REDBYGLB:
+    case P_REDBYLCL:
     case P_ITERATE:
     case P_ITERSTREAM:
     case P_ARRAY:

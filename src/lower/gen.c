@@ -413,6 +413,8 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_REDMATRIX:
     case P_REDUNROLL: return eval_reduce(l, expr, env);
     case P_REDLANES: return gen_lanes(l, expr, env);
+    case P_REDBYGLB:
+    case P_REDBYLCL: return eval_by_key(l, expr, env);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(l, expr, env);
     case P_TOGLOBAL:
@@ -433,6 +435,7 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_ASSCALAR: return view_of(l, expr, env, last ? eval(l, last, env) : NULL);
     case P_SCAN:
     case P_SCANSEQ:
+    case P_REDUCEBY:
     case P_SCATTER:
     case P_MAPGLB:
     case P_MAPWRG:
@@ -740,6 +743,12 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
             gen_view(l, expr, env, out);
         else
             gen_iterate(l, expr, env, out);
+        break;
+    case P_REDUCEBY:
+    case P_REDBYGLB:
+    case P_REDBYLCL:
+        if (!gen_by_key(l, expr, env, out))
+            gen_view(l, expr, env, out);
         break;
     case P_TOGLOBAL: gen(l, expr->arg[0], env, out); break;
     case P_ZIP: gen_zip(l, expr, env, out); break;

@@ -139,9 +139,11 @@ typedef struct {
 static LoopKind pattern_loop(Pattern pattern)
 {
     switch (pattern) {
-    case P_MAPGLB: return LOOP_GLB;
+    case P_MAPGLB:
+    case P_REDBYGLB: return LOOP_GLB;
     case P_MAPWRG: return LOOP_WRG;
-    case P_MAPLCL: return LOOP_LCL;
+    case P_MAPLCL:
+    case P_REDBYLCL: return LOOP_LCL;
     default: return LOOP_SEQ;
     }
 }
@@ -150,7 +152,8 @@ static void find_extents(Lower *l, const Expr *expr, bool arguments, Extents *fo
 {
     if (expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_PAR) {
         const Arith **e = &found->extent[pattern_loop(expr->pattern)][expr->par];
-        *e = *e ? arith_max(l->ctx, *e, expr->type->len) : expr->type->len;
+        const Arith *n = expr->arg[expr->narg - 1]->type->len;
+        *e = *e ? arith_max(l->ctx, *e, n) : n;
     }
     if (expr->fun)
         find_extents(l, expr->fun, true, found);

@@ -218,6 +218,12 @@ bool gen_in_turns(Lower *l, LoopKind kind, int dim, const Arith *extent, LoopBod
                   void *user);
 const View *gen_lanes(Lower *l, const Expr *expr, const Env *env);
 
+// by_key.c: a keyed fold into a destination; false, and nothing done, where that cannot be
+// read as well.
+bool gen_by_key(Lower *l, const Expr *expr, const Env *env, const View *out);
+// The array that all items of the group, or of the grid, have updated.
+const View *eval_by_key(Lower *l, const Expr *expr, const Env *env);
+
 // own.c: arrays whose elements the items of a group have in registers, neighbours by turns.
 // Is it an array that all items of the group write, before they do something else?
 bool is_shared_out(const Lower *l, const Expr *expr);

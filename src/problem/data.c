@@ -146,7 +146,8 @@ static bool is_tame(const Expr *e, const void *none)
 static bool folds_decide(const Expr *e, const void *none)
 {
     (void)none;
-    return e->kind == E_PATTERN && (e->pattern == P_REDUCE || e->pattern == P_SCAN) &&
+    return e->kind == E_PATTERN &&
+           (e->pattern == P_REDUCE || e->pattern == P_SCAN || e->pattern == P_REDUCEBY) &&
            expr_decides(e->fun);
 }
 

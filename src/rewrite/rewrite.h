@@ -84,6 +84,9 @@ bool folds_together(const Expr *reduce);
 // Do its bits show in which order that was done? Not of whole numbers, nor of the least and
 // the greatest.
 bool order_shows(const Expr *reduce);
+// Does a keyed fold combine each scalar of an element with its value by an operation that
+// can be atomic?
+bool keyed_updates(const Expr *keyed);
 // Must items fold neighbours? Not where the order is seen not to matter.
 bool keeps_order(const Expr *reduce);
 // Is a fold, or a prefix, the same in parts that are combined in order? Both sides are one

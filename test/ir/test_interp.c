@@ -161,6 +161,15 @@ static const struct {
     {"a |> reduceMatrix(+, 0)", "100"},
     {"a |> reduceLanes(+, 0)", "100"},
     {"a |> scanSeq(+, 0)", "10 30 60 100"},
+    {"zip(map(\\v -> int(v) / 10 % 3, a), a) |> reduceBy(2, +, 0.5)", "30.5 50.5"},
+    {"zip(map(\\v -> int(v) / 10 - 2, a), a) |> reduceBy(2, \\s v -> (s.0 + v, v), (0, 0)) "
+     "|> "
+     "map(\\n v -> n + v)",
+     "40 60"},
+    {"reduceByGlb(+, array(2, \\i -> 1.0), split(2, zip(array(N, \\i -> i % 2), a)))",
+     "41 61"},
+    {"reduceByLcl(max, array(2, \\i -> 35.0), split(1, zip(array(N, \\i -> i % 2), a)))",
+     "35 40"},
     {"a |> iterateStream(3, 2, 1, 1, \\v -> map(\\x -> x + 1, v))", "13 23 33 43"},
     {"a |> mapSeqSlide(3, 1, \\w -> w[0] + w[2])", "40 60"},
     {"a |> mapSeqSlide(2, 2, \\w -> w[1])", "20 40"},

@@ -182,6 +182,9 @@ static const char *const round_trips[] = {
     "x |> reduceMatrix(\\acc e -> acc + e, 0.0)",
     "x |> reduceLanes(\\acc e -> acc + e, 0.0)",
     "x |> scanSeq(min, 0.0)",
+    "zip(array(N, \\k -> k), x) |> reduceBy(M, \\s v -> s + v, 0.0)",
+    "reduceByGlb(+, y, split(2, zip(array(N, \\k -> k), x)))",
+    "reduceByLcl(+, y, split(2, zip(array(N, \\k -> k), x)))",
     "x |> mapSeqSlide(3, 1, reduceSeq(+, 0))",
     "x |> iterateStream(3, 2, 4, 64, \\v -> map(\\e -> e + f, v))",
     // operations, precedence, literals

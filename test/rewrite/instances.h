@@ -73,6 +73,22 @@ static const Instance instances[] = {
      "def p(x: [N][M]int, y: [N][M]float) = reduce(\\s t -> 2 * s + t.1, 0, join(zip2(x, "
      "y)))",
      "root", ""},
+    {"reduceByParts", "def p(x: [N]int) = reduceBy(5, +, 0, map(\\v -> (v % 6, v), x))",
+     "root", "123 124"},
+    {"reduceByParts",
+     "def p(x: [N]int, y: [N]float) = zip(map(\\v -> v % 7 - 1, x), y)\n"
+     "  |> reduceBy(M, \\s v -> s + float(int(v) % 3), 0)",
+     "root", "134 12"},
+    {"reduceByParts",
+     "def p(x: [N]int) = reduceBy(K, \\(m, i) (v, j) -> if v > m then (v, j) else (m, i), "
+     "(-1000, -1), zip(map(\\v -> v % 4, x), zip(x, array(N, \\i -> i))))",
+     "root", "123 13"},
+    {"reduceByGlb", "def p(x: [N]int) = reduceBy(M, +, 0, map(\\v -> (v % 6, v), x))",
+     "root", "1247"},
+    {"reduceByGlb",
+     "def p(x: [N]int, y: [N]float) = zip(x, y)\n"
+     "  |> reduceBy(M, \\(s, m) v -> (s + int(v), max(m, v)), (0, -1e9))",
+     "root", "134"},
     {"reduceAsMap",
      "def p(x: [N]int, y: [N]float) = reduce(\\s t -> s + t.1, 0, zip(x, y))", "root", ""},
     {"reorder", "def p(x: [N]int) = map(twice, x)", "root", "0 1234 12"},
@@ -317,6 +333,15 @@ static const Instance instances[] = {
      "root", "1236 12"},
     {"reduceLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
      "1238 124"},
+    {"reduceByLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> reduceBy(5, +, 0, map(\\v -> (v % 6, v), r)), "
+     "x)",
+     "f", "1248"},
+    {"reduceByLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> reduceBy(5, \\(s, m) v -> (s + v, min(m, v)), "
+     "(0, "
+     "999), map(\\v -> (v % 6, v), r)), x)",
+     "f", "38"},
     {"reduceLanes", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
      "1238 124"},
     {"reduceLcl",

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keyed folds: who updates the array of a key's folds. An item has an array of its own for
+// each part of the elements, the items of a group share one in local memory, or all items
+// update the result.
+
+#include "derive/walk.h"
+
+#include <string.h>
+
+// The shape -------------------------------------------------------------------------------
+
+static bool is_keyed(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->pattern == P_REDUCEBY;
+}
+
+static int64_t value_bytes(const Type *type)
+{
+    int64_t bytes = 0;
+    if (type->kind != T_TUPLE)
+        return scalar_info[type->scalar].bytes;
+    for (int i = 0; i < type->n; i++)
+        bytes += value_bytes(type->item[i]);
+    return bytes;
+}
+
+static bool has_wide(const Type *type)
+{
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (has_wide(type->item[i]))
+            return true;
+    return type->kind == T_SCALAR && scalar_info[type->scalar].bytes > 4;
+}
+
+void note_keyed(Shape *shape, const Expr *expr)
+{
+    const bool map = is_map(expr) && expr->dims == 1;
+    const Expr *keyed = map ? expr->fun->arg[0] : expr;
+    if (!is_keyed(keyed))
+        return;
+    Keyed *k = &shape->keyed;
+    const Type *elem = keyed->type->elem;
+    const int64_t most = arith_most(keyed->type->len);
+    k->keys = MAX(k->keys, most);
+    k->bytes = MAX(k->bytes, (double)most * (double)value_bytes(elem));
+    k->elements = MAX(k->elements, arith_most(keyed->arg[1]->type->len));
+    k->alone |= !keyed_updates(keyed);
+    k->wide |= has_wide(elem);
+    k->whole |= !map;
+    k->shows |= order_shows(keyed);
+    shape->dims = MAX(shape->dims, 1);
+}
+
+// The parameters --------------------------------------------------------------------------
+
+// Atomic updates of 8 bytes are CUDA's.
+static bool may_update(const Derivation *d)
+{
+    const Keyed *k = &d->shape.keyed;
+    return has_items(d) && !k->alone &&
+           (!k->wide || language_is(d->device.target, LANGUAGE_CUDA)) &&
+           !(k->shows && d->program->math == MATH_STRICT);
+}
+
+static bool fits(const Derivation *d)
+{
+    return d->shape.keyed.bytes <= (double)d->device.local_bytes;
+}
+
+void add_keyed_params(Derivation *d)
+{
+    static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096};
+    static const int64_t lanes[] = {1, 2, 4, 8};
+    const Keyed *k = &d->shape.keyed;
+    const char *who[3] = {"item"};
+    int n = 1;
+    if (!k->keys)
+        return;
+    if (may_update(d) && fits(d))
+        who[n++] = "group";
+    if (may_update(d) && k->whole)
+        who[n++] = "all";
+    space_add_words(d->space, "keys", who, n);
+    if (space_find(d->space, "groups") < 0)
+        space_add_ints(d->space, "groups", groups, COUNTOF(groups));
+    if (n > 1 && space_find(d->space, "lanes") < 0)
+        space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
+}
+
+// As many groups as fill a GPU, but not so many that their arrays are most of the traffic.
+static void choose_groups(const Derivation *d, Point *point, int64_t most)
+{
+    const Keyed *k = &d->shape.keyed;
+    while (most > 16 && (double)most * k->bytes > (double)k->elements)
+        most /= 4;
+    set_number(d, point, "groups", most);
+}
+
+void keyed_plain(const Derivation *d, Point *point)
+{
+    if (!d->shape.keyed.keys || d->device.is_cpu)
+        return;
+    choose_groups(d, point, 1024);
+    if (!space_set(d->space, point, "keys", "group"))
+        space_set(d->space, point, "keys", "all");
+}
+
+bool keyed_first(const Derivation *d, int i, Point *point)
+{
+    static const struct {
+        const char *keys;
+        int lx, lanes, groups;
+    } first[] = {{"group", 256, 4, 1024}, {"group", 512, 4, 256}, {"group", 1024, 2, 256},
+                 {"all", 256, 4, 1024},   {"all", 256, 1, 1024},  {"item", 64, 1, 64}};
+    if (!d->shape.keyed.keys || i >= COUNTOF(first))
+        return false;
+    derive_single(d, point);
+    space_set(d->space, point, "keys", first[i].keys);
+    set_number(d, point, "lx", first[i].lx);
+    set_number(d, point, "lanes", first[i].lanes);
+    choose_groups(d, point, first[i].groups);
+    return true;
+}
+
+// The derivation --------------------------------------------------------------------------
+
+// Keyed folds of the elements of a map.
+bool derive_keyed_map(Walk *w, Path at)
+{
+    const Expr *map = walk_node(w, at);
+    int64_t x = 0;
+    if (!is_map(map) || map->dims != 1 || !is_keyed(map->fun->arg[0]))
+        return false;
+    Rewriter before = w->r;
+    if (w->keys == KEYS_GROUP && walk_apply(w, RULE_MAP_WRG, at, &x, 1) &&
+        walk_apply(w, RULE_REDUCE_BY_LCL, walk_below(w, at, CHILD_FUN), &w->lanes, 1))
+        return true;
+    w->r = before;
+    return walk_apply(w, RULE_MAP_GLB, at, &x, 1);
+}
+
+// Parts that items fold, as many as of groups of one warp, have arrays of their own, which
+// should not be more than the elements.
+static int64_t parts_of(const Walk *w, const Expr *keyed)
+{
+    enum { ITEMS = 64 };
+    if (w->keys == KEYS_GROUP)
+        return w->groups;
+    int64_t keys = MAX(arith_most(keyed->type->len), 1);
+    int64_t most = arith_most(keyed->arg[1]->type->len) / keys;
+    return MAX(MIN(w->groups * ITEMS, most), 1);
+}
+
+bool derive_keyed(Walk *w, Path at)
+{
+    if (w->keys == KEYS_ALL && walk_apply(w, RULE_REDUCE_BY_GLB, at, &w->lanes, 1))
+        return false;
+    int64_t items = w->keys == KEYS_GROUP ? w->local[0] * w->lanes : 1;
+    int64_t parts[] = {parts_of(w, walk_node(w, at)), items};
+    return walk_apply(w, RULE_REDUCE_BY_PARTS, at, parts, 2) &&
+           derive_keyed_map(w, walk_below(w, at, 0));
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Atomic updates of an element of memory: a function of the target where it has one, else a
+// loop that tries again until nobody else changed the element in between.
+//
+//   source  OpenCL C 1.2, section 6.12.11; CUDA C++ Programming Guide, atomic functions
+
+#include "emit/print.h"
+
+#include <string.h>
+
+typedef struct {
+    Op op;
+    const char *opencl, *cuda; // of integers
+    const char *word;          // in the names of our functions
+    const char *real, *whole;  // of `a` and `v`, in those
+} Update;
+
+static const Update updates[] = {
+    {OP_ADD, "atomic_add", "atomicAdd", "add", "a + v", "a + v"},
+    {OP_MUL, NULL, NULL, "mul", "a * v", "a * v"},
+    {OP_MINIMUM, "atomic_min", "atomicMin", "min", "fmin(a, v)", "a < v ? a : v"},
+    {OP_MAXIMUM, "atomic_max", "atomicMax", "max", "fmax(a, v)", "a > v ? a : v"},
+};
+
+static const Scalar kinds[] = {S_INT, S_UINT, S_FLOAT, S_DOUBLE};
+
+static const Update *update_of(Op op)
+{
+    for (int i = 0; i < COUNTOF(updates); i++)
+        if (updates[i].op == op)
+            return &updates[i];
+    BUG("no atomic operation %s", op_info[op].text);
+}
+
+// The target's own function; NULL: it has none.
+static const char *own_function(const Target *target, const Update *update, Scalar scalar)
+{
+    bool whole = scalar_info[scalar].kind != SCALAR_FLOAT;
+    if (!target->c_scalars)
+        return whole ? update->opencl : NULL;
+    return whole || update->op == OP_ADD ? update->cuda : NULL;
+}
+
+// Of OpenCL C, whose pointers name the memory that they point to.
+static const char *place_suffix(const Target *target, AddrSpace space)
+{
+    return target->c_scalars ? "" : space == MEM_LOCAL ? "_local" : "_global";
+}
+
+void put_update(Printer *p, const Stm *stm)
+{
+    const KExpr *e = stm->value;
+    bool first = kexpr_is_load(e->arg[0], stm->buffer);
+    const Update *update = update_of(e->op);
+    const char *own = own_function(p->target, update, stm->buffer->scalar);
+    if (own)
+        put(p, "%s(&", own);
+    else
+        put(p, "fw_%s_%s%s(&", update->word, scalar_info[stm->buffer->scalar].name,
+            place_suffix(p->target, stm->buffer->space));
+    put_element(p, stm->buffer, stm->index);
+    put(p, ", ");
+    put_value(p, e->arg[first], PREC_SELECT);
+    put_line(p, ");");
+}
+
+// Our functions -------------------------------------------------------------------------
+
+typedef struct {
+    const char *word;      // of as many bytes
+    const char *exchange;  // if the element is still what it was
+    const char *from, *to; // the word's bits as a number, and back
+} Exchange;
+
+static Exchange exchange_of(const Target *target, Scalar scalar)
+{
+    bool real = scalar_info[scalar].kind == SCALAR_FLOAT;
+    if (!target->c_scalars)
+        return (Exchange){"int", "atomic_cmpxchg", real ? "as_float" : "", "as_int"};
+    if (scalar == S_DOUBLE)
+        return (Exchange){"unsigned long long", "atomicCAS", "__longlong_as_double",
+                          "__double_as_longlong"};
+    return (Exchange){"int", "atomicCAS", real ? "__int_as_float" : "",
+                      real ? "__float_as_int" : ""};
+}
+
+static void put_function(Buf *out, const Target *target, const Update *update,
+                         Scalar scalar, AddrSpace space)
+{
+    const char *place = target->c_scalars    ? ""
+                        : space == MEM_LOCAL ? "volatile local "
+                                             : "volatile global ";
+    const char *type = target->c_scalars ? scalar_info[scalar].c : scalar_info[scalar].name;
+    bool real = scalar_info[scalar].kind == SCALAR_FLOAT;
+    Exchange x = exchange_of(target, scalar);
+    buf_printf(out,
+               "%svoid fw_%s_%s%s(%s%s *place, %s v)\n"
+               "{\n"
+               "    %s%s *word = (%s%s *)place;\n"
+               "    %s was = *word, now;\n"
+               "    do {\n"
+               "        now = was;\n"
+               "        const %s a = %s(now);\n"
+               "        was = %s(word, now, %s(%s));\n"
+               "    } while (was != now);\n"
+               "}\n",
+               target->function, update->word, scalar_info[scalar].name,
+               place_suffix(target, space), place, type, type, place, x.word, place, x.word,
+               x.word, type, x.from, x.exchange, x.to, real ? update->real : update->whole);
+}
+
+static bool is_wanted(const Target *target, const Update *update, Scalar scalar,
+                      AddrSpace space, const Uses *uses)
+{
+    char name[64];
+    snprintf(name, sizeof name, "fw_%s_%s%s(", update->word, scalar_info[scalar].name,
+             place_suffix(target, space));
+    bool wide = scalar == S_DOUBLE && !target->c_scalars;
+    bool once = target->c_scalars && space == MEM_LOCAL;
+    return !own_function(target, update, scalar) && !wide && !once &&
+           (!uses->text || strstr(uses->text, name));
+}
+
+static bool has_body(const Program *program)
+{
+    return program->main && program->main->body;
+}
+
+void put_updates(Buf *out, const Target *target, const Program *program, const Uses *uses)
+{
+    size_t before = out->len;
+    static const Pattern by_key[] = {P_REDUCEBY, P_REDBYGLB, P_REDBYLCL};
+    bool any = false;
+    for (int i = 0; i < COUNTOF(by_key) && target->threads && has_body(program); i++)
+        any |= expr_find_pattern(program->main->body, by_key[i]) != NULL;
+    if (!any)
+        return;
+    for (int i = 0; i < COUNTOF(updates); i++)
+        for (int k = 0; k < COUNTOF(kinds); k++)
+            for (AddrSpace space = MEM_GLOBAL; space <= MEM_LOCAL; space++)
+                if (is_wanted(target, &updates[i], kinds[k], space, uses))
+                    put_function(out, target, &updates[i], kinds[k], space);
+    if (out->len > before)
+        buf_putc(out, '\n');
+}

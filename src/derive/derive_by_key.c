@@ -52,6 +52,8 @@ void note_keyed(Shape *shape, const Expr *expr)
     shape->dims = MAX(shape->dims, 1);
 }
 
+enum { ITEMS_OF_GROUP = 64 }; // parts that items fold, for each group
+
 // The parameters --------------------------------------------------------------------------
 
 // Atomic updates of 8 bytes are CUDA's.
@@ -68,7 +70,14 @@ static bool fits(const Derivation *d)
     return d->shape.keyed.bytes <= (double)d->device.local_bytes;
 }
 
-void add_keyed_params(Derivation *d)
+// Groups without which an accumulator of floats would add up too many values.
+static int64_t groups_least(const Keyed *k)
+{
+    int64_t most = longest_chain(k->elements);
+    return k->shows ? (k->elements + most - 1) / most : 1;
+}
+
+void add_keyed_params(Derivation *d, Diags *diags)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096};
     static const int64_t lanes[] = {1, 2, 4, 8};
@@ -79,11 +88,16 @@ void add_keyed_params(Derivation *d)
         return;
     if (may_update(d) && fits(d))
         who[n++] = "group";
-    if (may_update(d) && k->whole)
+    if (may_update(d) && k->whole && groups_least(k) == 1)
         who[n++] = "all";
     space_add_words(d->space, "keys", who, n);
     if (space_find(d->space, "groups") < 0)
         space_add_ints(d->space, "groups", groups, COUNTOF(groups));
+    char text[96];
+    snprintf(text, sizeof text, "groups * (1 + %d * (keys == 'item')) >= %lld",
+             ITEMS_OF_GROUP - 1, (long long)groups_least(k));
+    if (k->whole && groups_least(k) > 1)
+        space_constrain(d->space, text, diags);
     if (n > 1 && space_find(d->space, "lanes") < 0)
         space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
 }
@@ -94,6 +108,8 @@ static void choose_groups(const Derivation *d, Point *point, int64_t most)
     const Keyed *k = &d->shape.keyed;
     while (most > 16 && (double)most * k->bytes > (double)k->elements)
         most /= 4;
+    while (most < groups_least(k))
+        most *= 4;
     set_number(d, point, "groups", most);
 }
 
@@ -144,12 +160,11 @@ bool derive_keyed_map(Walk *w, Path at)
 // should not be more than the elements.
 static int64_t parts_of(const Walk *w, const Expr *keyed)
 {
-    enum { ITEMS = 64 };
     if (w->keys == KEYS_GROUP)
         return w->groups;
     int64_t keys = MAX(arith_most(keyed->type->len), 1);
     int64_t most = arith_most(keyed->arg[1]->type->len) / keys;
-    return MAX(MIN(w->groups * ITEMS, most), 1);
+    return MAX(MIN(w->groups * ITEMS_OF_GROUP, most), 1);
 }
 
 bool derive_keyed(Walk *w, Path at)

@@ -119,7 +119,7 @@ bool derive_fold_first(const Derivation *derivation, int i, Point *point);
 // derive_by_key.c: keyed folds, or maps of them; their parameters, the plain choice and
 // those to try first.
 void note_keyed(Shape *shape, const Expr *expr);
-void add_keyed_params(Derivation *derivation);
+void add_keyed_params(Derivation *derivation, Diags *diags);
 void keyed_plain(const Derivation *derivation, Point *point);
 bool keyed_first(const Derivation *derivation, int i, Point *point);
 // Whether a product of the program can be done on matrix units is tried.

@@ -485,7 +485,7 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_fold_params(d, diags);
     if (shape->reduction)
         add_group_params(d, diags);
-    add_keyed_params(d);
+    add_keyed_params(d, diags);
     if (has_stream(d))
         add_stream_params(d, diags);
     if (shape->stream)

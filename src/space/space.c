@@ -141,18 +141,18 @@ bool space_constrain_span(Space *space, Span span, Diags *diags)
     return true;
 }
 
-// A text as a source of the space's own, under a name.
-static Span whole_text(Space *space, const char *name, const char *text)
+// A text as a source under a name, which lives as long as what is said about it.
+static Span whole_text(const char *name, const char *text, const Diags *diags)
 {
-    Source *source = NEW(space->arena, Source);
-    *source = (Source){arena_strdup(space->arena, name), arena_strdup(space->arena, text),
+    Source *source = NEW(diags->arena, Source);
+    *source = (Source){arena_strdup(diags->arena, name), arena_strdup(diags->arena, text),
                        strlen(text)};
     return (Span){source, 0, (uint32_t)source->len};
 }
 
 bool space_constrain_at(Space *space, const char *where, const char *text, Diags *diags)
 {
-    return space_constrain_span(space, whole_text(space, where, text), diags);
+    return space_constrain_span(space, whole_text(where, text, diags), diags);
 }
 
 bool space_constrain(Space *space, const char *text, Diags *diags)
@@ -229,7 +229,7 @@ const SpaceExpr *space_expression(Space *space, const char *where, const char *t
                                   Diags *diags)
 {
     SpaceExpr *expr = NEW(space->arena, SpaceExpr);
-    Span span = whole_text(space, where, text);
+    Span span = whole_text(where, text, diags);
     return constraint_parse(space, span, &expr->code, diags) ? expr : NULL;
 }
 

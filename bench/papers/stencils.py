@@ -173,6 +173,10 @@ def strategies(study):
             rows.append([name, str(total.n), number(total.speedup.geometric(), 3), str(total.best),
                          total.mean("configs", 0), *total.costs()])
     print_table(rows, "Tables 3 and 7: strategies; best: no other found a faster point")
+    hybrid = Summary(study.main, ("predicted", "hybrid"))
+    if hybrid.n:
+        print(f"  hybrid with the predicted loading takes {ratio(hybrid.total('cost_s'), hybrid.random_s):.2f} times Rand's time "
+              f"for {ratio(hybrid.total('configs'), sum(s.random.configs for s, _ in hybrid.followed)):.2f} times as many points")
 
 
 def table4(study):

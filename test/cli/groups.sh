@@ -90,6 +90,7 @@ passes "taken over" "$PYTHON" bench/merge_studies.py "$tmp/part" data/stencils/p
 mkdir "$tmp/slim"
 passes "slim" "$PYTHON" bench/merge_studies.py "$tmp/slim" data/stencils/pocl
 passes "read again" $paper groups "$tmp/slim"
+grep -q "takes 2.21 times Rand's time for 1.5[0-9] times as many points" "$tmp/stdout" && ok "what it costs" || not_ok "what it costs"
 grep -q "^  hybrid, predicted  *4  *1.125  *3  *93 " "$tmp/stdout" && ok "the same" || not_ok "the same"
 passes "forest" $paper forest data/stencils/pocl
 grep -q "line_1d_y_r2.*global" "$tmp/stdout" && ok "loading" || not_ok "loading"

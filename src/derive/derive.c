@@ -63,13 +63,16 @@ static bool apply_threads(Walk *w, RuleId rule, Path at, int dims)
     return walk_apply(w, rule, at, thread, dims);
 }
 
-// Reductions of at most so many elements anywhere below become straight-line code.
+enum { COPIES_MOST = 1024 };
+
+// Reductions of at most so many elements anywhere below become straight-line code, but for
+// those around others that leave too many copies.
 static void unroll_inner(Walk *w, Path at, int64_t most)
 {
     if (w->deep)
         return;
     int64_t length = nested_length(walk_node(w, at));
-    if (length && length <= most)
+    if (length && length <= most && expr_fold_terms(walk_node(w, at)) <= COPIES_MOST)
         walk_apply_plain(w, RULE_REDUCE_UNROLL, at);
     if (walk_node(w, at)->fun)
         unroll_inner(w, walk_below(w, at, CHILD_FUN), most);

@@ -166,6 +166,28 @@ static bool turns_elements(const Expr *array)
            array->fun->arg[0]->pattern == P_TRANSPOSE && is_close(array->type->elem);
 }
 
+static bool depends_on(const Expr *array, const Param *element)
+{
+    if (is_map(array))
+        return depends_on(array->arg[0], element);
+    if (!is_zip(array, 1))
+        return expr_mentions(array, element);
+    for (int i = 0; i < array->narg; i++)
+        if (depends_on(array->arg[i], element))
+            return true;
+    return false;
+}
+
+bool folds_same(const Expr *map)
+{
+    enum { ROWS_LEAST = 1024 };
+    int64_t rows;
+    Path at = {0};
+    return map->type->elem->kind != T_ARRAY && arith_is_const(map->type->len, &rows) &&
+           rows >= ROWS_LEAST && path_to_fold(map->fun->arg[0], &at, shares) &&
+           !depends_on(path_find(map->fun->arg[0], &at)->arg[1], map->fun->params[0]);
+}
+
 bool reads_columns(const Expr *map)
 {
     for (int depth = chain_depth(map); depth > 1; depth--) {
@@ -173,7 +195,7 @@ bool reads_columns(const Expr *map)
             return true;
         map = under_layout(map->fun->arg[0]);
     }
-    return is_turned(map->arg[0]) ||
+    return is_turned(map->arg[0]) || folds_same(map) ||
            expr_find(map->fun->arg[0], indexes_rows, map->fun->params[0]);
 }
 

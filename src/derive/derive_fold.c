@@ -220,6 +220,22 @@ static void set_row_items(const Derivation *d, Point *point, int64_t each)
     set_number(d, point, "ly", 1);
 }
 
+// What an item reads for several elements it reads once, and keeps what is theirs.
+static void set_block(const Derivation *d, Point *point, int64_t block)
+{
+    if (!d->shape.same || d->device.is_cpu)
+        return;
+    space_set(d->space, point, "inner", "unroll");
+    set_number(d, point, "bx", block);
+    set_number(d, point, "vec", MIN(block, 4));
+    if (space_valid(d->space, point))
+        return;
+    set_number(d, point, "bx", 1);
+    set_number(d, point, "vec", 1);
+    if (!space_valid(d->space, point))
+        space_set(d->space, point, "inner", "loop");
+}
+
 bool derive_fold_first(const Derivation *d, int i, Point *point)
 {
     // Measured on an H200: reductions of 2^26 elements, rows of 2^14. Items of a row take
@@ -247,6 +263,7 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
         space_set(d->space, point, "hold", "again");
         set_number(d, point, "lanes", 1);
         set_number(d, point, "parts", first[i].parts);
+        set_block(d, point, i % 2 ? 8 : 4);
     }
     if (!d->shape.rows || d->shape.long_rows)
         choose_share(d, point, first[i].share);
@@ -285,6 +302,7 @@ void fold_plain(const Derivation *d, Point *point)
         if (d->shape.lines)
             space_set(d->space, point, "fold", "near");
         set_join(d, point);
+        set_block(d, point, 4);
         return;
     }
     space_set(d->space, point, "fold", "group");

@@ -32,6 +32,7 @@ typedef struct {
     int64_t fold;           // length of folds that are all that a chain does; 0: none
     int64_t folds;          // how many there are of them
     bool columns;           // what neighbouring ones read are neighbours
+    bool same;              // they are one place, for each element folds all of one array
     bool lines;             // chains go along rows, whose elements are neighbours
     bool open_rows;         // it is not known how many: no group has several
     bool long_rows;         // prefixes of rows that a group cannot hold, or of few
@@ -209,8 +210,11 @@ int64_t chain_length(const Expr *map); // elements of its longest fold or prefix
 // A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
 // none.
 int64_t chain_split(const Expr *map);
-// Do neighbours of a map look at neighbours? As far as is seen.
+// Do neighbours of a map look at neighbours, or at the same? As far as is seen.
 bool reads_columns(const Expr *map);
+// Do many elements of a map each fold all of one array, as nearest neighbours do? Then the
+// lanes of a warp read one place of it at a time.
+bool folds_same(const Expr *map);
 // Do items of a chain read neighbours, a prefix or a fold that keeps the order?
 bool reads_near(const Expr *expr);
 int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none

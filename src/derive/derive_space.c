@@ -46,6 +46,7 @@ static void note_folds(Shape *shape, const Expr *map)
     int64_t len = chain_split(map);
     bool columns = reads_columns(map);
     shape->columns |= columns;
+    shape->same |= folds_same(map);
     shape->lines |= !columns;
     if (len > shape->fold && arith_is_const(map->type->len, &shape->folds))
         shape->fold = len;

@@ -313,6 +313,10 @@ static void test_plain_is_parallel(void **state)
          "-> v + reduce(max, 0.0, map(\\a b -> float(a) - float(b), zip(r, c))), zip(y, "
          "z)), x)",
          RULE_PRODUCT_SPLIT},
+        {"def p(x: [5000][9]float, y: [7000][9]float) = map(\\r -> reduce(min, 1e30, "
+         "map(\\q -> "
+         "reduce(+, 0.0, map(\\t -> abs(t.0 - t.1), zip(r, q))), y)), x)",
+         RULE_FOLD_SPLIT},
         {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
          "|> "
          "map(transpose)) |> map3(+)",

@@ -608,6 +608,7 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
     set_args(loaded, from, lent, arg, room, arena);
     DeviceLaunch launch = {.kernel = from->kernel,
                            .local_bytes = (size_t)from->local_bytes,
+                           .follows = from->follows,
                            .narg = from->narg,
                            .arg = arg};
     for (int d = 0; d < 3; d++) {

@@ -13,7 +13,7 @@
 
 // Registers of 32 bits that windows may take of the 255 of a lane; half of them leave most
 // shapes room for everything else. Cells that an iteration may read: what it compiles to.
-enum { WINDOW_REGISTERS = 212, READS_MOST = 6000, ROWS_LEAST = 64 };
+enum { WINDOW_REGISTERS = 212, READS_MOST = 6000, ROWS_LEAST = 16 };
 
 void merge_loops(TimeLoop *all, const TimeLoop *found)
 {
@@ -185,7 +185,7 @@ static void add_row_params(Derivation *d, Diags *diags)
     space_add_ints(d->space, "cols",
                    (const int64_t[]){1, 64, 128, 256, 512, 1024, 2048, 4096}, 8);
     space_add_ints(d->space, "rows",
-                   (const int64_t[]){ROWS_LEAST, 128, 256, 512, 1024, 4096}, 6);
+                   (const int64_t[]){ROWS_LEAST, 64, 128, 256, 512, 1024, 4096}, 7);
     constrain_fused(d, diags);
     constrain(d, diags, "fuse == 1 or cols >= 64");
     constrain(d, diags, "fuse == 1 or lx == 1");
@@ -203,9 +203,10 @@ static void add_walk_params(Derivation *d, bool relays)
     static const int64_t cols[] = {1, 2, 4, 8, 5, 6, 7, 9, 10, 11, 12, 13, 14, 16, 20, 24};
     space_add_ints(d->space, "cols", cols, relays ? COUNTOF(cols) : 4);
     space_add_ints(d->space, "rows",
-                   (const int64_t[]){ROWS_LEAST, 128, 192, 256, 320, 384, 512, 640, 768,
-                                     1024, 1280, 1536, 2048, 3072, 4096, 6144, 8192},
-                   is_deep(d) ? 8 : 17);
+                   (const int64_t[]){ROWS_LEAST, 32,   64,   96,   128,  192,  256,
+                                     320,        384,  512,  640,  768,  1024, 1280,
+                                     1536,       2048, 3072, 4096, 6144, 8192},
+                   is_deep(d) ? 11 : 20);
     // Registers that a compiler may use: 8 warps leave 255 each, 16 leave 128. Of 12 shapes
     // of a 5-point stencil on an H200, 20 warps made one 1.3 times as fast, and three
     // slower.

@@ -43,6 +43,7 @@ enum {
     FUNC_LOCAL_BYTES = 3, // of a thread: what is in no register
     FUNC_REGISTERS = 4,
     FUNC_DYNAMIC_BYTES = 8, // most that a launch may ask for
+    LAUNCH_OVERLAP = 6,     // PROGRAMMATIC_STREAM_SERIALIZATION
 };
 
 enum { LINE_BYTES = 128, ARGS_MAX = 256 };
@@ -55,7 +56,9 @@ static const char wait_text[] =
 
 typedef struct {
 #define DRIVER(name, args) int(*name) args;
+#define LATER              DRIVER
 #include "device/cuda.def"
+#undef LATER
 #undef DRIVER
     // Of CUDA 12.4 and later; NULL: what a kernel takes is not known.
     int (*cuFuncGetParamInfo)(void *function, size_t number, size_t *offset, size_t *bytes);
@@ -70,6 +73,7 @@ struct Device {
     void *context, *start, *end; // events
     void *wait_module, *wait;    // NULL: not built, and not waited
     int64_t max_grid[3];
+    bool follows; // a launch may begin while the one before it ends
     char arch[16];
 };
 
@@ -96,7 +100,9 @@ static bool find_symbols(Driver *cu, void *library, Buf *log)
 #define DRIVER(name, args)                                                                 \
     if (!library_find(library, #name, "the CUDA driver", &cu->name, log))                  \
         return false;
+#define LATER(name, args) *(void **)&cu->name = dlsym(library, #name);
 #include "device/cuda.def"
+#undef LATER
 #undef DRIVER
     Buf unsaid;
     buf_init(&unsaid);
@@ -188,6 +194,7 @@ static void describe(Device *device, int index)
     describe_driver(device, info);
     info->has_double = info->has_half = info->has_texture = true;
     info->matrix = (major >= 8) + (major == 9);
+    device->follows = major >= 9 && device->cu.cuLaunchKernelEx;
     info->compute_units = attribute(device, ATTR_MULTIPROCESSORS);
     info->clock_mhz = attribute(device, ATTR_CLOCK_KHZ) / 1000;
     info->warp = attribute(device, ATTR_WARP);
@@ -512,6 +519,7 @@ static void cuda_module_free(Device *device, Module *module)
 typedef struct {
     void *function;
     unsigned grid[3], block[3], shared;
+    bool follows;
     void *arg[ARGS_MAX];
 } Ready;
 
@@ -617,6 +625,7 @@ static DeviceStatus get_ready(const Device *device, const Module *module,
         ready->grid[i] = (unsigned)(launch->global[i] / launch->local[i]);
     }
     ready->shared = (unsigned)launch->local_bytes;
+    ready->follows = launch->follows && device->follows;
     for (int i = 0, n = 0; i < launch->narg; i++)
         if (!launch->arg[i].symbol)
             ready->arg[n++] = launch->arg[i].mem ? (void *)&launch->arg[i].mem->address
@@ -669,8 +678,28 @@ static DeviceStatus copy_symbols(const Device *device, const Module *module,
     return status;
 }
 
+// What cuLaunchKernelEx takes: CUlaunchConfig with one CUlaunchAttribute.
+typedef struct {
+    int id, reserved, value[16];
+} Attribute;
+
+typedef struct {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    const Attribute *attribute;
+    unsigned n;
+} LaunchConfig;
+
 static int enqueue(const Driver *cu, Ready *r, void *stream)
 {
+    static const Attribute overlap = {.id = LAUNCH_OVERLAP, .value = {1}};
+    if (r->follows) {
+        LaunchConfig c = {
+            .shared = r->shared, .stream = stream, .attribute = &overlap, .n = 1};
+        memcpy(c.grid, r->grid, sizeof c.grid);
+        memcpy(c.block, r->block, sizeof c.block);
+        return cu->cuLaunchKernelEx(&c, r->function, r->arg, NULL);
+    }
     return cu->cuLaunchKernel(r->function, r->grid[0], r->grid[1], r->grid[2], r->block[0],
                               r->block[1], r->block[2], r->shared, stream, r->arg, NULL);
 }

@@ -68,6 +68,7 @@ typedef struct {
     size_t local_bytes;         // local memory of a group that its text does not declare
     int narg;
     const DeviceArg *arg;
+    bool follows; // it waits itself for the launch before it, as that one did
 } DeviceLaunch;
 
 // What is compiled. Kernels of CUDA that are not extern "C", templates among them, have

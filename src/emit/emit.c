@@ -110,11 +110,17 @@ static bool unit_decides(const Unit *unit)
     return false;
 }
 
+bool emit_follows(const Target *target, const Unit *unit)
+{
+    return target->follow && unit->launches.len > 1;
+}
+
 void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel *kernel)
 {
     Printer p;
     printer_init(&p, out, target, unit->program);
     p.decides = target->doubts && unit_decides(unit);
+    p.follows = emit_follows(target, unit);
     put_kernel(&p, kernel);
     printer_release(&p);
 }

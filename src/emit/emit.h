@@ -42,6 +42,8 @@ void emit_prelude(Buf *out, const Target *target, const Program *program);
 // outermost one is an OpenMP loop) and `void NAME_entry(void *const *arg)` is added, where
 // arg[i] points to a buffer's data, or to the value of an int argument.
 void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel *kernel);
+// Whether the kernels of a unit wait themselves, each for the launch before its own.
+bool emit_follows(const Target *target, const Unit *unit);
 // Bytes of local memory that a launch of the kernel must ask for: 0 where its text declares
 // all of it, which a target may allow up to a size only.
 int64_t emit_local_bytes(const Target *target, const Kernel *kernel);

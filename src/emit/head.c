@@ -508,12 +508,24 @@ static void put_matrix_text(Buf *out, const Program *program, const Uses *uses)
     buf_putc(out, '\n');
 }
 
+// From compute capability 9 on, a launch may ask for it (DeviceLaunch.follows).
+static const Helper cuda_follow = {
+    {"fw_follow(", NULL},
+    "// Waits until the kernel before has written all that it writes.\n"
+    "@void fw_follow()\n"
+    "{\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+    "#endif\n"
+    "}\n"};
+
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
 {
     if (program_uses(program, S_DOUBLE) && cuda_over[program->math].text)
         put_helpers(out, &cuda_over[program->math], 1, "", uses);
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);
+    put_helpers(out, &cuda_follow, 1, "__device__ __forceinline__ ", uses);
     put_strict_c(out, COUNTOF(strict_helper), "__device__ __forceinline__ ", program, uses);
     put_cuda_vectors(out, program, &uses->vectors, 0);
     put_matrix_text(out, program, uses);

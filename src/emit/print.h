@@ -32,6 +32,7 @@ struct Target {
     void (*put_head)(Buf *out, const Program *program, const Uses *uses);
     void (*put_start)(Printer *p, const Kernel *kernel);
     const char *function, *global, *local, *byte, *restricted, *barrier, *shuffle;
+    const char *follow;
     const char *local_pointer, *align, *align_close;
     int64_t declared_bytes;
     const char *id[4], *dim, *id_close, *group_size;
@@ -72,6 +73,7 @@ struct Printer {
     VEC(const Stm *) ints;       // ST_INT statements so far
     VEC(const Arith *) computed; // and those of values
     bool parallel;               // inside an OpenMP loop
+    bool follows;                // launches of the unit follow each other
     bool decides;                // the unit makes decisions that may be in doubt
 };
 

@@ -742,6 +742,8 @@ void put_kernel(Printer *p, const Kernel *kernel)
     p->indent = 1;
     if (p->target->doubts && p->target->threads)
         put_line(p, "fw_unsure = false;");
+    if (p->follows)
+        put_line(p, "%s", p->target->follow);
     if (p->target->threads || !block_any(&kernel->body, is_group_loop, NULL))
         put_locals(p, &kernel->body);
     put_block(p, &kernel->body);

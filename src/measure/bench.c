@@ -362,6 +362,7 @@ static DeviceLaunch device_launch(const Bench *bench, Piece *piece, const JobLau
     DeviceArg *arg = NEW_ARRAY(piece->arena, DeviceArg, from->narg);
     DeviceLaunch launch = {.kernel = from->kernel,
                            .local_bytes = (size_t)from->local_bytes,
+                           .follows = from->follows,
                            .narg = from->narg,
                            .arg = arg};
     for (int i = 0; i < from->narg; i++)

@@ -144,6 +144,7 @@ typedef struct {
     int64_t local_bytes; // local memory of a group that the text does not declare
     int narg;
     const JobArg *arg;
+    bool follows; // as in DeviceLaunch
 } JobLaunch;
 
 // One candidate to try. Kernel names must be unique among jobs run together, and text

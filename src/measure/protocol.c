@@ -216,10 +216,11 @@ static json_t *launch_to_json(const JobLaunch *launch)
     json_t *args = json_array();
     for (int i = 0; i < launch->narg; i++)
         json_array_append_new(args, arg_to_json(&launch->arg[i]));
-    return json_pack("{s:o,s:o,s:o,s:I,s:o}", "kernel", json_text(launch->kernel), "global",
-                     ints_to_json(launch->global, 3), "local",
+    return json_pack("{s:o,s:o,s:o,s:I,s:b,s:o}", "kernel", json_text(launch->kernel),
+                     "global", ints_to_json(launch->global, 3), "local",
                      ints_to_json(launch->local, 3), "local_bytes",
-                     (json_int_t)launch->local_bytes, "args", args);
+                     (json_int_t)launch->local_bytes, "follows", launch->follows, "args",
+                     args);
 }
 
 static void launch_from_json(Arena *arena, const json_t *json, JobLaunch *launch)
@@ -229,6 +230,7 @@ static void launch_from_json(Arena *arena, const json_t *json, JobLaunch *launch
     ints_from_json(json_object_get(json, "global"), launch->global, 3);
     ints_from_json(json_object_get(json, "local"), launch->local, 3);
     launch->local_bytes = json_int_of(json, "local_bytes", 0);
+    launch->follows = json_is_true(json_object_get(json, "follows"));
     launch->narg = (int)json_array_size(args);
     JobArg *arg = NEW_ARRAY(arena, JobArg, launch->narg);
     for (int i = 0; i < launch->narg; i++)

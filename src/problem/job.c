@@ -37,6 +37,7 @@ static void make_launch(const Problem *problem, const Unit *unit, const Target *
         to->global[d] = problem_number(problem, kernel->global[d]);
     }
     to->local_bytes = emit_local_bytes(target, kernel);
+    to->follows = from > unit->launches.at && emit_follows(target, unit);
     to->narg = kernel->params.len + kernel->sizes.len;
     JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(to->narg, 1));
     for (int i = 0; i < kernel->params.len; i++) {

@@ -508,6 +508,28 @@ static Expr *product(Build *b, Param *p, Param *q)
                  FLOAT);
 }
 
+// Where several launches follow each other, each kernel begins by waiting.
+static void test_follow(void **state)
+{
+    (void)state;
+    Build *b = build_tile(4, 0);
+    Launch launch = {b->kernel, b->kernel->params.at};
+    for (int n = 1; n < 4; n++) {
+        VEC_PUSH(b->arena, &b->unit.launches, launch);
+        Buf out;
+        buf_init(&out);
+        emit_kernel(&out, cuda(), &b->unit, b->kernel);
+        assert_int_equal(strstr(out.text, "{\n    fw_follow();\n") != NULL, n > 1);
+        assert_int_equal(emit_follows(cuda(), &b->unit), n > 1);
+        buf_clear(&out);
+        emit_kernel(&out, opencl(), &b->unit, b->kernel);
+        assert_null(strstr(out.text, "fw_follow"));
+        assert_false(emit_follows(opencl(), &b->unit));
+        buf_release(&out);
+    }
+    build_free(b);
+}
+
 static void test_functions(void **state)
 {
     (void)state;
@@ -712,29 +734,18 @@ static void test_shuffle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_jacobi_opencl),
-        cmocka_unit_test(test_tile_opencl),
-        cmocka_unit_test(test_jacobi_cuda),
-        cmocka_unit_test(test_tile_cuda),
-        cmocka_unit_test(test_tile_c),
-        cmocka_unit_test(test_reduction_opencl),
-        cmocka_unit_test(test_strided_and_generic),
-        cmocka_unit_test(test_literals),
-        cmocka_unit_test(test_parentheses),
-        cmocka_unit_test(test_operations),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_vectors_cuda),
-        cmocka_unit_test(test_vector_store_cuda),
-        cmocka_unit_test(test_operations_cuda),
-        cmocka_unit_test(test_taken_names),
-        cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_conditional_let),
-        cmocka_unit_test(test_unit),
-        cmocka_unit_test(test_shuffle),
-        cmocka_unit_test(test_run_c),
+        cmocka_unit_test(test_targets),          cmocka_unit_test(test_jacobi_opencl),
+        cmocka_unit_test(test_tile_opencl),      cmocka_unit_test(test_jacobi_cuda),
+        cmocka_unit_test(test_tile_cuda),        cmocka_unit_test(test_tile_c),
+        cmocka_unit_test(test_reduction_opencl), cmocka_unit_test(test_strided_and_generic),
+        cmocka_unit_test(test_literals),         cmocka_unit_test(test_parentheses),
+        cmocka_unit_test(test_operations),       cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_conditions),       cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_vectors_cuda),     cmocka_unit_test(test_vector_store_cuda),
+        cmocka_unit_test(test_operations_cuda),  cmocka_unit_test(test_taken_names),
+        cmocka_unit_test(test_follow),           cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_conditional_let),  cmocka_unit_test(test_unit),
+        cmocka_unit_test(test_shuffle),          cmocka_unit_test(test_run_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

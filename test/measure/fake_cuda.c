@@ -499,6 +499,17 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     return 0;
 }
 
+// A launch that may overlap the one before it: CUlaunchConfig.
+EXPORT int cuLaunchKernelEx(const void *config, void *function, void **arg, void **extra)
+{
+    const struct {
+        unsigned grid[3], block[3], shared;
+        void *stream;
+    } *c = config;
+    return cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0],
+                          c->block[1], c->block[2], c->shared, c->stream, arg, extra);
+}
+
 EXPORT int cuEventCreate(void **event, unsigned flags)
 {
     (void)flags;

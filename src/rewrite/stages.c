@@ -53,7 +53,7 @@ static bool fold_value(Rewrite *rw, Expr *expr, const Expr *let, bool windows)
 {
     bool changed = false;
     if (is(expr, P_REDUCE)) {
-        changed = expr_mentions(expr->arg[1], let->param) &&
+        changed = expr->type->kind != T_ARRAY && expr_mentions(expr->arg[1], let->param) &&
                   (windows || !has_windows_of(expr->arg[1], let->param));
         if (changed)
             expr->arg[1] =
@@ -67,7 +67,8 @@ static bool fold_value(Rewrite *rw, Expr *expr, const Expr *let, bool windows)
 
 Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (at->kind != E_LET || !is(at->arg[0], P_MAP) || !at_host(rw))
+    if (at->kind != E_LET || !is(at->arg[0], P_MAP) || !at_host(rw) ||
+        expr_find_pattern(at->arg[0], P_REDUCE))
         return NULL;
     Expr *let = copy_of(rw, at);
     bool windows = args->at[0] && !has_windows_of(let->arg[0], NULL);

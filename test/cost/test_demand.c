@@ -55,10 +55,11 @@ static const Ask rows[] = {
     {COPY2, "lx=8 ly=32", 1024, DEMAND_BANK, 4 * 32768},   // whose banks are the same
     {TRANSPOSE, "lx=32 ly=8", 1024, DEMAND_LINE, 32 * 32768},
     {TRANSPOSE, "lx=32 ly=8", 1024, DEMAND_BANK, 32 * 32768},
-    {SUM, "lx=64 fold=item", 1 << 14, DEMAND_OPERATE, 16384.0 * 512}, // a fused one
-    {SUM, "lx=64 fold=item", 1 << 14, DEMAND_CHAIN, 16384}, // one wave of 256 groups
-    {SUM, "lx=64 fold=item", 1 << 14, DEMAND_SLOW, 0},
-    {SUM, "lx=64 fold=item", 1 << 14, DEMAND_FETCH, 16384},
+    {SUM, "lx=64 fold=item parts=1", 1 << 14, DEMAND_OPERATE, 16384.0 * 512}, // a fused one
+    {SUM, "lx=64 fold=item parts=1", 1 << 14, DEMAND_CHAIN,
+     16384}, // one wave of 256 groups
+    {SUM, "lx=64 fold=item parts=1", 1 << 14, DEMAND_SLOW, 0},
+    {SUM, "lx=64 fold=item parts=1", 1 << 14, DEMAND_FETCH, 16384},
     {ROOTS, "lx=64", 1 << 14, DEMAND_CHAIN, 2 * 16384}, // products do not wait
     {ROOTS, "lx=64", 1 << 14, DEMAND_SLOW, 16384},
     // 18 x 18 elements by 16 x 16 items: along x a warp goes round twice, along y there are

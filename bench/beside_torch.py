@@ -114,7 +114,7 @@ def tune(opt, folder, name, sizes):
     with open(out) as f:
         r = json.load(f)
     return {"best_us": r["best"]["time_ns"] / 1e3, "plain_us": (r["baseline_ns"] or 0) / 1e3,
-            "share": r["floor"]["share"] if r["floor"] else float("nan"), "seconds": r["elapsed_s"],
+            "share": r["roofline"]["share"] if r["roofline"] else float("nan"), "seconds": r["elapsed_s"],
             "point": r["best"]["point"]}
 
 

@@ -3,7 +3,7 @@
 #
 # Dot product, sum of magnitudes, scaling, matrix-vector and matrix product, tuned from the
 # plain programs on one GPU: bench/blas.py [FOREWARP] [SECONDS]. A line each, as a share of the
-# floor measured in the same run (copy bandwidth, or the rate of multiply-adds in registers).
+# roofline measured in the same run (copy bandwidth, or the rate of multiply-adds in registers).
 # Then products of other types, sizes and layouts, with what is fused around them, each beside
 # PyTorch (cuBLAS, cuDNN, torch.compile; no TF32), where PyTorch is: the share is that of its rate.
 # ONLY="half;half, odd" takes rows by their names.
@@ -165,7 +165,7 @@ def main(folder):
     print(f"{found['name']}: copy {rates['copy_gbs']:.0f} GB/s, float "
           f"{rates['float_gflops']:.0f} Gflop/s, double {rates['double_gflops']:.0f} Gflop/s")
     print(f"{'program':8} {'sizes':22} {'time us':>9} {'GB/s':>7} {'Gflop/s':>8} "
-          f"{'of floor':>8} {'plain':>7} {'tuned in':>8}  point")
+          f"{'of roofline':>8} {'plain':>7} {'tuned in':>8}  point")
     for name, full in ROWS:
         if only and name not in only:
             continue
@@ -173,10 +173,10 @@ def main(folder):
                          for k, v in (size.split("=") for size in full.split(",")))
         r = run(folder, "tune", os.path.join(examples, name + ".fw"), "-s", sizes, "-q",
                 "-b", seconds + "s", "-o", folder)
-        ns, floor = r["best"]["time_ns"], r["floor"]
-        plain = floor["ns"] / r["baseline_ns"] if r["baseline_ns"] else float("nan")
-        print(f"{name:8} {sizes:22} {ns / 1e3:9.1f} {floor['bytes'] / ns:7.0f} "
-              f"{floor['flops'] / ns:8.0f} {100 * floor['share']:7.1f}% {100 * plain:6.1f}% "
+        ns, roofline = r["best"]["time_ns"], r["roofline"]
+        plain = roofline["ns"] / r["baseline_ns"] if r["baseline_ns"] else float("nan")
+        print(f"{name:8} {sizes:22} {ns / 1e3:9.1f} {roofline['bytes'] / ns:7.0f} "
+              f"{roofline['flops'] / ns:8.0f} {100 * roofline['share']:7.1f}% {100 * plain:6.1f}% "
               f"{r['elapsed_s']:6.1f} s  {r['best']['point']}", flush=True)
     products(folder)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs forewarp for bench/population and bench/cliffs, and takes shares of the floor from it.
+"""Runs forewarp for bench/population and bench/cliffs, and takes shares of the roofline from it.
 
 Every command has a limit of time, after which its whole process group is ended; nothing that
-it does ends the caller. A share is forewarp's own: the floor that `tune --json` names over the
+it does ends the caller. A share is forewarp's own: the roofline that `tune --json` names over the
 time of a point. The plain point, the first one picked (`first_pick` of `tune --json`: the
 point tried first after the plain one, whichever trial ends first) and the best come from one
 `tune` without stored trials.
@@ -178,7 +178,7 @@ def know_copy(fw, path, sizes, device):
 
 
 def shares(fw, path, sizes, device, budget):
-    """Shares of the floor of the plain, first and best point (None: no result), the points,
+    """Shares of the roofline of the plain, first and best point (None: no result), the points,
     the statuses of trials, what failed."""
     know_copy(fw, path, sizes, device)
     began = time.time()
@@ -191,17 +191,17 @@ def shares(fw, path, sizes, device, budget):
     if not result:
         row["failure"] = failure or "no result"
         return row
-    floor = (result.get("floor") or {}).get("ns")
+    roofline = (result.get("roofline") or {}).get("ns")
     row["trials"], row["bytes"] = result["trials"], result["bytes"]
-    row["plain_ns"], row["floor_ns"] = result["baseline_ns"], floor
+    row["plain_ns"], row["roofline_ns"] = result["baseline_ns"], roofline
     best = result["best"]
     row["point"], row["best_ns"] = best["point"], best["time_ns"]
-    if not floor:
-        row["failure"], row["message"] = row["failure"] or "no floor", message or "no floor"
+    if not roofline:
+        row["failure"], row["message"] = row["failure"] or "no roofline", message or "no roofline"
         return row
 
     def share(ns):
-        return floor / ns if ns and math.isfinite(ns) else None
+        return roofline / ns if ns and math.isfinite(ns) else None
 
     row["plain"], row["best"] = share(result["baseline_ns"]), share(best["time_ns"])
     row["first_point"] = result["first_pick"]

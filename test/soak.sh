@@ -4,7 +4,7 @@
 # resident memory of the tuner and of its workers, and counts the files of the cache; the
 # second half of the search may not take more than KEPT bytes a trial of the tuner, nor make
 # the workers grow by more than a tenth: PoCL's compiler keeps memory of each job, so a worker
-# grows until it has built BUILDS_MAX (src/measure/rig.c) and another takes its place. The
+# grows until it has built BUILDS_MAX (src/measure/runner.c) and another takes its place. The
 # device is the processor by way of PoCL, whose compiler takes nearly all of the time: a sixth
 # of a second of a core a trial, so the kernel is as small as one can be.
 set -u

@@ -22,7 +22,7 @@ bool api_options(const fw_plan_options *o, const fw_device *device, Arena *arena
                       .where = o->where && o->where[0] ? o->where : NULL,
                       .seed = o->seed ? o->seed : 1,
                       .budget_s = INFINITY,
-                      .no_floor = true,
+                      .no_roofline = true,
                       .store = api_store(o->store, arena),
                       .place = {.folder = workplace_folder(arena), .worker = o->worker}};
     if (strategy && !search_find(strategy))
@@ -62,7 +62,7 @@ typedef struct {
     const fw_problem *problem;
     const fw_device *device;
     TuneOptions options;
-    Ways ways;
+    Variants variants;
     Arena *arena;
     fw_plan *plan;
     Diags *diags;
@@ -74,7 +74,8 @@ static bool set_plan(Making *m, const Point *point, const char *rule, fw_origin 
 {
     m->plan->origin = origin;
     m->plan->time_ns = isfinite(time_ns) ? time_ns : 0;
-    return recipe_make(&m->ways, point, rule, m->plan->arena, &m->plan->recipe, m->diags);
+    return recipe_make(&m->variants, point, rule, m->plan->arena, &m->plan->recipe,
+                       m->diags);
 }
 
 // 1: the plan is that of the store; 0: there is none; -1: failed.
@@ -88,7 +89,7 @@ static int take_wisdom(Making *m, int reach, Rigor least)
                              .least = least,
                              .place = m->options.place.worker ? &m->options.place : NULL,
                              .seed = m->options.seed};
-    int got = plan_find(&m->ways, &asked, plan->arena, &found, m->diags);
+    int got = plan_find(&m->variants, &asked, plan->arena, &found, m->diags);
     if (got <= 0)
         return got;
     if (!found.checked) {
@@ -100,7 +101,7 @@ static int take_wisdom(Making *m, int reach, Rigor least)
     }
     plan->found_for = found.other_size ? found.problem : NULL;
     plan->foreign = found.other_device ? found.device : NULL;
-    plan_warn(&found, &m->ways, &m->device->info, m->diags);
+    plan_warn(&found, &m->variants, &m->device->info, m->diags);
     bool ok = set_plan(m, &found.point, found.rule,
                        found.other_size ? FW_NEAREST : FW_WISDOM, found.time_ns);
     return ok ? 1 : -1;
@@ -135,11 +136,11 @@ static bool estimate(Making *m)
     Point plain;
     if (rank(m, &ranking))
         for (int i = 0; i < ranking.n; i++)
-            if (space_valid(m->ways.space, &ranking.point[i]))
+            if (space_valid(m->variants.space, &ranking.point[i]))
                 return set_plan(m, &ranking.point[i], NULL, FW_PREDICTED, 0);
-    ways_first(&m->ways, &plain, 1);
-    if (!space_valid(m->ways.space, &plain))
-        space_point(m->ways.space, 0, &plain);
+    variants_first(&m->variants, &plain, 1);
+    if (!space_valid(m->variants.space, &plain))
+        space_point(m->variants.space, 0, &plain);
     return set_plan(m, &plain, NULL, FW_PLAIN, 0);
 }
 
@@ -150,7 +151,7 @@ static bool hook_trial(void *user, const char *point, const Trial *trial)
     return m->o->on_trial(m->o->user, &told) != 0;
 }
 
-static bool hook_accept(void *user, const char *point, const RigBuffer *buffer, int n,
+static bool hook_accept(void *user, const char *point, const RunnerBuffer *buffer, int n,
                         void *const *out)
 {
     const Making *m = user;
@@ -186,7 +187,7 @@ static bool run_search(Making *m, fw_origin origin)
     if (strcmp(result.fingerprint, m->device->info.fingerprint) != 0)
         return diag_world(m->diags, "C051", "%s is now another device: %s",
                           m->device->info.id, result.device);
-    if (!point_parse(m->ways.space, result.point, &point))
+    if (!point_parse(m->variants.space, result.point, &point))
         BUG("the point of a search is not of its space");
     m->plan->baseline_ns = isfinite(result.baseline_ns) ? result.baseline_ns : 0;
     Buf rule;
@@ -210,7 +211,7 @@ static bool search(Making *m, const RigorInfo *rigor)
                                         : rigor->budget_s;
     options->budget_trials = MAX(o->budget_trials, 0);
     options->enough = fmax(o->enough, 0);
-    options->no_floor = !(o->enough > 0);
+    options->no_roofline = !(o->enough > 0);
     options->quiet_trials = MAX(o->quiet_trials, 0);
     options->quiet_s = fmax(o->quiet_s, 0);
     return run_search(m, FW_MEASURED);
@@ -240,8 +241,8 @@ static bool make(Making *m)
     if ((int)rigor < 0 || (int)rigor >= COUNTOF(rigor_info))
         return diag_error(m->diags, span_none, "C055", "there is no rigor %d", (int)rigor);
     if (!api_options(m->o, m->device, m->arena, &m->options, m->diags) ||
-        !ways_open(&m->ways, m->problem->problem, &m->device->info, m->diags) ||
-        (m->options.where && !ways_constrain(&m->ways, m->options.where, m->diags)))
+        !variants_open(&m->variants, m->problem->problem, &m->device->info, m->diags) ||
+        (m->options.where && !variants_constrain(&m->variants, m->options.where, m->diags)))
         return false;
     bool runs = rigor != FW_ESTIMATE && rigor != FW_WISDOM_ONLY;
     int got = take_wisdom(m, runs ? 0 : near, rigor_info[rigor].rigor);
@@ -283,7 +284,7 @@ fw_plan *fw_plan_make(const fw_problem *problem, const fw_device *device,
     diags_init(&diags, arena_new());
     deep_call(make_deep, &m);
     bool ok = m.ok;
-    ways_close(&m.ways);
+    variants_close(&m.variants);
     api_message(&diags, message);
     arena_free(m.arena);
     if (ok)

@@ -71,7 +71,7 @@ void fw_search_free(fw_search *s)
 
 static const Space *space_of(const fw_search *s)
 {
-    return tune_ways(s->tune)->space;
+    return tune_variants(s->tune)->space;
 }
 
 double fw_search_points(const fw_search *s)
@@ -128,7 +128,7 @@ const char *fw_search_plain(fw_search *s)
     Point point;
     if (!s)
         return NULL;
-    ways_first(tune_ways(s->tune), &point, 1);
+    variants_first(tune_variants(s->tune), &point, 1);
     return print_point(s, &point);
 }
 
@@ -187,7 +187,8 @@ static bool make_plan(fw_search *s, const char *text, fw_plan *plan, Diags *diag
         point = best;
     plan->origin = tune_measured(s->tune, &point, &ns) ? FW_MEASURED : FW_PREDICTED;
     plan->time_ns = plan->origin == FW_MEASURED ? ns : 0;
-    return recipe_make(tune_ways(s->tune), &point, NULL, plan->arena, &plan->recipe, diags);
+    return recipe_make(tune_variants(s->tune), &point, NULL, plan->arena, &plan->recipe,
+                       diags);
 }
 
 fw_plan *fw_search_plan(fw_search *s, const char *point, char **message)
@@ -249,18 +250,19 @@ int fw_wisdom_forget(const char *path, const fw_problem *problem, const fw_devic
     if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
         return 0;
     Diags diags;
-    Ways ways = {0};
+    Variants variants = {0};
     StoreKey key;
     diags_init(&diags, arena_new());
     Store *store = store_open(api_store(path, diags.arena), &diags);
-    bool opened = store && ways_open(&ways, problem->problem, &device->info, &diags);
+    bool opened =
+        store && variants_open(&variants, problem->problem, &device->info, &diags);
     bool ok = opened;
     if (opened) {
-        plan_key(problem->problem, space_hash(ways.space), &device->info, &key);
+        plan_key(problem->problem, space_hash(variants.space), &device->info, &key);
         int64_t session = store_session(store, &key, &diags);
         ok = session && store_forget(store, session, &diags);
     }
-    ways_close(&ways);
+    variants_close(&variants);
     store_close(store);
     api_message(&diags, message);
     return ok;

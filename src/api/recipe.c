@@ -77,7 +77,7 @@ static bool reads_images(const Job *job)
 
 // What is put together: launches and scratch buffers of all points of a rule.
 typedef struct {
-    const Ways *ways;
+    const Variants *variants;
     Arena *arena;
     Recipe *recipe;
     VEC(JobLaunch) launch;
@@ -109,7 +109,7 @@ static void open_unit(Joining *j, const Unit *unit, int first, int first_scratch
         const Buffer *buffer = unit->buffers.at[i];
         if (!buffer->formal)
             add_open(j, OPEN_SCRATCH, first_scratch++, 0, buffer->count,
-                     target_bytes(j->ways->target, buffer->scalar));
+                     target_bytes(j->variants->target, buffer->scalar));
     }
 }
 
@@ -129,18 +129,18 @@ static JobLaunch moved(const JobLaunch *from, int callers, int by, Arena *arena)
 static bool add_point(Joining *j, const Point *point, int number, bool alone, Diags *diags)
 {
     Recipe *recipe = j->recipe;
-    const Problem *problem = j->ways->problem;
+    const Problem *problem = j->variants->problem;
     const char *name =
         alone ? problem->name : arena_printf(j->arena, "%s_v%d", problem->name, number);
     Candidate candidate;
-    if (!ways_candidate(j->ways, point, name, j->arena, &candidate, diags))
+    if (!variants_candidate(j->variants, point, name, j->arena, &candidate, diags))
         return false;
     const Job *job = &candidate.job;
     bool ok = !reads_images(job) ||
               diag_error(diags, span_none, "C056",
                          "a kernel that reads images runs in forewarp only");
     if (alone)
-        ways_text(j->ways, &candidate, &j->source);
+        variants_text(j->variants, &candidate, &j->source);
     else
         buf_puts(&j->source, candidate.source.text);
     Variant *variant = &recipe->variant[number];
@@ -163,7 +163,7 @@ static bool add_point(Joining *j, const Point *point, int number, bool alone, Di
 
 static void add_sizes(Joining *j)
 {
-    const Problem *problem = j->ways->problem;
+    const Problem *problem = j->variants->problem;
     const Program *program = problem->general;
     RecipeSize *size = NEW_ARRAY(j->arena, RecipeSize, program->sizes.len + 1);
     OpenCondition *condition =
@@ -204,8 +204,8 @@ static bool add_rule(Joining *j, const char *text, Diags *diags)
         for (int i = 0; i < recipe->rule.n; i++)
             if (strcmp(recipe->rule.row[i].point, point[v]) == 0)
                 recipe->of_row[i] = v;
-        if (!point_parse(j->ways->space, point[v], &at) ||
-            !space_valid(j->ways->space, &at))
+        if (!point_parse(j->variants->space, point[v], &at) ||
+            !space_valid(j->variants->space, &at))
             return diag_world(diags, "C096",
                               "the stored rule has no point of this space: %s", point[v]);
         if (!add_point(j, &at, v, recipe->nvariant == 1, diags))
@@ -219,32 +219,32 @@ static const char *rule_head(const Joining *j)
     Buf text;
     buf_init(&text);
     buf_printf(&text, "// %s\n//\n// Which kernels for which sizes:\n",
-               problem_label(j->ways->problem));
+               problem_label(j->variants->problem));
     for (int i = 0; i < j->recipe->rule.n; i++) {
         const RuleRow *row = &j->recipe->rule.row[i];
         buf_puts(&text, "//   ");
         rule_print_tests(&text, row);
         buf_printf(&text, "%s: %s_v%d, %s\n", row->ntest ? "" : "else",
-                   j->ways->problem->name, j->recipe->of_row[i], row->point);
+                   j->variants->problem->name, j->recipe->of_row[i], row->point);
     }
-    buf_printf(&text, "\n%s\n", j->ways->prelude.text);
+    buf_printf(&text, "\n%s\n", j->variants->prelude.text);
     return buf_keep(&text, j->arena);
 }
 
-bool recipe_make(const Ways *ways, const Point *point, const char *rule, Arena *arena,
-                 Recipe *recipe, Diags *diags)
+bool recipe_make(const Variants *variants, const Point *point, const char *rule,
+                 Arena *arena, Recipe *recipe, Diags *diags)
 {
     Buf text;
-    const Problem *problem = ways->problem;
-    Joining j = {.ways = ways, .arena = arena, .recipe = recipe};
+    const Problem *problem = variants->problem;
+    Joining j = {.variants = variants, .arena = arena, .recipe = recipe};
     *recipe = (Recipe){.problem = arena_strdup(arena, problem_label(problem)),
-                       .target = ways->target,
+                       .target = variants->target,
                        .nvariant = 1};
     Argument *argument = problem->kind->arguments(problem, arena, &recipe->nargument);
     name_arguments(argument, recipe->nargument, arena);
     recipe->argument = argument;
     buf_init(&text);
-    point_print(&text, ways->space, point);
+    point_print(&text, variants->space, point);
     recipe->point = rule ? arena_strdup(arena, rule) : buf_keep(&text, arena);
     if (rule)
         buf_release(&text);

@@ -56,8 +56,8 @@ typedef struct {
 } Recipe;
 
 // All of it in arena; false with diagnostics. rule: as text, or NULL: the point alone.
-bool recipe_make(const Ways *ways, const Point *point, const char *rule, Arena *arena,
-                 Recipe *recipe, Diags *diags);
+bool recipe_make(const Variants *variants, const Point *point, const char *rule,
+                 Arena *arena, Recipe *recipe, Diags *diags);
 
 // Loaded: compiled for a queue of the caller's, in this process ------------------------
 

@@ -9,7 +9,7 @@
 //           they do beside what was measured. All kernels in one shape of group come first,
 //           then all in their other shapes as long as there is time
 //
-// One rig serves all kernels: its buffers are as large as the largest needs. What the
+// One runner serves all kernels: its buffers are as large as the largest needs. What the
 // kernels compute is not compared; the tests of the code generator do that.
 
 #include "calibrate/calibrate.h"
@@ -168,7 +168,7 @@ typedef struct {
     Calibration *out;
     Arena *arena;
     Diags *diags;
-    Rig *rig;
+    Runner *runner;
     float *values;
     double deadline_s;
     int64_t most_bytes;
@@ -178,7 +178,7 @@ typedef struct {
 static bool open_pool(Calibrator *c)
 {
     int64_t n = c->most_bytes / (int64_t)sizeof(float);
-    RigBuffer buffer[POOL];
+    RunnerBuffer buffer[POOL];
     uint32_t x = 1;
     c->values = xmalloc(sizeof(float) * (size_t)n);
     for (int64_t i = 0; i < n; i++) {
@@ -186,19 +186,19 @@ static bool open_pool(Calibrator *c)
         c->values[i] = 0.5F + (float)(x >> 8) * (1.0F / (1 << 24));
     }
     for (int i = 0; i < POOL; i++)
-        buffer[i] = (RigBuffer){.name = "pool",
-                                .scalar = S_FLOAT,
-                                .count = n,
-                                .init = i < POOL_INPUTS ? c->values : NULL};
-    RigConfig config = {.device = c->options->device,
-                        .worker = c->options->place.worker,
-                        .folder = c->options->place.folder,
-                        .stop = c->options->place.stop,
-                        .nbuffer = POOL,
-                        .buffer = buffer,
-                        .samples = SAMPLES};
-    c->rig = rig_open(&config, c->diags);
-    return c->rig != NULL;
+        buffer[i] = (RunnerBuffer){.name = "pool",
+                                   .scalar = S_FLOAT,
+                                   .count = n,
+                                   .init = i < POOL_INPUTS ? c->values : NULL};
+    RunnerConfig config = {.device = c->options->device,
+                           .worker = c->options->place.worker,
+                           .folder = c->options->place.folder,
+                           .stop = c->options->place.stop,
+                           .nbuffer = POOL,
+                           .buffer = buffer,
+                           .samples = SAMPLES};
+    c->runner = runner_open(&config, c->diags);
+    return c->runner != NULL;
 }
 
 // The job's buffers are the pool's. False if one is too large or of another type.
@@ -361,7 +361,7 @@ static bool measure_sizes(Calibrator *c, const KernelRow *row, int first, int la
             if (shape_points[row->shapes][s])
                 add_job(b, row, (int64_t)1 << p, shape_points[row->shapes][s], &left_s);
     bool alive =
-        !b->n || rig_run(c->rig, b->job, b->n, b->cutoff_ns, on_trial, b, c->diags);
+        !b->n || runner_run(c->runner, b->job, b->n, b->cutoff_ns, on_trial, b, c->diags);
     for (int i = 0; i < b->n; i++)
         made_free(&b->made[i]);
     free(b->made);
@@ -478,7 +478,7 @@ bool calibrate(const CalibrateOptions *options, Arena *arena, Calibration *out,
     if (ok && stop_due(options->place.stop)) // few kernels make worse weights than before
         ok = diag_world(diags, "X014", "the weights are unchanged: %s",
                         stop_text(options->place.stop));
-    rig_close(c.rig);
+    runner_close(c.runner);
     free(c.values);
     find_launch(out);
     out->demands = true;

@@ -33,7 +33,7 @@ static const char rate_text[] =
     "    + s.13 + s.14 + s.15)%s\n";
 enum { CHAINS = 16, STEPS = 1024, ITEMS_UNIT = 8 * 2048, SAMPLES = 8 };
 
-// Ways to copy; the first is that of the rate too. A row that names a value which the
+// Variants to copy; the first is that of the rate too. A row that names a value which the
 // device's space lacks is passed over.
 static const char *const shape[] = {
     "lx=256",
@@ -51,20 +51,20 @@ typedef struct {
     Arena *arena;
     Problem *problem;
     ProblemData *data;
-    Rig *rig;
-    Ways ways;
+    Runner *runner;
+    Variants variants;
 } Bench;
 
-// All are measured by one rig, with the buffers of each in turn.
+// All are measured by one runner, with the buffers of each in turn.
 typedef struct {
     const DeviceInfo *device;
     const Workplace *place;
-    Rig *rig;
+    Runner *runner;
 } Site;
 
 static void bench_close(Bench *b)
 {
-    ways_close(&b->ways);
+    variants_close(&b->variants);
     problem_free(b->problem);
     arena_free(b->arena);
 }
@@ -78,25 +78,25 @@ static bool bench_open(Bench *b, const char *name, const char *text, const Bindi
     if (!b->problem->program || !problem_bind(b->problem, binding, n, diags))
         BUG("the program `%s` is wrong", name);
     b->data = data_random(b->problem, 1, b->arena);
-    RigConfig config = {.device = device->id,
-                        .worker = site->place->worker,
-                        .folder = site->place->folder,
-                        .stop = site->place->stop,
-                        .nbuffer = 2,
-                        .buffer = b->data->buffer};
-    bool ok = !site->rig || rig_fill(site->rig, &config, diags);
-    if (!site->rig)
-        site->rig = rig_open(&config, diags);
-    b->rig = site->rig;
-    return ok && b->rig && ways_open(&b->ways, b->problem, device, diags);
+    RunnerConfig config = {.device = device->id,
+                           .worker = site->place->worker,
+                           .folder = site->place->folder,
+                           .stop = site->place->stop,
+                           .nbuffer = 2,
+                           .buffer = b->data->buffer};
+    bool ok = !site->runner || runner_fill(site->runner, &config, diags);
+    if (!site->runner)
+        site->runner = runner_open(&config, diags);
+    b->runner = site->runner;
+    return ok && b->runner && variants_open(&b->variants, b->problem, device, diags);
 }
 
 // The point that a row of the table names; false if the space has no such point.
 static bool set_shape(const Bench *b, const char *text, Point *point)
 {
-    const Space *space = b->ways.space;
+    const Space *space = b->variants.space;
     char *save = NULL;
-    ways_first(&b->ways, point, 1);
+    variants_first(&b->variants, point, 1);
     for (char *item = strtok_r(arena_strdup(b->arena, text), " ", &save); item;
          item = strtok_r(NULL, " ", &save)) {
         char *eq = strchr(item, '=');
@@ -116,10 +116,11 @@ static double bench_best(Bench *b, int shapes, Diags *diags)
         Candidate candidate;
         Trial trial = {0};
         if (!set_shape(b, shape[i], &point) ||
-            !ways_candidate(&b->ways, &point, arena_printf(b->arena, "ceiling%d", i),
-                            b->arena, &candidate, diags))
+            !variants_candidate(&b->variants, &point,
+                                arena_printf(b->arena, "ceiling%d", i), b->arena,
+                                &candidate, diags))
             continue;
-        if (rig_run_one(b->rig, &candidate.job, SAMPLES, &trial, NULL, diags) &&
+        if (runner_run_one(b->runner, &candidate.job, SAMPLES, &trial, NULL, diags) &&
             trial.status == TRIAL_OK)
             best = fmin(best, trial.time_ns);
         trial_release(&trial);
@@ -219,7 +220,7 @@ bool ceilings_measure(Store *store, const DeviceInfo *device, const Workplace *p
         ceilings->int_gops = measure_rate(&site, "int");
         ok = keep(store, device, "int", 0, ceilings->int_gops, diags);
     }
-    rig_close(site.rig);
+    runner_close(site.runner);
     return ok;
 }
 
@@ -230,9 +231,9 @@ bool ceilings_find(Store *store, const DeviceInfo *device, const Workplace *plac
            ceilings_measure(store, device, place, bytes, ceilings, diags);
 }
 
-Floor floor_of(const Work *work, const Ceilings *ceilings)
+Roofline roofline_of(const Work *work, const Ceilings *ceilings)
 {
-    Floor f = {0};
+    Roofline f = {0};
     if (ceilings->copy_gbs > 0)
         f.memory_ns = work->bytes / ceilings->copy_gbs;
     if (ceilings->float_gflops > 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ceiling: what a device can reach, what a problem must do at least, and so the time below
-// which no kernel can get: the floor.
+// which no kernel can get: the roofline.
 //
 //   source  the roofline model (Williams, Waterman, Patterson, CACM 2009); paper 003
 
@@ -35,8 +35,8 @@ bool ceilings_find(Store *store, const DeviceInfo *device, const Workplace *plac
 // The larger of the two bounds; 0 where ceilings are not known.
 typedef struct {
     double ns, memory_ns, compute_ns;
-} Floor;
+} Roofline;
 
-Floor floor_of(const Work *work, const Ceilings *ceilings);
+Roofline roofline_of(const Work *work, const Ceilings *ceilings);
 
 #endif

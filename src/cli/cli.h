@@ -145,8 +145,8 @@ typedef struct Mpi Mpi;
 Mpi *mpi_open(Options *options);
 int mpi_rank(const Mpi *mpi);          // NULL: 0
 int mpi_local(const Mpi *mpi, int *n); // rank among those on this machine, and their number
-const RigPeer *mpi_peers(const Mpi *mpi, int *n); // of rank 0
-const Link *mpi_leader(const Mpi *mpi);           // of the others
+const RunnerPeer *mpi_peers(const Mpi *mpi, int *n); // of rank 0
+const Link *mpi_leader(const Mpi *mpi);              // of the others
 // Prints the diagnostics, and returns the exit status; accepts NULL, which has none to
 // print. Does not return where a rank is lost.
 int mpi_close(Mpi *mpi, int status);
@@ -186,9 +186,10 @@ typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
 json_t *cli_elems_json(const Script *script, const Fusion *fusion, ElemTest *test);
 // The point asked for by --point or --best, else the plain one. False with diagnostics.
 // *rule: of a stored plan for ranges of sizes; else NULL.
-bool cli_rule(Options *o, const Ways *ways, const DeviceInfo *device, Point *point,
+bool cli_rule(Options *o, const Variants *variants, const DeviceInfo *device, Point *point,
               const char **rule);
-bool cli_point(Options *options, const Ways *ways, const DeviceInfo *device, Point *point);
+bool cli_point(Options *options, const Variants *variants, const DeviceInfo *device,
+               Point *point);
 // The description of the device asked for, without keeping it open; false with diagnostics.
 bool cli_device(Options *options, DeviceInfo *info);
 extern const char cli_default_device[];
@@ -225,11 +226,11 @@ bool eval_takes_records(const Options *options);
 int fit_linear(Options *options);
 // The time below which no kernel of a problem gets, with what bounds it.
 typedef struct {
-    Floor floor;
+    Roofline roofline;
     double bytes, flops;
 } Limit;
-void cli_print_floor(const Limit *limit); // nothing where it is not known
-// The floor, and the share of it that a time reaches; null where it is not known.
-json_t *cli_floor_json(const Limit *limit, double ns);
+void cli_print_roofline(const Limit *limit); // nothing where it is not known
+// The roofline, and the share of it that a time reaches; null where it is not known.
+json_t *cli_roofline_json(const Limit *limit, double ns);
 
 #endif

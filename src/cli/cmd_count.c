@@ -15,7 +15,7 @@ typedef struct {
     Options *o;
     Problem *problem;
     DeviceInfo device;
-    Ways ways;
+    Variants variants;
     Point point;
     Counts *counts;
     Binding sample[CLI_LIST_MAX];
@@ -27,9 +27,9 @@ typedef struct {
 static bool find_counts(Counting *c, Arena *arena)
 {
     Options *o = c->o;
-    if (!cli_point(o, &c->ways, &c->device, &c->point))
+    if (!cli_point(o, &c->variants, &c->device, &c->point))
         return false;
-    Unit *unit = derive_unit(c->ways.derivation, &c->point, false, arena, &o->diags);
+    Unit *unit = derive_unit(c->variants.derivation, &c->point, false, arena, &o->diags);
     FeatureSetting setting = {NULL, c->sample, c->nsample};
     if (!unit)
         return false;
@@ -87,7 +87,7 @@ static bool print_counts(const Counting *c)
 {
     Buf point;
     buf_init(&point);
-    point_print(&point, derive_space(c->ways.derivation), &c->point);
+    point_print(&point, derive_space(c->variants.derivation), &c->point);
     json_t *list = json_array();
     if (cli_prints(c->o)) {
         printf("%s, %s\n", c->problem->name, point.text);
@@ -118,9 +118,9 @@ int cmd_count(Options *o)
     }
     c.nsample = problem_sample(c.problem, o->binding, o->nbinding, c.sample, CLI_LIST_MAX);
     c.given = o->nbinding == c.nsample;
-    bool ok = ways_open(&c.ways, c.problem, &c.device, &o->diags) &&
+    bool ok = variants_open(&c.variants, c.problem, &c.device, &o->diags) &&
               find_counts(&c, o->arena) && print_counts(&c);
     counts_free(c.counts);
-    ways_close(&c.ways);
+    variants_close(&c.variants);
     return ok ? 0 : 2;
 }

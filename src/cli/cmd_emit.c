@@ -17,7 +17,7 @@ typedef struct {
     const Problem *problem;
     DeviceInfo device;
     const Target *target;
-    Ways ways;
+    Variants variants;
     Point point;
     Rewriting steps;
     Expr *body;
@@ -49,9 +49,9 @@ static bool read_derivation(Emission *e)
 static bool make_expression(Emission *e)
 {
     Options *o = e->o;
-    if (!cli_point(o, &e->ways, &e->device, &e->point))
+    if (!cli_point(o, &e->variants, &e->device, &e->point))
         return false;
-    const Derivation *derivation = e->ways.derivation;
+    const Derivation *derivation = e->variants.derivation;
     e->options = derive_options(derivation, &e->point);
     if (o->derivation)
         return read_derivation(e);
@@ -71,7 +71,7 @@ static bool print_kernel(Emission *e, Buf *text)
                               "work-items of this kernel wait for each other, which target "
                               "%s cannot express",
                               target_name(e->target));
-    const char *why = derive_unfused(e->ways.derivation);
+    const char *why = derive_unfused(e->variants.derivation);
     if (why)
         buf_printf(text, "// A step of the time loop is a kernel of its own: %s.\n", why);
     if (unit)
@@ -101,7 +101,7 @@ static bool print_derivation(Emission *e, Buf *text)
 {
     if (!e->o->derivation || e->o->point || e->o->best) {
         buf_puts(text, "// --point '");
-        point_print(text, e->ways.space, &e->point);
+        point_print(text, e->variants.space, &e->point);
         buf_puts(text, "'\n");
     }
     derivation_print(text, &e->steps);
@@ -144,11 +144,11 @@ static bool print_candidate(Emission *e, Buf *text)
         return diag_error(&o->diags, span_none, "C033",
                           "a %s has no expression and no derivation",
                           e->problem->kind->name);
-    if (!cli_point(o, &e->ways, &e->device, &e->point) ||
-        !ways_candidate(&e->ways, &e->point, e->problem->name, o->arena, &candidate,
-                        &o->diags))
+    if (!cli_point(o, &e->variants, &e->device, &e->point) ||
+        !variants_candidate(&e->variants, &e->point, e->problem->name, o->arena, &candidate,
+                            &o->diags))
         return false;
-    ways_text(&e->ways, &candidate, text);
+    variants_text(&e->variants, &candidate, text);
     candidate_release(&candidate);
     return true;
 }
@@ -186,16 +186,16 @@ static bool find_device(Emission *e)
     return true;
 }
 
-// The i-th of the devices, and the ways of the problem on it.
+// The i-th of the devices, and the variants of the problem on it.
 static bool open_device(Emission *e, int i)
 {
     Options *o = e->o;
     o->device = e->id ? e->id[i] : o->device;
-    ways_close(&e->ways);
+    variants_close(&e->variants);
     if (!find_device(e) || !(e->target = find_target(o, &e->device)))
         return false;
     describe_target(target_name(e->target), &e->device);
-    return ways_open(&e->ways, e->problem, &e->device, &o->diags);
+    return variants_open(&e->variants, e->problem, &e->device, &o->diags);
 }
 
 // One, but for a host program.
@@ -220,8 +220,8 @@ static bool make_part(Emission *e, HostPart *part)
     Recipe *recipe = NEW(o->arena, Recipe);
     const char *rule;
     *part = (HostPart){.recipe = recipe, .device = arena_strdup(o->arena, e->device.name)};
-    return cli_rule(o, &e->ways, &e->device, &e->point, &rule) &&
-           recipe_make(&e->ways, &e->point, rule, o->arena, recipe, &o->diags) &&
+    return cli_rule(o, &e->variants, &e->device, &e->point, &rule) &&
+           recipe_make(&e->variants, &e->point, rule, o->arena, recipe, &o->diags) &&
            (!o->binary || host_part_compile(part, e->device.id, &o->diags));
 }
 
@@ -266,6 +266,6 @@ int cmd_emit(Options *o)
     if (!print || !(e.problem = cli_problem(o, sizes)) || !list_devices(&e))
         return 2;
     bool ok = open_device(&e, 0) && emit(&e, print);
-    ways_close(&e.ways);
+    variants_close(&e.variants);
     return ok ? 0 : 2;
 }

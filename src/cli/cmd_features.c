@@ -13,12 +13,12 @@ typedef struct {
     double expression[FEATURES], kernels[FEATURES];
 } Found;
 
-static bool find_features(Options *o, const Problem *problem, const Ways *ways,
+static bool find_features(Options *o, const Problem *problem, const Variants *variants,
                           const DeviceInfo *info, const DeviceModel *model, Found *found)
 {
-    if (!cli_point(o, ways, info, &found->point))
+    if (!cli_point(o, variants, info, &found->point))
         return false;
-    const Derivation *derivation = ways->derivation;
+    const Derivation *derivation = variants->derivation;
     Expr *body = derive_body(derivation, &found->point, &o->diags);
     KernelOptions options = derive_options(derivation, &found->point);
     Unit *unit = body ? lower(problem->bound, body, &options, o->arena, &o->diags) : NULL;
@@ -88,17 +88,17 @@ int cmd_features(Options *o)
     DeviceInfo info;
     DeviceModel model;
     Found found;
-    Ways ways;
+    Variants variants;
     Problem *problem = cli_program(o, SIZES_ALL);
     if (!problem || !cli_device(o, &info))
         return 2;
     if (!o->device_model || !device_model_find(o->device_model, &model))
         describe_device(&info, &model);
-    bool ok = ways_open(&ways, problem, &info, &o->diags) &&
-              find_features(o, problem, &ways, &info, &model, &found);
+    bool ok = variants_open(&variants, problem, &info, &o->diags) &&
+              find_features(o, problem, &variants, &info, &model, &found);
     if (ok && cli_prints(o))
-        print_features(problem, ways.derivation, &model, &found);
-    ok = ok && cli_json(o, features_json(problem, ways.derivation, &model, &found));
-    ways_close(&ways);
+        print_features(problem, variants.derivation, &model, &found);
+    ok = ok && cli_json(o, features_json(problem, variants.derivation, &model, &found));
+    variants_close(&variants);
     return ok ? 0 : 2;
 }

@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     Options *o;
     Problem *problem;
-    Ways ways;
+    Variants variants;
     Weights weights;
     Point point;
     VEC(Line) lines;
@@ -96,9 +96,9 @@ static bool predict(Prediction *p)
     DeviceModel device;
     Demand *demand;
     double count[PROPERTIES];
-    if (!cli_point(o, &p->ways, &p->weights.device, &p->point))
+    if (!cli_point(o, &p->variants, &p->weights.device, &p->point))
         return false;
-    Unit *unit = derive_unit(p->ways.derivation, &p->point, false, o->arena, &o->diags);
+    Unit *unit = derive_unit(p->variants.derivation, &p->point, false, o->arena, &o->diags);
     describe_device(&p->weights.device, &device);
     FeatureSetting setting = {&device, p->problem->binding, p->problem->nbinding};
     if (!unit)
@@ -155,7 +155,7 @@ static bool print_prediction(Prediction *p)
     bool print = cli_prints(p->o);
     Buf point;
     buf_init(&point);
-    point_print(&point, derive_space(p->ways.derivation), &p->point);
+    point_print(&point, derive_space(p->variants.derivation), &p->point);
     double bytes = problem_bytes(p->problem);
     if (print) {
         printf("%s on %s, %s\n", problem_label(p->problem), p->weights.device.name,
@@ -234,10 +234,10 @@ static bool same_point(const Space *space, const Recorded *recorded, int number,
 static bool predict_point(const Prediction *p, const Asked *asked, int number,
                           double *seconds)
 {
-    const Space *space = derive_space(p->ways.derivation);
+    const Space *space = derive_space(p->variants.derivation);
     Point point;
     Diags quiet;
-    derive_single(p->ways.derivation, &point);
+    derive_single(p->variants.derivation, &point);
     if (!(asked->recorded ? same_point(space, asked->recorded, number, &point)
                           : point_parse(space, asked->line[number], &point)) ||
         !space_valid(space, &point))
@@ -248,7 +248,7 @@ static bool predict_point(const Prediction *p, const Asked *asked, int number,
     IrMark mark = ir_mark(p->problem->ir);
     describe_device(&p->weights.device, &device);
     FeatureSetting setting = {&device, p->problem->binding, p->problem->nbinding};
-    Unit *unit = derive_unit(p->ways.derivation, &point, true, scratch, &quiet);
+    Unit *unit = derive_unit(p->variants.derivation, &point, true, scratch, &quiet);
     bool ok = unit && predict_unit(&p->weights, unit, &setting, scratch, seconds);
     arena_free(scratch);
     ir_release(p->problem->ir, mark);
@@ -300,8 +300,8 @@ int cmd_predict(Options *o)
             asked = all[i].fingerprint;
     if (!weights_load(&p.weights, o->model, asked, &o->diags))
         return 1;
-    bool ok = ways_open(&p.ways, p.problem, &p.weights.device, &o->diags) &&
+    bool ok = variants_open(&p.variants, p.problem, &p.weights.device, &o->diags) &&
               (o->points ? predict_points(&p) : predict(&p) && print_prediction(&p));
-    ways_close(&p.ways);
+    variants_close(&p.variants);
     return ok ? 0 : 2;
 }

@@ -15,8 +15,8 @@ typedef struct {
     Point point;
     ProblemData *data;
     void **raw; // the outputs, by buffer
-    Rig *rig;
-    Ways ways;
+    Runner *runner;
+    Variants variants;
     Candidate candidate;
     Trial trial;
     Limit limit;
@@ -57,8 +57,8 @@ static bool choose(Options *o, Run *run)
 {
     return devices_find(o->arena, NULL, cli_stop(), o->device, &run->device, &o->diags) &&
            problem_fits(run->problem, &run->device, &o->diags) &&
-           ways_open(&run->ways, run->problem, &run->device, &o->diags) &&
-           cli_point(o, &run->ways, &run->device, &run->point);
+           variants_open(&run->variants, run->problem, &run->device, &o->diags) &&
+           cli_point(o, &run->variants, &run->device, &run->point);
 }
 
 static bool open_run(Options *o, Run *run)
@@ -69,27 +69,28 @@ static bool open_run(Options *o, Run *run)
     if (o->check && !run->problem->kind->expect(run->problem, run->data, o->device,
                                                 &run->place, o->arena, &how, &o->diags))
         return false;
-    RigConfig config = {.device = o->device,
-                        .folder = run->place.folder,
-                        .sandbox = run->place.sandbox,
-                        .stop = run->place.stop,
-                        .nbuffer = run->data->nbuffer,
-                        .buffer = run->data->buffer,
-                        .judge = run->data->judge,
-                        .tolerance = run->data->tolerance,
-                        .build_limit_s = 60,
-                        .run_limit_s = 120};
-    run->rig = rig_open(&config, &o->diags);
-    return run->rig != NULL;
+    RunnerConfig config = {.device = o->device,
+                           .folder = run->place.folder,
+                           .sandbox = run->place.sandbox,
+                           .stop = run->place.stop,
+                           .nbuffer = run->data->nbuffer,
+                           .buffer = run->data->buffer,
+                           .judge = run->data->judge,
+                           .tolerance = run->data->tolerance,
+                           .build_limit_s = 60,
+                           .run_limit_s = 120};
+    run->runner = runner_open(&config, &o->diags);
+    return run->runner != NULL;
 }
 
 static bool execute(Options *o, Run *run)
 {
-    if (!ways_candidate(&run->ways, &run->point, run->problem->name, o->arena,
-                        &run->candidate, &o->diags))
+    if (!variants_candidate(&run->variants, &run->point, run->problem->name, o->arena,
+                            &run->candidate, &o->diags))
         return false;
     run->raw = data_outputs(run->data, o->arena);
-    if (!rig_run_one(run->rig, &run->candidate.job, 5, &run->trial, run->raw, &o->diags))
+    if (!runner_run_one(run->runner, &run->candidate.job, 5, &run->trial, run->raw,
+                        &o->diags))
         return false;
     return run->trial.status == TRIAL_OK ||
            diag_world(&o->diags, "C021", "the kernel did not run: %s%s%s",
@@ -110,7 +111,7 @@ static bool write_outputs(Options *o, const Run *run)
 // What bounds the time, as far as the device was measured.
 static bool find_limit(Options *o, Run *run)
 {
-    const DeviceInfo *device = rig_device(run->rig);
+    const DeviceInfo *device = runner_device(run->runner);
     Work work = problem_work(run->problem);
     Ceilings ceilings = {0};
     run->limit.bytes = work.bytes;
@@ -123,7 +124,7 @@ static bool find_limit(Options *o, Run *run)
     if (ok && ceilings.copy_gbs <= 0)
         ok = ceilings_load(store, device, ceilings_bytes(device, 0), &ceilings, &o->diags);
     store_close(store);
-    run->limit.floor = floor_of(&work, &ceilings);
+    run->limit.roofline = roofline_of(&work, &ceilings);
     return ok;
 }
 
@@ -131,9 +132,10 @@ static bool find_limit(Options *o, Run *run)
 static json_t *run_json(const Options *o, const Run *run)
 {
     return json_pack("{s:s, s:s, s:f, s:o, s:o}", "problem", problem_label(run->problem),
-                     "device", rig_device(run->rig)->name, "time_ns", run->trial.time_ns,
-                     "max_error", o->check ? json_real(run->trial.max_error) : json_null(),
-                     "floor", cli_floor_json(&run->limit, run->trial.time_ns));
+                     "device", runner_device(run->runner)->name, "time_ns",
+                     run->trial.time_ns, "max_error",
+                     o->check ? json_real(run->trial.max_error) : json_null(), "roofline",
+                     cli_roofline_json(&run->limit, run->trial.time_ns));
 }
 
 static void print_run(Options *o, const Run *run)
@@ -141,15 +143,15 @@ static void print_run(Options *o, const Run *run)
     Buf time;
     buf_init(&time);
     cli_time(&time, run->trial.time_ns);
-    printf("%s on %s: %s", problem_label(run->problem), rig_device(run->rig)->name,
+    printf("%s on %s: %s", problem_label(run->problem), runner_device(run->runner)->name,
            time.text);
     if (o->check)
         printf(", agrees with the reference (largest relative error %.2g)",
                run->trial.max_error);
-    if (run->limit.floor.ns > 0)
-        printf(", %.1f %% of floor", 100 * run->limit.floor.ns / run->trial.time_ns);
+    if (run->limit.roofline.ns > 0)
+        printf(", %.1f %% of roofline", 100 * run->limit.roofline.ns / run->trial.time_ns);
     putchar('\n');
-    cli_print_floor(&run->limit);
+    cli_print_roofline(&run->limit);
     if (run->place.sandbox)
         printf("  sandbox  %s\n", run->place.sandbox->says);
     buf_release(&time);
@@ -159,9 +161,9 @@ static void close_run(Run *run)
 {
     trial_release(&run->trial);
     candidate_release(&run->candidate);
-    ways_close(&run->ways);
-    if (run->rig)
-        rig_close(run->rig);
+    variants_close(&run->variants);
+    if (run->runner)
+        runner_close(run->runner);
 }
 
 int cmd_run(Options *o)

@@ -40,7 +40,7 @@ static json_t *sizes_json(const int64_t size[3])
 
 static Limit limit_of(const TuneResult *r)
 {
-    return (Limit){{r->floor_ns, r->copy_ns, r->compute_ns}, r->bytes, r->flops};
+    return (Limit){{r->roofline_ns, r->copy_ns, r->compute_ns}, r->bytes, r->flops};
 }
 
 // Names and numbers; null where one is not known.
@@ -94,8 +94,8 @@ static json_t *result_json(const TuneResult *r)
                      "space", r->space_points, "reused", (json_int_t)r->reused, "reference",
                      r->reference, "trials", trials, "best", best, "baseline_ns",
                      json_finite(r->baseline_ns), "copy_ns", json_finite(r->copy_ns),
-                     "bytes", r->bytes, "ranking", ranking, "floor",
-                     cli_floor_json(&limit, r->best_ns), "sandbox", r->sandbox, "enough",
+                     "bytes", r->bytes, "ranking", ranking, "roofline",
+                     cli_roofline_json(&limit, r->best_ns), "sandbox", r->sandbox, "enough",
                      r->enough, "first_pick", r->first_pick, "front", front_json(r));
 }
 
@@ -110,8 +110,8 @@ static void print_row(const char *what, double ns, const TuneResult *r)
     printf("  %-8s %12s", what, time.text);
     if (isfinite(ns))
         printf("  %8.1f GB/s", r->bytes / ns);
-    if (isfinite(ns) && r->floor_ns > 0)
-        printf("  %6.1f %% of floor", 100 * r->floor_ns / ns);
+    if (isfinite(ns) && r->roofline_ns > 0)
+        printf("  %6.1f %% of roofline", 100 * r->roofline_ns / ns);
     putchar('\n');
     buf_release(&time);
 }
@@ -186,7 +186,7 @@ static void print_result(const TuneResult *r)
     print_metrics(r);
     print_front(r);
     Limit limit = limit_of(r);
-    cli_print_floor(&limit);
+    cli_print_roofline(&limit);
     if (r->in_flight_bytes > 0)
         printf("  in flight  %.1f KiB a multiprocessor, estimated\n",
                r->in_flight_bytes / 1024);
@@ -305,7 +305,7 @@ static bool is_ready(Options *o, const char *out)
 // Who measures: this process on one device or several, or ranks of MPI on one each.
 typedef struct {
     Mpi *mpi; // NULL: one process
-    RigPeer peer[CLI_LIST_MAX];
+    RunnerPeer peer[CLI_LIST_MAX];
 } Team;
 
 static bool find_team(Options *o, TuneOptions *options, Team *team)
@@ -322,7 +322,7 @@ static bool find_team(Options *o, TuneOptions *options, Team *team)
     } else {
         options->device = device[0];
         for (int i = 1; i < n; i++)
-            team->peer[i - 1] = (RigPeer){.kind = &peer_local, .device = device[i]};
+            team->peer[i - 1] = (RunnerPeer){.kind = &peer_local, .device = device[i]};
         options->peer = team->peer;
         options->npeer = n - 1;
     }

@@ -258,9 +258,9 @@ static bool no_value(Options *o, const Space *space, int param, const char *valu
 }
 
 // Sets what `name=value ...` names in a point that starts plain.
-static bool set_point(Options *o, const Ways *ways, Point *point)
+static bool set_point(Options *o, const Variants *variants, Point *point)
 {
-    const Space *space = ways->space;
+    const Space *space = variants->space;
     char *text = arena_strdup(o->arena, o->point), *save = NULL;
     uint64_t named = 0;
     for (char *item = strtok_r(text, " ,", &save); item;
@@ -285,12 +285,12 @@ static bool set_point(Options *o, const Ways *ways, Point *point)
 }
 
 // Commands that hand out no kernel take the plan as it is.
-static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point,
-                       const char **rule)
+static bool best_point(Options *o, const Variants *variants, const DeviceInfo *device,
+                       Point *point, const char **rule)
 {
     PlanFound found;
     Workplace place;
-    if (!cli_place(o, ways->problem, &place))
+    if (!cli_place(o, variants->problem, &place))
         return false;
     bool hands_out = o->command == &commands[CMD_RUN] || o->command == &commands[CMD_EMIT];
     const PlanAsked asked = {.store = cli_store(o),
@@ -298,42 +298,42 @@ static bool best_point(Options *o, const Ways *ways, const DeviceInfo *device, P
                              .reach = REACH_SIZES | (o->any_device ? REACH_DEVICES : 0),
                              .place = hands_out ? &place : NULL,
                              .seed = o->seed};
-    int got = plan_find(ways, &asked, o->arena, &found, &o->diags);
+    int got = plan_find(variants, &asked, o->arena, &found, &o->diags);
     if (got == 0)
         diag_world(&o->diags, "C005",
                    "nothing is stored for %s on this device; tune it first",
-                   problem_label(ways->problem));
+                   problem_label(variants->problem));
     if (got <= 0)
         return false;
-    plan_warn(&found, ways, device, &o->diags);
+    plan_warn(&found, variants, device, &o->diags);
     if (hands_out && !found.checked)
         diag_warning(&o->diags, span_none, "C089",
                      "the plan was not checked: no kernel for target %s runs on %s",
-                     target_name(ways->target), device->name);
+                     target_name(variants->target), device->name);
     *point = found.point;
     *rule = found.rule;
     return true;
 }
 
-bool cli_rule(Options *o, const Ways *ways, const DeviceInfo *device, Point *point,
+bool cli_rule(Options *o, const Variants *variants, const DeviceInfo *device, Point *point,
               const char **rule)
 {
     *rule = NULL;
     if (o->point)
-        ways_simplest(ways, point);
+        variants_simplest(variants, point);
     else
-        ways_first(ways, point, 1);
-    if (o->best && !best_point(o, ways, device, point, rule))
+        variants_first(variants, point, 1);
+    if (o->best && !best_point(o, variants, device, point, rule))
         return false;
     if (o->point)
         *rule = NULL; // parts of it are the user's
-    return !o->point || set_point(o, ways, point);
+    return !o->point || set_point(o, variants, point);
 }
 
-bool cli_point(Options *o, const Ways *ways, const DeviceInfo *device, Point *point)
+bool cli_point(Options *o, const Variants *variants, const DeviceInfo *device, Point *point)
 {
     const char *rule;
-    return cli_rule(o, ways, device, point, &rule);
+    return cli_rule(o, variants, device, point, &rule);
 }
 
 static bool no_model(Options *o)
@@ -435,21 +435,21 @@ void cli_time(Buf *out, double ns)
     put_duration(out, ns, "u");
 }
 
-void cli_print_floor(const Limit *limit)
+void cli_print_roofline(const Limit *limit)
 {
-    const Floor *floor = &limit->floor;
-    if (floor->ns <= 0)
+    const Roofline *roofline = &limit->roofline;
+    if (roofline->ns <= 0)
         return;
     Buf time[3];
-    const double ns[] = {floor->ns, floor->memory_ns, floor->compute_ns};
+    const double ns[] = {roofline->ns, roofline->memory_ns, roofline->compute_ns};
     for (int i = 0; i < 3; i++) {
         buf_init(&time[i]);
         cli_time(&time[i], ns[i]);
     }
     bool large = limit->bytes >= 1e9;
     const char *before = "(";
-    printf("  floor    %12s  ", time[0].text);
-    if (floor->memory_ns > 0) { // a copy of that size was measured
+    printf("  roofline %12s  ", time[0].text);
+    if (roofline->memory_ns > 0) { // a copy of that size was measured
         printf("(%.3g %s copied: %s", limit->bytes * (large ? 1e-9 : 1e-6),
                large ? "GB" : "MB", time[1].text);
         before = "; ";
@@ -461,13 +461,14 @@ void cli_print_floor(const Limit *limit)
         buf_release(&time[i]);
 }
 
-json_t *cli_floor_json(const Limit *limit, double ns)
+json_t *cli_roofline_json(const Limit *limit, double ns)
 {
-    const Floor *floor = &limit->floor;
-    if (floor->ns <= 0)
+    const Roofline *roofline = &limit->roofline;
+    if (roofline->ns <= 0)
         return json_null();
-    return json_pack("{s:f, s:s, s:f, s:f, s:f, s:f, s:f}", "ns", floor->ns, "bound",
-                     floor->memory_ns >= floor->compute_ns ? "memory" : "flops",
-                     "memory_ns", floor->memory_ns, "compute_ns", floor->compute_ns,
-                     "bytes", limit->bytes, "flops", limit->flops, "share", floor->ns / ns);
+    return json_pack("{s:f, s:s, s:f, s:f, s:f, s:f, s:f}", "ns", roofline->ns, "bound",
+                     roofline->memory_ns >= roofline->compute_ns ? "memory" : "flops",
+                     "memory_ns", roofline->memory_ns, "compute_ns", roofline->compute_ns,
+                     "bytes", limit->bytes, "flops", limit->flops, "share",
+                     roofline->ns / ns);
 }

@@ -89,7 +89,7 @@ static double mean_error(const Cases *cases, Way way, const char *kernel)
     return exp(sum / MAX(n, 1));
 }
 
-static json_t *cases_json(const Cases *cases, Way used, int ways)
+static json_t *cases_json(const Cases *cases, Way used, int variants)
 {
     json_t *list = json_array();
     for (int i = 0; i < cases->len; i++) {
@@ -98,7 +98,7 @@ static json_t *cases_json(const Cases *cases, Way used, int ways)
             json_pack("{s:s, s:I, s:f, s:f, s:f}", "kernel", c->row->kernel, "n",
                       (json_int_t)c->row->n, "predicted_ms", c->predicted_ns * 1e-6,
                       "measured_ms", c->row->time_ns * 1e-6, "error", c->error[used]);
-        for (int way = 0; way < ways; way++)
+        for (int way = 0; way < variants; way++)
             json_object_set_new(one, error_key[way], json_real(c->error[way]));
         json_array_append_new(list, one);
     }
@@ -106,7 +106,7 @@ static json_t *cases_json(const Cases *cases, Way used, int ways)
 }
 
 // Geometric means over the cases of each kernel, and over all.
-static json_t *means_json(const Cases *cases, int ways)
+static json_t *means_json(const Cases *cases, int variants)
 {
     json_t *list = json_array();
     for (int i = 0; i <= cases->len; i++) {
@@ -114,7 +114,7 @@ static json_t *means_json(const Cases *cases, int ways)
         if (i && kernel && strcmp(kernel, cases->at[i - 1].row->kernel) == 0)
             continue;
         json_t *one = json_pack("{s:s}", "kernel", kernel ? kernel : "all");
-        for (int way = 0; way < ways; way++)
+        for (int way = 0; way < variants; way++)
             json_object_set_new(one, error_key[way],
                                 json_real(mean_error(cases, way, kernel)));
         json_array_append_new(list, one);
@@ -140,12 +140,12 @@ int eval_linear(Options *o)
         return 2;
     }
     Way used = way_used(&c);
-    int ways = c.demands ? MODELS : BY_DEMANDS;
+    int variants = c.demands ? MODELS : BY_DEMANDS;
     double residuals = used == BY_DEMANDS ? w[used].overlap.rms : w[used].rms;
     json_t *json = json_pack(
         "{s:s, s:i, s:f, s:f, s:o, s:o}", "device", c.device.name, "measurements", w->rows,
         "residuals", residuals, "geomean", mean_error(&cases, used, NULL), "cases",
-        cases_json(&cases, used, ways), "geomeans", means_json(&cases, ways));
+        cases_json(&cases, used, variants), "geomeans", means_json(&cases, variants));
     return cli_result(o, json) ? 0 : 1;
 }
 

@@ -21,7 +21,7 @@ struct Mpi {
     Options *options;
     int rank, size, local, nlocal;
     struct End *end; // one a peer; of another rank than 0: one, to rank 0
-    RigPeer *peer;
+    RunnerPeer *peer;
     int npeer;
     atomic_bool lost; // set by the threads of the peers
     pthread_mutex_t lock;
@@ -128,9 +128,9 @@ Mpi *mpi_open(Options *o)
         End *end = &mpi->end[i];
         *end = (End){.mpi = mpi, .rank = mpi->rank == 0 ? i + 1 : 0};
         end->link = (Link){mpi_send, mpi_receive, end};
-        mpi->peer[i] = (RigPeer){.kind = &peer_remote,
-                                 .device = arena_printf(o->arena, "rank %d", end->rank),
-                                 .link = &end->link};
+        mpi->peer[i] = (RunnerPeer){.kind = &peer_remote,
+                                    .device = arena_printf(o->arena, "rank %d", end->rank),
+                                    .link = &end->link};
     }
     return mpi;
 }
@@ -146,7 +146,7 @@ int mpi_local(const Mpi *mpi, int *n)
     return mpi->local;
 }
 
-const RigPeer *mpi_peers(const Mpi *mpi, int *n)
+const RunnerPeer *mpi_peers(const Mpi *mpi, int *n)
 {
     *n = mpi->npeer;
     return mpi->peer;
@@ -214,7 +214,7 @@ int mpi_local(const Mpi *mpi, int *n)
     return 0;
 }
 
-const RigPeer *mpi_peers(const Mpi *mpi, int *n)
+const RunnerPeer *mpi_peers(const Mpi *mpi, int *n)
 {
     (void)mpi;
     *n = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // forewarp predict --shares: how far the plain point, the best of the points that are tried
-// first, and the best of a ranking are predicted to be from the floor, without running
+// first, and the best of a ranking are predicted to be from the roofline, without running
 // them. The device may be one that is only described.
 //
-//   method  the models that lead a search; the floor by the published rates of the device
+//   method  the models that lead a search; the roofline by the published rates of the
+//   device
 
 #include "cli/cli.h"
 
@@ -23,16 +24,16 @@ typedef struct {
     DeviceInfo info;
     Predictor by;
     DeviceModel device;
-    double floor_s;
+    double roofline_s;
 } Forecast;
 
-static bool find_floor(Forecast *s)
+static bool find_roofline(Forecast *s)
 {
     Work work = problem_work(s->problem);
     double rate = s->device.gflops;
     Ceilings most = {s->device.bandwidth, rate, rate / 2, rate};
-    s->floor_s = floor_of(&work, &most).ns * 1e-9;
-    return s->floor_s > 0 ||
+    s->roofline_s = roofline_of(&work, &most).ns * 1e-9;
+    return s->roofline_s > 0 ||
            diag_error(&s->o->diags, span_none, "C097",
                       "the rates of %s are not known: name a GPU that is described with "
                       "--device-model",
@@ -75,9 +76,9 @@ static json_t *show(const Forecast *s, const char *what, const Point *point, int
     point_print(&text, derive_space(s->derivation), best);
     if (cli_prints(s->o))
         printf("  %-6s %12.1f us  %6.1f %%  %s\n", what, least * 1e6,
-               100 * s->floor_s / least, text.text);
+               100 * s->roofline_s / least, text.text);
     json_t *json = json_pack("{s:s, s:f, s:f}", "point", text.text, "predicted_us",
-                             least * 1e6, "share", s->floor_s / least);
+                             least * 1e6, "share", s->roofline_s / least);
     buf_release(&text);
     return json;
 }
@@ -96,9 +97,9 @@ static bool show_all(Forecast *s)
     int n = derive_first(s->derivation, first, FIRST_MOST);
     if (cli_prints(o))
         printf("%s on %s: no kernel needs less than %.1f us\n", problem_label(s->problem),
-               s->info.name, s->floor_s * 1e6);
+               s->info.name, s->roofline_s * 1e6);
     json_t *json = json_pack("{s:s, s:s, s:f}", "problem", problem_label(s->problem),
-                             "device", s->info.name, "floor_us", s->floor_s * 1e6);
+                             "device", s->info.name, "roofline_us", s->roofline_s * 1e6);
     json_object_set_new(json, "plain", show(s, "plain", &plain, 1));
     json_object_set_new(json, "first", show(s, "first", first, n));
     json_object_set_new(json, "best", show(s, "best", ranking.point, MIN(ranking.n, 1)));
@@ -117,7 +118,7 @@ bool cli_predict_shares(Options *o, Problem *problem)
         return false;
     describe_target(o->target ? o->target : s.info.target, &s.info);
     describe_device(&s.info, &s.device);
-    bool ok = find_floor(&s) &&
+    bool ok = find_roofline(&s) &&
               predictor_load(&s.by, &s.info, NULL, models, o->arena, &o->diags) &&
               (s.derivation = derive_new(problem->general, &s.info, &o->diags)) &&
               show_all(&s);

@@ -527,7 +527,7 @@ static bool generate(Explorer *x)
 
 // Measuring -----------------------------------------------------------------------------
 
-// A row on its way through the rig; its job lives in an arena of its own.
+// A row on its way through the runner; its job lives in an arena of its own.
 typedef struct {
     Lowered *row;
     Arena *arena;
@@ -607,16 +607,16 @@ static Pending *chosen_rows(Explorer *x, int64_t *n)
     return pending;
 }
 
-static bool measure_rows(Explorer *x, Rig *rig)
+static bool measure_rows(Explorer *x, Runner *runner)
 {
     Buf prelude;
     buf_init(&prelude);
     Measuring m = {
-        .x = x, .target = target_find(rig_device(rig)->target), .best_ns = INFINITY};
+        .x = x, .target = target_find(runner_device(runner)->target), .best_ns = INFINITY};
     emit_prelude(&prelude, m.target, x->problem->bound);
     m.prelude = prelude.text;
     m.pending = chosen_rows(x, &m.of);
-    bool ok = rig_stream(rig, next_job, INFINITY, on_trial, &m, x->diags);
+    bool ok = runner_stream(runner, next_job, INFINITY, on_trial, &m, x->diags);
     for (int64_t i = 0; i < m.of; i++)
         if (m.pending[i].arena) {
             candidate_release(&m.pending[i].candidate);
@@ -643,23 +643,24 @@ static bool measure(Explorer *x, Buf *device)
         !reference_compute(x->problem, data, device_host_id, &request->place, x->arena,
                            &how, x->diags))
         return false;
-    RigConfig config = {.device = request->device,
-                        .worker = request->place.worker,
-                        .folder = request->place.folder,
-                        .sandbox = request->place.sandbox,
-                        .stop = request->place.stop,
-                        .nbuffer = data->ninput + data->noutput,
-                        .buffer = data->buffer,
-                        .tolerance = data->tolerance,
-                        .run_limit_s = request->unchecked ? UNCHECKED_LIMIT_S : RUN_LIMIT_S,
-                        .samples = samples_for(x->problem)};
-    Rig *rig = rig_open(&config, x->diags);
-    if (!rig)
+    RunnerConfig config = {.device = request->device,
+                           .worker = request->place.worker,
+                           .folder = request->place.folder,
+                           .sandbox = request->place.sandbox,
+                           .stop = request->place.stop,
+                           .nbuffer = data->ninput + data->noutput,
+                           .buffer = data->buffer,
+                           .tolerance = data->tolerance,
+                           .run_limit_s =
+                               request->unchecked ? UNCHECKED_LIMIT_S : RUN_LIMIT_S,
+                           .samples = samples_for(x->problem)};
+    Runner *runner = runner_open(&config, x->diags);
+    if (!runner)
         return false;
-    buf_printf(device, "# device: %s\n# fingerprint: %s\n", rig_device(rig)->name,
-               rig_device(rig)->fingerprint);
-    bool ok = measure_rows(x, rig);
-    rig_close(rig);
+    buf_printf(device, "# device: %s\n# fingerprint: %s\n", runner_device(runner)->name,
+               runner_device(runner)->fingerprint);
+    bool ok = measure_rows(x, runner);
+    runner_close(runner);
     return ok;
 }
 

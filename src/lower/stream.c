@@ -698,7 +698,7 @@ static int inside_conds(Stream *s, const Arith **cond)
 // Most warps are nowhere near the border: they have a loop of their own, so that what the
 // others need costs them neither registers nor branches (an H200, 5 points: 3.0 against 2.1
 // T points/s).
-static void gen_ways(Stream *s)
+static void gen_variants(Stream *s)
 {
     Lower *l = s->l;
     Block *here = l->block;
@@ -734,7 +734,7 @@ static void in_lane(Lower *l, void *user, const Arith *item)
             l->block = &guard->body;
         }
     }
-    gen_ways(s);
+    gen_variants(s);
     l->block = here;
 }
 

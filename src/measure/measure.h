@@ -64,7 +64,7 @@ void measure_tell(Measures *measures, Measure what, double value);
 void measures_print(Buf *out, const Measures *measures);   // "registers=32 energy=0.0125"
 void measures_parse(Measures *measures, const char *text); // NULL: nothing is told
 
-#define TRIAL_LIMIT_S 10.0 // to build, and to run, unless a RigConfig has others
+#define TRIAL_LIMIT_S 10.0 // to build, and to run, unless a RunnerConfig has others
 
 typedef struct {
     TrialStatus status;
@@ -82,8 +82,8 @@ typedef struct {
 } Trial;
 void trial_release(Trial *trial);
 
-// When rigs are to leave off what they do: at a time, or because somebody asks. Any thread
-// may change it while rigs look at it.
+// When runners are to leave off what they do: at a time, or because somebody asks. Any
+// thread may change it while runners look at it.
 typedef struct {
     _Atomic double end_s;    // by clock_s; INFINITY: never by itself
     const atomic_int *asked; // a signal's number: at once; 0, or NULL: nobody asks
@@ -110,8 +110,8 @@ typedef struct {
     int64_t spared;     // so many elements may be wrong
     bool inout;         // written by the kernels too: restored before each run
     ImageShape image;   // dims 0: a buffer; images are read only
-} RigBuffer;
-size_t rig_buffer_bytes(const RigBuffer *buffer);
+} RunnerBuffer;
+size_t runner_buffer_bytes(const RunnerBuffer *buffer);
 
 typedef struct {
     // ARG_IMAGE: a buffer, given to the kernel as an image of one dimension; ARG_LOCAL:
@@ -128,8 +128,8 @@ typedef struct {
         ARG_LOCAL,
         ARG_SYMBOL
     } kind;
-    int buffer; // ARG_BUFFER, ARG_VALUE, ARG_SYMBOL: a RigBuffer's number, or nbuffer + k:
-                // scratch k of the job; ARG_BITS, ARG_LOCAL: how many bytes
+    int buffer; // ARG_BUFFER, ARG_VALUE, ARG_SYMBOL: a RunnerBuffer's number, or nbuffer +
+                // k: scratch k of the job; ARG_BITS, ARG_LOCAL: how many bytes
     int64_t number; // ARG_INT: passed as a 32-bit int
     Scalar
         scalar; // ARG_SCALAR, ARG_VALUE; ARG_IMAGE: of the buffer's elements, float or int
@@ -149,7 +149,7 @@ typedef struct {
 
 // One candidate to try. Kernel names must be unique among jobs run together, and text
 // before the kernels that may be shared (user functions) is the prelude, the same for all
-// jobs of a rig: several jobs are then built as one program.
+// jobs of a runner: several jobs are then built as one program.
 typedef struct {
     const char *prelude, *source, *options;
     int nscratch;
@@ -172,7 +172,7 @@ typedef struct {
     const char *text, *options;
     const int *buffer;
     int n;
-} RigJudge;
+} RunnerJudge;
 
 // What workers may do where the jobs are not trusted: sandbox.c. Beyond that they have no
 // files, no network, and none of this environment but what compilers and drivers read.
@@ -184,8 +184,8 @@ typedef struct {
 // system lacks. Owner: arena.
 bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diags *diags);
 
-// Where the workers of rigs keep files, what they are, and when they are to leave off: as
-// of a RigConfig.
+// Where the workers of runners keep files, what they are, and when they are to leave off:
+// as of a RunnerConfig.
 typedef struct {
     const char *folder, *worker;
     const char *device; // that computes a reference; of reference.c alone
@@ -195,24 +195,24 @@ typedef struct {
                        // it likes
 } Workplace;
 
-// Who runs some of a rig's jobs besides its own device (peers.h).
+// Who runs some of a runner's jobs besides its own device (peers.h).
 typedef struct PeerKind PeerKind;
 typedef struct Link Link;
 typedef struct {
     const PeerKind *kind;
     const char *device; // of peer_local
     const Link *link;   // of peer_remote
-} RigPeer;
+} RunnerPeer;
 
 typedef struct {
     const char *device;     // "opencl:0"
     const char *worker;     // path of a program that calls worker_main; NULL: this program
     const char *folder;     // for caches and data files; made if missing
-    const Sandbox *sandbox; // NULL: jobs are trusted; lives as long as the rig
+    const Sandbox *sandbox; // NULL: jobs are trusted; lives as long as the runner
     const Stop *stop;       // NULL: never; likewise
     int nbuffer;
-    const RigBuffer *buffer;
-    const RigJudge *judge; // NULL: none
+    const RunnerBuffer *buffer;
+    const RunnerJudge *judge; // NULL: none
     double
         tolerance; // where a buffer has no bounds: |x - e| <= tolerance * max(|e|, scale)
     double build_limit_s, run_limit_s; // per job; 0: TRIAL_LIMIT_S
@@ -220,48 +220,48 @@ typedef struct {
     bool energy;                       // of right jobs, where the device counts it
     int batch;                         // jobs prepared together; 0: chosen by the device
     int workers;                       // 0: chosen by the device
-    int builds;          // jobs a worker builds before another takes its place; 0: 1000
-    int share;           // devices that share this machine's cores, this one included; 0: 1
-    int npeer;           // that take part in rig_run and rig_stream
-    const RigPeer *peer; // they live as long as the rig
-} RigConfig;
+    int builds; // jobs a worker builds before another takes its place; 0: 1000
+    int share;  // devices that share this machine's cores, this one included; 0: 1
+    int npeer;  // that take part in runner_run and runner_stream
+    const RunnerPeer *peer; // they live as long as the runner
+} RunnerConfig;
 
-typedef struct Rig Rig;
+typedef struct Runner Runner;
 
 // Opens the device in a worker; NULL with a diagnostic. Owner: the caller.
-Rig *rig_open(const RigConfig *config, Diags *diags);
-void rig_close(Rig *rig);
+Runner *runner_open(const RunnerConfig *config, Diags *diags);
+void runner_close(Runner *runner);
 // Goes on with the buffers and the tolerance of another configuration of the same device;
-// its workers stay, and what they have loaded. Without peers. False: as rig_open, and the
-// rig can only be closed.
-bool rig_fill(Rig *rig, const RigConfig *config, Diags *diags);
-const DeviceInfo *rig_device(const Rig *rig);
-int rig_peers(const Rig *rig); // that take part, and are not lost
-int rig_batch(const Rig *rig); // how many jobs to hand over at once for full speed
+// its workers stay, and what they have loaded. Without peers. False: as runner_open, and
+// the runner can only be closed.
+bool runner_fill(Runner *runner, const RunnerConfig *config, Diags *diags);
+const DeviceInfo *runner_device(const Runner *runner);
+int runner_peers(const Runner *runner); // that take part, and are not lost
+int runner_batch(const Runner *runner); // how many jobs to hand over at once for full speed
 
 // Runs n jobs; calls done in order of completion, once a job. A job is cut short when its
 // first samples exceed 3 x cutoff_ns (INFINITY: never); done may return a lower cut-off
 // for the rest. Returns false with a diagnostic only if no worker can be kept alive.
-typedef double RigDone(void *user, int job, Trial *trial);
-bool rig_run(Rig *rig, const Job *job, int n, double cutoff_ns, RigDone *done, void *user,
-             Diags *diags);
-// As rig_run for jobs that are made as they are wanted, numbered from 0; a job must stay as
-// it is until done is called with its number. NULL: there is none now; it is asked for
+typedef double RunnerDone(void *user, int job, Trial *trial);
+bool runner_run(Runner *runner, const Job *job, int n, double cutoff_ns, RunnerDone *done,
+                void *user, Diags *diags);
+// As runner_run for jobs that are made as they are wanted, numbered from 0; a job must stay
+// as it is until done is called with its number. NULL: there is none now; it is asked for
 // again when a trial is done, and it ends when there is none and nothing is under way. So
 // each device has something to do, and a GPU's compilers too, whatever is being timed.
 // Calls of next and done come one at a time, with peers from any thread. When its stop is
 // due, what is under way is ended, with compilers, and done is not called for it: true.
-typedef const Job *RigNext(void *user, int number);
-bool rig_stream(Rig *rig, RigNext *next, double cutoff_ns, RigDone *done, void *user,
-                Diags *diags);
-// As rig_run for one job, with more samples, not compared against a cut-off; the outputs
-// (each RigBuffer without init, or inout) are copied to out[i] where that is not NULL.
-// If the rig's stop is due it is a failure from outside, with a log.
-bool rig_run_one(Rig *rig, const Job *job, int samples, Trial *trial, void **out,
-                 Diags *diags);
+typedef const Job *RunnerNext(void *user, int number);
+bool runner_stream(Runner *runner, RunnerNext *next, double cutoff_ns, RunnerDone *done,
+                   void *user, Diags *diags);
+// As runner_run for one job, with more samples, not compared against a cut-off; the outputs
+// (each RunnerBuffer without init, or inout) are copied to out[i] where that is not NULL.
+// If the runner's stop is due it is a failure from outside, with a log.
+bool runner_run_one(Runner *runner, const Job *job, int samples, Trial *trial, void **out,
+                    Diags *diags);
 // The same for who wants only the outputs: the job runs as it is checked, and the time is
 // that of one run.
-bool rig_compute(Rig *rig, const Job *job, Trial *trial, void **out, Diags *diags);
+bool runner_compute(Runner *runner, const Job *job, Trial *trial, void **out, Diags *diags);
 
 // The devices of all kinds, asked for in a short-lived worker: an array in arena. When stop
 // is due (NULL: never) it ends with what was found until then.

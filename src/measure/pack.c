@@ -8,7 +8,7 @@ size_t scalar_device_bytes(Scalar scalar)
     return (size_t)scalar_info[scalar].bytes;
 }
 
-size_t rig_buffer_bytes(const RigBuffer *buffer)
+size_t runner_buffer_bytes(const RunnerBuffer *buffer)
 {
     return buffer->bytes ? buffer->bytes
                          : (size_t)buffer->count * scalar_device_bytes(buffer->scalar);

@@ -3,7 +3,7 @@
 // measure, inside: what the files of this folder share and nobody else includes.
 //
 //   both sides      protocol.c (messages), pack.c (layouts)
-//   the controller  rig.c (the interface), round.c (the pipeline), processes.c (worker
+//   the controller  runner.c (the interface), round.c (the pipeline), processes.c (worker
 //                   processes), usage.c (their time), folder.c (files), list.c (the
 //                   devices there are)
 //   the worker      worker.c (commands), bench.c (one job), buffers.c (what it may write
@@ -193,35 +193,39 @@ bool energy_take(const Meter *meter, double *joules, double *seconds);
 
 // bench.c: one job on the worker's side -----------------------------------------------
 
-typedef struct Bench Bench;
-typedef struct Piece Piece; // a prepared job
+typedef struct Executor Executor;
+typedef struct PreparedJob PreparedJob; // a prepared job
 
 // Opens the device and fills the buffers as the message says; NULL with a log.
-Bench *bench_open(const json_t *message, Buf *log);
+Executor *executor_open(const json_t *message, Buf *log);
 // Other buffers, as the message says, in place of those there are; false with a log.
-bool bench_fill(Bench *bench, const json_t *message, Buf *log);
-void bench_close(Bench *bench);
-const DeviceInfo *bench_info(const Bench *bench);
-bool bench_compiles(const Bench *bench); // all that it does
-bool bench_sick(const Bench *bench);     // a run failed: the device may not work any more
+bool executor_fill(Executor *executor, const json_t *message, Buf *log);
+void executor_close(Executor *executor);
+const DeviceInfo *executor_info(const Executor *executor);
+bool executor_compiles(const Executor *executor); // all that it does
+bool executor_sick(
+    const Executor *executor); // a run failed: the device may not work any more
 // Called before the parts of a job that may hang or crash.
-typedef void BenchTell(void *user, const char *stage, int job);
+typedef void ExecutorTell(void *user, const char *stage, int job);
 // How many of n jobs, from the first on, may be one program: preludes and options agree.
-int bench_joint(Piece *const *piece, int n);
+int executor_joint(PreparedJob *const *prepared, int n);
 // Builds n such jobs. Those that cannot be built have a trial that says so, the others'
 // trials are ok.
-void bench_build(Bench *bench, Piece **piece, int n, BenchTell *tell, void *user);
-Piece *piece_new(const json_t *job, int number);
-void piece_free(Bench *bench, Piece *piece); // also the program, once nobody uses it
-int piece_number(const Piece *piece);
-bool piece_ok(const Piece *piece);
-json_t *piece_report(const Piece *piece); // {"job":k,"trial":TRIAL}
+void executor_build(Executor *executor, PreparedJob **prepared, int n, ExecutorTell *tell,
+                    void *user);
+PreparedJob *prepared_new(const json_t *job, int number);
+void prepared_free(Executor *executor,
+                   PreparedJob *prepared); // also the program, once nobody uses it
+int prepared_number(const PreparedJob *prepared);
+bool prepared_ok(const PreparedJob *prepared);
+json_t *prepared_report(const PreparedJob *prepared); // {"job":k,"trial":TRIAL}
 // Runs the job once on poisoned outputs and judges what it wrote.
-void bench_check(Bench *bench, Piece *piece, BenchTell *tell, void *user);
+void executor_check(Executor *executor, PreparedJob *prepared, ExecutorTell *tell,
+                    void *user);
 // Times the job, each run on outputs with the other poison, and judges the last.
 // options: samples, cutoff_ns, limit_s, "out": files to write the outputs to, "alone":
 // nothing else ran on the device since the job was checked, and "energy": it is wanted.
-void bench_time(Bench *bench, Piece *piece, const json_t *options);
+void executor_time(Executor *executor, PreparedJob *prepared, const json_t *options);
 
 // folder.c: files of the controller ---------------------------------------------------
 

@@ -43,8 +43,8 @@ typedef struct {
 struct Stream {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    RigNext *next;
-    RigDone *done;
+    RunnerNext *next;
+    RunnerDone *done;
     void *user;
     const Stop *stop;
     int asked, under; // jobs taken, and under way, of all devices
@@ -53,14 +53,14 @@ struct Stream {
     bool over;
     double cutoff_ns;
     int nparts;
-    Part *part; // the first is the rig's own
+    Part *part; // the first is the runner's own
 };
 
 typedef enum { POST_OPENING, POST_IDLE, POST_BUSY, POST_LOST } PostState;
 
 typedef struct {
-    const RigPeer *peer;
-    const RigConfig *config;
+    const RunnerPeer *peer;
+    const RunnerConfig *config;
     Peers *peers;
     pthread_t thread;
     bool started;
@@ -73,7 +73,7 @@ struct Peers {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool quit;
-    const Stop *stop; // of the rig
+    const Stop *stop; // of the runner
     Stream *stream;   // at work; NULL: none
     int serial;       // of the stream
     int n;
@@ -301,7 +301,7 @@ static void check_opened(Post *post, const DeviceInfo *device, Diags *diags)
     }
 }
 
-Peers *peers_open(const RigConfig *config, const DeviceInfo *device, Diags *diags)
+Peers *peers_open(const RunnerConfig *config, const DeviceInfo *device, Diags *diags)
 {
     Peers *peers = xcalloc(1, sizeof *peers);
     pthread_mutex_init(&peers->lock, NULL);
@@ -407,8 +407,8 @@ static void stream_close(Stream *stream)
     pthread_mutex_destroy(&stream->lock);
 }
 
-bool peers_run(Peers *peers, OwnRun *own, void *rig, RigNext *next, double cutoff_ns,
-               RigDone *done, void *user, Diags *diags)
+bool peers_run(Peers *peers, OwnRun *own, void *runner, RunnerNext *next, double cutoff_ns,
+               RunnerDone *done, void *user, Diags *diags)
 {
     Stream stream = {.next = next,
                      .done = done,
@@ -422,7 +422,7 @@ bool peers_run(Peers *peers, OwnRun *own, void *rig, RigNext *next, double cutof
     for (int i = 0; i < peers->n; i++)
         lost[i] = peers->post[i].state == POST_LOST;
     begin(peers, &stream);
-    bool ok = work(&stream.part[0], own, rig, &mine);
+    bool ok = work(&stream.part[0], own, runner, &mine);
     if (!ok)
         stream_stop(&stream);
     end(peers, lost, diags);
@@ -436,30 +436,30 @@ bool peers_run(Peers *peers, OwnRun *own, void *rig, RigNext *next, double cutof
 
 // A device of this machine ----------------------------------------------------------------
 
-static void *local_open(const RigPeer *peer, const RigConfig *config, Diags *diags)
+static void *local_open(const RunnerPeer *peer, const RunnerConfig *config, Diags *diags)
 {
-    RigConfig own = *config;
+    RunnerConfig own = *config;
     own.device = peer->device;
     own.share = MAX(config->share, 1);
     own.peer = NULL;
     own.npeer = 0;
-    return rig_open(&own, diags);
+    return runner_open(&own, diags);
 }
 
 static const DeviceInfo *local_info(const void *opened)
 {
-    return rig_device(opened);
+    return runner_device(opened);
 }
 
-static bool local_run(void *opened, RigNext *next, double cutoff_ns, RigDone *done,
+static bool local_run(void *opened, RunnerNext *next, double cutoff_ns, RunnerDone *done,
                       void *user, Diags *diags)
 {
-    return rig_stream(opened, next, cutoff_ns, done, user, diags);
+    return runner_stream(opened, next, cutoff_ns, done, user, diags);
 }
 
 static void local_close(void *opened)
 {
-    rig_close(opened);
+    runner_close(opened);
 }
 
 const PeerKind peer_local = {"local", local_open, local_info, local_run, local_close};

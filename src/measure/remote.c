@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rig at the other end of a link. Jobs go there and trials come back as JSON, in the form
-// in which workers get them; the data do not travel: both sides made the same from the same
-// problem and seed.
+// A runner at the other end of a link. Jobs go there and trials come back as JSON, in the
+// form in which workers get them; the data do not travel: both sides made the same from the
+// same problem and seed.
 //
 //   there   {"jobs": [JOB, ...], "cutoff_ns": T, "left_s": T, "stream": n} ...
 //           {"quit": true}
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WINDOW = 2 }; // batches of a rig that are to be with it
+enum { WINDOW = 2 }; // batches of a runner that are to be with it
 static const double SILENCE_S = 20, OPEN_S = 1800; // a reference may take long
 
 // Messages --------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ typedef struct {
     int stream; // number of the one at work
 } Remote;
 
-static void *remote_open(const RigPeer *peer, const RigConfig *config, Diags *diags)
+static void *remote_open(const RunnerPeer *peer, const RunnerConfig *config, Diags *diags)
 {
     json_t *hello = get(peer->link, OPEN_S);
     const json_t *info = json_object_get(hello, "info");
@@ -144,8 +144,8 @@ static const DeviceInfo *remote_info(const void *opened)
 // What is under way there.
 typedef struct {
     Remote *remote;
-    RigNext *next;
-    RigDone *done;
+    RunnerNext *next;
+    RunnerDone *done;
     void *user;
     double cutoff_ns;
     int sent, under;
@@ -187,7 +187,7 @@ static void take_trial(Sending *s, const json_t *message)
     trial_release(&trial);
 }
 
-static bool remote_run(void *opened, RigNext *next, double cutoff_ns, RigDone *done,
+static bool remote_run(void *opened, RunnerNext *next, double cutoff_ns, RunnerDone *done,
                        void *user, Diags *diags)
 {
     Sending s = {
@@ -241,7 +241,7 @@ typedef struct {
     Voice voice;
     bool quit; // no more is to come
     double cutoff_ns;
-    Stop *stop;   // of the rig
+    Stop *stop;   // of the runner
     Order *order; // of the stream at work, by number
     int norder, capacity;
 } Serving;
@@ -301,10 +301,11 @@ static json_t *parting(const Diags *diags)
     return json_pack("{s:o}", "log", json_text(n ? diags->list.at[n - 1].message : ""));
 }
 
-// Serves as long as jobs are there; false: the rig is broken, which it says.
-static bool serve_jobs(Rig *rig, Serving *serving, Diags *diags)
+// Serves as long as jobs are there; false: the runner is broken, which it says.
+static bool serve_jobs(Runner *runner, Serving *serving, Diags *diags)
 {
-    bool ok = rig_stream(rig, next_order, serving->cutoff_ns, send_trial, serving, diags);
+    bool ok =
+        runner_stream(runner, next_order, serving->cutoff_ns, send_trial, serving, diags);
     if (!ok)
         say(&serving->voice, parting(diags));
     for (int i = 0; i < serving->norder; i++)
@@ -314,17 +315,17 @@ static bool serve_jobs(Rig *rig, Serving *serving, Diags *diags)
     return ok;
 }
 
-bool remote_serve(Rig *rig, Stop *stop, const Link *link, Diags *diags)
+bool remote_serve(Runner *runner, Stop *stop, const Link *link, Diags *diags)
 {
     Serving serving = {.link = link, .stop = stop};
-    if (!rig) {
+    if (!runner) {
         put(link, parting(diags));
         return false;
     }
     voice_open(&serving.voice, link);
-    bool ok =
-        say(&serving.voice, json_pack("{s:o,s:i}", "info", info_to_json(rig_device(rig)),
-                                      "window", WINDOW * rig_batch(rig)));
+    bool ok = say(&serving.voice,
+                  json_pack("{s:o,s:i}", "info", info_to_json(runner_device(runner)),
+                            "window", WINDOW * runner_batch(runner)));
     bool broken = false;
     double limit_s = OPEN_S; // the other end may still be at its reference
     while (ok && !serving.quit && !broken && !stop_asked(stop)) {
@@ -332,7 +333,7 @@ bool remote_serve(Rig *rig, Stop *stop, const Link *link, Diags *diags)
         ok = message;
         limit_s = SILENCE_S;
         take_orders(&serving, message);
-        broken = serving.norder > 0 && !serve_jobs(rig, &serving, diags);
+        broken = serving.norder > 0 && !serve_jobs(runner, &serving, diags);
     }
     if (!ok)
         diag_world(diags, "C061", "the search that this process served is gone");

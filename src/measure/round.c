@@ -17,8 +17,8 @@
 // it itself: any number of controllers keep the cores busy. Elsewhere all workers run jobs,
 // and a turn is a batch.
 //
-// When the stop of the rig is due, what is under way is dropped: compilers are ended, a run
-// may end if that takes a moment, and workers forget what they have prepared.
+// When the stop of the runner is due, what is under way is dropped: compilers are ended, a
+// run may end if that takes a moment, and workers forget what they have prepared.
 //
 // Who is to blame when a worker dies: the job it was at, if that is the only one the
 // process had. An earlier one may have spoilt the process (PoCL notices no write past a
@@ -29,13 +29,13 @@
 //
 // What may come from outside says nothing of the job: a time-out on a machine that has more
 // to do, a signal from somebody else, a full disk, a device that fails. Such a job is tried
-// again, once, alone: when nothing else of this rig runs. The second result counts. A
+// again, once, alone: when nothing else of this runner runs. The second result counts. A
 // time-out records the limit that it broke, and what still looks like trouble from outside
 // is marked so, and nobody believes it later. No device call is made here.
 //
 // Compilers leak, so a worker that has built many jobs is replaced by a new one when it is
 // to be handed others and holds none; the one that only runs what others compiled stays.
-#include "measure/rig.h"
+#include "measure/runner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,22 +55,22 @@ static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5, MOMENT_S = 0.3;
 
 // Limits ------------------------------------------------------------------------------
 
-static double build_limit(const Rig *rig, int jobs)
+static double build_limit(const Runner *runner, int jobs)
 {
-    return rig->config.build_limit_s + JOINT_LIMIT_S * (jobs - 1);
+    return runner->config.build_limit_s + JOINT_LIMIT_S * (jobs - 1);
 }
 
-static double run_limit(const Rig *rig, const Item *item)
+static double run_limit(const Runner *runner, const Item *item)
 {
-    bool longer = item->alone && !rig->info.is_cpu;
-    return rig->config.run_limit_s * (longer ? SECOND : 1);
+    bool longer = item->alone && !runner->info.is_cpu;
+    return runner->config.run_limit_s * (longer ? SECOND : 1);
 }
 
 // The sampler stops by itself after the limit for a run; a last run may then be under way.
 // To count energy takes a few seconds or, of long runs, some of them.
-static double time_limit(const Rig *rig, const Item *item)
+static double time_limit(const Runner *runner, const Item *item)
 {
-    return (rig->config.energy ? 5 : 2) * run_limit(rig, item) + 1;
+    return (runner->config.energy ? 5 : 2) * run_limit(runner, item) + 1;
 }
 
 static Item *item_at(const Round *round, int number)
@@ -80,64 +80,65 @@ static Item *item_at(const Round *round, int number)
 
 // Workers -----------------------------------------------------------------------------
 
-static bool is_compiler(const Rig *rig, const Worker *worker)
+static bool is_compiler(const Runner *runner, const Worker *worker)
 {
-    return rig->ahead && worker != rig->worker;
+    return runner->ahead && worker != runner->worker;
 }
 
-static json_t *opening(const Rig *rig, const Worker *worker)
+static json_t *opening(const Runner *runner, const Worker *worker)
 {
-    const Sandbox *sandbox = rig->config.sandbox;
-    if (!is_compiler(rig, worker))
-        return json_incref(rig->open_message);
+    const Sandbox *sandbox = runner->config.sandbox;
+    if (!is_compiler(runner, worker))
+        return json_incref(runner->open_message);
     json_t *message = json_pack("{s:s,s:o,s:b}", "do", "open", "device",
-                                json_text(rig->config.device), "compiler", 1);
+                                json_text(runner->config.device), "compiler", 1);
     if (sandbox)
-        json_object_set_new(message, "sandbox", sandbox_to_json(sandbox, &rig->folder));
+        json_object_set_new(message, "sandbox", sandbox_to_json(sandbox, &runner->folder));
     return message;
 }
 
 // The cache of a worker: one for all where some compile for another.
-static Cache *cache_of(Rig *rig, int number)
+static Cache *cache_of(Runner *runner, int number)
 {
-    return &rig->cache[rig->ahead ? 0 : number];
+    return &runner->cache[runner->ahead ? 0 : number];
 }
 
-static bool start(Rig *rig, Worker *worker, Diags *diags)
+static bool start(Runner *runner, Worker *worker, Diags *diags)
 {
-    int number = (int)(worker - rig->worker);
-    char *log = arena_printf(rig->arena, "%s/worker-%d.log", rig->folder.data.path, number);
-    WorkerPlace place = {rig->config.worker, cache_of(rig, number)->path, rig->folder.own,
-                         log, rig->config.sandbox != NULL};
+    int number = (int)(worker - runner->worker);
+    char *log =
+        arena_printf(runner->arena, "%s/worker-%d.log", runner->folder.data.path, number);
+    WorkerPlace place = {runner->config.worker, cache_of(runner, number)->path,
+                         runner->folder.own, log, runner->config.sandbox != NULL};
     if (!worker_start(worker, &place, diags))
         return false;
-    worker_send(worker, opening(rig, worker), STAGE_OPEN, 0, OPEN_LIMIT_S);
+    worker_send(worker, opening(runner, worker), STAGE_OPEN, 0, OPEN_LIMIT_S);
     return true;
 }
 
 // Compilers alone are no use.
-static bool any_alive(const Rig *rig)
+static bool any_alive(const Runner *runner)
 {
-    for (int i = 0; i < (rig->ahead ? 1 : rig->nworker); i++)
-        if (rig->worker[i].state != WORKER_OFF)
+    for (int i = 0; i < (runner->ahead ? 1 : runner->nworker); i++)
+        if (runner->worker[i].state != WORKER_OFF)
             return true;
     return false;
 }
 
-static bool any_busy(const Rig *rig)
+static bool any_busy(const Runner *runner)
 {
-    for (int i = 0; i < rig->nworker; i++)
-        if (rig->worker[i].state == WORKER_BUSY)
+    for (int i = 0; i < runner->nworker; i++)
+        if (runner->worker[i].state == WORKER_BUSY)
             return true;
     return false;
 }
 
-static int sent_to(const Rig *rig, const Worker *worker)
+static int sent_to(const Runner *runner, const Worker *worker)
 {
     int n = 0;
-    for (int i = rig->round->first; i < rig->round->end; i++) {
-        const Item *item = item_at(rig->round, i);
-        n += item->state == ITEM_SENT && &rig->worker[item->worker] == worker;
+    for (int i = runner->round->first; i < runner->round->end; i++) {
+        const Item *item = item_at(runner->round, i);
+        n += item->state == ITEM_SENT && &runner->worker[item->worker] == worker;
     }
     return n;
 }
@@ -165,7 +166,7 @@ static void again_alone(Item *item)
 }
 
 // Whether a failure is one of the machine: by what was said of it, or a disk that is full.
-static bool is_trouble(const Rig *rig, const char *log)
+static bool is_trouble(const Runner *runner, const char *log)
 {
     static const char *const said[] = {
         // The system, or a compiler in its name.
@@ -182,7 +183,7 @@ static bool is_trouble(const Rig *rig, const char *log)
     for (int i = 0; log && i < COUNTOF(said); i++)
         if (strstr(log, said[i]))
             return true;
-    return folder_is_full(&rig->folder);
+    return folder_is_full(&runner->folder);
 }
 
 // How a worker died.
@@ -193,16 +194,16 @@ typedef struct {
 } Death;
 
 // What becomes of the job that a dead worker was at.
-static void blame(const Rig *rig, Item *item, const Death *death)
+static void blame(const Runner *runner, Item *item, const Death *death)
 {
     bool late = death->was.late;
-    bool outside = death->killed || (!late && is_trouble(rig, death->why));
+    bool outside = death->killed || (!late && is_trouble(runner, death->why));
     if ((late || outside) && !item->alone)
         again_alone(item);
     else if (late) {
         decide(item, TRIAL_TIMED_OUT, death->why);
-        item->trial.limit_s = death->was.stage == STAGE_BUILD ? rig->config.build_limit_s
-                                                              : rig->config.run_limit_s;
+        item->trial.limit_s = death->was.stage == STAGE_BUILD ? runner->config.build_limit_s
+                                                              : runner->config.run_limit_s;
     } else if (death->was.sent == 1) {
         decide(item, TRIAL_CRASHED, death->why);
         item->trial.outside = outside;
@@ -223,68 +224,68 @@ static void note_death(Item *item, const Death *death)
 }
 
 // Settles what a dead worker, the number-th, had been given.
-static void settle_jobs(Rig *rig, int number, const Death *death)
+static void settle_jobs(Runner *runner, int number, const Death *death)
 {
-    for (int i = rig->round->first; i < rig->round->end; i++) {
-        Item *item = item_at(rig->round, i);
+    for (int i = runner->round->first; i < runner->round->end; i++) {
+        Item *item = item_at(runner->round, i);
         bool held = (item->state == ITEM_SENT || item->state == ITEM_PREPARED) &&
                     item->worker == number;
         if (!held)
             continue;
         if (death->was.stage >= STAGE_BUILD && death->was.job == i)
-            blame(rig, item, death);
+            blame(runner, item, death);
         else
             note_death(item, death);
     }
 }
 
 // Ends a worker that died, is late, or could not open its device, and starts another.
-static bool replace(Rig *rig, Worker *worker, Diags *diags)
+static bool replace(Runner *runner, Worker *worker, Diags *diags)
 {
     Death death = {.was = *worker};
-    int number = (int)(worker - rig->worker);
+    int number = (int)(worker - runner->worker);
     Buf why;
     buf_init(&why);
     death.killed = worker_end(worker, &why);
     death.why = why.text;
-    if (rig->round)
-        settle_jobs(rig, number, &death);
+    if (runner->round)
+        settle_jobs(runner, number, &death);
     bool opening = death.was.stage == STAGE_OPEN;
-    int *failed = &rig->failed[number];
+    int *failed = &runner->failed[number];
     *failed += opening;
-    if (opening && rig->trouble.len == 0)
-        buf_write(&rig->trouble, why.text, why.len);
+    if (opening && runner->trouble.len == 0)
+        buf_write(&runner->trouble, why.text, why.len);
     buf_release(&why);
-    return *failed >= STARTS_MAX || !rig->round || start(rig, worker, diags);
+    return *failed >= STARTS_MAX || !runner->round || start(runner, worker, diags);
 }
 
 // Messages ----------------------------------------------------------------------------
 
-static void take_stage(Rig *rig, Worker *worker, const json_t *message)
+static void take_stage(Runner *runner, Worker *worker, const json_t *message)
 {
     int job = (int)json_int_of(message, "job", JOINT_BUILD);
     const char *at = json_text_of(message, "at");
-    const Item *item = item_at(rig->round, MAX(job, 0));
+    const Item *item = item_at(runner->round, MAX(job, 0));
     if (strcmp(at, "run") == 0)
-        worker_enter(worker, STAGE_RUN, job, run_limit(rig, item));
+        worker_enter(worker, STAGE_RUN, job, run_limit(runner, item));
     else if (strcmp(at, "turn") == 0)
         worker_enter(worker, STAGE_TURN, job, INFINITY);
     else if (strcmp(at, "time") == 0)
-        worker_enter(worker, STAGE_TIME, job, time_limit(rig, item));
+        worker_enter(worker, STAGE_TIME, job, time_limit(runner, item));
     else
         worker_enter(worker, STAGE_BUILD, job,
-                     build_limit(rig, job == JOINT_BUILD ? sent_to(rig, worker) : 1));
-    if (worker->stage == STAGE_BUILD && job != JOINT_BUILD && is_compiler(rig, worker))
-        item_at(rig->round, job)->parcel = job; // its program holds nothing else
+                     build_limit(runner, job == JOINT_BUILD ? sent_to(runner, worker) : 1));
+    if (worker->stage == STAGE_BUILD && job != JOINT_BUILD && is_compiler(runner, worker))
+        item_at(runner->round, job)->parcel = job; // its program holds nothing else
 }
 
 // What is not ok and may come from outside is tried once more; true if it is so.
-static bool doubt(const Rig *rig, Item *item)
+static bool doubt(const Runner *runner, Item *item)
 {
     Trial *trial = &item->trial;
     bool failed = trial->status == TRIAL_FAILED;
     trial->outside =
-        (failed || trial->status == TRIAL_BUILD_FAILED) && is_trouble(rig, trial->log);
+        (failed || trial->status == TRIAL_BUILD_FAILED) && is_trouble(runner, trial->log);
     bool doubtful = (trial->outside || failed) && !item->alone;
     if (doubtful)
         again_alone(item);
@@ -292,10 +293,10 @@ static bool doubt(const Rig *rig, Item *item)
 }
 
 // The second report on a job, its timing, replaces the first.
-static void take_trial(Rig *rig, Worker *worker, const json_t *message)
+static void take_trial(Runner *runner, Worker *worker, const json_t *message)
 {
-    Item *item = item_at(rig->round, (int)json_int_of(message, "job", 0));
-    bool compiled = is_compiler(rig, worker);
+    Item *item = item_at(runner->round, (int)json_int_of(message, "job", 0));
+    bool compiled = is_compiler(runner, worker);
     trial_release(&item->trial);
     trial_from_json(json_object_get(message, "trial"), &item->trial);
     if (compiled)
@@ -303,25 +304,25 @@ static void take_trial(Rig *rig, Worker *worker, const json_t *message)
     else
         item->trial.build_s += item->compile_s;
     bool good = item->state == ITEM_SENT && item->trial.status == TRIAL_OK;
-    if (!doubt(rig, item))
+    if (!doubt(runner, item))
         item->state = !good ? ITEM_DECIDED : compiled ? ITEM_COMPILED : ITEM_PREPARED;
-    worker_enter(worker, STAGE_NONE, 0, build_limit(rig, 1));
+    worker_enter(worker, STAGE_NONE, 0, build_limit(runner, 1));
 }
 
-static bool take_end(Rig *rig, Worker *worker, const json_t *message, Diags *diags)
+static bool take_end(Runner *runner, Worker *worker, const json_t *message, Diags *diags)
 {
     const json_t *info = json_object_get(message, "info");
     if (worker->stage == STAGE_OPEN && !info) {
-        buf_clear(&rig->trouble);
-        buf_puts(&rig->trouble, json_text_of(message, "log"));
-        return replace(rig, worker, diags);
+        buf_clear(&runner->trouble);
+        buf_puts(&runner->trouble, json_text_of(message, "log"));
+        return replace(runner, worker, diags);
     }
     if (worker->stage == STAGE_OPEN) {
-        if (!*rig->info.id) // memory sizes may differ from one process to the next
-            info_from_json(info, &rig->info);
-        worker->waits = !rig->info.is_cpu;
-        rig->failed[worker - rig->worker] = 0;
-        buf_clear(&rig->trouble);
+        if (!*runner->info.id) // memory sizes may differ from one process to the next
+            info_from_json(info, &runner->info);
+        worker->waits = !runner->info.is_cpu;
+        runner->failed[worker - runner->worker] = 0;
+        buf_clear(&runner->trouble);
     }
     worker_enter(worker, STAGE_NONE, 0, INFINITY);
     worker->state = WORKER_IDLE;
@@ -330,9 +331,9 @@ static bool take_end(Rig *rig, Worker *worker, const json_t *message, Diags *dia
 
 // A message is about a job that the worker has, or about all it was sent. One that is not
 // was written by a job that got hold of its worker.
-static bool is_its_own(const Rig *rig, const Worker *worker, const json_t *message)
+static bool is_its_own(const Runner *runner, const Worker *worker, const json_t *message)
 {
-    const Round *round = rig->round;
+    const Round *round = runner->round;
     const json_t *named = json_object_get(message, "job");
     int job = (int)json_int_of(message, "job", JOINT_BUILD);
     if (!named || (job == JOINT_BUILD && json_object_get(message, "at")))
@@ -340,45 +341,46 @@ static bool is_its_own(const Rig *rig, const Worker *worker, const json_t *messa
     if (!round || job < round->first || job >= round->end)
         return false;
     const Item *item = item_at(round, job);
-    return &rig->worker[item->worker] == worker &&
+    return &runner->worker[item->worker] == worker &&
            (item->state == ITEM_SENT || item->state == ITEM_PREPARED);
 }
 
-static bool take(Rig *rig, Worker *worker, const json_t *message, Diags *diags)
+static bool take(Runner *runner, Worker *worker, const json_t *message, Diags *diags)
 {
     if (json_object_get(message, "end"))
-        return take_end(rig, worker, message, diags);
+        return take_end(runner, worker, message, diags);
     if (json_object_get(message, "quit")) {
         worker_enter(worker, STAGE_QUIT, 0, 0);
-        return replace(rig, worker, diags);
+        return replace(runner, worker, diags);
     }
-    if (!is_its_own(rig, worker, message))
-        return replace(rig, worker, diags);
+    if (!is_its_own(runner, worker, message))
+        return replace(runner, worker, diags);
     if (json_object_get(message, "at"))
-        take_stage(rig, worker, message);
+        take_stage(runner, worker, message);
     else
-        take_trial(rig, worker, message);
+        take_trial(runner, worker, message);
     return true;
 }
 
 // Waits until one thing has happened, and deals with it; false: no worker is left, or the
-// rig is halted.
-static bool attend(Rig *rig, Diags *diags)
+// runner is halted.
+static bool attend(Runner *runner, Diags *diags)
 {
     json_t *message;
-    Worker *worker = worker_wait(rig->worker, rig->nworker, rig->config.stop, &message);
-    if (!worker && stop_due(rig->config.stop)) {
-        rig->halted = true;
+    Worker *worker =
+        worker_wait(runner->worker, runner->nworker, runner->config.stop, &message);
+    if (!worker && stop_due(runner->config.stop)) {
+        runner->halted = true;
         return false;
     }
-    bool ok = !worker ||
-              (message ? take(rig, worker, message, diags) : replace(rig, worker, diags));
+    bool ok = !worker || (message ? take(runner, worker, message, diags)
+                                  : replace(runner, worker, diags));
     json_decref(message);
-    if (!ok || any_alive(rig))
+    if (!ok || any_alive(runner))
         return ok;
     return diag_world(diags, "", "no worker can use the device %s: %.*s",
-                      rig->config.device, (int)strcspn(rig->trouble.text, "\n"),
-                      rig->trouble.text);
+                      runner->config.device, (int)strcspn(runner->trouble.text, "\n"),
+                      runner->trouble.text);
 }
 
 // Preparing ---------------------------------------------------------------------------
@@ -411,42 +413,42 @@ static Item *first_waiting(const Round *round, bool suspect)
 }
 
 // What a worker runs, once it has its turn where that is its own affair.
-static void send_run(const Rig *rig, Worker *worker, json_t *message, Stage stage, int job,
-                     double limit_s)
+static void send_run(const Runner *runner, Worker *worker, json_t *message, Stage stage,
+                     int job, double limit_s)
 {
-    if (rig->ahead && !is_compiler(rig, worker))
-        json_object_set_new(message, "turn", json_text(rig->turn));
+    if (runner->ahead && !is_compiler(runner, worker))
+        json_object_set_new(message, "turn", json_text(runner->turn));
     worker_send(worker, message, stage, job, limit_s);
 }
 
-static void append_job(Rig *rig, Worker *worker, Item *item, json_t *jobs)
+static void append_job(Runner *runner, Worker *worker, Item *item, json_t *jobs)
 {
-    int number = (int)(worker - rig->worker);
-    cache_of(rig, number)->jobs += item->state == ITEM_WAITING;
+    int number = (int)(worker - runner->worker);
+    cache_of(runner, number)->jobs += item->state == ITEM_WAITING;
     item->state = ITEM_SENT;
     item->worker = number;
     worker->sent++;
     json_array_append_new(jobs, job_to_json(item->job, item->number));
 }
 
-static void send_prepare(Rig *rig, Worker *worker, json_t *jobs, int first)
+static void send_prepare(Runner *runner, Worker *worker, json_t *jobs, int first)
 {
     int n = (int)json_array_size(jobs);
-    send_run(rig, worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs),
-             STAGE_BUILD, n == 1 ? first : JOINT_BUILD, build_limit(rig, n));
+    send_run(runner, worker, json_pack("{s:s,s:o}", "do", "prepare", "jobs", jobs),
+             STAGE_BUILD, n == 1 ? first : JOINT_BUILD, build_limit(runner, n));
 }
 
-static void send_jobs(Rig *rig, Worker *worker, bool suspect, int most)
+static void send_jobs(Runner *runner, Worker *worker, bool suspect, int most)
 {
     json_t *jobs = json_array();
-    Item *item = first_waiting(rig->round, suspect);
+    Item *item = first_waiting(runner->round, suspect);
     int first = item ? item->number : 0;
     for (int n = 0; item && n < most; n++) {
         item->parcel = item->job->named ? item->number : first; // not built with others
-        append_job(rig, worker, item, jobs);
-        item = first_waiting(rig->round, suspect);
+        append_job(runner, worker, item, jobs);
+        item = first_waiting(runner->round, suspect);
     }
-    send_prepare(rig, worker, jobs, first);
+    send_prepare(runner, worker, jobs, first);
 }
 
 static int count_waiting(const Round *round)
@@ -458,117 +460,119 @@ static int count_waiting(const Round *round)
 }
 
 // Workers that have no job yet, of those that compile.
-static int count_free(const Rig *rig)
+static int count_free(const Runner *runner)
 {
     int n = 0;
-    for (int i = rig->ahead; i < rig->nworker; i++)
-        n += rig->worker[i].state != WORKER_OFF && rig->worker[i].stage <= STAGE_OPEN;
+    for (int i = runner->ahead; i < runner->nworker; i++)
+        n += runner->worker[i].state != WORKER_OFF && runner->worker[i].stage <= STAGE_OPEN;
     return n;
 }
 
 // An even part of what waits, among the workers that have none yet.
-static int even_share(const Rig *rig)
+static int even_share(const Runner *runner)
 {
-    int waiting = count_waiting(rig->round), among = MAX(count_free(rig), 1);
-    return MIN((waiting + among - 1) / among, (rig->ahead ? 1 : 2) * SHARE);
+    int waiting = count_waiting(runner->round), among = MAX(count_free(runner), 1);
+    return MIN((waiting + among - 1) / among, (runner->ahead ? 1 : 2) * SHARE);
 }
 
-static bool renew(Rig *rig, Worker *worker, Diags *diags)
+static bool renew(Runner *runner, Worker *worker, Diags *diags)
 {
     worker_end(worker, NULL);
-    return start(rig, worker, diags);
+    return start(runner, worker, diags);
 }
 
 // Jobs that an idle worker is to time.
-static bool holds_jobs(const Rig *rig, const Worker *worker)
+static bool holds_jobs(const Runner *runner, const Worker *worker)
 {
-    for (int i = rig->round->first; i < rig->round->end; i++) {
-        const Item *item = item_at(rig->round, i);
-        if (item->state == ITEM_PREPARED && &rig->worker[item->worker] == worker)
+    for (int i = runner->round->first; i < runner->round->end; i++) {
+        const Item *item = item_at(runner->round, i);
+        if (item->state == ITEM_PREPARED && &runner->worker[item->worker] == worker)
             return true;
     }
     return false;
 }
 
 // To those that compile. A new one has its share when it has opened its device.
-static bool hand_out(Rig *rig, Diags *diags)
+static bool hand_out(Runner *runner, Diags *diags)
 {
     bool ok = true;
-    for (int i = rig->ahead; i < rig->nworker && ok; i++) {
-        Worker *worker = &rig->worker[i];
-        if (worker->state != WORKER_IDLE || !first_waiting(rig->round, false))
+    for (int i = runner->ahead; i < runner->nworker && ok; i++) {
+        Worker *worker = &runner->worker[i];
+        if (worker->state != WORKER_IDLE || !first_waiting(runner->round, false))
             continue;
-        if (worker->sent >= rig->config.builds && !holds_jobs(rig, worker))
-            ok = renew(rig, worker, diags);
+        if (worker->sent >= runner->config.builds && !holds_jobs(runner, worker))
+            ok = renew(runner, worker, diags);
         else
-            send_jobs(rig, worker, false, even_share(rig));
+            send_jobs(runner, worker, false, even_share(runner));
     }
     return ok;
 }
 
-bool workers_settle(Rig *rig, Diags *diags)
+bool workers_settle(Runner *runner, Diags *diags)
 {
     bool ok = true;
-    while (ok && any_busy(rig))
-        ok = attend(rig, diags);
+    while (ok && any_busy(runner))
+        ok = attend(runner, diags);
     return ok;
 }
 
 // Until every job of the batch is prepared, decided or suspect, and every worker idle.
-static bool prepare(Rig *rig, Diags *diags)
+static bool prepare(Runner *runner, Diags *diags)
 {
     bool ok = true;
-    while (ok && (any_busy(rig) || first_waiting(rig->round, false)))
-        ok = hand_out(rig, diags) && attend(rig, diags);
+    while (ok && (any_busy(runner) || first_waiting(runner->round, false)))
+        ok = hand_out(runner, diags) && attend(runner, diags);
     return ok;
 }
 
 // Starts the workers anew that have done something; they hold no job.
-static bool freshen(Rig *rig, Diags *diags)
+static bool freshen(Runner *runner, Diags *diags)
 {
     bool ok = true;
-    for (int i = 0; i < rig->nworker && ok; i++)
-        if (rig->worker[i].state == WORKER_IDLE && rig->worker[i].sent > 0)
-            ok = renew(rig, &rig->worker[i], diags);
-    return ok && workers_settle(rig, diags);
+    for (int i = 0; i < runner->nworker && ok; i++)
+        if (runner->worker[i].state == WORKER_IDLE && runner->worker[i].sent > 0)
+            ok = renew(runner, &runner->worker[i], diags);
+    return ok && workers_settle(runner, diags);
 }
 
 // As many as workers, but one that is to be alone by itself.
-static bool prepare_suspects(Rig *rig, Diags *diags)
+static bool prepare_suspects(Runner *runner, Diags *diags)
 {
-    bool ok = freshen(rig, diags), alone = false;
-    for (int i = 0; i < rig->nworker && ok && !alone; i++) {
-        const Item *item = first_waiting(rig->round, true);
-        if (rig->worker[i].state != WORKER_IDLE || !item || (item->alone && any_busy(rig)))
+    bool ok = freshen(runner, diags), alone = false;
+    for (int i = 0; i < runner->nworker && ok && !alone; i++) {
+        const Item *item = first_waiting(runner->round, true);
+        if (runner->worker[i].state != WORKER_IDLE || !item ||
+            (item->alone && any_busy(runner)))
             continue;
         alone = item->alone;
-        send_jobs(rig, &rig->worker[i], true, 1);
+        send_jobs(runner, &runner->worker[i], true, 1);
     }
-    return ok && workers_settle(rig, diags);
+    return ok && workers_settle(runner, diags);
 }
 
 // Timing ------------------------------------------------------------------------------
 
-static void send_time(Rig *rig, Item *item)
+static void send_time(Runner *runner, Item *item)
 {
-    const Round *round = rig->round;
-    Worker *worker = &rig->worker[item->worker];
+    const Round *round = runner->round;
+    Worker *worker = &runner->worker[item->worker];
     json_t *message = json_pack("{s:s,s:i,s:i}", "do", "time", "job", item->number,
                                 "samples", round->samples);
-    json_set_number(message, "limit_s",
-                    MIN(rig->config.run_limit_s, stop_left_s(rig->config.stop) / SLICE));
+    json_set_number(
+        message, "limit_s",
+        MIN(runner->config.run_limit_s, stop_left_s(runner->config.stop) / SLICE));
     json_set_number(message, "cutoff_ns", round->cutoff_ns);
-    json_object_set_new(message, "alone", json_boolean(rig->ahead));
-    json_object_set_new(message, "energy", json_boolean(rig->config.energy));
+    json_object_set_new(message, "alone", json_boolean(runner->ahead));
+    json_object_set_new(message, "energy", json_boolean(runner->config.energy));
     if (round->out)
         json_object_set(message, "out", round->out);
-    send_run(rig, worker, message, STAGE_TIME, item->number, time_limit(rig, item));
+    send_run(runner, worker, message, STAGE_TIME, item->number, time_limit(runner, item));
 }
 
-static bool time_one(Rig *rig, Item *item, Diags *diags)
+static bool time_one(Runner *runner, Item *item, Diags *diags)
 {
-    send_time(rig, item);
-    bool ok = workers_settle(rig, diags);
+    send_time(runner, item);
+    bool ok = workers_settle(runner, diags);
     if (ok && item->state == ITEM_PREPARED)
         BUG("a prepared job was not timed");
     return ok;
@@ -586,28 +590,29 @@ static void report(Round *round)
 }
 
 // Prepares all it can and times that; then the suspects, as many as workers at a time.
-static bool run_batch(Rig *rig, Diags *diags)
+static bool run_batch(Runner *runner, Diags *diags)
 {
     bool ok = true;
     Item *next;
-    while (ok && count_items(rig->round, ITEM_DONE) < rig->round->end - rig->round->first) {
-        ok = prepare(rig, diags);
-        if (ok && (next = first_item(rig->round, ITEM_PREPARED)))
-            ok = time_one(rig, next, diags);
-        else if (ok && first_waiting(rig->round, true))
-            ok = prepare_suspects(rig, diags);
-        report(rig->round);
+    while (ok && count_items(runner->round, ITEM_DONE) <
+                     runner->round->end - runner->round->first) {
+        ok = prepare(runner, diags);
+        if (ok && (next = first_item(runner->round, ITEM_PREPARED)))
+            ok = time_one(runner, next, diags);
+        else if (ok && first_waiting(runner->round, true))
+            ok = prepare_suspects(runner, diags);
+        report(runner->round);
     }
     return ok;
 }
 
-static void check_job(const Rig *rig, const Job *job)
+static void check_job(const Runner *runner, const Job *job)
 {
     for (int i = 0; i < job->nlaunch; i++)
         for (int k = 0; k < job->launch[i].narg; k++) {
             const JobArg *arg = &job->launch[i].arg[k];
             if (job_reads(arg) &&
-                (arg->buffer < 0 || arg->buffer >= rig->config.nbuffer + job->nscratch))
+                (arg->buffer < 0 || arg->buffer >= runner->config.nbuffer + job->nscratch))
                 BUG("argument %d of %s is no buffer", k, job->launch[i].kernel);
         }
 }
@@ -626,9 +631,9 @@ static void grow(Round *round)
 
 // Takes in further jobs as long as there are some, few are under way and fewer wait than
 // are wanted.
-static void refill(Rig *rig, int most, int wanted)
+static void refill(Runner *runner, int most, int wanted)
 {
-    Round *round = rig->round;
+    Round *round = runner->round;
     while (round->first < round->end && item_at(round, round->first)->state == ITEM_DONE)
         round->first++;
     for (int n = count_waiting(round); n < wanted && round->end - round->first < most;
@@ -636,7 +641,7 @@ static void refill(Rig *rig, int most, int wanted)
         const Job *job = round->next(round->user, round->end);
         if (!job)
             break;
-        check_job(rig, job);
+        check_job(runner, job);
         if (round->end - round->first == round->capacity)
             grow(round);
         *item_at(round, round->end) = (Item){.job = job, .number = round->end};
@@ -653,9 +658,9 @@ static bool is_whole(const Round *round, int parcel)
 }
 
 // Hands the worker that runs the next parcel; false if there is none.
-static bool send_parcel(Rig *rig)
+static bool send_parcel(Runner *runner)
 {
-    Round *round = rig->round;
+    Round *round = runner->round;
     json_t *jobs = NULL;
     int parcel = -1;
     for (int i = round->first; i < round->end; i++) {
@@ -667,102 +672,105 @@ static bool send_parcel(Rig *rig)
             jobs = json_array();
         }
         if (jobs && item->parcel == parcel)
-            append_job(rig, rig->worker, item, jobs);
+            append_job(runner, runner->worker, item, jobs);
     }
     if (jobs)
-        send_prepare(rig, rig->worker, jobs, parcel);
+        send_prepare(runner, runner->worker, jobs, parcel);
     return jobs != NULL;
 }
 
-static bool any_compiler(const Rig *rig)
+static bool any_compiler(const Runner *runner)
 {
-    for (int i = 1; i < rig->nworker; i++)
-        if (rig->worker[i].state != WORKER_OFF)
+    for (int i = 1; i < runner->nworker; i++)
+        if (runner->worker[i].state != WORKER_OFF)
             return true;
     return false;
 }
 
 // Gives the worker that runs something to do, if it is idle: it times what it has
 // prepared, prepares what was compiled, and tries a suspect when all else is done.
-static bool keep_running(Rig *rig, Diags *diags)
+static bool keep_running(Runner *runner, Diags *diags)
 {
-    Round *round = rig->round;
+    Round *round = runner->round;
     Item *prepared = first_item(round, ITEM_PREPARED);
-    if (rig->worker->state != WORKER_IDLE)
+    if (runner->worker->state != WORKER_IDLE)
         return true;
     if (prepared)
-        send_time(rig, prepared);
-    else if (send_parcel(rig))
+        send_time(runner, prepared);
+    else if (send_parcel(runner))
         return true;
-    else if (first_waiting(round, false) && !any_compiler(rig))
-        send_jobs(rig, rig->worker, false, SHARE);
-    else if (!first_waiting(round, false) && !any_busy(rig) && first_waiting(round, true)) {
-        if (rig->worker->sent > 0)
-            return freshen(rig, diags);
-        send_jobs(rig, rig->worker, true, 1);
+    else if (first_waiting(round, false) && !any_compiler(runner))
+        send_jobs(runner, runner->worker, false, SHARE);
+    else if (!first_waiting(round, false) && !any_busy(runner) &&
+             first_waiting(round, true)) {
+        if (runner->worker->sent > 0)
+            return freshen(runner, diags);
+        send_jobs(runner, runner->worker, true, 1);
     }
     return true;
 }
 
-static bool run_ahead(Rig *rig, Diags *diags)
+static bool run_ahead(Runner *runner, Diags *diags)
 {
-    Round *round = rig->round;
+    Round *round = runner->round;
     for (bool ok = true;;) {
         report(round);
         if (!ok)
             return false;
-        refill(rig, AHEAD * SHARE * rig->most_workers, SHARE * MAX(count_free(rig), 1));
+        refill(runner, AHEAD * SHARE * runner->most_workers,
+               SHARE * MAX(count_free(runner), 1));
         if (round->first == round->end)
-            return workers_settle(rig, diags);
-        ok = hand_out(rig, diags) && keep_running(rig, diags) &&
-             (!any_busy(rig) || attend(rig, diags));
+            return workers_settle(runner, diags);
+        ok = hand_out(runner, diags) && keep_running(runner, diags) &&
+             (!any_busy(runner) || attend(runner, diags));
     }
 }
 
-bool workers_add(Rig *rig, Diags *diags)
+bool workers_add(Runner *runner, Diags *diags)
 {
-    int i = rig->nworker;
-    bool wanted = i == 0 || !rig->ahead;
-    if (wanted && rig->config.sandbox)
-        cache_open_own(&rig->cache[i], &rig->folder, i);
-    else if (wanted && !cache_open(&rig->cache[i], &rig->folder, diags))
+    int i = runner->nworker;
+    bool wanted = i == 0 || !runner->ahead;
+    if (wanted && runner->config.sandbox)
+        cache_open_own(&runner->cache[i], &runner->folder, i);
+    else if (wanted && !cache_open(&runner->cache[i], &runner->folder, diags))
         return false;
-    rig->nworker++;
-    return start(rig, &rig->worker[i], diags);
+    runner->nworker++;
+    return start(runner, &runner->worker[i], diags);
 }
 
-bool workers_fill(Rig *rig, Diags *diags)
+bool workers_fill(Runner *runner, Diags *diags)
 {
-    for (int i = 0; i < rig->nworker; i++)
-        if (rig->worker[i].state == WORKER_IDLE && !is_compiler(rig, &rig->worker[i]))
-            worker_send(&rig->worker[i], opening(rig, &rig->worker[i]), STAGE_OPEN, 0,
-                        OPEN_LIMIT_S);
-    return workers_settle(rig, diags);
+    for (int i = 0; i < runner->nworker; i++)
+        if (runner->worker[i].state == WORKER_IDLE &&
+            !is_compiler(runner, &runner->worker[i]))
+            worker_send(&runner->worker[i], opening(runner, &runner->worker[i]), STAGE_OPEN,
+                        0, OPEN_LIMIT_S);
+    return workers_settle(runner, diags);
 }
 
 // Workers are added when there is work for them: to open a GPU takes longer than a kernel,
 // and the first kernel of a process takes PoCL as long as several.
-static bool enlist(Rig *rig, int jobs, Diags *diags)
+static bool enlist(Runner *runner, int jobs, Diags *diags)
 {
     bool ok = true;
-    if (rig->info.is_cpu && rig->config.workers <= 0)
+    if (runner->info.is_cpu && runner->config.workers <= 0)
         jobs = (jobs + JOBS_WORKER - 1) / JOBS_WORKER;
-    while (ok && rig->nworker < MIN(rig->most_workers, jobs))
-        ok = workers_add(rig, diags);
+    while (ok && runner->nworker < MIN(runner->most_workers, jobs))
+        ok = workers_add(runner, diags);
     return ok;
 }
 
 // While points are made for the next batch, another controller has its turn.
-static bool run_batches(Rig *rig, Diags *diags)
+static bool run_batches(Runner *runner, Diags *diags)
 {
-    Round *round = rig->round;
+    Round *round = runner->round;
     bool ok = true;
     while (ok) {
-        refill(rig, rig->config.batch, rig->config.batch);
+        refill(runner, runner->config.batch, runner->config.batch);
         if (round->first == round->end)
             break;
-        int turn = rig->info.is_cpu ? -1 : turn_take(rig->turn);
-        ok = enlist(rig, round->end - round->first, diags) && run_batch(rig, diags);
+        int turn = runner->info.is_cpu ? -1 : turn_take(runner->turn);
+        ok = enlist(runner, round->end - round->first, diags) && run_batch(runner, diags);
         if (turn >= 0)
             close(turn);
     }
@@ -770,12 +778,12 @@ static bool run_batches(Rig *rig, Diags *diags)
 }
 
 // A call that finds every worker gone, after an earlier failure, starts them again.
-static bool revive(Rig *rig, int workers, Diags *diags)
+static bool revive(Runner *runner, int workers, Diags *diags)
 {
-    bool ok = true, alive = any_alive(rig);
-    for (int i = 0; i < MIN(rig->nworker, workers) && ok && !alive; i++) {
-        rig->failed[i] = 0;
-        ok = start(rig, &rig->worker[i], diags);
+    bool ok = true, alive = any_alive(runner);
+    for (int i = 0; i < MIN(runner->nworker, workers) && ok && !alive; i++) {
+        runner->failed[i] = 0;
+        ok = start(runner, &runner->worker[i], diags);
     }
     return ok;
 }
@@ -784,55 +792,55 @@ static bool revive(Rig *rig, int workers, Diags *diags)
 
 // Waits a moment, unless somebody asks for the end, for what is being run; its trial
 // counts.
-static void let_finish(Rig *rig, Diags *diags)
+static void let_finish(Runner *runner, Diags *diags)
 {
-    const Stop *stop = rig->config.stop;
+    const Stop *stop = runner->config.stop;
     Stop moment = {.end_s = clock_s() + MOMENT_S, .asked = stop->asked};
-    rig->config.stop = &moment;
-    for (bool ok = true; ok && any_busy(rig);)
-        ok = attend(rig, diags);
-    rig->config.stop = stop;
+    runner->config.stop = &moment;
+    for (bool ok = true; ok && any_busy(runner);)
+        ok = attend(runner, diags);
+    runner->config.stop = stop;
 }
 
 // Ends what is under way. Who is idle stays, and forgets what it was to time.
-static void halt(Rig *rig)
+static void halt(Runner *runner)
 {
     Arena *arena = arena_new();
     Diags quiet;
     diags_init(&quiet, arena);
-    for (int i = 0; i < rig->nworker; i++) {
-        Worker *worker = &rig->worker[i];
+    for (int i = 0; i < runner->nworker; i++) {
+        Worker *worker = &runner->worker[i];
         if (worker->state == WORKER_BUSY && worker->stage != STAGE_RUN &&
             worker->stage != STAGE_TIME)
             worker_end(worker, NULL);
     }
-    let_finish(rig, &quiet);
-    report(rig->round);
-    for (int i = 0; i < rig->nworker; i++) {
-        Worker *worker = &rig->worker[i];
+    let_finish(runner, &quiet);
+    report(runner->round);
+    for (int i = 0; i < runner->nworker; i++) {
+        Worker *worker = &runner->worker[i];
         if (worker->state == WORKER_BUSY)
             worker_end(worker, NULL);
-        else if (worker->state == WORKER_IDLE && holds_jobs(rig, worker))
+        else if (worker->state == WORKER_IDLE && holds_jobs(runner, worker))
             worker_send(worker, json_pack("{s:s}", "do", "drop"), STAGE_NONE, 0,
                         OPEN_LIMIT_S);
     }
     arena_free(arena);
 }
 
-bool round_run(Rig *rig, int workers, Round *round, Diags *diags)
+bool round_run(Runner *runner, int workers, Round *round, Diags *diags)
 {
-    rig->halted = stop_due(rig->config.stop);
-    if (rig->halted)
+    runner->halted = stop_due(runner->config.stop);
+    if (runner->halted)
         return true;
-    rig->round = round;
-    bool ok = revive(rig, workers, diags) &&
-              (rig->ahead ? enlist(rig, workers, diags) && run_ahead(rig, diags)
-                          : run_batches(rig, diags));
-    if (rig->halted)
-        halt(rig);
+    runner->round = round;
+    bool ok = revive(runner, workers, diags) &&
+              (runner->ahead ? enlist(runner, workers, diags) && run_ahead(runner, diags)
+                             : run_batches(runner, diags));
+    if (runner->halted)
+        halt(runner);
     for (int i = round->first; i < round->end; i++)
         trial_release(&item_at(round, i)->trial);
     free(round->item);
-    rig->round = NULL;
-    return ok || rig->halted;
+    runner->round = NULL;
+    return ok || runner->halted;
 }

@@ -13,8 +13,8 @@
 
 typedef struct {
     int fd;
-    Bench *bench;
-    Piece **piece; // prepared, not yet timed
+    Executor *executor;
+    PreparedJob **prepared; // prepared, not yet timed
     int npiece;
     bool inside; // a sandbox
 } Side;
@@ -46,7 +46,7 @@ static void end_turn(int turn)
 
 static void end(const Side *side)
 {
-    const char *word = bench_sick(side->bench) ? "quit" : "end";
+    const char *word = executor_sick(side->executor) ? "quit" : "end";
     message_send(side->fd, json_pack("{s:b}", word, 1));
 }
 
@@ -86,62 +86,64 @@ static void do_open(Side *side, const json_t *message)
     Buf log;
     buf_init(&log);
     json_t *answer = json_pack("{s:b}", "end", 1);
-    if (!side->bench)
-        side->bench = is_settled(side, message, &log) ? bench_open(message, &log) : NULL;
-    else if (!bench_fill(side->bench, message, &log)) {
-        bench_close(side->bench);
-        side->bench = NULL;
+    if (!side->executor)
+        side->executor =
+            is_settled(side, message, &log) ? executor_open(message, &log) : NULL;
+    else if (!executor_fill(side->executor, message, &log)) {
+        executor_close(side->executor);
+        side->executor = NULL;
     }
-    if (side->bench)
-        json_object_set_new(answer, "info", info_to_json(bench_info(side->bench)));
+    if (side->executor)
+        json_object_set_new(answer, "info", info_to_json(executor_info(side->executor)));
     json_object_set_new(answer, "log", json_text(log.text));
     message_send(side->fd, answer);
     buf_release(&log);
 }
 
-static void keep(Side *side, Piece *piece)
+static void keep(Side *side, PreparedJob *prepared)
 {
-    side->piece = xrealloc(side->piece, sizeof(Piece *) * (size_t)(side->npiece + 1));
-    side->piece[side->npiece++] = piece;
+    side->prepared =
+        xrealloc(side->prepared, sizeof(PreparedJob *) * (size_t)(side->npiece + 1));
+    side->prepared[side->npiece++] = prepared;
 }
 
-// Checks a piece that is built, reports, and keeps it if all is well so far.
-static void finish_preparing(Side *side, Piece *piece)
+// Checks a prepared job that is built, reports, and keeps it if all is well so far.
+static void finish_preparing(Side *side, PreparedJob *prepared)
 {
-    bool compiled = bench_compiles(side->bench);
-    if (piece_ok(piece) && !compiled)
-        bench_check(side->bench, piece, tell, side);
-    message_send(side->fd, piece_report(piece));
-    if (piece_ok(piece) && !compiled)
-        keep(side, piece);
+    bool compiled = executor_compiles(side->executor);
+    if (prepared_ok(prepared) && !compiled)
+        executor_check(side->executor, prepared, tell, side);
+    message_send(side->fd, prepared_report(prepared));
+    if (prepared_ok(prepared) && !compiled)
+        keep(side, prepared);
     else
-        piece_free(side->bench, piece);
+        prepared_free(side->executor, prepared);
 }
 
 static void do_prepare(Side *side, const json_t *message)
 {
     const json_t *jobs = json_object_get(message, "jobs");
     int n = (int)json_array_size(jobs);
-    Piece **piece = xcalloc((size_t)n, sizeof(Piece *));
+    PreparedJob **prepared = xcalloc((size_t)n, sizeof(PreparedJob *));
     for (int i = 0; i < n; i++) {
         const json_t *job = json_array_get(jobs, (size_t)i);
-        piece[i] = piece_new(job, (int)json_int_of(job, "job", 0));
+        prepared[i] = prepared_new(job, (int)json_int_of(job, "job", 0));
     }
-    bool compiles = bench_compiles(side->bench);
+    bool compiles = executor_compiles(side->executor);
     for (int i = 0, len; i < n; i += len) {
-        len = bench_joint(piece + i, n - i);
-        bench_build(side->bench, piece + i, len, tell, side);
+        len = executor_joint(prepared + i, n - i);
+        executor_build(side->executor, prepared + i, len, tell, side);
         for (int k = i; compiles && k < i + len; k++) // others may run it meanwhile
-            finish_preparing(side, piece[k]);
+            finish_preparing(side, prepared[k]);
     }
     int turn = compiles ? -1 : take_turn(side, message, "build", JOINT_BUILD);
     for (int i = 0; !compiles && i < n; i++)
-        if (bench_sick(side->bench))
-            piece_free(side->bench, piece[i]);
+        if (executor_sick(side->executor))
+            prepared_free(side->executor, prepared[i]);
         else
-            finish_preparing(side, piece[i]);
+            finish_preparing(side, prepared[i]);
     end_turn(turn);
-    free(piece);
+    free(prepared);
     end(side);
 }
 
@@ -149,15 +151,15 @@ static void do_time(Side *side, const json_t *message)
 {
     int number = (int)json_int_of(message, "job", 0);
     for (int i = 0; i < side->npiece; i++) {
-        Piece *piece = side->piece[i];
-        if (piece_number(piece) != number)
+        PreparedJob *prepared = side->prepared[i];
+        if (prepared_number(prepared) != number)
             continue;
-        side->piece[i] = side->piece[--side->npiece];
+        side->prepared[i] = side->prepared[--side->npiece];
         int turn = take_turn(side, message, "time", number);
-        bench_time(side->bench, piece, message);
+        executor_time(side->executor, prepared, message);
         end_turn(turn);
-        message_send(side->fd, piece_report(piece));
-        piece_free(side->bench, piece);
+        message_send(side->fd, prepared_report(prepared));
+        prepared_free(side->executor, prepared);
         break;
     }
     end(side);
@@ -166,7 +168,7 @@ static void do_time(Side *side, const json_t *message)
 static void drop_pieces(Side *side)
 {
     for (int i = 0; i < side->npiece; i++)
-        piece_free(side->bench, side->piece[i]);
+        prepared_free(side->executor, side->prepared[i]);
     side->npiece = 0;
 }
 
@@ -191,16 +193,16 @@ static void obey(Side *side, const json_t *message)
     const char *name = json_text_of(message, "do");
     for (int i = 0; i < COUNTOF(commands); i++)
         if (strcmp(commands[i].name, name) == 0 &&
-            (side->bench || !commands[i].needs_bench))
+            (side->executor || !commands[i].needs_bench))
             commands[i].run(side, message);
 }
 
 static void let_go(Side *side)
 {
     drop_pieces(side);
-    if (side->bench)
-        bench_close(side->bench);
-    free(side->piece);
+    if (side->executor)
+        executor_close(side->executor);
+    free(side->prepared);
 }
 
 int worker_main(int argc, char **argv)
@@ -214,7 +216,7 @@ int worker_main(int argc, char **argv)
     while ((message = message_receive(side.fd))) {
         obey(&side, message);
         json_decref(message);
-        if (side.bench && bench_sick(side.bench))
+        if (side.executor && executor_sick(side.executor))
             _exit(1); // letting go of a broken device may hang
     }
     let_go(&side);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arrays of a program as the buffers of a rig, in the device's layout: one a plane, in
-// the order of a unit's buffers. Values, which hold a double a scalar, are made of them
+// The arrays of a program as the buffers of a runner, in the device's layout: one a plane,
+// in the order of a unit's buffers. Values, which hold a double a scalar, are made of them
 // only for the interpreter: 16384 x 16384 floats would be 2 GB, which take longer to get
 // than to fill.
 
@@ -23,7 +23,7 @@ static double tolerance_of(Scalar scalar)
 
 // One a plane; returns how many.
 static int add_buffers(const Problem *problem, const char *name, const Type *type,
-                       Arena *arena, RigBuffer *buffer)
+                       Arena *arena, RunnerBuffer *buffer)
 {
     const Type *plane[PLANES_MOST];
     int n = MIN(type_planes(arena, type, plane, PLANES_MOST), PLANES_MOST);
@@ -31,7 +31,7 @@ static int add_buffers(const Problem *problem, const char *name, const Type *typ
         const Type *scalar = plane[k];
         while (scalar->kind == T_ARRAY)
             scalar = scalar->elem;
-        buffer[k] = (RigBuffer){.name = name, .scalar = scalar->scalar};
+        buffer[k] = (RunnerBuffer){.name = name, .scalar = scalar->scalar};
         arith_is_const(type_count(problem->ir->arith, plane[k]), &buffer[k].count);
     }
     return n;
@@ -51,7 +51,7 @@ static ProblemData *make_data(const Problem *problem, Arena *arena)
     int n = count_planes(main->body->type, arena);
     for (int i = 0; i < main->nparam; i++)
         n += count_planes(main->params[i]->type, arena);
-    data->buffer = NEW_ARRAY(arena, RigBuffer, n);
+    data->buffer = NEW_ARRAY(arena, RunnerBuffer, n);
     for (int i = 0; i < main->nparam; i++)
         data->ninput += add_buffers(problem, main->params[i]->name, main->params[i]->type,
                                     arena, &data->buffer[data->ninput]);
@@ -59,7 +59,7 @@ static ProblemData *make_data(const Problem *problem, Arena *arena)
         add_buffers(problem, "out", main->body->type, arena, &data->buffer[data->ninput]);
     data->nbuffer = data->ninput + data->noutput;
     for (int i = 0; i < data->ninput; i++)
-        data->buffer[i].init = arena_raw(arena, rig_buffer_bytes(&data->buffer[i]));
+        data->buffer[i].init = arena_raw(arena, runner_buffer_bytes(&data->buffer[i]));
     int *output = NEW_ARRAY(arena, int, MAX(data->noutput, 1));
     data->tolerance = TOLERANCE;
     for (int k = 0; k < data->noutput; k++) {
@@ -71,7 +71,7 @@ static ProblemData *make_data(const Problem *problem, Arena *arena)
     return data;
 }
 
-void data_pack(const RigBuffer *buffer, const double *plane)
+void data_pack(const RunnerBuffer *buffer, const double *plane)
 {
     scalar_pack(buffer->scalar, plane, buffer->count, (void *)(uintptr_t)buffer->init);
 }
@@ -79,7 +79,7 @@ void data_pack(const RigBuffer *buffer, const double *plane)
 ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
 {
     ProblemData *data = make_data(problem, arena);
-    const RigBuffer *at = data->buffer;
+    const RunnerBuffer *at = data->buffer;
     for (int i = 0; i < problem->bound->main->nparam; i++)
         for (int k = 0; k < inputs[i]->nplane; k++)
             data_pack(at++, inputs[i]->plane[k]);
@@ -101,7 +101,7 @@ typedef struct {
 typedef double Draw(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int set);
 
 typedef struct {
-    const RigBuffer *buffer;
+    const RunnerBuffer *buffer;
     Draw *draw;
     uint64_t seed;
     int plane;
@@ -252,7 +252,7 @@ static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int se
 
 // What the numbers of a further set are. Arrays of few elements are parameters: what is
 // special in one is in every result.
-static Filling further(const RigBuffer *buffer, const Type *plane, int set, bool finite,
+static Filling further(const RunnerBuffer *buffer, const Type *plane, int set, bool finite,
                        int64_t terms)
 {
     static Draw *const draw[] = {few_digits, any_scale, special};
@@ -286,7 +286,7 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
     ProblemData *data = make_data(problem, arena);
     bool finite =
         problem->bound->math == MATH_FAST || expr_find(main->body, folds_decide, NULL);
-    const RigBuffer *at = data->buffer;
+    const RunnerBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
     for (int i = 0; i < main->nparam; i++) {
         uint64_t own = hash_mix(seed, (uint64_t)i); // as problem_inputs
@@ -319,7 +319,7 @@ Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *aren
 {
     const Function *main = problem->bound->main;
     Value **input = NEW_ARRAY(arena, Value *, MAX(main->nparam, 1));
-    const RigBuffer *at = data->buffer;
+    const RunnerBuffer *at = data->buffer;
     for (int i = 0; i < main->nparam; i++) {
         input[i] = value_new(arena, main->params[i]->type);
         for (int k = 0; k < input[i]->nplane; k++, at++)
@@ -333,15 +333,15 @@ void **data_outputs(const ProblemData *data, Arena *arena)
     void **out = NEW_ARRAY(arena, void *, data->nbuffer);
     for (int k = 0; k < data->noutput; k++)
         out[data->output[k]] =
-            arena_raw(arena, rig_buffer_bytes(&data->buffer[data->output[k]]));
+            arena_raw(arena, runner_buffer_bytes(&data->buffer[data->output[k]]));
     return out;
 }
 
 void data_expect(ProblemData *data, const Value *expect, Arena *arena)
 {
     for (int k = 0; k < data->noutput; k++) {
-        RigBuffer *buffer = &data->buffer[data->ninput + k];
-        void *bytes = arena_raw(arena, rig_buffer_bytes(buffer));
+        RunnerBuffer *buffer = &data->buffer[data->ninput + k];
+        void *bytes = arena_raw(arena, runner_buffer_bytes(buffer));
         scalar_pack(buffer->scalar, expect->plane[k], buffer->count, bytes);
         buffer->expect = bytes;
     }

@@ -89,14 +89,14 @@ bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags
 enum { PLANES_MOST = 1024 };
 int type_planes(Arena *arena, const Type *type, const Type **plane, int max);
 
-// data.c: values as a rig's buffers ---------------------------------------------------
+// data.c: values as a runner's buffers ---------------------------------------------------
 
 typedef struct {
-    RigBuffer *buffer;
+    RunnerBuffer *buffer;
     int nbuffer, noutput;
     const int *output; // the buffer of each output
-    double tolerance;  // as of a RigConfig
-    const RigJudge *judge;
+    double tolerance;  // as of a RunnerConfig
+    const RunnerJudge *judge;
     int ninput;     // of a program: input planes, then output planes
     double seconds; // of a program: what it took to compute the outputs
     double build_s; // of that, what further sets share: the kernel is built once
@@ -115,10 +115,10 @@ enum { MORE_SETS = 8 * MORE_KINDS };
 bool data_whole(const Problem *problem); // are few digits whole numbers?
 ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena);
 // Puts other contents into an input.
-void data_pack(const RigBuffer *buffer, const double *plane);
+void data_pack(const RunnerBuffer *buffer, const double *plane);
 Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena);
 void data_expect(ProblemData *data, const Value *expect, Arena *arena);
-// Where the outputs of a run are to go, of any kind of problem: as rig_run_one takes it.
+// Where the outputs of a run are to go, of any kind of problem: as runner_run_one takes it.
 void **data_outputs(const ProblemData *data, Arena *arena);
 
 // job.c: a candidate as a job ---------------------------------------------------------
@@ -153,14 +153,14 @@ typedef struct {
 // used thereby; NULL: none.
 const char *input_file(const InputFiles *files, const char *name);
 
-// The ways to run a bound problem on a device: a space, and the candidate of each point.
+// The variants of a bound problem on a device: a space, and the candidate of each point.
 typedef struct {
     const Problem *problem;
     const Target *target; // the device's
     const Space *space;
     Derivation *derivation; // of a program
     Buf prelude;            // of a program
-} Ways;
+} Variants;
 
 // An array that the kernels of a problem work on, in the order of a job's buffers: of a
 // program its inputs, a plane each, then its outputs.
@@ -200,15 +200,15 @@ struct ProblemKind {
     // Writes an output, as read from its buffer, to a .npy file.
     bool (*write)(const Problem *problem, const ProblemData *data, int output,
                   const void *raw, const char *path, Diags *diags);
-    bool (*open)(Ways *ways, const DeviceInfo *device, Diags *diags);
-    void (*close)(Ways *ways);
-    int (*first)(const Ways *ways, Point *point, int max);
-    bool (*candidate)(const Ways *ways, const Point *point, const char *name, Arena *arena,
-                      Candidate *candidate, Diags *diags);
-    void (*text)(const Ways *ways, const Candidate *candidate, Buf *text);
+    bool (*open)(Variants *variants, const DeviceInfo *device, Diags *diags);
+    void (*close)(Variants *variants);
+    int (*first)(const Variants *variants, Point *point, int max);
+    bool (*candidate)(const Variants *variants, const Point *point, const char *name,
+                      Arena *arena, Candidate *candidate, Diags *diags);
+    void (*text)(const Variants *variants, const Candidate *candidate, Buf *text);
     // The launch shape of a point without making its candidate; NULL: a candidate is
     // needed.
-    bool (*shape)(const void *ways, const Point *point, LaunchShape *shape);
+    bool (*shape)(const void *variants, const Point *point, LaunchShape *shape);
 };
 extern const ProblemKind problem_program, problem_template, problem_script;
 // script.c: reads a script with these sizes, and binds what it is as a program.
@@ -216,23 +216,24 @@ bool script_bind(Problem *problem, Diags *diags);
 
 // False with a diagnostic: the device cannot run it, or the space is empty. Close it in
 // either case.
-bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags);
-void ways_close(Ways *ways);
+bool variants_open(Variants *variants, const Problem *problem, const DeviceInfo *device,
+                   Diags *diags);
+void variants_close(Variants *variants);
 // One constraint more on the space; false with a diagnostic if it is wrong, or if no point
 // is left.
-bool ways_constrain(Ways *ways, const char *text, Diags *diags);
+bool variants_constrain(Variants *variants, const char *text, Diags *diags);
 // The plain point, then points that are often good, each once; returns how many there are.
-int ways_first(const Ways *ways, Point *point, int max);
+int variants_first(const Variants *variants, Point *point, int max);
 // A point as a job, its kernels named after `name` if they can be; see candidate_make.
-bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
-                    Candidate *candidate, Diags *diags);
-// Launches of points; the ways must outlive them.
-Launches ways_launches(const Ways *ways);
+bool variants_candidate(const Variants *variants, const Point *point, const char *name,
+                        Arena *arena, Candidate *candidate, Diags *diags);
+// Launches of points; the variants must outlive them.
+Launches variants_launches(const Variants *variants);
 // The kernels of a candidate as a file for the user.
-void ways_text(const Ways *ways, const Candidate *candidate, Buf *text);
+void variants_text(const Variants *variants, const Candidate *candidate, Buf *text);
 // What parameters that nobody names are: one output a work-item, nothing staged; of a
 // template, its default point.
-void ways_simplest(const Ways *ways, Point *point);
+void variants_simplest(const Variants *variants, Point *point);
 
 // Starts `name` as a problem of no kind yet, with room for what it needs.
 Problem *problem_new(const char *name, const char *text, size_t len);

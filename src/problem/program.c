@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs as problems: what tuning asks of them, answered by the modules that read, lower
-// and emit them. And the ways to run any problem.
+// and emit them. And the variants of any problem.
 
 #include "problem/npy.h"
 #include "problem/problem.h"
@@ -150,7 +150,7 @@ static Argument *program_arguments(const Problem *problem, Arena *arena, int *n)
 // Data --------------------------------------------------------------------------------
 
 static bool read_plane(const InputFiles *files, const char *name, const Type *type,
-                       const RigBuffer *into, Arena *arena, Diags *diags)
+                       const RunnerBuffer *into, Arena *arena, Diags *diags)
 {
     const char *file = input_file(files, name);
     Value *read;
@@ -166,7 +166,7 @@ static bool read_inputs(const Problem *problem, const InputFiles *files,
                         const ProblemData *data, Arena *arena, Diags *diags)
 {
     const Function *main = problem->bound->main;
-    const RigBuffer *at = data->buffer;
+    const RunnerBuffer *at = data->buffer;
     for (int i = 0; i < main->nparam; i++) {
         const Type *plane[PLANES_MOST];
         const Param *param = main->params[i];
@@ -200,44 +200,46 @@ static bool program_write(const Problem *problem, const ProblemData *data, int o
 {
     Arena *arena = arena_new();
     Value *value = value_new(arena, problem->bound->main->body->type);
-    const RigBuffer *buffer = &data->buffer[data->output[output]];
+    const RunnerBuffer *buffer = &data->buffer[data->output[output]];
     scalar_unpack(buffer->scalar, raw, buffer->count, value->plane[output]);
     bool ok = npy_write(path, value, output, diags);
     arena_free(arena);
     return ok;
 }
 
-// Ways --------------------------------------------------------------------------------
+// Variants --------------------------------------------------------------------------------
 
-static bool program_open(Ways *ways, const DeviceInfo *device, Diags *diags)
+static bool program_open(Variants *variants, const DeviceInfo *device, Diags *diags)
 {
-    emit_prelude(&ways->prelude, ways->target, ways->problem->general);
-    ways->derivation = derive_new(ways->problem->general, device, diags);
-    ways->space = ways->derivation ? derive_space(ways->derivation) : NULL;
-    return ways->space != NULL;
+    emit_prelude(&variants->prelude, variants->target, variants->problem->general);
+    variants->derivation = derive_new(variants->problem->general, device, diags);
+    variants->space = variants->derivation ? derive_space(variants->derivation) : NULL;
+    return variants->space != NULL;
 }
 
-static void program_close(Ways *ways)
+static void program_close(Variants *variants)
 {
-    derive_free(ways->derivation);
+    derive_free(variants->derivation);
 }
 
-static int program_first(const Ways *ways, Point *point, int max)
+static int program_first(const Variants *variants, Point *point, int max)
 {
-    derive_plain(ways->derivation, &point[0]);
-    return 1 + derive_first(ways->derivation, &point[1], max - 1);
+    derive_plain(variants->derivation, &point[0]);
+    return 1 + derive_first(variants->derivation, &point[1], max - 1);
 }
 
-static bool program_candidate(const Ways *ways, const Point *point, const char *name,
-                              Arena *arena, Candidate *candidate, Diags *diags)
+static bool program_candidate(const Variants *variants, const Point *point,
+                              const char *name, Arena *arena, Candidate *candidate,
+                              Diags *diags)
 {
-    return candidate_make(ways->problem, ways->derivation, point, name, ways->target,
-                          ways->prelude.text, arena, candidate, diags);
+    return candidate_make(variants->problem, variants->derivation, point, name,
+                          variants->target, variants->prelude.text, arena, candidate,
+                          diags);
 }
 
-static void program_text(const Ways *ways, const Candidate *candidate, Buf *text)
+static void program_text(const Variants *variants, const Candidate *candidate, Buf *text)
 {
-    emit_unit(text, ways->target, candidate->unit);
+    emit_unit(text, variants->target, candidate->unit);
 }
 
 #define PROGRAM_KIND(its_name, bind_it)                                                    \
@@ -254,7 +256,7 @@ const ProblemKind problem_script = PROGRAM_KIND("script", script_bind);
 
 // Expressions are walked on a stack that is deep enough, whoever the caller is.
 typedef struct {
-    Ways *ways;
+    Variants *variants;
     const DeviceInfo *device;
     Diags *diags;
     bool ok;
@@ -263,30 +265,31 @@ typedef struct {
 static void open_deep(void *user)
 {
     Opening *o = user;
-    o->ok = o->ways->problem->kind->open(o->ways, o->device, o->diags);
+    o->ok = o->variants->problem->kind->open(o->variants, o->device, o->diags);
 }
 
-bool ways_open(Ways *ways, const Problem *problem, const DeviceInfo *device, Diags *diags)
+bool variants_open(Variants *variants, const Problem *problem, const DeviceInfo *device,
+                   Diags *diags)
 {
-    Opening opening = {ways, device, diags, false};
-    *ways = (Ways){.problem = problem, .target = target_find(device->target)};
-    buf_init(&ways->prelude);
+    Opening opening = {variants, device, diags, false};
+    *variants = (Variants){.problem = problem, .target = target_find(device->target)};
+    buf_init(&variants->prelude);
     deep_call(open_deep, &opening);
     return opening.ok;
 }
 
-void ways_close(Ways *ways)
+void variants_close(Variants *variants)
 {
-    if (!ways->problem)
+    if (!variants->problem)
         return;
-    ways->problem->kind->close(ways);
-    buf_release(&ways->prelude);
-    *ways = (Ways){0};
+    variants->problem->kind->close(variants);
+    buf_release(&variants->prelude);
+    *variants = (Variants){0};
 }
 
-bool ways_constrain(Ways *ways, const char *text, Diags *diags)
+bool variants_constrain(Variants *variants, const char *text, Diags *diags)
 {
-    Space *space = (Space *)ways->space;        // const to others: these ways own it
+    Space *space = (Space *)variants->space;    // const to others: the variants own it
     Source *source = NEW(diags->arena, Source); // diagnostics outlive the space
     *source = (Source){"--where", arena_strdup(diags->arena, text), strlen(text)};
     Span whole = {source, 0, (uint32_t)source->len};
@@ -296,13 +299,13 @@ bool ways_constrain(Ways *ways, const char *text, Diags *diags)
            diag_error(diags, span_none, "C042", "`%s` leaves no point of the space", text);
 }
 
-int ways_first(const Ways *ways, Point *point, int max)
+int variants_first(const Variants *variants, Point *point, int max)
 {
-    return ways->problem->kind->first(ways, point, max);
+    return variants->problem->kind->first(variants, point, max);
 }
 
 typedef struct {
-    const Ways *ways;
+    const Variants *variants;
     const Point *point;
     const char *name;
     Arena *arena;
@@ -314,34 +317,34 @@ typedef struct {
 static void candidate_deep(void *user)
 {
     Asked *a = user;
-    a->ok = a->ways->problem->kind->candidate(a->ways, a->point, a->name, a->arena,
-                                              a->candidate, a->diags);
+    a->ok = a->variants->problem->kind->candidate(a->variants, a->point, a->name, a->arena,
+                                                  a->candidate, a->diags);
 }
 
-bool ways_candidate(const Ways *ways, const Point *point, const char *name, Arena *arena,
-                    Candidate *candidate, Diags *diags)
+bool variants_candidate(const Variants *variants, const Point *point, const char *name,
+                        Arena *arena, Candidate *candidate, Diags *diags)
 {
-    Asked asked = {ways, point, name, arena, candidate, diags, false};
+    Asked asked = {variants, point, name, arena, candidate, diags, false};
     *candidate = (Candidate){0};
     deep_call(candidate_deep, &asked);
     candidate->point = point;
     return asked.ok;
 }
 
-Launches ways_launches(const Ways *ways)
+Launches variants_launches(const Variants *variants)
 {
-    return (Launches){ways->problem->kind->shape, ways};
+    return (Launches){variants->problem->kind->shape, variants};
 }
 
-void ways_text(const Ways *ways, const Candidate *candidate, Buf *text)
+void variants_text(const Variants *variants, const Candidate *candidate, Buf *text)
 {
-    ways->problem->kind->text(ways, candidate, text);
+    variants->problem->kind->text(variants, candidate, text);
 }
 
-void ways_simplest(const Ways *ways, Point *point)
+void variants_simplest(const Variants *variants, Point *point)
 {
-    if (ways->derivation)
-        derive_single(ways->derivation, point);
+    if (variants->derivation)
+        derive_single(variants->derivation, point);
     else
-        ways_first(ways, point, 1);
+        variants_first(variants, point, 1);
 }

@@ -83,7 +83,7 @@ typedef struct {
 typedef struct Pass Pass;
 struct Pass {
     void (*chunk)(const Pass *pass, int64_t at, int64_t n, Found *found);
-    const RigBuffer *buffer;
+    const RunnerBuffer *buffer;
     const void *raw;
     char *to;
     float *bound;
@@ -142,14 +142,14 @@ static void spread_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 }
 
 // Room for the pairs of a buffer; what it holds at first, without a bound.
-static RigBuffer as_pairs(const RigBuffer *from, Arena *arena)
+static RunnerBuffer as_pairs(const RunnerBuffer *from, Arena *arena)
 {
-    RigBuffer to = {.name = from->name,
-                    .scalar = scalar_of_pairs(from->scalar),
-                    .count = 2 * from->count};
+    RunnerBuffer to = {.name = from->name,
+                       .scalar = scalar_of_pairs(from->scalar),
+                       .count = 2 * from->count};
     if (!from->init)
         return to;
-    char *init = arena_raw(arena, rig_buffer_bytes(&to));
+    char *init = arena_raw(arena, runner_buffer_bytes(&to));
     pass_run((Pass){.chunk = spread_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
@@ -164,13 +164,13 @@ static void widen_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 }
 
 // An input as it is, but for halfs, which C++ does not have.
-static RigBuffer as_read(const RigBuffer *from, Arena *arena)
+static RunnerBuffer as_read(const RunnerBuffer *from, Arena *arena)
 {
-    RigBuffer to = *from;
+    RunnerBuffer to = *from;
     to.scalar = scalar_of_pairs(from->scalar);
     if (to.scalar == from->scalar)
         return to;
-    char *init = arena_raw(arena, rig_buffer_bytes(&to));
+    char *init = arena_raw(arena, runner_buffer_bytes(&to));
     pass_run((Pass){.chunk = widen_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
@@ -204,9 +204,9 @@ static void take_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 }
 
 // Takes what an output must be, and the bounds, out of the pairs that the reference wrote.
-static void take_pairs(RigBuffer *to, const void *pairs, Arena *arena)
+static void take_pairs(RunnerBuffer *to, const void *pairs, Arena *arena)
 {
-    char *expect = arena_raw(arena, rig_buffer_bytes(to));
+    char *expect = arena_raw(arena, runner_buffer_bytes(to));
     float *bound = arena_raw(arena, (size_t)to->count * sizeof *bound);
     pass_run((Pass){
         .chunk = take_chunk, .buffer = to, .raw = pairs, .to = expect, .bound = bound});
@@ -219,14 +219,14 @@ static void take_pairs(RigBuffer *to, const void *pairs, Arena *arena)
 // Inputs that a launch binds to what others are bound to, too, are there a second time, as
 // pairs; the scratch buffers follow them.
 typedef struct {
-    RigBuffer *buffer;
+    RunnerBuffer *buffer;
     int n;
     int *pairs; // of each input: the number of its pairs, 0: there are none
 } Layout;
 
 static Layout lay_out(const ProblemData *data, const Unit *unit, Arena *arena)
 {
-    Layout layout = {.buffer = NEW_ARRAY(arena, RigBuffer, data->nbuffer + data->ninput),
+    Layout layout = {.buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer + data->ninput),
                      .n = data->nbuffer,
                      .pairs = NEW_ARRAY(arena, int, MAX(data->ninput, 1))};
     for (int i = 0; i < data->nbuffer; i++)
@@ -267,15 +267,15 @@ static void bind_layout(const ProblemData *data, const Unit *unit, const Layout 
 }
 
 // What it computes goes to raw, of each output; what building took, to the data.
-static bool compute(Rig *rig, const Job *job, const RigConfig *config, void **raw,
+static bool compute(Runner *runner, const Job *job, const RunnerConfig *config, void **raw,
                     ProblemData *data, Diags *diags)
 {
     Trial trial = {0};
-    bool ok = rig_fill(rig, config, diags) && rig_compute(rig, job, &trial, raw, diags);
+    bool ok = runner_fill(runner, config, diags) &&
+              runner_compute(runner, job, &trial, raw, diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(diags, "R001",
-                        "the plain kernel on the host, which computes the expected "
-                        "outputs, failed: %s%s%s",
+                        "the plain kernel on the host, the reference, failed: %s%s%s",
                         trial_status_name[trial.status], trial.log ? ": " : "",
                         trial.log ? trial.log : "");
     data->build_s = trial.build_s;
@@ -283,7 +283,7 @@ static bool compute(Rig *rig, const Job *job, const RigConfig *config, void **ra
     return ok;
 }
 
-static bool run_bounded(Rig *rig, const Candidate *candidate, RigConfig *config,
+static bool run_bounded(Runner *runner, const Candidate *candidate, RunnerConfig *config,
                         ProblemData *data, Arena *arena, Diags *diags)
 {
     Arena *scratch = arena_new();
@@ -294,21 +294,21 @@ static bool run_bounded(Rig *rig, const Candidate *candidate, RigConfig *config,
     config->buffer = layout.buffer;
     void **raw = NEW_ARRAY(scratch, void *, layout.n);
     for (int k = data->ninput; k < data->nbuffer; k++)
-        raw[k] = arena_raw(scratch, rig_buffer_bytes(&layout.buffer[k]));
-    bool ok = compute(rig, &job, config, raw, data, diags);
+        raw[k] = arena_raw(scratch, runner_buffer_bytes(&layout.buffer[k]));
+    bool ok = compute(runner, &job, config, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         take_pairs(&data->buffer[k], raw[k], arena);
     arena_free(scratch);
     return ok;
 }
 
-static bool run_values(Rig *rig, const Candidate *candidate, RigConfig *config,
+static bool run_values(Runner *runner, const Candidate *candidate, RunnerConfig *config,
                        ProblemData *data, Arena *arena, Diags *diags)
 {
     config->nbuffer = data->nbuffer;
     config->buffer = data->buffer;
     void **raw = data_outputs(data, arena);
-    bool ok = compute(rig, &candidate->job, config, raw, data, diags);
+    bool ok = compute(runner, &candidate->job, config, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         data->buffer[k].expect = raw[k];
     return ok;
@@ -346,19 +346,19 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
 {
     double start_s = clock_s();
     int done = 0;
-    RigConfig config = {.device = place->device,
-                        .worker = place->worker,
-                        .folder = place->folder,
-                        .sandbox = place->sandbox,
-                        .stop = place->stop,
-                        .workers = 1,
-                        .tolerance = INFINITY,
-                        .build_limit_s = 60,
-                        .run_limit_s = 240};
-    Rig *rig = rig_open(&config, diags);
-    if (!rig)
+    RunnerConfig config = {.device = place->device,
+                           .worker = place->worker,
+                           .folder = place->folder,
+                           .sandbox = place->sandbox,
+                           .stop = place->stop,
+                           .workers = 1,
+                           .tolerance = INFINITY,
+                           .build_limit_s = 60,
+                           .run_limit_s = 240};
+    Runner *runner = runner_open(&config, diags);
+    if (!runner)
         return 0;
-    DeviceInfo info = *rig_device(rig);
+    DeviceInfo info = *runner_device(runner);
     info.shuffle = false; // of numbers with bounds
     info.matrix = 0;
     Derivation *derivation = derive_new(problem->bound, &info, diags);
@@ -378,8 +378,8 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
             choose_level(problem, &info, &candidate);
         double made_s = clock_s() - start_s;
         for (; ok && done < n; done += ok) {
-            ok = (bounded ? run_bounded : run_values)(rig, &candidate, &config, data[done],
-                                                      arena, diags);
+            ok = (bounded ? run_bounded : run_values)(runner, &candidate, &config,
+                                                      data[done], arena, diags);
             data[done]->seconds = clock_s() - start_s;
             data[done]->build_s += done == 0 ? made_s : 0;
             start_s = clock_s();
@@ -388,7 +388,7 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     candidate_release(&candidate);
     buf_release(&prelude);
     derive_free(derivation);
-    rig_close(rig);
+    runner_close(runner);
     return done;
 }
 
@@ -403,7 +403,7 @@ static double difference(double x, double e, double scale)
 
 static void differ_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 {
-    const RigBuffer *b = pass->buffer;
+    const RunnerBuffer *b = pass->buffer;
     double x[CHUNK], e[CHUNK];
     unpack(b->scalar, pass->raw, at, n, x);
     unpack(b->scalar, b->expect, at, n, e);
@@ -423,7 +423,7 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
 {
     double most = 0;
     for (int k = data->ninput; k < data->nbuffer; k++) {
-        const RigBuffer *b = &data->buffer[k];
+        const RunnerBuffer *b = &data->buffer[k];
         bool floating = scalar_info[b->scalar].floating;
         if (!b->bound && !floating)
             continue;
@@ -576,9 +576,9 @@ static void nudge_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 }
 
 // Turns the last bit of each element that rounding can change: zero and infinity stay.
-static const void *nudged(const RigBuffer *buffer, Arena *arena)
+static const void *nudged(const RunnerBuffer *buffer, Arena *arena)
 {
-    char *turned = arena_raw(arena, rig_buffer_bytes(buffer));
+    char *turned = arena_raw(arena, runner_buffer_bytes(buffer));
     pass_run((Pass){.chunk = nudge_chunk, .buffer = buffer, .to = turned});
     return turned;
 }
@@ -595,9 +595,9 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
     for (int k = 0; k < n; k++) {
         other[k] = NEW(scratch, ProblemData);
         *other[k] = *data[k];
-        other[k]->buffer = NEW_ARRAY(scratch, RigBuffer, data[k]->nbuffer);
+        other[k]->buffer = NEW_ARRAY(scratch, RunnerBuffer, data[k]->nbuffer);
         for (int i = 0; i < data[k]->nbuffer; i++) {
-            const RigBuffer *buffer = &data[k]->buffer[i];
+            const RunnerBuffer *buffer = &data[k]->buffer[i];
             other[k]->buffer[i] = *buffer;
             if (i < data[k]->ninput && scalar_info[buffer->scalar].floating)
                 other[k]->buffer[i].init = nudged(buffer, scratch);
@@ -618,7 +618,7 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
 static Found each_bound(const ProblemData *data, Pass pass)
 {
     for (int k = data->ninput; k < data->nbuffer; k++) {
-        const RigBuffer *b = &data->buffer[k];
+        const RunnerBuffer *b = &data->buffer[k];
         if (!scalar_info[b->scalar].floating)
             continue;
         pass.buffer = b;
@@ -744,7 +744,7 @@ static bool settle_strict(const Problem *problem, ProblemData *data, const Workp
 {
     ProblemData *values = NEW(arena, ProblemData);
     *values = *data;
-    values->buffer = NEW_ARRAY(arena, RigBuffer, data->nbuffer);
+    values->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
     for (int i = 0; i < data->nbuffer; i++)
         values->buffer[i] = data->buffer[i];
     if (!run_plain(problem, false, &values, 1, false, place, arena, diags))
@@ -785,7 +785,7 @@ static Doubt doubt_of(const ProblemData *data)
 {
     Doubt doubt = {.undecided = each_bound(data, (Pass){.chunk = doubt_chunk}).count};
     for (int k = data->ninput; k < data->nbuffer; k++) {
-        const RigBuffer *b = &data->buffer[k];
+        const RunnerBuffer *b = &data->buffer[k];
         doubt.elements += b->count;
         if (scalar_info[b->scalar].floating)
             continue;

@@ -140,7 +140,7 @@ static void kernel_tuner_macros(const Template *t, const JobLaunch *launch, Buf 
     }
 }
 
-// Ways --------------------------------------------------------------------------------
+// Variants --------------------------------------------------------------------------------
 
 bool template_fits(const Template *t, const char *target, Diags *diags)
 {
@@ -149,28 +149,29 @@ bool template_fits(const Template *t, const char *target, Diags *diags)
                       t->language, target);
 }
 
-static bool template_open(Ways *ways, const DeviceInfo *device, Diags *diags)
+static bool template_open(Variants *variants, const DeviceInfo *device, Diags *diags)
 {
-    ways->space = ways->problem->template->space;
-    return template_fits(ways->problem->template, device->target, diags);
+    variants->space = variants->problem->template->space;
+    return template_fits(variants->problem->template, device->target, diags);
 }
 
-static void template_close(Ways *ways)
+static void template_close(Variants *variants)
 {
-    (void)ways; // the space is the template's
+    (void)variants; // the space is the template's
 }
 
-static int template_first(const Ways *ways, Point *point, int max)
+static int template_first(const Variants *variants, Point *point, int max)
 {
-    *point = ways->problem->template->plain;
+    *point = variants->problem->template->plain;
     return MIN(1, max);
 }
 
-static bool template_candidate(const Ways *ways, const Point *point, const char *name,
-                               Arena *arena, Candidate *candidate, Diags *diags)
+static bool template_candidate(const Variants *variants, const Point *point,
+                               const char *name, Arena *arena, Candidate *candidate,
+                               Diags *diags)
 {
     (void)name; // the kernel is called what its author calls it
-    const Template *t = ways->problem->template;
+    const Template *t = variants->problem->template;
     buf_init(&candidate->source);
     Job *job = &candidate->job;
     if (!template_job(t, t->launch.at, t->launch.len, point, arena, job, diags)) {
@@ -196,7 +197,7 @@ static bool template_candidate(const Ways *ways, const Point *point, const char 
 
 static bool template_shape(const void *user, const Point *point, LaunchShape *shape)
 {
-    const Template *t = ((const Ways *)user)->problem->template;
+    const Template *t = ((const Variants *)user)->problem->template;
     const TemplateLaunch *launch = template_first_launch(t);
     bool right = true;
     *shape = (LaunchShape){{1, 1, 1}, {1, 1, 1}};
@@ -231,11 +232,11 @@ static void put_comment(Buf *text, const char *name)
 enum { SHOWN_MOST = 100 };
 
 // The user's text after the point's macros, with its launches in a comment.
-static void template_text(const Ways *ways, const Candidate *candidate, Buf *text)
+static void template_text(const Variants *variants, const Candidate *candidate, Buf *text)
 {
-    const Template *t = ways->problem->template;
+    const Template *t = variants->problem->template;
     buf_puts(text, "// ");
-    put_comment(text, problem_label(ways->problem));
+    put_comment(text, problem_label(variants->problem));
     buf_puts(text, "\n//\n// Launches, global in work-items:\n");
     for (int i = 0; i < MIN(candidate->job.nlaunch, SHOWN_MOST); i++) {
         const JobLaunch *launch = &candidate->job.launch[i];

@@ -97,7 +97,7 @@ typedef struct {
     int64_t length[DIMS_MAX], count; // count: numbers, lanes included
     bool varies; // its shape depends on parameters; length is the largest
     int64_t pad;
-    int buffer; // the rig's number; -1: no array
+    int buffer; // the runner's number; -1: no array
     const SpaceExpr *const *value_expr, *when_expr, *local_expr;
 } TemplateArg;
 
@@ -275,7 +275,7 @@ uint64_t template_included(const Template *t); // of what the texts include
 // template_check.c: of what was found to be expected, the part that counts and how far it
 // may be off; and what judges in its place.
 bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *diags);
-const RigJudge *template_judge(const Template *t, Arena *arena);
+const RunnerJudge *template_judge(const Template *t, Arena *arena);
 // An expression of the place `i` at n <= 64 places from `first` on. NULL: it is wrong.
 typedef struct {
     Space *space;

@@ -36,8 +36,8 @@ void place_values(const PlaceExpr *expr, int64_t first, int n, double *out)
 
 // Integers of 8 bytes are compared as two; of fewer than 4 several together, which have no
 // bounds of their own.
-static bool set_bounds(const Template *t, int number, RigBuffer *buffer, double tolerance,
-                       Arena *arena, Diags *diags)
+static bool set_bounds(const Template *t, int number, RunnerBuffer *buffer,
+                       double tolerance, Arena *arena, Diags *diags)
 {
     enum { MANY = 64 };
     const TemplateArg *arg = &t->arg.at[number];
@@ -80,7 +80,7 @@ bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *
 {
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
-        RigBuffer *buffer = arg->buffer < 0 ? NULL : &data->buffer[arg->buffer];
+        RunnerBuffer *buffer = arg->buffer < 0 ? NULL : &data->buffer[arg->buffer];
         if (arg->spared > 0 && arg->element->kind != 'f' && arg->element->bytes != 4)
             return diag_error(diags, span_none, "J014",
                               "%s: arguments[%d].tolerance.elements: this needs integers "
@@ -175,10 +175,10 @@ static void put_command(const Template *t, Buf *out)
                   "{\n    *(int *)arg[0] = fw_command(arg);\n}\n");
 }
 
-const RigJudge *template_judge(const Template *t, Arena *arena)
+const RunnerJudge *template_judge(const Template *t, Arena *arena)
 {
     const TemplateReference *ref = &t->reference;
-    RigJudge *judge = NEW(arena, RigJudge);
+    RunnerJudge *judge = NEW(arena, RunnerJudge);
     int *buffer = NEW_ARRAY(arena, int, ref->launch.arg.len + 1);
     Buf text;
     buf_init(&text);
@@ -192,6 +192,6 @@ const RigJudge *template_judge(const Template *t, Arena *arena)
     }
     for (int k = 0; k < ref->launch.arg.len; k++)
         buffer[k] = t->arg.at[ref->launch.arg.at[k]].buffer;
-    *judge = (RigJudge){buf_keep(&text, arena), t->include, buffer, ref->launch.arg.len};
+    *judge = (RunnerJudge){buf_keep(&text, arena), t->include, buffer, ref->launch.arg.len};
     return judge;
 }

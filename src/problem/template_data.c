@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments of a template as a rig's buffers, in the device's layout from the start:
+// The arguments of a template as a runner's buffers, in the device's layout from the start:
 // a volume of 512^3 bytes would take a gigabyte as doubles.
 
 #include "problem/template.h"
@@ -247,19 +247,19 @@ static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFile
                         ProblemData *data, Arena *arena, Diags *diags)
 {
     const TemplateArg *arg = &t->arg.at[i];
-    RigBuffer *buffer = &data->buffer[arg->buffer];
-    *buffer = (RigBuffer){.name = arg->name,
-                          .scalar = arg->element->compared,
-                          .count = compared_count(arg),
-                          .bytes = (size_t)(arg->count * arg->element->bytes),
-                          .width = arg->element->bytes,
-                          .spared = arg->spared,
-                          .inout = arg->access == ACCESS_INOUT};
+    RunnerBuffer *buffer = &data->buffer[arg->buffer];
+    *buffer = (RunnerBuffer){.name = arg->name,
+                             .scalar = arg->element->compared,
+                             .count = compared_count(arg),
+                             .bytes = (size_t)(arg->count * arg->element->bytes),
+                             .width = arg->element->bytes,
+                             .spared = arg->spared,
+                             .inout = arg->access == ACCESS_INOUT};
     if (arg->image)
         buffer->image = image_shape(arg);
     if (arg->access == ACCESS_OUT)
         return true;
-    size_t bytes = rig_buffer_bytes(buffer);
+    size_t bytes = runner_buffer_bytes(buffer);
     char *init = arena_alloc(arena, bytes);
     if (!fill_buffer(t, i, seed, files, data, init, diags))
         return false;
@@ -273,7 +273,7 @@ ProblemData *template_data(const Problem *problem, uint64_t seed, const InputFil
     const Template *t = problem->template;
     ProblemData *data = NEW(arena, ProblemData);
     int *output = NEW_ARRAY(arena, int, t->arg.len);
-    data->buffer = NEW_ARRAY(arena, RigBuffer, t->arg.len);
+    data->buffer = NEW_ARRAY(arena, RunnerBuffer, t->arg.len);
     data->output = output;
     data->tolerance = t->tolerance;
     for (int i = 0; i < t->arg.len; i++) {

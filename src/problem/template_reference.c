@@ -3,7 +3,7 @@
 // What a template's outputs must be: from a C function on the host, another kernel or the
 // template itself at a point on the device, a program, or files.
 //
-// A reference runs as a job of its own rig, in a worker: it may crash as a kernel may.
+// A reference runs as a job of its own runner, in a worker: it may crash as a kernel may.
 
 #include "problem/template.h"
 
@@ -37,9 +37,9 @@ static bool is_compared(const Template *t, int buffer)
 typedef struct {
     const Expect *e;
     const Job *job;
-    RigConfig config;
-    RigBuffer *buffer;
-    Rig *rig;
+    RunnerConfig config;
+    RunnerBuffer *buffer;
+    Runner *runner;
 } Running;
 
 // Takes what the job leaves in the outputs to out.
@@ -49,8 +49,8 @@ static bool compute(const Running *r, void **out)
     Trial trial = {0};
     for (int i = 0; i < r->config.nbuffer; i++)
         if (!out[i] && (!r->buffer[i].init || r->buffer[i].inout))
-            out[i] = arena_raw(e->arena, rig_buffer_bytes(&r->buffer[i]));
-    bool ok = rig_compute(r->rig, r->job, &trial, out, e->diags);
+            out[i] = arena_raw(e->arena, runner_buffer_bytes(&r->buffer[i]));
+    bool ok = runner_compute(r->runner, r->job, &trial, out, e->diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(e->diags, "R003", "%s: the reference did not run: %s%s%s",
                         e->t->path, trial_status_name[trial.status], trial.log ? ": " : "",
@@ -61,11 +61,11 @@ static bool compute(const Running *r, void **out)
 
 // The first element whose bytes are all the same in each of the two, and that byte; -1:
 // there is none.
-static int64_t find_element(const RigBuffer *buffer, const unsigned char *a, int byte_a,
+static int64_t find_element(const RunnerBuffer *buffer, const unsigned char *a, int byte_a,
                             const unsigned char *b, int byte_b)
 {
     int width = buffer->width;
-    for (size_t i = 0; i < rig_buffer_bytes(buffer); i += (size_t)width) {
+    for (size_t i = 0; i < runner_buffer_bytes(buffer); i += (size_t)width) {
         int k = 0;
         while (k < width && a[i + (size_t)k] == byte_a && b[i + (size_t)k] == byte_b)
             k++;
@@ -93,16 +93,16 @@ static bool settle_unwritten(Running *r, void **out)
 {
     const Expect *e = r->e;
     int n = r->config.nbuffer;
-    RigBuffer *given = NEW_ARRAY(e->arena, RigBuffer, n);
+    RunnerBuffer *given = NEW_ARRAY(e->arena, RunnerBuffer, n);
     void **other = NEW_ARRAY(e->arena, void *, n);
     for (int i = 0; i < n; i++) {
         given[i] = r->buffer[i];
         if (given[i].init)
             continue;
-        r->buffer[i].init = arena_alloc(e->arena, rig_buffer_bytes(&given[i]));
+        r->buffer[i].init = arena_alloc(e->arena, runner_buffer_bytes(&given[i]));
         r->buffer[i].inout = true;
     }
-    if (!rig_fill(r->rig, &r->config, e->diags) || !compute(r, other))
+    if (!runner_fill(r->runner, &r->config, e->diags) || !compute(r, other))
         return false;
     for (int i = 0; i < n; i++) {
         int64_t first = given[i].init || !is_compared(e->t, i)
@@ -145,9 +145,9 @@ static void move_input(const Element *element, const char *from, int64_t n, int 
 static bool move_inputs(Running *r, const ProblemData *data, double units, int run)
 {
     for (int i = 0; i < r->config.nbuffer; i++) {
-        const RigBuffer *given = &data->buffer[i];
+        const RunnerBuffer *given = &data->buffer[i];
         const Element *element = arg_of(r->e->t, i)->element;
-        size_t bytes = rig_buffer_bytes(given);
+        size_t bytes = runner_buffer_bytes(given);
         if (!given->init || element->kind != 'f')
             continue;
         if (r->buffer[i].init == given->init)
@@ -156,13 +156,13 @@ static bool move_inputs(Running *r, const ProblemData *data, double units, int r
         move_input(element, given->init, (int64_t)bytes / element->bytes, run, units * unit,
                    (char *)(uintptr_t)r->buffer[i].init);
     }
-    return rig_fill(r->rig, &r->config, r->e->diags);
+    return runner_fill(r->runner, &r->config, r->e->diags);
 }
 
 // How far elements moved, twice, at the most of all runs; of integers infinitely. Returns
 // how many had not moved before.
-static int64_t note_moves(const RigBuffer *buffer, bool real, const char *a, const char *b,
-                          float *bound)
+static int64_t note_moves(const RunnerBuffer *buffer, bool real, const char *a,
+                          const char *b, float *bound)
 {
     size_t bytes = scalar_device_bytes(buffer->scalar);
     double x[PIECE], y[PIECE];
@@ -244,7 +244,7 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
 {
     int n = e->data->nbuffer;
     bool host = device_is_host(device);
-    RigBuffer *buffer = NEW_ARRAY(e->arena, RigBuffer, n);
+    RunnerBuffer *buffer = NEW_ARRAY(e->arena, RunnerBuffer, n);
     void **out = NEW_ARRAY(e->arena, void *, n);
     for (int i = 0; i < n; i++) {
         buffer[i] = e->data->buffer[i];
@@ -264,14 +264,14 @@ static bool run_job(const Expect *e, const char *device, const Job *job)
                             .run_limit_s = 120,
                             .workers = 1},
                  .buffer = buffer};
-    r.rig = rig_open(&r.config, e->diags);
-    bool ok = r.rig && compute(&r, out) &&
+    r.runner = runner_open(&r.config, e->diags);
+    bool ok = r.runner && compute(&r, out) &&
               (!may_be_unwritten(&r, out) || settle_unwritten(&r, out)) &&
               see_moves(&r, out);
     for (int i = 0; ok && i < n; i++)
         if (out[i] && is_compared(e->t, i))
             e->data->buffer[i].expect = out[i];
-    rig_close(r.rig);
+    runner_close(r.runner);
     return ok;
 }
 
@@ -315,9 +315,9 @@ static bool run_c(const Expect *e)
 static bool run_point(const Expect *e, const Problem *problem)
 {
     Candidate candidate = {0};
-    Ways ways = {.problem = problem, .space = e->t->space};
-    bool ok = problem->kind->candidate(&ways, &e->t->reference.at, "", e->arena, &candidate,
-                                       e->diags) &&
+    Variants variants = {.problem = problem, .space = e->t->space};
+    bool ok = problem->kind->candidate(&variants, &e->t->reference.at, "", e->arena,
+                                       &candidate, e->diags) &&
               run_job(e, e->device, &candidate.job);
     candidate_release(&candidate);
     return ok;
@@ -350,10 +350,10 @@ static bool take_outputs(const Expect *e, const ProblemData *from)
 {
     int plane = 0;
     for (int k = 0; k < e->data->noutput; k++) {
-        RigBuffer *buffer = &e->data->buffer[e->data->output[k]];
+        RunnerBuffer *buffer = &e->data->buffer[e->data->output[k]];
         if (!is_compared(e->t, e->data->output[k]))
             continue;
-        const RigBuffer *found = &from->buffer[from->ninput + plane];
+        const RunnerBuffer *found = &from->buffer[from->ninput + plane];
         if (plane == from->noutput || found->scalar != buffer->scalar ||
             found->count != buffer->count)
             return diag_error(e->diags, span_none, "R004",
@@ -413,10 +413,10 @@ static bool read_outputs(const Expect *e)
     const TemplateReference *ref = &e->t->reference;
     for (int i = 0; i < ref->output.len; i++) {
         const TemplateArg *arg = &e->t->arg.at[template_arg(e->t, ref->output.at[i])];
-        RigBuffer *buffer = &e->data->buffer[arg->buffer];
+        RunnerBuffer *buffer = &e->data->buffer[arg->buffer];
         const char *where =
             arena_printf(e->arena, "%s: reference.values.%s", e->t->path, arg->name);
-        char *expect = arena_alloc(e->arena, rig_buffer_bytes(buffer));
+        char *expect = arena_alloc(e->arena, runner_buffer_bytes(buffer));
         if (!template_fill(e->t, arg, &ref->value.at[i], where, 0, expect, e->diags))
             return false;
         buffer->expect = expect;

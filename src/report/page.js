@@ -33,8 +33,8 @@ function facts(run) {
     return [[time(run.best), 'best kernel'],
         run.plain / run.best > 0 && run.plain < Infinity &&
             [(run.plain / run.best).toFixed(2) + '×', 'as fast as the plain kernel'],
-        run.best < Infinity && run.floor > 0 &&
-            [percent(run.floor / run.best), 'of the speed of the floor'],
+        run.best < Infinity && run.roofline > 0 &&
+            [percent(run.roofline / run.best), 'of the speed of the roofline'],
         run.best < Infinity && run.bytes > 0 &&
             [digits(run.bytes / run.best) + ' GB/s', 'effective bandwidth'],
         data.live && [run.all.length, 'trials'],
@@ -48,9 +48,9 @@ const sameAsFirst = run => run.problem === runs[0].problem &&
 function comparison() {
     const first = runs[0], left = run => run.best < Infinity && first.best < Infinity
         ? (run.best / first.best).toFixed(3) + '×' : '–';
-    const short = table('The best of each run', ['run', 'best', `against ${first.letter}`, 'of floor'],
+    const short = table('The best of each run', ['run', 'best', `against ${first.letter}`, 'of roofline'],
         runs.map(run => [runs.every(sameAsFirst) ? `${run.letter}: ${run.strategy}` : run.label,
-            time(run.best), left(run), run.floor > 0 ? percent(run.floor / run.best) : '–']));
+            time(run.best), left(run), run.roofline > 0 ? percent(run.roofline / run.best) : '–']));
     short.classList.add('fits');
     const of = [['problem', run => run.problem], ['device', run => run.device.device],
         ['tuned', run => run.when.slice(0, 16)], ['strategy', run => run.strategy],
@@ -103,7 +103,7 @@ function bestSoFar(run, X, Y, x) {
 
 function searchMarks(wide, high, svg) {
     const x = t => chosen.x === 'number' ? t.number : t.at, top = 1.5 * scaled(slowest);
-    const levels = runs.flatMap(run => [run.plain, run.floor || Infinity])
+    const levels = runs.flatMap(run => [run.plain, run.roofline || Infinity])
         .filter(ns => ns < Infinity).map(scaled), places = [];
     const marks = axes(wide, high,
         {low: Math.min(1, least(trials.map(x))), high: most(trials.map(x)),
@@ -119,7 +119,7 @@ function searchMarks(wide, high, svg) {
                 return dot(place.x, place.y, t);
             }),
             runs.map(run => [bestSoFar(run, X, Y, x),
-                [[run.plain, 'c6'], [run.floor || Infinity, 'c2']].map(([ns, hue]) =>
+                [[run.plain, 'c6'], [run.roofline || Infinity, 'c2']].map(([ns, hue]) =>
                     ns < Infinity && draw('line', {x1: X.from, x2: X.to, y1: Y.at(scaled(ns)),
                         y2: Y.at(scaled(ns)), class: `line dash ${hue}`}))])]);
     points(svg, places);
@@ -150,11 +150,11 @@ function search() {
             ...failures.map((s, k) => ['c' + (3 + k) % 8, 'cross', s]),
             [colour(runs[0]), 'line', 'best so far'],
             runs.some(run => run.plain < Infinity) && ['c6', 'dash', 'plain kernel'],
-            runs.some(run => run.floor) && ['c2', 'dash', 'floor']].filter(Boolean)));
+            runs.some(run => run.roofline) && ['c2', 'dash', 'roofline']].filter(Boolean)));
     const paint = figure(part, 'search', 'Time of every trial',
         'A dot is a trial. The line is the best time so far. A trial that is clearly slower ' +
         'than the best is stopped early. Trials that failed have no time: their crosses are ' +
-        'at the top. The floor is the time that a copy of the bytes, or the arithmetic ' +
+        'at the top. The roofline is the time that a copy of the bytes, or the arithmetic ' +
         'alone, needs.', 340, searchMarks,
         () => table('The best time so far', ['trial', 'seconds', 'time', 'point'],
             runs.flatMap(run => {

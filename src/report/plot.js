@@ -93,7 +93,7 @@ function openRun(run, number) {
     run.label = run.letter ? `${run.letter}: ${run.problem}` : run.problem;
     run.best = known(run.best_ns);
     run.plain = known(run.baseline_ns);
-    run.floor = Math.max(run.copy_ns ?? 0, run.compute_ns ?? 0);
+    run.roofline = Math.max(run.copy_ns ?? 0, run.compute_ns ?? 0);
     run.names = run.parameters.map(p => p.name);
     run.all = run.trials.map((t, i) => {
         const values = t[0].map((choice, p) => run.parameters[p].values[choice]);

@@ -53,19 +53,19 @@ function coverage(run) {
 
 // What limits ---------------------------------------------------------------------------
 
-function floors(run) {
+function rooflines(run) {
     return [['Memory', run.copy_ns, 'copying the bytes that it must move'],
         ['Arithmetic', run.compute_ns, 'its arithmetic']].filter(f => f[1] > 0);
 }
 
 function limits(run) {
-    const list = floors(run), part = run.floor / run.best;
+    const list = rooflines(run), part = run.roofline / run.best;
     if (!list.length)
         return ['The record does not tell: the speeds of the device were not measured.'];
     const [name] = list.reduce((a, b) => a[1] >= b[1] ? a : b);
     const told = [make('strong', {}, part > 1 ? 'Not what was measured of the device: '
         : part >= LIMITED ? `${name}: ` : 'Neither memory nor arithmetic alone: '),
-    `the best takes ${span(run.best)}, and has ${share(part)} of the floor’s speed. On ` +
+    `the best takes ${span(run.best)}, and has ${share(part)} of the roofline’s speed. On ` +
         `this device ${spelt(list.map(([, ns, what]) => `${what} takes ${span(ns)}`))}.`];
     if (part > 1)
         return [told, ' Data that stay in caches are faster than the copy that was measured.'];
@@ -119,9 +119,9 @@ function failureAdvice(run) {
 }
 
 function advice(run) {
-    const part = run.floor / run.best;
-    if (run.floor > 0 && part >= 0.9)
-        return ['Little is left: a kernel at the floor would take ' +
+    const part = run.roofline / run.best;
+    if (run.roofline > 0 && part >= 0.9)
+        return ['Little is left: a kernel at the roofline would take ' +
             `${share(Math.max(0, 1 - part))} less time. More is to be had from fewer bytes or ` +
             'operations: of other types, or in one kernel with what comes before or after (',
         make('code', {}, 'forewarp fuse'), ').', failureAdvice(run)];

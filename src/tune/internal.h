@@ -36,15 +36,15 @@ struct Tune {
     Arena *arena;
     TuneResult *result;
     Diags *diags;
-    const DeviceInfo *device; // the rig's, or described by the caller
+    const DeviceInfo *device; // the runner's, or described by the caller
     const Point *given;       // to be measured next by tune_measure
     bool stopped;             // by options->on_trial
     double start_s;           // when tuning began
-    Stop stop;                // of its rigs: the part of the budget at work (tune_set_end)
-    Workplace place;          // the options', with that stop
+    Stop stop;       // of its runners: the part of the budget at work (tune_set_end)
+    Workplace place; // the options', with that stop
     ProblemData *data;
-    Rig *rig;
-    Ways ways;
+    Runner *runner;
+    Variants variants;
     const Space *space;
     Goal *goal;
     bool aimless; // right trials have no value of an objective
@@ -53,7 +53,7 @@ struct Tune {
         int64_t trials;
         double at_s;
     } gain;
-    double floor_ns; // where a share of it is enough; else 0
+    double roofline_ns; // where a share of it is enough; else 0
     Store *store;
     int64_t session;
     double budget_s;       // of the whole; INFINITY: not bounded by time
@@ -66,7 +66,7 @@ struct Tune {
         double check_s;        // of that, running and comparing them
         double right_s;        // when the first was right; 0: none
     } spent;
-    bool floor_known;            // what the floor needs is stored
+    bool roofline_known;         // what the roofline needs is stored
     Map known;                   // point text to Known
     const char *cache_body;      // of the cache file that is gone on with; NULL: none is
     VEC(ExchangeTrial) exchange; // trials of this run, where they are to be written
@@ -155,8 +155,8 @@ bool tune_check_more(Tune *t);
 
 // tune.c --------------------------------------------------------------------------------
 
-// Of a rig for these data; without peers.
-RigConfig tune_rig_config(const Tune *t, const ProblemData *data);
+// Of a runner for these data; without peers.
+RunnerConfig tune_runner_config(const Tune *t, const ProblemData *data);
 
 // tune_search.c -------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ bool tune_stream(Tune *t, NextPoint *next, bool told);
 
 bool tune_measure_again(Tune *t); // the best few, and sorts them
 bool tune_ask_caller(Tune *t);    // puts the fastest that it accepts first
-bool tune_find_floor(Tune *t);    // once
+bool tune_find_roofline(Tune *t); // once
 void tune_say_end(Tune *t);       // of a tuning that failed, if its time was over
 // Fills the result and writes the kernel.
 bool tune_conclude(Tune *t);

@@ -112,7 +112,7 @@ static TuneOptions share_options(const Range *r, double seconds, int64_t trials)
     options.budget_trials = trials;
     options.out = NULL;
     options.command = options.t4 = options.cache = NULL;
-    options.no_floor = true;
+    options.no_roofline = true;
     return options;
 }
 
@@ -159,11 +159,11 @@ static int64_t open_session(const Range *r, const Problem *problem,
                             const DeviceInfo *device, Store **store)
 {
     StoreKey key;
-    Ways ways;
-    bool ok = ways_open(&ways, problem, device, r->diags);
+    Variants variants;
+    bool ok = variants_open(&variants, problem, device, r->diags);
     if (ok)
-        plan_key(problem, space_hash(ways.space), device, &key);
-    ways_close(&ways);
+        plan_key(problem, space_hash(variants.space), device, &key);
+    variants_close(&variants);
     *store = ok ? store_open(r->options->store, r->diags) : NULL;
     return *store ? store_session(*store, &key, r->diags) : 0;
 }
@@ -204,8 +204,8 @@ static bool run_pool(Range *r, int s, const DeviceInfo *device)
     for (int p = 0; ok && p < r->npoint; p++) {
         double *ns = &r->time[p * r->nsize + s];
         *ns = INFINITY;
-        if (!point_parse(tune_ways(t)->space, r->point[p], &point) ||
-            !space_valid(tune_ways(t)->space, &point))
+        if (!point_parse(tune_variants(t)->space, r->point[p], &point) ||
+            !space_valid(tune_variants(t)->space, &point))
             continue;
         ok = tune_measure(t, &point, &trial, r->diags);
         *ns = ok ? trial.time_ns : INFINITY;

@@ -84,33 +84,33 @@ static bool look_at_device(Tune *t)
     return true;
 }
 
-RigConfig tune_rig_config(const Tune *t, const ProblemData *data)
+RunnerConfig tune_runner_config(const Tune *t, const ProblemData *data)
 {
-    return (RigConfig){.device = t->options->device,
-                       .worker = t->options->place.worker,
-                       .folder = t->options->place.folder,
-                       .sandbox = t->options->place.sandbox,
-                       .stop = &t->stop,
-                       .nbuffer = data->nbuffer,
-                       .buffer = data->buffer,
-                       .share = t->options->share,
-                       .judge = data->judge,
-                       .tolerance = data->tolerance,
-                       .build_limit_s = build_limit(t->problem),
-                       .run_limit_s = t->problem->kind->limit_s,
-                       .samples = t->options->samples,
-                       .energy = t->goal && goal_weighs(t->goal)};
+    return (RunnerConfig){.device = t->options->device,
+                          .worker = t->options->place.worker,
+                          .folder = t->options->place.folder,
+                          .sandbox = t->options->place.sandbox,
+                          .stop = &t->stop,
+                          .nbuffer = data->nbuffer,
+                          .buffer = data->buffer,
+                          .share = t->options->share,
+                          .judge = data->judge,
+                          .tolerance = data->tolerance,
+                          .build_limit_s = build_limit(t->problem),
+                          .run_limit_s = t->problem->kind->limit_s,
+                          .samples = t->options->samples,
+                          .energy = t->goal && goal_weighs(t->goal)};
 }
 
 static bool open_device(Tune *t)
 {
-    RigConfig config = tune_rig_config(t, t->data);
+    RunnerConfig config = tune_runner_config(t, t->data);
     config.npeer = t->options->npeer;
     config.peer = t->options->peer;
-    t->rig = rig_open(&config, t->diags);
-    if (!t->rig)
+    t->runner = runner_open(&config, t->diags);
+    if (!t->runner)
         return false;
-    set_device(t, rig_device(t->rig));
+    set_device(t, runner_device(t->runner));
     return true;
 }
 
@@ -126,14 +126,14 @@ static bool open_described(Tune *t)
     diag_world(t->diags, "C051", "%s is now another device: %s", t->options->device,
                t->device->name);
     set_device(t, described);
-    rig_close(t->rig);
-    t->rig = NULL; // the next call must not measure there
+    runner_close(t->runner);
+    t->runner = NULL; // the next call must not measure there
     return false;
 }
 
 static void set_first(Tune *t)
 {
-    int n = ways_first(&t->ways, t->first, COUNTOF(t->first));
+    int n = variants_first(&t->variants, t->first, COUNTOF(t->first));
     t->has_plain = space_valid(t->space, &t->first[0]);
     for (int i = 0; i < n; i++)
         if (space_valid(t->space, &t->first[i]))
@@ -142,11 +142,11 @@ static void set_first(Tune *t)
 
 static bool open_space(Tune *t)
 {
-    if (!ways_open(&t->ways, t->problem, t->device, t->diags))
+    if (!variants_open(&t->variants, t->problem, t->device, t->diags))
         return false;
-    t->space = t->ways.space;
+    t->space = t->variants.space;
     t->space_hash = space_hash(t->space);
-    if (t->options->where && !ways_constrain(&t->ways, t->options->where, t->diags))
+    if (t->options->where && !variants_constrain(&t->variants, t->options->where, t->diags))
         return false;
     t->result->space_points = space_count(t->space);
     set_first(t);
@@ -154,13 +154,13 @@ static bool open_space(Tune *t)
     return t->goal;
 }
 
-static bool know_floor(Tune *t)
+static bool know_roofline(Tune *t)
 {
     Ceilings c = {0};
     int64_t bytes = ceilings_bytes(t->device, problem_work(t->problem).bytes);
     bool ok = ceilings_load(t->store, t->device, bytes, &c, t->diags);
-    t->floor_known =
-        t->options->no_floor || (c.copy_gbs > 0 && c.float_gflops > 0 && c.int_gops > 0);
+    t->roofline_known =
+        t->options->no_roofline || (c.copy_gbs > 0 && c.float_gflops > 0 && c.int_gops > 0);
     return ok;
 }
 
@@ -176,22 +176,23 @@ static bool open_store(Tune *t)
         return false;
     if (t->options->fresh && !store_forget(t->store, t->session, t->diags))
         return false;
-    return know_floor(t) &&
+    return know_roofline(t) &&
            store_each(t->store, t->session, tune_load_stored, t, t->diags) &&
            tune_read_cache(t);
 }
 
-// Where a share of the floor is enough it must be known before the search.
+// Where a share of the roofline is enough it must be known before the search.
 static bool find_end(Tune *t)
 {
     if (t->options->enough <= 0)
         return true;
-    bool ok = tune_find_floor(t);
-    t->floor_known = true;
-    t->floor_ns = t->result->floor_ns;
-    if (ok && !(t->floor_ns > 0))
-        diag_warning(t->diags, span_none, "C095",
-                     "the floor is not known here, so a share of it cannot end the search");
+    bool ok = tune_find_roofline(t);
+    t->roofline_known = true;
+    t->roofline_ns = t->result->roofline_ns;
+    if (ok && !(t->roofline_ns > 0))
+        diag_warning(
+            t->diags, span_none, "C095",
+            "the roofline is not known here, so a share of it cannot end the search");
     return ok;
 }
 
@@ -216,9 +217,9 @@ static void close_all(Tune *t)
     tune_close_search(t);
     store_close(t->store);
     goal_close(t->goal);
-    ways_close(&t->ways);
-    if (t->rig)
-        rig_close(t->rig);
+    variants_close(&t->variants);
+    if (t->runner)
+        runner_close(t->runner);
     arena_free(t->scratch);
 }
 
@@ -265,7 +266,7 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
         tune_say_end(&t);
     }
     result->elapsed_s = clock_s() - t.start_s;
-    result->devices = t.rig ? 1 + rig_peers(t.rig) : 0;
+    result->devices = t.runner ? 1 + runner_peers(t.runner) : 0;
     close_all(&t);
     return ok;
 }
@@ -279,7 +280,7 @@ bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *
     start(&t, problem, options, arena, &result, diags);
     t.stop.end_s = t.budget_s = INFINITY; // the other end says what is left
     bool ready = compute_reference(&t) && open_device(&t);
-    bool ok = remote_serve(ready ? t.rig : NULL, &t.stop, link, diags);
+    bool ok = remote_serve(ready ? t.runner : NULL, &t.stop, link, diags);
     close_all(&t);
     arena_free(arena);
     return ok;
@@ -308,9 +309,9 @@ void tune_close(Tune *t)
     free(t);
 }
 
-const Ways *tune_ways(const Tune *t)
+const Variants *tune_variants(const Tune *t)
 {
-    return &t->ways;
+    return &t->variants;
 }
 
 bool tune_ask(Tune *t, Point *point)
@@ -341,7 +342,7 @@ bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
     t->diags = diags;
     t->given = point;
     *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
-    if (!t->rig && !open_described(t))
+    if (!t->runner && !open_described(t))
         return false;
     if (!tune_stream(t, next_given, false))
         return false;

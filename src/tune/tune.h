@@ -91,7 +91,7 @@ struct TuneOptions {
     // by time.
     double budget_s;
     int64_t budget_trials; // 0: not bounded by trials
-    double enough;         // share of the floor's speed at which it ends; 0: never
+    double enough;         // share of the roofline's speed at which it ends; 0: never
     // Without a gain of a hundredth it ends after so many trials, or so long; 0: never.
     int64_t quiet_trials;
     double quiet_s;
@@ -100,11 +100,11 @@ struct TuneOptions {
     const char *t4, *cache; // files for the trials in others' forms; NULL: none
     const char *command;    // as typed, for the record of the run (run.h); NULL: no record
     Workplace place;
-    int share, npeer; // as of a RigConfig: other devices that take part
-    const RigPeer *peer;
-    bool fresh;     // forget stored trials first
-    bool no_search; // nothing new is tried: the best of what is stored is run again
-    bool no_floor;  // nobody asks for it: copy_ns, compute_ns, floor_ns stay 0
+    int share, npeer; // as of a RunnerConfig: other devices that take part
+    const RunnerPeer *peer;
+    bool fresh;       // forget stored trials first
+    bool no_search;   // nothing new is tried: the best of what is stored is run again
+    bool no_roofline; // nobody asks for it: copy_ns, compute_ns, roofline_ns stay 0
     void (*progress)(void *user, const Progress *progress);
     // The record so far, once a second while it searches; NULL: nobody asks.
     void (*follow)(void *user, const struct Run *run);
@@ -112,7 +112,7 @@ struct TuneOptions {
     bool (*on_trial)(void *user, const char *point, const Trial *trial);
     // Asked of the best few, fastest first, after they were found right: out holds each
     // of the n buffers that is an output as the kernel left it. False: another must do.
-    bool (*accept)(void *user, const char *point, const RigBuffer *buffer, int n,
+    bool (*accept)(void *user, const char *point, const RunnerBuffer *buffer, int n,
                    void *const *out);
     void *user;
 };
@@ -133,7 +133,7 @@ struct TuneResult {
     int64_t count[TRIAL_STATUS_COUNT];
     double baseline_ns, best_ns;
     double copy_ns, compute_ns; // what the problem's bytes, and its flops, take at least
-    double floor_ns;            // the larger of the two; 0: not known
+    double roofline_ns;         // the larger of the two; 0: not known
     double bytes, flops;        // that any kernel must move and do (ceiling.h)
     double in_flight_bytes;     // of the best, a multiprocessor; 0: not a GPU
     const char *point, *kernel_path, *reference;
@@ -176,7 +176,7 @@ typedef struct Tune Tune;
 Tune *tune_open(const Problem *problem, const TuneOptions *options,
                 const DeviceInfo *device, Arena *arena, TuneResult *result, Diags *diags);
 void tune_close(Tune *t); // accepts NULL
-const Ways *tune_ways(const Tune *t);
+const Variants *tune_variants(const Tune *t);
 // The next point of the strategy; false: it has none, or none before it is told of more.
 bool tune_ask(Tune *t, Point *point);
 // The cost of a point, INFINITY where it cannot be used. A strategy that does not learn
@@ -290,10 +290,10 @@ typedef struct {
 // unless there is no place for it or the device takes no kernels of the target; the outcome
 // is stored, and one that is not right is passed over with a warning. 1: found; 0: nothing;
 // -1 with a diagnostic: the store failed, or nothing can be run.
-int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound *found,
-              Diags *diags);
+int plan_find(const Variants *variants, const PlanAsked *asked, Arena *arena,
+              PlanFound *found, Diags *diags);
 // Says of what the plan was found for, where that is not what it is used for.
-void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *device,
+void plan_warn(const PlanFound *found, const Variants *variants, const DeviceInfo *device,
                Diags *diags);
 
 #endif

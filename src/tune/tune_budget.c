@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The time that a tuning has. All of it counts: asking for the device, inputs, the
-// reference, the search, the best few once more, and the floor.
+// reference, the search, the best few once more, and the roofline.
 //
 //   method  the search ends as much earlier as timing the best few again will take, by what
 //           their trials took, checking the best on further inputs, by what the reference
-//           and a trial's checks took, and measuring the floor where it is not known. What
-//           is under way then is dropped. The end may use the slack, by which a budget may
-//           be exceeded, where it takes longer than was predicted. Of the further inputs
-//           there are as many as there is time for, and the result says how many. A
+//           and a trial's checks took, and measuring the roofline where it is not known.
+//           What is under way then is dropped. The end may use the slack, by which a budget
+//           may be exceeded, where it takes longer than was predicted. Of the further
+//           inputs there are as many as there is time for, and the result says how many. A
 //           candidate is not begun if compiling it is predicted to take longer than is
 //           left: as long as the longest text so far, or more in proportion.
 //   grace   a search that ends without a kernel has wasted its time. So the device, the
@@ -26,9 +26,9 @@ static const double GRACE_S = 60;
 static const double REFERENCE_S = 120;
 // It has no bounds if they take longer than this share of the budget, or than a little.
 static const double PATIENCE = 0.5, PATIENCE_S = 10;
-enum { FIRST_TRIALS = 8 };                     // after which none may ever be right
-static const double SLACK_S = 2, SLACK = 0.2;  // the larger of the two
-static const double FLOOR_S = 2, FLOOR = 0.15; // the lesser: for ceilings of a device
+enum { FIRST_TRIALS = 8 };                           // after which none may ever be right
+static const double SLACK_S = 2, SLACK = 0.2;        // the larger of the two
+static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings of a device
 // For more sets of inputs than one of each kind; of budgets of trials a quarter of it.
 static const double SETS_S = 2, SETS = 0.05;
 // To end what is under way, and to write what was found.
@@ -59,14 +59,14 @@ static double set_s(const Tune *t)
     return t->set_s + t->spent.check_s / MAX(t->spent.trials, 1);
 }
 
-static double floor_s(const Tune *t)
+static double roofline_s(const Tune *t)
 {
-    return t->floor_known ? 0 : fmin(FLOOR_S, FLOOR * t->budget_s);
+    return t->roofline_known ? 0 : fmin(ROOFLINE_S, ROOFLINE * t->budget_s);
 }
 
 int tune_sets_in_time(const Tune *t)
 {
-    double left = stop_left_s(&t->stop) - WRITING_S - floor_s(t) - t->sets_s;
+    double left = stop_left_s(&t->stop) - WRITING_S - roofline_s(t) - t->sets_s;
     double some_s = fmin(SETS_S, isfinite(t->budget_s) ? SETS * t->budget_s : SETS_S / 4);
     double wanted = fmax(MORE_KINDS, fmin(MORE_SETS, some_s / set_s(t)));
     return (int)fmax(fmin(wanted, left / set_s(t)), 0);
@@ -74,7 +74,7 @@ int tune_sets_in_time(const Tune *t)
 
 static double afterwards_s(const Tune *t)
 {
-    double s = WRITING_S + floor_s(t) +
+    double s = WRITING_S + roofline_s(t) +
                (t->problem->kind->more ? t->sets_s + MORE_KINDS * set_s(t) : 0);
     for (int i = 0; i < t->nbest; i++)
         s += tune_again_s(t, t->best[i].ns);
@@ -120,8 +120,8 @@ static const char *enough(const Tune *t)
     int64_t still = t->result->trials - t->gain.trials;
     if (!t->nbest)
         return NULL;
-    if (t->floor_ns > 0 && t->floor_ns >= o->enough * t->best[0].ns)
-        return arena_printf(t->arena, "%g %% of the floor's speed was reached",
+    if (t->roofline_ns > 0 && t->roofline_ns >= o->enough * t->best[0].ns)
+        return arena_printf(t->arena, "%g %% of the roofline's speed was reached",
                             100 * o->enough);
     if (o->quiet_trials && still >= o->quiet_trials)
         return arena_printf(t->arena, "%lld trials brought no gain", (long long)still);

@@ -38,12 +38,12 @@ static void drop_first(Tune *t, int set, Trial *trial)
 }
 
 // Runs the best on this set; if it is wrong, that is stored.
-static bool try_set(Tune *t, Rig *rig, int set, TrialStatus *status)
+static bool try_set(Tune *t, Runner *runner, int set, TrialStatus *status)
 {
     Candidate candidate;
     Trial trial = {0};
     bool ok = tune_candidate(t, &t->best[0].point, t->arena, &candidate, t->diags) &&
-              rig_compute(rig, &candidate.job, &trial, NULL, t->diags);
+              runner_compute(runner, &candidate.job, &trial, NULL, t->diags);
     *status = ok ? trial.status : TRIAL_FAILED;
     if (*status == TRIAL_WRONG_RESULT) {
         const char *point = point_text(t->space, &t->best[0].point, t->arena);
@@ -62,7 +62,7 @@ static bool try_set(Tune *t, Rig *rig, int set, TrialStatus *status)
 
 // Those of the best few that are wrong for some set go; the first that stays is right for
 // all that there was time for.
-static bool try_sets(More *more, Rig *rig)
+static bool try_sets(More *more, Runner *runner)
 {
     Tune *t = more->t;
     TrialStatus status = TRIAL_WRONG_RESULT;
@@ -71,8 +71,8 @@ static bool try_sets(More *more, Rig *rig)
         status = TRIAL_OK;
         more->right = 0;
         for (int set = 0; ok && status != TRIAL_WRONG_RESULT && set < more->n; set++) {
-            RigConfig config = tune_rig_config(t, more->data[set]);
-            ok = rig_fill(rig, &config, t->diags) && try_set(t, rig, set, &status);
+            RunnerConfig config = tune_runner_config(t, more->data[set]);
+            ok = runner_fill(runner, &config, t->diags) && try_set(t, runner, set, &status);
             more->right += status == TRIAL_OK;
         }
     }
@@ -82,12 +82,12 @@ static bool try_sets(More *more, Rig *rig)
 static bool check_sets(More *more)
 {
     Tune *t = more->t;
-    RigConfig config = tune_rig_config(t, more->data[0]);
+    RunnerConfig config = tune_runner_config(t, more->data[0]);
     config.workers = 1;
-    Rig *rig = rig_open(&config, t->diags);
-    bool ok = rig && try_sets(more, rig);
-    if (rig)
-        rig_close(rig);
+    Runner *runner = runner_open(&config, t->diags);
+    bool ok = runner && try_sets(more, runner);
+    if (runner)
+        runner_close(runner);
     return ok;
 }
 

@@ -55,7 +55,7 @@ static Exchange describe(Tune *t)
                       .size = size,
                       .nsize = problem->nbinding,
                       .space = t->space,
-                      .launches = ways_launches(&t->ways),
+                      .launches = variants_launches(&t->variants),
                       .trial = t->exchange.at,
                       .n = t->exchange.len,
                       .nmetric = goal_metrics(t->goal),

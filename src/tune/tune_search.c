@@ -23,7 +23,7 @@ static void keep_valid(Tune *t, const Ranking *ranking)
 // The predicted points, after the plain one, are all that is run.
 static bool set_ranking(Tune *t)
 {
-    if (!t->ways.derivation)
+    if (!t->variants.derivation)
         return diag_error(t->diags, span_none, "C019",
                           "strategy `%s` ranks kernels that forewarp writes; %s is a %s",
                           t->search->kind->name, t->problem->name, t->problem->kind->name);
@@ -65,10 +65,10 @@ static bool is_crowded(const Tune *t, int from, const Point *point)
     return n >= SAME;
 }
 
-// Points that are often good. Where stages share kernels in several ways, in the order of
-// what is predicted of them; not those that are put far behind the best, or are predicted
-// to be as fast as the one before: the same kernels. Streams of a time loop keep the order
-// of their own estimate.
+// Points that are often good. Where stages share kernels in several variants, in the order
+// of what is predicted of them; not those that are put far behind the best, or are
+// predicted to be as fast as the one before: the same kernels. Streams of a time loop keep
+// the order of their own estimate.
 static void add_often(Tune *t)
 {
     enum { OFTEN = 48 };
@@ -76,7 +76,7 @@ static void add_often(Tune *t)
     Point often[OFTEN];
     double predicted[OFTEN] = {0}, least = INFINITY, last = -INFINITY;
     bool covers = space_find(t->space, "cover") >= 0 && space_find(t->space, "fuse") < 0;
-    int n = derive_first(t->ways.derivation, often, OFTEN);
+    int n = derive_first(t->variants.derivation, often, OFTEN);
     if (covers)
         rank_predict(t->led.rank, often, n, SECONDS, predicted);
     for (int i = 0; i < n; i++)
@@ -98,7 +98,7 @@ static void add_picks(Tune *t, int picks)
 {
     enum { TILES = 3 };
     int tiles =
-        MIN(MIN(derive_estimated(t->ways.derivation), TILES), t->nfirst - t->has_plain);
+        MIN(MIN(derive_estimated(t->variants.derivation), TILES), t->nfirst - t->has_plain);
     int from = t->nfirst = t->has_plain + tiles;
     for (int i = 0; i < t->ranking.n && t->nfirst < from + picks; i++)
         if (!is_crowded(t, from, &t->ranking.point[i]))
@@ -131,7 +131,7 @@ static void set_picks(Tune *t)
     Predictor *by = &t->led.by;
     Diags quiet;
     diags_init(&quiet, t->arena);
-    if (t->device->is_cpu || !o->models || !t->ways.derivation || o->no_search ||
+    if (t->device->is_cpu || !o->models || !t->variants.derivation || o->no_search ||
         !predictor_load(by, t->device, NULL, o->models, t->arena, &quiet))
         return;
     RankLimit limit = {POOL, fmin(SECONDS, SHARE * t->budget_s)};
@@ -184,7 +184,7 @@ bool tune_open_search(Tune *t)
     t->search = search_open(kind, t->space, t->options->seed, limit);
     t->search->stage[0] = t->options->stage[0];
     t->search->stage[1] = t->options->stage[1];
-    t->search->launches = ways_launches(&t->ways);
+    t->search->launches = variants_launches(&t->variants);
     t->result->strategy = kind->name;
     if (kind->learns)
         set_picks(t);

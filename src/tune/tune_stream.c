@@ -92,8 +92,8 @@ static const Job *start(Stream *s, const Point *point)
 // How many may run now.
 static int most_pending(const Tune *t)
 {
-    int most = t->search->kind->learns ? MIN(rig_batch(t->rig), PENDING_MOST)
-                                       : PENDING_MOST * (1 + rig_peers(t->rig));
+    int most = t->search->kind->learns ? MIN(runner_batch(t->runner), PENDING_MOST)
+                                       : PENDING_MOST * (1 + runner_peers(t->runner));
     return tune_trials_in(t, t->device->is_cpu ? PENDING_S : INFINITY, most);
 }
 
@@ -134,8 +134,9 @@ bool tune_stream(Tune *t, NextPoint *next, bool told)
 {
     Stream s = {.t = t, .next = next, .told = told};
     ArenaMark scratch = arena_mark(t->scratch);
-    bool ok = rig_stream(t->rig, next_job, tune_cutoff_ns(t), on_done, &s, t->diags) &&
-              !s.store_failed;
+    bool ok =
+        runner_stream(t->runner, next_job, tune_cutoff_ns(t), on_done, &s, t->diags) &&
+        !s.store_failed;
     for (int i = 0; i < s.pending.len; i++)
         if (s.pending.at[i])
             finish(&s, s.pending.at[i]);

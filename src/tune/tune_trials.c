@@ -302,7 +302,7 @@ bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candid
     uint64_t hash = hash_bytes(text, strlen(text), t->space_hash);
     const char *name =
         arena_printf(arena, "%.80s_%016llx", t->problem->name, (unsigned long long)hash);
-    return ways_candidate(&t->ways, point, name, arena, candidate, diags);
+    return variants_candidate(&t->variants, point, name, arena, candidate, diags);
 }
 
 // That is a fault of ours in the derivation, but tuning goes on.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The end of a tuning: the best few are timed again, the caller is asked, and the winner is
-// written out beside the floor that no kernel gets below.
+// written out beside the roofline that no kernel gets below.
 
 #include "tune/internal.h"
 
@@ -25,7 +25,7 @@ static bool time_again(Tune *t, Finalist *f, void **out, bool *timed, Diags *dia
     Candidate candidate;
     Trial trial = {0};
     bool ok = tune_candidate(t, &f->point, t->arena, &candidate, diags) &&
-              rig_run_one(t->rig, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
+              runner_run_one(t->runner, &candidate.job, FINAL_SAMPLES, &trial, out, diags);
     *timed = ok && (trial.status == TRIAL_OK || !stop_due(&t->stop));
     if (!*timed) {
         trial_release(&trial);
@@ -155,10 +155,10 @@ bool tune_ask_caller(Tune *t)
 
 // What bounds everything --------------------------------------------------------------
 
-// The floor, from what is stored of the device or measured now.
-bool tune_find_floor(Tune *t)
+// The roofline, from what is stored of the device or measured now.
+bool tune_find_roofline(Tune *t)
 {
-    if (t->options->no_floor || t->result->floor_ns > 0)
+    if (t->options->no_roofline || t->result->roofline_ns > 0)
         return true;
     const DeviceInfo *device = t->device;
     Work work = problem_work(t->problem);
@@ -170,11 +170,11 @@ bool tune_find_floor(Tune *t)
         return false;
     if (ceilings.copy_gbs <= 0) // there was no time: what is known bounds too little
         return true;
-    Floor floor = floor_of(&work, &ceilings);
+    Roofline roofline = roofline_of(&work, &ceilings);
     t->result->flops = work.float_flops + work.double_flops;
-    t->result->copy_ns = floor.memory_ns;
-    t->result->compute_ns = floor.compute_ns;
-    t->result->floor_ns = floor.ns;
+    t->result->copy_ns = roofline.memory_ns;
+    t->result->compute_ns = roofline.compute_ns;
+    t->result->roofline_ns = roofline.ns;
     return true;
 }
 
@@ -198,9 +198,9 @@ static bool write_text(Tune *t, const Candidate *candidate)
                           t->options->out, strerror(errno));
     Buf text;
     buf_init(&text);
-    ways_text(&t->ways, candidate, &text);
+    variants_text(&t->variants, candidate, &text);
     const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
-                                    target_extension(t->ways.target));
+                                    target_extension(t->variants.target));
     bool ok = file_write(path, text.text, text.len);
     if (!ok)
         diag_world(t->diags, "C012", "cannot write %s: %s", path, strerror(errno));
@@ -216,11 +216,11 @@ static void keep_plain(Tune *t)
     Diags quiet;
     Buf text;
     diags_init(&quiet, t->arena);
-    if (!t->has_plain || !ways_candidate(&t->ways, &t->first[0], t->problem->name, t->arena,
-                                         &candidate, &quiet))
+    if (!t->has_plain || !variants_candidate(&t->variants, &t->first[0], t->problem->name,
+                                             t->arena, &candidate, &quiet))
         return;
     buf_init(&text);
-    ways_text(&t->ways, &candidate, &text);
+    variants_text(&t->variants, &candidate, &text);
     t->plain_text = buf_keep(&text, t->arena);
     candidate_release(&candidate);
 }
@@ -228,8 +228,8 @@ static void keep_plain(Tune *t)
 static bool write_kernel(Tune *t)
 {
     Candidate candidate;
-    if (!ways_candidate(&t->ways, &t->best[0].point, t->problem->name, t->arena, &candidate,
-                        t->diags))
+    if (!variants_candidate(&t->variants, &t->best[0].point, t->problem->name, t->arena,
+                            &candidate, t->diags))
         return false;
     bool ok = !t->options->out || write_text(t, &candidate);
     if (t->options->command)
@@ -327,5 +327,5 @@ bool tune_conclude(Tune *t)
     t->result->checked = t->nagain > 0;
     t->result->best_ns = t->best[0].ns;
     t->result->point = point_text(t->space, &t->best[0].point, t->arena);
-    return put_rigor(t) && tune_find_floor(t) && write_kernel(t);
+    return put_rigor(t) && tune_find_roofline(t) && write_kernel(t);
 }

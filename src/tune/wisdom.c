@@ -80,7 +80,7 @@ typedef struct {
 } Verdict;
 
 typedef struct {
-    const Ways *ways;
+    const Variants *variants;
     const PlanAsked *asked;
     const DeviceInfo *device;
     uint64_t space;
@@ -93,7 +93,7 @@ typedef struct {
     int64_t session;      // of the key
     VEC(Verdict) verdict; // of this session's points
     Goal *goal;           // by which the best is found
-    Rig *rig;             // NULL until a plan is checked
+    Runner *runner;       // NULL until a plan is checked
     int checks;
 } Hunt;
 
@@ -102,7 +102,7 @@ static const double RULE_APART = -0.5;  // a rule for this size, too: nearer tha
 
 static double session_distance(const Hunt *s, Near *near)
 {
-    const Problem *problem = s->ways->problem;
+    const Problem *problem = s->variants->problem;
     const StoreKey *key = &near->best.key;
     size_t name = strlen(problem->name);
     bool device = strcmp(key->fingerprint, s->device->fingerprint) == 0;
@@ -156,7 +156,7 @@ static int compare_near(const void *a, const void *b)
 // Is the session of this program, at its sizes? Then bytes are those of its problem.
 static bool is_same_program(const Hunt *s, const Near *near, double *bytes)
 {
-    const Problem *problem = s->ways->problem;
+    const Problem *problem = s->variants->problem;
     *bytes = problem_bytes(problem);
     if (near->best.key.problem_hash == s->key.problem_hash ||
         near->best.key.problem_hash == s->span_hash)
@@ -197,38 +197,38 @@ static bool runs_here(const Hunt *s)
     int index;
     return s->asked->place && s->device->fingerprint[0] &&
            device_parse(s->device->id, &kind, &index) &&
-           kind == device_kind_of(target_name(s->ways->target));
+           kind == device_kind_of(target_name(s->variants->target));
 }
 
-static bool open_rig(Hunt *s)
+static bool open_runner(Hunt *s)
 {
     const char *how;
-    const Problem *problem = s->ways->problem;
+    const Problem *problem = s->variants->problem;
     const Workplace *place = s->asked->place;
     ProblemData *data =
-        s->rig || !problem_fits(problem, s->device, s->diags)
+        s->runner || !problem_fits(problem, s->device, s->diags)
             ? NULL
             : problem->kind->data(problem, s->asked->seed, NULL, s->arena, s->diags);
     if (!data || !problem->kind->expect(problem, data, s->device->id, place, s->arena, &how,
                                         s->diags))
-        return s->rig != NULL;
-    RigConfig config = {.device = s->device->id,
-                        .worker = place->worker,
-                        .folder = place->folder,
-                        .nbuffer = data->nbuffer,
-                        .buffer = data->buffer,
-                        .judge = data->judge,
-                        .tolerance = data->tolerance,
-                        .build_limit_s = problem->kind->limit_s,
-                        .run_limit_s = problem->kind->limit_s,
-                        .sandbox = place->sandbox,
-                        .stop = place->stop,
-                        .workers = 1};
-    s->rig = rig_open(&config, s->diags);
-    return s->rig &&
-           (strcmp(rig_device(s->rig)->fingerprint, s->device->fingerprint) == 0 ||
+        return s->runner != NULL;
+    RunnerConfig config = {.device = s->device->id,
+                           .worker = place->worker,
+                           .folder = place->folder,
+                           .nbuffer = data->nbuffer,
+                           .buffer = data->buffer,
+                           .judge = data->judge,
+                           .tolerance = data->tolerance,
+                           .build_limit_s = problem->kind->limit_s,
+                           .run_limit_s = problem->kind->limit_s,
+                           .sandbox = place->sandbox,
+                           .stop = place->stop,
+                           .workers = 1};
+    s->runner = runner_open(&config, s->diags);
+    return s->runner &&
+           (strcmp(runner_device(s->runner)->fingerprint, s->device->fingerprint) == 0 ||
             diag_world(s->diags, "C051", "%s is now another device: %s", s->device->id,
-                       rig_device(s->rig)->name));
+                       runner_device(s->runner)->name));
 }
 
 // As a trial is made. False: the world failed.
@@ -240,9 +240,10 @@ static bool run_point(Hunt *s, const Point *point, Trial *trial)
     Buf log;
     diags_init(&quiet, s->arena);
     *trial = (Trial){.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY};
-    bool made = ways_candidate(s->ways, point, s->ways->problem->name, s->arena, &candidate,
-                               &quiet);
-    bool ok = !made || rig_run_one(s->rig, &candidate.job, SAMPLES, trial, NULL, s->diags);
+    bool made = variants_candidate(s->variants, point, s->variants->problem->name, s->arena,
+                                   &candidate, &quiet);
+    bool ok =
+        !made || runner_run_one(s->runner, &candidate.job, SAMPLES, trial, NULL, s->diags);
     const Stop *stop = s->asked->place->stop;
     if (ok && stop_due(stop))
         ok = diag_world(s->diags, "C093", "the plan was not checked: %s", stop_text(stop));
@@ -274,7 +275,7 @@ static void say_refused(const Hunt *s, const Verdict *verdict)
     diag_warning(s->diags, span_none, "C087",
                  "the stored plan %s of %s is not used: checked on %s, its kernel was "
                  "%s%s%.*s",
-                 verdict->point, problem_label(s->ways->problem), s->device->name,
+                 verdict->point, problem_label(s->variants->problem), s->device->name,
                  trial_status_name[verdict->status], verdict->log[0] ? ": " : "",
                  (int)strcspn(verdict->log, "\n"), verdict->log);
 }
@@ -293,8 +294,8 @@ typedef struct {
 static bool check(Hunt *s, const Near *near, const Fastest *fastest)
 {
     Trial trial = {0};
-    const char *text = point_text(s->ways->space, &fastest->point, s->arena);
-    bool ok = open_rig(s) && run_point(s, &fastest->point, &trial);
+    const char *text = point_text(s->variants->space, &fastest->point, s->arena);
+    bool ok = open_runner(s) && run_point(s, &fastest->point, &trial);
     bool right = trial.status == TRIAL_OK, own = near->best.session == s->session;
     ok = ok && keep_verdict(s, text, own && (fastest->claimed || !right), &trial);
     if (ok && !right)
@@ -316,17 +317,17 @@ static void keep_fastest(void *user, const StoreTrial *trial)
     if (trial->status != TRIAL_OK)
         return;
     if (is_rule(text) && rule_parse(text, s->arena, &rule)) {
-        const Problem *problem = s->ways->problem;
+        const Problem *problem = s->variants->problem;
         text = rule.row[rule_choose(&rule, problem->binding, problem->nbinding)].point;
         fastest->rule = arena_strdup(s->arena, trial->point);
     }
-    if (!point_parse(s->ways->space, text, &point) ||
-        !space_valid(s->ways->space, &point)) {
+    if (!point_parse(s->variants->space, text, &point) ||
+        !space_valid(s->variants->space, &point)) {
         fastest->stray = arena_strdup(s->arena, trial->point);
         return;
     }
     const Verdict *verdict =
-        s->verdict.len ? find_verdict(s, point_text(s->ways->space, &point, s->arena))
+        s->verdict.len ? find_verdict(s, point_text(s->variants->space, &point, s->arena))
                        : NULL;
     bool usable =
         verdict ? verdict->status == TRIAL_OK : s->checks < CHECKS_MOST || !runs_here(s);
@@ -374,12 +375,12 @@ static int take(Hunt *s, const Near *near, PlanFound *found)
     if (got <= 0)
         return got;
     const StoreKey *key = &near->best.key;
-    double scale = bytes > 0 ? problem_bytes(s->ways->problem) / bytes : 1;
+    double scale = bytes > 0 ? problem_bytes(s->variants->problem) / bytes : 1;
     bool other_size =
         key->problem_hash != s->key.problem_hash && key->problem_hash != s->span_hash;
     *found =
         (PlanFound){.point = fastest.point,
-                    .rule = problem_spans(s->ways->problem) ? fastest.rule : NULL,
+                    .rule = problem_spans(s->variants->problem) ? fastest.rule : NULL,
                     .checked = fastest.checked,
                     .other_size = other_size,
                     .other_device = strcmp(key->fingerprint, s->device->fingerprint) != 0,
@@ -403,15 +404,16 @@ static bool look(Hunt *s)
            store_each_checked(s->store, s->session, load_verdict, s, s->diags);
 }
 
-int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound *found,
-              Diags *diags)
+int plan_find(const Variants *variants, const PlanAsked *asked, Arena *arena,
+              PlanFound *found, Diags *diags)
 {
-    Hunt s = {.ways = ways,
+    Hunt s = {.variants = variants,
               .asked = asked,
               .device = asked->device,
-              .space = space_hash(ways->space),
-              .span_hash =
-                  problem_is_generic(ways->problem) ? problem_span_hash(ways->problem) : 0,
+              .space = space_hash(variants->space),
+              .span_hash = problem_is_generic(variants->problem)
+                               ? problem_span_hash(variants->problem)
+                               : 0,
               .arena = arena,
               .diags = diags};
     if (access(asked->store, F_OK) != 0)
@@ -419,29 +421,29 @@ int plan_find(const Ways *ways, const PlanAsked *asked, Arena *arena, PlanFound 
     s.store = store_open(asked->store, diags);
     if (!s.store)
         return -1;
-    plan_key(ways->problem, s.space, asked->device, &s.key);
-    s.goal = problem_goal(ways->problem, ways->space, diags);
+    plan_key(variants->problem, s.space, asked->device, &s.key);
+    s.goal = problem_goal(variants->problem, variants->space, diags);
     int got = s.goal && look(&s) ? 0 : -1;
     for (int i = 0; got == 0 && i < s.near.len; i++)
         got = take(&s, &s.near.at[i], found);
     for (int i = 0; got == 0 && !s.checks && i < s.verdict.len; i++)
         if (s.verdict.at[i].status != TRIAL_OK) // known before, so nobody said so yet
             say_refused(&s, &s.verdict.at[i]);
-    if (s.rig)
-        rig_close(s.rig);
+    if (s.runner)
+        runner_close(s.runner);
     goal_close(s.goal);
     store_close(s.store);
     return got;
 }
 
-void plan_warn(const PlanFound *found, const Ways *ways, const DeviceInfo *device,
+void plan_warn(const PlanFound *found, const Variants *variants, const DeviceInfo *device,
                Diags *diags)
 {
     if (found->other_size)
         diag_warning(diags, span_none, "C053",
                      "nothing is stored for %s; this is the plan of %s, predicted to be "
                      "good here and not measured",
-                     problem_label(ways->problem), found->problem);
+                     problem_label(variants->problem), found->problem);
     if (!found->other_device)
         return;
     bool namesake = strcmp(found->device, device->name) == 0; // another driver, say

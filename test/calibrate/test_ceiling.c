@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What problems must do, counted by hand; sizes at which a copy is measured; the floor.
+// What problems must do, counted by hand; sizes at which a copy is measured; the roofline.
 
 #include "calibrate/ceiling.h"
 
@@ -44,7 +44,7 @@ static void test_int_work(void **state)
     assert_true(work_of("size N\ndef f(x: [N]float) = x |> map(\\e -> e * e)").int_ops ==
                 0);
     Work work = {.bytes = 10, .int_ops = 5000};
-    Floor f = floor_of(&work, &(Ceilings){.copy_gbs = 10, .int_gops = 100});
+    Roofline f = roofline_of(&work, &(Ceilings){.copy_gbs = 10, .int_gops = 100});
     assert_true(f.memory_ns == 1 && f.compute_ns == 50 && f.ns == 50);
 }
 
@@ -93,15 +93,15 @@ static void test_sizes(void **state)
     assert_int_equal(ceilings_bytes(&gpu, 0), 1 << 18);
 }
 
-static void test_floor(void **state)
+static void test_roofline(void **state)
 {
     (void)state;
     Work work = {.bytes = 1000, .float_flops = 5000, .double_flops = 100};
-    Floor f = floor_of(&work, &(Ceilings){10, 100, 1});
+    Roofline f = roofline_of(&work, &(Ceilings){10, 100, 1});
     assert_true(f.memory_ns == 100 && f.compute_ns == 100 && f.ns == 100);
-    f = floor_of(&work, &(Ceilings){10, 1000, 1000});
+    f = roofline_of(&work, &(Ceilings){10, 1000, 1000});
     assert_true(f.memory_ns == 100 && f.compute_ns == 5 && f.ns == 100);
-    f = floor_of(&work, &(Ceilings){0});
+    f = roofline_of(&work, &(Ceilings){0});
     assert_true(f.ns == 0);
 }
 
@@ -142,7 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_work),  cmocka_unit_test(test_int_work),
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,11 +70,11 @@ passes "a text of points" "$FOREWARP" predict examples/jacobi2d.fw -s N=4096,M=4
 [ "$(wc -l <"$tmp/stdout")" = 4 ] && sed -n 4p "$tmp/stdout" | grep -q '^[1-9]' && [ -z "$(sed -n 2,3p "$tmp/stdout" | tr -d '\n')" ] &&
     ok "a line each" || not_ok "a line each" "$(cat "$tmp/stdout")"
 
-# Shares of the floor of a GPU that is only described.
+# Shares of the roofline of a GPU that is only described.
 shares="$FOREWARP predict examples/jacobi2d.fw -s N=4096,M=4096 --shares"
 passes "shares" $shares --device-model nvidia-h200 -t cuda -b 1s --json "$tmp/shares.json"
 holds "in order" "$tmp/shares.json" '(0 < j["plain"]["share"] <= j["first"]["share"] < 1.2 and
-    abs(j["floor_us"] / j["plain"]["predicted_us"] - j["plain"]["share"]) < 1e-9 and "lx=" in j["best"]["point"])'
+    abs(j["roofline_us"] / j["plain"]["predicted_us"] - j["plain"]["share"]) < 1e-9 and "lx=" in j["best"]["point"])'
 fails 2 "there is no target" $shares --device-model nvidia-h200 -t pascal
 fails 2 "there is no device model" $shares --device-model h3
 fails 2 "C078: --point is not for --shares" $shares --device-model nvidia-h200 -p lx=32

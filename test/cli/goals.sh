@@ -79,8 +79,8 @@ refuses "a share in a quiet time" "a budget is" -b quiet:90%
 passes "no gain" tune --fresh --strategy random --where 'PAD == 1' --objective 'max 7 + 0 * time' \
     -b 1h,quiet:2t
 holds "says so" "$tmp/j" '"brought no gain" in j["enough"]'
-passes "share of the floor" tune --fresh --strategy random --objective time -b 1h,0.0001%
-holds "says what was reached" "$tmp/j" '"of the floor" in j["enough"]'
+passes "share of the roofline" tune --fresh --strategy random --objective time -b 1h,0.0001%
+holds "says what was reached" "$tmp/j" '"of the roofline" in j["enough"]'
 
 # A card that counts: a millijoule for each thousand work-items, and 24 registers.
 mkdir "$tmp/lib64"

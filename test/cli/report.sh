@@ -218,7 +218,7 @@ seen "$tmp/two.html" "() => { type('words', ''); const letters = new Set(trials.
 seen "$page" "() => { const text = document.getElementById('verdict').innerText;
     return all('#verdict dt').map(q => q.innerText).join() === 'How sure is the best?,What limits it?,What to try next?' &&
         /right for \\d+ sets of inputs|were checked/.test(text) && /36 of \\d+ points/.test(text) &&
-        /memory|arithmetic|not measured|does not tell/i.test(text) && /trial \\d+ of 36|floor would take/.test(text) || text; }" \
+        /memory|arithmetic|not measured|does not tell/i.test(text) && /trial \\d+ of 36|roofline would take/.test(text) || text; }" \
     "how sure, what limits, what next"
 seen "$tmp/two.html" "() => { const text = document.getElementById('verdict').innerText;
     const [a, b] = runs.map(r => r.best), gap = Math.max(a, b) / Math.min(a, b) - 1;

@@ -24,9 +24,9 @@ for fact in \
     'len(j["best"]["launch"]["global"]) == 3' \
     'j["best"]["checked"] is True' \
     'j["first_pick"].count("=") >= 4' \
-    'j["floor"]["bytes"] == 2 * 4 * 96 * 64 and j["floor"]["flops"] == 10 * 96 * 64' \
-    'j["floor"]["ns"] == max(j["floor"]["memory_ns"], j["floor"]["compute_ns"]) > 0' \
-    'abs(j["floor"]["share"] * j["best"]["time_ns"] - j["floor"]["ns"]) < 1e-6 * j["floor"]["ns"]'
+    'j["roofline"]["bytes"] == 2 * 4 * 96 * 64 and j["roofline"]["flops"] == 10 * 96 * 64' \
+    'j["roofline"]["ns"] == max(j["roofline"]["memory_ns"], j["roofline"]["compute_ns"]) > 0' \
+    'abs(j["roofline"]["share"] * j["best"]["time_ns"] - j["roofline"]["ns"]) < 1e-6 * j["roofline"]["ns"]'
 do
     holds "json: $(echo "$fact" | head -n 1)" "$tmp/j" "$fact"
 done

@@ -116,7 +116,7 @@ static inline bool emulate_candidate(const Candidate *candidate, const ProblemDa
     int n = data->ninput + data->noutput;
     void **buffer = NEW_ARRAY(arena, void *, n + job->nscratch);
     for (int i = 0; i < n; i++) {
-        const RigBuffer *b = &data->buffer[i];
+        const RunnerBuffer *b = &data->buffer[i];
         size_t bytes = (size_t)b->count * scalar_device_bytes(b->scalar);
         buffer[i] = arena_alloc(arena, bytes + 64); // which aligns to 16 at least
         if (b->init)

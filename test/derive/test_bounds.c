@@ -109,7 +109,7 @@ static bool run_pairs(const Problem *problem, const ProblemData *data, Arena *ar
                                buf_keep(&prelude, arena), arena, &candidate, diags));
     compile(&candidate);
     ProblemData pairs = *data;
-    pairs.buffer = NEW_ARRAY(arena, RigBuffer, data->nbuffer);
+    pairs.buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
     for (int i = 0; i < data->nbuffer; i++) {
         Scalar scalar = data->buffer[i].scalar;
         bool small = scalar == S_HALF || scalar == S_BF16;
@@ -131,7 +131,7 @@ static bool run_pairs(const Problem *problem, const ProblemData *data, Arena *ar
     return ok;
 }
 
-static void compare(const Case *c, const RigBuffer *b, const void *raw, Arena *arena)
+static void compare(const Case *c, const RunnerBuffer *b, const void *raw, Arena *arena)
 {
     Scalar scalar = b->scalar == S_HALF || b->scalar == S_BF16 ? S_FLOAT : b->scalar;
     double *pair = NEW_ARRAY(arena, double, 2 * b->count);
@@ -220,7 +220,7 @@ static void test_any_order(void **state)
     const Workplace place = {.folder = folder};
     const char *how;
     assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
-    const RigBuffer *out = &data->buffer[data->ninput];
+    const RunnerBuffer *out = &data->buffer[data->ninput];
     const float *x = data->buffer[0].init, *expect = out->expect;
     Rng rng;
     rng_seed(&rng, 1);

@@ -131,7 +131,7 @@ static bool run_point(const Problem *problem, const Derivation *derivation,
 static void compare(const ProblemData *data, void **raw, void **plain, double k)
 {
     const int out = data->ninput;
-    const RigBuffer *b = &data->buffer[out];
+    const RunnerBuffer *b = &data->buffer[out];
     Arena *arena = arena_new();
     double *x = NEW_ARRAY(arena, double, b->count), *y = NEW_ARRAY(arena, double, b->count);
     double unit = b->scalar == S_BF16     ? 0x1p-8

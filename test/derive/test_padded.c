@@ -71,7 +71,7 @@ static void try_case(const Case *c, Bed *bed)
     assert_non_null(bed_expect(bed, problem, arena, &diags));
     Derivation *derivation = bed_derive(bed, problem, &diags);
     Point point = point_of(derivation, c, arena);
-    const Target *target = target_find(rig_device(bed->rig)->target);
+    const Target *target = target_find(runner_device(bed->runner)->target);
     Buf prelude;
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->bound);
@@ -80,7 +80,7 @@ static void try_case(const Case *c, Bed *bed)
     assert_true(candidate_make(problem, derivation, &point, "c", target, prelude.text,
                                arena, &candidate, &diags));
     assert_true(has_padded(candidate.unit));
-    assert_true(rig_compute(bed->rig, &candidate.job, &trial, NULL, &diags));
+    assert_true(runner_compute(bed->runner, &candidate.job, &trial, NULL, &diags));
     if (trial.status != TRIAL_OK)
         fail_msg("%s %s: %s", c->path, c->point, trial.log ? trial.log : "");
     trial_release(&trial);
@@ -94,7 +94,7 @@ static void try_case(const Case *c, Bed *bed)
 static void run_all(const char *device)
 {
     Bed bed;
-    bed_open(&bed, (RigConfig){.device = device, .workers = 1});
+    bed_open(&bed, (RunnerConfig){.device = device, .workers = 1});
     for (int i = 0; i < COUNTOF(cases); i++)
         try_case(&cases[i], &bed);
     bed_close(&bed);

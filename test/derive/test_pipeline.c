@@ -323,7 +323,7 @@ static int try_program(const char *what, const char *text, Bed *bed, int *npoint
         job[i] = candidate[i].job;
     }
     Report report = {what, candidate, d, 0};
-    assert_true(rig_run(bed->rig, job, n, INFINITY, on_done, &report, &diags));
+    assert_true(runner_run(bed->runner, job, n, INFINITY, on_done, &report, &diags));
     for (int i = 0; i < n; i++)
         candidate_release(&candidate[i]);
     buf_release(&prelude);
@@ -361,7 +361,7 @@ static void try_borders(const char *path, int first, int last, int types, int le
     Arena *arena = arena_new();
     Bed bed;
     bed_open(&bed,
-             (RigConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
+             (RunnerConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
     for (int b = first; b < last; b++)
         for (int wide = 0; wide < (b == 0 ? types : 1); wide++) {
             const char *const word[][2] = {
@@ -469,7 +469,7 @@ static void test_results(void **state)
     Bed bed;
     int n;
     bed_open(&bed,
-             (RigConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
+             (RunnerConfig){.device = "opencl:0", .run_limit_s = 60, .build_limit_s = 600});
     assert_int_equal(
         try_program("results",
                     "size N, M\n"

@@ -156,7 +156,7 @@ static const Case cases[] = {
 };
 
 typedef struct {
-    Rig *rig;
+    Runner *runner;
     ProblemData *data;
     const Target *target;
     Problem *problem;
@@ -196,7 +196,7 @@ static void run_point(Run *r, const Setting *set, int nset, void **raw, int *lau
     // A compiler that may contract a*b + c does so here in one kernel and not in another.
     if (r->target == target_find("cuda"))
         candidate.job.options = "-fmad=false";
-    assert_true(rig_compute(r->rig, &candidate.job, &trial, raw, r->diags));
+    assert_true(runner_compute(r->runner, &candidate.job, &trial, raw, r->diags));
     if (trial.status != TRIAL_OK)
         fail_msg("%s: %s", trial_status_name[trial.status], trial.log ? trial.log : "");
     trial_release(&trial);
@@ -237,7 +237,7 @@ static void compare_points(Run *r, const Case *c)
     int many, few;
     run_point(r, NULL, 0, sweeps, &many);
     char lanes[16];
-    snprintf(lanes, sizeof lanes, "%d", rig_device(r->rig)->lanes);
+    snprintf(lanes, sizeof lanes, "%d", runner_device(r->runner)->lanes);
     Setting set[SETTINGS];
     int n = case_settings(r, c, lanes, set);
     run_point(r, set, n, stream, &few);
@@ -265,8 +265,8 @@ static void try_case(const Case *c, Bed *bed)
     Problem *problem = case_problem(c, &diags);
     ProblemData *data = bed_expect(bed, problem, arena, &diags);
     assert_non_null(data);
-    Run r = {bed->rig, data, NULL, problem, NULL, arena, &diags};
-    r.target = target_find(rig_device(r.rig)->target);
+    Run r = {bed->runner, data, NULL, problem, NULL, arena, &diags};
+    r.target = target_find(runner_device(r.runner)->target);
     r.derivation = bed_derive(bed, problem, &diags);
     compare_points(&r, c);
     derive_free(r.derivation);
@@ -284,14 +284,14 @@ static bool can_do(const Case *c, const DeviceInfo *device)
 static void try_cases(const char *device, bool all)
 {
     Bed bed;
-    bed_open(&bed, (RigConfig){.device = device,
-                               .workers = 1,
-                               .samples = 1,
-                               .run_limit_s = 200,
-                               .build_limit_s = 120});
+    bed_open(&bed, (RunnerConfig){.device = device,
+                                  .workers = 1,
+                                  .samples = 1,
+                                  .run_limit_s = 200,
+                                  .build_limit_s = 120});
     for (int i = 0; i < COUNTOF(cases); i++)
         if ((all || cases[i].quick) &&
-            can_do(&cases[i], bed.rig ? rig_device(bed.rig) : NULL))
+            can_do(&cases[i], bed.runner ? runner_device(bed.runner) : NULL))
             try_case(&cases[i], &bed);
     bed_close(&bed);
 }
@@ -601,11 +601,11 @@ static void drawn(const char *device, int n)
     Arena *arena = arena_new();
     Bed bed;
     if (device)
-        bed_open(&bed, (RigConfig){.device = device,
-                                   .workers = 1,
-                                   .samples = 1,
-                                   .run_limit_s = 200,
-                                   .build_limit_s = 120});
+        bed_open(&bed, (RunnerConfig){.device = device,
+                                      .workers = 1,
+                                      .samples = 1,
+                                      .run_limit_s = 200,
+                                      .build_limit_s = 120});
     for (int i = 0; i < (more ? atoi(more) : n); i++) {
         Case c;
         srand(first + (unsigned)i);
@@ -676,7 +676,7 @@ static double widest_bound(const ProblemData *data)
 {
     double widest = 0;
     for (int k = data->ninput; k < data->nbuffer; k++) {
-        const RigBuffer *b = &data->buffer[k];
+        const RunnerBuffer *b = &data->buffer[k];
         const float *expect = b->expect;
         for (int64_t i = 0; i < b->count && b->scalar == S_FLOAT; i++)
             if (isfinite(expect[i]))
@@ -715,7 +715,7 @@ static void rounding(void **state)
 {
     (void)state;
     Bed bed;
-    bed_open(&bed, (RigConfig){0});
+    bed_open(&bed, (RunnerConfig){0});
     Workplace place = {.folder = bed.folder};
     for (int i = 0; i < COUNTOF(rounded); i++)
         round_one(i, &place);

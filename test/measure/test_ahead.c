@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rigs whose workers compile ahead of the one that runs, on a GPU played by fake_cuda.c:
+// Runners whose workers compile ahead of the one that runs, on a GPU played by fake_cuda.c:
 // what becomes of jobs that are right, wrong, do not compile, crash or hold up the
 // compiler, crash or hang when run. This program is its own worker.
 #include "measure/parts.h"
@@ -22,8 +22,8 @@ enum { N = 4096, JOBS = 120 };
 typedef struct {
     char folder[64], log[128];
     float x[N], z[N];
-    RigBuffer buffer[2];
-    RigConfig config;
+    RunnerBuffer buffer[2];
+    RunnerConfig config;
     Arena *arena;
     Diags diags;
     Job job[JOBS];
@@ -65,16 +65,17 @@ static int set_up(void **state)
         f->x[i] = 0.5f + (float)(i % 100) * 0.01f;
         f->z[i] = 2.0f * f->x[i];
     }
-    f->buffer[0] = (RigBuffer){.name = "x", .scalar = S_FLOAT, .count = N, .init = f->x};
-    f->buffer[1] = (RigBuffer){.name = "z", .scalar = S_FLOAT, .count = N, .expect = f->z};
-    f->config = (RigConfig){.device = "cuda:0",
-                            .folder = f->folder,
-                            .nbuffer = 2,
-                            .buffer = f->buffer,
-                            .tolerance = 1e-5,
-                            .build_limit_s = 20,
-                            .run_limit_s = 10,
-                            .workers = 3};
+    f->buffer[0] = (RunnerBuffer){.name = "x", .scalar = S_FLOAT, .count = N, .init = f->x};
+    f->buffer[1] =
+        (RunnerBuffer){.name = "z", .scalar = S_FLOAT, .count = N, .expect = f->z};
+    f->config = (RunnerConfig){.device = "cuda:0",
+                               .folder = f->folder,
+                               .nbuffer = 2,
+                               .buffer = f->buffer,
+                               .tolerance = 1e-5,
+                               .build_limit_s = 20,
+                               .run_limit_s = 10,
+                               .workers = 3};
     f->arena = arena_new();
     diags_init(&f->diags, f->arena);
     *state = f;
@@ -136,15 +137,15 @@ static double keep(void *user, int job, Trial *trial)
 
 static void run_all(Fixture *f)
 {
-    Rig *rig = rig_open(&f->config, &f->diags);
-    if (!rig)
+    Runner *runner = runner_open(&f->config, &f->diags);
+    if (!runner)
         fail_msg("%s", f->diags.list.at[0].message);
-    assert_string_equal(rig_device(rig)->id, "cuda:0");
-    bool ok = rig_stream(rig, next, INFINITY, keep, f, &f->diags);
+    assert_string_equal(runner_device(runner)->id, "cuda:0");
+    bool ok = runner_stream(runner, next, INFINITY, keep, f, &f->diags);
     if (!ok)
         fail_msg("%s", f->diags.list.at[0].message);
     assert_int_equal(f->done, f->njob);
-    rig_close(rig);
+    runner_close(runner);
 }
 
 static void expect_status(const Fixture *f, int job, TrialStatus status)
@@ -328,10 +329,11 @@ static void test_turns_between(void **state)
     f->config.batch = 3;
     for (int i = 0; i < 12; i++)
         add_job(f, right);
-    Rig *rig = rig_open(&f->config, &f->diags);
-    assert_non_null(rig);
-    assert_true(rig_stream(rig, next_made, INFINITY, keep_and_wait, &waiter, &f->diags));
-    rig_close(rig);
+    Runner *runner = runner_open(&f->config, &f->diags);
+    assert_non_null(runner);
+    assert_true(
+        runner_stream(runner, next_made, INFINITY, keep_and_wait, &waiter, &f->diags));
+    runner_close(runner);
     pthread_join(waiter.thread, NULL);
     free(waiter.path);
     assert_int_equal(f->done, 12);

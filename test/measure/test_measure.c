@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measuring: layouts, comparison and sampling by themselves; then whole rigs with jobs
+// Measuring: layouts, comparison and sampling by themselves; then whole runners with jobs
 // that are right, wrong, do not compile, do not fit, crash and hang. This program is its
 // own worker.
 #include "measure/parts.h"
@@ -18,15 +18,15 @@
 
 #include <cmocka.h>
 
-// Rigs --------------------------------------------------------------------------------
+// Runners --------------------------------------------------------------------------------
 
 enum { N = 4096, BATCH = 30 };
 
 typedef struct {
     char folder[64];
     float x[N], y[N], z[N];
-    RigBuffer buffer[3];
-    RigConfig config;
+    RunnerBuffer buffer[3];
+    RunnerConfig config;
     Arena *arena;
     Diags diags;
     Trial trial[BATCH];
@@ -44,19 +44,19 @@ static int set_up(void **state)
         f->y[i] = 1.0f + (float)(i % 7);
         f->z[i] = 2.0f * f->x[i] + f->y[i];
     }
-    f->buffer[0] = (RigBuffer){
+    f->buffer[0] = (RunnerBuffer){
         .name = "x", .scalar = S_FLOAT, .count = N, .init = f->x, .expect = NULL};
-    f->buffer[1] = (RigBuffer){
+    f->buffer[1] = (RunnerBuffer){
         .name = "y", .scalar = S_FLOAT, .count = N, .init = f->y, .expect = NULL};
-    f->buffer[2] = (RigBuffer){
+    f->buffer[2] = (RunnerBuffer){
         .name = "z", .scalar = S_FLOAT, .count = N, .init = NULL, .expect = f->z};
-    f->config = (RigConfig){.device = "opencl:0",
-                            .folder = f->folder,
-                            .nbuffer = 3,
-                            .buffer = f->buffer,
-                            .tolerance = 1e-5,
-                            .build_limit_s = 20,
-                            .run_limit_s = 10};
+    f->config = (RunnerConfig){.device = "opencl:0",
+                               .folder = f->folder,
+                               .nbuffer = 3,
+                               .buffer = f->buffer,
+                               .tolerance = 1e-5,
+                               .build_limit_s = 20,
+                               .run_limit_s = 10};
     f->arena = arena_new();
     diags_init(&f->diags, f->arena);
     *state = f;
@@ -137,13 +137,13 @@ static bool no_opencl(void)
     return found == 0;
 }
 
-static Rig *open_rig(Fixture *f)
+static Runner *open_runner(Fixture *f)
 {
-    Rig *rig = rig_open(&f->config, &f->diags);
-    if (!rig && f->diags.list.len)
+    Runner *runner = runner_open(&f->config, &f->diags);
+    if (!runner && f->diags.list.len)
         print_message("%s\n", f->diags.list.at[0].message);
-    assert_non_null(rig);
-    return rig;
+    assert_non_null(runner);
+    return runner;
 }
 
 static void expect_status(const Fixture *f, int job, TrialStatus status)
@@ -164,10 +164,10 @@ static void test_verdicts(void **state)
     Fixture *f = *state;
     if (no_opencl())
         skip();
-    Rig *rig = open_rig(f);
-    assert_string_equal(rig_device(rig)->id, "opencl:0");
-    assert_true(rig_batch(rig) >= 1);
-    int large = 2 * (int)rig_device(rig)->max_group;
+    Runner *runner = open_runner(f);
+    assert_string_equal(runner_device(runner)->id, "opencl:0");
+    assert_true(runner_batch(runner) >= 1);
+    int large = 2 * (int)runner_device(runner)->max_group;
     Job job[] = {
         make_job(f, 0, right, 64),
         make_job(f, 1, "z[i] = a * x[i] + y[i] + (i == 17);", 64),
@@ -184,7 +184,7 @@ static void test_verdicts(void **state)
         make_job(f, 8, "z[i] = a * x[i] + y[i]; ((global float *)x)[i] = -1;", 64),
         make_job(f, 9, right, 64),
     };
-    assert_true(rig_run(rig, job, COUNTOF(job), INFINITY, keep, f, &f->diags));
+    assert_true(runner_run(runner, job, COUNTOF(job), INFINITY, keep, f, &f->diags));
     assert_int_equal(f->done, COUNTOF(job));
     expect_status(f, 0, TRIAL_OK);
     assert_true(f->trial[0].nsample == 5 && f->trial[0].max_error < 1e-5);
@@ -194,7 +194,7 @@ static void test_verdicts(void **state)
     expect_status(f, 2, TRIAL_BUILD_FAILED);
     assert_non_null(strstr(f->trial[2].log, "nothing"));
     expect_status(f, 3, TRIAL_OUT_OF_RESOURCES);
-    if (rig_device(rig)->local_bytes < 4 << 20)
+    if (runner_device(runner)->local_bytes < 4 << 20)
         expect_status(f, 4, TRIAL_OUT_OF_RESOURCES);
     expect_status(f, 5, TRIAL_WRONG_RESULT); // the poison shows
     expect_status(f, 6, TRIAL_OK);
@@ -202,7 +202,7 @@ static void test_verdicts(void **state)
     expect_status(f, 8, TRIAL_WRONG_RESULT);
     assert_non_null(strstr(f->trial[8].log, "writes into the input `x`: element 0"));
     expect_status(f, 9, TRIAL_OK);
-    rig_close(rig);
+    runner_close(runner);
 }
 
 static void test_batch(void **state)
@@ -212,9 +212,9 @@ static void test_batch(void **state)
     if (no_opencl())
         skip();
     f->config.run_limit_s = 2;
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     // A GPU's driver survives what ends a CPU's process.
-    TrialStatus fault = rig_device(rig)->is_cpu ? TRIAL_CRASHED : TRIAL_FAILED;
+    TrialStatus fault = runner_device(runner)->is_cpu ? TRIAL_CRASHED : TRIAL_FAILED;
     for (int i = 0; i < BATCH; i++)
         job[i] = make_job(f, i,
                           i == 4    ? "z[i] = oops;"
@@ -222,7 +222,7 @@ static void test_batch(void **state)
                           : i == 23 ? hang
                                     : right,
                           32 << i % 4);
-    assert_true(rig_run(rig, job, BATCH, INFINITY, keep, f, &f->diags));
+    assert_true(runner_run(runner, job, BATCH, INFINITY, keep, f, &f->diags));
     assert_int_equal(f->done, BATCH);
     for (int i = 0; i < BATCH; i++)
         expect_status(f, i,
@@ -232,7 +232,7 @@ static void test_batch(void **state)
                                 : TRIAL_OK);
     if (fault == TRIAL_CRASHED)
         assert_non_null(strstr(f->trial[11].log, "while running"));
-    rig_close(rig);
+    runner_close(runner);
 }
 
 static double lower(void *user, int job, Trial *trial)
@@ -246,24 +246,24 @@ static void test_cutoff(void **state)
     if (no_opencl())
         skip();
     f->config.batch = 2;
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     Job job[] = {make_job(f, 0, right, 64), make_job(f, 1, right, 64)};
-    assert_true(rig_run(rig, job, 2, INFINITY, lower, f, &f->diags));
+    assert_true(runner_run(runner, job, 2, INFINITY, lower, f, &f->diags));
     expect_status(f, 0, TRIAL_OK);
     expect_status(f, 1, TRIAL_OK);
     assert_false(f->trial[0].cut);
     assert_true(f->trial[1].cut && f->trial[1].nsample == 1);
-    rig_close(rig);
+    runner_close(runner);
 }
 
 // Timed with that many samples; with none, computed in one run.
-static void run_for_outputs(Fixture *f, Rig *rig, const Job *job, int samples)
+static void run_for_outputs(Fixture *f, Runner *runner, const Job *job, int samples)
 {
     float *z = xcalloc(N, sizeof *z);
     void *out[] = {NULL, NULL, z};
     Trial trial;
-    assert_true(samples ? rig_run_one(rig, job, samples, &trial, out, &f->diags)
-                        : rig_compute(rig, job, &trial, out, &f->diags));
+    assert_true(samples ? runner_run_one(runner, job, samples, &trial, out, &f->diags)
+                        : runner_compute(runner, job, &trial, out, &f->diags));
     f->trial[0] = trial;
     expect_status(f, 0, TRIAL_OK);
     assert_true(samples ? trial.nsample >= samples : trial.nsample == 1);
@@ -273,14 +273,14 @@ static void run_for_outputs(Fixture *f, Rig *rig, const Job *job, int samples)
     free(z);
 }
 
-static void check_run_one(Fixture *f, Rig *rig, const Job *job)
+static void check_run_one(Fixture *f, Runner *runner, const Job *job)
 {
-    run_for_outputs(f, rig, job, 12);
+    run_for_outputs(f, runner, job, 12);
     trial_release(&f->trial[0]);
-    run_for_outputs(f, rig, job, 0);
+    run_for_outputs(f, runner, job, 0);
 }
 
-// Children of this process, taken from /proc: workers of an open rig.
+// Children of this process, taken from /proc: workers of an open runner.
 static int find_workers(pid_t *pid, int most)
 {
     DIR *dir = opendir("/proc");
@@ -338,9 +338,10 @@ static void test_worn_worker(void **state)
     f->config.builds = 5;
     for (int i = 0; i < BATCH; i++)
         job[i] = make_job(f, i, right, 64);
-    Rig *rig = open_rig(f);
-    assert_true(rig_stream(rig, next_watched, INFINITY, keep_watched, &watch, &f->diags));
-    rig_close(rig);
+    Runner *runner = open_runner(f);
+    assert_true(
+        runner_stream(runner, next_watched, INFINITY, keep_watched, &watch, &f->diags));
+    runner_close(runner);
     assert_int_equal(f->done, BATCH);
     assert_int_equal(f->diags.list.len, 0);
     for (int i = 0; i < BATCH; i++) {
@@ -367,19 +368,19 @@ static void test_host(void **state)
 {
     Fixture *f = *state;
     f->config.device = "host";
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     Job job = host_job(f, right), broken = host_job(f, "z[i] = oops;");
     Job bad = host_job(f, "z[(long)i << 40] = a;");
-    check_run_one(f, rig, &job);
+    check_run_one(f, runner, &job);
     trial_release(&f->trial[0]);
-    assert_true(rig_run(rig, &broken, 1, INFINITY, keep, f, &f->diags));
+    assert_true(runner_run(runner, &broken, 1, INFINITY, keep, f, &f->diags));
     expect_status(f, 0, TRIAL_BUILD_FAILED);
     assert_non_null(strstr(f->trial[0].log, "oops"));
-    assert_true(rig_run(rig, &bad, 1, INFINITY, keep, f, &f->diags));
+    assert_true(runner_run(runner, &bad, 1, INFINITY, keep, f, &f->diags));
     expect_status(f, 0, TRIAL_CRASHED);
     trial_release(&f->trial[0]);
-    check_run_one(f, rig, &job);
-    rig_close(rig);
+    check_run_one(f, runner, &job);
+    runner_close(runner);
 }
 
 // Trouble from outside ----------------------------------------------------------------
@@ -389,15 +390,15 @@ static void test_killed_idle(void **state)
 {
     Fixture *f = *state;
     f->config.device = "host";
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     Job good = host_job(f, right);
     pid_t pid[16];
-    check_run_one(f, rig, &good);
+    check_run_one(f, runner, &good);
     assert_int_equal(find_workers(pid, 16), 1);
     kill(pid[0], SIGKILL);
     trial_release(&f->trial[0]);
-    check_run_one(f, rig, &good);
-    rig_close(rig);
+    check_run_one(f, runner, &good);
+    runner_close(runner);
     assert_int_equal(find_workers(pid, 16), 0);
 }
 
@@ -420,14 +421,14 @@ static Job troubled(Fixture *f, const char *trouble, bool once)
 
 static void run_troubled(Fixture *f, const char *trouble, bool once, TrialStatus status)
 {
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     Job job = troubled(f, trouble, once);
     trial_release(&f->trial[0]);
     f->done = 0;
-    assert_true(rig_run(rig, &job, 1, INFINITY, keep, f, &f->diags));
+    assert_true(runner_run(runner, &job, 1, INFINITY, keep, f, &f->diags));
     assert_int_equal(f->done, 1);
     expect_status(f, 0, status);
-    rig_close(rig);
+    runner_close(runner);
 }
 
 static const char killed[] = "kill(getpid(), 9);", stopped[] = "kill(getpid(), 19);",
@@ -525,17 +526,17 @@ static void test_slow_compiler(void **state)
 }
 
 // Runs a job until the stop is due, which is then no longer so; it has no verdict.
-static void run_stopped(Fixture *f, Rig *rig, Stop *stop, const Job *job)
+static void run_stopped(Fixture *f, Runner *runner, Stop *stop, const Job *job)
 {
     f->done = 0;
-    assert_true(rig_run(rig, job, 1, INFINITY, keep, f, &f->diags));
+    assert_true(runner_run(runner, job, 1, INFINITY, keep, f, &f->diags));
     assert_true(stop_due(stop));
     assert_int_equal(f->done, 0);
     stop->end_s = INFINITY;
 }
 
-// When the time is up a compiler is ended, and what it started, or a kernel; the rig goes
-// on with other jobs. Who is asked to end does nothing more.
+// When the time is up a compiler is ended, and what it started, or a kernel; the runner
+// goes on with other jobs. Who is asked to end does nothing more.
 static void test_stop(void **state)
 {
     Fixture *f = *state;
@@ -543,31 +544,31 @@ static void test_stop(void **state)
     Stop stop = {.end_s = INFINITY, .asked = &asked};
     f->config.stop = &stop;
     play_compiler(f, "[ -e $F/pid ] || sh -c 'echo $$ >'$F'/pid; while :; do :; done'");
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     Job good = troubled(f, "", false), spin = troubled(f, spins, false);
     const char *pid_file = arena_printf(f->arena, "%s/pid", f->folder);
     stop.end_s = clock_s() + 1;
-    run_stopped(f, rig, &stop, &good);
+    run_stopped(f, runner, &stop, &good);
     if (access(pid_file, F_OK) == 0)
         for (int tries = 0; tries < 6000 && is_there(pid_file); tries++)
             usleep(10 * 1000);
     assert_true(access(pid_file, F_OK) != 0 || !is_there(pid_file));
     assert_true(file_write(pid_file, "0", 1));
-    check_run_one(f, rig, &good);
+    check_run_one(f, runner, &good);
     stop.end_s = clock_s() + 1;
-    run_stopped(f, rig, &stop, &spin);
+    run_stopped(f, runner, &stop, &spin);
     asked = SIGINT;
     Trial trial;
-    assert_true(rig_run_one(rig, &good, 1, &trial, NULL, &f->diags));
+    assert_true(runner_run_one(runner, &good, 1, &trial, NULL, &f->diags));
     assert_true(trial.status == TRIAL_FAILED && trial.outside);
     assert_string_equal(trial.log, "it was interrupted");
     trial_release(&trial);
-    assert_null(rig_open(&f->config, &f->diags));
+    assert_null(runner_open(&f->config, &f->diags));
     assert_non_null(strstr(f->diags.list.at[f->diags.list.len - 1].message, "interrupted"));
     asked = 0;
     trial_release(&f->trial[0]);
-    check_run_one(f, rig, &good);
-    rig_close(rig);
+    check_run_one(f, runner, &good);
+    runner_close(runner);
     unsetenv("CC");
 }
 
@@ -593,7 +594,7 @@ static void test_answer_first(void **state)
 }
 
 // A job that got hold of its worker's socket and tells of jobs that nobody sent: it is a
-// trial that crashed, and the rig goes on.
+// trial that crashed, and the runner goes on.
 static void test_forged_message(void **state)
 {
     Fixture *f = *state;
@@ -601,7 +602,7 @@ static void test_forged_message(void **state)
         "{\\\"job\\\":123456789,\\\"trial\\\":{}}", "{\\\"job\\\":-7,\\\"trial\\\":{}}",
         "{\\\"at\\\":\\\"build\\\",\\\"job\\\":123456789}", "no JSON"};
     f->config.device = "host";
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     Job job = host_job(f, right);
     for (int i = 0; i < COUNTOF(text); i++) {
         Job forger = host_job(
@@ -612,12 +613,12 @@ static void test_forged_message(void **state)
                          "for (int fd = 3; fd < 64; fd++) { send(fd, &l, 4, 0x4000); "
                          "send(fd, t, l, 0x4000); } for (;;);",
                          text[i]));
-        assert_true(rig_run(rig, &forger, 1, INFINITY, keep, f, &f->diags));
+        assert_true(runner_run(runner, &forger, 1, INFINITY, keep, f, &f->diags));
         expect_status(f, 0, TRIAL_CRASHED);
         trial_release(&f->trial[0]);
     }
-    check_run_one(f, rig, &job);
-    rig_close(rig);
+    check_run_one(f, runner, &job);
+    runner_close(runner);
 }
 
 // A job that computes z of a type by a statement for each i, for OpenCL or for the host,
@@ -648,17 +649,17 @@ static void expect_verdict(Fixture *f, Scalar scalar, const void *expect, const 
 {
     f->buffer[2].scalar = scalar;
     f->buffer[2].expect = expect;
-    Rig *rig = open_rig(f);
+    Runner *runner = open_runner(f);
     f->done = 0;
-    assert_true(rig_run(rig, job, 1, INFINITY, keep, f, &f->diags));
+    assert_true(runner_run(runner, job, 1, INFINITY, keep, f, &f->diags));
     expect_status(f, 0, status);
     assert_non_null(strstr(f->trial[0].log, log));
     // The same for who wants but the outputs.
     Trial trial;
-    assert_true(rig_compute(rig, job, &trial, NULL, &f->diags));
+    assert_true(runner_compute(runner, job, &trial, NULL, &f->diags));
     assert_int_equal(trial.status, status);
     trial_release(&trial);
-    rig_close(rig);
+    runner_close(runner);
 }
 
 static bool for_device(Fixture *f, int number)
@@ -759,7 +760,7 @@ static int count_entries(const char *folder, const char *prefix)
     return n;
 }
 
-// A folder left by a killed run, then two rigs in it at once; nothing of them stays but
+// A folder left by a killed run, then two runners in it at once; nothing of them stays but
 // caches.
 static void test_folder(void **state)
 {
@@ -772,14 +773,14 @@ static void test_folder(void **state)
     snprintf(path, sizeof path, "%s/run-staled/lock", f->folder);
     assert_true(file_write(path, "", 0));
     f->config.device = "host";
-    Rig *a = open_rig(f), *b = open_rig(f);
+    Runner *a = open_runner(f), *b = open_runner(f);
     assert_int_equal(count_entries(f->folder, "run-"), 2);
     Job job = host_job(f, right);
     check_run_one(f, a, &job);
     trial_release(&f->trial[0]);
     check_run_one(f, b, &job);
-    rig_close(a);
-    rig_close(b);
+    runner_close(a);
+    runner_close(b);
     assert_int_equal(count_entries(f->folder, "run-"), 0);
     assert_true(count_entries(f->folder, "cache-") > 0);
 }
@@ -794,25 +795,25 @@ static void test_open_folder(void **state)
     f->config.device = "host";
     const char *const open[] = {f->folder, cache};
     for (int i = 0; i < 2; i++) {
-        rig_close(open_rig(f));
+        runner_close(open_runner(f));
         assert_true(file_write(planted, "code", 4));
-        rig_close(open_rig(f));
+        runner_close(open_runner(f));
         assert_int_equal(access(planted, F_OK), 0); // a cache is kept
         assert_int_equal(chmod(open[i], 0777), 0);
-        rig_close(open_rig(f));
+        runner_close(open_runner(f));
         assert_int_equal(access(planted, F_OK), -1);
     }
     if (geteuid() != 0)
         return;
     assert_int_equal(chown(f->folder, 65534, 65534), 0);
-    assert_null(rig_open(&f->config, &f->diags));
+    assert_null(runner_open(&f->config, &f->diags));
     assert_non_null(strstr(f->diags.list.at[0].message, "it is another user's"));
 }
 
 static void expect_refusal(Fixture *f, const char *part, bool world)
 {
     diags_init(&f->diags, f->arena);
-    assert_null(rig_open(&f->config, &f->diags));
+    assert_null(runner_open(&f->config, &f->diags));
     assert_int_equal(f->diags.errors, 1);
     assert_int_equal(f->diags.world, world);
     assert_non_null(strstr(f->diags.list.at[0].message, part));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs shared by several rigs: devices of this process, and a rig in another process at
-// the end of a socket; one that is lost on the way, and one that never comes.
+// Jobs shared by several runners: devices of this process, and a runner in another process
+// at the end of a socket; one that is lost on the way, and one that never comes.
 #include "measure/peers.h"
 
 #include <math.h>
@@ -23,8 +23,8 @@ enum { N = 256, JOBS = 60 };
 typedef struct {
     char folder[64];
     float x[N], z[N];
-    RigBuffer buffer[2];
-    RigConfig config;
+    RunnerBuffer buffer[2];
+    RunnerConfig config;
     Arena *arena;
     Diags diags;
     Job job[JOBS];
@@ -41,15 +41,16 @@ static int set_up(void **state)
     diags_init(&f->diags, f->arena);
     for (int i = 0; i < N; i++)
         f->z[i] = 2 * (f->x[i] = (float)i);
-    f->buffer[0] = (RigBuffer){.name = "x", .scalar = S_FLOAT, .count = N, .init = f->x};
-    f->buffer[1] = (RigBuffer){.name = "z", .scalar = S_FLOAT, .count = N, .expect = f->z};
-    f->config = (RigConfig){.device = "host",
-                            .folder = f->folder,
-                            .nbuffer = 2,
-                            .buffer = f->buffer,
-                            .tolerance = 1e-5,
-                            .workers = 1,
-                            .samples = 2};
+    f->buffer[0] = (RunnerBuffer){.name = "x", .scalar = S_FLOAT, .count = N, .init = f->x};
+    f->buffer[1] =
+        (RunnerBuffer){.name = "z", .scalar = S_FLOAT, .count = N, .expect = f->z};
+    f->config = (RunnerConfig){.device = "host",
+                               .folder = f->folder,
+                               .nbuffer = 2,
+                               .buffer = f->buffer,
+                               .tolerance = 1e-5,
+                               .workers = 1,
+                               .samples = 2};
     static const JobArg arg[] = {{.kind = ARG_BUFFER}, {.kind = ARG_BUFFER, .buffer = 1}};
     for (int i = 0; i < JOBS; i++) {
         JobLaunch *launch = NEW(f->arena, JobLaunch);
@@ -97,9 +98,9 @@ static double on_done(void *user, int job, Trial *trial)
     return INFINITY;
 }
 
-static void run_all(Fixture *f, Rig *rig)
+static void run_all(Fixture *f, Runner *runner)
 {
-    assert_true(rig_run(rig, f->job, JOBS, INFINITY, on_done, f, &f->diags));
+    assert_true(runner_run(runner, f->job, JOBS, INFINITY, on_done, f, &f->diags));
     for (int i = 0; i < JOBS; i++)
         assert_int_equal(f->told[i], 1);
     assert_int_equal(f->ok, JOBS - JOBS / 10);
@@ -110,7 +111,7 @@ static void run_all(Fixture *f, Rig *rig)
 typedef struct {
     int fd;
     Link link;
-    RigPeer peer;
+    RunnerPeer peer;
     pid_t child;
 } Wire;
 
@@ -143,15 +144,15 @@ typedef enum { SERVES, FAILS } Fate;
 static void be_served(const Fixture *f, Wire *wire, Fate fate)
 {
     Diags diags;
-    RigConfig config = f->config;
+    RunnerConfig config = f->config;
     Stop stop = {.end_s = INFINITY};
     diags_init(&diags, arena_new());
     config.stop = &stop;
-    Rig *rig = fate == FAILS ? NULL : rig_open(&config, &diags);
+    Runner *runner = fate == FAILS ? NULL : runner_open(&config, &diags);
     if (fate == FAILS)
         diag_world(&diags, "", "there is no such device");
-    bool ok = remote_serve(rig, &stop, &wire->link, &diags);
-    rig_close(rig);
+    bool ok = remote_serve(runner, &stop, &wire->link, &diags);
+    runner_close(runner);
     _exit(ok ? 0 : 1);
 }
 
@@ -164,7 +165,8 @@ static void start_wire(const Fixture *f, Wire *wire, Fate fate)
     wire->fd = fd[wire->child == 0];
     close(fd[wire->child != 0]);
     wire->link = (Link){socket_send, socket_receive, wire};
-    wire->peer = (RigPeer){.kind = &peer_remote, .device = "rank 1", .link = &wire->link};
+    wire->peer =
+        (RunnerPeer){.kind = &peer_remote, .device = "rank 1", .link = &wire->link};
     if (wire->child == 0)
         be_served(f, wire, fate);
 }
@@ -179,15 +181,15 @@ static int end_wire(Wire *wire)
 
 // Tests -----------------------------------------------------------------------------------
 
-// A rig with peers of which so many take part.
-static Rig *open_rig(Fixture *f, const RigPeer *peer, int n, int taking_part)
+// A runner with peers of which so many take part.
+static Runner *open_runner(Fixture *f, const RunnerPeer *peer, int n, int taking_part)
 {
     f->config.peer = peer;
     f->config.npeer = n;
-    Rig *rig = rig_open(&f->config, &f->diags);
-    assert_non_null(rig);
-    assert_int_equal(rig_peers(rig), taking_part);
-    return rig;
+    Runner *runner = runner_open(&f->config, &f->diags);
+    assert_non_null(runner);
+    assert_int_equal(runner_peers(runner), taking_part);
+    return runner;
 }
 
 // There are so many warnings, and each says this.
@@ -201,14 +203,14 @@ static void expect_said(const Fixture *f, int n, const char *text)
 static void test_local(void **state)
 {
     Fixture *f = *state;
-    const RigPeer peer[] = {{.kind = &peer_local, .device = "host"},
-                            {.kind = &peer_local, .device = "host"}};
-    Rig *rig = open_rig(f, peer, 2, 2);
-    run_all(f, rig);
+    const RunnerPeer peer[] = {{.kind = &peer_local, .device = "host"},
+                               {.kind = &peer_local, .device = "host"}};
+    Runner *runner = open_runner(f, peer, 2, 2);
+    run_all(f, runner);
     memset(f->told, 0, sizeof f->told);
     f->ok = 0;
-    run_all(f, rig); // once more
-    rig_close(rig);
+    run_all(f, runner); // once more
+    runner_close(runner);
     assert_int_equal(f->diags.list.len, 0);
 }
 
@@ -252,15 +254,16 @@ static void test_stages(void **state)
     Stages stages = {.f = f};
     Wire wire;
     start_wire(f, &wire, SERVES);
-    const RigPeer peer[] = {{.kind = &peer_local, .device = "host"}, wire.peer};
-    Rig *rig = open_rig(f, peer, 2, 2);
-    assert_true(rig_stream(rig, next_of_stage, INFINITY, count_who, &stages, &f->diags));
+    const RunnerPeer peer[] = {{.kind = &peer_local, .device = "host"}, wire.peer};
+    Runner *runner = open_runner(f, peer, 2, 2);
+    assert_true(
+        runner_stream(runner, next_of_stage, INFINITY, count_who, &stages, &f->diags));
     assert_int_equal(stages.stages, JOBS / STAGE);
     for (int i = 0; i < JOBS; i++)
         assert_int_equal(f->told[i], 1);
     for (int i = 0; i < 3; i++)
         assert_in_range(stages.did[i], 1, JOBS - 2);
-    rig_close(rig);
+    runner_close(runner);
     assert_int_equal(f->diags.list.len, 0);
     assert_int_equal(end_wire(&wire), 0);
 }
@@ -269,12 +272,12 @@ static void test_stages(void **state)
 static void test_other_device(void **state)
 {
     Fixture *f = *state;
-    const RigPeer peer[] = {{.kind = &peer_local, .device = "opencl:77"},
-                            {.kind = &peer_local, .device = "opencl:0"}};
-    Rig *rig = open_rig(f, peer, 2, 0);
+    const RunnerPeer peer[] = {{.kind = &peer_local, .device = "opencl:77"},
+                               {.kind = &peer_local, .device = "opencl:0"}};
+    Runner *runner = open_runner(f, peer, 2, 0);
     expect_said(f, 2, "takes no part");
-    run_all(f, rig);
-    rig_close(rig);
+    run_all(f, runner);
+    runner_close(runner);
 }
 
 static void test_remote(void **state)
@@ -282,9 +285,9 @@ static void test_remote(void **state)
     Fixture *f = *state;
     Wire wire;
     start_wire(f, &wire, SERVES);
-    Rig *rig = open_rig(f, &wire.peer, 1, 1);
-    run_all(f, rig);
-    rig_close(rig);
+    Runner *runner = open_runner(f, &wire.peer, 1, 1);
+    run_all(f, runner);
+    runner_close(runner);
     assert_int_equal(f->diags.list.len, 0);
     assert_int_equal(end_wire(&wire), 0);
 }
@@ -294,10 +297,10 @@ static void test_remote_fails(void **state)
     Fixture *f = *state;
     Wire wire;
     start_wire(f, &wire, FAILS);
-    Rig *rig = open_rig(f, &wire.peer, 1, 0);
+    Runner *runner = open_runner(f, &wire.peer, 1, 0);
     expect_said(f, 1, "there is no such device");
-    run_all(f, rig);
-    rig_close(rig);
+    run_all(f, runner);
+    runner_close(runner);
     end_wire(&wire);
 }
 
@@ -321,14 +324,15 @@ static void test_remote_lost(void **state)
     Fixture *f = *state;
     Wire wire;
     start_wire(f, &wire, SERVES);
-    Rig *rig = open_rig(f, &wire.peer, 1, 1);
+    Runner *runner = open_runner(f, &wire.peer, 1, 1);
     Murder murder = {f, wire.child};
-    assert_true(rig_run(rig, f->job, JOBS, INFINITY, kill_at_first, &murder, &f->diags));
+    assert_true(
+        runner_run(runner, f->job, JOBS, INFINITY, kill_at_first, &murder, &f->diags));
     for (int i = 0; i < JOBS; i++)
         assert_int_equal(f->told[i], 1);
-    assert_int_equal(rig_peers(rig), 0);
+    assert_int_equal(runner_peers(runner), 0);
     expect_said(f, 1, "rank 1 is lost");
-    rig_close(rig);
+    runner_close(runner);
     end_wire(&wire);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rig for all problems that a test tries on a device: to load a compiler takes as long
-// as a few kernels.
+// One runner for all problems that a test tries on a device: to load a compiler takes as
+// long as a few kernels.
 
 #ifndef FW_TEST_BED_H
 #define FW_TEST_BED_H
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 
 typedef struct {
-    RigConfig config; // its buffers and tolerance are of the latest problem
+    RunnerConfig config; // its buffers and tolerance are of the latest problem
     char folder[64];
-    Rig *rig; // NULL until the first
+    Runner *runner; // NULL until the first
 } Bed;
 
 // config: the device and the limits.
-static void bed_open(Bed *bed, RigConfig config)
+static void bed_open(Bed *bed, RunnerConfig config)
 {
     *bed = (Bed){.config = config, .folder = "/tmp/forewarp-test-XXXXXX"};
     assert_non_null(mkdtemp(bed->folder));
@@ -30,7 +30,7 @@ static void bed_open(Bed *bed, RigConfig config)
 
 static void bed_close(Bed *bed)
 {
-    rig_close(bed->rig);
+    runner_close(bed->runner);
     remove_tree(bed->folder);
 }
 
@@ -40,10 +40,10 @@ static bool bed_fill(Bed *bed, const ProblemData *data, Diags *diags)
     bed->config.nbuffer = data->ninput + data->noutput;
     bed->config.buffer = data->buffer;
     bed->config.tolerance = data->tolerance;
-    if (bed->rig)
-        return rig_fill(bed->rig, &bed->config, diags);
-    bed->rig = rig_open(&bed->config, diags);
-    return bed->rig != NULL;
+    if (bed->runner)
+        return runner_fill(bed->runner, &bed->config, diags);
+    bed->runner = runner_open(&bed->config, diags);
+    return bed->runner != NULL;
 }
 
 // Random inputs of a bound program, and what the interpreter makes of them, in the bed;
@@ -62,7 +62,7 @@ static ProblemData *bed_expect(Bed *bed, const Problem *problem, Arena *arena, D
 // where it is a CPU. Owner: the caller, derive_free.
 static inline Derivation *bed_derive(const Bed *bed, const Problem *problem, Diags *diags)
 {
-    DeviceInfo info = *rig_device(bed->rig);
+    DeviceInfo info = *runner_device(bed->runner);
     info.is_cpu = false;
     Derivation *derivation = derive_new(problem->general, &info, diags);
     assert_non_null(derivation);

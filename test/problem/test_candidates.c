@@ -81,13 +81,13 @@ static int points_wanted(void)
     return text ? atoi(text) : 1;
 }
 
-static RigConfig limits_on(const char *device)
+static RunnerConfig limits_on(const char *device)
 {
-    return (RigConfig){.device = device,
-                       .workers = 1,
-                       .samples = 1,
-                       .run_limit_s = 30,
-                       .build_limit_s = 60};
+    return (RunnerConfig){.device = device,
+                          .workers = 1,
+                          .samples = 1,
+                          .run_limit_s = 30,
+                          .build_limit_s = 60};
 }
 
 enum { FIRST_MOST = 7 };
@@ -124,12 +124,12 @@ static int try_points(Problem *problem, const char *name, Bed *bed, bool first,
 {
     if (!bed_expect(bed, problem, arena, diags))
         return 1;
-    Rig *rig = bed->rig;
-    if (!runs_half(problem, rig_device(rig)))
+    Runner *runner = bed->runner;
+    if (!runs_half(problem, runner_device(runner)))
         return 0;
     problem->general->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = bed_derive(bed, problem, diags);
-    const Target *target = target_find(rig_device(rig)->target);
+    const Target *target = target_find(runner_device(runner)->target);
     Buf prelude;
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->general);
@@ -145,7 +145,7 @@ static int try_points(Problem *problem, const char *name, Bed *bed, bool first,
             return 1;
         job[i] = candidate[i].job;
     }
-    bool ok = rig_run(rig, job, n, INFINITY, on_done, &report, diags);
+    bool ok = runner_run(runner, job, n, INFINITY, on_done, &report, diags);
     for (int i = 0; i < n; i++)
         candidate_release(&candidate[i]);
     buf_release(&prelude);

@@ -34,7 +34,7 @@ static void test_random(void **state)
         assert_int_equal(got->buffer[i].scalar, want->buffer[i].scalar);
         assert_int_equal(got->buffer[i].count, i < 5 ? 10001 : 1);
         assert_memory_equal(got->buffer[i].init, want->buffer[i].init,
-                            rig_buffer_bytes(&got->buffer[i]));
+                            runner_buffer_bytes(&got->buffer[i]));
     }
     Value **back = data_inputs(problem, got, arena);
     for (int i = 0; i < 4; i++)

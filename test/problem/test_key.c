@@ -52,7 +52,7 @@ static uint64_t key_of(const char *folder, const Asked *asked)
                          .target = "opencl",
                          .name = "d"};
     Binding binding[2];
-    Ways ways;
+    Variants variants;
     diags_init(&diags, arena_new());
     snprintf(device.fingerprint, sizeof device.fingerprint, "%s", asked->fingerprint);
     snprintf(path, sizeof path, "%s/%s", folder, asked->file);
@@ -62,17 +62,17 @@ static uint64_t key_of(const char *folder, const Asked *asked)
     if (problem->program)
         problem->program->math = asked->math;
     if (!problem->kind || !problem_bind(problem, binding, asked->n, &diags) ||
-        !ways_open(&ways, problem, &device, &diags)) {
+        !variants_open(&variants, problem, &device, &diags)) {
         Buf text;
         buf_init(&text);
         diags_print(&text, &diags);
         fail_msg("%s: %s", path, text.text);
     }
-    plan_key(problem, space_hash(ways.space), &device, &key);
+    plan_key(problem, space_hash(variants.space), &device, &key);
     assert_string_equal(key.version, TRIAL_VERSION);
     uint64_t hash = hash_bytes(key.fingerprint, strlen(key.fingerprint), key.problem_hash);
     hash = hash_mix(hash, key.space_hash);
-    ways_close(&ways);
+    variants_close(&variants);
     problem_free(problem);
     arena_free(diags.arena);
     return hash;

@@ -118,7 +118,7 @@ static void test_views(void **state)
             float want = inside ? image[(y - 2) * 7 + x - 2] : 0;
             assert_true(padded[y * 11 + x] == want);
         }
-    const RigBuffer *texture =
+    const RunnerBuffer *texture =
         &data->buffer[t->arg.at[template_arg(t, "padded_texture")].buffer];
     assert_int_equal(texture->image.dims, 2);
     assert_int_equal(texture->image.size[0], 11);
@@ -133,13 +133,13 @@ static void test_job(void **state)
     Setting s = setting();
     Template *t = load(&s, "templates/convolution.json", binding, 2);
     DeviceInfo device = {.id = "opencl:0", .target = "opencl"};
-    Ways ways;
+    Variants variants;
     Candidate candidate;
-    assert_true(ways_open(&ways, s.problem, &device, &s.diags));
+    assert_true(variants_open(&variants, s.problem, &device, &s.diags));
     Point point = t->plain;
     assert_true(space_set(t->space, &point, "PX", "4"));
     assert_true(space_set(t->space, &point, "PADDING", "1"));
-    assert_true(ways_candidate(&ways, &point, "k", s.arena, &candidate, &s.diags));
+    assert_true(variants_candidate(&variants, &point, "k", s.arena, &candidate, &s.diags));
     const JobLaunch *launch = &candidate.job.launch[0];
     assert_int_equal(launch->global[0], 16);  // ceil(60 / 64) groups of 16
     assert_int_equal(launch->global[1], 112); // ceil(100 / 16)
@@ -149,9 +149,9 @@ static void test_job(void **state)
     assert_non_null(strstr(candidate.job.source, "#line 1 \"convolution.cl\"\n"));
     candidate_release(&candidate);
     DeviceInfo gpu = {.id = "cuda:0", .target = "cuda"};
-    ways_close(&ways);
-    assert_false(ways_open(&ways, s.problem, &gpu, &s.diags));
-    ways_close(&ways);
+    variants_close(&variants);
+    assert_false(variants_open(&variants, s.problem, &gpu, &s.diags));
+    variants_close(&variants);
     done(&s);
 }
 
@@ -233,17 +233,17 @@ static void test_t1(void **state)
     // block_size_x * tile <= 64 leaves 6 + 6 + 5 + 4 pairs; `mirror` only where tile > 1.
     assert_true(space_count(t->space) == 6 + 2 * (6 + 5 + 4));
     DeviceInfo device = {.id = "opencl:0", .target = "opencl"};
-    Ways ways;
+    Variants variants;
     Candidate candidate;
-    assert_true(ways_open(&ways, s.problem, &device, &s.diags));
+    assert_true(variants_open(&variants, s.problem, &device, &s.diags));
     Point point = t->plain;
     assert_true(space_set(t->space, &point, "tile", "2"));
-    assert_true(ways_candidate(&ways, &point, "k", s.arena, &candidate, &s.diags));
+    assert_true(variants_candidate(&variants, &point, "k", s.arena, &candidate, &s.diags));
     assert_int_equal(candidate.job.launch[0].local[0], 16);
     assert_int_equal(candidate.job.launch[0].global[0], 16 * 32); // ceil(1000 / 32) groups
     assert_non_null(strstr(candidate.job.prelude, "#define grid_size_x 32\n"));
     candidate_release(&candidate);
-    ways_close(&ways);
+    variants_close(&variants);
     done(&s);
 }
 

@@ -21,7 +21,8 @@
 
 #include <cmocka.h>
 
-// Ways to spoil a text --------------------------------------------------------------------
+// Variants to spoil a text
+// --------------------------------------------------------------------
 
 typedef enum {
     BY_TEXT,   // `what` becomes `with`
@@ -138,7 +139,7 @@ typedef struct {
     Problem *problem;
     const char *device, *way;
     char folder[32];
-    Rig *rig;
+    Runner *runner;
     Derivation *derivation;
     const Target *target;
     Buf prelude;
@@ -150,24 +151,24 @@ typedef struct {
     int caught, unbuilt, passed, escaped;
 } Mutants;
 
-static RigConfig config_of(const Mutants *m, int set)
+static RunnerConfig config_of(const Mutants *m, int set)
 {
-    return (RigConfig){.device = m->device,
-                       .workers = 1,
-                       .samples = 1,
-                       .run_limit_s = 5,
-                       .build_limit_s = 60,
-                       .nbuffer = m->data[set]->nbuffer,
-                       .buffer = m->data[set]->buffer,
-                       .tolerance = m->data[set]->tolerance};
+    return (RunnerConfig){.device = m->device,
+                          .workers = 1,
+                          .samples = 1,
+                          .run_limit_s = 5,
+                          .build_limit_s = 60,
+                          .nbuffer = m->data[set]->nbuffer,
+                          .buffer = m->data[set]->buffer,
+                          .tolerance = m->data[set]->tolerance};
 }
 
 static TrialStatus judge(Mutants *m, const Job *job, int set)
 {
-    RigConfig config = config_of(m, set);
+    RunnerConfig config = config_of(m, set);
     Trial trial = {0};
-    assert_true(rig_fill(m->rig, &config, &m->diags));
-    assert_true(rig_compute(m->rig, job, &trial, NULL, &m->diags));
+    assert_true(runner_fill(m->runner, &config, &m->diags));
+    assert_true(runner_compute(m->runner, job, &trial, NULL, &m->diags));
     TrialStatus status = trial.status;
     trial_release(&trial);
     return status;
@@ -251,12 +252,13 @@ static void open_mutants(Mutants *m, const char *file, const Binding *size, int 
          reference_more(m->problem, 2 + seed, MORE_SETS, m->data + JUDGED, "host", &place,
                         m->arena, &m->diags) == MORE_SETS;
     if (ok) {
-        RigConfig config = config_of(m, 0);
+        RunnerConfig config = config_of(m, 0);
         config.folder = place.folder;
-        m->rig = rig_open(&config, &m->diags);
+        m->runner = runner_open(&config, &m->diags);
     }
-    ok = ok && m->rig &&
-         (m->derivation = derive_new(m->problem->bound, rig_device(m->rig), &m->diags));
+    ok = ok && m->runner &&
+         (m->derivation =
+              derive_new(m->problem->bound, runner_device(m->runner), &m->diags));
     if (!ok) {
         Buf why;
         buf_init(&why);
@@ -265,7 +267,7 @@ static void open_mutants(Mutants *m, const char *file, const Binding *size, int 
         buf_release(&why);
     }
     assert_true(ok);
-    m->target = target_find(rig_device(m->rig)->target);
+    m->target = target_find(runner_device(m->runner)->target);
     buf_init(&m->prelude);
     emit_prelude(&m->prelude, m->target, m->problem->bound);
 }
@@ -273,7 +275,7 @@ static void open_mutants(Mutants *m, const char *file, const Binding *size, int 
 static void close_mutants(Mutants *m)
 {
     derive_free(m->derivation);
-    rig_close(m->rig);
+    runner_close(m->runner);
     buf_release(&m->prelude);
     problem_free(m->problem);
     arena_free(m->arena);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rig, inside: what rig.c (opening, the calls) and round.c (the jobs of a call on their
-// way through the workers) share.
+// A runner, inside: what runner.c (opening, the calls) and round.c (the jobs of a call on
+// their way through the workers) share.
 
-#ifndef FW_MEASURE_RIG_H
-#define FW_MEASURE_RIG_H
+#ifndef FW_MEASURE_RUNNER_H
+#define FW_MEASURE_RUNNER_H
 
 #include "measure/parts.h"
 #include "measure/peers.h"
@@ -39,17 +39,17 @@ typedef struct {
     Item *item;
     int capacity;
     int first, end; // the numbers at work
-    RigNext *next;
+    RunnerNext *next;
     int samples;
     double cutoff_ns;
     json_t *out; // paths for the outputs, or NULL
-    RigDone *done;
+    RunnerDone *done;
     void *user;
 } Round;
 
-struct Rig {
+struct Runner {
     Arena *arena;
-    RigConfig config; // its texts are the rig's; buffer: only the sizes are looked at
+    RunnerConfig config; // its texts are the runner's; buffer: only the sizes are looked at
     size_t *buffer_bytes;
     bool *buffer_output;
     DeviceInfo info;
@@ -70,13 +70,13 @@ struct Rig {
 // round.c -----------------------------------------------------------------------------
 
 // Starts one more worker, which opens its device.
-bool workers_add(Rig *rig, Diags *diags);
+bool workers_add(Runner *runner, Diags *diags);
 // Gives the workers that hold buffers the present ones.
-bool workers_fill(Rig *rig, Diags *diags);
+bool workers_fill(Runner *runner, Diags *diags);
 // Until every worker is idle or off. False: none is left that can run a job.
-bool workers_settle(Rig *rig, Diags *diags);
+bool workers_settle(Runner *runner, Diags *diags);
 // Runs the round's jobs with at most so many workers where they compile ahead; frees its
 // items. True too if it is halted.
-bool round_run(Rig *rig, int workers, Round *round, Diags *diags);
+bool round_run(Runner *runner, int workers, Round *round, Diags *diags);
 
 #endif
